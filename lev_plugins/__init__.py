@@ -1,0 +1,25 @@
+"""Models that edit text, as plug-ins for fairseq (``--user-dir lev_plugins``).
+
+Importing this package registers its models, tasks, criterions and scorers and works round the
+engine's faults (:mod:`.compat`). Nothing is printed.
+"""
+
+from . import compat
+
+compat.apply()
+
+from . import criterions, models, scoring, tasks  # noqa: E402
+from .errors import UserError  # noqa: E402
+from .models import levenshtein  # noqa: E402
+
+__version__ = "0.1.0"
+__all__ = ["UserError", "compat", "criterions", "levenshtein", "models", "scoring", "tasks"]
+
+
+def __getattr__(name: str):
+    """``LevenshteinEditor`` and other parts of the Python interface, loaded when asked for."""
+    if name == "LevenshteinEditor":
+        from .hub import LevenshteinEditor
+
+        return LevenshteinEditor
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

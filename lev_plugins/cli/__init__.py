@@ -1,0 +1,1 @@
+"""Commands: ``python -m lev_plugins.cli.NAME --help``."""

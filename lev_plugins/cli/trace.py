@@ -1,0 +1,255 @@
+"""Show how a Levenshtein Transformer edits: every iteration of every sentence.
+
+    python -m lev_plugins.cli.trace --path checkpoint_best.pt < lines.txt
+
+A line is ``source``, or ``source<TAB>draft``. Text goes to stdout as in Figure 3 of the paper;
+``--html FILE`` writes a page as well, ``--json`` one JSON object a line (the keys of
+:meth:`lev_plugins.generators.history.EditTrace.to_dict`).
+"""
+
+import argparse
+import errno
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from ..compat import run_cli
+from ..data.text_files import read_lines
+from ..errors import UserError
+from ..generators.history import EditTrace
+from .render import render_text
+from .trace_html import render_html
+
+if TYPE_CHECKING:
+    from ..hub import LevenshteinEditor
+
+STANDARD_STREAM = "-"
+# An editor may sort what it is given by length: several batches at once waste less padding.
+BATCHES_PER_CHUNK = 8
+# U+0085, U+2028 and U+2029 may stand bare in JSON, but many readers take them for line ends.
+_LINE_ENDS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+Pair = tuple[str, str | None]
+Sink = Callable[[EditTrace, int], Any]
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command with the arguments ``argv`` (default: those of the process)."""
+    args = _parser().parse_args(argv)
+    _check(args)
+    number = 0
+    traces: list[EditTrace] = []
+    with ExitStack() as stack:
+        # Outputs are opened first: a folder that cannot be written is told before the model loads.
+        sinks = _sinks(args, stack)
+        page = stack.enter_context(whole_file(args.html)) if args.html else None
+        if page is not None:
+            sinks.append(lambda trace, _: traces.append(trace))
+        editor = load_editor(args.path, args.data)
+        for number, trace in enumerate(_edited(editor, args), start=1):
+            for sink in sinks:
+                sink(trace, number)
+        if page is not None:
+            title = args.title or f"Edits by {Path(args.path).name}"
+            page.write(render_html(traces, title, joiner=args.joiner))
+    for file in (args.json, args.html):
+        if file and file != STANDARD_STREAM:
+            print(f"{number} sentences written to {file}", file=sys.stderr)
+
+
+def load_editor(path: str, data: str | None) -> "LevenshteinEditor":
+    """Return the editor of a checkpoint; it is imported only here, to keep ``--help`` quick."""
+    from ..hub import LevenshteinEditor
+
+    return LevenshteinEditor.from_pretrained(path, data=data)
+
+
+def read_pairs(path: str) -> Iterator[Pair]:
+    """Yield source and draft of each line of a file; an empty line is a pair too.
+
+    Without a tab the draft is None, with one it is what follows, be it empty.
+
+    Args:
+        path: a file in UTF-8, or ``-`` for stdin.
+
+    Raises:
+        UserError: the file cannot be read, a line is not UTF-8 or has more than one tab.
+    """
+    name = "stdin" if path == STANDARD_STREAM else path
+    lines = _stdin_lines() if path == STANDARD_STREAM else read_lines(path)
+    for number, line in enumerate(lines, start=1):
+        source, *drafts = line.split("\t")
+        if len(drafts) > 1:
+            raise UserError(
+                f"{name}: line {number}: {len(drafts)} tabs; "
+                "a line is 'source' or 'source<TAB>draft'"
+            )
+        yield source, drafts[0] if drafts else None
+
+
+def _stdin_lines() -> Iterator[str]:
+    if sys.stdin.isatty():
+        print("one line per sentence, 'source' or 'source<TAB>draft':", file=sys.stderr)
+    for number, raw in enumerate(sys.stdin.buffer, start=1):
+        try:
+            line = raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise UserError(
+                f"stdin: line {number}: byte {error.start + 1} of the line is not valid UTF-8; "
+                "convert the text: iconv -f ITS_ENCODING -t UTF-8"
+            ) from error
+        # Some programs put a byte order mark in front of what they pipe.
+        yield line.removeprefix("\ufeff") if number == 1 else line
+
+
+@contextmanager
+def whole_file(path: str) -> Iterator[TextIO]:
+    """Open ``path`` for text that appears there all at once, at the end, or not at all.
+
+    Text is UTF-8; half of a surrogate pair becomes a ``\\uXXXX`` escape. Something that is no
+    plain file (a pipe, ``/dev/null``) is written directly.
+
+    Raises:
+        UserError: the file cannot be written, or the disk is full.
+    """
+    target = Path(os.path.realpath(path))
+    direct = target.exists() and not target.is_file()
+    # In the same folder, for a rename cannot cross file systems.
+    written = target if direct else target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        stream = open(written, "w", encoding="utf-8", errors="backslashreplace", newline="\n")
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written ({error.strerror})") from error
+    try:
+        with stream:
+            yield stream
+        if not direct:
+            os.replace(written, target)
+    except BaseException as error:
+        if not direct:
+            written.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno in _FULL:
+            raise UserError(f"{path}: not written ({error.strerror}); make room") from error
+        raise
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m lev_plugins.cli.trace",
+        description="Show every refinement iteration of a Levenshtein Transformer: what it "
+        "deletes and what it inserts.",
+    )
+    add = parser.add_argument
+    add("--path", required=True, metavar="CHECKPOINT", help="the trained model")
+    add("--data", metavar="DIR", help="folder with the dictionaries (default: as the model says)")
+    add(
+        "--input",
+        default=STANDARD_STREAM,
+        metavar="FILE",
+        help="lines of 'source' or 'source<TAB>draft' in UTF-8 (default: stdin)",
+    )
+    add("--max-iter", type=int, default=10, metavar="N", help="most iterations (default: 10)")
+    add("--batch-size", type=int, default=64, metavar="N", help="sentences at once (default: 64)")
+    add("--html", metavar="FILE", help="also write a page that opens anywhere")
+    add("--title", metavar="TEXT", help="title of the page (default: Edits by CHECKPOINT)")
+    add(
+        "--json",
+        nargs="?",
+        const=STANDARD_STREAM,
+        metavar="FILE",
+        help="also write one JSON object a line; to stdout, in place of text, without FILE",
+    )
+    add(
+        "--color",
+        choices=("auto", "always", "never"),
+        default="auto",
+        help="colours; without them marks are [-deleted-] and {+inserted+} (default: auto, "
+        "which is never where NO_COLOR is set or stdout is no terminal)",
+    )
+    add(
+        "--joiner",
+        metavar="TEXT",
+        help="what stands between tokens (default: nothing between characters, else a blank)",
+    )
+    return parser
+
+
+def _check(args: argparse.Namespace) -> None:
+    for flag, value in (("--max-iter", args.max_iter), ("--batch-size", args.batch_size)):
+        if value < 1:
+            raise UserError(f"{flag} {value}: must be 1 or more")
+    if args.html in ("", STANDARD_STREAM):
+        raise UserError("--html needs the name of a file; only --json can go to stdout")
+    if args.html and args.json and os.path.realpath(args.html) == os.path.realpath(args.json):
+        raise UserError(f"--html and --json both write {args.html}: give two names")
+    given = Path(args.input)
+    if args.input != STANDARD_STREAM and not (given.is_fifo() or given.is_char_device()):
+        # Read it once for its errors: better now than after an hour of decoding.
+        for _ in read_pairs(args.input):
+            pass
+
+
+def _edited(editor: "LevenshteinEditor", args: argparse.Namespace) -> Iterator[EditTrace]:
+    """Yield the traces of all lines; memory holds one chunk of them."""
+    typed = args.input == STANDARD_STREAM and sys.stdin.isatty()
+    size = 1 if typed else args.batch_size * BATCHES_PER_CHUNK
+    pairs = read_pairs(args.input)
+    while chunk := list(islice(pairs, size)):
+        sources = [source for source, _ in chunk]
+        drafts = [draft for _, draft in chunk]
+        yield from editor.edit(sources, drafts, max_iter=args.max_iter, batch_size=args.batch_size)
+
+
+def _sinks(args: argparse.Namespace, stack: ExitStack) -> list[Sink]:
+    """Return what each trace is handed to as it comes."""
+    if args.json == STANDARD_STREAM:
+        return [_json_sink(_standard_output())]
+    sinks = [_text_sink(_standard_output(), args)]
+    if args.json is not None:
+        sinks.append(_json_sink(stack.enter_context(whole_file(args.json))))
+    return sinks
+
+
+def _text_sink(stream: TextIO, args: argparse.Namespace) -> Sink:
+    color = _use_color(args.color, stream)
+
+    def write(trace: EditTrace, number: int) -> None:
+        blank = "\n" if number > 1 else ""
+        stream.write(blank + render_text(trace, number, color=color, joiner=args.joiner))
+        stream.flush()
+
+    return write
+
+
+def _json_sink(stream: TextIO) -> Sink:
+    def write(trace: EditTrace, _: int) -> None:
+        line = json.dumps(trace.to_dict(), ensure_ascii=False, allow_nan=False)
+        stream.write(line.translate(_LINE_ENDS) + "\n")
+        stream.flush()
+
+    return write
+
+
+def _standard_output() -> TextIO:
+    # The text holds characters that a terminal set to ASCII or Latin-1 could not encode.
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(encoding="utf-8", errors="backslashreplace")
+    return sys.stdout
+
+
+def _use_color(choice: str, stream: TextIO) -> bool:
+    if choice != "auto":
+        return choice == "always"
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return not plain and stream.isatty()
+
+
+if __name__ == "__main__":
+    run_cli(main)

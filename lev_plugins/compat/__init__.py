@@ -1,0 +1,69 @@
+"""The only place that works round the engine: one file per family of faults.
+
+``apply()`` is called once, when the package is imported, before anything is registered.
+
+=================  ===============================================================================
+``logs``           importing fairseq turns the root logger to DEBUG; hydra's warnings
+``checkpoints``    torch refuses fairseq's checkpoints; checkpoints keep relative data paths
+``launch``         several processes on a CPU crash, train nothing, or train each for itself
+``precision``      ``--bf16`` takes every machine for a TPU, ``--fp16`` on a CPU crashes
+``batches``        the last batch is dropped when its size does not suit the multiple
+``interactive``    input lines lose their tabs and bad bytes end in a traceback
+``encoders``       ``--bpe characters`` dies before anything begins
+``scorers``        the chrF scorer cannot give its score
+``reports``        a user's mistake ends in a traceback instead of one line
+=================  ===============================================================================
+"""
+
+from .batches import batch_every_sentence, lossless_batches
+from .causes import explain
+from .checkpoints import absolute_data_paths, allow_checkpoint_globals
+from .encoders import configure_plain_encoders
+from .interactive import read_interactive_lines, read_lines_whole
+from .launch import check_launches, infer_torchrun_on_cpu
+from .logs import calm_hydra_warnings, calm_root_logger, import_engine
+from .precision import bf16_without_tpu, refuse_fp16_on_cpu
+from .reports import one_line_errors, run_cli
+from .scorers import mend_chrf_score
+
+__all__ = [
+    "absolute_data_paths",
+    "allow_checkpoint_globals",
+    "apply",
+    "batch_every_sentence",
+    "bf16_without_tpu",
+    "calm_hydra_warnings",
+    "calm_root_logger",
+    "check_launches",
+    "configure_plain_encoders",
+    "explain",
+    "import_engine",
+    "infer_torchrun_on_cpu",
+    "lossless_batches",
+    "mend_chrf_score",
+    "one_line_errors",
+    "read_interactive_lines",
+    "read_lines_whole",
+    "refuse_fp16_on_cpu",
+    "run_cli",
+]
+
+_applied = False
+
+
+def apply() -> None:
+    """Work round the engine's faults in this process; a second call does nothing."""
+    global _applied
+    if _applied:
+        return
+    one_line_errors()
+    import_engine()
+    calm_root_logger()
+    calm_hydra_warnings()
+    allow_checkpoint_globals()
+    infer_torchrun_on_cpu()
+    check_launches()
+    read_lines_whole()
+    mend_chrf_score()
+    configure_plain_encoders()
+    _applied = True

@@ -1,0 +1,73 @@
+"""Batches that hold every sentence."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+
+def lossless_batches(indices: Sequence[int] | np.ndarray, batches: Sequence[Any]) -> list[Any]:
+    """Put the sentences back that the engine dropped at the end, in order.
+
+    Fault: ``fairseq.data.data_utils.batch_by_size`` throws the last batch away when its size is no
+    multiple of ``required_batch_size_multiple`` (8 unless told otherwise), so ``fairseq-generate``
+    loses sentences and a set of fewer than eight gives nothing.
+
+    The engine cuts ``indices`` from left to right, and cuts where a batch would pass
+    ``max_tokens`` or ``max_sentences``; what it threw away is one batch that it had cut so
+    itself. Given back whole it therefore keeps to both limits.
+
+    Args:
+        indices: all sentences, in the order in which they were batched.
+        batches: what ``batch_by_size`` made of them.
+
+    Returns:
+        The batches, and one more where sentences were missing.
+
+    Raises:
+        ValueError: if the batches are not the start of ``indices`` (the engine has changed).
+    """
+    order = np.asarray(indices, dtype=np.int64)
+    kept = [batch for batch in batches if len(batch) > 0]
+    done = sum(len(batch) for batch in kept)
+    if kept and not np.array_equal(np.concatenate(kept), order[:done]):
+        raise ValueError(
+            f"batches of {done} sentences are not the start of the {len(order)} sentences given"
+        )
+    return kept if done == len(order) else [*kept, order[done:]]
+
+
+def batch_every_sentence(
+    dataset: Any,
+    indices: Sequence[int] | np.ndarray,
+    max_tokens: int | None = None,
+    max_sentences: int | None = None,
+    required_batch_size_multiple: int = 1,
+) -> list[Any]:
+    """``FairseqDataset.batch_by_size`` that loses no sentence, and takes none for an answer.
+
+    Fault: see :func:`lossless_batches`; and with no sentence at all the engine raises IndexError.
+    A data set's ``batch_by_size`` passes itself and its arguments on to this. With fixed shapes
+    (``get_batch_shapes``) the engine orders the batches as it likes and drops none.
+
+    Args:
+        dataset: a ``FairseqDataset``.
+        indices: sentences in the order in which they are to be batched.
+        max_tokens: most tokens in a batch, padding counted.
+        max_sentences: most sentences in a batch.
+        required_batch_size_multiple: sizes are below this or a multiple of it, the last excepted.
+    """
+    from fairseq.data import FairseqDataset
+
+    if len(indices) == 0:
+        return []
+    batches = FairseqDataset.batch_by_size(
+        dataset,
+        indices,
+        max_tokens=max_tokens,
+        max_sentences=max_sentences,
+        required_batch_size_multiple=required_batch_size_multiple,
+    )
+    if dataset.get_batch_shapes() is not None:
+        return list(batches)
+    return lossless_batches(indices, batches)

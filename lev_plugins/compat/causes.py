@@ -1,0 +1,232 @@
+"""Which exceptions a user's mistake causes, and what to say about them.
+
+Each ``_…`` function below takes an exception and returns its line, or ``None`` if it does not know
+it. Exceptions of the engine carry little, so the file they are about is looked up in the local
+variables of the functions that the exception has left.
+"""
+
+import errno
+import os
+import re
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+
+from ..errors import UserError
+
+_READERS = {
+    "load_checkpoint_to_cpu": ("local_path", "path"),
+    "load_ema_from_checkpoint": ("fpath",),
+}
+_NO_ACCESS = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM}
+_REFUSED_GLOBAL = r"[Uu]nsupported (?:GLOBAL|global: GLOBAL|operand|class) (\S+)"
+_LONGEST_REASON = 240
+
+_SAID_BY_THE_ENGINE = (
+    (r"Model file not found: (.+)", "checkpoint {0} does not exist; check --path"),
+    (
+        r"--finetune-from-model (.+) does not exist",
+        "checkpoint {0} does not exist; check --finetune-from-model",
+    ),
+    (
+        r"Dataset not found: (\S+) \((.+)\)",
+        "no data named {0} in {1}; check --gen-subset, --train-subset or --valid-subset and the "
+        "languages",
+    ),
+    (
+        r"Could not infer language pair",
+        "the data folder does not tell the languages; give --source-lang and --target-lang, or "
+        "another folder",
+    ),
+    (
+        r"Incorrect encoding detected in (.+), please",
+        "dictionary {0} is not UTF-8; make it again with the preprocess command",
+    ),
+    (r"Not found: \"(.+)\": No such file", "{0} does not exist; check the path"),
+    (r"(Size of sample #.*)", "{0}"),
+    (r"(Valid paths .* will be ignored.*)", "{0}"),
+    (r"((?:Criterion|Optimizer) does not match.*)", "{0}"),
+    (r"(Cannot combine --fp16 and --tpu.*)", "{0}"),
+)
+
+
+def _frames(error: BaseException) -> Iterator[FrameType]:
+    """The functions the exception has left, outermost first."""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        yield frame
+
+
+def _local(error: BaseException, function: str, *names: str) -> str | None:
+    """A text in a local variable of a function that the exception has left, the first of names."""
+    found = None
+    for frame in _frames(error):
+        if frame.f_code.co_name == function:
+            values = [frame.f_locals.get(name) for name in names]
+            found = next((value for value in values if isinstance(value, str)), found)
+    return found
+
+
+def _passed(error: BaseException, function: str, file: str) -> bool:
+    """Whether the exception came through a function of a source file whose path ends so."""
+    return any(
+        frame.f_code.co_name == function and Path(frame.f_code.co_filename).match(file)
+        for frame in _frames(error)
+    )
+
+
+def _checkpoint_read(error: BaseException) -> str | None:
+    """The checkpoint that was being read when the exception was raised."""
+    for function, names in _READERS.items():
+        path = _local(error, function, *names)
+        if path is not None:
+            return path
+    return None
+
+
+def _shorten(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _LONGEST_REASON else text[: _LONGEST_REASON - 1] + "…"
+
+
+def _our_own(error: BaseException) -> str | None:
+    """A UserError, also one from a worker process, whose text holds the worker's traceback."""
+    name = f"{UserError.__module__}.{UserError.__qualname__}: "
+    text = str(error)
+    if isinstance(error, UserError) or type(error).__name__ == "ProcessRaisedException":
+        if name in text:
+            return text.rpartition(name)[2]
+    return text if isinstance(error, UserError) else None
+
+
+def _unreadable_checkpoint(error: BaseException) -> str | None:
+    """Whatever ``torch.load`` raises over a file: torch has no class of its own for it."""
+    path = _checkpoint_read(error)
+    if path is None or not _passed(error, "load", "torch/serialization.py"):
+        return None
+    if isinstance(error, (MemoryError, KeyboardInterrupt)):
+        return None
+    refused = re.search(_REFUSED_GLOBAL, str(error))
+    if refused is not None:
+        return (
+            f"checkpoint {path} asks for {refused[1]}, which is not allowed: loading it could run "
+            "foreign code; use a checkpoint that fairseq has saved"
+        )
+    return f"checkpoint {path} is truncated, damaged or not a checkpoint; copy it again"
+
+
+def _not_a_checkpoint(error: BaseException) -> str | None:
+    """Torch can read the file, and what is in it was not saved by fairseq."""
+    if str(error).startswith("Neither args nor cfg exist in state"):
+        path = _local(error, "load_model_ensemble_and_task", "filename")
+    elif isinstance(error, (AttributeError, IndexError, KeyError, RuntimeError, TypeError)):
+        upgrading = _passed(error, "_upgrade_state_dict", "fairseq/checkpoint_utils.py")
+        path = _checkpoint_read(error) if upgrading or _holds_no_dict(error) else None
+    else:
+        return None
+    if path is None:
+        return None
+    return f"{path} is not a checkpoint that fairseq has saved; check the path"
+
+
+def _holds_no_dict(error: BaseException) -> bool:
+    """Whether the engine was about to look into a checkpoint that is no dictionary."""
+    return any(
+        not isinstance(frame.f_locals.get("state", {}), dict)
+        for frame in _frames(error)
+        if frame.f_code.co_name == "load_checkpoint_to_cpu"
+    )
+
+
+def _misfit_checkpoint(error: BaseException) -> str | None:
+    """Parameters of another shape or with other names."""
+    text, cause = str(error), error.__context__
+    told = re.match(r"Cannot load model parameters from checkpoint (.+); please ensure", text)
+    if told is not None:
+        if isinstance(cause, UserError):
+            return str(cause)
+        path, reason = told[1], str(cause)
+    elif text.startswith("Error(s) in loading state_dict"):
+        path, reason = _local(error, "load_model_ensemble_and_task", "filename") or "", text
+    else:
+        return None
+    reason = (reason.partition("\n")[2] or reason).partition("\n")[0]
+    return (
+        f"checkpoint {path} does not fit this model or dictionary ({_shorten(reason)}); "
+        "use the --arch, options and data it was trained with"
+    )
+
+
+def _bad_dictionary(error: BaseException) -> str | None:
+    """A line of a dictionary that is no word and count, or a word that comes twice."""
+    path = _local(error, "add_from_file", "f")
+    text = str(error)
+    if path is None or not text.startswith(("Incorrect dictionary format", "Duplicate word found")):
+        return None
+    return f"dictionary {path}: {_shorten(text)}"
+
+
+def _missing_file(error: BaseException) -> str | None:
+    """A path that does not exist, is not of the right kind, or may not be read."""
+    if not isinstance(error, OSError) or error.errno not in _NO_ACCESS:
+        return None
+    if not isinstance(error.filename, (str, bytes)):
+        return None
+    reason = os.strerror(error.errno)
+    return f"{os.fsdecode(error.filename)}: {reason[0].lower()}{reason[1:]}; check the path"
+
+
+def _unknown_metric(error: BaseException) -> str | None:
+    """``--best-checkpoint-metric`` names something that validation does not give."""
+    for frame in _frames(error):
+        if frame.f_code.co_name in ("validate", "get_valid_stats"):
+            cfg, stats = frame.f_locals.get("cfg"), frame.f_locals.get("stats")
+            metric = getattr(getattr(cfg, "checkpoint", None), "best_checkpoint_metric", None)
+            if isinstance(error, KeyError) and error.args == (metric,) and isinstance(stats, dict):
+                known = ", ".join(sorted(stats))
+                return f"--best-checkpoint-metric {metric}: validation gives only {known}"
+    return None
+
+
+def _engine_message(error: BaseException) -> str | None:
+    """A message of the engine that says it all, or nearly."""
+    text = str(error)
+    for pattern, line in _SAID_BY_THE_ENGINE:
+        match = re.match(pattern, text, re.DOTALL)
+        if match is not None:
+            return line.format(*match.groups())
+    return None
+
+
+def _refused_option(error: BaseException) -> str | None:
+    """The commands check their options with assertions; those with a text are meant for users."""
+    *_, last = [None, *_frames(error)]
+    if not isinstance(error, AssertionError) or last is None or not str(error):
+        return None
+    return str(error) if Path(last.f_code.co_filename).parent.name == "fairseq_cli" else None
+
+
+_KNOWN = (
+    _our_own,
+    _misfit_checkpoint,
+    _unreadable_checkpoint,
+    _not_a_checkpoint,
+    _bad_dictionary,
+    _missing_file,
+    _unknown_metric,
+    _engine_message,
+    _refused_option,
+)
+
+
+def explain(error: BaseException) -> str | None:
+    """The line to print for a user's mistake, or ``None`` where a traceback says more.
+
+    Args:
+        error: as it was caught, with its traceback.
+    """
+    for cause in _KNOWN:
+        line = cause(error)
+        if line:
+            return " ".join(line.split())
+    return None

@@ -1,0 +1,5 @@
+"""Losses."""
+
+from .edit_policy_loss import EditPolicyLoss
+
+__all__ = ["EditPolicyLoss"]

@@ -1,0 +1,1 @@
+"""Data sets and what is made of them before a model is called."""

@@ -1,0 +1,102 @@
+"""Source, target and draft side by side."""
+
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+import numpy as np
+from fairseq.data import LanguagePairDataset, data_utils
+
+from ..compat import lossless_batches
+
+
+class EditDataset(LanguagePairDataset):
+    """fairseq's language pairs, with a draft y⁰ beside every source where there are drafts.
+
+    Every side begins with <s> and ends with </s>. A batch is fairseq's, without
+    ``prev_output_tokens``, and has ``draft`` (B × N, long, padded on the right) on top.
+
+    Args:
+        src, src_sizes, src_dict, tgt, tgt_sizes, tgt_dict: as in fairseq.
+        draft: data set of drafts, or None.
+        draft_sizes: their lengths in tokens.
+        draft_as_constraints: also hand the drafts out as ``constraints``, the one field besides
+            the source that fairseq-interactive passes on to the task.
+        **options: of :class:`~fairseq.data.LanguagePairDataset`.
+    """
+
+    def __init__(
+        self,
+        src,
+        src_sizes,
+        src_dict,
+        tgt=None,
+        tgt_sizes=None,
+        tgt_dict=None,
+        draft=None,
+        draft_sizes: Optional[Sequence[int]] = None,
+        draft_as_constraints: bool = False,
+        **options: Any,
+    ) -> None:
+        options["input_feeding"] = False
+        super().__init__(src, src_sizes, src_dict, tgt, tgt_sizes, tgt_dict, **options)
+        self.draft = draft
+        self.draft_sizes = None if draft_sizes is None else np.array(draft_sizes)
+        self.draft_as_constraints = draft_as_constraints
+
+    def __getitem__(self, index: int) -> Dict[str, Any]:
+        item = super().__getitem__(index)
+        if self.draft is not None:
+            item["draft"] = self.draft[index]
+        return item
+
+    def collater(self, samples: List[Dict[str, Any]], pad_to_length=None) -> Dict[str, Any]:
+        """A batch as the class describes it; fairseq sorts its sentences by source length."""
+        batch = super().collater(samples, pad_to_length)
+        if batch and self.draft is not None:
+            drafts = {sample["id"]: sample["draft"] for sample in samples}
+            batch["draft"] = data_utils.collate_tokens(
+                [drafts[index] for index in batch["id"].tolist()],
+                self.src_dict.pad(),
+                pad_to_multiple=self.pad_to_multiple,
+            )
+            if self.draft_as_constraints:
+                batch["constraints"] = batch["draft"]
+        return batch
+
+    def num_tokens(self, index: int) -> int:
+        return int(self.num_tokens_vec(np.array([index]))[0])
+
+    def num_tokens_vec(self, indices) -> np.ndarray:
+        """The longest of source, target and draft: what ``--max-tokens`` counts."""
+        sizes = super().num_tokens_vec(indices)
+        if self.draft_sizes is not None:
+            sizes = np.maximum(sizes, self.draft_sizes[indices])
+        return sizes
+
+    def size(self, index: int) -> Tuple[int, ...]:
+        """Lengths of source, target and draft in tokens."""
+        draft = () if self.draft_sizes is None else (self.draft_sizes[index],)
+        return tuple(super().size(index)) + draft
+
+    def filter_indices_by_size(self, indices, max_sizes):
+        """Drafts are held to the target's limit."""
+        kept, ignored = super().filter_indices_by_size(indices, max_sizes)
+        if self.draft_sizes is None or max_sizes is None:
+            return kept, ignored
+        limit = max_sizes[-1] if isinstance(max_sizes, (tuple, list)) else max_sizes
+        short = self.draft_sizes[kept] <= (limit or np.inf)
+        return kept[short], list(ignored) + kept[~short].tolist()
+
+    def batch_by_size(
+        self,
+        indices,
+        max_tokens=None,
+        max_sentences=None,
+        required_batch_size_multiple=1,
+    ):
+        """fairseq's batches, and the remainder that it would drop."""
+        if len(indices) == 0:
+            return []
+        batches = super().batch_by_size(
+            indices, max_tokens, max_sentences, required_batch_size_multiple
+        )
+        return lossless_batches(indices, batches)

@@ -1,0 +1,139 @@
+"""Roll-in of dual-policy learning: the states in which the expert is asked (paper, Eq. 6-7, Alg. 1).
+
+Shapes: B sentences, M tokens of the target y*, N tokens of the draft y⁰, P placeholders in all.
+"""
+
+from dataclasses import dataclass
+from typing import List, Optional
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ..ops.alignment import lcs_masks
+from ..ops.edits import InsertionLabels, insertion_labels
+from ..ops.randomness import uniform
+
+# streams of random numbers, one per purpose
+_MIXTURE, _DROP, _TOKENS = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class RollInOptions:
+    """alpha: share of deletion states that are y⁰ (Eq. 6); beta: share of insertion states that
+    are ℰ(y⁰, d*) (Eq. 7); sample_tokens: draw t̃ from the policy (Eq. 6) instead of the argmax
+    (Alg. 1); seed: of the run."""
+
+    alpha: float
+    beta: float
+    sample_tokens: bool
+    seed: int
+
+
+@dataclass
+class RollIn:
+    """States and labels of one batch, made before the model is called.
+
+    target: y*, B × M. draft: y⁰, B × N. delete_draft: B, bool, y_del = y⁰ (else the model's own
+    insertion). insertion: states and labels for inserting. token_noise: B × M uniform numbers
+    for sampling t̃, None for the argmax.
+    """
+
+    target: Tensor
+    draft: Tensor
+    delete_draft: Tensor
+    insertion: InsertionLabels
+    token_noise: Optional[Tensor]
+
+
+def random_keep(inner: Tensor, rate: Tensor, order: Tensor) -> Tensor:
+    """π^RND: keeps a number of inner tokens that is uniform over 0 … n, both ends reachable.
+
+    Args:
+        inner: B × M, bool, tokens that may be dropped.
+        rate: B, uniform in [0, 1), decides how many stay.
+        order: B × M, uniform in [0, 1), decides which.
+
+    Returns:
+        B × M, bool, the inner tokens that stay.
+    """
+    number = (rate * (inner.sum(1) + 1)).floor()
+    rank = order.masked_fill(~inner, 2.0).argsort(1).argsort(1)
+    return inner & (rank < number.unsqueeze(1))
+
+
+def build_roll_in(
+    target: Tensor,
+    draft: Optional[Tensor],
+    sentences: Tensor,
+    epoch: int,
+    options: RollInOptions,
+    dictionary,
+    placeholder: int,
+) -> RollIn:
+    """States and expert labels for a batch.
+
+    Args:
+        target: y*, B × M, with <s> and </s>.
+        draft: y⁰, B × N, or None where there are only pairs; then y⁰ is empty.
+        sentences: B, indices in the data set, which seed the randomness together with the
+            run's seed and ``epoch``.
+        dictionary: of the target, for its special symbols. placeholder: index of ``<plh>``.
+
+    A sentence whose draft is empty has nothing to delete and nothing to learn to keep: it always
+    takes the model's insertion and π^RND, whose empty end is y⁰.
+    """
+    pad, bos, eos = dictionary.pad(), dictionary.bos(), dictionary.eos()
+    if draft is None:
+        draft = target.new_tensor([[bos, eos]]).expand(target.size(0), 2)
+    mixture = uniform(options.seed, epoch, sentences, 3, _MIXTURE)
+    order = uniform(options.seed, epoch, sentences, target.size(1), _DROP)
+    drafted = draft.ne(pad).sum(1) > 2
+    boundary = target.eq(bos) | target.eq(eos)
+    inner = target.ne(pad) & ~boundary
+    kept = random_keep(inner, mixture[:, 2], order)
+    if draft.size(1) > 2 and options.beta > 0:
+        _, aligned = lcs_masks(draft, target, pad)
+        from_draft = drafted & (mixture[:, 1] < options.beta)
+        kept = torch.where(from_draft.unsqueeze(1), aligned, kept)
+    noise = None
+    if options.sample_tokens:
+        noise = uniform(options.seed, epoch, sentences, target.size(1), _TOKENS)
+    return RollIn(
+        target=target,
+        draft=draft,
+        delete_draft=drafted & (mixture[:, 0] < options.alpha),
+        insertion=insertion_labels(target, kept | boundary, pad, placeholder),
+        token_noise=noise,
+    )
+
+
+def token_predictions(logits: Tensor, roll_in: RollIn, never: List[int]) -> Tensor:
+    """t̃ for every placeholder: the most likely token, or one drawn from the policy.
+
+    Args:
+        logits: P × V, at ``roll_in.insertion.missing`` in row-major order.
+        never: symbols that are never written.
+
+    Returns:
+        P, long.
+    """
+    logits = logits.index_fill(1, torch.tensor(never, device=logits.device), float("-inf"))
+    if roll_in.token_noise is None:
+        return logits.argmax(1)
+    cumulative = logits.float().softmax(1).cumsum(1)
+    point = roll_in.token_noise[roll_in.insertion.missing].unsqueeze(1) * cumulative[:, -1:]
+    # the first token whose cumulative probability exceeds the point: never one of probability 0
+    return torch.searchsorted(cumulative, point, right=True).squeeze(1).clamp(max=logits.size(1) - 1)
+
+
+def join_deletion_inputs(roll_in: RollIn, predicted: Tensor, pad: int) -> Tensor:
+    """y_del: the draft where the mixture chose it, else y*'s gaps filled with t̃ (B × L)."""
+    insertion = roll_in.insertion
+    filled = insertion.after.clone()
+    filled[insertion.missing] = predicted
+    width = max(filled.size(1), roll_in.draft.size(1))
+    filled = F.pad(filled, (0, width - filled.size(1)), value=pad)
+    draft = F.pad(roll_in.draft, (0, width - roll_in.draft.size(1)), value=pad)
+    inputs = torch.where(roll_in.delete_draft.unsqueeze(1), draft, filled)
+    return inputs[:, : int(inputs.ne(pad).sum(1).max())]

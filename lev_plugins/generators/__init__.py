@@ -1,0 +1,5 @@
+"""Decoding by iterative refinement."""
+
+from .refinement import RefinementGenerator, RefinementOptions
+
+__all__ = ["RefinementGenerator", "RefinementOptions"]

@@ -1,0 +1,149 @@
+"""Sentences while they are refined: what stands, what is finished, what happened."""
+
+from typing import Any, Dict, List, Optional
+
+import torch
+from torch import Tensor
+
+from ..ops.edits import apply_placeholders, compact
+
+
+class RefinementState:
+    """A shrinking batch of sentences, and the hypotheses of those that have left it.
+
+    Attributes:
+        tokens: B × T, long, <s> … </s> padded on the right.
+        scores: B × T, float, log-probability (nats) of the action that put or kept each token.
+        origin: B × T, long, a token's position in the draft; −1 where it was inserted.
+        rows: B, where each sentence stood in the batch that came in.
+        memory: what the policy's encoder left, row for row with ``tokens``.
+        finished: hypotheses in the order of the batch that came in; None while unfinished.
+    """
+
+    def __init__(self, tokens: Tensor, memory: Any, pad: int, retain_history: bool) -> None:
+        size = tokens.size(0)
+        self.pad = pad
+        self.tokens = tokens
+        self.scores = torch.zeros(tokens.shape, dtype=torch.float, device=tokens.device)
+        self.origin = torch.arange(tokens.size(1), device=tokens.device).repeat(size, 1)
+        self.rows = torch.arange(size, device=tokens.device)
+        self.seen: List[Tensor] = []
+        self.memory = memory
+        self.finished: List[Optional[Dict[str, Any]]] = [None] * size
+        self.history: Optional[List[List[Dict[str, Any]]]] = None
+        if retain_history:
+            self.history = [[] for _ in range(size)]
+            self.record("draft")
+
+    @property
+    def lengths(self) -> Tensor:
+        """B, tokens of each sentence, <s> and </s> included."""
+        return self.tokens.ne(self.pad).sum(1)
+
+    @property
+    def empty(self) -> bool:
+        """Whether every sentence is finished."""
+        return self.tokens.size(0) == 0
+
+    def keep(self, keep: Tensor) -> None:
+        """Deletes the tokens that are not kept (B × T, bool)."""
+        keep = keep & self.tokens.ne(self.pad)
+        self.scores = compact(self.scores, keep, 0.0)
+        self.origin = compact(self.origin, keep, -1)
+        self.tokens = compact(self.tokens, keep, self.pad)
+
+    def open(self, counts: Tensor, placeholder: int) -> None:
+        """Inserts placeholders, ``counts`` (B × (T − 1)) of them in every slot."""
+        lengths = self.lengths
+        self.scores = apply_placeholders(self.scores, lengths, counts, 0.0, 0.0)
+        self.origin = apply_placeholders(self.origin, lengths, counts, -1, -1)
+        self.tokens = apply_placeholders(self.tokens, lengths, counts, placeholder, self.pad)
+
+    def fill(self, where: Tensor, tokens: Tensor, scores: Tensor) -> None:
+        """Writes tokens (P) and their log-probabilities at ``where`` (B × T, P true)."""
+        self.origin = self.origin.masked_fill(where, -1)
+        self.tokens = self.tokens.masked_scatter(where, tokens)
+        self.scores = self.scores.masked_scatter(where, scores.to(self.scores.dtype))
+
+    def record(self, phase: str, mask: Optional[Tensor] = None) -> None:
+        """Notes the present tokens as the outcome of a phase.
+
+        ``mask`` is, for ``delete``, which tokens of the state before were kept and, for
+        ``token``, which of the present tokens are new.
+        """
+        if self.history is None:
+            return
+        tokens, origin = self.tokens.cpu(), self.origin.cpu()
+        marks = None if mask is None else mask.cpu()
+        for i, row in enumerate(self.rows.tolist()):
+            real = tokens[i].ne(self.pad)
+            entry = {"phase": phase, "tokens": tokens[i][real], "origin": origin[i][real]}
+            if marks is not None:
+                entry["mask"] = marks[i]
+            self.history[row].append(entry)
+
+    def finish(self, done: Tensor, steps: int, reason: str, *companions: Tensor) -> List[Tensor]:
+        """Lets the sentences at ``done`` (B, bool) leave with what stands now.
+
+        Args:
+            steps: iterations that were carried out on them.
+            reason: unchanged, loop or max_iterations.
+            companions: other tensors of B rows.
+
+        Returns:
+            the companions' rows of the sentences that stay.
+        """
+        leaving = done.nonzero().squeeze(1)
+        if leaving.numel() == 0:
+            return list(companions)
+        for i in leaving.tolist():
+            self._finish_one(i, steps, reason)
+        staying = (~done).nonzero().squeeze(1)
+        self._select(staying)
+        return [companion.index_select(0, staying) for companion in companions]
+
+    def _finish_one(self, i: int, steps: int, reason: str) -> None:
+        real = self.tokens[i].ne(self.pad)
+        scores = self.scores[i][real]
+        row = int(self.rows[i])
+        self.finished[row] = {
+            "tokens": self.tokens[i][real],
+            "positional_scores": scores.clone(),
+            "score": float(scores.mean()),
+            "alignment": None,
+            "attention": None,
+            "origin": self.origin[i][real],
+            "steps": steps,
+            "terminated": reason,
+            "history": self.history[row] if self.history is not None else [],
+        }
+
+    def _select(self, rows: Tensor) -> None:
+        self.tokens = self.tokens.index_select(0, rows)
+        self.scores = self.scores.index_select(0, rows)
+        self.origin = self.origin.index_select(0, rows)
+        self.rows = self.rows.index_select(0, rows)
+        self.seen = [tokens.index_select(0, rows) for tokens in self.seen]
+        if rows.numel():
+            self.memory = self.memory.select(rows)
+
+    def seen_before(self, tokens: Tensor) -> Tensor:
+        """B, bool: the same tokens (B × T) were noted with :meth:`note` at an earlier time."""
+        again = torch.zeros(tokens.size(0), dtype=torch.bool, device=tokens.device)
+        for earlier in self.seen:
+            again = again | equal_rows(tokens, earlier, self.pad)
+        return again
+
+    def note(self) -> None:
+        """Remembers the present tokens for :meth:`seen_before`."""
+        self.seen.append(self.tokens)
+
+
+def equal_rows(a: Tensor, b: Tensor, pad: int) -> Tensor:
+    """B × T and B × U, padded on the right → B, bool: the same sentence."""
+    width = min(a.size(1), b.size(1))
+    same = (a[:, :width] == b[:, :width]).all(1)
+    for longer in (a, b):
+        if longer.size(1) > width:
+            same = same & longer[:, width:].eq(pad).all(1)
+    return same

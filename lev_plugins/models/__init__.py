@@ -1,0 +1,1 @@
+"""The systems, one folder each."""

@@ -1,0 +1,110 @@
+"""Options of the model ``levenshtein_editor``, named as fairseq's Transformer names them."""
+
+from dataclasses import dataclass, field
+from typing import Tuple
+
+from fairseq.dataclass import ChoiceEnum, FairseqDataclass
+from omegaconf import II
+
+from ...errors import UserError
+
+WEIGHT_SHARING = ChoiceEnum(["all", "plh-tok", "tok-del", "plh-del", "none"])
+ACTIVATIONS = ChoiceEnum(["relu", "gelu", "silu"])
+
+
+@dataclass
+class LevenshteinEditorConfig(FairseqDataclass):
+    encoder_embed_dim: int = field(default=512, metadata={"help": "width of the encoder"})
+    encoder_ffn_embed_dim: int = field(
+        default=2048, metadata={"help": "width of the encoder's feed-forward layers"}
+    )
+    encoder_layers: int = field(default=6, metadata={"help": "number of encoder blocks"})
+    encoder_attention_heads: int = field(default=8, metadata={"help": "encoder attention heads"})
+    encoder_normalize_before: bool = field(
+        default=False, metadata={"help": "layer norm before each encoder sub-layer (pre-norm)"}
+    )
+    encoder_learned_pos: bool = field(
+        default=False, metadata={"help": "learned instead of sinusoidal positions in the encoder"}
+    )
+    decoder_embed_dim: int = field(
+        default=512, metadata={"help": "width of the decoder; has to equal the encoder's"}
+    )
+    decoder_ffn_embed_dim: int = field(
+        default=2048, metadata={"help": "width of the decoder's feed-forward layers"}
+    )
+    decoder_layers: int = field(default=6, metadata={"help": "number of decoder blocks"})
+    decoder_attention_heads: int = field(default=8, metadata={"help": "decoder attention heads"})
+    decoder_normalize_before: bool = field(
+        default=False, metadata={"help": "layer norm before each decoder sub-layer (pre-norm)"}
+    )
+    decoder_learned_pos: bool = field(
+        default=False, metadata={"help": "learned instead of sinusoidal positions in the decoder"}
+    )
+    dropout: float = field(default=0.1, metadata={"help": "dropout after sub-layers"})
+    attention_dropout: float = field(default=0.0, metadata={"help": "dropout on attention weights"})
+    activation_dropout: float = field(
+        default=0.0, metadata={"help": "dropout inside the feed-forward layers"}
+    )
+    activation_fn: ACTIVATIONS = field(default="relu", metadata={"help": "activation function"})
+    share_all_embeddings: bool = field(
+        default=False,
+        metadata={"help": "one table for source, target and output (needs a joined dictionary)"},
+    )
+    share_decoder_input_output_embed: bool = field(
+        default=False,
+        metadata={"help": "the default here (paper, Eq. 5), accepted as fairseq users type it"},
+    )
+    separate_output_embed: bool = field(
+        default=False, metadata={"help": "an output table of its own for the token head"}
+    )
+    apply_bert_init: bool = field(
+        default=False, metadata={"help": "draw the decoder's parameters from N(0, 0.02)"}
+    )
+    weight_sharing: WEIGHT_SHARING = field(
+        default="all",
+        metadata={
+            "help": "which policies share decoder blocks (paper, Table 2a): all; plh-tok "
+            "(deletion apart); tok-del (placeholders apart); plh-del (tokens apart); none"
+        },
+    )
+    early_exit: str = field(
+        default="",
+        metadata={
+            "help": "'m,n': decoder blocks before the deletion and the placeholder head "
+            "(LevT(m-n) in paper, Fig. 4b); tokens always use all; default: all blocks for all"
+        },
+    )
+    max_insertions: int = field(
+        default=255, metadata={"help": "K_max: most tokens inserted at one slot (paper, Eq. 4)"}
+    )
+    max_source_positions: int = II("task.max_source_positions")
+    max_target_positions: int = II("task.max_target_positions")
+
+
+def exit_depths(cfg: LevenshteinEditorConfig) -> Tuple[int, int, int]:
+    """Blocks before the deletion, placeholder and token heads.
+
+    Raises:
+        UserError: not of the form m,n or m,n,L, or deeper than the decoder.
+    """
+    layers = cfg.decoder_layers
+    if not cfg.early_exit:
+        return layers, layers, layers
+    try:
+        depths = [int(part) for part in str(cfg.early_exit).split(",")]
+    except ValueError:
+        depths = []
+    if len(depths) == 2:
+        depths.append(layers)
+    if len(depths) != 3 or min(depths) < 1:
+        raise UserError(
+            f"--early-exit {cfg.early_exit}: give two numbers of blocks, for deletion and "
+            "placeholders, such as --early-exit 3,3"
+        )
+    if max(depths[:2]) > layers or depths[2] != layers:
+        raise UserError(
+            f"--early-exit {cfg.early_exit} is deeper than the decoder: --decoder-layers is "
+            f"{layers}; each number has to be between 1 and {layers}"
+            + ("" if depths[2] == layers else f", and the third, for tokens, exactly {layers}")
+        )
+    return depths[0], depths[1], depths[2]

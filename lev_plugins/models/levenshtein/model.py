@@ -1,0 +1,257 @@
+"""The model: an encoder, a decoder that sees whole sequences, and three policy heads (paper, §3.1).
+
+Shapes: B sentences, T tokens of the sequence being edited, S source tokens, C channels,
+V symbols, K = ``max_insertions``. Slot k lies between tokens k and k + 1.
+"""
+
+from typing import Dict, NamedTuple, Optional
+
+import torch
+import torch.nn.functional as F
+from fairseq.models import BaseFairseqModel, register_model
+from torch import Tensor, nn
+
+from ...data.roll_in import RollIn, join_deletion_inputs, token_predictions
+from ...errors import UserError
+from ...modules import Memory, Positions, TransformerStack
+from ...modules.transformer import attention_mask
+from ...ops.alignment import lcs_masks
+from .config import LevenshteinEditorConfig, exit_depths
+from .stock import convert_parameters, is_stock
+
+MODEL = "levenshtein_editor"
+HEADS = ("deletion", "placeholder", "token")
+# which stack of blocks each head (in the order of HEADS) runs through
+STACKS = {
+    "all": ("token", "token", "token"),
+    "plh-tok": ("deletion", "token", "token"),
+    "tok-del": ("token", "placeholder", "token"),
+    "plh-del": ("deletion", "deletion", "token"),
+    "none": ("deletion", "placeholder", "token"),
+}
+
+
+class PolicyOutput(NamedTuple):
+    """One head's answers at the positions that are trained: P × classes logits, P labels."""
+
+    logits: Tensor
+    labels: Tensor
+
+
+@register_model(MODEL, dataclass=LevenshteinEditorConfig)
+class LevenshteinEditorModel(BaseFairseqModel):
+    """Levenshtein Transformer: deletion, placeholder and token policies over one source."""
+
+    def __init__(self, cfg: LevenshteinEditorConfig, source_dictionary, target_dictionary, plh):
+        super().__init__()
+        self.cfg = cfg
+        self.pad = target_dictionary.pad()
+        self.bos, self.eos = target_dictionary.bos(), target_dictionary.eos()
+        self.unk = target_dictionary.unk()
+        self.plh = plh
+        dim = cfg.encoder_embed_dim
+        self.scale = dim**0.5
+        self.encoder_embed = _embedding(len(source_dictionary), dim, self.pad)
+        self.decoder_embed = (
+            self.encoder_embed
+            if cfg.share_all_embeddings
+            else _embedding(len(target_dictionary), dim, self.pad)
+        )
+        self.encoder_positions = Positions(
+            cfg.max_source_positions, dim, self.pad, cfg.encoder_learned_pos
+        )
+        self.decoder_positions = Positions(
+            cfg.max_target_positions, dim, self.pad, cfg.decoder_learned_pos
+        )
+        self.encoder = _stack(cfg, "encoder", cfg.encoder_layers)
+        self.encoder_norm = nn.LayerNorm(dim) if cfg.encoder_normalize_before else None
+        self._build_decoder(cfg, dim, len(target_dictionary))
+        if cfg.apply_bert_init:
+            self._bert_init()
+
+    def _build_decoder(self, cfg: LevenshteinEditorConfig, dim: int, vocabulary: int) -> None:
+        self.depths = dict(zip(HEADS, exit_depths(cfg)))
+        self.stack_of = dict(zip(HEADS, STACKS[str(cfg.weight_sharing)]))
+        self.decoder = nn.ModuleDict(
+            {name: _stack(cfg, "decoder", self.depths[name]) for name in self._stack_names()}
+        )
+        self.decoder_norm = nn.LayerNorm(dim) if cfg.decoder_normalize_before else None
+        self.deletion_head = _embedding(2, dim)
+        self.placeholder_head = _embedding(cfg.max_insertions + 1, 2 * dim)
+        self.token_head = _embedding(vocabulary, dim) if cfg.separate_output_embed else None
+
+    def _stack_names(self):
+        """Stacks that exist; the first head that uses one gives it its depth."""
+        return [name for name in HEADS if name in self.stack_of.values()]
+
+    def _bert_init(self) -> None:
+        modules = [self.decoder, self.deletion_head, self.placeholder_head, self.decoder_embed]
+        for module in modules:
+            for name, parameter in module.named_parameters():
+                if parameter.dim() > 1:
+                    nn.init.normal_(parameter, std=0.02)
+                elif name.endswith("bias"):
+                    nn.init.zeros_(parameter)
+        with torch.no_grad():
+            self.decoder_embed.weight[self.pad].zero_()
+
+    @classmethod
+    def build_model(cls, cfg: LevenshteinEditorConfig, task) -> "LevenshteinEditorModel":
+        """Checks the options against the task's dictionaries.
+
+        Raises:
+            UserError: options that contradict each other or the dictionaries.
+        """
+        if cfg.encoder_embed_dim != cfg.decoder_embed_dim:
+            raise UserError(
+                f"--encoder-embed-dim {cfg.encoder_embed_dim} and --decoder-embed-dim "
+                f"{cfg.decoder_embed_dim} differ; give both the same width"
+            )
+        for side in ("encoder", "decoder"):
+            heads = getattr(cfg, f"{side}_attention_heads")
+            if heads < 1 or cfg.encoder_embed_dim % heads:
+                raise UserError(
+                    f"--{side}-attention-heads {heads} does not divide "
+                    f"--{side}-embed-dim {cfg.encoder_embed_dim}"
+                )
+        if cfg.max_insertions < 1:
+            raise UserError(f"--max-insertions {cfg.max_insertions}: at least 1 is needed")
+        source, target = task.source_dictionary, task.target_dictionary
+        if cfg.share_all_embeddings and source != target:
+            raise UserError(
+                "--share-all-embeddings needs one dictionary for both sides; "
+                "preprocess with --joined-dictionary or leave the option out"
+            )
+        if cfg.share_all_embeddings and cfg.separate_output_embed:
+            raise UserError("--share-all-embeddings and --separate-output-embed exclude each other")
+        return cls(cfg, source, target, task.placeholder)
+
+    def max_positions(self):
+        """The longest source and target, in tokens."""
+        return self.cfg.max_source_positions, self.cfg.max_target_positions
+
+    # what the generator asks for -------------------------------------------------------------
+
+    def encode(self, src_tokens: Tensor) -> Memory:
+        """B × S tokens → what every decoder pass reads."""
+        real = src_tokens.ne(self.pad)
+        x = self._embed(src_tokens, self.encoder_embed, self.encoder_positions)
+        mask = attention_mask(real)
+        x = self.encoder(x, mask)
+        if self.encoder_norm is not None:
+            x = self.encoder_norm(x)
+        return Memory(x, mask)
+
+    def deletion_logits(self, tokens: Tensor, memory: Memory) -> Tensor:
+        """Logits of keeping (0) and deleting (1) each token (Eq. 3): B × T × 2."""
+        features = self.features(tokens, memory, "deletion")
+        return F.linear(features, self.deletion_head.weight)
+
+    def placeholder_logits(self, tokens: Tensor, memory: Memory) -> Tensor:
+        """Logits of the number of tokens missing in each slot (Eq. 4): B × (T − 1) × (K + 1)."""
+        features = self.features(tokens, memory, "placeholder")
+        return self._slot_logits(features[:, :-1], features[:, 1:])
+
+    def token_logits(self, tokens: Tensor, memory: Memory, where: Tensor) -> Tensor:
+        """Logits of the tokens at ``where`` (B × T, bool, P true; Eq. 5): P × V."""
+        return self._project(self.features(tokens, memory, "token")[where])
+
+    # the passes -------------------------------------------------------------------------------
+
+    def features(self, tokens: Tensor, memory: Memory, head: str) -> Tensor:
+        """One decoder pass, B × T → B × T × C, up to the exit of ``head``."""
+        x = self._embed(tokens, self.decoder_embed, self.decoder_positions)
+        mask = attention_mask(tokens.ne(self.pad))
+        x = self.decoder[self.stack_of[head]](x, mask, memory, self.depths[head])
+        return x if self.decoder_norm is None else self.decoder_norm(x)
+
+    def _embed(self, tokens: Tensor, table: nn.Embedding, positions: Positions) -> Tensor:
+        x = self.scale * table(tokens) + positions(tokens)
+        return F.dropout(x, self.cfg.dropout, self.training)
+
+    def _slot_logits(self, left: Tensor, right: Tensor) -> Tensor:
+        # concat(h_i, h_i+1) · Bᵀ without making the concatenation
+        first, second = self.placeholder_head.weight.chunk(2, dim=1)
+        return F.linear(left, first) + F.linear(right, second)
+
+    def _project(self, features: Tensor) -> Tensor:
+        head = self.decoder_embed if self.token_head is None else self.token_head
+        return F.linear(features, head.weight)
+
+    def forward(
+        self, src_tokens: Tensor, src_lengths: Optional[Tensor], roll_in: RollIn
+    ) -> Dict[str, PolicyOutput]:
+        """Training passes of Algorithm 1: one record per policy head.
+
+        Only positions that carry a label go through a head: placeholders through the
+        vocabulary, real slots through the placeholder classifier, inner tokens through deletion.
+        """
+        memory = self.encode(src_tokens)
+        insertion = roll_in.insertion
+        features = self.features(insertion.before, memory, "placeholder")
+        slots = insertion.slots
+        placeholder = PolicyOutput(
+            self._slot_logits(features[:, :-1][slots], features[:, 1:][slots]),
+            insertion.counts[slots].clamp(max=self.cfg.max_insertions),
+        )
+        token_logits = self.token_logits(insertion.after, memory, insertion.missing)
+        token = PolicyOutput(token_logits, roll_in.target[insertion.missing])
+        with torch.no_grad():
+            predicted = token_predictions(token_logits.detach(), roll_in, self.never_predicted())
+            inputs = join_deletion_inputs(roll_in, predicted, self.pad)
+            keep, _ = lcs_masks(inputs, roll_in.target, self.pad)
+        inner = inputs.ne(self.pad) & inputs.ne(self.bos) & inputs.ne(self.eos)
+        features = self.features(inputs, memory, "deletion")[inner]
+        deletion = PolicyOutput(
+            F.linear(features, self.deletion_head.weight), (~keep[inner]).long()
+        )
+        return {"deletion": deletion, "placeholder": placeholder, "token": token}
+
+    def never_predicted(self):
+        """Symbols that the token policy must never write."""
+        return sorted({self.pad, self.bos, self.eos, self.plh})
+
+    # checkpoints --------------------------------------------------------------------------------
+
+    def upgrade_state_dict_named(self, state_dict: Dict[str, Tensor], name: str) -> None:
+        """Takes parameters of fairseq's own levenshtein_transformer too.
+
+        Raises:
+            UserError: the embeddings do not fit the dictionaries.
+        """
+        if is_stock(state_dict):
+            converted = convert_parameters(state_dict, self.unk)
+            state_dict.clear()
+            state_dict.update(converted)
+        for table in ("encoder_embed", "decoder_embed"):
+            saved = state_dict.get(f"{table}.weight")
+            here = getattr(self, table).weight
+            if saved is not None and saved.size(0) != here.size(0):
+                raise UserError(
+                    f"the checkpoint has {saved.size(0)} symbols in {table}, the dictionary "
+                    f"{here.size(0)}; give the data folder with the dictionaries that the "
+                    "checkpoint was trained with"
+                )
+
+
+def _embedding(rows: int, dim: int, pad: Optional[int] = None) -> nn.Embedding:
+    table = nn.Embedding(rows, dim, padding_idx=pad)
+    nn.init.normal_(table.weight, std=dim**-0.5)
+    if pad is not None:
+        nn.init.zeros_(table.weight[pad])
+    return table
+
+
+def _stack(cfg: LevenshteinEditorConfig, side: str, blocks: int) -> TransformerStack:
+    return TransformerStack(
+        blocks=blocks,
+        dim=cfg.encoder_embed_dim,
+        heads=getattr(cfg, f"{side}_attention_heads"),
+        hidden=getattr(cfg, f"{side}_ffn_embed_dim"),
+        cross=side == "decoder",
+        pre_norm=getattr(cfg, f"{side}_normalize_before"),
+        dropout=cfg.dropout,
+        attention_dropout=cfg.attention_dropout,
+        activation_dropout=cfg.activation_dropout,
+        activation=str(cfg.activation_fn),
+    )

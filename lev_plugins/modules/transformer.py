@@ -1,0 +1,164 @@
+"""A Transformer without causal masks, fast in training and in decoding (paper, Eq. 2).
+
+Shapes: B sentences, T tokens, S source tokens, C channels, H heads, D = C / H.
+All activations are batch first and contiguous; queries, keys and values are projected at once.
+"""
+
+from dataclasses import dataclass, field
+from typing import Dict, Optional, Tuple
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+@dataclass
+class Memory:
+    """What the encoder leaves for the decoder, and the keys and values made from it.
+
+    states: B × S × C. mask: B × 1 × 1 × S, bool, True where attention may look; None where
+    nothing is padded. Keys and values are projected once per source and reused by every pass
+    through the same layer, in training as in decoding.
+    """
+
+    states: Tensor
+    mask: Optional[Tensor]
+    cache: Dict[int, Tuple[Tensor, Tensor]] = field(default_factory=dict)
+
+    def select(self, rows: Tensor) -> "Memory":
+        """The memory of the sentences at ``rows`` (long indices), projections included."""
+        cache = {
+            layer: (k.index_select(0, rows), v.index_select(0, rows))
+            for layer, (k, v) in self.cache.items()
+        }
+        mask = None if self.mask is None else self.mask.index_select(0, rows)
+        return Memory(self.states.index_select(0, rows), mask, cache)
+
+
+def attention_mask(real: Tensor) -> Optional[Tensor]:
+    """B × T, bool, True at real tokens → B × 1 × 1 × T."""
+    return real[:, None, None, :]
+
+
+def _linear(inputs: int, outputs: int, gain: float = 1.0) -> nn.Linear:
+    layer = nn.Linear(inputs, outputs)
+    nn.init.xavier_uniform_(layer.weight, gain=gain)
+    nn.init.zeros_(layer.bias)
+    return layer
+
+
+class Attention(nn.Module):
+    """Multi-head attention over the sequence itself (``cross=False``) or over a memory."""
+
+    def __init__(self, dim: int, heads: int, dropout: float = 0.0, cross: bool = False) -> None:
+        super().__init__()
+        self.heads, self.dropout, self.cross = heads, dropout, cross
+        # each of the three projections is drawn as if it stood alone, as fairseq does
+        self.query = nn.Linear(dim, dim) if cross else None
+        self.inputs = nn.Linear(dim, (2 if cross else 3) * dim)
+        self.output = _linear(dim, dim)
+        for layer in (self.query, self.inputs):
+            if layer is not None:
+                for block in layer.weight.data.split(dim):
+                    nn.init.xavier_uniform_(block, gain=2**-0.5)
+                nn.init.zeros_(layer.bias)
+
+    def _split(self, x: Tensor, parts: int) -> Tuple[Tensor, ...]:
+        """B × T × parts·C → ``parts`` tensors of B × H × T × D."""
+        b, t, _ = x.shape
+        return x.view(b, t, parts, self.heads, -1).permute(2, 0, 3, 1, 4).unbind(0)
+
+    def keys_values(self, memory: Memory) -> Tuple[Tensor, Tensor]:
+        """Keys and values of the memory for this layer, B × H × S × D each."""
+        if id(self) not in memory.cache:
+            key, value = self._split(self.inputs(memory.states), 2)
+            memory.cache[id(self)] = (key, value)
+        return memory.cache[id(self)]
+
+    def forward(self, x: Tensor, mask: Optional[Tensor], memory: Optional[Memory] = None) -> Tensor:
+        """B × T × C → B × T × C."""
+        if memory is None:
+            query, key, value = self._split(self.inputs(x), 3)
+        else:
+            (query,) = self._split(self.query(x), 1)
+            key, value = self.keys_values(memory)
+            mask = memory.mask
+        dropout = self.dropout if self.training else 0.0
+        out = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout)
+        return self.output(out.transpose(1, 2).flatten(2))
+
+
+class TransformerBlock(nn.Module):
+    """Self-attention, attention to the source where there is one, feed-forward.
+
+    Args:
+        dim: C.
+        heads: H.
+        hidden: width of the feed-forward layer.
+        cross: whether the block reads a memory.
+        pre_norm: layer normalisation before each sub-layer instead of after it.
+        dropout, attention_dropout, activation_dropout: as in fairseq.
+        activation: name of a function of torch.nn.functional (relu, gelu …).
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        heads: int,
+        hidden: int,
+        cross: bool,
+        pre_norm: bool,
+        dropout: float,
+        attention_dropout: float,
+        activation_dropout: float,
+        activation: str,
+    ) -> None:
+        super().__init__()
+        self.pre_norm, self.dropout, self.activation_dropout = pre_norm, dropout, activation_dropout
+        self.activation = getattr(F, activation)
+        self.self_attention = Attention(dim, heads, attention_dropout)
+        self.self_norm = nn.LayerNorm(dim)
+        self.cross_attention = Attention(dim, heads, attention_dropout, cross=True) if cross else None
+        self.cross_norm = nn.LayerNorm(dim) if cross else None
+        self.expand = _linear(dim, hidden)
+        self.contract = _linear(hidden, dim)
+        self.feed_norm = nn.LayerNorm(dim)
+
+    def _residual(self, x: Tensor, norm: nn.Module, sublayer) -> Tensor:
+        out = sublayer(norm(x) if self.pre_norm else x)
+        x = x + F.dropout(out, self.dropout, self.training)
+        return x if self.pre_norm else norm(x)
+
+    def _feed_forward(self, x: Tensor) -> Tensor:
+        x = self.activation(self.expand(x))
+        return self.contract(F.dropout(x, self.activation_dropout, self.training))
+
+    def forward(self, x: Tensor, mask: Optional[Tensor], memory: Optional[Memory] = None) -> Tensor:
+        """B × T × C → B × T × C; ``mask`` as :func:`attention_mask` makes it."""
+        x = self._residual(x, self.self_norm, lambda h: self.self_attention(h, mask))
+        if self.cross_attention is not None:
+            x = self._residual(
+                x, self.cross_norm, lambda h: self.cross_attention(h, None, memory)
+            )
+        return self._residual(x, self.feed_norm, self._feed_forward)
+
+
+class TransformerStack(nn.Module):
+    """Blocks in a row, with an exit after any of them."""
+
+    def __init__(self, blocks: int, pre_norm: bool, dim: int, **block_options) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList(
+            TransformerBlock(dim=dim, pre_norm=pre_norm, **block_options) for _ in range(blocks)
+        )
+
+    def forward(
+        self,
+        x: Tensor,
+        mask: Optional[Tensor],
+        memory: Optional[Memory] = None,
+        depth: Optional[int] = None,
+    ) -> Tensor:
+        """B × T × C → B × T × C after ``depth`` blocks (all of them by default)."""
+        for block in self.blocks[:depth]:
+            x = block(x, mask, memory)
+        return x

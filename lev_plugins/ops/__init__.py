@@ -1,0 +1,1 @@
+"""Alignment and edit scripts: tensors in, tensors out, nothing of fairseq."""

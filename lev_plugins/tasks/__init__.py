@@ -1,0 +1,5 @@
+"""Tasks: what data look like, how a system trains on them and how it decodes them."""
+
+from .translation_edit import TranslationEditConfig, TranslationEditTask
+
+__all__ = ["TranslationEditConfig", "TranslationEditTask"]

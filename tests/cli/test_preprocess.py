@@ -1,0 +1,514 @@
+"""preprocess: fairseq-preprocess's data, drafts beside them, all or nothing."""
+
+import logging
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from fairseq import options
+from fairseq.binarizer import BinarizeSummary, FileBinarizer
+from fairseq.data import Dictionary, data_utils
+from fairseq.file_chunker_utils import Chunker, find_offsets
+
+import lev_plugins
+from lev_plugins.cli import preprocess
+from lev_plugins.data.text_files import SPECIAL_TOKENS
+from lev_plugins.errors import UserError
+from lev_plugins.tasks.translation_edit import PLACEHOLDER
+
+LANGS = ("src", "pe", "mt")
+PLAIN = ("--source-lang", "src", "--target-lang", "pe")
+TRIPLE = (*PLAIN, "--draft-lang", "mt")
+# Line lengths with which the engine loses its place in a file of CR LF lines.
+ASTRAY = ["x" * (i * i % 9) for i in range(100)]
+
+
+def lines_of(part: str, lang: str) -> list[str]:
+    """40 lines; every third draft is its target, the others lack or change a word."""
+    lines = []
+    for i in range(40):
+        words = [f"{'s' if lang == 'src' else 't'}{(i * k + len(part)) % 23}" for k in range(1, 7)]
+        if lang == "mt" and i % 3:
+            words = words[: i % 5] + [f"only{i % 4}"]
+        lines.append(" ".join(words))
+    return lines
+
+
+def put(path: str, lines: list[str], end: str = "\n") -> None:
+    Path(path).write_text("".join(line + end for line in lines), encoding="utf-8", newline="")
+
+
+@pytest.fixture
+def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Current folder with train, valid, more and test, each .src .pe .mt, and train.align."""
+    monkeypatch.chdir(tmp_path)
+    for part in ("train", "valid", "more", "test"):
+        for lang in LANGS:
+            put(f"{part}.{lang}", lines_of(part, lang))
+    put("train.align", ["0-0 1-1 5-4"] * 40)
+    return tmp_path
+
+
+def snapshot(folder: Path) -> dict[str, bytes]:
+    """Every file below the folder but the log, with its content."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else b"folder"
+        for path in folder.rglob("*")
+        if path.name != "preprocess.log"
+    }
+
+
+def engine(*argv: str) -> None:
+    """Run fairseq-preprocess itself."""
+    from fairseq_cli.preprocess import logger, main
+
+    handlers = list(logger.handlers)
+    try:
+        main(options.get_preprocessing_parser().parse_args(argv))
+    finally:
+        for handler in set(logger.handlers) - set(handlers):
+            logger.removeHandler(handler)
+            handler.close()
+
+
+def binarised(folder: str, name: str, dictionary: Dictionary) -> list[str]:
+    data = data_utils.load_indexed_dataset(f"{folder}/{name}", dictionary)
+    return [dictionary.string(data[i]) for i in range(len(data))]
+
+
+class TestPlainPairs:
+    @pytest.mark.parametrize(
+        "flags",
+        [
+            "--trainpref train --validpref valid,more --testpref test",
+            "--trainpref train --validpref valid --joined-dictionary --workers 3",
+            "--trainpref train --thresholdsrc 9 --thresholdtgt 11 --nwordstgt 15",
+            "--trainpref train --joined-dictionary --nwordssrc 20 --padding-factor 1",
+            "--trainpref train --testpref test --dataset-impl raw",
+            "--trainpref train --testpref test --dataset-impl cached --workers 2",
+            "--trainpref train --only-source --testpref test",
+            "--trainpref train --dict-only --validpref absent",
+            "--validpref valid --srcdict given.txt --tgtdict given.txt",
+            "--validpref valid --joined-dictionary --tgtdict given.txt",
+            "--trainpref train --srcdict given.txt --thresholdtgt 3",
+            "--trainpref train --testpref test --align-suffix align",
+        ],
+    )
+    def test_the_data_are_those_of_the_engine_byte_for_byte(self, corpus: Path, flags) -> None:
+        put("given.txt", [f"{letter}{i} {30 - i}" for i in range(20) for letter in "st"])
+        engine(*PLAIN, *flags.split(), "--destdir", "engine")
+        assert preprocess.main([*PLAIN, *flags.split(), "--destdir", "ours"]) == 0
+        assert snapshot(corpus / "ours") == snapshot(corpus / "engine")
+
+    def test_text_without_languages_is_one_side(self, corpus: Path) -> None:
+        shutil.copy("train.src", "mono")
+        flags = ["--only-source", "--trainpref", "mono", "--workers", "2"]
+        engine(*flags, "--destdir", "engine")
+        preprocess.main([*flags, "--destdir", "ours"])
+        assert snapshot(corpus / "ours") == snapshot(corpus / "engine")
+
+    def test_a_joined_dictionary_for_one_side_counts_both(self, corpus: Path) -> None:
+        flags = [*PLAIN, "--only-source", "--joined-dictionary", "--trainpref", "train"]
+        engine(*flags, "--destdir", "engine")
+        preprocess.main([*flags, "--destdir", "ours"])
+        assert snapshot(corpus / "ours") == snapshot(corpus / "engine")
+
+    def test_the_alignment_dictionary_holds_the_most_frequent_partner(self, corpus: Path) -> None:
+        # The engine keys its counts by tensors, that is by occurrence, and lists words repeatedly.
+        put("train.src", ["a b", "a rare", "a", ""])
+        put("train.pe", ["x y", "y x", "y", "y"])
+        put("train.align", ["0-0 1-1", "0-0 1-1", "0-0", ""])
+        flags = ["--trainpref", "train", "--alignfile", "train.align"]
+        put("given.txt", ["a 3", "b 1"])
+        preprocess.main([*PLAIN, *flags, "--srcdict", "given.txt", "--destdir", "bin"])
+        assert Path("bin/alignment.src-pe.txt").read_text() == "a y\nb y\n"
+
+    def test_alignments_of_every_validation_set_are_written(self, corpus: Path, capsys) -> None:
+        shutil.copy("train.align", "more.align")
+        flags = ["--trainpref", "train", "--validpref", "valid,more", "--align-suffix", "align"]
+        preprocess.main([*PLAIN, *flags, "--destdir", "bin"])
+        assert (corpus / "bin/valid1.align.src-pe.bin").is_file()
+        assert not (corpus / "bin/valid.align.src-pe.bin").exists()
+        assert "note: valid has no .align file" in capsys.readouterr().out
+
+
+class TestDrafts:
+    @pytest.mark.parametrize("extra", [[], ["--joined-dictionary"], ["--workers", "3"]])
+    def test_drafts_are_read_back_as_they_were_typed(self, corpus: Path, extra) -> None:
+        flags = ["--trainpref", "train", "--validpref", "valid,more", "--testpref", "test"]
+        preprocess.main([*TRIPLE, *flags, *extra, "--destdir", "bin"])
+        dictionary = Dictionary.load("bin/dict.pe.txt")
+        names = {"train": "train", "valid": "valid", "valid1": "more", "test": "test"}
+        for name, part in names.items():
+            for lang in ("pe", "mt"):
+                found = binarised("bin", f"{name}.src-pe.{lang}", dictionary)
+                assert found == lines_of(part, lang)
+
+    def test_raw_drafts_are_copied(self, corpus: Path) -> None:
+        preprocess.main(
+            [*TRIPLE, "--trainpref", "train", "--dataset-impl", "raw", "--destdir", "bin"]
+        )
+        assert (corpus / "bin/train.src-pe.mt").read_bytes() == Path("train.mt").read_bytes()
+
+    def test_sources_and_targets_do_not_depend_on_drafts(self, corpus: Path) -> None:
+        put("train.mt", lines_of("train", "pe"))
+        preprocess.main([*PLAIN, "--trainpref", "train", "--destdir", "pairs"])
+        preprocess.main([*TRIPLE, "--trainpref", "train", "--destdir", "triples"])
+        pairs, triples = snapshot(corpus / "pairs"), snapshot(corpus / "triples")
+        assert set(triples) - set(pairs) == {"train.src-pe.mt.bin", "train.src-pe.mt.idx"}
+        for name in ("train.src-pe.src.bin", "train.src-pe.pe.idx", "dict.src.txt"):
+            assert pairs[name] == triples[name]
+
+    def test_drafts_may_lie_elsewhere(self, corpus: Path) -> None:
+        (corpus / "other").mkdir()
+        for part in ("train", "valid", "more", "test"):
+            Path(f"{part}.mt").rename(f"other/{part}.mt")
+        flags = "--trainpref train --validpref valid,more --testpref test --destdir bin".split()
+        moved = [f"--draftpref-{part}=other/{part}" for part in ("train", "test")]
+        preprocess.main([*TRIPLE, *flags, *moved, "--draftpref-valid", "other/valid,other/more"])
+        dictionary = Dictionary.load("bin/dict.pe.txt")
+        assert binarised("bin", "valid1.src-pe.mt", dictionary) == lines_of("more", "mt")
+
+    @pytest.mark.parametrize("joined", [[], ["--joined-dictionary"]])
+    def test_training_drafts_count_towards_the_dictionary(self, corpus: Path, joined) -> None:
+        put("valid.mt", ["unseen"] * 40)
+        flags = ["--trainpref", "train", "--validpref", "valid", *joined]
+        preprocess.main([*TRIPLE, *flags, "--destdir", "bin"])
+        dictionary = Dictionary.load("bin/dict.pe.txt")
+        assert "only1" in dictionary and "unseen" not in dictionary
+        assert ("only1" in Dictionary.load("bin/dict.src.txt")) == bool(joined)
+        targets = " ".join(lines_of("train", "pe") + lines_of("train", "mt")).split()
+        assert dictionary.get_count(dictionary.index("t5")) == targets.count("t5")
+
+    @pytest.mark.parametrize("joined", [[], ["--joined-dictionary"]])
+    def test_a_given_dictionary_stays_as_it_is(self, corpus: Path, joined, capsys) -> None:
+        put("given.txt", [f"t{i} {50 - i}" for i in range(23)])
+        flags = ["--trainpref", "train", "--tgtdict", "given.txt", *joined]
+        preprocess.main([*TRIPLE, *flags, "--destdir", "bin"])
+        assert Path("bin/dict.pe.txt").read_bytes() == Path("given.txt").read_bytes()
+        drafts = binarised("bin", "train.src-pe.mt", Dictionary.load("given.txt"))
+        assert drafts[1].endswith("<unk>")
+        unknown = sum("only" in line for line in lines_of("train", "mt"))
+        tokens = sum(len(line.split()) for line in lines_of("train", "mt"))
+        (row,) = [
+            row
+            for row in capsys.readouterr().out.splitlines()
+            if row.split()[:2] == ["train", "draft"]
+        ]
+        assert f"{100 * unknown / tokens:.2f} %" in row
+
+    def test_the_editing_task_builds_the_same_data(self, corpus: Path) -> None:
+        flags = [*TRIPLE, "--trainpref", "train"]
+        preprocess.main([*flags, "--destdir", "default"])
+        preprocess.main([*flags, "--task", "translation_edit", "--destdir", "named"])
+        assert snapshot(corpus / "named") == snapshot(corpus / "default")
+
+
+class TestSummary:
+    def test_it_counts_what_deserves_a_look(self, corpus: Path, capsys) -> None:
+        put("train.mt", ["", *lines_of("train", "mt")[1:39], ""])
+        put("train.src", [*lines_of("train", "src")[:39], ""])
+        put("train.pe", [*lines_of("train", "pe")[:38], "t1 " * 1023, ""])
+        preprocess.main([*TRIPLE, "--trainpref", "train", "--testpref", "test", "--destdir", "bin"])
+        out = capsys.readouterr().out
+        assert "drafts that need no edit: train 13 of 40, test 14 of 40" in out
+        assert "note: train.mt: empty lines 1, 40: generated from scratch" in out
+        assert "note: train.src: empty lines 40: kept as empty sentences" in out
+        assert "warning: train.pe: lines 39 have more than 1024 tokens" in out
+        assert "--max-target-positions" in out
+        assert out.splitlines()[-1].startswith("next: fairseq-train bin --user-dir ")
+        assert "--task translation_edit" in out and "--draft-lang mt" in out
+        assert out.partition("bin: dict")[2] in Path("bin/preprocess.log").read_text()
+
+    def test_the_length_to_warn_of_can_be_set(self, corpus: Path, capsys) -> None:
+        flags = [*PLAIN, "--trainpref", "train", "--destdir", "bin", "--warn-length"]
+        preprocess.main([*flags, "8"])
+        assert "warning" not in capsys.readouterr().out
+        shutil.rmtree("bin")
+        preprocess.main([*flags, "7"])
+        out = capsys.readouterr().out
+        assert "warning: train.src: lines 1, 2, 3, 4, 5, ... have more than 7 tokens" in out
+        assert "--max-source-positions" in out
+
+    def test_the_next_command_fits_the_data(self, corpus: Path, capsys) -> None:
+        preprocess.main([*PLAIN, "--trainpref", "train", "--destdir", "one"])
+        out = capsys.readouterr().out
+        assert "--draft-lang" not in out and "--share-all" not in out
+        assert out.rstrip().endswith("--disable-validation")
+        flags = ["--trainpref", "train", "--validpref", "valid", "--joined-dictionary"]
+        preprocess.main([*PLAIN, *flags, "--destdir", "four"])
+        out = capsys.readouterr().out
+        assert "--share-all-embeddings" in out and "--disable-validation" not in out
+        dictionaries = ["--srcdict", "one/dict.src.txt", "--tgtdict", "one/dict.pe.txt"]
+        preprocess.main([*TRIPLE, *dictionaries, "--testpref", "test", "--destdir", "two"])
+        assert "next: fairseq-generate two " in capsys.readouterr().out
+        preprocess.main([*PLAIN, "--trainpref", "train", "--dict-only", "--destdir", "three"])
+        assert "next:" not in capsys.readouterr().out
+
+    def test_help_shows_our_options_in_a_group_of_their_own(self) -> None:
+        text = preprocess.build_parser().format_help()
+        group = text.partition("Drafts and checks:")[2]
+        for flag in ("--draft-lang", "--draftpref-train", "--draftpref-test", "--warn-length"):
+            assert flag in group
+        assert text.startswith("usage: python -m lev_plugins.cli.preprocess ")
+        assert "--thresholdtgt" in text and "--thresholdtgt" not in group
+
+
+class TestCarriageReturns:
+    def test_the_engine_still_loses_its_place_in_such_files(self, tmp_path: Path) -> None:
+        # When this fails the engine is mended and safe_workers can go.
+        path = str(tmp_path / "crlf")
+        put(path, ASTRAY, "\r\n")
+        offsets = find_offsets(path, 2)
+        lines = 0
+        for start, end in zip(offsets, offsets[1:], strict=False):
+            with Chunker(path, start, end) as chunk:
+                lines += sum(1 for _ in chunk)
+        assert lines != len(ASTRAY)
+
+    def test_ours_are_those_of_plain_line_ends(self, corpus: Path, capsys) -> None:
+        for end, folder in (("\n", "unix"), ("\r\n", "dos")):
+            for lang in LANGS:
+                put(f"train.{lang}", ASTRAY, end)
+            flags = ["--trainpref", "train", "--workers", "2", "--destdir", folder]
+            preprocess.main([*TRIPLE, *flags])
+        assert snapshot(corpus / "dos") == snapshot(corpus / "unix")
+        assert "note: train.mt has \\r\\n line ends" in capsys.readouterr().out
+
+
+def spoil(name: str, content: bytes):
+    return lambda: Path(name).write_bytes(content)
+
+
+MISTAKES = {
+    "missing draft": (lambda: os.remove("train.mt"), [], "no such file: train.mt; drafts are"),
+    "missing source": (lambda: os.remove("valid.src"), [], "no such file: valid.src"),
+    "missing dictionary": (None, ["--tgtdict", "none.txt"], "no such file: none.txt"),
+    "count": (spoil("valid.mt", b"a\n"), [], "valid.src has 40, valid.pe has 40, valid.mt has 1"),
+    "bytes": (spoil("train.mt", b"a\n\xff\n"), [], "train.mt: line 2, byte offset 2: 0xff"),
+    "carriage return": (spoil("valid.pe", b"a\rb\n"), [], "valid.pe: line 1, byte offset 1"),
+    "control symbol": (spoil("train.mt", b"a </s> b\n"), [], "train.mt: line 1, word 2: </s>"),
+    "empty files": (
+        lambda: [Path(f"valid.{lang}").write_bytes(b"") for lang in LANGS],
+        [],
+        "no lines in valid.src, valid.pe, valid.mt",
+    ),
+    "no dictionary": (
+        spoil("given.txt", b"a 1\nno-count\n"),
+        ["--tgtdict", "given.txt"],
+        "given.txt: is no dictionary",
+    ),
+    "doubled word": (
+        spoil("given.txt", b"a 1\na 1\n"),
+        ["--srcdict", "given.txt"],
+        "given.txt: is no dictionary",
+    ),
+    "undecodable dictionary": (
+        spoil("given.txt", b"a 1\n\xff 1\n"),
+        ["--srcdict", "given.txt"],
+        "given.txt: line 2, byte offset 4",
+    ),
+    "draft is source": (None, ["--draft-lang", "src"], "--draft-lang src is the --source-lang too"),
+    "draft is target": (None, ["--draft-lang", "pe"], "--draft-lang pe is the --target-lang too"),
+    "empty draft suffix": (None, ["--draft-lang", ""], "--draft-lang is empty"),
+    "one side": (None, ["--only-source"], "--draft-lang needs the target side"),
+    "prefix count": (None, ["--draftpref-valid", "a,b"], "--draftpref-valid a,b: needs as many"),
+    "prefix unused": (None, ["--draftpref-test", "a"], "--draftpref-test a: needs as many"),
+    "workers": (None, ["--workers", "0"], "--workers 0: at least 1"),
+    "length": (None, ["--warn-length", "0"], "--warn-length 0: give a length"),
+    "format": (None, ["--dataset-impl", "huffman"], "--dataset-impl huffman cannot be written"),
+    "two dictionaries": (
+        None,
+        ["--joined-dictionary", "--srcdict", "a", "--tgtdict", "b"],
+        "--joined-dictionary has one dictionary",
+    ),
+    "user folder": (None, ["--user-dir", "none"], "--user-dir none: no such folder"),
+    "alignment": (
+        spoil("train.align", b"0-0\n" * 39 + b"0-9\n"),
+        ["--align-suffix", "align"],
+        "train.align: line 40: 0-9 points past the end",
+    ),
+    "no alignment file": (None, ["--alignfile", "none"], "no such file: none"),
+    "destination": (None, ["--destdir", "train.src"], "--destdir train.src: "),
+}
+
+
+class TestMistakes:
+    @pytest.mark.parametrize("there", [False, True], ids=["new", "existing"])
+    @pytest.mark.parametrize("mistake", MISTAKES)
+    def test_one_line_says_what_and_nothing_is_written(self, corpus: Path, mistake, there) -> None:
+        do, flags, message = MISTAKES[mistake]
+        if there:
+            (corpus / "bin").mkdir()
+            (corpus / "bin/precious").write_text("kept")
+        if do is not None:
+            do()
+        before = snapshot(corpus)
+        base = [*TRIPLE, "--trainpref", "train", "--validpref", "valid", "--destdir", "bin"]
+        with pytest.raises(UserError) as caught:
+            preprocess.main([*base, *flags])
+        assert message in str(caught.value) and "\n" not in str(caught.value)
+        assert snapshot(corpus) == before
+
+    @pytest.mark.parametrize(
+        ("flags", "message"),
+        [
+            ("--trainpref train", "--source-lang and --target-lang are needed"),
+            ("-s src -t pe", "nothing to do"),
+            ("-s src -t pe --validpref valid", "give --trainpref or --srcdict"),
+            ("-s src -t pe --validpref valid --srcdict given.txt", "--trainpref or --tgtdict"),
+            ("-s src -t pe --trainpref train --draftpref-train x", "give --draft-lang"),
+            ("-s src --only-source --trainpref train --align-suffix a", "--align-suffix needs"),
+            ("-s src -t pe --validpref valid --alignfile train.align", "--alignfile aligns"),
+        ],
+    )
+    def test_flags_that_do_not_fit_are_named(self, corpus: Path, flags, message) -> None:
+        put("given.txt", ["a 1"])
+        with pytest.raises(UserError, match=message):
+            preprocess.main(flags.split())
+        assert not (corpus / "data-bin").exists()
+
+    @pytest.mark.parametrize("lang", ["src", "pe"])
+    def test_an_old_dictionary_is_not_overwritten(self, corpus: Path, lang) -> None:
+        (corpus / "bin").mkdir()
+        put(f"bin/dict.{lang}.txt", ["old 1"])
+        before = snapshot(corpus)
+        with pytest.raises(UserError, match=rf"bin/dict.{lang}.txt is there already"):
+            preprocess.main([*TRIPLE, "--trainpref", "train", "--destdir", "bin"])
+        assert snapshot(corpus) == before
+
+
+class TestAllOrNothing:
+    FLAGS = (*TRIPLE, "--trainpref", "train", "--destdir", "deep/er/bin")
+
+    @pytest.fixture
+    def existing(self, corpus: Path) -> Path:
+        """The corpus with data from an earlier run, and a file of the user's own."""
+        preprocess.main(list(self.FLAGS))
+        Path("deep/er/bin/notes").write_text("mine")
+        return corpus
+
+    def again(self) -> list[str]:
+        put("train.mt", lines_of("later1", "mt"))
+        put("train.src", lines_of("later1", "src"))
+        folder = "deep/er/bin/dict"
+        return [*self.FLAGS, "--srcdict", f"{folder}.src.txt", "--tgtdict", f"{folder}.pe.txt"]
+
+    def test_a_second_run_replaces_its_files_and_keeps_others(self, existing: Path) -> None:
+        before = snapshot(existing / "deep/er/bin")
+        preprocess.main(self.again())
+        after = snapshot(existing / "deep/er/bin")
+        assert set(after) == set(before)
+        changed = {name for name in before if before[name] != after[name]}
+        assert {"train.src-pe.mt.bin", "train.src-pe.src.bin"} <= changed
+        assert not {"notes", "dict.src.txt", "dict.pe.txt"} & changed
+        assert Path("deep/er/bin/preprocess.log").read_text().count("next: ") == 2
+
+    @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+    @pytest.mark.parametrize("kind", ["corpus", "existing"])
+    def test_a_failure_while_writing_leaves_no_trace(
+        self, kind, error, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        root = request.getfixturevalue(kind)
+        argv = self.again() if kind == "existing" else list(self.FLAGS)
+        write = FileBinarizer.multiprocess_dataset
+
+        def fail(path: str, *args, **kwargs) -> BinarizeSummary:
+            if path == "train.mt":
+                raise error
+            return write(path, *args, **kwargs)
+
+        monkeypatch.setattr(FileBinarizer, "multiprocess_dataset", fail)
+        before = snapshot(root)
+        expected = UserError if isinstance(error, OSError) else KeyboardInterrupt
+        with pytest.raises(expected, match="No space left" if expected is UserError else None):
+            preprocess.main(argv)
+        assert snapshot(root) == before
+
+    def test_a_failure_while_moving_is_undone(self, existing: Path) -> None:
+        # Sorted by name, this folder stands in the way of the last file to be moved.
+        os.remove("deep/er/bin/train.src-pe.src.idx")
+        Path("deep/er/bin/train.src-pe.src.idx/inside").mkdir(parents=True)
+        argv = self.again()
+        before = snapshot(existing)
+        with pytest.raises(UserError, match="train.src-pe.src.idx: a folder is in the way"):
+            preprocess.main(argv)
+        assert snapshot(existing) == before
+
+    def test_a_link_to_a_folder_is_followed(self, corpus: Path) -> None:
+        (corpus / "real").mkdir()
+        (corpus / "bin").symlink_to("real")
+        preprocess.main([*PLAIN, "--trainpref", "train", "--destdir", "bin"])
+        assert (corpus / "bin").is_symlink() and (corpus / "real/dict.src.txt").is_file()
+
+    def test_a_new_folder_can_be_read_by_others_as_usual(self, corpus: Path) -> None:
+        (corpus / "plain").mkdir()
+        preprocess.main([*PLAIN, "--trainpref", "train", "--destdir", "bin"])
+        assert (corpus / "bin").stat().st_mode == (corpus / "plain").stat().st_mode
+
+    def test_lines_lost_by_the_engine_are_an_error(
+        self, corpus: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def lossy(*args, **kwargs) -> BinarizeSummary:
+            return BinarizeSummary(num_seq=39, num_tok=39)
+
+        monkeypatch.setattr(FileBinarizer, "multiprocess_dataset", lossy)
+        with pytest.raises(UserError, match="train.src: 40 lines were read but 39 written"):
+            preprocess.main(list(self.FLAGS))
+        assert not (corpus / "deep").exists()
+
+
+def command(module: str, *argv: str, path: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", module, *argv],
+        env={**os.environ, "PYTHONPATH": str(path), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+class TestCommand:
+    def test_it_runs_from_a_renamed_package_with_processes(self, corpus: Path) -> None:
+        package = Path(lev_plugins.__file__).parent
+        unwanted = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(package, corpus / "other_name", ignore=unwanted)
+        flags = ["--trainpref", "train", "--testpref", "test", "--joined-dictionary"]
+        flags += ["--workers", "2", "--destdir", "bin"]
+        done = command("other_name.cli.preprocess", *TRIPLE, *flags, path=corpus)
+        assert done.returncode == 0, done.stderr
+        assert "--user-dir other_name --task translation_edit" in done.stdout.splitlines()[-1]
+        preprocess.main([*TRIPLE, *flags[:-1], "here"])
+        assert snapshot(corpus / "bin") == snapshot(corpus / "here")
+        assert (
+            "$ python -m other_name.cli.preprocess --source"
+            in (corpus / "bin/preprocess.log").read_text()
+        )
+
+    def test_a_mistake_is_one_line_and_a_status(self, corpus: Path) -> None:
+        os.remove("train.mt")
+        root = Path(lev_plugins.__file__).parents[1]
+        flags = ["--user-dir", str(root / "lev_plugins"), "--trainpref", "train"]
+        done = command("lev_plugins.cli.preprocess", *TRIPLE, *flags, path=root)
+        assert done.returncode == 1
+        errors = [line for line in done.stderr.splitlines() if "error" in line]
+        assert errors == [
+            "error: no such file: train.mt; drafts are PREFIX.mt, elsewhere with "
+            "--draftpref-train/-valid/-test"
+        ]
+        assert "Traceback" not in done.stderr and not (corpus / "data-bin").exists()
+
+
+def test_the_engine_logger_is_left_alone(corpus: Path) -> None:
+    before = list(logging.getLogger("fairseq_cli.preprocess").handlers)
+    preprocess.main([*PLAIN, "--trainpref", "train", "--destdir", "bin"])
+    assert list(logging.getLogger("fairseq_cli.preprocess").handlers) == before
+
+
+def test_every_symbol_that_the_task_knows_is_refused_as_text() -> None:
+    dictionary = Dictionary()
+    control = {dictionary.bos_word, dictionary.pad_word, dictionary.eos_word, PLACEHOLDER}
+    assert control == SPECIAL_TOKENS

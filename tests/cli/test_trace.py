@@ -1,0 +1,624 @@
+"""Edits as text, as a page and as JSON, and the command that writes them."""
+
+import io
+import json
+import os
+import re
+import runpy
+import sys
+from collections.abc import Sequence
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from lev_plugins.cli import trace as command
+from lev_plugins.cli.render import (
+    choose_joiner,
+    deletion_view,
+    insertion_view,
+    marked_text,
+    merged_view,
+    printable,
+    render_text,
+)
+from lev_plugins.cli.trace_html import _STYLE, FEW_SENTENCES, render_html
+from lev_plugins.errors import UserError
+from lev_plugins.generators.history import EditTrace, Iteration
+
+ANSI = re.compile("\x1b\\[[0-9;]*m")
+WDIFF = re.compile(r"\[-|-\]|\{\+|\+\}")
+UNSAFE = "<script>alert(1)</script>&amp;\"quoted\" 'single' \u2028 \0 \x1b[31m \u202e {brace}"
+# Text with all that could break out of a page or a terminal, at every turn.
+RISKY = st.text(
+    st.sampled_from("<>&\"'/\0\x1b\u2028\u202e\n\t\\{}%-!ab é") | st.characters(), max_size=6
+)
+
+
+def edit(*words: str) -> Iteration:
+    """Build an iteration from words: ``-deleted``, ``+inserted`` or kept."""
+    before = [(word[0] == "-", word.removeprefix("-")) for word in words if word[0] != "+"]
+    after = [(word[0] == "+", word.removeprefix("+")) for word in words if word[0] != "-"]
+    return Iteration(
+        before=tuple(token for _, token in before),
+        deleted=tuple(gone for gone, _ in before),
+        after=tuple(token for _, token in after),
+        inserted=tuple(new for new, _ in after),
+    )
+
+
+def spell(word: str) -> Iteration:
+    """Build an iteration over characters: ``-x`` deletes x, ``+x`` inserts it."""
+    return edit(*re.findall(r"[-+]?.", word))
+
+
+def traced(*steps: Iteration, **fields: Any) -> EditTrace:
+    given: dict[str, Any] = {
+        "source": "src",
+        "draft": None,
+        "text": "out",
+        "score": -0.25,
+        "terminated": "unchanged",
+    }
+    return EditTrace(iterations=steps, **(given | fields))
+
+
+@st.composite
+def iterations(draw: Any, tokens: st.SearchStrategy[str] = RISKY) -> Iteration:
+    kinds = st.sampled_from(["keep", "delete", "insert"])
+    edits = draw(st.lists(st.tuples(kinds, tokens), max_size=8))
+    return Iteration(
+        before=tuple(token for kind, token in edits if kind != "insert"),
+        deleted=tuple(kind == "delete" for kind, _ in edits if kind != "insert"),
+        after=tuple(token for kind, token in edits if kind != "delete"),
+        inserted=tuple(kind == "insert" for kind, _ in edits if kind != "delete"),
+    )
+
+
+# Text ------------------------------------------------------------------------------------------
+
+
+def test_text_follows_the_papers_figure() -> None:
+    shown = render_text(
+        traced(
+            edit("-teh", "-teh", "cat", "+sat"),
+            edit("cat", "-sat", "+slept"),
+            edit("cat", "slept"),
+            source="die Katze schlief",
+            draft="teh teh cat",
+            text="cat slept",
+        ),
+        number=3,
+    )
+    assert shown == (
+        "(sentence 3)    source » die Katze schlief\n"
+        "                draft  » teh teh cat\n"
+        "(iteration 1)   delete » [-teh teh-] cat\n"
+        "                insert » cat {+sat+}\n"
+        "(iteration 2)   delete » cat [-sat-]\n"
+        "                insert » cat {+slept+}\n"
+        "                nothing to delete, nothing to insert » [terminate]\n"
+        "                edits  » [-teh teh-] cat {+slept+}\n"
+        "                output » cat slept\n"
+        "                score  » -0.2500\n"
+    )
+
+
+def test_text_says_when_nothing_was_deleted_or_inserted_and_what_is_empty() -> None:
+    shown = render_text(
+        traced(
+            edit("+a", "+b"),
+            edit("a", "-b"),
+            edit("a"),
+            source="",
+            text="",
+            terminated="max_iterations",
+        ),
+        number=1,
+        joiner=" ",
+    )
+    assert shown.splitlines() == [
+        "(sentence 1)    source » (empty)",
+        "(iteration 1)   nothing to delete",
+        "                insert » {+a b+}",
+        "(iteration 2)   delete » a [-b-]",
+        "                nothing to insert",
+        "(iteration 3)   nothing to delete",
+        "                nothing to insert",
+        "                the iteration limit was reached » [terminate]",
+        "                output » (empty)",
+        "                score  » -0.2500",
+    ]
+
+
+def test_a_loop_is_named() -> None:
+    shown = render_text(traced(edit("-a", "+a"), terminated="loop"), number=1)
+    assert "an earlier state came back » [terminate]" in shown
+
+
+def test_marks_in_a_word_of_characters_are_joined_and_merged() -> None:
+    step = spell("acc-oo+m+modate")
+    assert choose_joiner(traced(step)) == ""
+    assert marked_text(merged_view(step), "", color=False) == "acc[-o-]o{+mm+}odate"
+
+
+@pytest.mark.parametrize(
+    ("words", "joiner"),
+    [
+        (("a", "+▁", "b"), ""),
+        (("a", "-<unk>", "é", "e\u0301"), ""),
+        (("語", "+の"), ""),
+        (("a", "+bc"), " "),
+        (("+▁the", "▁cat"), " "),
+        (("-<unk>",), " "),
+        ((), " "),
+    ],
+)
+def test_the_joiner_is_empty_for_characters_only(words: tuple[str, ...], joiner: str) -> None:
+    assert choose_joiner(traced(edit(*words))) == joiner
+
+
+def test_a_given_joiner_wins() -> None:
+    assert "insert » a·{+b·c+}" in render_text(traced(edit("a", "+b", "+c")), 1, joiner="·")
+
+
+def test_colours_strike_deletions_and_underline_insertions() -> None:
+    shown = render_text(traced(edit("a", "-b", "+c")), 1, color=True)
+    assert "a\x1b[31;9mb\x1b[0m\n" in shown
+    assert "a\x1b[1;34;4mc\x1b[0m\n" in shown
+
+
+@given(iterations(), st.sampled_from(["", " "]))
+def test_without_colours_marks_taken_away_leaves_the_tokens(step: Iteration, joiner: str) -> None:
+    def bare(view: list[Any]) -> str:
+        return ANSI.sub("", marked_text(view, joiner, color=True))
+
+    assert bare(deletion_view(step)) == printable(joiner.join(step.before))
+    assert bare(insertion_view(step)) == printable(joiner.join(step.after))
+
+
+@given(iterations(st.text("abü\n", max_size=3)), st.sampled_from(["", " "]))
+def test_without_wdiff_marks_the_tokens_are_left(step: Iteration, joiner: str) -> None:
+    def bare(view: list[Any]) -> str:
+        return WDIFF.sub("", marked_text(view, joiner, color=False))
+
+    assert bare(deletion_view(step)) == printable(joiner.join(step.before))
+    assert bare(insertion_view(step)) == printable(joiner.join(step.after))
+
+
+@given(iterations())
+def test_the_merged_view_holds_both_sides_with_deletions_first(step: Iteration) -> None:
+    merged = merged_view(step)
+    assert tuple(token for mark, token in merged if mark != "inserted") == step.before
+    assert tuple(token for mark, token in merged if mark != "deleted") == step.after
+    neighbours = zip(merged, merged[1:], strict=False)
+    assert ("inserted", "deleted") not in [(left[0], right[0]) for left, right in neighbours]
+
+
+@given(RISKY, iterations())
+def test_text_holds_no_control_characters_but_line_ends(risky: str, step: Iteration) -> None:
+    shown = render_text(traced(step, source=risky, draft=risky, text=risky), 1)
+    assert all(char == "\n" or char == " " or char == printable(char) for char in shown)
+    assert not {"\x1b", "\0", "\u2028", "\u202e", "\r", "\x85"} & set(shown)
+    shown.encode("utf-8")  # no lone surrogates
+
+
+# Page ------------------------------------------------------------------------------------------
+
+
+class Page(HTMLParser):
+    """The tags, attribute names and token lines of a page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: set[str] = set()
+        self.lines: list[str] = []
+        self.title = ""
+        self.open = ""
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: Sequence[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes.update(name for name, _ in attrs)
+        if tag == "p" and ("class", "tokens") in attrs:
+            self.lines.append("")
+            self.open = tag
+        elif tag in ("title", "h1"):
+            self.open = tag
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == self.open:
+            self.open = ""
+
+    def handle_data(self, data: str) -> None:
+        if self.open == "p":
+            self.lines[-1] += data
+        elif self.open == "h1":
+            self.title += data
+
+
+TAGS = set(
+    "html head meta title style body header h1 dl div dt dd p del ins main article h2 span "
+    "details summary ol li h3".split()
+)
+ATTRIBUTES = set("lang charset name content http-equiv dir class translate open".split())
+
+
+@given(RISKY, iterations(), RISKY)
+@example(UNSAFE, edit("-<b>", "+" + UNSAFE), UNSAFE)
+@settings(max_examples=60)
+def test_input_reaches_the_page_as_text_only(risky: str, step: Iteration, title: str) -> None:
+    source = printable(risky)
+    page = render_html([traced(step, source=risky, draft=risky, text=risky)], title, joiner=" ")
+    read = Page(page)
+    plain = Page(render_html([traced(step, source="s", draft="s", text="s")], "t", joiner=" "))
+    assert set(read.tags) <= TAGS
+    assert read.attributes <= ATTRIBUTES
+    assert [tag for tag in read.tags if tag not in "pspan"] == [
+        tag for tag in plain.tags if tag not in "pspan"
+    ]
+    assert read.title == printable(title)
+    if source:
+        assert read.lines.count(source) >= 3
+    if step.deleted and any(step.deleted) and any(step.before):
+        assert printable(" ".join(step.before)) in read.lines
+    assert all(char in "\n " or char == printable(char) for char in page)
+
+
+def test_the_page_escapes_tags_quotes_and_control_characters() -> None:
+    page = render_html([traced(source=UNSAFE)], UNSAFE)
+    assert "<script" not in page
+    assert page.count("&lt;script&gt;alert(1)&lt;/script&gt;&amp;amp;&quot;quoted&quot;") == 3
+    assert page.count(r"&#x27;single&#x27; \u2028 \x00 \x1b[31m \u202e {brace}") == 3
+
+
+def test_the_page_needs_nothing_from_outside() -> None:
+    page = render_html([traced(edit("a", "-b", "+c"))], "title")
+    assert not re.search(r"https?:|//|src=|href=|url\(|@import|<script|<link", page)
+    assert '<meta charset="utf-8">' in page
+    assert "default-src 'none'" in page
+
+
+def test_the_page_marks_edits_as_elements() -> None:
+    page = render_html([traced(spell("ac-c-co+m+modate"))], "title")
+    assert ">ac<del>cc</del>oodate</p>" in page
+    assert ">aco<ins>mm</ins>odate</p>" in page
+    assert ">ac<del>cc</del>o<ins>mm</ins>odate</p>" in page
+
+
+def test_the_pages_header_sums_up() -> None:
+    traces = [
+        traced(edit("-a", "+b", "+c"), edit("b", "-c"), edit("b")),
+        traced(edit("a", "+b")),
+        traced(edit("a")),
+    ]
+    page = render_html(traces, "title")
+    facts = dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page))
+    assert facts == {
+        "sentences": "3",
+        "changed": "66.7 %",
+        "iterations on average": "1.00",
+        "tokens deleted": "1",
+        "tokens inserted": "2",
+    }
+    assert "2 iterations, then nothing to delete, nothing to insert" in page
+    assert "1 iteration, then" in page
+
+
+def test_histories_are_unfolded_for_few_sentences_only() -> None:
+    few = render_html([traced()] * FEW_SENTENCES, "title")
+    many = render_html([traced()] * (FEW_SENTENCES + 1), "title")
+    assert few.count("<details open>") == FEW_SENTENCES
+    assert many.count("<details>") == FEW_SENTENCES + 1
+
+
+def test_a_page_without_sentences_says_so() -> None:
+    page = render_html([], "title")
+    assert "There are no sentences." in page
+    assert "<dt>changed</dt><dd>–</dd>" in page
+
+
+def test_empty_lines_keep_their_place_on_the_page() -> None:
+    page = render_html([traced(edit("-a"), source="", draft="", text="")], "title")
+    assert page.count('<span class="note">empty</span>') == 3
+
+
+def _luminance(color: str) -> float:
+    """Relative luminance of #rrggbb, as WCAG 2 defines it."""
+    levels = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in levels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("scheme", [0, 1, 2], ids=["light", "dark", "print"])
+@pytest.mark.parametrize(
+    ("front", "back"),
+    [
+        ("del", "del-back"),
+        ("ins", "ins-back"),
+        ("text", "card"),
+        ("soft", "card"),
+        ("soft", "page"),
+    ],
+)
+def test_colours_have_the_contrast_that_wcag_asks_for(scheme: int, front: str, back: str) -> None:
+    blocks = re.findall(r":root \{(.*?)\}", _STYLE, re.DOTALL)
+    assert len(blocks) == 3
+    colors = dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6});", blocks[scheme]))
+    light, dark = sorted((_luminance(colors[front]), _luminance(colors[back])), reverse=True)
+    assert (light + 0.05) / (dark + 0.05) >= 4.5
+
+
+def test_marks_on_the_page_differ_by_more_than_colour() -> None:
+    assert re.search(r"\ndel \{[^}]*line-through", _STYLE)
+    assert re.search(r"\nins \{[^}]*underline", _STYLE)
+
+
+# Command ---------------------------------------------------------------------------------------
+
+
+class FakeEditor:
+    """Turns every ``teh`` of the draft (of the source, where there is none) into ``the``."""
+
+    def __init__(self) -> None:
+        self.calls: list[dict[str, Any]] = []
+
+    def edit(
+        self,
+        sources: list[str],
+        drafts: list[str | None] | None = None,
+        max_iter: int = 10,
+        batch_size: int = 64,
+    ) -> list[EditTrace]:
+        self.calls.append({"size": len(sources), "max_iter": max_iter, "batch_size": batch_size})
+        pairs = zip(sources, drafts or [None] * len(sources), strict=True)
+        return [self._edit(source, draft) for source, draft in pairs]
+
+    def _edit(self, source: str, draft: str | None) -> EditTrace:
+        words: list[str] = []
+        for word in (source if draft is None else draft).split():
+            words += ["-teh", "+the"] if word == "teh" else [word]
+        step = edit(*words)
+        return traced(step, source=source, draft=draft, text=" ".join(step.after))
+
+
+@pytest.fixture
+def editor(monkeypatch: pytest.MonkeyPatch) -> FakeEditor:
+    fake = FakeEditor()
+    monkeypatch.setattr(command, "load_editor", lambda path, data: fake)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    return fake
+
+
+def feed(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding="ascii"))
+
+
+def run(*arguments: str) -> None:
+    command.main(["--path", "some/model.pt", *arguments])
+
+
+def test_lines_become_traces_in_order_and_empty_lines_count(
+    editor: FakeEditor, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    feed(monkeypatch, "\ufeffteh Größe\r\n\nsrc\tteh draft\nsrc\t\n\tteh".encode())
+    run("--json")
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(r["source"], r["draft"], r["text"]) for r in records] == [
+        ("teh Größe", None, "the Größe"),
+        ("", None, ""),
+        ("src", "teh draft", "the draft"),
+        ("src", "", ""),
+        ("", "teh", "the"),
+    ]
+
+
+def test_text_is_printed_with_a_blank_line_between_sentences(
+    editor: FakeEditor, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    feed(monkeypatch, b"teh cat\nteh dog\n")
+    run()
+    first, second = capsys.readouterr().out.split("\n\n")
+    assert first.startswith(
+        "(sentence 1)    source » teh cat\n(iteration 1)   delete » [-teh-] cat"
+    )
+    assert second.startswith("(sentence 2)    source » teh dog\n")
+
+
+def test_settings_reach_the_editor_and_input_goes_in_chunks(
+    editor: FakeEditor, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = 2 * command.BATCHES_PER_CHUNK + 1
+    (tmp_path / "in").write_text("teh\n" * lines)
+    run("--input", str(tmp_path / "in"), "--batch-size", "2", "--max-iter", "3")
+    assert editor.calls == [
+        {"size": lines - 1, "max_iter": 3, "batch_size": 2},
+        {"size": 1, "max_iter": 3, "batch_size": 2},
+    ]
+    assert capsys.readouterr().out.count("(sentence ") == lines
+
+
+def test_a_typed_line_is_answered_at_once(
+    editor: FakeEditor, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    feed(monkeypatch, b"teh\nteh\n")
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    run()
+    assert [call["size"] for call in editor.calls] == [1, 1]
+    assert "one line per sentence" in capsys.readouterr().err
+
+
+def test_checkpoint_and_data_reach_the_editor_lazily(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(command, "load_editor", lambda *given: asked.append(given) or FakeEditor())
+    feed(monkeypatch, b"")
+    command.main(["--path", "dir/model.pt", "--data", "bin"])
+    assert asked == [("dir/model.pt", "bin")]
+
+
+@pytest.mark.parametrize(
+    ("choice", "tty", "no_color", "term", "colored"),
+    [
+        ("auto", True, "", "xterm", True),
+        ("auto", False, "", "xterm", False),
+        ("auto", True, "1", "xterm", False),
+        ("auto", True, "", "dumb", False),
+        ("always", False, "1", "dumb", True),
+        ("never", True, "", "xterm", False),
+    ],
+)
+def test_colours_are_for_terminals_unless_told(
+    editor: FakeEditor,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    choice: str,
+    tty: bool,
+    no_color: str,
+    term: str,
+    colored: bool,
+) -> None:
+    feed(monkeypatch, b"teh\n")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: tty, raising=False)
+    monkeypatch.setenv("NO_COLOR", no_color)
+    monkeypatch.setenv("TERM", term)
+    run("--color", choice)
+    assert ("\x1b[" in capsys.readouterr().out) is colored
+
+
+def test_page_and_json_are_written_beside_the_text(
+    editor: FakeEditor,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    page, lines = tmp_path / "edits.html", tmp_path / "edits.jsonl"
+    feed(monkeypatch, "teh \u2028 cat\nteh\u0085\n".encode())
+    run("--html", str(page), "--json", str(lines), "--joiner", "_")
+    out, err = capsys.readouterr()
+    assert out.count("(sentence ") == 2
+    assert err.splitlines() == [f"2 sentences written to {lines}", f"2 sentences written to {page}"]
+    records = [json.loads(line) for line in lines.read_text("utf-8").splitlines()]
+    assert [EditTrace.from_dict(r).source for r in records] == ["teh \u2028 cat", "teh\u0085"]
+    assert "<title>Edits by model.pt</title>" in page.read_text("utf-8")
+    assert "<ins>the</ins>_cat" in page.read_text("utf-8")
+    assert sorted(os.listdir(tmp_path)) == ["edits.html", "edits.jsonl"]
+
+
+def test_json_on_stdout_stands_alone_and_a_title_can_be_given(
+    editor: FakeEditor,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    feed(monkeypatch, b"teh\n")
+    run("--json", "-", "--html", str(tmp_path / "p.html"), "--title", "A & B")
+    assert [json.loads(line)["text"] for line in capsys.readouterr().out.splitlines()] == ["the"]
+    assert "<title>A &amp; B</title>" in (tmp_path / "p.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--max-iter", "0"), "--max-iter 0: must be 1 or more"),
+        (("--batch-size", "0"), "--batch-size 0: must be 1 or more"),
+        (("--html", "-"), "--html needs the name of a file"),
+        (("--html", "x", "--json", "./x"), "give two names"),
+        (("--input", "missing.txt"), "missing.txt: cannot be read"),
+        (("--html", "missing/page.html"), "missing/page.html: cannot be written"),
+        (("--json", "."), ".: cannot be written"),
+    ],
+)
+def test_bad_arguments_are_told_before_the_model_is_loaded(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(command, "load_editor", lambda *_: pytest.fail("the model was loaded"))
+    feed(monkeypatch, b"teh\n")
+    with pytest.raises(UserError) as caught:
+        run(*arguments)
+    assert message in str(caught.value)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"fine\na\tb\tc\n", "line 2: 2 tabs; a line is 'source' or 'source<TAB>draft'"),
+        (b"fine\nfine\nna\xefve\n", "line 3"),
+    ],
+)
+@pytest.mark.parametrize("from_file", [True, False])
+def test_a_bad_line_is_named_and_leaves_no_files(
+    editor: FakeEditor,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    data: bytes,
+    message: str,
+    from_file: bool,
+) -> None:
+    lines, output = tmp_path / "lines", tmp_path / "out"
+    output.mkdir()
+    (output / "page").write_text("old")
+    lines.write_bytes(data)
+    feed(monkeypatch, data)
+    source = str(lines) if from_file else "-"
+    with pytest.raises(UserError) as caught:
+        run("--input", source, "--html", str(output / "page"), "--json", str(output / "records"))
+    assert message in str(caught.value)
+    assert (str(lines) if from_file else "stdin") in str(caught.value)
+    assert os.listdir(output) == ["page"]
+    assert (output / "page").read_text() == "old"
+    assert not (from_file and editor.calls)
+
+
+def test_a_file_is_replaced_through_a_link_and_only_when_whole(tmp_path: Path) -> None:
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_text("old")
+    link.symlink_to(target)
+    with pytest.raises(RuntimeError), command.whole_file(str(link)) as stream:
+        stream.write("half")
+        raise RuntimeError
+    assert target.read_text() == "old"
+    with command.whole_file(str(link)) as stream:
+        stream.write("new \udc80")
+        stream.flush()
+        assert target.read_text() == "old"
+    assert target.read_text() == r"new \udc80"
+    assert link.is_symlink()
+    assert sorted(os.listdir(tmp_path)) == ["link", "target"]
+
+
+def test_a_pipe_is_written_and_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        with command.whole_file(str(pipe)) as stream:
+            stream.write("through")
+        assert os.read(reader, 100) == b"through"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="needs /dev/full")
+def test_a_full_disk_is_told_in_one_line() -> None:
+    with pytest.raises(UserError, match="/dev/full: not written .*; make room"):
+        with command.whole_file("/dev/full") as stream:
+            stream.write("x")
+
+
+def test_the_command_ends_in_one_error_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delitem(sys.modules, command.__name__)  # runpy warns of a module that is there
+    monkeypatch.setattr(sys, "argv", ["trace", "--path", "x.pt", "--max-iter", "0"])
+    with pytest.raises(SystemExit) as caught:
+        runpy.run_module(command.__name__, run_name="__main__")
+    assert caught.value.code == 1
+    assert capsys.readouterr() == ("", "error: --max-iter 0: must be 1 or more\n")

@@ -1,0 +1,57 @@
+"""What all tests share: one thread, fixed seeds, the data of the machine where there are any."""
+
+import os
+
+os.environ["OMP_NUM_THREADS"] = "1"  # before torch: tiny models only wait for a second thread
+
+import random  # noqa: E402
+import sys  # noqa: E402
+from pathlib import Path  # noqa: E402
+
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
+import torch  # noqa: E402
+from hypothesis import HealthCheck, settings  # noqa: E402
+
+ROOT = Path(__file__).resolve().parent.parent
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+torch.set_num_threads(1)
+
+# The same examples in every run and on any machine, however busy it is.
+settings.register_profile(
+    "lev_plugins",
+    derandomize=True,
+    database=None,
+    deadline=None,
+    max_examples=60,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("lev_plugins")
+
+
+@pytest.fixture(autouse=True)
+def seeds() -> None:
+    """Every test starts from the same random state, whichever tests ran before it."""
+    random.seed(1)
+    np.random.seed(1)
+    torch.manual_seed(1)
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The folder that holds ``lev_plugins``."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def lev_data() -> Path:
+    """The folder of real data sets that LEV_DATA names; without it the test is skipped."""
+    value = os.environ.get("LEV_DATA", "")
+    if not value:
+        pytest.skip("LEV_DATA is not set: name the folder that holds the real data sets")
+    folder = Path(value)
+    if not folder.is_dir():
+        pytest.skip(f"LEV_DATA is {value!r}, which is not a folder")
+    return folder

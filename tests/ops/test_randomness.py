@@ -1,0 +1,92 @@
+"""Random numbers that belong to sentences, against splitmix64 in whole numbers."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lev_plugins.ops.randomness import uniform
+
+BITS = (1 << 64) - 1
+GAMMA = 0x9E3779B97F4A7C15
+KEYS = st.integers(0, 2**31)
+
+
+def mix(bits: int) -> int:
+    """splitmix64's finaliser on 64-bit whole numbers."""
+    bits = ((bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9) & BITS
+    bits = ((bits ^ (bits >> 27)) * 0x94D049BB133111EB) & BITS
+    return bits ^ (bits >> 31)
+
+
+def number(seed: int, epoch: int, sentence: int, position: int, stream: int) -> float:
+    key = mix((seed * 1_000_003 + stream) & BITS)
+    key = mix((key + epoch * GAMMA) & BITS)
+    key = mix((key + (sentence + 1) * GAMMA) & BITS)
+    return (mix((key + (position + 1) * GAMMA) & BITS) >> 40) / (1 << 24)
+
+
+@given(KEYS, st.integers(0, 1000), st.lists(KEYS, min_size=1, max_size=4), st.integers(0, 9))
+def test_numbers_are_those_of_splitmix64(seed, epoch, sentences, stream):
+    drawn = uniform(seed, epoch, torch.tensor(sentences), 5, stream)
+    assert drawn.dtype == torch.float32
+    expected = [[number(seed, epoch, s, p, stream) for p in range(5)] for s in sentences]
+    assert drawn.tolist() == expected
+
+
+def test_numbers_lie_in_the_half_open_unit_interval_and_are_evenly_spread():
+    drawn = uniform(1, 1, torch.arange(2000), 50, 0).flatten()
+    assert drawn.min() >= 0 and drawn.max() < 1
+    counts = torch.histc(drawn, bins=100, min=0, max=1)
+    expected = drawn.numel() / 100
+    # chi-square with 99 degrees of freedom: 148 is passed by chance once in a thousand
+    assert ((counts - expected) ** 2 / expected).sum() < 148
+    assert drawn.unique().numel() > 0.99 * drawn.numel()
+
+
+def test_a_sentence_draws_the_same_numbers_in_any_batch():
+    sentences = torch.tensor([7, 3, 2_000_000_000, 0])
+    whole = uniform(5, 2, sentences, 9, 1)
+    for i in range(4):
+        assert torch.equal(uniform(5, 2, sentences[i : i + 1], 9, 1)[0], whole[i])
+    assert torch.equal(uniform(5, 2, sentences.flip(0), 9, 1), whole.flip(0))
+
+
+def test_a_longer_row_begins_with_the_shorter_one():
+    sentences = torch.arange(6)
+    assert torch.equal(uniform(1, 3, sentences, 20, 2)[:, :7], uniform(1, 3, sentences, 7, 2))
+
+
+@pytest.mark.parametrize("change", ["seed", "epoch", "stream", "sentence"])
+def test_numbers_are_unrelated_once_one_key_changes(change):
+    key = {"seed": 1, "epoch": 1, "stream": 0}
+    other = dict(key)
+    sentences = torch.arange(2000)
+    moved = sentences
+    if change == "sentence":
+        moved = sentences + 2000
+    else:
+        other[change] += 1
+    first = uniform(key["seed"], key["epoch"], sentences, 5, key["stream"]).flatten()
+    second = uniform(other["seed"], other["epoch"], moved, 5, other["stream"]).flatten()
+    correlation = torch.corrcoef(torch.stack([first, second]))[0, 1]
+    assert abs(float(correlation)) < 0.03  # three standard deviations of 10,000 numbers
+    assert (first == second).float().mean() < 0.001
+
+
+def test_neighbouring_positions_and_sentences_are_unrelated():
+    drawn = uniform(1, 1, torch.arange(3000), 4, 0)
+    for first, second in ((drawn[:, :-1], drawn[:, 1:]), (drawn[:-1], drawn[1:])):
+        pairs = torch.stack([first.flatten(), second.flatten()])
+        assert abs(float(torch.corrcoef(pairs)[0, 1])) < 0.035
+
+
+def test_drawing_does_not_touch_the_state_of_torch():
+    before = torch.random.get_rng_state()
+    uniform(1, 1, torch.arange(3), 4, 0)
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+def test_no_numbers_are_an_empty_row():
+    assert uniform(1, 1, torch.arange(3), 0, 0).shape == (3, 0)
+    assert uniform(1, 1, torch.arange(0), 4, 0).shape == (0, 4)

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Runs every test, the slow ones too; makes .venv first if need be (examples/environment.sh).
+#
+#     bash tests/run.sh                     # everything
+#     bash tests/run.sh tests/ops -x        # arguments are pytest's, paths as seen from the repository root
+#
+# With arguments the tests marked slow are left out, as in a plain `pytest`, unless -m says otherwise.
+set -euo pipefail
+unset CDPATH
+
+root="$(cd -P "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+cd "$root"
+bash examples/environment.sh || exit 1
+
+# The models of the tests are tiny: several threads each would only wait for one another.
+export OMP_NUM_THREADS=1
+if [ $# -eq 0 ]; then
+  set -- -m ""
+fi
+status=0
+.venv/bin/python -m pytest "$@" || status=$?
+case "$status" in
+  0) echo "tests: all passed in $((SECONDS / 60)) min $((SECONDS % 60)) s" ;;
+  5) echo "error: no test was run: check the arguments" >&2 ;;
+  *) echo "error: the tests did not pass (pytest's status $status): see above" >&2 ;;
+esac
+exit "$status"

@@ -1,0 +1,112 @@
+"""The scorers of ``--scoring``: ours, and the engine's beside them."""
+
+from typing import Any
+
+import pytest
+from fairseq import options
+from fairseq.data import Dictionary
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from fairseq.scoring import SCORER_REGISTRY, build_scorer
+from sacrebleu.metrics import TER
+
+import lev_plugins
+from lev_plugins.scoring import AccuracyConfig, TerConfig
+
+REFERENCES = ["The cat sat on the mat .", "A dog barks", "Yes"]
+OUTPUTS = ["on the mat the cat sat .", "A dog barked", "Yes"]
+
+
+def command_line_scorer(*flags: str) -> Any:
+    """The scorer that ``fairseq-generate`` builds for these flags."""
+    assert lev_plugins.scoring
+    parser = options.get_generation_parser()
+    args = options.parse_args_and_arch(parser, ["somewhere", *flags])
+    return build_scorer(convert_namespace_to_omegaconf(args).scoring, Dictionary())
+
+
+def filled(scorer: Any) -> Any:
+    """The scorer after three sentences."""
+    for ref, out in zip(REFERENCES, OUTPUTS, strict=True):
+        scorer.add_string(ref, out)
+    return scorer
+
+
+@pytest.mark.parametrize(
+    ("flags", "settings"),
+    [
+        ([], {}),
+        (["--ter-normalized"], {"normalized": True}),
+        (["--ter-no-punct"], {"no_punct": True}),
+        (["--ter-asian-support", "--ter-normalized"], {"asian_support": True, "normalized": True}),
+        (["--ter-case-sensitive"], {"case_sensitive": True}),
+    ],
+)
+def test_ter_is_what_sacrebleu_gives_with_the_same_settings(flags, settings):
+    scorer = filled(command_line_scorer("--scoring", "ter", *flags))
+    metric = TER(**settings)
+    expected = metric.corpus_score(OUTPUTS, [REFERENCES]).score
+    assert scorer.score() == pytest.approx(expected)
+    assert 0 < expected < 100
+    assert scorer.result_string() == f"TER = {expected:.2f} {metric.get_signature()}"
+
+
+def test_a_moved_phrase_is_one_edit_and_case_counts_only_when_asked():
+    for flags, edits in (([], 1), (["--ter-case-sensitive"], 3)):
+        scorer = command_line_scorer("--scoring", "ter", *flags)
+        scorer.add_string(REFERENCES[0], OUTPUTS[0])
+        assert scorer.score() == pytest.approx(100 * edits / 7)
+
+
+@pytest.mark.parametrize(("ref", "out", "score"), [("", "", 0), ("", "a", 100), ("a", "", 100)])
+def test_ter_of_empty_sentences_is_defined(ref, out, score):
+    scorer = build_scorer("ter", Dictionary())
+    scorer.add_string(ref, out)
+    assert scorer.score() == score
+
+
+def test_no_sentences_give_a_score_too():
+    assert build_scorer("ter", Dictionary()).score() == 0
+    assert "no sentences" in build_scorer("ter", Dictionary()).result_string()
+    assert build_scorer("accuracy", Dictionary()).score() == 0
+    assert build_scorer("accuracy", Dictionary()).result_string() == "accuracy = 0.00 (0/0)"
+
+
+def test_accuracy_is_the_share_of_sentences_that_equal_their_reference():
+    scorer = filled(command_line_scorer("--scoring", "accuracy"))
+    assert scorer.score() == pytest.approx(100 / 3)
+    assert scorer.result_string() == "accuracy = 33.33 (1/3)"
+
+
+@pytest.mark.parametrize(
+    ("ref", "out", "right"),
+    [("a b", "a b", True), ("a b", "a b ", True), ("a b", "a  b", False), ("a", "A", False)],
+)
+def test_accuracy_forgives_blanks_at_the_ends_and_nothing_else(ref, out, right):
+    scorer = build_scorer("accuracy", Dictionary())
+    scorer.add_string(ref, out)
+    assert scorer.score() == 100 * right
+
+
+def test_our_flags_are_taken_by_nothing_else():
+    taken = {
+        flag
+        for action in options.get_generation_parser()._actions
+        for flag in action.option_strings
+    }
+    for config in (TerConfig, AccuracyConfig):
+        ours = {f"--{name.replace('_', '-')}" for name in config.__dataclass_fields__} - {"---name"}
+        assert not ours & taken
+    others = [registered for name, registered in SCORER_REGISTRY.items() if name != "ter"]
+    assert others
+    assert not any(
+        name.startswith("ter_")
+        for scorer in others
+        for name in getattr(scorer, "__dataclass", AccuracyConfig).__dataclass_fields__
+    )
+
+
+@pytest.mark.parametrize("name", ["sacrebleu", "wer", "chrf"])
+def test_the_engines_scorers_still_count(name):
+    scorer = filled(command_line_scorer("--scoring", name))
+    assert 0 < scorer.score() < 100
+    assert f"{scorer.score():.2f}"[:-1] in scorer.result_string()

@@ -1,0 +1,471 @@
+"""The two commands' shell: what is refused, what is installed, and when nothing is.
+
+The scripts run in a copy of the repository whose .venv holds a scripted ``pip``: it notes how it
+was called, "installs" empty modules, or fails as told. Nothing here needs a network.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PYTHON = getattr(sys, "_base_executable", sys.executable)
+MARK = "lev_plugins.stamp"
+TOOLS = "awk bash cat cut dirname env flock getconf grep mkdir mv nproc rm sh tail tr uname".split()
+
+PIP = """
+import pathlib, sys, time
+site = pathlib.Path(__file__).parents[1]
+told, arguments = site / "told", " ".join(sys.argv[1:])
+with open(site / "calls", "a") as calls:
+    calls.write(arguments + chr(10))
+if told.exists() and told.read_text() == "wait":
+    time.sleep(60)
+elif told.exists():
+    sys.exit(told.read_text())
+stale = (site / "stale").exists() and "--no-cache-dir" not in arguments
+names = "codespell_lib editdistance fairseq/__init__ fairseq/data/__init__ fairseq/libbase"
+names += " fairseq/data/data_utils_fast hypothesis lev_plugins/__init__ lev_plugins/cli/__init__"
+for name in names.split() + ["sacrebleu", "sentencepiece", "pytest/__init__"]:
+    (site / name).parent.mkdir(parents=True, exist_ok=True)
+    (site / (name + ".py")).touch()
+(site / "torch.py").write_text("__version__ = '2.13.0'")
+(site / "fairseq" / "libnat.py").write_text("import nothing_of_this_name" if stale else "")
+"""
+
+
+class Copy:
+    """A copy of the scripts, with a PATH of its own and, if asked for, the scripted .venv."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder / "a copy"
+        self.bin = folder / "bin"
+        self.venv = self.root / ".venv"
+        self.bin.mkdir()
+        scripts = "examples/environment.sh examples/quickstart.sh tests/run.sh .ci/run"
+        for name in f"pyproject.toml setup.py constraints.txt {scripts}".split():
+            (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, self.root / name)
+        for name in TOOLS:
+            found = shutil.which(name)
+            if found:
+                (self.bin / name).symlink_to(found)
+        self.tool("df", "echo; echo x x x 9000000 x")
+        self.tool("g++", "cat >/dev/null")
+        self.tool("nvidia-smi", "")
+
+    def tool(self, name: str, script: str) -> Path:
+        path = self.bin / name
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+        return path
+
+    def make_venv(self) -> Copy:
+        subprocess.run([PYTHON, "-m", "venv", "--without-pip", str(self.venv)], check=True)
+        (self.site / "pip").mkdir()
+        (self.site / "pip" / "__init__.py").touch()
+        (self.site / "pip" / "__main__.py").write_text(PIP)
+        return self
+
+    @property
+    def site(self) -> Path:
+        return next(self.venv.glob("lib/python3*/site-packages"))
+
+    def calls(self) -> list[str]:
+        path = self.site / "calls"
+        return path.read_text().splitlines() if path.exists() else []
+
+    def environment(self, **variables: str) -> dict[str, str]:
+        offline = {"PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull}
+        places = {"PATH": str(self.bin), "HOME": str(self.root), "LC_ALL": "C.UTF-8"}
+        return places | offline | variables
+
+    def run(
+        self, *arguments: str, script: str = "examples/environment.sh", **variables: str
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["bash", str(self.root / script), *arguments],
+            capture_output=True, text=True, cwd="/", env=self.environment(**variables), check=False,
+        )  # fmt: skip
+
+    def refusal(self, *arguments: str, script: str = "examples/environment.sh", **env: str) -> str:
+        """The one error line of a run that has to fail."""
+        done = self.run(*arguments, script=script, **env)
+        assert done.returncode != 0, done.stdout
+        assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1, done.stderr
+        return done.stderr
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Copy:
+    return Copy(tmp_path)
+
+
+# --- refused before anything is made --------------------------------------------------------------
+
+
+def test_an_older_python_is_named(copy: Copy) -> None:
+    copy.tool("python3", "echo 3.8.18")
+    line = copy.refusal()
+    assert "Python 3.11 or newer is needed, only Python 3.8.18 was found" in line
+    assert not copy.venv.exists()
+
+
+def test_an_older_python_under_the_name_of_a_newer_one_is_passed_over(copy: Copy) -> None:
+    copy.tool("python3.11", "echo 'python3.11: command not found' >&2; exit 127")
+    copy.tool("python3.12", "echo 3.9.1")
+    copy.tool("python3", 'case "$*" in *ensurepip*) exit 1 ;; esac; echo 3.12.2')
+    assert "Python 3.12.2 cannot make environments" in copy.refusal()
+
+
+def test_no_python_at_all_is_said(copy: Copy) -> None:
+    assert "none was found" in copy.refusal()
+
+
+def test_the_interpreter_in_python_is_the_only_one_tried(copy: Copy) -> None:
+    copy.tool("python3", "echo 3.12.0")
+    copy.tool("mine", "echo 3.10.13")
+    assert "only Python 3.10.13 was found" in copy.refusal(PYTHON="mine")
+    assert "PYTHON=gone cannot be run" in copy.refusal(PYTHON="gone")
+
+
+def test_a_missing_venv_module_names_its_package(copy: Copy) -> None:
+    copy.tool("python3", 'case "$*" in *ensurepip*) exit 1 ;; esac; echo 3.11.2')
+    assert "sudo apt install python3.11-venv" in copy.refusal()
+
+
+def test_missing_headers_name_their_package(copy: Copy) -> None:
+    copy.tool("python3", 'case "$*" in *sysconfig*) echo /nowhere ;; *) echo 3.13.1 ;; esac')
+    assert "sudo apt install python3.13-dev" in copy.refusal()
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_a_missing_or_broken_compiler_is_said_before_anything_is_made(
+    copy: Copy, broken: bool
+) -> None:
+    (copy.bin / "g++").unlink()
+    if broken:
+        copy.tool("clang++", "exit 1")
+    assert "a C++ compiler is needed" in copy.refusal(PYTHON=PYTHON)
+    assert not copy.venv.exists()
+
+
+def test_a_full_disk_is_said_before_anything_is_made(copy: Copy) -> None:
+    copy.tool("df", "echo; echo x x x 500000 x")
+    assert "488 MB are free" in copy.refusal(PYTHON=PYTHON)
+    assert not copy.venv.exists()
+
+
+def test_a_venv_that_is_a_file_or_holds_an_older_python_is_left_alone(copy: Copy) -> None:
+    copy.venv.write_text("mine")
+    assert "is not a folder" in copy.refusal(PYTHON=PYTHON)
+    assert copy.venv.read_text() == "mine"
+    copy.venv.unlink()
+    (copy.venv / "bin").mkdir(parents=True)
+    (copy.venv / "bin" / "python").symlink_to(copy.tool("old", "echo 3.9.2"))
+    assert "holds Python 3.9.2" in copy.refusal(PYTHON=PYTHON)
+    assert (copy.venv / "bin" / "python").exists()
+
+
+# --- installed once -------------------------------------------------------------------------------
+
+
+def test_the_first_run_installs_and_the_second_nothing(copy: Copy) -> None:
+    copy.make_venv()
+    first = copy.run()
+    assert first.returncode == 0, first.stderr
+    torch, package = copy.calls()
+    assert "torch==2.13.0" in torch and "setuptools==" in torch
+    assert package.endswith("install --no-build-isolation -c constraints.txt -e .[test]")
+    second = copy.run()
+    assert second.returncode == 0 and len(copy.calls()) == 2
+    assert second.stdout == "environment: .venv is complete, nothing to install\n"
+
+
+@pytest.mark.parametrize("change", ["constraints.txt", "pyproject.toml", "setup.py", "package"])
+def test_what_the_installation_depends_on_brings_it_back(copy: Copy, change: str) -> None:
+    assert copy.make_venv().run().returncode == 0
+    if change == "package":
+        (copy.site / "sacrebleu.py").unlink()
+    else:
+        with open(copy.root / change, "a") as file:
+            file.write("# changed\n")
+    assert copy.run().returncode == 0 and len(copy.calls()) == 4
+    assert copy.run().returncode == 0 and len(copy.calls()) == 4
+
+
+def test_the_cpu_index_is_asked_only_without_a_driver(copy: Copy) -> None:
+    (copy.bin / "nvidia-smi").unlink()
+    copy.tool("uname", "echo Linux")
+    assert copy.make_venv().run().returncode == 0
+    assert ["whl/cpu" in call for call in copy.calls()] == [True, False, False]
+
+
+def test_a_wheel_that_was_compiled_against_another_torch_is_compiled_again(copy: Copy) -> None:
+    copy.make_venv()
+    (copy.site / "stale").touch()
+    assert copy.run().returncode == 0
+    assert "--no-cache-dir" in copy.calls()[-1] and "fairseq-fixed==" in copy.calls()[-1]
+
+
+@pytest.mark.parametrize(
+    ("output", "words", "last"),
+    [
+        ("ERROR: x\nOSError: [Errno 28] No space left on device\n", "the disk is full", "OSErr"),
+        ("W: NewConnectionError\nERROR: No matching distribution found", "be reached", "ERROR: No"),
+        ("ERROR: No matching distribution found for torch==2", "finds no torch==", "ERROR: No"),
+        ("  ModuleNotFoundError: No module named 'torch'\nERROR: x", "torch is absent", "Module"),
+        ("x.cpp:1: fatal error: a.h: No such file\nERROR: x", "not be compiled", "x.cpp:1: fatal"),
+        (
+            "g++: fatal error: Killed signal",
+            "too little memory",
+            "g++: fatal error: Killed signal)",
+        ),
+        ("Something\n else", "see the log", "else)"),
+    ],
+)
+def test_a_failing_install_is_explained_and_leaves_no_stamp(
+    copy: Copy, output: str, words: str, last: str
+) -> None:
+    copy.make_venv()
+    (copy.site / "told").write_text(output)
+    line = copy.refusal()
+    assert words in line and f"its last word: {last}" in line
+    assert not (copy.venv / MARK).exists()
+    (copy.site / "told").unlink()
+    assert copy.run().returncode == 0 and (copy.venv / MARK).exists()
+
+
+def test_a_failing_reinstall_takes_the_old_stamp_away(copy: Copy) -> None:
+    assert copy.make_venv().run().returncode == 0
+    (copy.root / "setup.py").write_text("")
+    (copy.site / "told").write_text("broken")
+    copy.refusal()
+    shutil.copy(ROOT / "setup.py", copy.root)
+    assert not (copy.venv / MARK).exists()
+    copy.refusal()
+
+
+def test_an_interrupted_install_says_so_and_leaves_no_stamp(copy: Copy) -> None:
+    copy.make_venv()
+    (copy.site / "told").write_text("wait")
+    process = subprocess.Popen(
+        ["bash", str(copy.root / "examples/environment.sh")], env=copy.environment(),
+        stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    deadline = time.monotonic() + 20
+    while not copy.calls() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGINT)
+    _, stderr = process.communicate(timeout=20)
+    assert process.returncode != 0 and stderr.startswith("error: interrupted")
+    assert stderr.count("\n") == 1 and not (copy.venv / MARK).exists()
+
+
+@pytest.mark.parametrize("damage", ["no interpreter", "moved"])
+def test_a_broken_or_moved_venv_is_made_anew(copy: Copy, damage: str) -> None:
+    copy.make_venv()
+    if damage == "moved":
+        (copy.venv / "bin" / "pip").write_text("#!/another place/.venv/bin/python\n")
+    else:
+        (copy.venv / "bin" / "python").unlink()
+        (copy.venv / "bin" / "python").symlink_to("/gone/python")
+    assert "PYTHON=gone cannot be run" in copy.refusal(PYTHON="gone")
+    assert copy.site.exists(), "nothing may be cleared before there is a Python to make it anew"
+
+
+def test_a_venv_made_here_under_another_name_of_the_folder_is_kept(copy: Copy) -> None:
+    copy.make_venv()
+    (copy.root.parent / "alias").symlink_to(copy.root)
+    python = copy.root.parent / "alias" / ".venv" / "bin" / "python"
+    (copy.venv / "bin" / "pip").write_text(f"#!{python}\n")
+    done = copy.run()
+    assert done.returncode == 0 and "[1/3] .venv is there" in done.stdout
+
+
+def test_an_index_out_of_reach_is_one_error_line_and_a_broken_venv_is_mended(copy: Copy) -> None:
+    (copy.venv / "bin").mkdir(parents=True)
+    (copy.venv / "bin" / "python").symlink_to("/gone/python")
+    nowhere = {"PIP_NO_INDEX": "0", "PIP_INDEX_URL": "http://127.0.0.1:9/simple"}
+    done = copy.run(PYTHON=PYTHON, PIP_RETRIES="1", PIP_NO_CACHE_DIR="1", **nowhere)
+    assert done.returncode == 1 and "making it anew" in done.stdout
+    assert "the package index cannot be reached" in done.stderr and done.stderr.count("\n") == 1
+    assert (copy.venv / "bin" / "pip").exists() and not (copy.venv / MARK).exists()
+
+
+# --- tests/run.sh and .ci/run ---------------------------------------------------------------------
+
+
+def with_pytest(copy: Copy, status: int) -> Copy:
+    """The scripted environment, its pytest saying how it was called and ending in ``status``."""
+    assert copy.make_venv().run().returncode == 0
+    (copy.site / "pytest" / "__main__.py").write_text(
+        "import os, sys\n"
+        "print(os.getcwd(), os.environ['OMP_NUM_THREADS'], sys.argv[1:])\n"
+        f"sys.exit({status})\n"
+    )
+    return copy
+
+
+@pytest.mark.parametrize("script", ["tests/run.sh", ".ci/run"])
+def test_the_whole_suite_runs_from_the_root_on_one_thread(copy: Copy, script: str) -> None:
+    done = with_pytest(copy, 0).run(script=script)
+    assert done.returncode == 0, done.stderr
+    assert f"{copy.root} 1 ['-m', '']" in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("tests: all passed in ")
+
+
+def test_arguments_go_to_pytest_as_they_are(copy: Copy) -> None:
+    done = with_pytest(copy, 0).run("-k", "a or b", script="tests/run.sh")
+    assert "['-k', 'a or b']" in done.stdout
+
+
+@pytest.mark.parametrize(("status", "words"), [(1, "did not pass"), (5, "no test was run")])
+@pytest.mark.parametrize("script", ["tests/run.sh", ".ci/run"])
+def test_failed_and_missing_tests_fail(copy: Copy, script: str, status: int, words: str) -> None:
+    done = with_pytest(copy, status).run(script=script)
+    assert done.returncode == status and words in done.stderr
+
+
+def test_tests_do_not_start_without_an_environment(copy: Copy) -> None:
+    assert "none was found" in copy.refusal(script="tests/run.sh")
+
+
+# --- examples/quickstart.sh -----------------------------------------------------------------------
+
+
+def with_steps(copy: Copy) -> Copy:
+    """The scripted environment with steps that note their arguments and make what is asked for."""
+    assert copy.make_venv().run().returncode == 0
+    note = "import os, pathlib as p, sys\na = sys.argv[1:]\nprint(p.Path(sys.argv[0]).stem, a)\n"
+    steps = copy.root / "examples" / "spelling"
+    steps.mkdir()
+    (steps / "prepare_codespell.py").write_text(
+        note + "p.Path(a[0]).mkdir()\n(p.Path(a[0]) / 'train.typo').touch()\n"
+    )
+    (copy.site / "lev_plugins" / "cli" / "preprocess.py").write_text(
+        note + "p.Path(a[-1]).mkdir()\nsys.exit(os.environ.get('PREPROCESS'))\n"
+    )
+    (steps / "train.py").write_text(
+        note + "p.Path(a[1]).mkdir()\n(p.Path(a[1]) / 'checkpoint_best.pt').touch()\n"
+        "assert int(os.environ['OMP_NUM_THREADS']) > 0\n"
+        "sys.exit(os.environ.get('TRAIN'))\n"
+    )
+    (steps / "evaluate.py").write_text(note)
+    return copy
+
+
+def test_every_training_has_a_folder_and_the_data_are_made_once(copy: Copy, tmp_path: Path) -> None:
+    with_steps(copy)
+    work = tmp_path / "my work"
+    flags = ("--work", str(work), "--minutes", "0.5", "--seed=3")
+    for number in (1, 2):
+        done = copy.run(*flags, script="examples/quickstart.sh")
+        save = work / f"run-{number}"
+        assert done.returncode == 0, done.stderr
+        assert f"train ['{work}/data', '{save}', '--minutes', '0.5', '--seed', '3']" in done.stdout
+        assert f"evaluate ['{work}/data', '{save}/checkpoint_best.pt']" in done.stdout
+        assert done.stdout.splitlines()[-1].startswith("quickstart: done")
+        assert ("the data are there" in done.stdout) == (number == 2)
+        assert "nothing to install" in done.stdout
+    kept = copy.run(*flags, "--keep", script="examples/quickstart.sh")
+    assert kept.returncode == 0 and "train [" not in kept.stdout
+    assert f"'{work}/run-2/checkpoint_best.pt'" in kept.stdout
+
+
+def test_a_failing_step_ends_in_an_error_line_and_half_data_are_not_kept(
+    copy: Copy, tmp_path: Path
+) -> None:
+    with_steps(copy)
+    flags = ("--work", str(tmp_path / "w"))
+    failed = copy.run(*flags, script="examples/quickstart.sh", PREPROCESS="broken")
+    assert failed.returncode == 1 and not (tmp_path / "w" / "data").exists()
+    assert failed.stderr.splitlines()[-1].startswith("error: the step 'preprocess' failed: see ")
+    untrained = copy.run(*flags, script="examples/quickstart.sh", TRAIN="out of luck")
+    assert untrained.returncode == 1
+    assert untrained.stderr.splitlines() == [
+        "out of luck", "error: the training failed (status 1): the lines above say why"
+    ]  # fmt: skip
+    assert "quickstart: done" not in untrained.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--minutes", "0"], "--minutes must be a number above 0, not '0'"),
+        (["--minutes", "0.00"], "--minutes must be"),
+        (["--minutes", "-3"], "--minutes must be"),
+        (["--minutes=ten"], "--minutes must be"),
+        (["--minutes"], "--minutes needs a value"),
+        (["--minutes", "1e3"], "--minutes must be"),
+        (["--seed", "1.5"], "--seed must be a whole number"),
+        (["--work", ""], "--work needs a value"),
+        (["--nonsense"], "unknown argument --nonsense"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_wrong_argument_of_the_quickstart_is_one_error_line(
+    copy: Copy, arguments: list[str], words: str
+) -> None:
+    assert words in copy.refusal(*arguments, script="examples/quickstart.sh")
+
+
+def test_keep_without_a_model_is_one_error_line(copy: Copy, tmp_path: Path) -> None:
+    flags = ("--keep", "--work", str(tmp_path))
+    assert "finds no trained model" in with_steps(copy).refusal(
+        *flags, script="examples/quickstart.sh"
+    )
+
+
+# --- the package ----------------------------------------------------------------------------------
+
+
+def test_setup_refuses_an_older_python_in_a_line_that_it_can_parse() -> None:
+    text = (ROOT / "setup.py").read_text(encoding="utf-8")
+    ast.parse(text, feature_version=(3, 4))
+    older = f"import sys; sys.version_info = (3, 8, 1); exec({text!r})"
+    done = subprocess.run([sys.executable, "-c", older], capture_output=True, text=True)
+    assert done.returncode == 1 and done.stderr.count("\n") == 1
+    assert done.stderr.startswith("error: lev_plugins needs Python 3.11 or newer, this is")
+    assert "Python 3.8 " in done.stderr
+
+
+def test_every_requirement_has_one_exact_version_in_the_constraints() -> None:
+    lines = (ROOT / "constraints.txt").read_text(encoding="ascii").splitlines()
+    pins = [line for line in lines if line and not line.startswith("#")]
+    assert all(re.fullmatch(r"[A-Za-z0-9_.-]+==[0-9][0-9A-Za-z.]*", pin) for pin in pins)
+    names = [pin.split("==")[0].lower() for pin in pins]
+    assert len(names) == len(set(names))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = project["dependencies"] + sum(project["optional-dependencies"].values(), [])
+    assert {re.split(r"[=<>]", name)[0] for name in wanted} <= set(names)
+
+
+def test_a_wheel_holds_every_module_and_says_that_it_is_typed(tmp_path: Path) -> None:
+    modules = {str(p.relative_to(ROOT)) for p in (ROOT / "lev_plugins").rglob("*.py")}
+    source = tmp_path / "source"
+    shutil.copytree(
+        ROOT / "lev_plugins", source / "lev_plugins", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    for name in ("setup.py", "pyproject.toml", "LICENSE", "README.md"):
+        shutil.copy(ROOT / name, source)
+    (source / "tests").mkdir()
+    (source / "tests" / "__init__.py").touch()
+    build = "from setuptools import build_meta; print(build_meta.build_wheel('..'))"
+    done = subprocess.run([sys.executable, "-c", build], cwd=source, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
+        names = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    assert names == modules | {"lev_plugins/py.typed"}

@@ -1,0 +1,189 @@
+"""The quickstart's data: counted, split and written as the example's docstring says."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from collections import Counter
+from importlib import metadata, resources
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+SCRIPT = Path(__file__).parents[1] / "examples" / "spelling" / "prepare_codespell.py"
+SETS = ("train", "valid", "test")
+
+
+def run(
+    out: Path, *flags: str, path: Path | None = None, hash_seed: int = 0
+) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own; ``path`` comes first among the module folders."""
+    env = {**os.environ, "PYTHONHASHSEED": str(hash_seed)}
+    if path is not None:
+        env["PYTHONPATH"] = str(path)
+    command = [sys.executable, str(SCRIPT), str(out), *flags]
+    return subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def lines(folder: Path, name: str) -> list[str]:
+    return (folder / name).read_text(encoding="utf-8").splitlines()
+
+
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("prepare_codespell", SCRIPT)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("spelling") / "data"
+    done = run(out, hash_seed=1)
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+def test_there_are_nine_files_and_nothing_else(written: Path) -> None:
+    wanted = {f"{name}.{ending}" for name in SETS for ending in ("typo", "draft", "word")}
+    assert set(contents(written)) == wanted
+
+
+def test_the_pairs_are_those_of_the_dictionary(written: Path) -> None:
+    text = (resources.files("codespell_lib") / "data" / "dictionary.txt").read_text("utf-8")
+    entries = [line.split("->") for line in text.split("\n") if "->" in line and "," not in line]
+    often = Counter(word for _, word in entries)
+    wanted = {(typo, word) for typo, word in entries if often[word] >= 10}
+    got = [
+        (typo.replace(" ", "").replace("▁", " "), word.replace(" ", "").replace("▁", " "))
+        for name in SETS
+        for typo, word in zip(
+            lines(written, f"{name}.typo"), lines(written, f"{name}.word"), strict=True
+        )
+    ]
+    assert len(got) == len(set(got)), "a pair stands twice"
+    assert set(got) == wanted
+    assert 20_000 < len(got) < 40_000
+
+
+def test_the_pinned_dictionary_gives_the_counts_that_the_documents_name(written: Path) -> None:
+    if metadata.version("codespell") != "2.4.3":
+        pytest.skip("another codespell than constraints.txt names")
+    assert len(lines(written, "train.word")) == 23_016
+    words = {word for name in SETS for word in lines(written, f"{name}.word")}
+    assert len(words) == 1_490
+
+
+def test_hold_outs_have_the_size_asked_for_and_no_misspelling_is_in_two_sets(written: Path) -> None:
+    typos = {name: lines(written, f"{name}.typo") for name in SETS}
+    assert len(typos["valid"]) == len(typos["test"]) == 1500
+    every = [typo for name in SETS for typo in typos[name]]
+    assert len(every) == len(set(every))
+
+
+def test_the_draft_is_the_misspelling_and_every_line_is_characters(written: Path) -> None:
+    for name in SETS:
+        assert lines(written, f"{name}.draft") == lines(written, f"{name}.typo")
+        assert lines(written, f"{name}.typo") != lines(written, f"{name}.word")
+        for ending in ("typo", "word"):
+            found = lines(written, f"{name}.{ending}")
+            assert all(found) and {len(t) for line in found for t in line.split(" ")} == {1}
+
+
+def test_the_hash_seed_changes_nothing_and_the_seed_changes_the_split(
+    written: Path, tmp_path: Path
+) -> None:
+    assert run(tmp_path / "again", hash_seed=2).returncode == 0
+    assert contents(tmp_path / "again") == contents(written)
+    assert run(tmp_path / "other", "--seed", "2").returncode == 0
+    assert contents(tmp_path / "other")["test.typo"] != contents(written)["test.typo"]
+
+
+def test_the_output_is_two_lines_with_the_counts(tmp_path: Path) -> None:
+    done = run(tmp_path, "--held-out", "7", "--min-misspellings", "30")
+    first, second = done.stdout.splitlines()
+    pairs = sum(len(lines(tmp_path, f"{name}.typo")) for name in SETS)
+    assert f"{pairs:,} misspellings" in first
+    assert f"train {pairs - 14:,}, valid 7, test 7" in second
+
+
+def test_lines_with_several_corrections_or_a_reason_are_left_out(script: ModuleType) -> None:
+    text = "alot->a lot\naache->cache, ache,\nclas->class, disabled because of names\nTeh->The\n\n"
+    assert script.single_corrections(text) == [("alot", "a lot"), ("Teh", "The")]
+
+
+@pytest.mark.parametrize(
+    "line", ["teh the", "->the", "teh->", "t▁h->the", "alot->again"], ids=lambda line: repr(line)
+)
+def test_a_line_that_is_no_entry_is_an_error_with_its_number(script: ModuleType, line: str) -> None:
+    with pytest.raises(ValueError, match="^line 2 of codespell's dictionary"):
+        script.single_corrections(f"alot->a lot\n{line}\n")
+
+
+def test_words_with_too_few_misspellings_are_left_out(script: ModuleType) -> None:
+    pairs = [("b", "x"), ("c", "y"), ("a", "x")]
+    assert script.often_misspelled(pairs, 2) == [("a", "x"), ("b", "x")]
+    assert len(script.often_misspelled(pairs, 1)) == 3
+
+
+def test_a_space_is_written_as_a_mark_of_its_own(script: ModuleType) -> None:
+    assert script.as_characters("a lot") == "a ▁ l o t"
+
+
+def test_a_hold_out_that_leaves_no_training_data_is_one_error_line(tmp_path: Path) -> None:
+    done = run(tmp_path / "out", "--held-out", "20000")
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: --held-out 20000 needs more than 40000 pairs")
+    assert done.stderr.count("\n") == 1 and not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("flag", ["--seed", "--held-out", "--min-misspellings"])
+def test_a_number_that_is_none_is_refused(tmp_path: Path, flag: str) -> None:
+    done = run(tmp_path / "out", flag, "-3")
+    assert done.returncode == 2 and flag in done.stderr and not (tmp_path / "out").exists()
+
+
+def test_a_missing_codespell_is_one_error_line(tmp_path: Path) -> None:
+    hide = tmp_path / "hide"
+    hide.mkdir()
+    (hide / "codespell_lib.py").write_text("raise ModuleNotFoundError('codespell_lib')\n")
+    done = run(tmp_path / "out", path=hide)
+    assert done.returncode == 1 and not (tmp_path / "out").exists()
+    assert done.stderr.startswith("error: codespell is not installed")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_failure_while_writing_leaves_the_files_that_were_there(
+    script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pairs = [("teh", "the"), ("adn", "and"), ("woth", "with")]
+    script.write(script.split(pairs, 1, seed=1), tmp_path)
+    before = contents(tmp_path)
+    written: list[Path] = []
+
+    def until_the_disk_is_full(path: Path, text: str, **options: str) -> int:
+        written.append(path)
+        if len(written) == 5:
+            raise OSError(28, "No space left on device")
+        return path.write_bytes(text.encode())
+
+    monkeypatch.setattr(Path, "write_text", until_the_disk_is_full)
+    with pytest.raises(OSError, match="No space left"):
+        script.write(script.split(pairs, 1, seed=2), tmp_path)
+    assert len(written) == 5 and contents(tmp_path) == before
+
+
+def test_an_unwritable_folder_is_one_error_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = run(tmp_path / "file" / "out")
+    assert done.returncode == 1 and done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1 and str(tmp_path) in done.stderr

@@ -1,0 +1,176 @@
+"""Tiny dictionaries, tasks, models and batches, made without a file on disk.
+
+Sentences are written as strings of letters, a letter being a token: ``"abc"`` stands for
+``<s> a b c </s>`` and ``""`` for the empty sentence. ``_`` is the unknown symbol and ``?`` the
+placeholder.
+"""
+
+import random
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+from fairseq.data import Dictionary
+from torch import Tensor
+
+from lev_plugins.data.roll_in import RollIn, RollInOptions, build_roll_in
+from lev_plugins.models.levenshtein import LevenshteinEditorConfig, LevenshteinEditorModel
+from lev_plugins.tasks import TranslationEditConfig, TranslationEditTask
+
+LETTERS = "abcdefgh"
+UNKNOWN, PLACEHOLDER = "_", "?"
+SIZES: dict[str, Any] = {
+    "encoder_embed_dim": 8,
+    "encoder_ffn_embed_dim": 12,
+    "encoder_layers": 2,
+    "encoder_attention_heads": 2,
+    "decoder_embed_dim": 8,
+    "decoder_ffn_embed_dim": 12,
+    "decoder_layers": 2,
+    "decoder_attention_heads": 2,
+    "dropout": 0.0,
+    "max_insertions": 5,
+    "max_source_positions": 64,
+    "max_target_positions": 64,
+}
+
+
+class Triple(NamedTuple):
+    """A source, its target y* and a draft y⁰."""
+
+    source: str
+    target: str
+    draft: str
+
+
+def dictionary(letters: str = LETTERS) -> Dictionary:
+    """<s> <pad> </s> <unk> and one symbol a letter."""
+    made = Dictionary()
+    for letter in letters:
+        made.add_symbol(letter)
+    return made
+
+
+def task(joined: bool = False, **options: Any) -> TranslationEditTask:
+    """A task over :data:`LETTERS`; ``options`` are fields of its configuration."""
+    values = {"seed": 1, "max_source_positions": 64, "max_target_positions": 64, **options}
+    source = dictionary()
+    target = source if joined else dictionary()
+    return TranslationEditTask(TranslationEditConfig(**values), source, target)
+
+
+def model(of: TranslationEditTask, seed: int = 1, **options: Any) -> LevenshteinEditorModel:
+    """A model of two blocks of width 8, not trained; ``options`` are fields of its configuration."""
+    torch.manual_seed(seed)
+    return LevenshteinEditorModel.build_model(
+        LevenshteinEditorConfig(**{**SIZES, **options}), of
+    )
+
+
+def sharpen(net: torch.nn.Module, factor: float = 3.0) -> torch.nn.Module:
+    """Scales every parameter up, so that an untrained model is far from undecided."""
+    with torch.no_grad():
+        for parameter in net.parameters():
+            parameter.mul_(factor)
+    return net
+
+
+def sentence(letters: str, symbols: Dictionary, placeholder: int | None = None) -> Tensor:
+    """A string of letters → tokens with <s> and </s>."""
+    special = {UNKNOWN: symbols.unk(), PLACEHOLDER: placeholder}
+    inner = [special[one] if one in special else symbols.index(one) for one in letters]
+    return torch.tensor([symbols.bos(), *inner, symbols.eos()])
+
+
+def letters(tokens: Tensor, symbols: Dictionary, placeholder: int | None = None) -> str:
+    """Tokens → a string of letters; padding is left out, <s> and </s> have to be in place."""
+    row = tokens[tokens.ne(symbols.pad())].tolist()
+    assert row[0] == symbols.bos() and row[-1] == symbols.eos(), f"no sentence: {row}"
+    shown = {symbols.unk(): UNKNOWN, placeholder: PLACEHOLDER}
+    return "".join(shown[index] if index in shown else symbols[index] for index in row[1:-1])
+
+
+def stack(rows: Sequence[Tensor], pad: int, left: bool = False, extra: int = 0) -> Tensor:
+    """Rows of any length → B × T, with ``extra`` columns of padding more than it takes."""
+    width = max(len(row) for row in rows) + extra
+    out = rows[0].new_full((len(rows), width), pad)
+    for i, row in enumerate(rows):
+        start = width - len(row) if left else 0
+        out[i, start : start + len(row)] = row
+    return out
+
+
+def triples(count: int, seed: int = 1, longest: int = 7) -> list[Triple]:
+    """Random sources, targets and drafts; some empty, some drafts equal to their targets."""
+    draw = random.Random(seed)
+
+    def word(alphabet: str = LETTERS) -> str:
+        return "".join(draw.choices(alphabet, k=draw.randint(0, longest)))
+
+    made = []
+    for number in range(count):
+        target = word()
+        draft = target if number % 5 == 4 else "" if number % 5 == 3 else word(LETTERS[:4])
+        made.append(Triple(word(), target, draft))
+    return made
+
+
+def batch(
+    of: TranslationEditTask,
+    rows: Sequence[Triple],
+    ids: Sequence[int] | None = None,
+    left: bool = False,
+    extra: int = 0,
+    drafted: bool = True,
+) -> dict[str, Any]:
+    """A batch as the task's data set makes it, its rows in the order given.
+
+    ``left``: sources are padded on the left. ``extra``: columns of padding on every side.
+    ``drafted``: whether there are drafts at all.
+    """
+    source, target = of.source_dictionary, of.target_dictionary
+    sources = [sentence(row.source, source) for row in rows]
+    targets = [sentence(row.target, target) for row in rows]
+    made = {
+        "id": torch.tensor(list(ids) if ids is not None else list(range(len(rows)))),
+        "nsentences": len(rows),
+        "ntokens": sum(map(len, targets)),
+        "net_input": {
+            "src_tokens": stack(sources, source.pad(), left, extra),
+            "src_lengths": torch.tensor([len(row) for row in sources]),
+        },
+        "target": stack(targets, target.pad(), extra=extra),
+    }
+    if drafted:
+        drafts = [sentence(row.draft, target) for row in rows]
+        made["draft"] = stack(drafts, target.pad(), extra=extra)
+    return made
+
+
+def roll_in(
+    of: TranslationEditTask,
+    sample: dict[str, Any],
+    epoch: int = 1,
+    alpha: float = 0.5,
+    beta: float = 0.5,
+    sample_tokens: bool = False,
+    seed: int = 1,
+) -> RollIn:
+    """States and labels for a batch of :func:`batch`."""
+    return build_roll_in(
+        sample["target"],
+        sample.get("draft"),
+        sample["id"],
+        epoch,
+        RollInOptions(alpha, beta, sample_tokens, seed),
+        of.target_dictionary,
+        of.placeholder,
+    )
+
+
+def training_batch(of: TranslationEditTask, rows: Sequence[Triple], **options: Any) -> dict:
+    """:func:`batch` with its roll-in, as a criterion gets it."""
+    states = {name: options.pop(name) for name in ("alpha", "beta", "epoch", "sample_tokens")
+              if name in options}
+    sample = batch(of, rows, **options)
+    return {**sample, "roll_in": roll_in(of, sample, **states)}
