@@ -1,8 +1,8 @@
 """The Python interface: load a checkpoint, edit text.
 
-    >>> from lev_plugins import LevenshteinEditor
-    >>> editor = LevenshteinEditor.from_pretrained("checkpoints")
-    >>> editor.edit(["a source"], ["its draft"])[0].text
+>>> from lev_plugins import LevenshteinEditor
+>>> editor = LevenshteinEditor.from_pretrained("checkpoints")
+>>> editor.edit(["a source"], ["its draft"])[0].text
 """
 
 import dataclasses
@@ -201,7 +201,8 @@ def _checkpoint(path: str) -> str:
         for name in CHECKPOINTS:
             if os.path.isfile(os.path.join(path, name)):
                 return os.path.join(path, name)
-        raise UserError(f"{path} holds none of {', '.join(CHECKPOINTS)}; name the checkpoint itself")
+        names = ", ".join(CHECKPOINTS)
+        raise UserError(f"{path} holds none of {names}; name the checkpoint itself")
     if not os.path.isfile(path):
         raise UserError(f"checkpoint {path} does not exist")
     return path
@@ -211,10 +212,9 @@ def _load_state(path: str) -> Dict[str, Any]:
     try:
         state = checkpoint_utils.load_checkpoint_to_cpu(path)
     except Exception as error:  # whatever a damaged file makes torch raise
-        reason = str(error).strip().splitlines()
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
         raise UserError(
-            f"checkpoint {path} cannot be read ({reason[0][:200] if reason else type(error).__name__}"
-            "); it is damaged, or not a fairseq checkpoint"
+            f"checkpoint {path} cannot be read ({reason}): damaged, or not a fairseq checkpoint"
         ) from error
     if state.get("cfg") is None and state.get("args") is not None:
         from fairseq.dataclass.utils import convert_namespace_to_omegaconf

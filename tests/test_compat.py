@@ -50,7 +50,7 @@ def run(command: str, cwd: Path, stdin: bytes = b"") -> SimpleNamespace:
     environment = {name: value for name, value in os.environ.items() if name not in TORCHRUN}
     environment |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(PACKAGE.parent)}
     done = subprocess.run(
-        words, cwd=cwd, input=stdin, capture_output=True, timeout=300, env=environment, check=False
+        words, cwd=cwd, input=stdin, capture_output=True, timeout=600, env=environment, check=False
     )
     return SimpleNamespace(
         code=done.returncode, out=done.stdout.decode(), err=done.stderr.decode("utf-8", "replace")
@@ -351,7 +351,7 @@ def test_pytorch_ddp_still_cannot_train_on_a_cpu(tmp_path):
     try:
         with pytest.raises((ValueError, RuntimeError, AssertionError)):
             DistributedFairseqModel(
-                Namespace(tpu=False, **vars(DistributedTrainingConfig(ddp_backend="pytorch_ddp"))),
+                Namespace(**vars(DistributedTrainingConfig(ddp_backend="pytorch_ddp", tpu=False))),
                 torch.nn.Linear(2, 2),
                 process_group=torch.distributed.group.WORLD,
                 device=torch.device("cpu"),
@@ -617,7 +617,8 @@ def test_missing_data_are_named(folder, tmp_path):
     assert "--source-lang" in compat.explain(caught(setup, tmp_path))
     line = compat.explain(caught(setup, tmp_path, **languages))
     assert f"{tmp_path}/dict.en.txt: no such file" in line
-    task = setup(folder / "bin", **languages)
+    loading = {"train_subset": "train", "dataset_impl": "mmap", "required_seq_len_multiple": 1}
+    task = setup(folder / "bin", **languages, **loading)
     line = compat.explain(caught(task.load_dataset, "nosuch"))
     assert f"no data named nosuch in {folder}/bin; check --gen-subset" in line
     line = compat.explain(caught(load, tmp_path / "nope.pt"))
@@ -639,6 +640,14 @@ def test_a_bad_dictionary_is_named(tmp_path, content, said):
     assert f"dictionary {path}" in line and said in line
 
 
+def test_a_missing_library_is_named_with_its_installation(monkeypatch):
+    from fairseq.data import encoders
+
+    monkeypatch.setitem(sys.modules, "sacremoses", None)
+    line = compat.explain(caught(encoders.build_tokenizer, Namespace(tokenizer="moses")))
+    assert "pip install sacremoses" in line
+
+
 class Mistaken(torch.utils.data.Dataset):
     """Data whose sentences cannot be read."""
 
@@ -655,10 +664,6 @@ def test_a_mistake_found_in_another_process_keeps_its_line():
     text = f"\n\n-- Process 0 terminated:\nTraceback …\n{UserError.__module__}.UserError: no GPU\n"
     spawned = torch.multiprocessing.ProcessRaisedException(text, 0, 1)
     assert compat.explain(spawned) == "no GPU"
-
-
-def engine_check(cfg: Any) -> None:
-    sys.modules["fairseq_cli.train"].validate_and_save.__globals__["main"](cfg)
 
 
 def test_what_the_commands_assert_is_said_in_one_line():
@@ -807,6 +812,18 @@ def test_chrf_gives_its_score_where_the_engine_raises():
     assert 0 < scorer.score() < 100
     with pytest.raises(AttributeError):
         ChrFScorer.score.__wrapped__(scorer)
+
+
+@pytest.mark.parametrize("name", ["characters", "bytes"])
+def test_encoders_without_a_configuration_can_be_chosen(name):
+    from fairseq.data import encoders
+    from fairseq.registry import REGISTRIES
+
+    ours = REGISTRIES["bpe"]["dataclass_registry"][name]
+    assert ours.__module__.startswith(PACKAGE.name), "the engine's fault is gone"
+    args = options.parse_args_and_arch(options.get_generation_parser(), ["data", "--bpe", name])
+    encoder = encoders.build_bpe(convert_namespace_to_omegaconf(args).bpe)
+    assert encoder.decode(encoder.encode("a b")) == "a b"
 
 
 def test_applying_twice_changes_nothing():

@@ -60,7 +60,7 @@ def task(joined: bool = False, **options: Any) -> TranslationEditTask:
 
 
 def model(of: TranslationEditTask, seed: int = 1, **options: Any) -> LevenshteinEditorModel:
-    """A model of two blocks of width 8, not trained; ``options`` are fields of its configuration."""
+    """An untrained model of two blocks of width 8; ``options`` are fields of its configuration."""
     torch.manual_seed(seed)
     return LevenshteinEditorModel.build_model(
         LevenshteinEditorConfig(**{**SIZES, **options}), of

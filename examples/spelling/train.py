@@ -22,7 +22,9 @@ from typing import Iterator, List, Optional
 
 ROOT = Path(__file__).resolve().parents[2]
 PLUGINS = ROOT / "lev_plugins"
-WARM_UP = 0.06  # share of the updates in which the learning rate rises
+WARM_UP = 0.08  # share of the updates in which the learning rate rises
+DRAFT_RISE = 0.7  # … in which drafts take over from generation
+LOG_EVERY = 20
 TRIAL_UPDATES = 40
 START_SECONDS = 15  # importing, reading data, building the model
 
@@ -37,7 +39,7 @@ def main() -> int:
     if speed is None:
         return _fail("the trial run failed; the lines above say why")
     left = args.minutes * 60 - (time.monotonic() - started) - START_SECONDS
-    updates = max(int(left * speed), TRIAL_UPDATES)
+    updates = max(int(left * speed), TRIAL_UPDATES) // LOG_EVERY * LOG_EVERY
     print(f"{speed:.1f} updates a second here: {updates} updates in {args.minutes:g} minutes")
     command = training_command(args, languages, args.save, updates)
     print("\n" + _shown(command) + "\n", flush=True)
@@ -57,17 +59,18 @@ def training_command(args, languages: List[str], save: str, updates: int) -> Lis
     command = [sys.executable, "-m", "fairseq_cli.train", args.data]
     command += ["--user-dir", str(PLUGINS), "--task", "translation_edit"]
     command += ["--source-lang", source, "--target-lang", target, "--draft-lang", draft]
-    command += ["--alpha", "0.9", "--beta", "0.9", "--bpe", "characters"]
+    command += ["--alpha-start", "0.3", "--alpha", "0.9", "--beta-start", "0.3", "--beta", "0.9"]
+    command += ["--roll-in-updates", str(int(DRAFT_RISE * updates)), "--bpe", "characters"]
     command += ["--arch", "levenshtein_editor_char", "--share-all-embeddings", "--dropout", "0"]
     command += ["--max-source-positions", "128", "--max-target-positions", "128"]
     command += ["--criterion", "edit_policy_loss", "--label-smoothing", "0.1"]
     command += ["--optimizer", "adam", "--adam-betas", "(0.9, 0.98)", "--clip-norm", "1.0"]
-    command += ["--lr", "0.002", "--lr-scheduler", "polynomial_decay"]
+    command += ["--lr", "0.003", "--lr-scheduler", "polynomial_decay"]
     command += ["--warmup-updates", str(max(int(WARM_UP * updates), 1))]
     command += ["--total-num-update", str(updates), "--max-update", str(updates)]
     command += ["--max-tokens", "1500", "--seed", str(args.seed), "--cpu"]
     command += ["--no-epoch-checkpoints", "--disable-validation", "--save-dir", save]
-    return command + ["--log-format", "json", "--log-interval", "20"]
+    return command + ["--log-format", "json", "--log-interval", str(LOG_EVERY)]
 
 
 def _measure_speed(command: List[str]) -> Optional[float]:

@@ -33,6 +33,12 @@ STANDARD_STREAM = "-"
 BATCHES_PER_CHUNK = 8
 # U+0085, U+2028 and U+2029 may stand bare in JSON, but many readers take them for line ends.
 _LINE_ENDS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
+TEXT_PROCESSING = {
+    "tokenizer": "fairseq's tokenizer, such as moses",
+    "bpe": "fairseq's subwords, such as sentencepiece, subword_nmt or characters",
+    "sentencepiece_model": "model file for --bpe sentencepiece",
+    "bpe_codes": "codes file for --bpe subword_nmt",
+}
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 Pair = tuple[str, str | None]
@@ -51,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         page = stack.enter_context(whole_file(args.html)) if args.html else None
         if page is not None:
             sinks.append(lambda trace, _: traces.append(trace))
-        editor = load_editor(args.path, args.data)
+        editor = load_editor(args.path, args.data, _text_processing(args))
         for number, trace in enumerate(_edited(editor, args), start=1):
             for sink in sinks:
                 sink(trace, number)
@@ -63,11 +69,16 @@ def main(argv: Sequence[str] | None = None) -> None:
             print(f"{number} sentences written to {file}", file=sys.stderr)
 
 
-def load_editor(path: str, data: str | None) -> "LevenshteinEditor":
+def load_editor(path: str, data: str | None, processing: dict[str, str]) -> "LevenshteinEditor":
     """Return the editor of a checkpoint; it is imported only here, to keep ``--help`` quick."""
     from ..hub import LevenshteinEditor
 
-    return LevenshteinEditor.from_pretrained(path, data=data)
+    return LevenshteinEditor.from_pretrained(path, data=data, **processing)
+
+
+def _text_processing(args: argparse.Namespace) -> dict[str, str]:
+    """The options of text processing that were given, by fairseq's names."""
+    return {name: value for name in TEXT_PROCESSING if (value := getattr(args, name))}
 
 
 def read_pairs(path: str) -> Iterator[Pair]:
@@ -148,6 +159,9 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--path", required=True, metavar="CHECKPOINT", help="the trained model")
     add("--data", metavar="DIR", help="folder with the dictionaries (default: as the model says)")
+    for name, what in TEXT_PROCESSING.items():
+        flag = "--" + name.replace("_", "-")
+        add(flag, metavar="NAME", help=f"{what} (default: as the model was trained)")
     add(
         "--input",
         default=STANDARD_STREAM,

@@ -44,6 +44,7 @@ _SAID_BY_THE_ENGINE = (
         "dictionary {0} is not UTF-8; make it again with the preprocess command",
     ),
     (r"Not found: \"(.+)\": No such file", "{0} does not exist; check the path"),
+    (r"(Please install .*)", "{0}"),
     (r"(Size of sample #.*)", "{0}"),
     (r"(Valid paths .* will be ignored.*)", "{0}"),
     (r"((?:Criterion|Optimizer) does not match.*)", "{0}"),

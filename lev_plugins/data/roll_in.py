@@ -1,4 +1,4 @@
-"""Roll-in of dual-policy learning: the states in which the expert is asked (paper, Eq. 6-7, Alg. 1).
+"""Roll-in of dual-policy learning: states in which the expert is asked (paper, Eq. 6-7, Alg. 1).
 
 Shapes: B sentences, M tokens of the target y*, N tokens of the draft y⁰, P placeholders in all.
 """
@@ -124,7 +124,8 @@ def token_predictions(logits: Tensor, roll_in: RollIn, never: List[int]) -> Tens
     cumulative = logits.float().softmax(1).cumsum(1)
     point = roll_in.token_noise[roll_in.insertion.missing].unsqueeze(1) * cumulative[:, -1:]
     # the first token whose cumulative probability exceeds the point: never one of probability 0
-    return torch.searchsorted(cumulative, point, right=True).squeeze(1).clamp(max=logits.size(1) - 1)
+    drawn = torch.searchsorted(cumulative, point, right=True).squeeze(1)
+    return drawn.clamp(max=logits.size(1) - 1)
 
 
 def join_deletion_inputs(roll_in: RollIn, predicted: Tensor, pad: int) -> Tensor:

@@ -93,7 +93,8 @@ class RefinementGenerator:
             for each sentence a list of one hypothesis: tokens (with <s> and </s>),
             positional_scores (nats), score (their mean), steps (iterations carried out),
             terminated (unchanged, loop or max_iterations), origin (position in the draft of
-            the tokens that stand since then, −1 for others), history (with ``retain_history``: the tokens after every phase).
+            the tokens that stand since then, −1 for others), history (with
+            ``retain_history``: the tokens after every phase).
 
         With ``options.stock`` the rules are those of fairseq's levenshtein_transformer: whole
         iterations are compared, there is one iteration more than asked for, ``<unk>`` is

@@ -117,8 +117,10 @@ class TransformerBlock(nn.Module):
         self.activation = getattr(F, activation)
         self.self_attention = Attention(dim, heads, attention_dropout)
         self.self_norm = nn.LayerNorm(dim)
-        self.cross_attention = Attention(dim, heads, attention_dropout, cross=True) if cross else None
-        self.cross_norm = nn.LayerNorm(dim) if cross else None
+        self.cross_attention, self.cross_norm = None, None
+        if cross:
+            self.cross_attention = Attention(dim, heads, attention_dropout, cross=True)
+            self.cross_norm = nn.LayerNorm(dim)
         self.expand = _linear(dim, hidden)
         self.contract = _linear(hidden, dim)
         self.feed_norm = nn.LayerNorm(dim)
@@ -136,9 +138,7 @@ class TransformerBlock(nn.Module):
         """B × T × C → B × T × C; ``mask`` as :func:`attention_mask` makes it."""
         x = self._residual(x, self.self_norm, lambda h: self.self_attention(h, mask))
         if self.cross_attention is not None:
-            x = self._residual(
-                x, self.cross_norm, lambda h: self.cross_attention(h, None, memory)
-            )
+            x = self._residual(x, self.cross_norm, lambda h: self.cross_attention(h, None, memory))
         return self._residual(x, self.feed_norm, self._feed_forward)
 
 

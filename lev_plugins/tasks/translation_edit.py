@@ -20,9 +20,8 @@ from fairseq.dataclass import ChoiceEnum
 from fairseq.logging import metrics
 from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
-from omegaconf import II
+from omegaconf import II, OmegaConf
 
-from ..compat import absolute_data_paths
 from ..data.edit_dataset import EditDataset
 from ..data.roll_in import RollInOptions, build_roll_in
 from ..errors import UserError
@@ -56,6 +55,19 @@ class TranslationEditConfig(TranslationConfig):
         metadata={
             "help": "share of insertion states that are the draft after the expert's deletion, "
             "in [0, 1]; the others are targets with tokens dropped at random (paper, Eq. 7)"
+        },
+    )
+    alpha_start: Optional[float] = field(
+        default=None, metadata={"help": "alpha at the first update (see --roll-in-updates)"}
+    )
+    beta_start: Optional[float] = field(
+        default=None, metadata={"help": "beta at the first update (see --roll-in-updates)"}
+    )
+    roll_in_updates: int = field(
+        default=0,
+        metadata={
+            "help": "updates over which alpha and beta move linearly from their start values to "
+            "--alpha and --beta: learn to generate first, then to edit drafts"
         },
     )
     roll_in_tokens: ChoiceEnum(["argmax", "sample"]) = field(
@@ -106,13 +118,12 @@ class TranslationEditTask(TranslationTask):
         Raises:
             UserError: a value out of range, no data folder, no language pair, no dictionary.
         """
-        for name in ("alpha", "beta", "delete_threshold"):
+        for name in ("alpha", "beta", "alpha_start", "beta_start", "delete_threshold"):
             value = getattr(cfg, name)
-            if not 0 <= value <= 1:
+            if value is not None and not 0 <= value <= 1:
                 flag = "--" + name.replace("_", "-")
                 raise UserError(f"{flag} {value} is outside [0, 1]; give a share between 0 and 1")
         _check_data_folder(cfg)
-        absolute_data_paths(cfg)
         return super().setup_task(cfg, **kwargs)
 
     # data -------------------------------------------------------------------------------------
@@ -146,19 +157,20 @@ class TranslationEditTask(TranslationTask):
                     f"of {name}; preprocess the files again"
                 )
         source, target, draft = (
-            side and PrependTokenDataset(side, self.tgt_dict.bos())
+            None if side is None else PrependTokenDataset(side, self.tgt_dict.bos())
             for side in (source, target, draft)
         )
-        logger.info("%s %s: %d sentences%s", folder, split, len(source), " with drafts" * bool(draft))
+        with_drafts = " with drafts" if draft is not None else ""
+        logger.info("%s %s: %d sentences%s", folder, split, len(source), with_drafts)
         return EditDataset(
             source,
             source.sizes,
             self.src_dict,
             target,
-            target and target.sizes,
+            None if target is None else target.sizes,
             self.tgt_dict,
             draft=draft,
-            draft_sizes=draft and draft.sizes,
+            draft_sizes=None if draft is None else draft.sizes,
             left_pad_source=self.cfg.left_pad_source,
             left_pad_target=False,
             num_buckets=self.cfg.num_batch_buckets,
@@ -170,9 +182,7 @@ class TranslationEditTask(TranslationTask):
         """One side of a split, its parts joined; None where an optional side is missing."""
         parts = []
         for prefix in prefixes:
-            part = data_utils.load_indexed_dataset(
-                prefix + lang, dictionary, self.cfg.dataset_impl
-            )
+            part = data_utils.load_indexed_dataset(prefix + lang, dictionary, self.cfg.dataset_impl)
             if part is None and required:
                 flag = " --draft-lang" if lang == self.cfg.draft_lang else ""
                 raise UserError(
@@ -207,8 +217,10 @@ class TranslationEditTask(TranslationTask):
         lines = sorted(int(index) + 1 for index in ignored)
         shown = ", ".join(map(str, lines[:20])) + (" …" if len(lines) > 20 else "")
         sizes = "/".join(map(str, dataset.size(lines[0] - 1)))
-        limits = "/".join(map(str, max_positions)) if isinstance(max_positions, tuple) else (
-            str(max_positions)
+        limits = (
+            "/".join(map(str, max_positions))
+            if isinstance(max_positions, tuple)
+            else (str(max_positions))
         )
         if not ignore_invalid_inputs:
             raise UserError(
@@ -217,7 +229,9 @@ class TranslationEditTask(TranslationTask):
                 "--max-target-positions, shorten the lines, or skip them with "
                 "--skip-invalid-size-inputs-valid-test"
             )
-        logger.warning("%d lines above the limit of %s tokens are skipped: %s", len(lines), limits, shown)
+        logger.warning(
+            "%d lines above the limit of %s tokens are skipped: %s", len(lines), limits, shown
+        )
         return kept
 
     def max_positions(self) -> Tuple[int, int]:
@@ -282,17 +296,28 @@ class TranslationEditTask(TranslationTask):
         self.epoch = epoch
 
     def train_step(self, sample, model, criterion, optimizer, update_num, ignore_grad=False):
-        sample = self._with_roll_in(sample, self.epoch)
+        sample = self._with_roll_in(sample, self.epoch, update_num)
         return super().train_step(sample, model, criterion, optimizer, update_num, ignore_grad)
 
     def valid_step(self, sample, model, criterion):
         # epoch 0: the same states at every validation, so that losses can be compared
         return super().valid_step(self._with_roll_in(sample, 0), model, criterion)
 
-    def _with_roll_in(self, sample: Dict[str, Any], epoch: int) -> Dict[str, Any]:
-        options = RollInOptions(
-            self.cfg.alpha, self.cfg.beta, str(self.cfg.roll_in_tokens) == "sample", self.cfg.seed
-        )
+    def mixture(self, update: Optional[int] = None) -> Tuple[float, float]:
+        """α and β at an update; their final values without one."""
+        rising = update is not None and update < self.cfg.roll_in_updates
+        done = update / self.cfg.roll_in_updates if rising else 1.0
+
+        def at(start: Optional[float], end: float) -> float:
+            return end if start is None else start + done * (end - start)
+
+        return at(self.cfg.alpha_start, self.cfg.alpha), at(self.cfg.beta_start, self.cfg.beta)
+
+    def _with_roll_in(
+        self, sample: Dict[str, Any], epoch: int, update: Optional[int] = None
+    ) -> Dict[str, Any]:
+        sampled = str(self.cfg.roll_in_tokens) == "sample"
+        options = RollInOptions(*self.mixture(update), sampled, self.cfg.seed)
         roll_in = build_roll_in(
             sample["target"],
             sample.get("draft"),
@@ -318,7 +343,7 @@ class TranslationEditTask(TranslationTask):
     def build_model(self, cfg, from_checkpoint: bool = False):
         name = getattr(cfg, "_name", None) or getattr(cfg, "arch", None)
         if from_checkpoint and name in MODEL_ADAPTERS:
-            cfg = MODEL_ADAPTERS[name](cfg)
+            cfg = OmegaConf.structured(MODEL_ADAPTERS[name](cfg))
         return super().build_model(cfg, from_checkpoint)
 
     def build_generator(self, models, args, seq_gen_cls=None, extra_gen_cls_kwargs=None, **kwargs):
@@ -381,9 +406,7 @@ def _check_data_folder(cfg: TranslationEditConfig) -> None:
             raise UserError(f"dictionary {path} does not exist; run preprocess first")
 
 
-def _split_prefixes(
-    folder: str, split: str, src: str, tgt: str, combine: bool, impl
-) -> List[str]:
+def _split_prefixes(folder: str, split: str, src: str, tgt: str, combine: bool, impl) -> List[str]:
     """Path prefixes of a split and, with ``combine``, of its further parts (split1, split2 …)."""
     prefixes: List[str] = []
     while True:

@@ -390,7 +390,7 @@ class FakeEditor:
 @pytest.fixture
 def editor(monkeypatch: pytest.MonkeyPatch) -> FakeEditor:
     fake = FakeEditor()
-    monkeypatch.setattr(command, "load_editor", lambda path, data: fake)
+    monkeypatch.setattr(command, "load_editor", lambda path, data, processing: fake)
     monkeypatch.delenv("NO_COLOR", raising=False)
     return fake
 
@@ -457,8 +457,8 @@ def test_checkpoint_and_data_reach_the_editor_lazily(monkeypatch: pytest.MonkeyP
     asked = []
     monkeypatch.setattr(command, "load_editor", lambda *given: asked.append(given) or FakeEditor())
     feed(monkeypatch, b"")
-    command.main(["--path", "dir/model.pt", "--data", "bin"])
-    assert asked == [("dir/model.pt", "bin")]
+    command.main(["--path", "dir/model.pt", "--data", "bin", "--bpe", "characters"])
+    assert asked == [("dir/model.pt", "bin", {"bpe": "characters"})]
 
 
 @pytest.mark.parametrize(

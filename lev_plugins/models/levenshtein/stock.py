@@ -6,7 +6,7 @@ and a real unknown word is no longer taken for a placeholder.
 """
 
 import re
-from typing import Any, Dict
+from typing import Any, Dict, Set
 
 import torch
 from torch import Tensor
@@ -48,7 +48,12 @@ _UNSUPPORTED = (
     "layernorm_embedding",
     "adaptive_input",
     "adaptive_softmax_cutoff",
+    "merge_src_tgt_embed",
+    "no_cross_attention",
+    "cross_self_attention",
+    "no_decoder_final_norm",
 )
+_ACTIVATIONS = ("relu", "gelu")
 
 
 def editor_config(stock: Any) -> LevenshteinEditorConfig:
@@ -65,6 +70,11 @@ def editor_config(stock: Any) -> LevenshteinEditorConfig:
     for name in _SAME_NAME:
         value = getattr(stock, name, None)
         setattr(cfg, name, value if value is not None else _default(cfg, name))
+    if cfg.activation_fn not in _ACTIVATIONS:
+        raise UserError(
+            f"the stock checkpoint was trained with --activation-fn {cfg.activation_fn}, which is "
+            "not supported"
+        )
     cfg.separate_output_embed = not (
         cfg.share_all_embeddings or getattr(stock, "share_decoder_input_output_embed", False)
     )
@@ -79,7 +89,7 @@ def editor_config(stock: Any) -> LevenshteinEditorConfig:
             (False, True): "tok-del",
             (True, True): "none",
         }[bool(deletion_apart), bool(placeholder_apart)]
-    cfg.early_exit = _early_exit(stock, cfg.decoder_layers)
+    cfg.early_exit = _early_exit(stock, cfg.decoder_layers, cfg.weight_sharing)
     cfg._name = "levenshtein_editor"
     return cfg
 
@@ -88,14 +98,27 @@ def _default(cfg: LevenshteinEditorConfig, name: str) -> Any:
     return 1024 if name.startswith("max_") else getattr(cfg, name)
 
 
-def _early_exit(stock: Any, layers: int) -> str:
+def _early_exit(stock: Any, layers: int, sharing: str) -> str:
     """Stock exits may lie beyond the last layer of a shared stack, where they mean all layers."""
-    exits = [int(part) for part in getattr(stock, "early_exit", "6,6,6").split(",")]
-    deletion, placeholder, token = exits
+    given = getattr(stock, "early_exit", "6,6,6")
+    deletion, placeholder, token = (int(part) for part in given.split(","))
     if token < layers:
         raise UserError(
-            f"the stock checkpoint leaves the decoder early for tokens (--early-exit {token} of "
+            f"the stock checkpoint leaves the decoder early for tokens (--early-exit {given}, "
             f"{layers} layers), which is not supported"
+        )
+    of_its_own = {
+        "all": 0,
+        "plh-tok": deletion,
+        "tok-del": placeholder,
+        "plh-del": deletion,
+        "none": max(deletion, placeholder),
+    }[sharing]
+    if of_its_own > layers:
+        raise UserError(
+            f"the stock checkpoint has a stack of its own for deletion or placeholders that is "
+            f"deeper than its decoder (--early-exit {given}, {layers} layers), which is not "
+            "supported"
         )
     return f"{min(deletion, layers)},{min(placeholder, layers)}"
 
@@ -136,8 +159,9 @@ def convert_parameters(state: Dict[str, Tensor], unk: int) -> Dict[str, Tensor]:
         unk: index of the unknown symbol, whose rows the placeholder copies.
     """
     converted: Dict[str, Tensor] = {}
+    repeated = _repeated(state)
     for name, value in state.items():
-        if _IGNORED.search(name) or re.search(r"\.(k|v)_proj\.", name):
+        if _IGNORED.search(name) or re.search(r"\.(k|v)_proj\.", name) or name in repeated:
             continue
         if name.endswith((".self_attn.q_proj.weight", ".self_attn.q_proj.bias")):
             parts = [state[name.replace("q_proj", f"{p}_proj")] for p in "qkv"]
@@ -155,6 +179,19 @@ def convert_parameters(state: Dict[str, Tensor], unk: int) -> Dict[str, Tensor]:
             table = converted[name]
             converted[name] = torch.cat([table, table[unk : unk + 1]])
     return converted
+
+
+def _repeated(state: Dict[str, Tensor]) -> Set[str]:
+    """Parameters that the stock model shares and its checkpoint lists under both names."""
+    repeated = set()
+    for name, first in (
+        ("decoder.output_projection.", "decoder.embed_tokens."),
+        ("decoder.layers_msk.", "decoder.layers_del."),
+    ):
+        ones = {key: key.replace(name, first) for key in state if key.startswith(name)}
+        if all(one in state and torch.equal(state[key], state[one]) for key, one in ones.items()):
+            repeated.update(ones)
+    return repeated
 
 
 def _renamed(name: str) -> str:

@@ -1,0 +1,80 @@
+"""Runs real commands without the seconds that each would take to import torch and fairseq.
+
+A process that has imported both waits for requests, one JSON object a line on standard input, and
+forks for each: the child gets its own folder, environment and files for its streams, runs the
+console script (or ``python -m MODULE``) as the main program and ends as that does. The plug-in is
+never imported here, so every command registers it anew.
+
+    {"start": {"argv": […], "cwd": …, "environ": {…}, "streams": [stdin, stdout, stderr]}}  → pid
+    {"wait": pid}                                                                           → status
+"""
+
+import importlib
+import json
+import logging
+import os
+import runpy
+import sys
+from pathlib import Path
+from typing import Any
+
+IMPORTED = (
+    "fairseq.tasks.translation_lev",
+    "fairseq.models.nat.levenshtein_transformer",
+    "fairseq.trainer",
+    "fairseq.hub_utils",
+    "hydra",
+    "sacrebleu",
+    "sentencepiece",
+    "torch._dynamo",
+)
+
+
+def warm_up() -> None:
+    """Import what commands need, and leave logging as it is in a process that has just begun."""
+    for name in IMPORTED:
+        importlib.import_module(name)
+    root = logging.getLogger()
+    root.handlers.clear()
+    root.setLevel(logging.WARNING)
+
+
+def serve() -> dict[str, Any] | None:
+    """Answer requests; in a child, return what it is to run, and None once there are no more."""
+    for line in sys.stdin:
+        request = json.loads(line)
+        if "wait" in request:
+            _, status = os.waitpid(request["wait"], 0)
+            answer = os.waitstatus_to_exitcode(status)
+        else:
+            answer = os.fork()
+            if answer == 0:
+                return request["start"]
+        os.write(1, f"{answer}\n".encode())
+    return None
+
+
+def become(request: dict[str, Any]) -> None:
+    """Run a command in the place of this program."""
+    modes = (os.O_RDONLY, os.O_WRONLY | os.O_APPEND, os.O_WRONLY | os.O_APPEND)
+    for number, (path, mode) in enumerate(zip(request["streams"], modes, strict=True)):
+        os.dup2(os.open(path, mode), number)
+    sys.stdin = open(0, encoding="utf-8")
+    os.chdir(request["cwd"])
+    os.environ.update(request["environ"])
+    sys.path[0] = request["cwd"]
+    program, *arguments = request["argv"]
+    if program == "python":
+        sys.argv = ["-m", *arguments[2:]]
+        sys.path[1:1] = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+        runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = [str(Path(sys.executable).parent / program), *arguments]
+        runpy.run_path(sys.argv[0], run_name="__main__")
+
+
+if __name__ == "__main__":
+    warm_up()
+    os.write(1, b"ready\n")
+    if (command := serve()) is not None:
+        become(command)

@@ -1,0 +1,325 @@
+"""Roll-in states: which sentences take which state, and what π^RND and t̃ look like."""
+
+import math
+
+import pytest
+import tiny
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from tiny import Triple
+
+from lev_plugins.data.roll_in import (
+    RollIn,
+    join_deletion_inputs,
+    random_keep,
+    token_predictions,
+)
+from lev_plugins.ops.edits import insertion_labels
+from lev_plugins.ops.randomness import uniform
+
+MANY = 20_000
+ROWS = tiny.triples(40, seed=3)
+WORDS = st.text(alphabet=tiny.LETTERS[:4], max_size=6)
+TRIPLES = st.lists(st.builds(Triple, WORDS, WORDS, WORDS), min_size=1, max_size=5)
+
+
+@pytest.fixture(scope="module")
+def task():
+    return tiny.task()
+
+
+def chi_square(counts: torch.Tensor, expected: float) -> float:
+    return float(((counts - expected) ** 2 / expected).sum())
+
+
+# π^RND ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n, limit", [(1, 10.8), (4, 18.5), (9, 27.9)])  # chance: one in a thousand
+def test_the_number_kept_is_uniform_over_zero_to_n(n, limit):
+    inner = torch.ones(MANY, n, dtype=torch.bool)
+    rate = uniform(1, 1, torch.arange(MANY), 1, 0)[:, 0]
+    kept = random_keep(inner, rate, uniform(1, 1, torch.arange(MANY), n, 1)).sum(1)
+    counts = torch.bincount(kept, minlength=n + 1)
+    assert counts.numel() == n + 1 and counts.min() > 0, "an end is never reached"
+    assert chi_square(counts.float(), MANY / (n + 1)) < limit
+
+
+def test_every_subset_of_a_size_is_equally_likely():
+    inner = torch.ones(MANY, 4, dtype=torch.bool)
+    order = uniform(1, 1, torch.arange(MANY), 4, 1)
+    kept = random_keep(inner, torch.full((MANY,), 0.5), order)  # 2 of 4 stay
+    assert kept.sum(1).eq(2).all()
+    subsets = torch.bincount((kept * torch.tensor([1, 2, 4, 8])).sum(1), minlength=16)
+    subsets = subsets[subsets > 0].float()
+    assert subsets.numel() == 6
+    assert chi_square(subsets, MANY / 6) < 20.5
+
+
+def test_the_ends_of_the_rate_keep_nothing_and_everything():
+    inner = torch.tensor([[False, True, True, True, False]]).expand(2, 5)
+    almost_one = 1 - 2**-24  # the largest number that is ever drawn
+    kept = random_keep(inner, torch.tensor([0.0, almost_one]), torch.rand(2, 5))
+    assert not kept[0].any()
+    assert torch.equal(kept[1], inner[1])
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=8), st.floats(0, 0.999), st.integers(0, 99))
+def test_only_inner_tokens_are_kept_and_as_many_as_the_rate_says(marks, rate, seed):
+    inner = torch.tensor([marks])
+    order = uniform(seed, 1, torch.zeros(1).long(), len(marks), 1)
+    rates = torch.tensor([rate])
+    kept = random_keep(inner, rates, order)
+    assert not (kept & ~inner).any()
+    assert int(kept.sum()) == math.floor(float(rates * (sum(marks) + 1)))
+
+
+def test_equal_random_numbers_are_ranked_alike_with_and_without_padding():
+    order = torch.tensor([[0.25, 0.5, 0.5, 0.5, 0.25]])
+    alone = random_keep(torch.ones(1, 5, dtype=torch.bool), torch.tensor([0.5]), order)
+    wide = torch.cat([order, torch.full((1, 60), 0.5)], 1)
+    inner = torch.arange(65).unsqueeze(0) < 5
+    padded = random_keep(inner, torch.tensor([0.5]), wide)
+    assert torch.equal(padded[:, :5], alone)
+
+
+# which state a sentence gets ----------------------------------------------------------------
+
+
+def is_subsequence(part: str, whole: str) -> bool:
+    rest = iter(whole)
+    return all(letter in rest for letter in part)
+
+
+def disjoint_rows(count: int) -> list[Triple]:
+    """Drafts that share exactly their first two letters with the target."""
+    return [Triple("ab", "abcdefgh", "ab") for _ in range(count)]
+
+
+def took_draft_to_insert(task, beta: float, count: int = 4000, **options) -> torch.Tensor:
+    """B, bool: y_ins is exactly 'ab', which π^RND gives once in 9 · 28 sentences."""
+    sample = tiny.batch(task, disjoint_rows(count))
+    before = tiny.roll_in(task, sample, beta=beta, **options).insertion.before
+    expected = tiny.sentence("ab", task.target_dictionary)
+    wide = torch.nn.functional.pad(before, (0, 4), value=1)
+    return wide[:, :4].eq(expected).all(1) & wide[:, 4].eq(1)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_alpha_zero_is_never_the_draft_and_alpha_one_always(task, alpha):
+    sample = tiny.batch(task, disjoint_rows(4000))
+    chosen = tiny.roll_in(task, sample, alpha=alpha).delete_draft
+    assert chosen.eq(bool(alpha)).all()
+
+
+def test_beta_one_always_inserts_into_the_cleaned_draft(task):
+    assert took_draft_to_insert(task, 1.0).all()
+
+
+def test_beta_zero_never_looks_at_the_draft(task):
+    sample = tiny.batch(task, ROWS)
+    pairs = {name: value for name, value in sample.items() if name != "draft"}
+    with_drafts = tiny.roll_in(task, sample, beta=0.0).insertion
+    without = tiny.roll_in(task, pairs, beta=0.0).insertion
+    assert all(torch.equal(a, b) for a, b in zip(with_drafts, without, strict=True))
+    by_luck = 4000 / 9 / 28
+    assert took_draft_to_insert(task, 0.0).sum() < 3 * by_luck
+
+
+@pytest.mark.parametrize("share", [0.2, 0.9])
+def test_shares_between_zero_and_one_are_met_and_independent(task, share):
+    count = 4000
+    sample = tiny.batch(task, disjoint_rows(count))
+    deleting = tiny.roll_in(task, sample, alpha=share).delete_draft
+    inserting = took_draft_to_insert(task, share, count)
+    tolerance = 4 * math.sqrt(share * (1 - share) / count) + 1 / 9 / 28
+    assert abs(float(deleting.float().mean()) - share) < tolerance
+    assert abs(float(inserting.float().mean()) - share) < tolerance
+    pairs = torch.stack([deleting.float(), inserting.float()])
+    assert abs(float(torch.corrcoef(pairs)[0, 1])) < 0.06
+
+
+@given(TRIPLES)
+def test_with_beta_one_what_stands_is_the_draft_after_the_experts_deletion(triples):
+    task = tiny.task()
+    state = tiny.roll_in(task, tiny.batch(task, triples), beta=1.0)
+    for row, before in zip(triples, state.insertion.before, strict=True):
+        standing = tiny.letters(before, task.target_dictionary)
+        assert is_subsequence(standing, row.target)
+        if row.draft:
+            assert is_subsequence(standing, row.draft)
+
+
+@given(TRIPLES, st.floats(0, 1), st.floats(0, 1), st.integers(0, 50))
+def test_filling_the_gaps_with_the_labels_gives_the_target(triples, alpha, beta, epoch):
+    task = tiny.task()
+    sample = tiny.batch(task, triples)
+    state = tiny.roll_in(task, sample, epoch=epoch, alpha=alpha, beta=beta)
+    insertion = state.insertion
+    filled = insertion.after.masked_scatter(insertion.missing, state.target[insertion.missing])
+    assert torch.equal(filled, sample["target"])
+    assert int(insertion.counts.sum()) == int(insertion.missing.sum())
+    boundary = sample["target"].eq(0) | sample["target"].eq(2)
+    assert not insertion.missing[boundary].any()
+
+
+@pytest.mark.parametrize("alpha, beta", [(0.0, 0.0), (0.5, 0.5), (1.0, 1.0)])
+def test_a_sentence_with_an_empty_draft_learns_from_its_own_insertions(task, alpha, beta):
+    rows = [Triple("a", "abc", ""), Triple("b", "bcd", "bd")]
+    sample = tiny.batch(task, rows)
+    alone = tiny.batch(task, rows[:1], drafted=False)
+    mixed = tiny.roll_in(task, sample, alpha=alpha, beta=beta)
+    pair = tiny.roll_in(task, alone, alpha=alpha, beta=beta)
+    assert not mixed.delete_draft[0]
+    before = tiny.letters(mixed.insertion.before[0], task.target_dictionary)
+    assert before == tiny.letters(pair.insertion.before[0], task.target_dictionary)
+
+
+def test_pairs_never_delete_from_a_draft(task):
+    sample = tiny.batch(task, ROWS, drafted=False)
+    state = tiny.roll_in(task, sample, alpha=1.0, beta=1.0)
+    assert not state.delete_draft.any()
+    assert state.draft.ne(1).sum(1).eq(2).all()
+
+
+# randomness belongs to the sentence ---------------------------------------------------------
+
+
+def facts(task, sample, **options) -> dict[int, tuple]:
+    """Everything random about each sentence, keyed by its number and without padding."""
+    state = tiny.roll_in(task, sample, sample_tokens=True, **options)
+    symbols, found = task.target_dictionary, {}
+    for i, number in enumerate(sample["id"].tolist()):
+        size = int(sample["target"][i].ne(1).sum())
+        found[number] = (
+            tiny.letters(state.insertion.before[i], symbols),
+            bool(state.delete_draft[i]),
+            state.token_noise[i, :size].tolist(),
+        )
+    return found
+
+
+def test_noise_does_not_depend_on_batch_order_or_padding(task):
+    whole = facts(task, tiny.batch(task, ROWS))
+    padded = facts(task, tiny.batch(task, ROWS, extra=7))
+    order = list(reversed(range(len(ROWS))))
+    turned = facts(task, tiny.batch(task, [ROWS[i] for i in order], ids=order))
+    alone = {}
+    for i, row in enumerate(ROWS):
+        alone |= facts(task, tiny.batch(task, [row], ids=[i]))
+    assert whole == padded == turned == alone
+
+
+def test_noise_is_the_same_after_a_restart_and_new_in_every_epoch(task):
+    sample = tiny.batch(task, ROWS)
+    first = facts(task, sample)
+    torch.manual_seed(99)
+    assert facts(task, sample) == first
+    for change in ({"epoch": 2}, {"seed": 2}):
+        other = facts(task, sample, **change)
+        changed = sum(other[i] != first[i] for i in first)
+        assert changed > len(ROWS) * 0.8
+
+
+# t̃ ------------------------------------------------------------------------------------------
+
+
+def state_with_gaps(task, count: int, sample_tokens: bool, letters: str = "abc") -> RollIn:
+    """``count`` targets with every inner token missing."""
+    sample = tiny.batch(task, [Triple("a", letters, "")] * count, drafted=False)
+    whole = tiny.roll_in(task, sample, sample_tokens=sample_tokens)
+    boundary = sample["target"].eq(0) | sample["target"].eq(2)
+    whole.insertion = insertion_labels(sample["target"], boundary, 1, task.placeholder)
+    return whole
+
+
+def test_argmax_writes_the_most_likely_symbol_that_may_be_written(task):
+    state = state_with_gaps(task, 2, sample_tokens=False)
+    logits = torch.zeros(6, len(task.target_dictionary))
+    never = [0, 1, 2, task.placeholder]
+    logits[:, never] = 9.0
+    best = torch.tensor([3, 4, 5, 6, 7, 8])
+    logits[torch.arange(6), best] = 1.0
+    assert torch.equal(token_predictions(logits, state, never), best)
+
+
+def test_sampled_tokens_follow_the_policy(task):
+    state = state_with_gaps(task, 7000, sample_tokens=True)
+    number = int(state.insertion.missing.sum())
+    never = [0, 1, 2, task.placeholder]
+    logits = torch.linspace(-1, 1, len(task.target_dictionary)).repeat(number, 1)
+    drawn = token_predictions(logits, state, never)
+    masked = logits[0].clone()
+    masked[never] = float("-inf")
+    expected = masked.softmax(0) * number
+    counts = torch.bincount(drawn, minlength=len(expected)).float()
+    assert not counts[never].any()
+    allowed = expected > 0
+    statistic = ((counts - expected)[allowed] ** 2 / expected[allowed]).sum()
+    assert int(allowed.sum()) == 9 and statistic < 26.2  # passed by chance once in a thousand
+    # neighbouring placeholders draw numbers of their own
+    rows = drawn.view(-1, 3)
+    assert (rows[:, 0] == rows[:, 1]).float().mean() < 0.3
+
+
+def test_the_model_is_sampled_through_the_inverse_of_its_distribution(task):
+    state = state_with_gaps(task, 1, sample_tokens=True)
+    logits = torch.full((3, len(task.target_dictionary)), float("-inf"))
+    logits[:, [4, 6]] = torch.tensor([0.25, 0.75]).log()
+    for point, expected in ((0.0, 4), (0.2499, 4), (0.2501, 6), (1 - 2**-24, 6)):
+        state.token_noise = torch.full_like(state.token_noise, point)
+        assert token_predictions(logits, state, [0]).tolist() == [expected] * 3
+
+
+@pytest.mark.parametrize("point", [0.0, 0.3, 0.5, 0.7, 1 - 2**-24])
+@pytest.mark.parametrize("allowed", [[3], [5], [3, 11], [7, 8]])
+def test_a_token_of_probability_zero_is_never_drawn(task, point, allowed):
+    state = state_with_gaps(task, 1, sample_tokens=True)
+    state.token_noise = torch.full_like(state.token_noise, point)
+    logits = torch.full((3, len(task.target_dictionary)), -1000.0)
+    logits[:, allowed] = torch.rand(3, len(allowed))
+    drawn = token_predictions(logits, state, [0, 1, 2, task.placeholder])
+    assert set(drawn.tolist()) <= set(allowed)
+
+
+@pytest.mark.parametrize("sample_tokens", [True, False])
+def test_a_batch_without_placeholders_predicts_nothing(task, sample_tokens):
+    sample = tiny.batch(task, [Triple("a", "", "a"), Triple("b", "", "")])
+    state = tiny.roll_in(task, sample, sample_tokens=sample_tokens)
+    logits = torch.zeros(0, len(task.target_dictionary))
+    assert token_predictions(logits, state, [0, 1, 2]).shape == (0,)
+
+
+def test_predicting_leaves_the_logits_as_they_are(task):
+    state = state_with_gaps(task, 1, sample_tokens=False)
+    logits = torch.randn(3, len(task.target_dictionary))
+    before = logits.clone()
+    token_predictions(logits, state, [0, 1, 2])
+    assert torch.equal(logits, before)
+
+
+# y_del ---------------------------------------------------------------------------------------
+
+
+def test_deletion_states_are_the_draft_or_the_filled_gaps(task):
+    rows = [Triple("a", "abc", "hhhhhh"), Triple("a", "abc", "g"), Triple("a", "", "fg")]
+    sample = tiny.batch(task, rows)
+    state = tiny.roll_in(task, sample)
+    boundary = sample["target"].eq(0) | sample["target"].eq(2)
+    state.insertion = insertion_labels(sample["target"], boundary, 1, task.placeholder)
+    state.delete_draft = torch.tensor([True, False, True])
+    predicted = torch.tensor([4, 5, 6, 7, 8, 9])
+    inputs = join_deletion_inputs(state, predicted, 1)
+    symbols = task.target_dictionary
+    filled = "".join(symbols[index] for index in (7, 8, 9))
+    assert [tiny.letters(row, symbols) for row in inputs] == ["hhhhhh", filled, "fg"]
+    assert inputs.size(1) == 8, "wider than the longest sentence"
+
+
+def test_deletion_states_are_cut_to_the_longest_sentence(task):
+    rows = [Triple("a", "ab", "hhhhhhhh")]
+    state = tiny.roll_in(task, tiny.batch(task, rows, extra=5), alpha=0.0, beta=0.0)
+    predicted = torch.full((int(state.insertion.missing.sum()),), 5)
+    inputs = join_deletion_inputs(state, predicted, 1)
+    assert inputs.size(1) == 4

@@ -1,0 +1,162 @@
+"""The house: which room may import which, read from the source without running it."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+# from the roof down; whatever stands below may be imported, nothing beside or above
+FLOORS = (
+    ("cli", "__init__"),
+    ("hub",),
+    ("models",),
+    ("tasks",),
+    ("criterions", "generators", "scoring"),
+    ("data", "modules"),
+    ("ops",),
+    ("compat",),
+    ("errors",),
+)
+LEVEL = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
+
+
+def parts_of(file: Path, package: Path) -> tuple[str, ...]:
+    """``lev_plugins/data/roll_in.py`` → ``("data", "roll_in")``; an ``__init__`` keeps its name."""
+    return file.relative_to(package).with_suffix("").parts
+
+
+def relative_imports(source: str, parts: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """What a module at ``parts`` imports of its own package, wherever it does so, name by name."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.level > 0:
+            base = parts[: len(parts) - node.level]
+            module = node.module.split(".") if node.module else []
+            for name in node.names:
+                yield (*base, *module, name.name)
+
+
+def absolute_imports(source: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            yield node.module
+
+
+def complaint(importer: tuple[str, ...], imported: tuple[str, ...]) -> str | None:
+    """Why a module may not import another one; None if it may."""
+    above, below = importer[0], imported[0]
+    if below not in LEVEL:
+        return f"{below} has no floor in the house"
+    if above == below:
+        systems = above == "models" and len(importer) > 2 and len(imported) > 1
+        if systems and imported[1] != importer[1]:
+            return "systems never import each other"
+        return None
+    if importer == ("__init__",):
+        return "the package does not load its commands" if below == "cli" else None
+    if LEVEL[below] <= LEVEL[above]:
+        return f"{above} does not stand above {below}"
+    return None
+
+
+@pytest.fixture(scope="session")
+def package(root: Path) -> Path:
+    return root / "lev_plugins"
+
+
+@pytest.fixture(scope="session")
+def sources(package: Path) -> dict[tuple[str, ...], str]:
+    return {parts_of(file, package): file.read_text() for file in sorted(package.rglob("*.py"))}
+
+
+def test_every_module_has_a_floor(sources):
+    assert len(sources) > 20
+    assert {parts[0] for parts in sources} <= set(LEVEL)
+
+
+def test_imports_point_downwards(sources):
+    wrong = [
+        f"{'.'.join(parts)} imports {'.'.join(imported)}: {why}"
+        for parts, source in sources.items()
+        for imported in relative_imports(source, parts)
+        if (why := complaint(parts, imported))
+    ]
+    assert not wrong
+
+
+def test_the_package_never_names_itself(sources):
+    """Its user may have renamed the folder."""
+    wrong = [
+        f"{'.'.join(parts)} imports {name}"
+        for parts, source in sources.items()
+        for name in absolute_imports(source)
+        if name.split(".")[0] == "lev_plugins"
+    ]
+    assert not wrong
+
+
+@pytest.mark.parametrize("room", ["ops", "modules", "errors"])
+def test_the_lower_rooms_know_nothing_of_the_engine(sources, room):
+    wrong = [
+        f"{'.'.join(parts)} imports {name}"
+        for parts, source in sources.items()
+        if parts[0] == room
+        for name in absolute_imports(source)
+        if name.split(".")[0] in ("fairseq", "fairseq_cli", "omegaconf", "hydra")
+    ]
+    assert not wrong
+
+
+def test_configurations_are_not_turned_into_strings(sources):
+    """fairseq reads the types of dataclass fields, which a future import makes into strings."""
+    wrong = [
+        ".".join(parts)
+        for parts, source in sources.items()
+        if "@dataclass" in source and "fairseq.dataclass" in source
+        and "__future__" in absolute_imports(source)
+    ]
+    assert not wrong
+
+
+@pytest.mark.parametrize(
+    "importer, imported, allowed",
+    [
+        ("models.levenshtein.model", "data.roll_in", True),
+        ("models.levenshtein.model", "models.levenshtein.config", True),
+        ("models.levenshtein.model", "models.gated.model", False),
+        ("models.levenshtein.__init__", "models.gated", False),
+        ("models.__init__", "models.gated", True),
+        ("tasks.translation_edit", "models.levenshtein", False),
+        ("tasks.translation_edit", "generators", True),
+        ("generators.state", "criterions.edit_policy_loss", False),
+        ("data.roll_in", "modules", False),
+        ("data.roll_in", "ops.edits", True),
+        ("ops.edits", "data", False),
+        ("compat.batches", "errors", True),
+        ("compat.batches", "data", False),
+        ("errors", "compat", False),
+        ("hub", "tasks", True),
+        ("cli.trace", "hub", True),
+        ("hub", "cli.trace", False),
+        ("compat.reports", "cli", False),
+        ("__init__", "models", True),
+        ("__init__", "hub", True),
+        ("__init__", "cli", False),
+        ("ops.edits", "helpers", False),
+    ],
+)
+def test_the_rule_itself(importer, imported, allowed):
+    why = complaint(tuple(importer.split(".")), tuple(imported.split(".")))
+    assert (why is None) == allowed, why
+
+
+def test_imports_are_found_wherever_they_hide():
+    source = "def f():\n    from ..ops.edits import compact\n    from . import state\n"
+    found = list(relative_imports(source, ("generators", "refinement")))
+    assert found == [("ops", "edits", "compact"), ("generators", "state")]
+    found = list(relative_imports("from ...models import a, b", ("models", "c", "model")))
+    assert found == [("models", "a"), ("models", "b")]
+    assert list(relative_imports("from .. import errors", ("cli", "trace"))) == [("errors",)]
+    assert list(absolute_imports("import a.b, c\nfrom d.e import f")) == ["a.b", "c", "d.e"]

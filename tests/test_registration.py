@@ -1,0 +1,305 @@
+"""``--user-dir`` in all its forms, and what is registered by it."""
+
+import dataclasses
+import json
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fairseq import criterions, models, options, registry, scoring, tasks
+from fairseq.dataclass import FairseqDataclass
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+
+import lev_plugins
+
+NAMES = {
+    "tasks": ["translation_edit"],
+    "models": ["levenshtein_editor"],
+    "archs": ["levenshtein_editor", "levenshtein_editor_char", "levenshtein_editor_small"],
+    "criterions": ["edit_policy_loss"],
+    "scorers": ["accuracy", "ter"],
+}
+
+# Loads the package as fairseq's commands do, then says on its last line what was registered.
+LOADER = """
+    import json, multiprocessing, os, sys
+    from argparse import Namespace
+
+    def registered(package):
+        from fairseq import criterions, models, scoring, tasks
+
+        def ours(registry):
+            return sorted(n for n, c in registry.items() if c.__module__.split(".")[0] == package)
+
+        return {
+            "tasks": ours(tasks.TASK_REGISTRY),
+            "models": ours(models.MODEL_REGISTRY),
+            "archs": ours(models.ARCH_MODEL_REGISTRY),
+            "criterions": ours(criterions.CRITERION_REGISTRY),
+            "scorers": ours(scoring.SCORER_REGISTRY),
+        }
+
+    def load(path):
+        from fairseq import utils
+        print("engine loaded", file=sys.stderr)
+        utils.import_user_module(Namespace(user_dir=path))
+
+    def worker(path, package, config, queue):
+        load(path)
+        queue.put((registered(package), type(config).__module__, config.alpha))
+
+    if __name__ == "__main__":
+        form, path, package = sys.argv[1:]
+        found = {"form": form}
+        if form == "installed":
+            __import__(package)
+            load(path)
+        elif form == "by path":
+            load(path)
+            load(path)
+            load(os.path.abspath(path))
+        else:
+            load(path)
+            from fairseq.dataclass.utils import gen_parser_from_dataclass
+            from fairseq.tasks import TASK_DATACLASS_REGISTRY
+            context = multiprocessing.get_context("spawn")
+            queue = context.Queue()
+            config = TASK_DATACLASS_REGISTRY["translation_edit"](alpha=0.25)
+            process = context.Process(target=worker, args=(path, package, config, queue))
+            process.start()
+            found["worker"] = queue.get(timeout=120)
+            process.join()
+        found["registered"] = registered(package)
+        print("found " + json.dumps(found))
+"""
+
+
+def launch(form: str, path: str, package: str, folder: Path, cwd: Path, search: str = ""):
+    script = folder / "loader.py"
+    script.write_text(textwrap.dedent(LOADER))
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": search}
+    return subprocess.Popen(
+        [sys.executable, str(script), form, path, package],
+        cwd=cwd,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.fixture(scope="module")
+def loaded(root: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, str]]:
+    """Form → standard output and error of a process that loaded the package in that form."""
+    folder = tmp_path_factory.mktemp("registration")
+    renamed = folder / "my_edits_2"
+    skipped = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(root / "lev_plugins", renamed, ignore=skipped)
+    processes = {
+        "by path": launch("by path", "lev_plugins", "lev_plugins", folder, cwd=root),
+        "installed": launch(
+            "installed", str(root / "lev_plugins"), "lev_plugins", folder, folder, str(root)
+        ),
+        "renamed": launch("renamed", str(renamed), "my_edits_2", folder, cwd=folder),
+    }
+    said = {}
+    for form, process in processes.items():
+        try:
+            said[form] = process.communicate(timeout=240)
+        finally:
+            process.kill()
+    return said
+
+
+def found(loaded: dict[str, tuple[str, str]], form: str) -> dict[str, Any]:
+    out, err = loaded[form]
+    assert out.startswith("found "), f"{out}{err}"
+    return json.loads(out.removeprefix("found "))
+
+
+@pytest.mark.parametrize("form", ["by path", "installed", "renamed"])
+def test_every_form_of_user_dir_registers_everything(loaded, form):
+    # by path: relative, twice, and absolute; installed: importable before fairseq looks for it
+    assert found(loaded, form)["registered"] == NAMES
+
+
+def test_a_spawned_worker_loads_a_renamed_copy_and_what_was_pickled_from_it(loaded):
+    registered, module, alpha = found(loaded, "renamed")["worker"]
+    assert registered == NAMES
+    assert module == "my_edits_2.tasks.translation_edit"
+    assert alpha == 0.25
+
+
+@pytest.mark.parametrize("form", ["by path", "installed", "renamed"])
+def test_loading_the_package_says_nothing(loaded, form):
+    out, err = loaded[form]
+    before, *after = err.split("engine loaded\n")
+    assert out.count("\n") == 1 and after and not any(after)
+    # importing the engine says something; importing it through the package does not
+    assert form != "installed" or before == ""
+
+
+# what is registered ---------------------------------------------------------------------------
+
+REGISTRIES = {
+    "tasks": (tasks.TASK_REGISTRY, tasks.TASK_DATACLASS_REGISTRY),
+    "models": (models.MODEL_REGISTRY, models.MODEL_DATACLASS_REGISTRY),
+    "criterions": (criterions.CRITERION_REGISTRY, criterions.CRITERION_DATACLASS_REGISTRY),
+    "scorers": (scoring.SCORER_REGISTRY, registry.REGISTRIES["scoring"]["dataclass_registry"]),
+}
+
+
+def ours(kind: str) -> dict[str, type]:
+    """Name → component, of the components that this package registered."""
+    return {
+        name: component
+        for name, component in REGISTRIES[kind][0].items()
+        if component.__module__.startswith("lev_plugins.")
+    }
+
+
+def configurations() -> Iterator[tuple[str, str, type]]:
+    for kind, (_, classes) in REGISTRIES.items():
+        for name in ours(kind):
+            yield kind, name, classes[name]
+
+
+def own_fields(config: type) -> list[dataclasses.Field]:
+    """Fields that this package declares; those of fairseq's configurations are fairseq's."""
+    engine = {
+        field.name
+        for base in config.__mro__
+        if base.__module__.startswith("fairseq.") and dataclasses.is_dataclass(base)
+        for field in dataclasses.fields(base)
+    }
+    return [field for field in dataclasses.fields(config) if field.name not in engine]
+
+
+FIELDS = [
+    pytest.param(kind, name, field, id=f"{name}.{field.name}")
+    for kind, name, config in configurations()
+    for field in own_fields(config)
+]
+
+
+@pytest.mark.parametrize("kind", REGISTRIES)
+def test_exactly_the_promised_names_are_registered(kind):
+    assert sorted(ours(kind)) == NAMES[kind]
+
+
+def test_architectures_belong_to_the_model():
+    of_ours = [
+        name
+        for name, model in models.ARCH_MODEL_REGISTRY.items()
+        if model.__module__.startswith("lev_plugins.")
+    ]
+    assert sorted(of_ours) == NAMES["archs"]
+
+
+@pytest.mark.parametrize("kind", REGISTRIES)
+def test_every_component_has_a_configuration_of_its_own(kind):
+    assert ours(kind)
+    for name in ours(kind):
+        config = REGISTRIES[kind][1][name]
+        assert issubclass(config, FairseqDataclass)
+        assert config.__module__.startswith("lev_plugins."), name
+
+
+def interpolated(field: dataclasses.Field) -> bool:
+    """Whether a value is taken from elsewhere (``II``): then a flag would be one too many."""
+    return isinstance(field.default, str) and field.default.startswith("${")
+
+
+@pytest.mark.parametrize("kind, name, field", FIELDS)
+def test_every_option_is_explained_and_none_is_switched_off_by_its_flag(kind, name, field):
+    explained = field.metadata.get("help", "")
+    if interpolated(field):
+        assert not explained, "a help would show a flag that clashes with the one it copies"
+        return
+    assert len(explained) > 10
+    assert field.default is not True, "its flag would turn it off"
+
+
+@pytest.mark.parametrize("kind, name, field", FIELDS)
+def test_types_are_such_as_fairseq_understands(kind, name, field):
+    text = str(field.type)
+    assert not isinstance(field.type, str) and "|" not in text
+    assert not text.startswith(("list[", "dict[", "tuple["))
+
+
+def test_no_option_has_the_name_of_one_of_fairseqs():
+    """fairseq drops the second flag of a name without a word."""
+    parsers = (options.get_training_parser(), options.get_generation_parser(interactive=True))
+    engine = {action.dest for parser in parsers for action in parser._actions}
+    assert {"seed", "user_dir", "iter_decode_max_iter"} <= engine
+    clashes = [
+        f"{name}.{field.name}"
+        for kind, name, config in configurations()
+        for field in own_fields(config)
+        if kind != "scorers" and not interpolated(field) and field.name in engine
+    ]
+    assert not clashes
+
+
+def test_the_package_gives_its_python_interface_only_when_asked():
+    assert lev_plugins.__version__.count(".") == 2
+    with pytest.raises(AttributeError, match="no attribute 'Levenshtein'"):
+        _ = lev_plugins.Levenshtein
+
+
+def other_value(field: dataclasses.Field) -> Any:
+    """A value that is not the default."""
+    kind = field.type
+    kind = getattr(kind, "__args__", [kind])[0]
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return next(one.value for one in kind if one.value != field.default)
+    if kind is bool:
+        return True
+    return {int: 3, float: 0.25, str: "x"}[kind]
+
+
+CHOSEN = ["data", "--task", "translation_edit", "--criterion", "edit_policy_loss"]
+
+
+def parsed(arch: str, *flags: str) -> Any:
+    """The configuration that fairseq-train makes of a command line."""
+    arguments = [*CHOSEN, "--arch", arch, *flags]
+    parser = options.get_training_parser()
+    return convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, arguments))
+
+
+@pytest.mark.parametrize("kind", ["tasks", "models", "criterions"])
+def test_every_option_arrives_from_the_command_line(kind):
+    (name,) = NAMES[kind]
+    expected, flags = {}, []
+    for field in own_fields(REGISTRIES[kind][1][name]):
+        if interpolated(field):
+            continue
+        value = expected[field.name] = other_value(field)
+        flags.append("--" + field.name.replace("_", "-"))
+        flags += [] if value is True else [str(value)]
+    assert expected
+    config = getattr(parsed("levenshtein_editor", *flags), kind.removesuffix("s"))
+    assert {key: config[key] for key in expected} == expected
+
+
+@pytest.mark.parametrize("arch", NAMES["archs"])
+@pytest.mark.parametrize("flags", [(), ("--decoder-layers", "7", "--encoder-embed-dim", "64")])
+def test_an_architecture_sets_the_sizes_that_the_user_does_not(arch, flags):
+    model = parsed(arch, *flags).model
+    layers, width = {
+        "levenshtein_editor": (6, 512),
+        "levenshtein_editor_small": (3, 256),
+        "levenshtein_editor_char": (2, 128),
+    }[arch]
+    assert model.encoder_embed_dim == (64 if flags else width)
+    assert model.decoder_layers == (7 if flags else layers)
+    assert model.encoder_layers == layers
+    assert model.max_source_positions == 1024, "taken from the task"
