@@ -422,8 +422,12 @@ def test_fp16_without_a_gpu_is_refused_where_the_engine_crashes(started):
 class Lengths(FairseqDataset):
     """Sentences of given lengths."""
 
-    def __init__(self, lengths: list[int]) -> None:
+    def __init__(self, lengths: list[int], buckets: list[int] | None = None) -> None:
         self.lengths = np.array(lengths, dtype=np.int64)
+        self.shapes = buckets and [(None, bucket) for bucket in buckets]
+
+    def get_batch_shapes(self) -> list[tuple[None, int]] | None:
+        return self.shapes
 
     def num_tokens(self, index: int) -> int:
         return int(self.lengths[index])
@@ -465,6 +469,14 @@ def test_every_sentence_is_in_one_batch_within_the_limits(
         assert max_sentences is None or len(batch) <= max_sentences
     for batch in batches[:-1]:
         assert len(batch) < multiple or len(batch) % multiple == 0
+
+
+@settings(deadline=None)
+@given(lengths=st.lists(st.integers(1, 20), max_size=60))
+def test_every_sentence_is_in_one_batch_of_a_fixed_shape(lengths):
+    order = np.argsort(lengths, kind="stable").astype(np.int64)
+    batches = compat.batch_every_sentence(Lengths(lengths, [5, 10, 20]), order, 60, None, 8)
+    assert [i for batch in batches for i in batch] == list(order)
 
 
 def test_lossless_batches_adds_the_tail_and_only_that():

@@ -61,7 +61,9 @@ def training_command(args, languages: List[str], save: str, updates: int) -> Lis
     command += ["--source-lang", source, "--target-lang", target, "--draft-lang", draft]
     command += ["--alpha-start", "0.3", "--alpha", "0.9", "--beta-start", "0.3", "--beta", "0.9"]
     command += ["--roll-in-updates", str(int(DRAFT_RISE * updates)), "--bpe", "characters"]
-    command += ["--arch", "levenshtein_editor_char", "--share-all-embeddings", "--dropout", "0"]
+    command += ["--arch", "levenshtein_editor_char", "--share-all-embeddings"]
+    # more passes over the same words need a brake
+    command += ["--dropout", "0" if args.minutes <= 20 else "0.1"]
     command += ["--max-source-positions", "128", "--max-target-positions", "128"]
     command += ["--criterion", "edit_policy_loss", "--label-smoothing", "0.1"]
     command += ["--optimizer", "adam", "--adam-betas", "(0.9, 0.98)", "--clip-norm", "1.0"]
@@ -101,7 +103,8 @@ def _run(command: List[str], updates: int) -> bool:
 
 def _logs(command: List[str]) -> Iterator[dict]:
     """The JSON lines that training logs; the last other lines go to stderr where it fails."""
-    environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
+    # threads that wait for long sleep instead of spinning: a busy machine is then not lost
+    environment = {"GOMP_SPINCOUNT": "20000", **os.environ, "PYTHONWARNINGS": "ignore"}
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
     )

@@ -47,8 +47,7 @@ def batch_every_sentence(
     """``FairseqDataset.batch_by_size`` that loses no sentence, and takes none for an answer.
 
     Fault: see :func:`lossless_batches`; and with no sentence at all the engine raises IndexError.
-    A data set's ``batch_by_size`` passes itself and its arguments on to this. With fixed shapes
-    (``get_batch_shapes``) the engine orders the batches as it likes and drops none.
+    A data set's ``batch_by_size`` passes itself and its arguments on to this.
 
     Args:
         dataset: a ``FairseqDataset``.
@@ -68,6 +67,4 @@ def batch_every_sentence(
         max_sentences=max_sentences,
         required_batch_size_multiple=required_batch_size_multiple,
     )
-    if dataset.get_batch_shapes() is not None:
-        return list(batches)
     return lossless_batches(indices, batches)

@@ -5,7 +5,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 import numpy as np
 from fairseq.data import LanguagePairDataset, data_utils
 
-from ..compat import lossless_batches
+from ..compat import batch_every_sentence
 
 
 class EditDataset(LanguagePairDataset):
@@ -94,9 +94,6 @@ class EditDataset(LanguagePairDataset):
         required_batch_size_multiple=1,
     ):
         """fairseq's batches, and the remainder that it would drop."""
-        if len(indices) == 0:
-            return []
-        batches = super().batch_by_size(
-            indices, max_tokens, max_sentences, required_batch_size_multiple
+        return batch_every_sentence(
+            self, indices, max_tokens, max_sentences, required_batch_size_multiple
         )
-        return lossless_batches(indices, batches)

@@ -22,6 +22,7 @@ TINY = (
     "--decoder-layers 3 --encoder-embed-dim 16 --decoder-embed-dim 16 --encoder-ffn-embed-dim 24 "
     "--decoder-ffn-embed-dim 24 --encoder-attention-heads 2 --decoder-attention-heads 2"
 )
+SENTENCES = 16
 SETTINGS = {
     "post-norm": "",
     "pre-norm": "--encoder-normalize-before --decoder-normalize-before",
@@ -63,12 +64,14 @@ def dictionaries(args: Namespace) -> tuple[Dictionary, Dictionary]:
     return source, source if args.share_all_embeddings else numbered("t", 14)
 
 
-def stock_model(flags: str, seed: int = 1) -> Stock:
-    """A stock model with random parameters that inserts, deletes and replaces."""
-    args = options.parse_args_and_arch(
-        options.get_training_parser(), f"{TINY} {flags}".split()
-    )
+def stock_options(flags: str) -> Namespace:
+    args = options.parse_args_and_arch(options.get_training_parser(), f"{TINY} {flags}".split())
     args._name = args.arch
+    return args
+
+
+def stock_model(args: Namespace, seed: int) -> Stock:
+    """A stock model with random parameters that inserts, deletes and replaces."""
     task = TranslationLevenshteinTask(args, *dictionaries(args))
     torch.manual_seed(seed)
     model = task.build_model(args).eval()
@@ -109,7 +112,7 @@ def converted(stock: Stock) -> tuple[TranslationEditTask, LevenshteinEditorModel
     return task, model.eval()
 
 
-def sources(stock: Stock, count: int = 24) -> list[Tensor]:
+def sources(stock: Stock, count: int = SENTENCES) -> list[Tensor]:
     """Sentences of 0 to 9 tokens, with <s> and </s>; some hold the unknown symbol."""
     draw = random.Random(3)
     symbols = stock.task.source_dictionary
@@ -147,8 +150,11 @@ class Decoding(NamedTuple):
         return task.build_generator([model], asked)
 
 
+USUAL = Decoding()
+
+
 def by_stock(
-    stock: Stock, how: Decoding = Decoding(), drafts: list[Tensor] | None = None
+    stock: Stock, how: Decoding = USUAL, drafts: list[Tensor] | None = None
 ) -> list[Outcome]:
     """What stock's code makes of its model.
 
@@ -176,7 +182,7 @@ def by_stock(
 
 
 def by_us(
-    stock: Stock, how: Decoding = Decoding(), drafts: list[Tensor] | None = None
+    stock: Stock, how: Decoding = USUAL, drafts: list[Tensor] | None = None
 ) -> tuple[list[Outcome], int]:
     """What our code makes of it, all sentences in one batch; and how many tokens it deleted."""
     task, model = converted(stock)
@@ -194,11 +200,12 @@ def by_us(
 
 def varied(flags: str) -> Stock:
     """The first random model that treats sentences differently, deletes and goes on for a while."""
+    args = stock_options(flags)
     for seed in range(1, 40):
-        stock = stock_model(flags, seed)
+        stock = stock_model(args, seed)
         outcomes, deleted = by_us(stock)
         distinct = {tuple(tokens) for tokens, _ in outcomes}
-        if len(distinct) >= 8 and deleted >= 8 and max(steps for _, steps in outcomes) >= 3:
+        if len(distinct) >= 6 and deleted >= 6 and max(steps for _, steps in outcomes) >= 3:
             return stock
     raise AssertionError("every random model does the same to all sentences: nothing is tested")
 
@@ -219,7 +226,6 @@ def test_outputs_are_the_stock_decoders_token_for_token(setting):
 @pytest.mark.parametrize(
     "how",
     [
-        Decoding(max_iter=0),
         Decoding(max_iter=1),
         Decoding(max_iter=3),
         Decoding(penalty=1.5),
@@ -237,7 +243,8 @@ def test_decoding_options_mean_what_they_mean_to_the_stock_decoder(lively, how):
 def test_drafts_are_edited_as_the_stock_decoder_would_go_on_from_them(lively):
     draw = random.Random(5)
     size = len(lively.task.target_dictionary)
-    drafts = [torch.tensor([0, *draw.choices(range(3, size), k=n % 8), 2]) for n in range(24)]
+    inner = [draw.choices(range(3, size), k=n % 8) for n in range(SENTENCES)]
+    drafts = [torch.tensor([0, *tokens, 2]) for tokens in inner]
     outcomes, deleted = by_us(lively, drafts=drafts)
     assert outcomes == by_stock(lively, drafts=drafts)
     assert outcomes != by_us(lively)[0] and deleted > 0
@@ -247,7 +254,7 @@ def test_what_the_stock_decoder_ends_with_is_left_alone_as_a_draft(lively):
     ended = by_stock(lively)
     outcomes, _ = by_us(lively, drafts=[torch.tensor(tokens) for tokens, _ in ended])
     settled = [i for i, (_, steps) in enumerate(ended) if steps < 9]
-    assert len(settled) > 8
+    assert len(settled) > 6
     assert [outcomes[i] for i in settled] == [(ended[i][0], 0) for i in settled]
 
 
@@ -278,7 +285,6 @@ def test_the_placeholder_starts_as_a_copy_of_the_unknown_symbol(lively):
     ],
 )
 def test_what_our_model_does_not_have_is_refused_by_name(flags, said):
-    args = options.parse_args_and_arch(options.get_training_parser(), f"{TINY} {flags}".split())
     with pytest.raises(UserError) as caught:
-        editor_config(args)
+        editor_config(stock_options(flags))
     assert said in str(caught.value) and "not supported" in str(caught.value)

@@ -1,0 +1,268 @@
+"""Real commands over small corpora: where they run, what they are given and what they print."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import torch
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "lev_plugins"
+TIMEOUT = 600
+SIZES = (
+    "--encoder-embed-dim 32 --encoder-ffn-embed-dim 64 --encoder-layers 1 "
+    "--encoder-attention-heads 2 --decoder-embed-dim 32 --decoder-ffn-embed-dim 64 "
+    "--decoder-layers 1 --decoder-attention-heads 2"
+)
+MODEL = f"--arch levenshtein_editor_char {SIZES} --max-insertions 15"
+TRAINING = (
+    "--optimizer adam --lr 0.01 --clip-norm 1 --batch-size 32 --num-workers 0 --cpu "
+    "--log-format simple --log-interval 50 --no-epoch-checkpoints"
+)
+
+
+class Result(NamedTuple):
+    """How a command ended and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+    def lines(self, kind: str) -> dict[int, list[str]]:
+        """``H-3<TAB>score<TAB>text`` → ``{3: [score, text]}``, in the order printed."""
+        found: dict[int, list[str]] = {}
+        for line in self.out.splitlines():
+            head, *fields = line.split("\t")
+            if head.startswith(f"{kind}-"):
+                number = int(head.removeprefix(f"{kind}-"))
+                assert number not in found, f"{head} is there twice"
+                found[number] = fields
+        return found
+
+    def texts(self, kind: str) -> list[str]:
+        """The last fields in the order of the sentences, whose ids have to be 0, 1, 2 …"""
+        found = self.lines(kind)
+        assert sorted(found) == list(range(len(found)))
+        return [found[number][-1] for number in sorted(found)]
+
+    @property
+    def error(self) -> str:
+        """The one line of a refused command, without ``error:``."""
+        assert self.code not in (0, 2), f"status {self.code}\n{self.out}\n{self.err}"
+        assert "Traceback" not in self.out + self.err
+        lines = [line for line in self.err.splitlines() if line.startswith("error: ")]
+        assert len(lines) == 1 and self.err.rstrip().endswith(lines[0]), self.err
+        return lines[0].removeprefix("error: ")
+
+
+class Commands:
+    """Runs commands, from a process that has torch and fairseq in memory (see warm.py)."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.count = 0
+        left_out = ("PYTHONPATH", "WORLD_SIZE", "RANK", "LEV_PLUGINS_TRACEBACK")
+        environ = {name: value for name, value in os.environ.items() if name not in left_out}
+        environ |= {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1", "LC_ALL": "C.UTF-8"}
+        self.server = subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("warm.py"))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environ,
+            text=True,
+        )
+        self._answer()
+
+    def _answer(self) -> str:
+        assert self.server.stdout is not None
+        answer = self.server.stdout.readline().strip()
+        assert answer, "the process that runs the commands has died"
+        return answer
+
+    def _ask(self, request: Mapping[str, Any]) -> int:
+        assert self.server.stdin is not None
+        self.server.stdin.write(json.dumps(request) + "\n")
+        self.server.stdin.flush()
+        return int(self._answer())
+
+    def close(self) -> None:
+        """End the process."""
+        assert self.server.stdin is not None
+        self.server.stdin.close()
+        self.server.wait()
+
+    def start(
+        self,
+        command: str | Sequence[str],
+        cwd: Path,
+        stdin: str | bytes = b"",
+        environ: Mapping[str, str] | None = None,
+    ) -> tuple[int, list[Path]]:
+        """Begin a command; :meth:`finish` takes what this returns."""
+        words = command.split() if isinstance(command, str) else list(command)
+        self.count += 1
+        streams = [self.folder / f"{self.count}.{name}" for name in ("in", "out", "err")]
+        streams[0].write_bytes(stdin.encode() if isinstance(stdin, str) else stdin)
+        for path in streams[1:]:
+            path.touch()
+        start = {
+            "argv": words,
+            "cwd": str(cwd),
+            "environ": {"PYTHONPATH": str(ROOT), **(environ or {})},
+            "streams": [str(path) for path in streams],
+        }
+        return self._ask({"start": start}), streams
+
+    def finish(self, started: tuple[int, list[Path]]) -> Result:
+        """Wait for a command."""
+        pid, (_, out, err) = started
+        code = self._ask({"wait": pid})
+        return Result(code, out.read_text("utf-8"), err.read_text("utf-8", "replace"))
+
+    def __call__(self, command: str | Sequence[str], cwd: Path, **options: Any) -> Result:
+        """Run a command as it is."""
+        return self.finish(self.start(command, cwd, **options))
+
+    def plugin(self, command: str | Sequence[str], cwd: Path, **options: Any) -> Result:
+        """Run a fairseq command with our task."""
+        words = command.split() if isinstance(command, str) else list(command)
+        words += ["--user-dir", str(PACKAGE), "--task", "translation_edit"]
+        return self(words, cwd, **options)
+
+    def done(self, command: str, cwd: Path, **options: Any) -> Result:
+        """Run a fairseq command with our task, which has to succeed."""
+        result = self.plugin(command, cwd, **options)
+        assert result.code == 0, f"{command}\n{result.out[-3000:]}\n{result.err[-3000:]}"
+        return result
+
+    def preprocess(self, flags: str, cwd: Path) -> Result:
+        """Run our preprocess command, which has to succeed."""
+        result = self(f"python -m lev_plugins.cli.preprocess {flags}", cwd)
+        assert result.code == 0, f"{flags}\n{result.out}\n{result.err}"
+        return result
+
+
+@pytest.fixture(scope="session")
+def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
+    made = Commands(tmp_path_factory.mktemp("streams"))
+    yield made
+    made.close()
+
+
+class Corpus(NamedTuple):
+    """A folder with text, binarised data and a checkpoint trained on them.
+
+    flags: languages (and drafts), for every command. arch: the model's options.
+    """
+
+    folder: Path
+    flags: str
+    arch: str
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "bin"
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.folder / "trained" / "checkpoint_last.pt"
+
+    def text(self, split: str, side: str) -> list[str]:
+        return (self.folder / f"{split}.{side}").read_text("utf-8").splitlines()
+
+    def train(self, more: str) -> str:
+        """A training command."""
+        return (
+            f"fairseq-train {self.data} {self.flags} {self.arch} --criterion edit_policy_loss "
+            f"{TRAINING} {more}"
+        )
+
+    def generate(self, more: str, checkpoint: Path | None = None) -> str:
+        """A decoding command."""
+        path = checkpoint or self.checkpoint
+        return f"fairseq-generate {self.data} {self.flags} --path {path} --cpu {more}"
+
+    def interactive(self, more: str = "") -> str:
+        """A command that reads lines."""
+        languages = self.flags.partition(" --draft-lang")[0]
+        return f"fairseq-interactive {self.data} {languages} --path {self.checkpoint} --cpu {more}"
+
+
+LETTERS = "abcdefgh"
+
+
+def triple(draw: random.Random) -> tuple[str, str, str]:
+    """Source ``a b c``, target ``A . B . C .``, and a draft that lacks dots and has ``!`` instead.
+
+    What is wrong with a draft can be seen in the draft alone, so that editing is learnt at once.
+    """
+    source = draw.choices(LETTERS, k=draw.randint(2, 5))
+    target = [token for letter in source for token in (letter.upper(), ".")]
+    draft = []
+    for token in target:
+        draft += [] if token == "." and draw.random() < 0.3 else [token]
+        draft += ["!"] if draw.random() < 0.2 else []
+    return " ".join(source), " ".join(target), " ".join(draft)
+
+
+def write_corpus(folder: Path) -> None:
+    """256 training, 11 validation, 11 test and 3 further test triples.
+
+    The test set has an empty draft, an empty source, and words that are in no dictionary.
+    """
+    draw = random.Random(7)
+    splits = {
+        name: [triple(draw) for _ in range(size)]
+        for name, size in (("train", 256), ("valid", 11), ("test", 11), ("few", 3))
+    }
+    splits["test"][2] = ("c d e", "C . D . E .", "")
+    splits["test"][5] = ("", "A .", "A ! .")
+    splits["test"][8] = ("a xyz b", "A . Xyz . B .", "A . Xyz . ! B .")
+    for name, triples in splits.items():
+        for side, lines in zip(("src", "tgt", "mt"), zip(*triples, strict=True), strict=True):
+            (folder / f"{name}.{side}").write_text("".join(f"{line}\n" for line in lines))
+
+
+def prepared(commands: Commands, folder: Path, flags: str, joined: bool) -> None:
+    write_corpus(folder)
+    languages = flags + (" --joined-dictionary" if joined else "")
+    commands.preprocess(
+        f"{languages} --trainpref train --validpref valid --testpref test,few --destdir bin", folder
+    )
+
+
+@pytest.fixture(scope="session")
+def triples(commands: Commands, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    """Drafts, one dictionary, shared embeddings; trained until edits are mostly right."""
+    flags = "--source-lang src --target-lang tgt --draft-lang mt"
+    corpus = Corpus(
+        tmp_path_factory.mktemp("triples"), flags, f"{MODEL} --share-all-embeddings --dropout 0"
+    )
+    prepared(commands, corpus.folder, flags, joined=True)
+    training = "--alpha 0.8 --beta 0.8 --max-update 160 --save-dir trained"
+    log = commands.done(corpus.train(training), corpus.folder).out
+    (corpus.folder / "train.log").write_text(log)
+    return corpus
+
+
+@pytest.fixture(scope="session")
+def pairs(commands: Commands, tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    """No drafts, two dictionaries; trained until outputs are mostly right."""
+    flags = "--source-lang src --target-lang tgt"
+    corpus = Corpus(tmp_path_factory.mktemp("pairs"), flags, f"{MODEL} --dropout 0")
+    prepared(commands, corpus.folder, flags, joined=False)
+    log = commands.done(corpus.train("--max-update 160 --save-dir trained"), corpus.folder).out
+    (corpus.folder / "train.log").write_text(log)
+    return corpus
+
+
+def parameters(path: Path) -> dict[str, torch.Tensor]:
+    """The parameters in a checkpoint."""
+    return torch.load(path, weights_only=True)["model"]

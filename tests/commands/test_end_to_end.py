@@ -1,0 +1,179 @@
+"""The whole way with real commands: preprocess, train, validate, generate, interactive, trace."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+import sentencepiece
+
+LEARNT = 9  # of eleven sentences, at least: what training makes of the tiny corpora
+
+
+def right(outputs: list[str], targets: list[str]) -> int:
+    assert len(outputs) == len(targets)
+    return sum(output == target for output, target in zip(outputs, targets, strict=True))
+
+
+@pytest.fixture(params=["triples", "pairs"])
+def corpus(request):
+    """With drafts and one dictionary; without drafts and with two."""
+    return request.getfixturevalue(request.param)
+
+
+def test_validating_gives_the_loss_that_training_saw_last(commands, corpus):
+    def losses(line: str) -> list[str]:
+        return re.findall(r"\| (\w+_nll|loss|\w+_acc) ([0-9.]+)", line)
+
+    log = (corpus.folder / "train.log").read_text()
+    (*_, last) = [line for line in log.splitlines() if "valid on 'valid' subset" in line]
+    flags = f"--path {corpus.checkpoint} --cpu --batch-size 4 --log-format simple"
+    result = commands.done(
+        f"fairseq-validate {corpus.data} {corpus.flags} --valid-subset valid {flags}",
+        corpus.folder,
+    )
+    (line,) = [line for line in result.out.splitlines() if "valid on 'valid' subset" in line]
+    assert losses(line) == losses(last) and len(losses(line)) == 7
+
+
+def test_generating_from_drafts_edits_each_of_them_and_keeps_their_order(commands, triples):
+    flags = "--gen-subset valid --print-step --retain-iter-history --scoring ter"
+    result = commands.done(triples.generate(flags), triples.folder)
+    sources, targets = triples.text("valid", "src"), triples.text("valid", "tgt")
+    drafts = triples.text("valid", "mt")
+    assert result.texts("S") == sources and result.texts("T") == targets
+    outputs = result.texts("H")
+    assert right(outputs, targets) >= LEARNT > right(drafts, targets) + 3
+    assert result.texts("D") == outputs
+    steps = [int(step) for step in result.texts("I")]
+    assert [steps[i] > 0 for i in range(11)] == [outputs[i] != drafts[i] for i in range(11)]
+    history = dict(re.findall(r"^E-(\d+_\d+)\t(.*)$", result.out, re.MULTILINE))
+    for i, output in enumerate(outputs):
+        states = [history[f"{i}_{step}"] for step in range(3 * steps[i] + 1)]
+        assert states[0] == drafts[i] and states[-1] == output
+    assert re.search(r"Generate valid with beam=\d+: TER = \d+\.\d+", result.out)
+
+
+def test_no_sentence_is_lost_whatever_the_batches(commands, corpus):
+    outputs = []
+    for batch in ("", "--batch-size 3", "--max-tokens 30"):
+        result = commands.done(corpus.generate(f"--gen-subset test {batch}"), corpus.folder)
+        outputs.append(result.texts("H"))
+        assert result.lines("S")[5] == [""] and result.lines("S")[8] == ["a <unk> b"]
+    assert len(outputs[0]) == 11 and outputs[0] == outputs[1] == outputs[2]
+
+
+def test_three_sentences_give_three_outputs(commands, corpus):
+    result = commands.done(corpus.generate("--gen-subset test1"), corpus.folder)
+    assert result.texts("S") == corpus.text("few", "src")
+    assert len(result.texts("H")) == len(set(result.texts("H"))) == 3
+
+
+def test_interactive_reads_drafts_after_a_tab_and_answers_in_order(commands, triples):
+    sources, drafts = triples.text("valid", "src"), triples.text("valid", "mt")
+    lines = [f"{source}\t{draft}" for source, draft in zip(sources, drafts, strict=True)]
+    lines[4:4] = ["", "\t", "a b c", "a b c\t", "\tA !", "a b\tA . B xyz ."]
+    text = "".join(f"{line}\n" for line in lines)
+    one_by_one = commands.done(triples.interactive(), triples.folder, stdin=text)
+    outputs = one_by_one.texts("H")
+    assert one_by_one.texts("S")[:4] + one_by_one.texts("S")[10:] == sources
+    assert right(outputs[:4] + outputs[10:], triples.text("valid", "tgt")) >= LEARNT
+    assert outputs[4] == outputs[5], "an empty line is an empty source without a draft"
+    assert outputs[6] == outputs[7], "an empty draft is none"
+    assert "A" in outputs[8] and "!" not in outputs[8]
+    assert outputs[9].startswith("A . B ") and "<unk>" in outputs[9]
+    flags = "--buffer-size 100 --batch-size 3 --print-step --retain-iter-history"
+    together = commands.done(triples.interactive(flags), triples.folder, stdin=text)
+    assert together.texts("H") == outputs and together.texts("S") == one_by_one.texts("S")
+
+
+def test_interactive_reads_sources_alone(commands, pairs):
+    lines = pairs.text("valid", "src")
+    lines[3] = ""
+    flags = f"--buffer-size 8 --batch-size 8 --input {pairs.folder / 'lines'}"
+    (pairs.folder / "lines").write_text("\n".join(lines))
+    outputs = commands.done(pairs.interactive(flags), pairs.folder).texts("H")
+    generated = commands.done(pairs.generate("--gen-subset valid"), pairs.folder).texts("H")
+    assert outputs[:3] + outputs[4:] == generated[:3] + generated[4:]
+    assert len(set(generated)) > 3, "the outputs are all alike: their order was not tested"
+
+
+def test_characters_are_joined_and_split_by_the_command(commands, triples):
+    text = "abc\tA.BC!.\nhg\tH!G.\n"
+    result = commands.done(
+        triples.interactive("--bpe characters"), triples.folder, stdin=text
+    )
+    assert result.texts("S") == ["a b c", "h g"]
+    assert result.texts("D") == ["A.B.C.", "H.G."]
+
+
+def test_traces_tell_how_each_output_came_about(commands, triples):
+    sources, drafts = triples.text("valid", "src"), triples.text("valid", "mt")
+    lines = [f"{source}\t{draft}\n" for source, draft in zip(sources, drafts, strict=True)]
+    command = f"python -m lev_plugins.cli.trace --path {triples.checkpoint}"
+    result = commands(
+        f"{command} --json --html page.html", triples.folder, stdin="".join(lines)
+    )
+    assert result.code == 0, result.err
+    traces = [json.loads(line) for line in result.out.splitlines()]
+    assert [trace["source"] for trace in traces] == sources
+    assert [trace["draft"] for trace in traces] == drafts
+    generated = commands.done(triples.generate("--gen-subset valid"), triples.folder)
+    assert [trace["text"] for trace in traces] == generated.texts("H")
+    assert all(trace["terminated"] == "unchanged" for trace in traces)
+    page = (triples.folder / "page.html").read_text()
+    assert page.count("<article>") == 11 and "<del>!</del>" in page and "<ins>.</ins>" in page
+
+
+def test_training_validates_by_bleu_and_keeps_the_best(commands, triples, tmp_path):
+    best = "--best-checkpoint-metric bleu --maximize-best-checkpoint-metric"
+    start = f"--finetune-from-model {triples.checkpoint} --lr 0 --max-update 1"
+    result = commands.done(
+        triples.train(f"{start} --eval-bleu --eval-bleu-detok space {best} --save-dir {tmp_path}"),
+        triples.folder,
+    )
+    (score,) = re.findall(r"\| bleu ([0-9.]+)", result.out)
+    assert float(score) > 80
+    assert re.search(rf"Saved checkpoint {tmp_path}/checkpoint_best.pt .* score {score}", result.out)
+
+
+def test_a_corpus_in_sentence_pieces_goes_the_whole_way(commands, triples, tmp_path):
+    """Two dictionaries and drafts; text goes in and comes out as it is written."""
+    raw = {"src": [], "tgt": [], "mt": []}
+    for side, lines in raw.items():
+        for split in ("train", "valid"):
+            lines += [line.replace(" ", "") for line in triples.text(split, side)]
+    (tmp_path / "raw").write_text("\n".join(line for lines in raw.values() for line in lines))
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(tmp_path / "raw"),
+        model_prefix=str(tmp_path / "pieces"),
+        model_type="char",
+        vocab_size=24,
+        hard_vocab_limit=False,
+        minloglevel=2,
+    )
+    pieces = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "pieces.model"))
+    for side, lines in raw.items():
+        encoded = [" ".join(pieces.encode(line, out_type=str)) for line in lines]
+        (tmp_path / f"train.{side}").write_text("\n".join(encoded[:256]) + "\n")
+        (tmp_path / f"valid.{side}").write_text("\n".join(encoded[256:]) + "\n")
+    commands.preprocess(
+        f"{triples.flags} --trainpref train --validpref valid --destdir bin", tmp_path
+    )
+    bpe = f"--bpe sentencepiece --sentencepiece-model {tmp_path}/pieces.model"
+    moved = triples._replace(folder=tmp_path, arch=triples.arch.replace("--share-all-embeddings", ""))
+    commands.done(
+        moved.train(f"--alpha 0.8 --beta 0.8 --max-update 160 --save-dir trained {bpe}"), tmp_path
+    )
+    targets = raw["tgt"][256:]
+    generated = commands.done(moved.generate(f"--gen-subset valid {bpe} --scoring ter"), tmp_path)
+    assert right(generated.texts("D"), targets) >= LEARNT
+    lines = [f"{s}\t{d}\n" for s, d in zip(raw["src"][256:], raw["mt"][256:], strict=True)]
+    typed = commands.done(moved.interactive(bpe), tmp_path, stdin="".join(lines))
+    assert typed.texts("D") == generated.texts("D")
+    assert typed.texts("H")[0].startswith("▁ ")
+    shutil.rmtree(tmp_path / "bin")
+    command = f"python -m lev_plugins.cli.trace --path {moved.checkpoint} --json"
+    traced = commands(command, Path("/"), stdin="".join(lines))
+    assert [json.loads(line)["text"] for line in traced.out.splitlines()] == typed.texts("D")

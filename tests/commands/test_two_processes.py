@@ -1,0 +1,74 @@
+"""Two processes on a CPU train what one process trains with twice the update frequency."""
+
+import socket
+import sys
+from pathlib import Path
+
+import torch
+
+BIN = Path(sys.executable).parent
+TWO = "--distributed-backend gloo --distributed-world-size 2 --ddp-backend legacy_ddp"
+# Plain gradient descent: differences stay as small as they arise.
+FLAGS = (
+    "--batch-size 8 --alpha 0.4 --beta 0.4 --optimizer sgd --lr 0.5 --clip-norm 1 "
+    "--disable-validation --save-dir"
+)
+
+
+def ranks(commands, command, cwd, processes=2):
+    """Run a command in as many processes as torchrun would, with what torchrun would tell them."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    words = [*command.split(), "--user-dir", "lev_plugins", "--task", "translation_edit"]
+    told = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2"}
+    started = [
+        commands.start(words, cwd, environ={**told, "RANK": str(rank), "LOCAL_RANK": str(rank)})
+        for rank in range(processes)
+    ]
+    return [commands.finish(one) for one in started]
+
+
+def parameters(folder):
+    return torch.load(folder / "checkpoint_last.pt", weights_only=True)["model"]
+
+
+def assert_alike(one, other, start):
+    first, second, untrained = parameters(one), parameters(other), parameters(start)
+    assert first.keys() == second.keys()
+    for name, value in first.items():
+        torch.testing.assert_close(second[name], value, rtol=1e-5, atol=1e-5)
+    moved = [name for name in first if (first[name] - untrained[name]).abs().max() > 1e-2]
+    assert len(moved) > 10, "hardly anything was learnt: nothing was tested"
+
+
+def test_torchrun_trains_and_resumes_as_one_process_does(commands, triples, tmp_path, root):
+    one, two = tmp_path / "one", tmp_path / "two"
+    begin = f"--restore-file {triples.checkpoint} --reset-optimizer --reset-dataloader"
+    begin += " --reset-meters --reset-lr-scheduler"
+    begin = ""
+    commands.done(triples.train(f"{FLAGS} {one} {begin} --update-freq 2 --max-update 8"), tmp_path)
+    torchrun = triples.train(f"{FLAGS} {two} {begin} {TWO} --max-update 5").replace(
+        "fairseq-train", f"torchrun --standalone --nproc_per_node 2 {BIN}/fairseq-train"
+    )
+    result = commands.done(torchrun, tmp_path)
+    assert "training on 2 devices" in result.out and "num_updates=5," in result.out
+    for rank in ranks(commands, triples.train(f"{FLAGS} {two} {TWO} --max-update 8"), root):
+        assert rank.code == 0, rank.err
+        assert "checkpoint_last.pt (epoch 1 @ 5 updates)" in rank.out
+    assert_alike(one, two, triples.folder / "trained")
+
+
+def test_sampled_roll_ins_are_the_same_in_two_processes(commands, pairs, tmp_path, root):
+    one, two = tmp_path / "one", tmp_path / "two"
+    flags = "--roll-in-tokens sample --alpha 0 --max-update 6"
+    commands.done(pairs.train(f"{FLAGS} {one} {flags} --update-freq 2"), tmp_path)
+    for rank in ranks(commands, pairs.train(f"{FLAGS} {two} {flags} {TWO}"), root):
+        assert rank.code == 0, rank.err
+    assert_alike(one, two, pairs.folder / "trained")
+
+
+def test_processes_that_would_each_train_alone_are_refused(commands, pairs, tmp_path, root):
+    (result,) = ranks(commands, pairs.train(f"{FLAGS} {tmp_path}/alone"), root, processes=1)
+    assert "each would train alone" in result.error and "torchrun --nproc_per_node 2" in result.error
+    assert not (tmp_path / "alone").exists()
