@@ -134,6 +134,9 @@ def build_peers(args: argparse.Namespace) -> Peers:
     symbols = dictionary(args.vocab)
     stock_task = TranslationLevenshteinTask(TranslationLevenshteinConfig(), symbols, symbols)
     stock = LevenshteinTransformerModel.build_model(options, stock_task)
+    for head in (stock.decoder.embed_mask_ins, stock.decoder.embed_word_del):
+        # fairseq zeroes them, taking "no padding row" for every row: zeros would compare equal
+        torch.nn.init.normal_(head.weight, std=args.dim**-0.5)
     symbols = dictionary(args.vocab)
     our_task = TranslationEditTask(TranslationEditConfig(seed=args.seed), symbols, symbols)
     ours = LevenshteinEditorModel.build_model(editor_config(options), our_task)

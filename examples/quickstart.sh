@@ -81,7 +81,7 @@ logged() { # logged STEP COMMAND…: the output goes to DIR/STEP.log and is show
 prepare() { # the data, once: finished folders get their name at the end
   if [ ! -f "$text/train.typo" ]; then
     logged prepare "$python" examples/spelling/prepare_codespell.py "$text.new"
-    cat "$work/prepare.log"
+    sed "s|$text.new|$text|" "$work/prepare.log"
     rm -rf "$text"
     mv "$text.new" "$text"
     rm -rf "$data"

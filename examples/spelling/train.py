@@ -25,7 +25,7 @@ PLUGINS = ROOT / "lev_plugins"
 WARM_UP = 0.08  # share of the updates in which the learning rate rises
 DRAFT_RISE = 0.7  # … in which drafts take over from generation
 LOG_EVERY = 20
-TRIAL_UPDATES = 40
+TRIAL_UPDATES = 60
 START_SECONDS = 15  # importing, reading data, building the model
 
 

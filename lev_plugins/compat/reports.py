@@ -24,7 +24,7 @@ def _print_error(error: BaseException, line: str) -> None:
         traceback.print_exception(error)
     with contextlib.suppress(BrokenPipeError, ValueError):  # nobody reads it, or it is closed
         sys.stdout.flush()
-    print(f"error: {line}", file=sys.stderr)
+    sys.stderr.write(f"error: {line}\n")
 
 
 def _forget_stdout() -> None:

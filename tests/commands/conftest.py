@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-import torch
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "lev_plugins"
@@ -261,8 +260,3 @@ def pairs(commands: Commands, tmp_path_factory: pytest.TempPathFactory) -> Corpu
     log = commands.done(corpus.train("--max-update 160 --save-dir trained"), corpus.folder).out
     (corpus.folder / "train.log").write_text(log)
     return corpus
-
-
-def parameters(path: Path) -> dict[str, torch.Tensor]:
-    """The parameters in a checkpoint."""
-    return torch.load(path, weights_only=True)["model"]

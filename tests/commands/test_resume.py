@@ -4,6 +4,8 @@ import shutil
 
 import torch
 
+import lev_plugins  # noqa: F401  (torch may then read checkpoints)
+
 # Everything that draws random numbers or depends on the time: dropout, sampled roll-in, mixtures
 # that move with the updates, a learning rate that does. An epoch has eight updates.
 RANDOM = (
@@ -33,7 +35,7 @@ def test_stopping_in_the_middle_of_an_epoch_changes_no_bit(commands, triples, tm
     flags = f"{RANDOM} {DRAFTS} --save-dir"
     commands.done(triples.train(f"{flags} {tmp_path}/whole --max-update 13"), tmp_path)
     first = commands.done(triples.train(f"{flags} {tmp_path}/parts --max-update 5"), tmp_path)
-    assert "num_updates=5," in first.out
+    assert "num_updates: 5 >=" in first.out
     halfway = trained(tmp_path / "parts" / "checkpoint_last.pt")
     second = commands.done(triples.train(f"{flags} {tmp_path}/parts --max-update 13"), tmp_path)
     assert "checkpoint_last.pt (epoch 1 @ 5 updates)" in second.out

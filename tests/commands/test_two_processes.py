@@ -6,6 +6,8 @@ from pathlib import Path
 
 import torch
 
+import lev_plugins  # noqa: F401  (torch may then read checkpoints)
+
 BIN = Path(sys.executable).parent
 TWO = "--distributed-backend gloo --distributed-world-size 2 --ddp-backend legacy_ddp"
 # Plain gradient descent: differences stay as small as they arise.
@@ -44,15 +46,12 @@ def assert_alike(one, other, start):
 
 def test_torchrun_trains_and_resumes_as_one_process_does(commands, triples, tmp_path, root):
     one, two = tmp_path / "one", tmp_path / "two"
-    begin = f"--restore-file {triples.checkpoint} --reset-optimizer --reset-dataloader"
-    begin += " --reset-meters --reset-lr-scheduler"
-    begin = ""
-    commands.done(triples.train(f"{FLAGS} {one} {begin} --update-freq 2 --max-update 8"), tmp_path)
-    torchrun = triples.train(f"{FLAGS} {two} {begin} {TWO} --max-update 5").replace(
+    commands.done(triples.train(f"{FLAGS} {one} --update-freq 2 --max-update 8"), tmp_path)
+    torchrun = triples.train(f"{FLAGS} {two} {TWO} --max-update 5").replace(
         "fairseq-train", f"torchrun --standalone --nproc_per_node 2 {BIN}/fairseq-train"
     )
     result = commands.done(torchrun, tmp_path)
-    assert "training on 2 devices" in result.out and "num_updates=5," in result.out
+    assert "training on 2 devices" in result.out and "num_updates: 5 >=" in result.out
     for rank in ranks(commands, triples.train(f"{FLAGS} {two} {TWO} --max-update 8"), root):
         assert rank.code == 0, rank.err
         assert "checkpoint_last.pt (epoch 1 @ 5 updates)" in rank.out

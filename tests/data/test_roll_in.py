@@ -75,13 +75,16 @@ def test_only_inner_tokens_are_kept_and_as_many_as_the_rate_says(marks, rate, se
     assert int(kept.sum()) == math.floor(float(rates * (sum(marks) + 1)))
 
 
-def test_equal_random_numbers_are_ranked_alike_with_and_without_padding():
-    order = torch.tensor([[0.25, 0.5, 0.5, 0.5, 0.25]])
-    alone = random_keep(torch.ones(1, 5, dtype=torch.bool), torch.tensor([0.5]), order)
-    wide = torch.cat([order, torch.full((1, 60), 0.5)], 1)
-    inner = torch.arange(65).unsqueeze(0) < 5
-    padded = random_keep(inner, torch.tensor([0.5]), wide)
-    assert torch.equal(padded[:, :5], alone)
+@pytest.mark.parametrize("extra", [1, 60])
+def test_equal_random_numbers_are_ranked_alike_with_and_without_padding(extra):
+    # of 60 numbers with 24 bits two are equal in one sentence of ten thousand
+    order = (uniform(1, 1, torch.arange(50), 60, 1) * 8).floor() / 8
+    rate = uniform(1, 1, torch.arange(50), 1, 0)[:, 0]
+    inner = torch.ones_like(order, dtype=torch.bool)
+    alone = random_keep(inner, rate, order)
+    wide = torch.cat([order, torch.full((50, extra), 0.5)], 1)
+    padded = random_keep(torch.nn.functional.pad(inner, (0, extra)), rate, wide)
+    assert torch.equal(padded[:, :60], alone)
 
 
 # which state a sentence gets ----------------------------------------------------------------

@@ -1,0 +1,49 @@
+"""The quickstart's own steps, with a budget of seconds."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SPELLING = ROOT / "examples" / "spelling"
+
+
+def call(*command: object, status: int = 0) -> str:
+    done = subprocess.run(
+        [sys.executable, *map(str, command)], capture_output=True, text=True, cwd=ROOT, timeout=300
+    )
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Misspellings of the most misspelt words only, preprocessed."""
+    folder = tmp_path_factory.mktemp("spelling")
+    call(SPELLING / "prepare_codespell.py", folder / "text", "--min-misspellings", 60)
+    command = ["-m", "lev_plugins.cli.preprocess", "--joined-dictionary"]
+    command += ["--source-lang", "typo", "--target-lang", "word", "--draft-lang", "draft"]
+    for split in ("train", "valid", "test"):
+        command += [f"--{split}pref", folder / "text" / split]
+    call(*command, "--destdir", folder / "data")
+    return folder / "data"
+
+
+def test_train_and_evaluate_end_in_a_model_and_its_score(data: Path) -> None:
+    save = data.parent / "model"
+    said = call(SPELLING / "train.py", data, save, "--minutes", "0.01")
+    assert "fairseq-train" in said and "update 60/60" in said
+    assert (save / "checkpoint_best.pt").is_file()
+    report = call(SPELLING / "evaluate.py", data, save / "checkpoint_best.pt", "--split", "valid")
+    number = len((data.parent / "text" / "valid.word").read_text().splitlines())
+    assert f"valid: {number} pairs" in report
+    assert re.search(r"exactly right: +\d+\.\d %   \(doing nothing: 0\.0 %\)", report)
+    assert re.search(r"iterations: +\d+\.\d\d on average", report)
+
+
+def test_a_folder_without_drafts_is_refused_in_one_line(tmp_path: Path) -> None:
+    said = call(SPELLING / "train.py", tmp_path, tmp_path / "model", status=1)
+    assert said == f"error: {tmp_path} holds no training data with drafts; see --help\n"
