@@ -58,7 +58,7 @@ def random_keep(inner: Tensor, rate: Tensor, order: Tensor) -> Tensor:
         B × M, bool, the inner tokens that stay.
     """
     number = (rate * (inner.sum(1) + 1)).floor()
-    rank = order.masked_fill(~inner, 2.0).argsort(1).argsort(1)
+    rank = order.masked_fill(~inner, 2.0).argsort(dim=1, stable=True).argsort(1)
     return inner & (rank < number.unsqueeze(1))
 
 

@@ -130,9 +130,9 @@ class RefinementGenerator:
             keep = self._keep(policy, state)
             if self.options.adaptive:
                 outcome = compact(state.tokens, keep, self.pad)
-                again = state.seen_before(outcome)
-                intact = equal_rows(outcome, state.tokens, self.pad)
-                keep, again = state.finish(again & intact, step, "unchanged", keep, again)
+                again, settled = state.seen_before(outcome)
+                settled = settled & (keep.sum(1) == state.lengths)
+                keep, again = state.finish(settled, step, "unchanged", keep, again)
                 (keep,) = state.finish(again, step, "loop", keep)
                 if state.empty:
                     return
@@ -185,6 +185,7 @@ class RefinementGenerator:
         cap = cap[state.rows]
         logits = policy.placeholder_logits(state.tokens, state.memory).float()
         if self.options.empty_penalty:
+            logits = logits.clone()
             logits[..., 0] -= self.options.empty_penalty
         slots = state.tokens[:, 1:].ne(self.pad)
         counts = logits.argmax(-1).masked_fill(~slots, 0)
@@ -203,10 +204,11 @@ class RefinementGenerator:
             where = where | state.tokens.eq(self.unk)
         if bool(where.any()):
             logits = policy.token_logits(state.tokens, state.memory, where).float()
+            never = [self.placeholder] if self.options.stock else self.never
+            never = torch.tensor(never, device=logits.device)
+            logits = logits.index_fill(1, never, float("-inf"))
             if self.options.unk_penalty:
                 logits[:, self.unk] -= self.options.unk_penalty
-            never = [self.placeholder] if self.options.stock else self.never
-            logits[:, never] = float("-inf")
             best, tokens = logits.max(1)
             state.fill(where, tokens, best - logits.logsumexp(1))
         state.record("token", where)

@@ -1,6 +1,6 @@
 """Sentences while they are refined: what stands, what is finished, what happened."""
 
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 import torch
 from torch import Tensor
@@ -79,7 +79,9 @@ class RefinementState:
             real = tokens[i].ne(self.pad)
             entry = {"phase": phase, "tokens": tokens[i][real], "origin": origin[i][real]}
             if marks is not None:
-                entry["mask"] = marks[i]
+                # a mask over deleted tokens is as long as the state before them
+                states = [entry] if phase == "token" else self.history[row][-1:]
+                entry["mask"] = marks[i][: len(states[0]["tokens"])]
             self.history[row].append(entry)
 
     def finish(self, done: Tensor, steps: int, reason: str, *companions: Tensor) -> List[Tensor]:
@@ -127,12 +129,17 @@ class RefinementState:
         if rows.numel():
             self.memory = self.memory.select(rows)
 
-    def seen_before(self, tokens: Tensor) -> Tensor:
-        """B, bool: the same tokens (B × T) were noted with :meth:`note` at an earlier time."""
-        again = torch.zeros(tokens.size(0), dtype=torch.bool, device=tokens.device)
+    def seen_before(self, tokens: Tensor) -> Tuple[Tensor, Tensor]:
+        """Whether the same tokens (B × T) were noted with :meth:`note` before.
+
+        Returns:
+            B, bool: at any time; and B, bool: at the last.
+        """
+        again = last = torch.zeros(tokens.size(0), dtype=torch.bool, device=tokens.device)
         for earlier in self.seen:
-            again = again | equal_rows(tokens, earlier, self.pad)
-        return again
+            last = equal_rows(tokens, earlier, self.pad)
+            again = again | last
+        return again, last
 
     def note(self) -> None:
         """Remembers the present tokens for :meth:`seen_before`."""

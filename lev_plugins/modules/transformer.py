@@ -15,9 +15,9 @@ from torch import Tensor, nn
 class Memory:
     """What the encoder leaves for the decoder, and the keys and values made from it.
 
-    states: B × S × C. mask: B × 1 × 1 × S, bool, True where attention may look; None where
-    nothing is padded. Keys and values are projected once per source and reused by every pass
-    through the same layer, in training as in decoding.
+    states: B × S × C. mask: B × 1 × 1 × S, bool, True where attention may look; None allows
+    all. Keys and values are projected once per source and reused by every pass through the same
+    layer, in training as in decoding.
     """
 
     states: Tensor
@@ -34,7 +34,7 @@ class Memory:
         return Memory(self.states.index_select(0, rows), mask, cache)
 
 
-def attention_mask(real: Tensor) -> Optional[Tensor]:
+def attention_mask(real: Tensor) -> Tensor:
     """B × T, bool, True at real tokens → B × 1 × 1 × T."""
     return real[:, None, None, :]
 

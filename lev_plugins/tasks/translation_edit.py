@@ -123,6 +123,8 @@ class TranslationEditTask(TranslationTask):
             if value is not None and not 0 <= value <= 1:
                 flag = "--" + name.replace("_", "-")
                 raise UserError(f"{flag} {value} is outside [0, 1]; give a share between 0 and 1")
+        if cfg.num_batch_buckets > 0:
+            raise UserError("--num-batch-buckets fails in the engine with numpy 2; leave it out")
         _check_data_folder(cfg)
         return super().setup_task(cfg, **kwargs)
 
@@ -266,7 +268,9 @@ class TranslationEditTask(TranslationTask):
         """<s>, the tokens of a line of text and </s>; words that are not known become <unk>."""
         tokens = dictionary.encode_line(encode_fn(text), add_if_not_exist=False).long()
         # a special symbol typed as text is not a special symbol
-        tokens[:-1].masked_fill_(tokens[:-1] < dictionary.nspecial, dictionary.unk())
+        words = tokens[:-1]
+        special = (words < dictionary.nspecial) | words.eq(dictionary.index(PLACEHOLDER))
+        words.masked_fill_(special, dictionary.unk())
         return torch.cat([tokens.new_tensor([dictionary.bos()]), tokens])
 
     def build_dataset_for_inference(self, src_tokens, src_lengths, constraints=None) -> EditDataset:

@@ -73,16 +73,20 @@ class LevenshteinEditorModel(BaseFairseqModel):
         self.depths = dict(zip(HEADS, exit_depths(cfg)))
         self.stack_of = dict(zip(HEADS, STACKS[str(cfg.weight_sharing)]))
         self.decoder = nn.ModuleDict(
-            {name: _stack(cfg, "decoder", self.depths[name]) for name in self._stack_names()}
+            {stack: _stack(cfg, "decoder", depth) for stack, depth in self._stack_depths().items()}
         )
         self.decoder_norm = nn.LayerNorm(dim) if cfg.decoder_normalize_before else None
         self.deletion_head = _embedding(2, dim)
         self.placeholder_head = _embedding(cfg.max_insertions + 1, 2 * dim)
         self.token_head = _embedding(vocabulary, dim) if cfg.separate_output_embed else None
 
-    def _stack_names(self):
-        """Stacks that exist; the first head that uses one gives it its depth."""
-        return [name for name in HEADS if name in self.stack_of.values()]
+    def _stack_depths(self) -> Dict[str, int]:
+        """The stacks that exist, each as deep as the deepest head that runs through it."""
+        return {
+            stack: max(self.depths[head] for head in HEADS if self.stack_of[head] == stack)
+            for stack in HEADS
+            if stack in self.stack_of.values()
+        }
 
     def _bert_init(self) -> None:
         modules = [self.decoder, self.deletion_head, self.placeholder_head, self.decoder_embed]

@@ -1,0 +1,320 @@
+"""The documents name what is there: options, names, sizes, files, links and commands."""
+
+import argparse
+import dataclasses
+import importlib.util
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fairseq import criterions, models, options, registry, tasks
+from fairseq.dataclass.utils import gen_parser_from_dataclass
+from fairseq.tasks.translation import TranslationConfig
+
+import lev_plugins
+from lev_plugins.cli import preprocess, trace
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = lev_plugins.__name__
+DOCUMENTS = sorted(
+    [*ROOT.glob("*.md"), *ROOT.glob("examples/**/*.md"), *ROOT.glob("benchmarks/*.md")]
+)
+SCRIPTS = sorted(ROOT.glob("examples/*/*.sh"))
+USER_DIR = (ROOT / "user_dir.md").read_text(encoding="utf-8")
+FOLDERS = ("lev_plugins", "examples", "benchmarks", "tests", ".ci")
+TORCHRUN = {"--nproc_per_node", "--standalone"}
+# of other programs: git, pip, and stock models that are not on our side of a command
+FOREIGN = {"--no-share-discriminator", "--no-share-maskpredictor"} | {
+    "--share-discriminator-maskpredictor",
+    "--constraints",
+    "--no-build-isolation",
+    "--no-cache-dir",
+    "--force-reinstall",
+    "--no-deps",
+}
+
+
+def names(paths: list[Path]) -> list[str]:
+    return [str(path.relative_to(ROOT)) for path in paths]
+
+
+# ---------------------------------------------------------------- what there is
+
+
+def ours(registered: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: one for name, one in registered.items() if one.__module__.split(".")[0] == PACKAGE
+    }
+
+
+def registered_names() -> list[str]:
+    archs = ours(models.ARCH_MODEL_REGISTRY)
+    kinds = [tasks.TASK_REGISTRY, models.MODEL_REGISTRY, criterions.CRITERION_REGISTRY]
+    found = [name for kind in kinds for name in ours(kind)]
+    for kind in registry.REGISTRIES.values():
+        found += ours(kind["registry"])
+    return sorted({*archs, *found})
+
+
+def configurations() -> list[type]:
+    """The config dataclasses of all components of ours."""
+    kinds = [
+        tasks.TASK_DATACLASS_REGISTRY,
+        models.MODEL_DATACLASS_REGISTRY,
+        criterions.CRITERION_DATACLASS_REGISTRY,
+        *(kind["dataclass_registry"] for kind in registry.REGISTRIES.values()),
+    ]
+    found = {one for kind in kinds for one in ours(kind).values()}
+    return sorted(found, key=lambda one: one.__name__)
+
+
+def own_fields(configuration: type) -> list[dataclasses.Field]:
+    """Its fields without ``_name`` and what fairseq's translation task declares."""
+    inherited = {one.name for one in dataclasses.fields(TranslationConfig)}
+    if not issubclass(configuration, TranslationConfig):
+        inherited = {"_name"}
+    return [one for one in dataclasses.fields(configuration) if one.name not in inherited]
+
+
+def flags_of(parser: argparse.ArgumentParser) -> set[str]:
+    return {flag for action in parser._actions for flag in action.option_strings}
+
+
+def component_flags() -> set[str]:
+    """Flags of every component that can be chosen, fairseq's and ours."""
+    kinds = [
+        tasks.TASK_DATACLASS_REGISTRY,
+        models.MODEL_DATACLASS_REGISTRY,
+        criterions.CRITERION_DATACLASS_REGISTRY,
+        *(kind["dataclass_registry"] for kind in registry.REGISTRIES.values()),
+    ]
+    found: set[str] = set()
+    for configuration in {one for kind in kinds for one in kind.values() if one is not None}:
+        parser = argparse.ArgumentParser(conflict_handler="resolve")
+        gen_parser_from_dataclass(parser, configuration())
+        found |= flags_of(parser)
+    return found
+
+
+def load_script(path: Path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def parsers() -> dict[str, set[str]]:
+    """The flags that each command knows."""
+    components = component_flags()
+    return {
+        "fairseq-train": flags_of(options.get_training_parser()) | components,
+        "fairseq-generate": flags_of(options.get_generation_parser()) | components,
+        "fairseq-interactive": flags_of(options.get_interactive_generation_parser()) | components,
+        "fairseq-validate": flags_of(options.get_validation_parser()) | components,
+        "lev_plugins.cli.preprocess": flags_of(preprocess.build_parser()),
+        "lev_plugins.cli.trace": flags_of(trace._parser()),
+    }
+
+
+# ---------------------------------------------------------------- what the documents say
+
+
+def code_blocks(path: Path) -> Iterator[str]:
+    """Fenced and indented blocks; all of a script."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".sh":
+        yield text
+        return
+    yield from re.findall(r"^```(?:bash|sh|shell)?\n(.*?)^```", text, re.M | re.S)
+    yield from re.findall(r"(?:^ {4}.*\n)+", text, re.M)
+
+
+def commands(path: Path) -> Iterator[str]:
+    """Logical lines of the code blocks that call a program, continuations joined."""
+    for block in code_blocks(path):
+        for line in block.replace("\\\n", " ").splitlines():
+            line = re.sub(r"(^|\s)#.*", "", line).strip()
+            if re.search(r"fairseq-|python|torchrun|bash ", line):
+                yield line
+
+
+def table_rows(text: str) -> dict[str, list[str]]:
+    """First cell → cells of the rows that begin with a single flag or name in backticks."""
+    rows: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        if cells and (name := re.fullmatch(r"`([^`]+)`", cells[0])):
+            rows.setdefault(name[1], cells)
+    return rows
+
+
+def section(title: str) -> str:
+    found = re.search(rf"^### {title}\n(.*?)(?=^##)", USER_DIR, re.M | re.S)
+    assert found, f"user_dir.md has no section {title}"
+    return found[1]
+
+
+SECTIONS = {
+    "LevenshteinEditorConfig": "Model",
+    "TranslationEditConfig": "Task",
+    "EditPolicyLossConfig": "Criterion",
+    "TerConfig": "Scoring",
+    "AccuracyConfig": "Scoring",
+}
+
+
+def shown_default(value: Any) -> str:
+    if value is None or value == "":
+        return "–"
+    if value is False:
+        return "off"
+    return f"{value:g}" if isinstance(value, float) else str(getattr(value, "value", value))
+
+
+def test_every_registered_name_is_in_the_table():
+    found = registered_names()
+    assert "levenshtein_editor" in found and "translation_edit" in found
+    missing = [name for name in found if f"`{name}`" not in USER_DIR]
+    assert not missing
+
+
+def test_every_configuration_has_a_section():
+    assert {one.__name__ for one in configurations()} <= set(SECTIONS)
+
+
+@pytest.mark.parametrize("configuration", configurations(), ids=lambda one: one.__name__)
+def test_every_option_stands_in_its_table_with_its_default(configuration):
+    rows = table_rows(section(SECTIONS[configuration.__name__]))
+    for field in own_fields(configuration):
+        flag = "--" + field.name.replace("_", "-")
+        assert flag in rows, f"{flag} is not in user_dir.md"
+        if not str(field.default).startswith("${"):
+            assert rows[flag][2] == shown_default(field.default), f"default of {flag}"
+        assert len(rows[flag][3]) > 3, f"{flag} is not explained"
+
+
+def test_no_table_names_an_option_that_is_gone():
+    for title in set(SECTIONS.values()):
+        flags = {
+            "--" + field.name.replace("_", "-")
+            for one in configurations()
+            if SECTIONS[one.__name__] == title
+            for field in own_fields(one)
+        }
+        assert set(table_rows(section(title))) <= flags
+
+
+@pytest.mark.parametrize("title, module", [("preprocess", preprocess), ("trace", trace)])
+def test_the_commands_own_options_stand_in_their_tables(title, module):
+    rows = table_rows(section(title))
+    parser = module.build_parser() if title == "preprocess" else module._parser()
+    engine = flags_of(options.get_preprocessing_parser()) if title == "preprocess" else set()
+    actions = {
+        action.option_strings[0]: action
+        for action in parser._actions
+        if action.option_strings and not set(action.option_strings) & {"-h", *engine}
+    }
+    assert set(rows) == set(actions)
+    for flag, action in actions.items():
+        default = "required" if action.required else shown_default(action.default)
+        assert rows[flag][2] == default, f"default of {flag}"
+
+
+def test_the_table_of_sizes_is_what_the_archs_build():
+    for arch in ours(models.ARCH_MODEL_REGISTRY):
+        cfg = models.MODEL_DATACLASS_REGISTRY[models.ARCH_MODEL_NAME_REGISTRY[arch]]()
+        values = argparse.Namespace()
+        models.ARCH_CONFIG_REGISTRY[arch](values)
+        for name, value in vars(values).items():
+            setattr(cfg, name, value)
+        wanted = [
+            f"`{arch}`",
+            f"{cfg.encoder_layers} + {cfg.decoder_layers}",
+            str(cfg.encoder_embed_dim),
+            str(cfg.decoder_ffn_embed_dim),
+            str(cfg.decoder_attention_heads),
+            "before" if cfg.decoder_normalize_before else "after",
+            str(cfg.max_insertions),
+        ]
+        assert f"| {' | '.join(wanted)} |" in USER_DIR
+
+
+@pytest.mark.parametrize("name", names(DOCUMENTS))
+def test_every_flag_named_in_the_text_exists(name, parsers):
+    text = (ROOT / name).read_text(encoding="utf-8")
+    outside = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
+    known = set().union(*parsers.values()) | TORCHRUN | FOREIGN
+    known |= flags_of(load_script(ROOT / "benchmarks" / "levt_speed.py").parser())
+    for script in [*SCRIPTS, *ROOT.glob("examples/*.sh"), *ROOT.glob("examples/*/*.py")]:
+        known |= set(re.findall(r"--[a-z][\w-]+", script.read_text(encoding="utf-8")))
+    spans = re.findall(r"`([^`\n]+)`", outside)
+    named = {flag for span in spans for flag in re.findall(r"(?<![\w-])--[a-z][\w-]*", span)}
+    unfinished = {flag for flag in named if flag.endswith("-")}  # --eval-bleu-…
+    assert named - unfinished <= known
+    assert all(any(one.startswith(flag) for one in known) for flag in unfinished)
+
+
+@pytest.mark.parametrize("name", names([*DOCUMENTS, *SCRIPTS]))
+def test_every_command_uses_flags_that_its_program_has(name, parsers):
+    for line in commands(ROOT / name):
+        for program, known in parsers.items():
+            if program not in line:
+                continue
+            arguments = line.split(program, 1)[1]
+            flags = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", arguments))
+            assert flags <= known, f"{program}: {line}"
+
+
+@pytest.mark.parametrize("name", names([*DOCUMENTS, *SCRIPTS]))
+def test_every_command_names_modules_and_files_that_exist(name):
+    for line in commands(ROOT / name):
+        for module in re.findall(rf"-m ({PACKAGE}\.cli\.\w+)", line):
+            assert importlib.util.find_spec(module), line
+        for path in re.findall(r"(?:bash|python) ((?:examples|benchmarks|tests)/\S+)", line):
+            assert (ROOT / path.rstrip("`.,;")).exists(), line
+
+
+@pytest.mark.parametrize("name", names(DOCUMENTS))
+def test_every_link_and_every_file_named_leads_somewhere(name):
+    path = ROOT / name
+    text = path.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if "://" in target:
+            continue
+        file, _, anchor = target.partition("#")
+        assert (path.parent / file).exists(), f"{name}: {target}"
+        if anchor:
+            linked = (path.parent / file if file else path).read_text(encoding="utf-8")
+            titles = re.findall(r"^#+ (.+)$", linked, re.M)
+            assert anchor in {title.lower().replace(" ", "-") for title in titles}, target
+    for span in re.findall(r"`([\w./-]+)`", text):
+        if span.split("/")[0] in FOLDERS and "/" in span:
+            assert (ROOT / span).exists(), f"{name}: {span}"
+
+
+@pytest.mark.parametrize("name", names([*DOCUMENTS, *SCRIPTS]))
+def test_no_path_of_one_machine_stands_in_a_document(name):
+    text = (ROOT / name).read_text(encoding="utf-8")
+    assert not re.search(r"(?<![\w.])/(?:work|root|home|tmp)/", text)
+    assert "../shared" not in text
+
+
+def test_the_torchrun_line_is_the_one_that_a_refused_launch_names():
+    from lev_plugins.compat.launch import _command
+
+    wanted = set(shlex.split(_command(2).removeprefix("launch as: "))) - {"…"}
+    lines = [line for line in commands(ROOT / "user_dir.md") if "torchrun" in line]
+    assert any(wanted <= set(shlex.split(line)) for line in lines)
+
+
+def test_the_house_shows_the_folders_that_exist():
+    picture = re.search(r"^lev_plugins/\n((?:  .*\n)+)", USER_DIR, re.M)[1]
+    shown = set(re.findall(r"^  (\w+)/ ", picture, re.M)) | {"models"}
+    there = {path.name for path in (ROOT / PACKAGE).iterdir() if path.is_dir()}
+    assert shown == there - {"__pycache__"}
+    systems = {path.parent.name for path in (ROOT / PACKAGE / "models").glob("*/__init__.py")}
+    assert systems == set(re.findall(r"^    (\w+)/ ", picture, re.M))
