@@ -4,6 +4,8 @@ Importing this package registers its models, tasks, criterions and scorers and w
 engine's faults (:mod:`.compat`). Nothing is printed.
 """
 
+from typing import Any
+
 from . import compat
 
 compat.apply()
@@ -16,7 +18,7 @@ __version__ = "0.1.0"
 __all__ = ["UserError", "compat", "criterions", "levenshtein", "models", "scoring", "tasks"]
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> Any:
     """``LevenshteinEditor`` and other parts of the Python interface, loaded when asked for."""
     if name == "LevenshteinEditor":
         from .hub import LevenshteinEditor

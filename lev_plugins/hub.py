@@ -13,11 +13,13 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 import torch
 from fairseq import checkpoint_utils, utils
 from fairseq.data import Dictionary, encoders
+from omegaconf import DictConfig
 from torch import Tensor
 
 from .errors import UserError
 from .generators import RefinementGenerator, RefinementOptions
 from .generators.history import EditTrace, Iteration
+from .models.levenshtein import LevenshteinEditorModel
 from .tasks import TranslationEditConfig, TranslationEditTask
 
 CHECKPOINTS = ("checkpoint_best.pt", "checkpoint_last.pt", "model.pt")
@@ -32,7 +34,13 @@ class LevenshteinEditor:
         tokenizer, bpe: fairseq's text encoders, or None.
     """
 
-    def __init__(self, model, task: TranslationEditTask, tokenizer=None, bpe=None) -> None:
+    def __init__(
+        self,
+        model: LevenshteinEditorModel,
+        task: TranslationEditTask,
+        tokenizer: Any = None,
+        bpe: Any = None,
+    ) -> None:
         self.model, self.task = model.eval(), task
         self.tokenizer, self.bpe = tokenizer, bpe
 
@@ -256,7 +264,7 @@ def _dictionary(symbols: Sequence[str]) -> Dictionary:
     return dictionary
 
 
-def _text_encoders(cfg, overrides: Dict[str, Any]):
+def _text_encoders(cfg: DictConfig, overrides: Dict[str, Any]) -> List[Any]:
     """fairseq's tokenizer and BPE, from the checkpoint's configuration or as asked for."""
     built = []
     for kind, build in (("tokenizer", encoders.build_tokenizer), ("bpe", encoders.build_bpe)):

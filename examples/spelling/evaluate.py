@@ -49,7 +49,9 @@ def _report(split: str, traces: Sequence, drafts: List[str], targets: List[str])
     broken = sum(was and o != t for was, o, t in zip(right, outputs, targets))
     print(f"\n{split}: {total} pairs")
     print(f"exactly right:  {share(outputs):.1f} %   (doing nothing: {share(drafts):.1f} %)")
-    print(f"left as it was: {untouched:.1f} %   right before and broken: {broken} of {sum(right)}")
+    print(f"left as it was: {untouched:.1f} %")
+    if any(right):
+        print(f"right before and broken: {broken} of {sum(right)}")
     histogram = ", ".join(f"{step}: {100 * n / total:.1f} %" for step, n in sorted(steps.items()))
     print(f"iterations:     {mean:.2f} on average ({histogram})\n")
 

@@ -9,6 +9,8 @@ import torch.nn.functional as F
 from fairseq.criterions import FairseqCriterion, register_criterion
 from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
+from fairseq.tasks import FairseqTask
+from torch import Tensor, nn
 
 from ..errors import UserError
 
@@ -41,7 +43,7 @@ class EditPolicyLoss(FairseqCriterion):
 
     def __init__(
         self,
-        task,
+        task: FairseqTask,
         label_smoothing: float,
         placeholder_label_smoothing: float,
         deletion_weight: float,
@@ -65,12 +67,14 @@ class EditPolicyLoss(FairseqCriterion):
         if min(self.weights.values()) < 0 or not any(self.weights.values()):
             raise UserError("head weights must not be negative, and one has to be above 0")
 
-    def forward(self, model, sample, reduce: bool = True) -> Tuple[torch.Tensor, int, Dict]:
+    def forward(
+        self, model: nn.Module, sample: Dict[str, Any], reduce: bool = True
+    ) -> Tuple[Tensor, int, Dict[str, Any]]:
         """Returns the summed loss (nats), the sample size (target tokens) and what to log."""
         source = sample["net_input"]
         outputs = model(source["src_tokens"], source["src_lengths"], sample["roll_in"])
         log: Dict[str, Any] = {}
-        loss = 0.0
+        loss = torch.zeros((), device=source["src_tokens"].device)
         for name in HEADS:
             logits, labels = outputs[name]
             logits = logits.float()
@@ -115,5 +119,5 @@ class EditPolicyLoss(FairseqCriterion):
         return True
 
 
-def _nll(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+def _nll(logits: Tensor, labels: Tensor) -> Tensor:
     return F.cross_entropy(logits, labels, reduction="sum")

@@ -1,11 +1,16 @@
 """Source, target and draft side by side."""
 
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
-from fairseq.data import LanguagePairDataset, data_utils
+from fairseq.data import Dictionary, FairseqDataset, LanguagePairDataset, data_utils
+from torch import Tensor
 
 from ..compat import batch_every_sentence
+
+# one side of the data: tokens of every sentence
+Side = Union[FairseqDataset, Sequence[Tensor]]
+Sizes = Union[Sequence[int], np.ndarray]
 
 
 class EditDataset(LanguagePairDataset):
@@ -25,14 +30,14 @@ class EditDataset(LanguagePairDataset):
 
     def __init__(
         self,
-        src,
-        src_sizes,
-        src_dict,
-        tgt=None,
-        tgt_sizes=None,
-        tgt_dict=None,
-        draft=None,
-        draft_sizes: Optional[Sequence[int]] = None,
+        src: Side,
+        src_sizes: Sizes,
+        src_dict: Dictionary,
+        tgt: Optional[Side] = None,
+        tgt_sizes: Optional[Sizes] = None,
+        tgt_dict: Optional[Dictionary] = None,
+        draft: Optional[Side] = None,
+        draft_sizes: Optional[Sizes] = None,
         draft_as_constraints: bool = False,
         **options: Any,
     ) -> None:
@@ -48,7 +53,9 @@ class EditDataset(LanguagePairDataset):
             item["draft"] = self.draft[index]
         return item
 
-    def collater(self, samples: List[Dict[str, Any]], pad_to_length=None) -> Dict[str, Any]:
+    def collater(
+        self, samples: List[Dict[str, Any]], pad_to_length: Optional[Dict[str, int]] = None
+    ) -> Dict[str, Any]:
         """A batch as the class describes it; fairseq sorts its sentences by source length."""
         batch = super().collater(samples, pad_to_length)
         if batch and self.draft is not None:
@@ -65,7 +72,7 @@ class EditDataset(LanguagePairDataset):
     def num_tokens(self, index: int) -> int:
         return int(self.num_tokens_vec(np.array([index]))[0])
 
-    def num_tokens_vec(self, indices) -> np.ndarray:
+    def num_tokens_vec(self, indices: np.ndarray) -> np.ndarray:
         """The longest of source, target and draft: what ``--max-tokens`` counts."""
         sizes = super().num_tokens_vec(indices)
         if self.draft_sizes is not None:
@@ -77,7 +84,9 @@ class EditDataset(LanguagePairDataset):
         draft = () if self.draft_sizes is None else (self.draft_sizes[index],)
         return tuple(super().size(index)) + draft
 
-    def filter_indices_by_size(self, indices, max_sizes):
+    def filter_indices_by_size(
+        self, indices: np.ndarray, max_sizes: Union[None, int, Sequence[int]]
+    ) -> Tuple[np.ndarray, List[int]]:
         """Drafts are held to the target's limit."""
         kept, ignored = super().filter_indices_by_size(indices, max_sizes)
         if self.draft_sizes is None or max_sizes is None:
@@ -88,11 +97,11 @@ class EditDataset(LanguagePairDataset):
 
     def batch_by_size(
         self,
-        indices,
-        max_tokens=None,
-        max_sentences=None,
-        required_batch_size_multiple=1,
-    ):
+        indices: np.ndarray,
+        max_tokens: Optional[int] = None,
+        max_sentences: Optional[int] = None,
+        required_batch_size_multiple: int = 1,
+    ) -> List[Any]:
         """fairseq's batches, and the remainder that it would drop."""
         return batch_every_sentence(
             self, indices, max_tokens, max_sentences, required_batch_size_multiple

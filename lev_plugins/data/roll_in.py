@@ -8,6 +8,7 @@ from typing import List, Optional
 
 import torch
 import torch.nn.functional as F
+from fairseq.data import Dictionary
 from torch import Tensor
 
 from ..ops.alignment import lcs_masks
@@ -68,7 +69,7 @@ def build_roll_in(
     sentences: Tensor,
     epoch: int,
     options: RollInOptions,
-    dictionary,
+    dictionary: Dictionary,
     placeholder: int,
 ) -> RollIn:
     """States and expert labels for a batch.

@@ -1,17 +1,18 @@
 """Decoding with a Levenshtein Transformer: Algorithm 2 of the paper, batched.
 
-A policy is anything with ``encode``, ``deletion_logits``, ``placeholder_logits`` and
-``token_logits`` as :class:`~lev_plugins.models.levenshtein.LevenshteinEditorModel` has them.
+What is decoded with is an :class:`~.policy.EditPolicy`: anything that has its four methods.
 """
 
 from dataclasses import dataclass
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Sequence, cast
 
 import torch
+from fairseq.data import Dictionary
 from torch import Tensor
 
 from ..errors import UserError
 from ..ops.edits import compact, limit_insertions
+from .policy import EditPolicy, MemoryT
 from .state import RefinementState, equal_rows
 
 
@@ -46,7 +47,9 @@ class RefinementOptions:
             raise UserError(f"--delete-threshold {self.delete_threshold} is outside [0, 1]")
 
     @classmethod
-    def from_generation(cls, args, delete_threshold: float, stock: bool) -> "RefinementOptions":
+    def from_generation(
+        cls, args: object, delete_threshold: float, stock: bool
+    ) -> "RefinementOptions":
         """From fairseq's generation options (or any namespace with some of them).
 
         Raises:
@@ -72,7 +75,9 @@ class RefinementOptions:
 class RefinementGenerator:
     """Edits drafts, or writes from nothing, in at most ``max_iter`` iterations."""
 
-    def __init__(self, dictionary, placeholder: int, options: RefinementOptions) -> None:
+    def __init__(
+        self, dictionary: Dictionary, placeholder: int, options: RefinementOptions
+    ) -> None:
         self.pad, self.bos, self.eos = dictionary.pad(), dictionary.bos(), dictionary.eos()
         self.unk, self.placeholder = dictionary.unk(), placeholder
         self.options = options
@@ -81,7 +86,9 @@ class RefinementGenerator:
         self.symbols_to_strip_from_output = {self.eos, self.bos}
 
     @torch.no_grad()
-    def generate(self, models, sample, **unused: Any) -> List[List[Dict[str, Any]]]:
+    def generate(
+        self, models: Sequence[EditPolicy[MemoryT]], sample: Dict[str, Any], **unused: Any
+    ) -> List[List[Dict[str, Any]]]:
         """One hypothesis a sentence, in the order of the batch.
 
         Args:
@@ -108,23 +115,27 @@ class RefinementGenerator:
                 f"{len(models)} checkpoints were given; ensembles of edit models are not "
                 "supported, give one"
             )
-        policy = models[0]
-        if getattr(policy, "training", False):
-            policy.eval()
+        model: Any = models[0]  # a module, as a rule
+        if getattr(model, "training", False):
+            model.eval()
+        policy: EditPolicy[MemoryT] = model
         source = sample["net_input"]["src_tokens"]
         draft = sample.get("draft")
         if draft is None:
             draft = source.new_tensor([[self.bos, self.eos]]).expand(source.size(0), 2)
         memory = policy.encode(source)
         state = RefinementState(draft, memory, self.pad, self.options.retain_history)
-        cap = self._length_cap(policy, source, state.lengths)
+        cap = self._length_cap(policy, source)
         if self.options.stock:
             self._run_stock(policy, state, cap)
         else:
             self._run(policy, state, cap)
-        return [[hypothesis] for hypothesis in state.finished]
+        # both loops end when every sentence is finished
+        return [[hypothesis] for hypothesis in cast(List[Dict[str, Any]], state.finished)]
 
-    def _run(self, policy, state: RefinementState, cap: Tensor) -> None:
+    def _run(
+        self, policy: EditPolicy[MemoryT], state: RefinementState[MemoryT], cap: Tensor
+    ) -> None:
         """Algorithm 2, with loops of any period."""
         for step in range(self.options.max_iter):
             keep = self._keep(policy, state)
@@ -150,7 +161,9 @@ class RefinementGenerator:
         everyone = torch.ones_like(state.rows, dtype=torch.bool)
         state.finish(everyone, self.options.max_iter, "max_iterations")
 
-    def _run_stock(self, policy, state: RefinementState, cap: Tensor) -> None:
+    def _run_stock(
+        self, policy: EditPolicy[MemoryT], state: RefinementState[MemoryT], cap: Tensor
+    ) -> None:
         """fairseq's loop: stops when a whole iteration changes nothing."""
         for step in range(self.options.max_iter + 1):
             before = state.tokens
@@ -168,7 +181,7 @@ class RefinementGenerator:
 
     # the three phases -------------------------------------------------------------------------
 
-    def _keep(self, policy, state: RefinementState) -> Tensor:
+    def _keep(self, policy: EditPolicy[MemoryT], state: RefinementState[MemoryT]) -> Tensor:
         """Which tokens the deletion policy keeps, B × T, bool; notes why drafted ones stay."""
         real = state.tokens.ne(self.pad)
         inner = real & state.tokens.ne(self.bos) & state.tokens.ne(self.eos)
@@ -180,7 +193,9 @@ class RefinementGenerator:
         state.scores = torch.where(inner & (state.origin >= 0), log_probs[..., 0], state.scores)
         return real & ~(inner & delete)
 
-    def _counts(self, policy, state: RefinementState, cap: Tensor) -> Tensor:
+    def _counts(
+        self, policy: EditPolicy[MemoryT], state: RefinementState[MemoryT], cap: Tensor
+    ) -> Tensor:
         """How many tokens to insert in every slot, B × (T − 1), within the length limit."""
         cap = cap[state.rows]
         logits = policy.placeholder_logits(state.tokens, state.memory).float()
@@ -194,7 +209,9 @@ class RefinementGenerator:
             return counts.masked_fill((state.lengths >= cap).unsqueeze(1), 0)
         return limit_insertions(counts, cap - state.lengths)
 
-    def _insert(self, policy, state: RefinementState, counts: Tensor) -> None:
+    def _insert(
+        self, policy: EditPolicy[MemoryT], state: RefinementState[MemoryT], counts: Tensor
+    ) -> None:
         """Opens the slots and fills every placeholder."""
         if bool(counts.any()):
             state.open(counts, self.placeholder)
@@ -205,8 +222,8 @@ class RefinementGenerator:
         if bool(where.any()):
             logits = policy.token_logits(state.tokens, state.memory, where).float()
             never = [self.placeholder] if self.options.stock else self.never
-            never = torch.tensor(never, device=logits.device)
-            logits = logits.index_fill(1, never, float("-inf"))
+            barred = torch.tensor(never, device=logits.device)
+            logits = logits.index_fill(1, barred, float("-inf"))
             if self.options.unk_penalty:
                 logits[:, self.unk] -= self.options.unk_penalty
             best, tokens = logits.max(1)
@@ -215,7 +232,7 @@ class RefinementGenerator:
 
     # limits ---------------------------------------------------------------------------------
 
-    def _length_cap(self, policy, source: Tensor, draft_lengths: Tensor) -> Tensor:
+    def _length_cap(self, policy: EditPolicy[MemoryT], source: Tensor) -> Tensor:
         """B: tokens, <s> and </s> included, beyond which nothing is inserted."""
         source_lengths = source.ne(self.pad).sum(1)
         if self.options.stock:

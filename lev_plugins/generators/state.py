@@ -1,14 +1,15 @@
 """Sentences while they are refined: what stands, what is finished, what happened."""
 
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, Generic, List, Optional, Tuple
 
 import torch
 from torch import Tensor
 
 from ..ops.edits import apply_placeholders, compact
+from .policy import MemoryT
 
 
-class RefinementState:
+class RefinementState(Generic[MemoryT]):
     """A shrinking batch of sentences, and the hypotheses of those that have left it.
 
     Attributes:
@@ -20,7 +21,7 @@ class RefinementState:
         finished: hypotheses in the order of the batch that came in; None while unfinished.
     """
 
-    def __init__(self, tokens: Tensor, memory: Any, pad: int, retain_history: bool) -> None:
+    def __init__(self, tokens: Tensor, memory: MemoryT, pad: int, retain_history: bool) -> None:
         size = tokens.size(0)
         self.pad = pad
         self.tokens = tokens

@@ -5,7 +5,7 @@ All activations are batch first and contiguous; queries, keys and values are pro
 """
 
 from dataclasses import dataclass, field
-from typing import Dict, Optional, Tuple
+from typing import Any, Callable, Dict, Optional, Tuple
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -79,6 +79,7 @@ class Attention(nn.Module):
         if memory is None:
             query, key, value = self._split(self.inputs(x), 3)
         else:
+            assert self.query is not None, "only cross=True reads a memory"
             (query,) = self._split(self.query(x), 1)
             key, value = self.keys_values(memory)
             mask = memory.mask
@@ -125,7 +126,7 @@ class TransformerBlock(nn.Module):
         self.contract = _linear(hidden, dim)
         self.feed_norm = nn.LayerNorm(dim)
 
-    def _residual(self, x: Tensor, norm: nn.Module, sublayer) -> Tensor:
+    def _residual(self, x: Tensor, norm: nn.Module, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         out = sublayer(norm(x) if self.pre_norm else x)
         x = x + F.dropout(out, self.dropout, self.training)
         return x if self.pre_norm else norm(x)
@@ -137,15 +138,16 @@ class TransformerBlock(nn.Module):
     def forward(self, x: Tensor, mask: Optional[Tensor], memory: Optional[Memory] = None) -> Tensor:
         """B × T × C → B × T × C; ``mask`` as :func:`attention_mask` makes it."""
         x = self._residual(x, self.self_norm, lambda h: self.self_attention(h, mask))
-        if self.cross_attention is not None:
-            x = self._residual(x, self.cross_norm, lambda h: self.cross_attention(h, None, memory))
+        cross, norm = self.cross_attention, self.cross_norm
+        if cross is not None and norm is not None:
+            x = self._residual(x, norm, lambda h: cross(h, None, memory))
         return self._residual(x, self.feed_norm, self._feed_forward)
 
 
 class TransformerStack(nn.Module):
     """Blocks in a row, with an exit after any of them."""
 
-    def __init__(self, blocks: int, pre_norm: bool, dim: int, **block_options) -> None:
+    def __init__(self, blocks: int, pre_norm: bool, dim: int, **block_options: Any) -> None:
         super().__init__()
         self.blocks = nn.ModuleList(
             TransformerBlock(dim=dim, pre_norm=pre_norm, **block_options) for _ in range(blocks)

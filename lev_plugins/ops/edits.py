@@ -44,7 +44,9 @@ def limit_insertions(counts: Tensor, room: Tensor) -> Tensor:
     return torch.minimum(counts, (room.unsqueeze(1) - before).clamp(min=0))
 
 
-def apply_placeholders(values: Tensor, lengths: Tensor, counts: Tensor, new: float, fill: float):
+def apply_placeholders(
+    values: Tensor, lengths: Tensor, counts: Tensor, new: float, fill: float
+) -> Tensor:
     """ℰ(y, p): opens every slot by its count.
 
     Args:

@@ -3,13 +3,17 @@
 import logging
 import os
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
+import numpy as np
 import torch
 from fairseq import utils
+from fairseq.criterions import FairseqCriterion
 from fairseq.data import (
     AppendTokenDataset,
     ConcatDataset,
+    Dictionary,
+    FairseqDataset,
     PrependTokenDataset,
     StripTokenDataset,
     TruncateDataset,
@@ -18,9 +22,12 @@ from fairseq.data import (
 )
 from fairseq.dataclass import ChoiceEnum
 from fairseq.logging import metrics
+from fairseq.models import BaseFairseqModel
+from fairseq.optim import FairseqOptimizer
 from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from omegaconf import II, OmegaConf
+from torch import Tensor, nn
 
 from ..data.edit_dataset import EditDataset
 from ..data.roll_in import RollInOptions, build_roll_in
@@ -70,7 +77,7 @@ class TranslationEditConfig(TranslationConfig):
             "--alpha and --beta: learn to generate first, then to edit drafts"
         },
     )
-    roll_in_tokens: ChoiceEnum(["argmax", "sample"]) = field(
+    roll_in_tokens: ChoiceEnum(["argmax", "sample"]) = field(  # type: ignore[valid-type]
         default="argmax",
         metadata={"help": "the model's own insertions: argmax (Alg. 1) or sample (Eq. 6)"},
     )
@@ -101,7 +108,9 @@ class TranslationEditTask(TranslationTask):
 
     cfg: TranslationEditConfig
 
-    def __init__(self, cfg: TranslationEditConfig, src_dict, tgt_dict) -> None:
+    def __init__(
+        self, cfg: TranslationEditConfig, src_dict: Dictionary, tgt_dict: Dictionary
+    ) -> None:
         super().__init__(cfg, src_dict, tgt_dict)
         for dictionary in {id(d): d for d in (src_dict, tgt_dict)}.values():
             dictionary.add_symbol(PLACEHOLDER)
@@ -112,7 +121,7 @@ class TranslationEditTask(TranslationTask):
         )
 
     @classmethod
-    def setup_task(cls, cfg: TranslationEditConfig, **kwargs) -> "TranslationEditTask":
+    def setup_task(cls, cfg: TranslationEditConfig, **kwargs: Any) -> "TranslationEditTask":
         """Loads the dictionaries.
 
         Raises:
@@ -130,7 +139,9 @@ class TranslationEditTask(TranslationTask):
 
     # data -------------------------------------------------------------------------------------
 
-    def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs) -> None:
+    def load_dataset(
+        self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any
+    ) -> None:
         """Loads one split with its drafts.
 
         Raises:
@@ -158,9 +169,10 @@ class TranslationEditTask(TranslationTask):
                     f"{prefixes[0]}{{{src},{name}}}: {len(source)} sources but {len(side)} lines "
                     f"of {name}; preprocess the files again"
                 )
-        source, target, draft = (
-            None if side is None else PrependTokenDataset(side, self.tgt_dict.bos())
-            for side in (source, target, draft)
+        bos = self.tgt_dict.bos()
+        source = PrependTokenDataset(source, bos)
+        target, draft = (
+            None if side is None else PrependTokenDataset(side, bos) for side in (target, draft)
         )
         with_drafts = " with drafts" if draft is not None else ""
         logger.info("%s %s: %d sentences%s", folder, split, len(source), with_drafts)
@@ -180,7 +192,9 @@ class TranslationEditTask(TranslationTask):
             pad_to_multiple=self.cfg.required_seq_len_multiple,
         )
 
-    def _load_side(self, prefixes: List[str], lang: str, dictionary, required: bool):
+    def _load_side(
+        self, prefixes: List[str], lang: str, dictionary: Dictionary, required: bool
+    ) -> Any:
         """One side of a split, its parts joined; None where an optional side is missing."""
         parts = []
         for prefix in prefixes:
@@ -200,14 +214,18 @@ class TranslationEditTask(TranslationTask):
         ratios[0] = self.cfg.upsample_primary if self.cfg.upsample_primary > 0 else 1
         return ConcatDataset(parts, ratios)
 
-    def _truncated(self, source):
+    def _truncated(self, source: FairseqDataset) -> FairseqDataset:
         eos = self.src_dict.eos()
         room = self.cfg.max_source_positions - 2  # <s> and </s>
         return AppendTokenDataset(TruncateDataset(StripTokenDataset(source, eos), room), eos)
 
     def filter_indices_by_size(
-        self, indices, dataset, max_positions=None, ignore_invalid_inputs=False
-    ):
+        self,
+        indices: np.ndarray,
+        dataset: FairseqDataset,
+        max_positions: Union[None, int, Tuple[int, ...]] = None,
+        ignore_invalid_inputs: bool = False,
+    ) -> np.ndarray:
         """Names every line that is too long, and stops unless it may be skipped.
 
         Raises:
@@ -242,7 +260,9 @@ class TranslationEditTask(TranslationTask):
 
     # interactive and Python -------------------------------------------------------------------
 
-    def get_interactive_tokens_and_lengths(self, lines: List[str], encode_fn: Callable[[str], str]):
+    def get_interactive_tokens_and_lengths(
+        self, lines: List[str], encode_fn: Callable[[str], str]
+    ) -> Tuple[List[Tuple[Tensor, Optional[Tensor]]], List[int]]:
         """Reads ``source`` or ``source<TAB>draft``; both are encoded alike.
 
         Returns:
@@ -264,7 +284,7 @@ class TranslationEditTask(TranslationTask):
         return pairs, [len(source) for source, _ in pairs]
 
     @staticmethod
-    def encode_text(text: str, encode_fn: Callable[[str], str], dictionary) -> torch.Tensor:
+    def encode_text(text: str, encode_fn: Callable[[str], str], dictionary: Dictionary) -> Tensor:
         """<s>, the tokens of a line of text and </s>; words that are not known become <unk>."""
         tokens = dictionary.encode_line(encode_fn(text), add_if_not_exist=False).long()
         # a special symbol typed as text is not a special symbol
@@ -273,7 +293,12 @@ class TranslationEditTask(TranslationTask):
         words.masked_fill_(special, dictionary.unk())
         return torch.cat([tokens.new_tensor([dictionary.bos()]), tokens])
 
-    def build_dataset_for_inference(self, src_tokens, src_lengths, constraints=None) -> EditDataset:
+    def build_dataset_for_inference(
+        self,
+        src_tokens: Sequence[Union[Tensor, Tuple[Tensor, Optional[Tensor]]]],
+        src_lengths: Sequence[int],
+        constraints: Optional[Tensor] = None,
+    ) -> EditDataset:
         """Data of sources, or of (source, draft) pairs as interactive reads them."""
         if constraints is not None:
             raise UserError("--constraints is not supported by translation_edit")
@@ -296,21 +321,31 @@ class TranslationEditTask(TranslationTask):
 
     # training ---------------------------------------------------------------------------------
 
-    def begin_epoch(self, epoch: int, model) -> None:
+    def begin_epoch(self, epoch: int, model: nn.Module) -> None:
         self.epoch = epoch
 
-    def train_step(self, sample, model, criterion, optimizer, update_num, ignore_grad=False):
+    def train_step(
+        self,
+        sample: Dict[str, Any],
+        model: nn.Module,
+        criterion: FairseqCriterion,
+        optimizer: FairseqOptimizer,
+        update_num: int,
+        ignore_grad: bool = False,
+    ) -> Tuple[Tensor, int, Dict[str, Any]]:
         sample = self._with_roll_in(sample, self.epoch, update_num)
         return super().train_step(sample, model, criterion, optimizer, update_num, ignore_grad)
 
-    def valid_step(self, sample, model, criterion):
+    def valid_step(
+        self, sample: Dict[str, Any], model: nn.Module, criterion: FairseqCriterion
+    ) -> Tuple[Tensor, int, Dict[str, Any]]:
         # epoch 0: the same states at every validation, so that losses can be compared
         return super().valid_step(self._with_roll_in(sample, 0), model, criterion)
 
     def mixture(self, update: Optional[int] = None) -> Tuple[float, float]:
         """α and β at an update; their final values without one."""
-        rising = update is not None and update < self.cfg.roll_in_updates
-        done = update / self.cfg.roll_in_updates if rising else 1.0
+        updates = self.cfg.roll_in_updates
+        done = update / updates if update is not None and update < updates else 1.0
 
         def at(start: Optional[float], end: float) -> float:
             return end if start is None else start + done * (end - start)
@@ -333,7 +368,9 @@ class TranslationEditTask(TranslationTask):
         )
         return {**sample, "roll_in": roll_in}
 
-    def reduce_metrics(self, logging_outputs, criterion) -> None:
+    def reduce_metrics(
+        self, logging_outputs: List[Dict[str, Any]], criterion: FairseqCriterion
+    ) -> None:
         """fairseq's, and a BLEU of 0 where no n-gram was scored (fairseq then logs none)."""
         super().reduce_metrics(logging_outputs, criterion)
         if self.cfg.eval_bleu and not any(
@@ -344,13 +381,20 @@ class TranslationEditTask(TranslationTask):
 
     # models, decoding and checkpoints -----------------------------------------------------------
 
-    def build_model(self, cfg, from_checkpoint: bool = False):
+    def build_model(self, cfg: Any, from_checkpoint: bool = False) -> BaseFairseqModel:
         name = getattr(cfg, "_name", None) or getattr(cfg, "arch", None)
         if from_checkpoint and name in MODEL_ADAPTERS:
             cfg = OmegaConf.structured(MODEL_ADAPTERS[name](cfg))
         return super().build_model(cfg, from_checkpoint)
 
-    def build_generator(self, models, args, seq_gen_cls=None, extra_gen_cls_kwargs=None, **kwargs):
+    def build_generator(
+        self,
+        models: Sequence[nn.Module],
+        args: Any,
+        seq_gen_cls: Optional[type] = None,
+        extra_gen_cls_kwargs: Optional[Dict[str, Any]] = None,
+        **kwargs: Any,
+    ) -> Any:
         """Refinement for models with edit policies; fairseq's beam search for any other."""
         if not all(hasattr(model, "deletion_logits") for model in models):
             return super().build_generator(
@@ -361,7 +405,14 @@ class TranslationEditTask(TranslationTask):
         )
         return RefinementGenerator(self.tgt_dict, self.placeholder, options)
 
-    def inference_step(self, generator, models, sample, prefix_tokens=None, constraints=None):
+    def inference_step(
+        self,
+        generator: Any,
+        models: Sequence[Any],
+        sample: Dict[str, Any],
+        prefix_tokens: Optional[Tensor] = None,
+        constraints: Optional[Tensor] = None,
+    ) -> List[List[Dict[str, Any]]]:
         """``constraints`` carries the drafts in fairseq-interactive (see :class:`EditDataset`)."""
         if not isinstance(generator, RefinementGenerator):
             return super().inference_step(generator, models, sample, prefix_tokens)
@@ -410,7 +461,9 @@ def _check_data_folder(cfg: TranslationEditConfig) -> None:
             raise UserError(f"dictionary {path} does not exist; run preprocess first")
 
 
-def _split_prefixes(folder: str, split: str, src: str, tgt: str, combine: bool, impl) -> List[str]:
+def _split_prefixes(
+    folder: str, split: str, src: str, tgt: str, combine: bool, impl: Optional[str]
+) -> List[str]:
     """Path prefixes of a split and, with ``combine``, of its further parts (split1, split2 …)."""
     prefixes: List[str] = []
     while True:

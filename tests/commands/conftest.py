@@ -158,12 +158,14 @@ def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
 class Corpus(NamedTuple):
     """A folder with text, binarised data and a checkpoint trained on them.
 
-    flags: languages (and drafts), for every command. arch: the model's options.
+    flags: languages (and drafts), for every command. arch: the model's options. saved: the
+    folder of the checkpoint.
     """
 
     folder: Path
     flags: str
     arch: str
+    saved: str = "trained"
 
     @property
     def data(self) -> Path:
@@ -171,7 +173,7 @@ class Corpus(NamedTuple):
 
     @property
     def checkpoint(self) -> Path:
-        return self.folder / "trained" / "checkpoint_last.pt"
+        return self.folder / self.saved / "checkpoint_last.pt"
 
     def text(self, split: str, side: str) -> list[str]:
         return (self.folder / f"{split}.{side}").read_text("utf-8").splitlines()
@@ -259,4 +261,24 @@ def pairs(commands: Commands, tmp_path_factory: pytest.TempPathFactory) -> Corpu
     prepared(commands, corpus.folder, flags, joined=False)
     log = commands.done(corpus.train("--max-update 160 --save-dir trained"), corpus.folder).out
     (corpus.folder / "train.log").write_text(log)
+    return corpus
+
+
+STOCK = (
+    f"--arch levenshtein_transformer {SIZES} --encoder-normalize-before "
+    "--decoder-normalize-before --early-exit 1,1,1 --share-all-embeddings --criterion nat_loss "
+    "--dropout 0 --disable-validation"
+)
+
+
+@pytest.fixture(scope="session")
+def stock(commands: Commands, triples: Corpus) -> Corpus:
+    """The triples without their drafts, and fairseq's own model, trained by fairseq's own task."""
+    corpus = Corpus(triples.folder, "--source-lang src --target-lang tgt", STOCK, "stock")
+    command = f"fairseq-train {corpus.data} {corpus.flags} --task translation_lev {STOCK}"
+    result = commands(
+        f"{command} {TRAINING} --max-update 200 --save-dir stock --user-dir {PACKAGE}",
+        corpus.folder,
+    )
+    assert result.code == 0, result.err
     return corpus

@@ -79,7 +79,7 @@ def test_hydra_trains_from_a_file_and_options(commands, triples, tmp_path, root)
     (tmp_path / "edits.yaml").write_text(CONFIG.format(data=triples.data, folder=tmp_path))
     result = commands(
         f"fairseq-hydra-train --config-dir {tmp_path} --config-name edits "
-        f"common.user_dir={root}/lev_plugins task.beta=0.7 optimization.max_update=4",
+        f"common.user_dir={root}/lev_plugins +task.beta=0.7 optimization.max_update=4",
         tmp_path,
     )
     assert result.code == 0, result.out + result.err
@@ -98,4 +98,4 @@ def test_hydra_refuses_what_the_command_line_refuses(commands, triples, tmp_path
         tmp_path,
     )
     assert "alpha 1.5 is outside [0, 1]" in result.error
-    assert not (tmp_path / "ck").exists()
+    assert not list(tmp_path.rglob("*.pt"))

@@ -45,7 +45,9 @@ class LevenshteinEditorConfig(FairseqDataclass):
     activation_dropout: float = field(
         default=0.0, metadata={"help": "dropout inside the feed-forward layers"}
     )
-    activation_fn: ACTIVATIONS = field(default="relu", metadata={"help": "activation function"})
+    activation_fn: ACTIVATIONS = field(  # type: ignore[valid-type]
+        default="relu", metadata={"help": "activation function"}
+    )
     share_all_embeddings: bool = field(
         default=False,
         metadata={"help": "one table for source, target and output (needs a joined dictionary)"},
@@ -60,7 +62,7 @@ class LevenshteinEditorConfig(FairseqDataclass):
     apply_bert_init: bool = field(
         default=False, metadata={"help": "draw the decoder's parameters from N(0, 0.02)"}
     )
-    weight_sharing: WEIGHT_SHARING = field(
+    weight_sharing: WEIGHT_SHARING = field(  # type: ignore[valid-type]
         default="all",
         metadata={
             "help": "which policies share decoder blocks (paper, Table 2a): all; plh-tok "

@@ -4,10 +4,11 @@ Shapes: B sentences, T tokens of the sequence being edited, S source tokens, C c
 V symbols, K = ``max_insertions``. Slot k lies between tokens k and k + 1.
 """
 
-from typing import Dict, NamedTuple, Optional
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
 import torch
 import torch.nn.functional as F
+from fairseq.data import Dictionary
 from fairseq.models import BaseFairseqModel, register_model
 from torch import Tensor, nn
 
@@ -16,6 +17,7 @@ from ...errors import UserError
 from ...modules import Memory, Positions, TransformerStack
 from ...modules.transformer import attention_mask
 from ...ops.alignment import lcs_masks
+from ...tasks import TranslationEditTask
 from .config import LevenshteinEditorConfig, exit_depths
 from .stock import convert_parameters, is_stock
 
@@ -42,7 +44,13 @@ class PolicyOutput(NamedTuple):
 class LevenshteinEditorModel(BaseFairseqModel):
     """Levenshtein Transformer: deletion, placeholder and token policies over one source."""
 
-    def __init__(self, cfg: LevenshteinEditorConfig, source_dictionary, target_dictionary, plh):
+    def __init__(
+        self,
+        cfg: LevenshteinEditorConfig,
+        source_dictionary: Dictionary,
+        target_dictionary: Dictionary,
+        plh: int,
+    ) -> None:
         super().__init__()
         self.cfg = cfg
         self.pad = target_dictionary.pad()
@@ -100,7 +108,9 @@ class LevenshteinEditorModel(BaseFairseqModel):
             self.decoder_embed.weight[self.pad].zero_()
 
     @classmethod
-    def build_model(cls, cfg: LevenshteinEditorConfig, task) -> "LevenshteinEditorModel":
+    def build_model(
+        cls, cfg: LevenshteinEditorConfig, task: TranslationEditTask
+    ) -> "LevenshteinEditorModel":
         """Checks the options against the task's dictionaries.
 
         Raises:
@@ -130,7 +140,7 @@ class LevenshteinEditorModel(BaseFairseqModel):
             raise UserError("--share-all-embeddings and --separate-output-embed exclude each other")
         return cls(cfg, source, target, task.placeholder)
 
-    def max_positions(self):
+    def max_positions(self) -> Tuple[int, int]:
         """The longest source and target, in tokens."""
         return self.cfg.max_source_positions, self.cfg.max_target_positions
 
@@ -211,7 +221,7 @@ class LevenshteinEditorModel(BaseFairseqModel):
         )
         return {"deletion": deletion, "placeholder": placeholder, "token": token}
 
-    def never_predicted(self):
+    def never_predicted(self) -> List[int]:
         """Symbols that the token policy must never write."""
         return sorted({self.pad, self.bos, self.eos, self.plh})
 

@@ -183,7 +183,7 @@ def convert_parameters(state: Dict[str, Tensor], unk: int) -> Dict[str, Tensor]:
 
 def _repeated(state: Dict[str, Tensor]) -> Set[str]:
     """Parameters that the stock model shares and its checkpoint lists under both names."""
-    repeated = set()
+    repeated: Set[str] = set()
     for name, first in (
         ("decoder.output_projection.", "decoder.embed_tokens."),
         ("decoder.layers_msk.", "decoder.layers_del."),

@@ -1,0 +1,41 @@
+"""What decoding asks of a model: three edit policies that read one source.
+
+Shapes: B sentences, S source tokens, T tokens of the sequence being edited, V symbols, K the most
+tokens that can be missing in one slot. Slot k lies between tokens k and k + 1. Sequences begin
+with <s>, end with </s> and are padded on the right.
+"""
+
+from typing import Protocol, Self, TypeVar
+
+from torch import Tensor
+
+
+class Memory(Protocol):
+    """What an encoder leaves for the policies; one row for each of B sentences."""
+
+    def select(self, rows: Tensor) -> Self:
+        """The memory of the sentences at ``rows`` (long indices), in that order."""
+
+
+MemoryT = TypeVar("MemoryT", bound=Memory)
+
+
+class EditPolicy(Protocol[MemoryT]):
+    """A model that can be decoded with: deletion, placeholder and token policies.
+
+    Logits are of any floating type and may be in any range; those at padding are ignored. A
+    policy reads no memory but its own. It may also have ``max_positions()``, the longest source
+    and target in tokens, which decoding then keeps to.
+    """
+
+    def encode(self, src_tokens: Tensor) -> MemoryT:
+        """B × S tokens → what the three policies read."""
+
+    def deletion_logits(self, tokens: Tensor, memory: MemoryT) -> Tensor:
+        """Of keeping (0) and deleting (1) each of B × T tokens: B × T × 2."""
+
+    def placeholder_logits(self, tokens: Tensor, memory: MemoryT) -> Tensor:
+        """Of the number of tokens missing in each slot: B × (T − 1) × (K + 1)."""
+
+    def token_logits(self, tokens: Tensor, memory: MemoryT, where: Tensor) -> Tensor:
+        """Of the tokens at ``where`` (B × T, bool, P true), in row-major order: P × V."""

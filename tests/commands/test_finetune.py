@@ -1,0 +1,38 @@
+"""A training may start from another model's parameters: ours, or fairseq's own."""
+
+import pytest
+import torch
+
+import lev_plugins  # noqa: F401  (torch may then read checkpoints)
+from lev_plugins.models.levenshtein.stock import convert_parameters
+
+
+def parameters(path):
+    return torch.load(path, weights_only=True)["model"]
+
+
+@pytest.mark.parametrize("origin", ["ours", "stock"])
+def test_a_training_starts_from_the_parameters_it_is_given(
+    commands, triples, stock, tmp_path, origin
+):
+    start, expected = triples.checkpoint, parameters(triples.checkpoint)
+    if origin == "stock":
+        start, expected = stock.checkpoint, convert_parameters(parameters(stock.checkpoint), 3)
+    flags = f"--finetune-from-model {start} --max-insertions {255 if origin == 'stock' else 15}"
+    still = commands.done(
+        triples.train(f"{flags} --lr 0 --max-update 1 --save-dir {tmp_path}/still"), tmp_path
+    )
+    assert f"Loaded checkpoint {start}" in still.out
+    made = parameters(tmp_path / "still" / "checkpoint_last.pt")
+    assert made.keys() == expected.keys()
+    assert all(torch.equal(made[name], value) for name, value in expected.items())
+    moved = commands.done(triples.train(f"{flags} --max-update 3 --save-dir moved"), tmp_path)
+    assert "num_updates: 3 >= max_update: 3" in moved.out
+    made = parameters(tmp_path / "moved" / "checkpoint_last.pt")
+    assert not torch.equal(made["decoder_embed.weight"], expected["decoder_embed.weight"])
+
+
+def test_embeddings_that_the_model_lacks_are_named(commands, triples, stock, tmp_path):
+    flags = f"--finetune-from-model {stock.checkpoint} --save-dir {tmp_path}/none --max-update 1"
+    error = commands.plugin(triples.train(flags), tmp_path).error
+    assert str(stock.checkpoint) in error and "placeholder_head" in error
