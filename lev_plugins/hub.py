@@ -13,9 +13,10 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 import torch
 from fairseq import checkpoint_utils, utils
 from fairseq.data import Dictionary, encoders
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 from torch import Tensor
 
+from .compat import explain
 from .errors import UserError
 from .generators import RefinementGenerator, RefinementOptions
 from .generators.history import EditTrace, Iteration
@@ -67,9 +68,12 @@ class LevenshteinEditor:
         state = _load_state(path)
         task = _task(state, path, data)
         name = getattr(state["cfg"].model, "_name", None)
-        models, cfg, _ = checkpoint_utils.load_model_ensemble_and_task(
-            [path], task=task, state=state
-        )
+        try:
+            models, cfg, _ = checkpoint_utils.load_model_ensemble_and_task(
+                [path], task=task, state=state
+            )
+        except RuntimeError as error:  # parameters that do not fit
+            raise UserError(explain(error) or f"checkpoint {path}: {error}") from error
         if not hasattr(models[0], "deletion_logits"):
             raise UserError(f"{path} holds a {name}, not an edit model")
         tokenizer, bpe = _text_encoders(cfg, overrides)
@@ -265,11 +269,26 @@ def _dictionary(symbols: Sequence[str]) -> Dictionary:
 
 
 def _text_encoders(cfg: DictConfig, overrides: Dict[str, Any]) -> List[Any]:
-    """fairseq's tokenizer and BPE, from the checkpoint's configuration or as asked for."""
+    """fairseq's tokenizer and BPE, from the checkpoint's configuration or as asked for.
+
+    Raises:
+        UserError: a name that is not known, or a file or package that is not there.
+    """
     built = []
     for kind, build in (("tokenizer", encoders.build_tokenizer), ("bpe", encoders.build_bpe)):
+        wanted = cfg.get(kind)
         if overrides.get(kind):
-            built.append(build(Namespace(**overrides)))
-        else:
-            built.append(build(cfg[kind]) if cfg.get(kind) is not None else None)
+            wanted = Namespace(**overrides)
+        elif wanted is not None:
+            known = {name: value for name, value in overrides.items() if name in wanted}
+            wanted = OmegaConf.merge(wanted, known)
+        try:
+            built.append(None if wanted is None else build(wanted))
+        except KeyError as error:
+            raise UserError(f"{kind} {error} is not one that fairseq has") from error
+        except (ImportError, OSError) as error:
+            raise UserError(
+                f"{kind}: {error}; name its files to from_pretrained (sentencepiece_model=… "
+                "bpe_codes=…)"
+            ) from error
     return built

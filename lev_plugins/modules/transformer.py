@@ -10,6 +10,8 @@ from typing import Any, Callable, Dict, Optional, Tuple
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from .packing import Packing
+
 
 @dataclass
 class Memory:
@@ -74,18 +76,29 @@ class Attention(nn.Module):
             memory.cache[id(self)] = (key, value)
         return memory.cache[id(self)]
 
-    def forward(self, x: Tensor, mask: Optional[Tensor], memory: Optional[Memory] = None) -> Tensor:
-        """B × T × C → B × T × C."""
+    def forward(
+        self,
+        x: Tensor,
+        mask: Optional[Tensor],
+        memory: Optional[Memory] = None,
+        packing: Optional[Packing] = None,
+    ) -> Tensor:
+        """B × T × C → B × T × C, or packed, N × C → N × C."""
         if memory is None:
-            query, key, value = self._split(self.inputs(x), 3)
+            query, key, value = self._split(_unpacked(self.inputs(x), packing), 3)
         else:
             assert self.query is not None, "only cross=True reads a memory"
-            (query,) = self._split(self.query(x), 1)
+            (query,) = self._split(_unpacked(self.query(x), packing), 1)
             key, value = self.keys_values(memory)
             mask = memory.mask
         dropout = self.dropout if self.training else 0.0
         out = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout)
-        return self.output(out.transpose(1, 2).flatten(2))
+        out = out.transpose(1, 2).flatten(2)
+        return self.output(out if packing is None else packing.pack(out))
+
+
+def _unpacked(x: Tensor, packing: Optional[Packing]) -> Tensor:
+    return x if packing is None else packing.unpack(x)
 
 
 class TransformerBlock(nn.Module):
@@ -135,12 +148,21 @@ class TransformerBlock(nn.Module):
         x = self.activation(self.expand(x))
         return self.contract(F.dropout(x, self.activation_dropout, self.training))
 
-    def forward(self, x: Tensor, mask: Optional[Tensor], memory: Optional[Memory] = None) -> Tensor:
-        """B × T × C → B × T × C; ``mask`` as :func:`attention_mask` makes it."""
-        x = self._residual(x, self.self_norm, lambda h: self.self_attention(h, mask))
+    def forward(
+        self,
+        x: Tensor,
+        mask: Optional[Tensor],
+        memory: Optional[Memory] = None,
+        packing: Optional[Packing] = None,
+    ) -> Tensor:
+        """B × T × C → B × T × C; ``mask`` as :func:`attention_mask` makes it.
+
+        With ``packing`` the real positions alone: N × C → N × C.
+        """
+        x = self._residual(x, self.self_norm, lambda h: self.self_attention(h, mask, None, packing))
         cross, norm = self.cross_attention, self.cross_norm
         if cross is not None and norm is not None:
-            x = self._residual(x, norm, lambda h: cross(h, None, memory))
+            x = self._residual(x, norm, lambda h: cross(h, None, memory, packing))
         return self._residual(x, self.feed_norm, self._feed_forward)
 
 
@@ -160,7 +182,12 @@ class TransformerStack(nn.Module):
         memory: Optional[Memory] = None,
         depth: Optional[int] = None,
     ) -> Tensor:
-        """B × T × C → B × T × C after ``depth`` blocks (all of them by default)."""
+        """B × T × C → B × T × C after ``depth`` blocks (all of them by default).
+
+        What stands at padded positions of the result is of no meaning.
+        """
+        packing = Packing.worth_it(mask)
+        x = x if packing is None else packing.pack(x)
         for block in self.blocks[:depth]:
-            x = block(x, mask, memory)
-        return x
+            x = block(x, mask, memory, packing)
+        return x if packing is None else packing.unpack(x)

@@ -116,6 +116,9 @@ class TranslationEditTask(TranslationTask):
             dictionary.add_symbol(PLACEHOLDER)
         self.placeholder = tgt_dict.index(PLACEHOLDER)
         self.epoch = 1
+        self.lines_before = 0  # what interactive has read before the present lines
+        self.lines_read = 0
+        self.ours = False  # whether this task has trained the checkpoint that is being loaded
         self.state.merge_state_dict(
             {"source_symbols": list(src_dict.symbols), "target_symbols": list(tgt_dict.symbols)}
         )
@@ -234,9 +237,10 @@ class TranslationEditTask(TranslationTask):
         kept, ignored = dataset.filter_indices_by_size(indices, max_positions)
         if len(ignored) == 0:
             return kept
-        lines = sorted(int(index) + 1 for index in ignored)
+        long = sorted(map(int, ignored))
+        lines = [index + 1 + self.lines_before for index in long]
         shown = ", ".join(map(str, lines[:20])) + (" …" if len(lines) > 20 else "")
-        sizes = "/".join(map(str, dataset.size(lines[0] - 1)))
+        sizes = "/".join(map(str, dataset.size(long[0])))
         limits = (
             "/".join(map(str, max_positions))
             if isinstance(max_positions, tuple)
@@ -267,17 +271,19 @@ class TranslationEditTask(TranslationTask):
 
         Returns:
             pairs of source and draft tokens (None without a draft), and the sources' lengths.
+            Line numbers in messages count from the first call.
 
         Raises:
             UserError: a line with more than one tab.
         """
         pairs = []
-        for number, line in enumerate(lines, start=1):
+        self.lines_before = self.lines_read
+        self.lines_read += len(lines)
+        for number, line in enumerate(lines, start=self.lines_before + 1):
             source, *rest = line.split("\t")
             if len(rest) > 1:
                 raise UserError(
-                    f"input line {number} (of this batch of {len(lines)}) has {len(rest)} tabs; "
-                    "write source, or source<TAB>draft"
+                    f"input line {number} has {len(rest)} tabs; write source, or source<TAB>draft"
                 )
             draft = self.encode_text(rest[0], encode_fn, self.tgt_dict) if rest else None
             pairs.append((self.encode_text(source, encode_fn, self.src_dict), draft))
@@ -382,9 +388,20 @@ class TranslationEditTask(TranslationTask):
     # models, decoding and checkpoints -----------------------------------------------------------
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> BaseFairseqModel:
+        """Builds the model, that of another project in our form.
+
+        Raises:
+            UserError: it is a checkpoint's, and neither this task has trained it nor is it known.
+        """
         name = getattr(cfg, "_name", None) or getattr(cfg, "arch", None)
         if from_checkpoint and name in MODEL_ADAPTERS:
             cfg = OmegaConf.structured(MODEL_ADAPTERS[name](cfg))
+        elif from_checkpoint and not self.ours:
+            raise UserError(
+                f"the checkpoint holds a model of the kind {name}, which another task has trained; "
+                "run it with that task (such as --task translation), or give a checkpoint trained "
+                "with --task translation_edit or of a levenshtein_transformer"
+            )
         return super().build_model(cfg, from_checkpoint)
 
     def build_generator(
@@ -429,6 +446,7 @@ class TranslationEditTask(TranslationTask):
         Raises:
             UserError: it was not.
         """
+        self.ours = "target_symbols" in state_dict
         for side, dictionary in (("source", self.src_dict), ("target", self.tgt_dict)):
             saved, here = state_dict.get(f"{side}_symbols"), list(dictionary.symbols)
             if saved is None or list(saved) == here:

@@ -101,9 +101,7 @@ def test_interactive_reads_sources_alone(commands, pairs):
 
 def test_characters_are_joined_and_split_by_the_command(commands, triples):
     text = "abc\tA.BC!.\nhg\tH!G.\n"
-    result = commands.done(
-        triples.interactive("--bpe characters"), triples.folder, stdin=text
-    )
+    result = commands.done(triples.interactive("--bpe characters"), triples.folder, stdin=text)
     assert result.texts("S") == ["a b c", "h g"]
     assert result.texts("D") == ["A.B.C.", "H.G."]
 
@@ -112,9 +110,7 @@ def test_traces_tell_how_each_output_came_about(commands, triples):
     sources, drafts = triples.text("valid", "src"), triples.text("valid", "mt")
     lines = [f"{source}\t{draft}\n" for source, draft in zip(sources, drafts, strict=True)]
     command = f"python -m lev_plugins.cli.trace --path {triples.checkpoint}"
-    result = commands(
-        f"{command} --json --html page.html", triples.folder, stdin="".join(lines)
-    )
+    result = commands(f"{command} --json --html page.html", triples.folder, stdin="".join(lines))
     assert result.code == 0, result.err
     traces = [json.loads(line) for line in result.out.splitlines()]
     assert [trace["source"] for trace in traces] == sources
@@ -135,7 +131,9 @@ def test_training_validates_by_bleu_and_keeps_the_best(commands, triples, tmp_pa
     )
     (score,) = re.findall(r"\| bleu ([0-9.]+)", result.out)
     assert float(score) > 80
-    assert re.search(rf"Saved checkpoint {tmp_path}/checkpoint_best.pt .* score {score}", result.out)
+    assert re.search(
+        rf"Saved checkpoint {tmp_path}/checkpoint_best.pt .* score {score}", result.out
+    )
 
 
 def test_a_corpus_in_sentence_pieces_goes_the_whole_way(commands, triples, tmp_path):
@@ -162,7 +160,9 @@ def test_a_corpus_in_sentence_pieces_goes_the_whole_way(commands, triples, tmp_p
         f"{triples.flags} --trainpref train --validpref valid --destdir bin", tmp_path
     )
     bpe = f"--bpe sentencepiece --sentencepiece-model {tmp_path}/pieces.model"
-    moved = triples._replace(folder=tmp_path, arch=triples.arch.replace("--share-all-embeddings", ""))
+    moved = triples._replace(
+        folder=tmp_path, arch=triples.arch.replace("--share-all-embeddings", "")
+    )
     commands.done(
         moved.train(f"--alpha 0.8 --beta 0.8 --max-update 160 --save-dir trained {bpe}"), tmp_path
     )

@@ -1,5 +1,7 @@
 """A checkpoint that fairseq's own code has trained, in our commands."""
 
+import json
+
 FLAGS = "--gen-subset valid --print-step --required-batch-size-multiple 1 --batch-size 1"
 
 
@@ -23,7 +25,7 @@ def test_a_stock_checkpoint_edits_drafts(commands, stock, triples, tmp_path):
     drafts = triples.text("valid", "mt")
     assert len(edited.texts("H")) == 11 and edited.texts("H") != written.texts("H")
     assert edited.texts("H") != drafts
-    # typed without the data's task, traced by a command that reads the checkpoint alone
+    # the same through a command that is given nothing but the checkpoint
     lines = [f"{s}\t{d}\n" for s, d in zip(triples.text("valid", "src"), drafts, strict=True)]
     traced = commands(
         f"python -m lev_plugins.cli.trace --path {stock.checkpoint} --json",
@@ -31,4 +33,4 @@ def test_a_stock_checkpoint_edits_drafts(commands, stock, triples, tmp_path):
         stdin="".join(lines),
     )
     assert traced.code == 0, traced.err
-    assert traced.out.count("\n") == 11
+    assert [json.loads(line)["text"] for line in traced.out.splitlines()] == edited.texts("H")

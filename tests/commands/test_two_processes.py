@@ -69,5 +69,7 @@ def test_sampled_roll_ins_are_the_same_in_two_processes(commands, pairs, tmp_pat
 
 def test_processes_that_would_each_train_alone_are_refused(commands, pairs, tmp_path, root):
     (result,) = ranks(commands, pairs.train(f"{FLAGS} {tmp_path}/alone"), root, processes=1)
-    assert "each would train alone" in result.error and "torchrun --nproc_per_node 2" in result.error
+    assert (
+        "each would train alone" in result.error and "torchrun --nproc_per_node 2" in result.error
+    )
     assert not (tmp_path / "alone").exists()

@@ -35,7 +35,7 @@ SETTINGS = {
     "placeholders apart": "--no-share-maskpredictor --early-exit 3,2,3",
     "all apart": "--no-share-discriminator --no-share-maskpredictor --early-exit 1,2,3",
     "tokens apart": "--no-share-discriminator --share-discriminator-maskpredictor "
-    "--early-exit 2,2,3",
+    "--early-exit 2,3,3",
     "tokens apart, unequal exits": "--no-share-discriminator --share-discriminator-maskpredictor "
     "--early-exit 2,1,3 --encoder-normalize-before --decoder-normalize-before",
 }

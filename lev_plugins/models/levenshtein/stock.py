@@ -120,6 +120,8 @@ def _early_exit(stock: Any, layers: int, sharing: str) -> str:
             f"deeper than its decoder (--early-exit {given}, {layers} layers), which is not "
             "supported"
         )
+    if sharing == "plh-del":  # the stack is as deep as deletion needs it
+        placeholder = min(placeholder, deletion)
     return f"{min(deletion, layers)},{min(placeholder, layers)}"
 
 

@@ -1,0 +1,76 @@
+"""Leaving padding out of whatever works on each position by itself.
+
+Sentences of one batch differ in length most where tokens were dropped at random: half of the
+positions are then padding. Linear layers, norms and dropout run on the real positions alone, and
+only attention sees the padded batch. Shapes: B × T positions, N of them real, C channels.
+"""
+
+from typing import Any, Optional, Tuple
+
+import torch
+from torch import Tensor
+
+# with less padding than this the copies cost more than they save
+LEAST_SHARE = 0.1
+
+
+class Packing:
+    """Where the real positions of a padded batch are.
+
+    Args:
+        real: B × T, bool.
+    """
+
+    def __init__(self, real: Tensor) -> None:
+        self.shape = real.shape
+        self.index = real.flatten().nonzero().squeeze(1)
+
+    @classmethod
+    def worth_it(cls, mask: Optional[Tensor]) -> Optional["Packing"]:
+        """The packing for an attention mask (B × 1 × 1 × T), None where it would save little."""
+        if mask is None:
+            return None
+        packing = cls(mask[:, 0, 0])
+        return packing if packing.index.numel() < (1 - LEAST_SHARE) * mask.numel() else None
+
+    def pack(self, x: Tensor) -> Tensor:
+        """B × T × C → N × C."""
+        return _Gather.apply(x.flatten(0, 1), self.index)
+
+    def unpack(self, x: Tensor) -> Tensor:
+        """N × C → B × T × C, zeros at the padding."""
+        b, t = self.shape
+        return _Scatter.apply(x, self.index, b * t).view(b, t, -1)
+
+
+def _scattered(x: Tensor, index: Tensor, rows: int) -> Tensor:
+    return x.new_zeros(rows, x.size(1)).index_copy_(0, index, x)
+
+
+class _Gather(torch.autograd.Function):
+    """Rows at ``index``, each at most once: the gradient is a copy, not a sum."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, index: Tensor) -> Tensor:
+        ctx.save_for_backward(index)
+        ctx.rows = x.size(0)
+        return x.index_select(0, index)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tuple[Tensor, None]:
+        (index,) = ctx.saved_tensors
+        return _scattered(grad, index, ctx.rows), None
+
+
+class _Scatter(torch.autograd.Function):
+    """The reverse of :class:`_Gather`."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, index: Tensor, rows: int) -> Tensor:
+        ctx.save_for_backward(index)
+        return _scattered(x, index, rows)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tuple[Tensor, None, None]:
+        (index,) = ctx.saved_tensors
+        return grad.index_select(0, index), None, None

@@ -1,0 +1,132 @@
+"""A user's mistake ends a command with one line that names it and the way out."""
+
+import json
+
+import pytest
+
+SHORT = "--max-update 1 --disable-validation --save-dir refused"
+
+
+@pytest.fixture
+def refused(commands, tmp_path):
+    """Runs a fairseq command that has to fail, and leave nothing behind; gives its error line."""
+
+    def run(command, stdin=b""):
+        error = commands.plugin(command, tmp_path, stdin=stdin).error
+        assert not list((tmp_path / "refused").glob("*")), "something was written"
+        return error
+
+    return run
+
+
+def test_a_missing_data_folder(refused, triples):
+    for command in (triples.train(SHORT), triples.generate("")):
+        error = refused(command.replace(str(triples.data), "/nowhere/bin"))
+        assert error == "data folder /nowhere/bin does not exist; run preprocess first"
+
+
+def test_a_missing_checkpoint(refused, triples, tmp_path):
+    error = refused(triples.generate("", tmp_path / "none.pt"))
+    assert error == f"checkpoint {tmp_path}/none.pt does not exist; check --path"
+
+
+def test_a_truncated_checkpoint(refused, triples, tmp_path):
+    (tmp_path / "half.pt").write_bytes(triples.checkpoint.read_bytes()[:20000])
+    error = refused(triples.interactive().replace(str(triples.checkpoint), "half.pt"), b"a b\n")
+    assert error.startswith("checkpoint half.pt is truncated, damaged or not a checkpoint")
+
+
+def test_a_checkpoint_of_another_task(refused, commands, triples, tmp_path, root):
+    train = triples.train("--max-update 1 --disable-validation --save-dir other")
+    train = train.replace(triples.flags, "--source-lang src --target-lang tgt")
+    train = train.replace(triples.arch, "--arch transformer_tiny --share-all-embeddings")
+    train = train.replace("edit_policy_loss", "cross_entropy")
+    result = commands(f"{train} --user-dir {root}/lev_plugins --task translation", tmp_path)
+    assert result.code == 0, result.err
+    error = refused(triples.generate("", tmp_path / "other" / "checkpoint_last.pt"))
+    assert "transformer_tiny" in error and "another task" in error
+    assert "--task translation)" in error and "--task translation_edit" in error
+
+
+def test_another_dictionary(refused, triples, pairs):
+    error = refused(pairs.generate("", triples.checkpoint))
+    assert "another source dictionary (symbol 4 is '.' there and" in error
+    assert str(pairs.data) in error and "--srcdict" in error
+    error = refused(pairs.train(f"{SHORT} --finetune-from-model {triples.checkpoint}"))
+    assert "dictionary" in error and "was trained with" in error
+
+
+def test_a_missing_file_of_drafts(refused, pairs):
+    error = refused(pairs.train(f"{SHORT} --draft-lang mt"))
+    assert f"{pairs.data}/train.src-tgt.mt.bin does not exist" in error
+    assert "preprocess with --draft-lang mt" in error
+
+
+@pytest.mark.parametrize("buffer", [1, 2, 100])
+def test_an_interactive_line_with_two_tabs(refused, triples, buffer):
+    lines = b"a b\na b\tA .\na\tb\tc\nd\n"
+    error = refused(triples.interactive(f"--buffer-size {buffer}"), lines)
+    assert error == "input line 3 has 2 tabs; write source, or source<TAB>draft"
+
+
+def test_an_interactive_line_that_is_not_utf8(refused, triples):
+    error = refused(triples.interactive(), b"a b\na \xff b\n")
+    assert error.startswith("standard input, line 2: byte 0xff at position 3 is not UTF-8")
+
+
+def test_a_sentence_above_the_limit_is_named_and_may_be_skipped(refused, commands, triples):
+    lines = triples.text("test", "src")
+    long = [n for n, line in enumerate(lines, start=1) if len(line.split()) > 4]
+    assert long and len(long) < 11
+    error = refused(triples.generate("--max-source-positions 6"))
+    assert error.startswith(f"line {long[0]} has 7/") and "where the limit is 6/1024" in error
+    assert f"{len(long)} such lines: {', '.join(map(str, long))};" in error
+    skip = "--skip-invalid-size-inputs-valid-test --max-source-positions 6"
+    result = commands.done(triples.generate(skip), triples.folder)
+    assert f"skipped: {', '.join(map(str, long))}" in result.out + result.err
+    assert sorted(result.lines("H")) == [n for n in range(11) if n + 1 not in long]
+
+
+def test_an_interactive_draft_above_the_limit_is_named_by_its_line(refused, triples):
+    lines = f"a\nb\nc\na b\t{'A ' * 1100}\n"
+    for buffer in (1, 3):
+        error = refused(triples.interactive(f"--buffer-size {buffer}"), lines)
+        assert error.startswith("line 4 has 4/0/1102 tokens") and "1024/1024" in error
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("--alpha 1.5", "--alpha 1.5 is outside [0, 1]"),
+        ("--beta -1", "--beta -1.0 is outside [0, 1]"),
+        ("--decoder-layers 2 --early-exit 9,9", "--early-exit 9,9 is deeper than the decoder"),
+        ("--max-insertions 0", "--max-insertions 0: at least 1"),
+        ("--decoder-attention-heads 3", "3 does not divide --decoder-embed-dim 32"),
+        ("--train-subset nosuch", "has no nosuch data for src-tgt"),
+    ],
+)
+def test_training_options_that_cannot_be(refused, triples, option, said):
+    assert said in refused(triples.train(f"{SHORT} {option}"))
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("--iter-decode-max-iter 0", "--iter-decode-max-iter 0: at least one iteration"),
+        ("--path {0}:{0}", "2 checkpoints were given; ensembles of edit models are not supported"),
+        ("--gen-subset nosuch", "has no nosuch data for src-tgt"),
+        ("--delete-threshold 2", "--delete-threshold 2.0 is outside [0, 1]"),
+    ],
+)
+def test_decoding_options_that_cannot_be(refused, triples, option, said):
+    assert said in refused(triples.generate(option.format(triples.checkpoint)))
+
+
+def test_training_lines_above_the_limit_are_listed(commands, triples, tmp_path):
+    flags = "--max-update 1 --disable-validation --max-source-positions 6 --save-dir short"
+    result = commands.done(triples.train(flags), tmp_path)
+    (line,) = [line for line in result.out.splitlines() if "are skipped" in line]
+    long = [n for n, x in enumerate(triples.text("train", "src"), 1) if len(x.split()) > 4]
+    assert f"{len(long)} lines above the limit of 6/1024 tokens are skipped: " in line
+    listed = line.partition("skipped: ")[2].removesuffix(" …").split(", ")
+    assert json.loads(f"[{','.join(listed)}]") == long[:20]

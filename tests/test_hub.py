@@ -1,0 +1,354 @@
+"""The Python interface: checkpoints come from anywhere, sentences keep their order."""
+
+import dataclasses
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sentencepiece
+import tiny
+import torch
+from fairseq import options
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from omegaconf import OmegaConf
+
+import lev_plugins
+from lev_plugins import LevenshteinEditor, UserError
+from lev_plugins.generators.history import EditTrace
+from lev_plugins.models.levenshtein import LevenshteinEditorModel
+from lev_plugins.tasks import TranslationEditTask
+
+# Said by hydra whenever fairseq composes a configuration.
+pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
+
+PACKAGE = Path(lev_plugins.__file__).parent
+SIZES = (
+    "--encoder-embed-dim 16 --encoder-ffn-embed-dim 16 --encoder-layers 1 "
+    "--encoder-attention-heads 2 --decoder-layers 1 --max-insertions 3 --dropout 0 "
+    "--max-source-positions 40 --max-target-positions 40"
+)
+
+
+def configuration(data: Path, flags: str = "") -> Any:
+    """What fairseq-train would save for a model of ours."""
+    words = (
+        f"{data} --task translation_edit --source-lang src --target-lang tgt --optimizer adam "
+        f"--arch levenshtein_editor_char --criterion edit_policy_loss {SIZES} {flags}"
+    ).split()
+    args = options.parse_args_and_arch(options.get_training_parser(), words)
+    return convert_namespace_to_omegaconf(args)
+
+
+@torch.no_grad()
+def enliven(model: torch.nn.Module, seed: int) -> torch.nn.Module:
+    """Random parameters with which sentences are edited in different ways and for a while."""
+    torch.manual_seed(seed)
+    for name, parameter in model.named_parameters():
+        noise = torch.randn(parameter.shape)
+        if parameter.dim() == 1:
+            parameter.add_(0.2 * noise)
+        else:
+            scale = 3.75 if "cross" in name else 1.5
+            parameter.copy_(scale * noise * parameter.size(1) ** -0.5)
+    model.placeholder_head.weight[0] *= 2
+    return model
+
+
+def save(path: Path, cfg: Any, seed: int = 3) -> Path:
+    """A checkpoint of a model that was not trained."""
+    task = TranslationEditTask(cfg.task, tiny.dictionary(), tiny.dictionary())
+    model = enliven(task.build_model(cfg.model), seed)
+    state = {
+        "args": None,
+        "cfg": OmegaConf.to_container(cfg, resolve=True, enum_to_str=True),
+        "model": model.state_dict(),
+        "criterion": None,
+        "optimizer_history": [
+            {"optimizer_name": "FairseqAdam", "lr_scheduler_state": {}, "num_updates": 1}
+        ],
+        "task_state": task.state_dict(),
+        "extra_state": {"train_iterator": {"epoch": 1}},
+        "last_optimizer_state": None,
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    torch.save(state, path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """``bin`` with two dictionaries, and ``ck/checkpoint_last.pt``."""
+    made = tmp_path_factory.mktemp("hub")
+    (made / "bin").mkdir()
+    for language in ("src", "tgt"):
+        tiny.dictionary().save(str(made / "bin" / f"dict.{language}.txt"))
+    save(made / "ck" / "checkpoint_last.pt", configuration(made / "bin"))
+    return made
+
+
+@pytest.fixture(scope="module")
+def editor(folder: Path) -> LevenshteinEditor:
+    return LevenshteinEditor.from_pretrained(str(folder / "ck"))
+
+
+def spelled(letters: str) -> str:
+    return " ".join(letters)
+
+
+def texts(traces: list[EditTrace]) -> list[str]:
+    return [trace.text for trace in traces]
+
+
+def assert_same(one: list[EditTrace], other: list[EditTrace]) -> None:
+    """The same traces; scores may differ in their last digits."""
+    for first, second in zip(one, other, strict=True):
+        assert first.score == pytest.approx(second.score, abs=1e-5)
+        assert dataclasses.replace(first, score=0.0) == dataclasses.replace(second, score=0.0)
+
+
+def inputs(count: int = 30) -> tuple[list[str], list[str]]:
+    """Sources and drafts of all lengths, some of them empty."""
+    rows = tiny.triples(count, longest=9)
+    return [spelled(row.source) for row in rows], [spelled(row.draft) for row in rows]
+
+
+# loading
+
+
+def test_a_folder_can_be_moved_away_from_its_data(folder, editor, tmp_path, monkeypatch):
+    shutil.copytree(folder / "ck", tmp_path / "elsewhere")
+    monkeypatch.chdir(tmp_path)
+    state = torch.load("elsewhere/checkpoint_last.pt", weights_only=True)
+    state["cfg"]["task"]["data"] = "/nowhere/bin"
+    torch.save(state, "elsewhere/checkpoint_last.pt")
+    moved = LevenshteinEditor.from_pretrained("elsewhere")
+    assert moved.task.tgt_dict == editor.task.tgt_dict
+    assert moved.task.src_dict == editor.task.src_dict
+    sources, drafts = inputs(8)
+    assert_same(moved.edit(sources, drafts), editor.edit(sources, drafts))
+
+
+def test_the_best_checkpoint_of_a_folder_comes_first(folder, tmp_path):
+    shutil.copytree(folder / "ck", tmp_path / "ck")
+    save(tmp_path / "ck" / "checkpoint_best.pt", configuration(folder / "bin"), seed=5)
+
+    def weight(path: Path) -> torch.Tensor:
+        return LevenshteinEditor.from_pretrained(str(path)).model.deletion_head.weight
+
+    best, last = (tmp_path / "ck" / f"checkpoint_{name}.pt" for name in ("best", "last"))
+    assert torch.equal(weight(tmp_path / "ck"), weight(best))
+    assert not torch.equal(weight(best), weight(last))
+
+
+def test_options_of_the_training_are_those_of_the_editor(folder, tmp_path):
+    cfg = configuration(folder / "bin", "--delete-threshold 1.0")
+    path = save(tmp_path / "model.pt", cfg)
+    cautious = LevenshteinEditor.from_pretrained(str(tmp_path))
+    sources, drafts = inputs(8)
+    traces = cautious.edit(sources, drafts, max_iter=1)
+    assert all(trace.net().nothing_deleted for trace in traces), "no probability is above 1"
+    bold = LevenshteinEditor.from_pretrained(str(path)).edit(
+        sources, drafts, max_iter=1, delete_threshold=0.0
+    )
+    drafted = [trace for trace in bold if trace.draft]
+    assert drafted and all(all(trace.iterations[0].deleted) for trace in drafted)
+
+
+def test_a_folder_of_data_may_be_given(folder, tmp_path):
+    editor = LevenshteinEditor.from_pretrained(str(folder / "ck"), data=str(folder / "bin"))
+    assert editor.edit(["a b"], ["a"])[0].source == "a b"
+    other = tiny.dictionary("xyz")
+    for language in ("src", "tgt"):
+        other.save(str(tmp_path / f"dict.{language}.txt"))
+    with pytest.raises(UserError, match="another source dictionary .symbol 4 is 'a' there and 'x'"):
+        LevenshteinEditor.from_pretrained(str(folder / "ck"), data=str(tmp_path))
+
+
+def test_fairseqs_own_way_loads_it_too(folder, editor, monkeypatch):
+    hub = LevenshteinEditorModel.from_pretrained(
+        str(folder / "ck"),
+        checkpoint_file="checkpoint_last.pt",
+        data_name_or_path=str(folder / "bin"),
+        user_dir=str(PACKAGE),
+    )
+    sources, _ = inputs(12)
+    outputs = hub.translate(sources, iter_decode_max_iter=10)
+    assert outputs == texts(editor.edit(sources))
+    assert len(set(outputs)) > 3
+
+
+@pytest.mark.parametrize("content", ["nothing", "text", "half", "list", "no cfg"])
+def test_what_is_no_checkpoint_is_refused_by_name(folder, tmp_path, content):
+    path = tmp_path / "checkpoint_best.pt"
+    whole = (folder / "ck" / "checkpoint_last.pt").read_bytes()
+    if content == "list":
+        torch.save([1, 2], path)
+    elif content == "no cfg":
+        torch.save({"model": {}}, path)
+    else:
+        path.write_bytes({"nothing": b"", "text": b"hello", "half": whole[:5000]}[content])
+    with pytest.raises(UserError) as caught:
+        LevenshteinEditor.from_pretrained(str(tmp_path))
+    assert str(path) in str(caught.value) and "fairseq checkpoint" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_checkpoint_is_named(tmp_path):
+    with pytest.raises(UserError, match="none.pt does not exist"):
+        LevenshteinEditor.from_pretrained(str(tmp_path / "none.pt"))
+    with pytest.raises(UserError, match="holds none of checkpoint_best.pt, checkpoint_last.pt"):
+        LevenshteinEditor.from_pretrained(str(tmp_path))
+
+
+def test_a_checkpoint_of_another_task_is_named(folder, tmp_path):
+    cfg = configuration(folder / "bin")
+    OmegaConf.set_struct(cfg, False)
+    path = tmp_path / "model.pt"
+    save(path, cfg)
+    state = torch.load(path, weights_only=True)
+    state["cfg"]["task"]["_name"] = "translation"
+    torch.save(state, path)
+    with pytest.raises(UserError, match="trained with task translation, not translation_edit"):
+        LevenshteinEditor.from_pretrained(str(path))
+
+
+def test_parameters_that_do_not_fit_are_a_users_error(folder, tmp_path):
+    path = save(tmp_path / "model.pt", configuration(folder / "bin"))
+    state = torch.load(path, weights_only=True)
+    del state["model"]["deletion_head.weight"]
+    torch.save(state, path)
+    with pytest.raises(UserError, match="deletion_head.weight"):
+        LevenshteinEditor.from_pretrained(str(path))
+
+
+# editing
+
+
+def test_every_source_gets_its_trace_in_order(editor):
+    sources, drafts = inputs()
+    traces = editor.edit(sources, drafts)
+    assert [trace.source for trace in traces] == sources
+    assert [trace.draft for trace in traces] == drafts
+    pairs = zip(sources, drafts, strict=True)
+    assert_same(traces, [editor.edit([source], [draft])[0] for source, draft in pairs])
+    assert len(set(texts(traces))) > 10, "the outputs are too uniform to tell an order"
+    assert any(trace.text != trace.draft for trace in traces)
+
+
+def test_the_size_of_batches_changes_nothing(editor):
+    sources, drafts = inputs()
+    whole = editor.edit(sources, drafts)
+    for size in (1, 7, 30, 64):
+        assert_same(editor.edit(sources, drafts, batch_size=size), whole)
+
+
+def test_traces_lead_from_the_draft_to_the_text(editor):
+    sources, drafts = inputs()
+    endings = set()
+    for trace in editor.edit(sources, drafts, max_iter=4):
+        begin = trace.iterations[0].before if trace.iterations else trace.text.split()
+        end = trace.iterations[-1].after if trace.iterations else trace.draft.split()
+        assert (" ".join(begin), " ".join(end)) == (trace.draft, trace.text)
+        assert trace.steps <= len(trace.iterations) <= 4
+        assert trace.score <= 0
+        assert EditTrace.from_dict(trace.to_dict()) == trace
+        endings.add(trace.terminated)
+    assert endings == {"unchanged", "loop", "max_iterations"}, "not everything was tested"
+
+
+def test_sentences_without_a_draft_are_written_from_nothing(editor):
+    sources, _ = inputs(6)
+    nothing = editor.edit(sources)
+    assert texts(nothing) == texts(editor.edit(sources, [""] * 6))
+    assert texts(nothing) == texts(editor.edit(sources, [None] * 6))
+    assert all(trace.draft is None for trace in nothing)
+    mixed = editor.edit(sources[:2], [None, "a b"])
+    assert_same(mixed[:1], nothing[:1])
+    assert mixed[1].draft == "a b"
+
+
+def test_nothing_in_nothing_out(editor):
+    assert editor.edit([]) == editor.edit([], []) == []
+    assert len(editor.edit([""])) == len(editor.edit([""], [""])) == 1
+
+
+def test_unknown_words_that_are_kept_stand_in_the_text_as_they_were_typed(editor):
+    draw = random.Random(2)
+    sources, _ = inputs(12)
+    drafts = [
+        " ".join(draw.choices(["a", "b", "Zürich", "<s>", "<plh>", "xyz"], k=n % 6))
+        for n in range(12)
+    ]
+    for trace in editor.edit(sources, drafts, max_iter=3, delete_threshold=1.0):
+        rest = iter(trace.text.split())
+        assert all(word in rest for word in trace.draft.split()), (trace.draft, trace.text)
+        assert all("<unk>" not in step.before for step in trace.iterations[:1])
+    deleting = editor.edit(sources, drafts)
+    assert any(any(trace.net().deleted) for trace in deleting)
+
+
+def test_more_insertions_come_with_a_penalty_for_none(editor):
+    sources, drafts = inputs(10)
+    plain = editor.edit(sources, drafts, max_iter=1)
+    longer = editor.edit(sources, drafts, max_iter=1, empty_penalty=20.0)
+    assert sum(map(len, texts(longer))) > sum(map(len, texts(plain)))
+
+
+def test_text_is_split_and_joined_as_asked_for(folder, tmp_path):
+    path = str(folder / "ck")
+    plain = LevenshteinEditor.from_pretrained(path)
+    characters = LevenshteinEditor.from_pretrained(path, bpe="characters")
+    expected = plain.edit(["a b c"], ["b b"])[0]
+    trace = characters.edit(["abc"], ["bb"])[0]
+    assert (trace.source, trace.draft) == ("abc", "bb")
+    assert trace.text == expected.text.replace(" ", "")
+    assert trace.iterations == expected.iterations
+    trained = save(tmp_path / "model.pt", configuration(folder / "bin", "--bpe characters"))
+    assert_same(LevenshteinEditor.from_pretrained(str(trained)).edit(["abc"], ["bb"]), [trace])
+
+
+def test_files_of_a_sentencepiece_model_may_have_moved(folder, tmp_path):
+    (tmp_path / "text").write_text("abcdefgh\nhgfedcba\n")
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(tmp_path / "text"),
+        model_prefix=str(tmp_path / "old"),
+        model_type="char",
+        vocab_size=12,
+        minloglevel=2,
+    )
+    flags = f"--bpe sentencepiece --sentencepiece-model {tmp_path}/old.model"
+    path = str(save(tmp_path / "model.pt", configuration(folder / "bin", flags)))
+    here = LevenshteinEditor.from_pretrained(path).edit(["abc"], ["ba"], delete_threshold=1.0)
+    assert here[0].text and "▁" not in here[0].text
+    (tmp_path / "old.model").rename(tmp_path / "new.model")
+    with pytest.raises(UserError, match="bpe: .*old.model.* not found; .*sentencepiece_model="):
+        LevenshteinEditor.from_pretrained(path)
+    moved = {"sentencepiece_model": str(tmp_path / "new.model")}
+    for files in (moved, {"bpe": "sentencepiece", **moved}):
+        there = LevenshteinEditor.from_pretrained(path, **files)
+        assert_same(there.edit(["abc"], ["ba"], delete_threshold=1.0), here)
+    with pytest.raises(UserError, match="bpe 'nosuch' is not one that fairseq has"):
+        LevenshteinEditor.from_pretrained(path, bpe="nosuch")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("a b",), "lists of sentences, not a single string"),
+        ((["a"], "a"), "lists of sentences, not a single string"),
+        ((["a", "b"], ["a"]), "2 sources but 1 drafts"),
+        ((["a"], []), "1 sources but 0 drafts"),
+        ((["a", "b " * 39],), "source 2 has 41 tokens where the model's limit is 40"),
+        ((["a"], ["b " * 39]), "draft 1 has 41 tokens where the model's limit is 40"),
+    ],
+)
+def test_what_cannot_be_edited_is_refused(editor, arguments, said):
+    with pytest.raises(UserError, match=said):
+        editor.edit(*arguments)
+
+
+def test_at_least_one_iteration_is_needed(editor):
+    with pytest.raises(UserError, match="0: at least one iteration"):
+        editor.edit(["a"], max_iter=0)
