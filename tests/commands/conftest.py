@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "lev_plugins"
-TIMEOUT = 600
+TIMEOUT = 300  # seconds
 SIZES = (
     "--encoder-embed-dim 32 --encoder-ffn-embed-dim 64 --encoder-layers 1 "
     "--encoder-attention-heads 2 --decoder-embed-dim 32 --decoder-ffn-embed-dim 64 "
@@ -111,18 +111,20 @@ class Commands:
         streams[0].write_bytes(stdin.encode() if isinstance(stdin, str) else stdin)
         for path in streams[1:]:
             path.touch()
+        # only our own commands have to find the package; fairseq's are told where it is
+        ours = {"PYTHONPATH": str(ROOT)} if words[0] == "python" else {}
         start = {
             "argv": words,
             "cwd": str(cwd),
-            "environ": {"PYTHONPATH": str(ROOT), **(environ or {})},
+            "environ": {**ours, **(environ or {})},
             "streams": [str(path) for path in streams],
         }
         return self._ask({"start": start}), streams
 
     def finish(self, started: tuple[int, list[Path]]) -> Result:
-        """Wait for a command."""
+        """Wait for a command; one that hangs is killed, which gives a negative status."""
         pid, (_, out, err) = started
-        code = self._ask({"wait": pid})
+        code = self._ask({"wait": pid, "seconds": TIMEOUT})
         return Result(code, out.read_text("utf-8"), err.read_text("utf-8", "replace"))
 
     def __call__(self, command: str | Sequence[str], cwd: Path, **options: Any) -> Result:

@@ -33,12 +33,12 @@ def assert_the_same(one, other):
 
 def test_stopping_in_the_middle_of_an_epoch_changes_no_bit(commands, triples, tmp_path):
     flags = f"{RANDOM} {DRAFTS} --save-dir"
-    commands.done(triples.train(f"{flags} {tmp_path}/whole --max-update 13"), tmp_path)
-    first = commands.done(triples.train(f"{flags} {tmp_path}/parts --max-update 5"), tmp_path)
-    assert "num_updates: 5 >=" in first.out
+    commands.done(triples.train(f"{flags} {tmp_path}/whole --max-update 20"), tmp_path)
+    first = commands.done(triples.train(f"{flags} {tmp_path}/parts --max-update 11"), tmp_path)
+    assert "num_updates: 11 >=" in first.out
     halfway = trained(tmp_path / "parts" / "checkpoint_last.pt")
-    second = commands.done(triples.train(f"{flags} {tmp_path}/parts --max-update 13"), tmp_path)
-    assert "checkpoint_last.pt (epoch 1 @ 5 updates)" in second.out
+    second = commands.done(triples.train(f"{flags} {tmp_path}/parts --max-update 20"), tmp_path)
+    assert "checkpoint_last.pt (epoch 2 @ 11 updates)" in second.out
     assert_the_same(
         tmp_path / "whole" / "checkpoint_last.pt", tmp_path / "parts" / "checkpoint_last.pt"
     )

@@ -6,7 +6,7 @@ console script (or ``python -m MODULE``) as the main program and ends as that do
 never imported here, so every command registers it anew.
 
     {"start": {"argv": […], "cwd": …, "environ": {…}, "streams": [stdin, stdout, stderr]}}  → pid
-    {"wait": pid}                                                                           → status
+    {"wait": pid, "seconds": …}                                                             → status
 """
 
 import importlib
@@ -14,7 +14,9 @@ import json
 import logging
 import os
 import runpy
+import signal
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -39,13 +41,24 @@ def warm_up() -> None:
     root.setLevel(logging.WARNING)
 
 
+def wait(pid: int, seconds: float) -> int:
+    """Exit status of a child; it is killed when it takes too long."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.01)
+    os.kill(pid, signal.SIGKILL)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
 def serve() -> dict[str, Any] | None:
     """Answer requests; in a child, return what it is to run, and None once there are no more."""
     for line in sys.stdin:
         request = json.loads(line)
         if "wait" in request:
-            _, status = os.waitpid(request["wait"], 0)
-            answer = os.waitstatus_to_exitcode(status)
+            answer = wait(request["wait"], request["seconds"])
         else:
             answer = os.fork()
             if answer == 0:
@@ -62,14 +75,16 @@ def become(request: dict[str, Any]) -> None:
     sys.stdin = open(0, encoding="utf-8")
     os.chdir(request["cwd"])
     os.environ.update(request["environ"])
-    sys.path[0] = request["cwd"]
     program, *arguments = request["argv"]
+    home = str(Path(sys.executable).parent)
+    paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     if program == "python":
+        sys.path[:1] = [request["cwd"], *paths]
         sys.argv = ["-m", *arguments[2:]]
-        sys.path[1:1] = os.environ.get("PYTHONPATH", "").split(os.pathsep)
         runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
     else:
-        sys.argv = [str(Path(sys.executable).parent / program), *arguments]
+        sys.path[:1] = [home, *paths]
+        sys.argv = [f"{home}/{program}", *arguments]
         runpy.run_path(sys.argv[0], run_name="__main__")
 
 
