@@ -310,6 +310,11 @@ def test_no_path_of_one_machine_stands_in_a_document(name):
     assert "../shared" not in text
 
 
+@pytest.mark.parametrize("name", names(DOCUMENTS))
+def test_no_document_waits_for_a_number(name):
+    assert not re.findall(r"@[A-Z0-9]+@", (ROOT / name).read_text(encoding="utf-8"))
+
+
 def test_the_torchrun_line_is_the_one_that_a_refused_launch_names():
     from lev_plugins.compat.launch import _command
 

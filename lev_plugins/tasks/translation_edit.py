@@ -13,6 +13,7 @@ from fairseq.data import (
     AppendTokenDataset,
     ConcatDataset,
     Dictionary,
+    EpochBatchIterator,
     FairseqDataset,
     PrependTokenDataset,
     StripTokenDataset,
@@ -253,10 +254,43 @@ class TranslationEditTask(TranslationTask):
                 "--max-target-positions, shorten the lines, or skip them with "
                 "--skip-invalid-size-inputs-valid-test"
             )
+        if len(kept) == 0 and getattr(dataset, "tgt", None) is not None:
+            raise UserError(
+                f"all {len(lines)} lines are above the limit of {limits} tokens; raise "
+                "--max-source-positions and --max-target-positions, or shorten the lines"
+            )
         logger.warning(
             "%d lines above the limit of %s tokens are skipped: %s", len(lines), limits, shown
         )
         return kept
+
+    def get_batch_iterator(
+        self,
+        dataset: FairseqDataset,
+        *args: Any,
+        epoch: int = 1,
+        disable_iterator_cache: bool = False,
+        update_epoch_batch_itr: bool = False,
+        **options: Any,
+    ) -> EpochBatchIterator:
+        """The engine's, with batches that do not depend on where a training begins.
+
+        Batches that serve all epochs are drawn by the engine with a seed that has the epoch in
+        it in which the training began, or was taken up again: it then went on with others.
+        """
+        lasting = not (disable_iterator_cache or update_epoch_batch_itr)
+        made = dataset in self.dataset_to_epoch_iter
+        iterator = super().get_batch_iterator(
+            dataset,
+            *args,
+            epoch=1 if lasting else epoch,
+            disable_iterator_cache=disable_iterator_cache,
+            update_epoch_batch_itr=update_epoch_batch_itr,
+            **options,
+        )
+        if lasting and not made:
+            iterator.epoch = max(epoch, 1)
+        return iterator
 
     def max_positions(self) -> Tuple[int, int]:
         """The longest source and target in tokens, <s> and </s> included."""
@@ -412,11 +446,19 @@ class TranslationEditTask(TranslationTask):
         extra_gen_cls_kwargs: Optional[Dict[str, Any]] = None,
         **kwargs: Any,
     ) -> Any:
-        """Refinement for models with edit policies; fairseq's beam search for any other."""
+        """Refinement for models with edit policies; fairseq's beam search for any other.
+
+        Raises:
+            UserError: an option that edit models cannot honour.
+        """
         if not all(hasattr(model, "deletion_logits") for model in models):
             return super().build_generator(
                 models, args, seq_gen_cls, extra_gen_cls_kwargs, **kwargs
             )
+        for name in ("print_alignment", "score_reference", "sampling", "retain_dropout"):
+            if getattr(args, name, None):
+                flag = "--" + name.replace("_", "-")
+                raise UserError(f"{flag} is not supported by edit models; leave it out")
         options = RefinementOptions.from_generation(
             args, self.cfg.delete_threshold, self.cfg.stock_decoding
         )

@@ -87,11 +87,14 @@ def test_a_sentence_above_the_limit_is_named_and_may_be_skipped(refused, command
     assert sorted(result.lines("H")) == [n for n in range(11) if n + 1 not in long]
 
 
-def test_an_interactive_draft_above_the_limit_is_named_by_its_line(refused, triples):
+def test_an_interactive_draft_above_the_limit_is_named_by_its_line(refused, commands, triples):
     lines = f"a\nb\nc\na b\t{'A ' * 1100}\n"
     for buffer in (1, 3):
         error = refused(triples.interactive(f"--buffer-size {buffer}"), lines)
         assert error.startswith("line 4 has 4/0/1102 tokens") and "1024/1024" in error
+    flags = "--skip-invalid-size-inputs-valid-test"
+    result = commands.done(triples.interactive(flags), triples.folder, stdin=f"{lines}d\n")
+    assert list(result.lines("H")) == [0, 1, 2, 4]
 
 
 @pytest.mark.parametrize(

@@ -47,14 +47,14 @@ def test_stopping_in_the_middle_of_an_epoch_changes_no_bit(commands, triples, tm
 
 
 def test_a_training_that_was_killed_goes_on_from_its_last_save(commands, pairs, tmp_path):
-    flags = f"{RANDOM} --update-freq 2 --save-interval-updates 3 --max-update 7 --save-dir"
+    flags = f"{RANDOM} --update-freq 2 --save-interval-updates 3 --max-update 10 --save-dir"
     commands.done(pairs.train(f"{flags} {tmp_path}/whole"), tmp_path)
     (tmp_path / "killed").mkdir()
     shutil.copy(
-        tmp_path / "whole" / "checkpoint_1_3.pt", tmp_path / "killed" / "checkpoint_last.pt"
+        tmp_path / "whole" / "checkpoint_2_6.pt", tmp_path / "killed" / "checkpoint_last.pt"
     )
     result = commands.done(pairs.train(f"{flags} {tmp_path}/killed"), tmp_path)
-    assert "checkpoint_last.pt (epoch 1 @ 3 updates)" in result.out
+    assert "checkpoint_last.pt (epoch 2 @ 6 updates)" in result.out
     assert_the_same(
         tmp_path / "whole" / "checkpoint_last.pt", tmp_path / "killed" / "checkpoint_last.pt"
     )

@@ -190,6 +190,30 @@ def test_sources_are_cut_at_the_limit_when_asked_for(folder):
     assert len(kept) == 12
 
 
+def test_batches_do_not_depend_on_the_epoch_in_which_a_training_is_taken_up(folder):
+    options = {"max_sentences": 3, "seed": 1, "required_batch_size_multiple": 1}
+    batches = []
+    for epoch in (1, 5):
+        task = TranslationEditTask.setup_task(configured(folder))
+        task.load_dataset("train", epoch=epoch)
+        iterator = task.get_batch_iterator(task.dataset("train"), epoch=epoch, **options)
+        assert iterator.epoch == epoch
+        batches.append([list(map(int, batch)) for batch in iterator.frozen_batches])
+        for _ in iterator.next_epoch_itr():
+            pass
+        again = task.get_batch_iterator(task.dataset("train"), epoch=epoch + 1, **options)
+        assert again is iterator and again.next_epoch_idx == epoch + 1
+    assert batches[0] == batches[1] and sorted(sum(batches[0], [])) == list(range(12))
+
+
+def test_a_set_in_which_all_lines_are_too_long_is_refused(folder):
+    task = TranslationEditTask.setup_task(configured(folder))
+    task.load_dataset("train")
+    data = task.dataset("train")
+    with pytest.raises(UserError, match="all 12 lines are above the limit of 1/1 tokens"):
+        task.filter_indices_by_size(data.ordered_indices(), data, (1, 1), True)
+
+
 def test_lines_above_a_limit_are_named_or_skipped_aloud(folder, caplog):
     task = TranslationEditTask.setup_task(configured(folder))
     task.load_dataset("train")
@@ -278,9 +302,18 @@ def test_what_edit_models_do_not_do_is_refused():
     generator = task.build_generator([model], Namespace())
     with pytest.raises(UserError, match="--prefix-size is not supported"):
         task.inference_step(generator, [model], {}, prefix_tokens=torch.zeros(1, 1))
-    for options in ({"iter_decode_with_beam": 2}, {"iter_decode_with_external_reranker": True}):
-        with pytest.raises(UserError, match="not supported by edit models"):
-            task.build_generator([model], Namespace(**options))
+    refused = {
+        "iter_decode_with_beam": 2,
+        "iter_decode_with_external_reranker": True,
+        "print_alignment": "hard",
+        "score_reference": True,
+        "sampling": True,
+        "retain_dropout": True,
+    }
+    for name, value in refused.items():
+        flag = "--" + name.replace("_", "-")
+        with pytest.raises(UserError, match=f"{flag} .*not supported by edit models"):
+            task.build_generator([model], Namespace(**{name: value}))
 
 
 # training
