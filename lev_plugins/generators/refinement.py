@@ -15,6 +15,23 @@ from ..ops.edits import compact, limit_insertions
 from .policy import EditPolicy, MemoryT
 from .state import RefinementState, equal_rows
 
+# generation options of fairseq that ask for what edit models do not do
+UNSUPPORTED = (
+    "iter_decode_with_external_reranker",
+    "decoding_format",
+    "sampling",
+    "retain_dropout",
+    "constraints",
+    "lm_path",
+    "score_reference",
+    "print_alignment",
+    "replace_unk",
+)
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
 
 @dataclass(frozen=True)
 class RefinementOptions:
@@ -55,10 +72,15 @@ class RefinementOptions:
         Raises:
             UserError: an option that edit models do not have.
         """
-        if getattr(args, "iter_decode_with_beam", 1) > 1:
-            raise UserError("--iter-decode-with-beam above 1 is not supported by edit models")
-        if getattr(args, "iter_decode_with_external_reranker", False):
-            raise UserError("--iter-decode-with-external-reranker is not supported by edit models")
+        for name in ("iter_decode_with_beam", "nbest"):
+            if getattr(args, name, 1) > 1:
+                raise UserError(
+                    f"{_flag(name)} {getattr(args, name)} is not supported by edit models, which "
+                    "give one answer a sentence"
+                )
+        for name in UNSUPPORTED:
+            if getattr(args, name, None):
+                raise UserError(f"{_flag(name)} is not supported by edit models; leave it out")
         return cls(
             max_iter=getattr(args, "iter_decode_max_iter", 10),
             empty_penalty=getattr(args, "iter_decode_eos_penalty", 0.0),

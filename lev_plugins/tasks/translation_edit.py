@@ -446,19 +446,11 @@ class TranslationEditTask(TranslationTask):
         extra_gen_cls_kwargs: Optional[Dict[str, Any]] = None,
         **kwargs: Any,
     ) -> Any:
-        """Refinement for models with edit policies; fairseq's beam search for any other.
-
-        Raises:
-            UserError: an option that edit models cannot honour.
-        """
+        """Refinement for models with edit policies; fairseq's beam search for any other."""
         if not all(hasattr(model, "deletion_logits") for model in models):
             return super().build_generator(
                 models, args, seq_gen_cls, extra_gen_cls_kwargs, **kwargs
             )
-        for name in ("print_alignment", "score_reference", "sampling", "retain_dropout"):
-            if getattr(args, name, None):
-                flag = "--" + name.replace("_", "-")
-                raise UserError(f"{flag} is not supported by edit models; leave it out")
         options = RefinementOptions.from_generation(
             args, self.cfg.delete_threshold, self.cfg.stock_decoding
         )
