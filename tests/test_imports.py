@@ -114,7 +114,8 @@ def test_configurations_are_not_turned_into_strings(sources):
     wrong = [
         ".".join(parts)
         for parts, source in sources.items()
-        if "@dataclass" in source and "fairseq.dataclass" in source
+        if "@dataclass" in source
+        and "fairseq.dataclass" in source
         and "__future__" in absolute_imports(source)
     ]
     assert not wrong

@@ -62,9 +62,7 @@ def task(joined: bool = False, **options: Any) -> TranslationEditTask:
 def model(of: TranslationEditTask, seed: int = 1, **options: Any) -> LevenshteinEditorModel:
     """An untrained model of two blocks of width 8; ``options`` are fields of its configuration."""
     torch.manual_seed(seed)
-    return LevenshteinEditorModel.build_model(
-        LevenshteinEditorConfig(**{**SIZES, **options}), of
-    )
+    return LevenshteinEditorModel.build_model(LevenshteinEditorConfig(**{**SIZES, **options}), of)
 
 
 def sharpen(net: torch.nn.Module, factor: float = 3.0) -> torch.nn.Module:
@@ -170,7 +168,10 @@ def roll_in(
 
 def training_batch(of: TranslationEditTask, rows: Sequence[Triple], **options: Any) -> dict:
     """:func:`batch` with its roll-in, as a criterion gets it."""
-    states = {name: options.pop(name) for name in ("alpha", "beta", "epoch", "sample_tokens")
-              if name in options}
+    states = {
+        name: options.pop(name)
+        for name in ("alpha", "beta", "epoch", "sample_tokens")
+        if name in options
+    }
     sample = batch(of, rows, **options)
     return {**sample, "roll_in": roll_in(of, sample, **states)}

@@ -23,7 +23,8 @@ def call(*command: object, status: int = 0) -> str:
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Misspellings of the most misspelt words only, preprocessed."""
     folder = tmp_path_factory.mktemp("spelling")
-    call(SPELLING / "prepare_codespell.py", folder / "text", "--min-misspellings", 60)
+    few = ("--min-misspellings", 60, "--held-out", 50)
+    call(SPELLING / "prepare_codespell.py", folder / "text", *few)
     command = ["-m", "lev_plugins.cli.preprocess", "--joined-dictionary"]
     command += ["--source-lang", "typo", "--target-lang", "word", "--draft-lang", "draft"]
     for split in ("train", "valid", "test"):

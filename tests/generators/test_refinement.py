@@ -134,8 +134,12 @@ def test_a_loop_of_any_period_ends_when_its_first_state_comes_back(states, outpu
 
 def test_a_loop_is_seen_that_does_not_come_back_to_its_beginning():
     script = ring("abc")
-    script = replace(script, delete={**script.delete, "hg": "--", "ga": "-a"},
-                     insert={**script.insert, "": "??"}, fill={**script.fill, "??": "ga"})
+    script = replace(
+        script,
+        delete={**script.delete, "hg": "--", "ga": "-a"},
+        insert={**script.insert, "": "??"},
+        fill={**script.fill, "??": "ga"},
+    )
     hypothesis, _ = follow(script, "hg")
     # "" → a → b → c → a
     assert end(hypothesis) == ("ca", 4, "loop")
@@ -143,9 +147,7 @@ def test_a_loop_is_seen_that_does_not_come_back_to_its_beginning():
 
 def test_a_loop_that_comes_back_without_a_deletion_is_still_a_loop():
     # a, ab, nothing, a: the state came back by insertion, and would go on to ab
-    script = Script(
-        insert={"a": "a?", "": "?"}, fill={"a?": "ab", "?": "a"}, delete={"ab": "--"}
-    )
+    script = Script(insert={"a": "a?", "": "?"}, fill={"a?": "ab", "?": "a"}, delete={"ab": "--"})
     hypothesis, _ = follow(script, "a")
     assert text(hypothesis) == "a" and hypothesis["steps"] == 2
     assert hypothesis["terminated"] == "loop"
@@ -286,13 +288,16 @@ def test_a_draft_above_the_limit_is_neither_cut_nor_lengthened():
     assert text(shortened) == "abcd"
 
 
-@pytest.mark.parametrize("a, b, source, longest", [
-    (0.0, 3, "abcd", 3),
-    (1.0, 0, "abcd", 4),
-    (2.0, 1, "abc", 7),
-    (1.5, 0, "abc", 4),  # 4.5 tokens are four
-    (1.0, 2, "", 2),
-])
+@pytest.mark.parametrize(
+    "a, b, source, longest",
+    [
+        (0.0, 3, "abcd", 3),
+        (1.0, 0, "abcd", 4),
+        (2.0, 1, "abc", 7),
+        (1.5, 0, "abc", 4),  # 4.5 tokens are four
+        (1.0, 2, "", 2),
+    ],
+)
 @pytest.mark.parametrize("left", [True, False])
 def test_the_limit_counts_the_words_of_the_source_without_padding(a, b, source, longest, left):
     policy = ScriptedPolicy(SYMBOLS, PLH, {source: GROW, "abcdefgh": GROW})
@@ -366,9 +371,7 @@ def test_hypotheses_come_back_in_the_order_of_the_batch():
 def test_padding_of_the_source_changes_nothing(left):
     pairs = mixed_pairs(20)
     policy = RandomPolicy(SYMBOLS, PLH, 5)
-    assert_alike(
-        decode(policy, pairs, max_len_b=8), decode(policy, pairs, left, 3, max_len_b=8)
-    )
+    assert_alike(decode(policy, pairs, max_len_b=8), decode(policy, pairs, left, 3, max_len_b=8))
 
 
 def test_masks_of_the_history_are_as_long_as_their_sentences():

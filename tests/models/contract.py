@@ -161,9 +161,7 @@ class ModelContract:
     def test_a_sentence_alone_is_answered_as_in_a_batch(self, system):
         model = system.model().double()
         together = system.answers(model, system.sample(ROWS))
-        alone = [
-            system.answers(model, system.sample([row], ids=[i])) for i, row in enumerate(ROWS)
-        ]
+        alone = [system.answers(model, system.sample([row], ids=[i])) for i, row in enumerate(ROWS)]
         assert_same(joined(alone), together)
 
     def test_the_order_of_a_batch_does_not_matter(self, system):
@@ -212,9 +210,7 @@ class ModelContract:
         for (one,), (other,) in zip(alone, together, strict=True):
             assert torch.equal(one["tokens"], other["tokens"])
             assert one["steps"] == other["steps"]
-            assert torch.allclose(
-                one["positional_scores"], other["positional_scores"], **TOLERANCE
-            )
+            assert torch.allclose(one["positional_scores"], other["positional_scores"], **TOLERANCE)
         assert len({tuple(one["tokens"].tolist()) for (one,) in together}) > 16
 
     @pytest.mark.parametrize("left", [True, False])

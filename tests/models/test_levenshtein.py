@@ -473,3 +473,8 @@ def test_architectures_leave_what_the_user_says_alone():
         ARCH_CONFIG_REGISTRY[name](args)
         assert args.encoder_embed_dim == args.decoder_embed_dim == 64
         assert args.decoder_ffn_embed_dim == 96 and args.decoder_layers == 5
+
+
+def test_another_task_is_named_with_the_way_out() -> None:
+    with pytest.raises(UserError, match="object; give --task translation_edit"):
+        LevenshteinEditorModel.build_model(LevenshteinEditorConfig(), object())

@@ -116,6 +116,11 @@ class LevenshteinEditorModel(BaseFairseqModel):
         Raises:
             UserError: options that contradict each other or the dictionaries.
         """
+        if not hasattr(task, "placeholder"):
+            raise UserError(
+                f"levenshtein_editor does not work with {type(task).__name__}; "
+                "give --task translation_edit"
+            )
         if cfg.encoder_embed_dim != cfg.decoder_embed_dim:
             raise UserError(
                 f"--encoder-embed-dim {cfg.encoder_embed_dim} and --decoder-embed-dim "
