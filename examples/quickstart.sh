@@ -79,9 +79,11 @@ logged() { # logged STEP COMMAND…: the output goes to DIR/STEP.log and is show
 }
 
 prepare() { # the data, once: finished folders get their name at the end
+  local said
   if [ ! -f "$text/train.typo" ]; then
     logged prepare "$python" examples/spelling/prepare_codespell.py "$text.new"
-    sed "s|$text.new|$text|" "$work/prepare.log"
+    said="$(cat "$work/prepare.log")"
+    printf '%s\n' "${said//"$text.new"/"$text"}"
     rm -rf "$text"
     mv "$text.new" "$text"
     rm -rf "$data"
