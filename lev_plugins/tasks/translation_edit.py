@@ -373,6 +373,7 @@ class TranslationEditTask(TranslationTask):
         update_num: int,
         ignore_grad: bool = False,
     ) -> Tuple[Tensor, int, Dict[str, Any]]:
+        """fairseq's step, on the states that the roll-in has for this epoch and update."""
         sample = self._with_roll_in(sample, self.epoch, update_num)
         return super().train_step(sample, model, criterion, optimizer, update_num, ignore_grad)
 
