@@ -9,17 +9,7 @@
 set -euo pipefail
 unset CDPATH
 
-root="$(cd -P "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
-
-fail() {
-  printf 'error: %s\n' "$1" >&2
-  exit 1
-}
-
-if [ -x "$root/.venv/bin/python" ]; then
-  export PATH="$root/.venv/bin:$PATH"
-fi
-export PYTHONPATH="$root${PYTHONPATH:+:$PYTHONPATH}"
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 [ $# -ge 1 ] || fail "a folder is needed: bash examples/post_editing/generate.sh WORK [flags …]"
 [ -d "$1" ] || fail "no folder $1: bash examples/post_editing/prepare.sh DATA $1 makes it"
@@ -53,11 +43,9 @@ from sacrebleu.metrics import BLEU, TER
 
 work = sys.argv[1]
 
-
 def lines(name: str) -> list[str]:
     with open(f"{work}/text/test.{name}", encoding="utf-8", newline="\n") as file:
         return [line.rstrip("\n").strip() for line in file]
-
 
 drafts, references = lines("mt"), lines("pe")
 outputs, steps = {}, {}

@@ -9,18 +9,8 @@
 set -euo pipefail
 unset CDPATH
 
-root="$(cd -P "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 vocabulary="${VOCABULARY:-8000}"
-
-fail() {
-  printf 'error: %s\n' "$1" >&2
-  exit 1
-}
-
-if [ -x "$root/.venv/bin/python" ]; then
-  export PATH="$root/.venv/bin:$PATH"
-fi
-export PYTHONPATH="$root${PYTHONPATH:+:$PYTHONPATH}"
 
 [ $# -eq 2 ] || fail "two folders are needed: bash examples/post_editing/prepare.sh DATA WORK"
 data="$1" work="$2"
@@ -61,7 +51,6 @@ from lev_plugins.data.text_files import check_parallel, read_lines
 work, vocabulary = sys.argv[1:]
 SIDES = ("src", "mt", "pe")
 
-
 def main() -> None:
     for part in ("train", "dev", "test"):
         check_parallel([f"{work}/text/{part}.{side}" for side in SIDES])
@@ -80,7 +69,6 @@ def main() -> None:
             with open(f"{work}/pieces/{part}.{side}", "w", encoding="utf-8") as file:
                 for line in read_lines(f"{work}/text/{part}.{side}"):
                     file.write(" ".join(pieces.encode(line, out_type=str)) + "\n")
-
 
 run_cli(main)
 PY

@@ -9,18 +9,9 @@
 set -euo pipefail
 unset CDPATH
 
-root="$(cd -P "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 updates="${UPDATES:-300}"
 seed="${SEED:-1}"
-
-fail() {
-  printf 'error: %s\n' "$1" >&2
-  exit 1
-}
-
-if [ -x "$root/.venv/bin/python" ]; then
-  export PATH="$root/.venv/bin:$PATH"
-fi
 
 [ $# -ge 1 ] || fail "a folder is needed: bash examples/post_editing/train.sh WORK [flags …]"
 [ -d "$1" ] || fail "no folder $1: bash examples/post_editing/prepare.sh DATA $1 makes it"
