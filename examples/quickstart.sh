@@ -81,7 +81,7 @@ logged() { # logged STEP COMMAND…: the output goes to DIR/STEP.log and is show
 prepare() { # the data, once: finished folders get their name at the end
   local said
   if [ ! -f "$text/train.typo" ]; then
-    logged prepare "$python" examples/spelling/prepare_codespell.py "$text.new"
+    logged prepare "$python" examples/spelling_and_ocr/prepare_codespell.py "$text.new"
     said="$(cat "$work/prepare.log")"
     printf '%s\n' "${said//"$text.new"/"$text"}"
     rm -rf "$text"
@@ -105,7 +105,7 @@ cores() {
 }
 
 train() {
-  OMP_NUM_THREADS="${OMP_NUM_THREADS:-$(cores)}" "$python" examples/spelling/train.py \
+  OMP_NUM_THREADS="${OMP_NUM_THREADS:-$(cores)}" "$python" examples/spelling_and_ocr/train.py \
     "$data" "$save" --minutes "$minutes" --seed "$seed" ||
     fail "the training failed (status $?): the lines above say why"
   [ -f "$save/checkpoint_best.pt" ] ||
@@ -113,7 +113,7 @@ train() {
 }
 
 evaluate() { # accuracy beside doing nothing, mean iterations, eight edits
-  OMP_NUM_THREADS="${OMP_NUM_THREADS:-$(cores)}" "$python" examples/spelling/evaluate.py \
+  OMP_NUM_THREADS="${OMP_NUM_THREADS:-$(cores)}" "$python" examples/spelling_and_ocr/evaluate.py \
     "$data" "$save/checkpoint_best.pt" ||
     fail "the scoring failed (status $?): the lines above say why"
 }
@@ -142,8 +142,8 @@ from) and my/train.pe (what it should become):
 
   .venv/bin/python -m lev_plugins.cli.preprocess --source-lang src --target-lang pe --draft-lang mt \\
     --joined-dictionary --trainpref my/train --validpref my/valid --testpref my/test --destdir my/data
-  .venv/bin/python examples/spelling/train.py my/data my/run --minutes 10
-  .venv/bin/python examples/spelling/evaluate.py my/data my/run/checkpoint_best.pt
+  .venv/bin/python examples/spelling_and_ocr/train.py my/data my/run --minutes 10
+  .venv/bin/python examples/spelling_and_ocr/evaluate.py my/data my/run/checkpoint_best.pt
 
 TEXT
 }

@@ -350,7 +350,7 @@ def with_steps(copy: Copy) -> Copy:
     """The scripted environment with steps that note their arguments and make what is asked for."""
     assert copy.make_venv().run().returncode == 0
     note = "import os, pathlib as p, sys\na = sys.argv[1:]\nprint(p.Path(sys.argv[0]).stem, a)\n"
-    steps = copy.root / "examples" / "spelling"
+    steps = copy.root / "examples" / "spelling_and_ocr"
     steps.mkdir()
     (steps / "prepare_codespell.py").write_text(
         note + "p.Path(a[0]).mkdir()\n(p.Path(a[0]) / 'train.typo').touch()\n"

@@ -13,7 +13,7 @@ from types import ModuleType
 
 import pytest
 
-SCRIPT = Path(__file__).parents[1] / "examples" / "spelling" / "prepare_codespell.py"
+SCRIPT = Path(__file__).parents[1] / "examples" / "spelling_and_ocr" / "prepare_codespell.py"
 SETS = ("train", "valid", "test")
 
 

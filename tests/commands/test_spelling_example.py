@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SPELLING = ROOT / "examples" / "spelling"
+SPELLING = ROOT / "examples" / "spelling_and_ocr"
 
 
 def call(*command: object, status: int = 0) -> str:

@@ -1,6 +1,6 @@
 """Writes the quickstart's data: real misspellings from codespell's dictionary, as characters.
 
-    python examples/spelling/prepare_codespell.py OUT_DIR
+    python examples/spelling_and_ocr/prepare_codespell.py OUT_DIR
 
 The PyPI package ``codespell`` (the program: GPL-2.0; its dictionary, derived from Wikipedia:
 CC BY-SA 3.0) carries one line per misspelling::

@@ -1,6 +1,6 @@
 """Trains a post-editor of characters for a given time, with progress shown.
 
-    python examples/spelling/train.py DATA SAVE --minutes 10 --seed 1
+    python examples/spelling_and_ocr/train.py DATA SAVE --minutes 10 --seed 1
 
 DATA is a folder that lev_plugins.cli.preprocess wrote, with drafts; SAVE gets the checkpoints.
 The machine's speed is measured first, so that the learning rate can fall to zero just when the

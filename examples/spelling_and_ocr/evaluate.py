@@ -1,6 +1,6 @@
 """Scores a post-editor on held-out data beside doing nothing, and shows its edits.
 
-python examples/spelling/evaluate.py DATA CHECKPOINT [--split test] [--max-iter 10]
+python examples/spelling_and_ocr/evaluate.py DATA CHECKPOINT [--split test] [--max-iter 10]
 """
 
 import argparse
