@@ -8,7 +8,7 @@
 import dataclasses
 import os
 from argparse import Namespace
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 from fairseq import checkpoint_utils, utils
@@ -20,8 +20,10 @@ from .compat import explain
 from .errors import UserError
 from .generators import RefinementGenerator, RefinementOptions
 from .generators.history import EditTrace, Iteration
+from .generators.variants import Variants
 from .models.levenshtein import LevenshteinEditorModel
 from .tasks import TranslationEditConfig, TranslationEditTask
+from .tasks.translation_edit import Draft
 
 CHECKPOINTS = ("checkpoint_best.pt", "checkpoint_last.pt", "model.pt")
 
@@ -30,19 +32,20 @@ class LevenshteinEditor:
     """A trained model, its dictionaries and its text processing.
 
     Args:
-        model: a ``levenshtein_editor``.
+        models: ``levenshtein_editor`` models; the probabilities of several are averaged.
         task: the ``translation_edit`` task that it belongs to.
         tokenizer, bpe: fairseq's text encoders, or None.
     """
 
     def __init__(
         self,
-        model: LevenshteinEditorModel,
+        models: Sequence[LevenshteinEditorModel],
         task: TranslationEditTask,
         tokenizer: Any = None,
         bpe: Any = None,
     ) -> None:
-        self.model, self.task = model.eval(), task
+        self.models = [one.eval() for one in models]
+        self.task = task
         self.tokenizer, self.bpe = tokenizer, bpe
 
     @classmethod
@@ -53,7 +56,7 @@ class LevenshteinEditor:
 
         Args:
             path: a checkpoint, or a folder with checkpoint_best.pt, checkpoint_last.pt or
-                model.pt (the first that is there).
+                model.pt (the first that is there); several joined by ``:`` are averaged.
             data: folder with the dictionaries; by default those that the checkpoint carries.
             device: such as ``cuda``; the CPU by default.
             **overrides: text processing as in fairseq, such as ``bpe="sentencepiece"``,
@@ -64,75 +67,128 @@ class LevenshteinEditor:
             UserError: no checkpoint there, one that cannot be read, of another kind, or with
                 other dictionaries.
         """
-        path = _checkpoint(path)
-        state = _load_state(path)
-        task = _task(state, path, data)
-        name = getattr(state["cfg"].model, "_name", None)
-        try:
-            models, cfg, _ = checkpoint_utils.load_model_ensemble_and_task(
-                [path], task=task, state=state
-            )
-        except RuntimeError as error:  # parameters that do not fit
-            raise UserError(explain(error) or f"checkpoint {path}: {error}") from error
-        if not hasattr(models[0], "deletion_logits"):
-            raise UserError(f"{path} holds a {name}, not an edit model")
-        tokenizer, bpe = _text_encoders(cfg, overrides)
-        return cls(models[0].to(device or "cpu"), task, tokenizer, bpe)
+        paths = [_checkpoint(one) for one in _separate(path)]
+        state = _load_state(paths[0])
+        task = _task(state, paths[0], data)
+        models = [
+            _model(one, task, state if one == paths[0] else _load_state(one)) for one in paths
+        ]
+        tokenizer, bpe = _text_encoders(state["cfg"], overrides)
+        return cls([model.to(device or "cpu") for model in models], task, tokenizer, bpe)
 
     @property
     def device(self) -> torch.device:
-        return next(self.model.parameters()).device
+        return next(self.models[0].parameters()).device
+
+    @property
+    def _limits(self) -> Tuple[int, ...]:
+        """The longest source and draft that all models read."""
+        return tuple(min(sizes) for sizes in zip(*(model.max_positions() for model in self.models)))
 
     def edit(
         self,
         sources: Sequence[str],
         drafts: Optional[Sequence[Optional[str]]] = None,
-        max_iter: int = 10,
-        batch_size: int = 64,
-        empty_penalty: float = 0.0,
-        delete_threshold: Optional[float] = None,
+        **options: Any,
     ) -> List[EditTrace]:
         """Edits every draft, or writes an output for every source that has none.
 
         Args:
             sources: plain text, one sentence each.
             drafts: a draft or None for every source; None where there are no drafts at all.
-            max_iter: T_max, iterations at most.
-            batch_size: sentences decoded at once; does not change the outputs.
-            empty_penalty: γ, makes longer outputs likelier (paper, §3.3).
-            delete_threshold: probability above which a token is deleted; default: the task's.
+            **options: of :meth:`edit_nbest`.
 
         Returns:
             a trace for every source, in order: text, score (mean log-probability in nats of
             what each token's last action was) and the iterations.
 
         Raises:
-            UserError: as many drafts as sources are needed; a sentence beyond the model's limit.
+            UserError: as :meth:`edit_nbest`.
+        """
+        return [answers[0] for answers in self.edit_nbest(sources, drafts, nbest=1, **options)]
+
+    def edit_nbest(
+        self,
+        sources: Sequence[str],
+        drafts: Optional[Sequence[Optional[str]]] = None,
+        nbest: int = 1,
+        *,
+        max_iter: int = 10,
+        batch_size: int = 64,
+        empty_penalty: float = 0.0,
+        delete_threshold: Optional[float] = None,
+        answers: Optional[int] = None,
+        variants: str = "length",
+        noise_scale: float = 0.5,
+        seed: int = 1,
+        markup: bool = False,
+        terms: Optional[Sequence[Optional[Sequence[str]]]] = None,
+        hard_terms: bool = True,
+    ) -> List[List[EditTrace]]:
+        """Several answers for every source, the best first, none twice.
+
+        Args:
+            sources, drafts: as in :meth:`edit`.
+            nbest: answers given back at most.
+            max_iter: T_max, iterations at most.
+            batch_size: sentences decoded at once; does not change the outputs.
+            empty_penalty: γ, makes longer outputs likelier (paper, §3.3).
+            delete_threshold: probability above which a token is deleted; default: the task's.
+            answers: answers made for each source, ``nbest`` by default; the first is that of
+                plain decoding.
+            variants: how they differ: length, penalty or noise
+                (:class:`~lev_plugins.generators.variants.Variants`), with ``noise_scale``
+                and ``seed``.
+            markup: drafts have marks: ``[=stays=]``, ``[-goes-]``, ``[+term+]``
+                (:mod:`lev_plugins.data.markup`).
+            terms: for every source the terms to start from, in their order, or None; such a
+                source has no draft. With ``hard_terms`` each is in the output, whole; else the
+                model may delete them.
+
+        Raises:
+            UserError: as many drafts (terms) as sources are needed; a sentence beyond the model's
+                limit; marks that cannot be read; a hard term that is not in the vocabulary.
         """
         if isinstance(sources, str) or isinstance(drafts, str):
             raise UserError("edit() takes lists of sentences, not a single string")
-        drafts = [None] * len(sources) if drafts is None else list(drafts)
-        if len(drafts) != len(sources):
-            raise UserError(f"{len(sources)} sources but {len(drafts)} drafts")
+        drafts = _beside(sources, drafts, "drafts")
+        wanted = _beside(sources, terms, "lists of terms")
         threshold = self.task.cfg.delete_threshold if delete_threshold is None else delete_threshold
-        options = RefinementOptions(
-            max_iter=max_iter,
-            empty_penalty=empty_penalty,
-            delete_threshold=threshold,
-            retain_history=True,
-            max_len_b=max(200, self.task.cfg.max_target_positions),
+        count = max(nbest, 1) if answers is None else answers
+        generator = RefinementGenerator(
+            self.task.tgt_dict,
+            self.task.placeholder,
+            RefinementOptions(
+                max_iter=max_iter,
+                empty_penalty=empty_penalty,
+                delete_threshold=threshold,
+                retain_history=True,
+                max_len_b=max(200, self.task.cfg.max_target_positions),
+                variants=Variants(count, variants, noise_scale, seed),
+                nbest=nbest,
+            ),
         )
-        generator = RefinementGenerator(self.task.tgt_dict, self.task.placeholder, options)
-        items = [self._encode_pair(*pair) for pair in zip(sources, drafts)]
-        self._check_lengths(items)
-        order = sorted(range(len(items)), key=lambda i: len(items[i][0]) + len(items[i][1]))
-        traces: List[Optional[EditTrace]] = [None] * len(items)
-        for start in range(0, len(order), max(batch_size, 1)):
-            chosen = order[start : start + max(batch_size, 1)]
+        try:
+            items = [
+                self._item(number, *row, markup, hard_terms)
+                for number, row in enumerate(zip(sources, drafts, wanted), start=1)
+            ]
+            self._check_lengths(items)
+            return self._decode(generator, items, max(batch_size, 1))
+        finally:
+            self.task.forget_unknown_words()
+
+    def _decode(
+        self, generator: RefinementGenerator, items: List["_Item"], batch_size: int
+    ) -> List[List[EditTrace]]:
+        order = sorted(range(len(items)), key=lambda i: items[i].size)
+        found: List[List[EditTrace]] = [[] for _ in items]
+        for start in range(0, len(order), batch_size):
+            chosen = order[start : start + batch_size]
             batch = self._batch([items[i] for i in chosen])
-            for i, hypotheses in zip(chosen, generator.generate([self.model], batch)):
-                traces[i] = self._trace(sources[i], drafts[i], hypotheses[0])
-        return [trace for trace in traces if trace is not None]
+            for i, hypotheses in zip(chosen, generator.generate(self.models, batch)):
+                found[i] = [self._trace(items[i], hypothesis) for hypothesis in hypotheses]
+        return found
 
     # text to tokens ---------------------------------------------------------------------------
 
@@ -140,72 +196,133 @@ class LevenshteinEditor:
         text = self.tokenizer.encode(text) if self.tokenizer else text
         return self.bpe.encode(text) if self.bpe else text
 
-    def _encode_pair(self, source: str, draft: Optional[str]) -> Tuple[Tensor, Tensor]:
-        encode = self.task.encode_text
-        return (
-            encode(source, self._apply, self.task.src_dict),
-            encode(draft or "", self._apply, self.task.tgt_dict),
-        )
+    def _item(
+        self,
+        number: int,
+        source: str,
+        draft: Optional[str],
+        terms: Optional[Sequence[str]],
+        markup: bool,
+        hard: bool,
+    ) -> "_Item":
+        """A sentence as tokens; ``number`` counts from 1."""
+        if draft is not None and terms:
+            raise UserError(
+                f"sentence {number} has a draft and terms; mark the terms in the draft, as "
+                "[+term+] with markup=True"
+            )
+        if isinstance(terms, str):
+            raise UserError(f"sentence {number}: terms are a list of texts, not a single text")
+        try:
+            if terms and hard:
+                coded = self.task.encode_terms(terms, self._apply)
+            else:
+                text = " ".join(terms) if terms else draft or ""
+                coded = self.task.encode_draft(text, self._apply, markup and not terms)
+        except UserError as error:
+            raise UserError(f"sentence {number}: {error}") from error
+        tokens = self.task.encode_text(source, self._apply, self.task.src_dict)
+        return _Item(source, draft, tokens, coded)
 
-    def _check_lengths(self, items: List[Tuple[Tensor, Tensor]]) -> None:
-        for number, pair in enumerate(items, start=1):
-            for name, tokens, limit in zip(("source", "draft"), pair, self.model.max_positions()):
+    def _check_lengths(self, items: List["_Item"]) -> None:
+        for number, item in enumerate(items, start=1):
+            sides = (item.tokens, item.coded.tokens)
+            for name, tokens, limit in zip(("source", "draft"), sides, self._limits):
                 if len(tokens) > limit:
                     raise UserError(
                         f"{name} {number} has {len(tokens)} tokens where the model's limit is "
                         f"{limit}; split it into sentences"
                     )
 
-    def _batch(self, items: List[Tuple[Tensor, Tensor]]) -> Dict[str, Any]:
+    def _batch(self, items: List["_Item"]) -> Dict[str, Any]:
         pad = self.task.tgt_dict.pad()
-        sources, drafts = (
-            torch.nn.utils.rnn.pad_sequence(list(side), batch_first=True, padding_value=pad)
-            for side in zip(*items)
-        )
-        net_input = {"src_tokens": sources.to(self.device), "src_lengths": None}
-        return {"net_input": net_input, "draft": drafts.to(self.device)}
+
+        def padded(rows: Sequence[Tensor], value: int) -> Tensor:
+            rows = list(rows)
+            joined = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=value)
+            return joined.to(self.device)
+
+        return {
+            "net_input": {
+                "src_tokens": padded([i.tokens for i in items], pad),
+                "src_lengths": None,
+            },
+            "draft": padded([i.coded.tokens for i in items], pad),
+            "marks": padded([i.coded.marks for i in items], 0),
+        }
 
     # tokens to text ---------------------------------------------------------------------------
 
-    def _trace(self, source: str, draft: Optional[str], hypothesis: Dict[str, Any]) -> EditTrace:
-        words = self._apply(draft or "").split()
+    def _trace(self, item: "_Item", hypothesis: Dict[str, Any]) -> EditTrace:
         return EditTrace(
-            source=source,
-            draft=draft,
-            text=self._text(self._symbols(hypothesis, words)),
+            source=item.source,
+            draft=item.draft,
+            text=self._text(self._symbols(hypothesis)),
             score=hypothesis["score"],
-            iterations=tuple(self._iterations(hypothesis["history"], words)),
+            iterations=tuple(self._iterations(hypothesis["history"])),
             terminated=hypothesis["terminated"],
         )
 
-    def _symbols(self, state: Dict[str, Any], words: List[str]) -> Tuple[str, ...]:
-        """Tokens as strings; an unknown token that stands since the draft is the draft's own."""
-        dictionary = self.task.tgt_dict
-        symbols = []
-        for token, origin in zip(state["tokens"].tolist()[1:-1], state["origin"].tolist()[1:-1]):
-            known = token != dictionary.unk() or origin < 1
-            symbols.append(dictionary[token] if known else words[origin - 1])
-        return tuple(symbols)
+    def _symbols(self, state: Dict[str, Any]) -> Tuple[str, ...]:
+        """Tokens as strings."""
+        return tuple(self.task.tgt_dict[token] for token in state["tokens"].tolist()[1:-1])
 
     def _text(self, symbols: Sequence[str]) -> str:
         text = " ".join(symbols)
         text = self.bpe.decode(text) if self.bpe else text
         return self.tokenizer.decode(text) if self.tokenizer else text
 
-    def _iterations(self, history: List[Dict[str, Any]], words: List[str]) -> List[Iteration]:
+    def _iterations(self, history: List[Dict[str, Any]]) -> List[Iteration]:
         """The recorded phases (draft, then delete, placeholder, token in turn) as iterations."""
         iterations = []
         for before, delete, after in zip(history[0::3], history[1::3], history[3::3]):
             size = len(before["tokens"])
             iterations.append(
                 Iteration(
-                    before=self._symbols(before, words),
+                    before=self._symbols(before),
                     deleted=tuple((~delete["mask"][1 : size - 1]).tolist()),
-                    after=self._symbols(after, words),
+                    after=self._symbols(after),
                     inserted=tuple(after["mask"][1 : len(after["tokens"]) - 1].tolist()),
                 )
             )
         return iterations
+
+
+class _Item(NamedTuple):
+    """A sentence: as text and as tokens."""
+
+    source: str
+    draft: Optional[str]
+    tokens: Tensor
+    coded: Draft
+
+    @property
+    def size(self) -> int:
+        return len(self.tokens) + len(self.coded.tokens)
+
+
+def _beside(sources: Sequence[str], others: Optional[Sequence[Any]], name: str) -> List[Any]:
+    """One for every source, None where there are none at all."""
+    others = [None] * len(sources) if others is None else list(others)
+    if len(others) != len(sources):
+        raise UserError(f"{len(sources)} sources but {len(others)} {name}")
+    return others
+
+
+def _separate(path: str) -> List[str]:
+    """The paths in ``one.pt:other.pt``; a path that exists is one path."""
+    return [path] if os.path.exists(path) else [one for one in path.split(":") if one] or [path]
+
+
+def _model(path: str, task: TranslationEditTask, state: Dict[str, Any]) -> Any:
+    name = getattr(state["cfg"].model, "_name", None)
+    try:
+        models, _, _ = checkpoint_utils.load_model_ensemble_and_task([path], task=task, state=state)
+    except RuntimeError as error:  # parameters that do not fit
+        raise UserError(explain(error) or f"checkpoint {path}: {error}") from error
+    if not hasattr(models[0], "deletion_logits"):
+        raise UserError(f"{path} holds a {name}, not an edit model")
+    return models[0]
 
 
 def _checkpoint(path: str) -> str:

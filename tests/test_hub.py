@@ -135,7 +135,7 @@ def test_the_best_checkpoint_of_a_folder_comes_first(folder, tmp_path):
     save(tmp_path / "ck" / "checkpoint_best.pt", configuration(folder / "bin"), seed=5)
 
     def weight(path: Path) -> torch.Tensor:
-        return LevenshteinEditor.from_pretrained(str(path)).model.deletion_head.weight
+        return LevenshteinEditor.from_pretrained(str(path)).models[0].deletion_head.weight
 
     best, last = (tmp_path / "ck" / f"checkpoint_{name}.pt" for name in ("best", "last"))
     assert torch.equal(weight(tmp_path / "ck"), weight(best))

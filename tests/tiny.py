@@ -151,7 +151,7 @@ def roll_in(
     epoch: int = 1,
     alpha: float = 0.5,
     beta: float = 0.5,
-    sample_tokens: bool = False,
+    tokens: str = "argmax",
     seed: int = 1,
 ) -> RollIn:
     """States and labels for a batch of :func:`batch`."""
@@ -160,7 +160,7 @@ def roll_in(
         sample.get("draft"),
         sample["id"],
         epoch,
-        RollInOptions(alpha, beta, sample_tokens, seed),
+        RollInOptions(alpha, beta, tokens, seed),
         of.target_dictionary,
         of.placeholder,
     )
@@ -169,9 +169,7 @@ def roll_in(
 def training_batch(of: TranslationEditTask, rows: Sequence[Triple], **options: Any) -> dict:
     """:func:`batch` with its roll-in, as a criterion gets it."""
     states = {
-        name: options.pop(name)
-        for name in ("alpha", "beta", "epoch", "sample_tokens")
-        if name in options
+        name: options.pop(name) for name in ("alpha", "beta", "epoch", "tokens") if name in options
     }
     sample = batch(of, rows, **options)
     return {**sample, "roll_in": roll_in(of, sample, **states)}

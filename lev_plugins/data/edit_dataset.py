@@ -3,6 +3,7 @@
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
+import torch
 from fairseq.data import Dictionary, FairseqDataset, LanguagePairDataset, data_utils
 from torch import Tensor
 
@@ -23,7 +24,8 @@ class EditDataset(LanguagePairDataset):
         src, src_sizes, src_dict, tgt, tgt_sizes, tgt_dict: as in fairseq.
         draft: data set of drafts, or None.
         draft_sizes: their lengths in tokens.
-        draft_as_constraints: also hand the drafts out as ``constraints``, the one field besides
+        marks: bits of :mod:`.markup` for the drafts' tokens, or None. With them a batch has
+            ``marks`` (B × N) too, and both as ``constraints`` (B × 2 × N), the one field besides
             the source that fairseq-interactive passes on to the task.
         **options: of :class:`~fairseq.data.LanguagePairDataset`.
     """
@@ -38,14 +40,14 @@ class EditDataset(LanguagePairDataset):
         tgt_dict: Optional[Dictionary] = None,
         draft: Optional[Side] = None,
         draft_sizes: Optional[Sizes] = None,
-        draft_as_constraints: bool = False,
+        marks: Optional[Sequence[Tensor]] = None,
         **options: Any,
     ) -> None:
         options["input_feeding"] = False
         super().__init__(src, src_sizes, src_dict, tgt, tgt_sizes, tgt_dict, **options)
         self.draft = draft
         self.draft_sizes = None if draft_sizes is None else np.array(draft_sizes)
-        self.draft_as_constraints = draft_as_constraints
+        self.marks = marks
 
     def __getitem__(self, index: int) -> Dict[str, Any]:
         item = super().__getitem__(index)
@@ -59,15 +61,16 @@ class EditDataset(LanguagePairDataset):
         """A batch as the class describes it; fairseq sorts its sentences by source length."""
         batch = super().collater(samples, pad_to_length)
         if batch and self.draft is not None:
+            order = batch["id"].tolist()
             drafts = {sample["id"]: sample["draft"] for sample in samples}
-            batch["draft"] = data_utils.collate_tokens(
-                [drafts[index] for index in batch["id"].tolist()],
-                self.src_dict.pad(),
-                pad_to_multiple=self.pad_to_multiple,
-            )
-            if self.draft_as_constraints:
-                batch["constraints"] = batch["draft"]
+            batch["draft"] = self._collated([drafts[i] for i in order], self.src_dict.pad())
+            if self.marks is not None:
+                batch["marks"] = self._collated([self.marks[i] for i in order], 0)
+                batch["constraints"] = torch.stack([batch["draft"], batch["marks"]], 1)
         return batch
+
+    def _collated(self, rows: List[Tensor], fill: int) -> Tensor:
+        return data_utils.collate_tokens(rows, fill, pad_to_multiple=self.pad_to_multiple)
 
     def num_tokens(self, index: int) -> int:
         return int(self.num_tokens_vec(np.array([index]))[0])

@@ -17,17 +17,19 @@ from ..ops.randomness import uniform
 
 # streams of random numbers, one per purpose
 _MIXTURE, _DROP, _TOKENS = 0, 1, 2
+ROLL_IN_TOKENS = ["argmax", "sample", "random"]
 
 
 @dataclass(frozen=True)
 class RollInOptions:
     """alpha: share of deletion states that are y⁰ (Eq. 6); beta: share of insertion states that
-    are ℰ(y⁰, d*) (Eq. 7); sample_tokens: draw t̃ from the policy (Eq. 6) instead of the argmax
-    (Alg. 1); seed: of the run."""
+    are ℰ(y⁰, d*) (Eq. 7); tokens: t̃ is the policy's argmax (Alg. 1), a sample of it (Eq. 6), or
+    random, drawn by the words' frequencies without the policy (the DAE of Table 2b); seed: of the
+    run."""
 
     alpha: float
     beta: float
-    sample_tokens: bool
+    tokens: str
     seed: int
 
 
@@ -37,7 +39,8 @@ class RollIn:
 
     target: y*, B × M. draft: y⁰, B × N. delete_draft: B, bool, y_del = y⁰ (else the model's own
     insertion). insertion: states and labels for inserting. token_noise: B × M uniform numbers
-    for sampling t̃, None for the argmax.
+    for drawing t̃, None for the argmax. frequencies: V, what random t̃ are drawn by; None where t̃
+    comes from the policy.
     """
 
     target: Tensor
@@ -45,6 +48,7 @@ class RollIn:
     delete_draft: Tensor
     insertion: InsertionLabels
     token_noise: Optional[Tensor]
+    frequencies: Optional[Tensor] = None
 
 
 def random_keep(inner: Tensor, rate: Tensor, order: Tensor) -> Tensor:
@@ -71,6 +75,7 @@ def build_roll_in(
     options: RollInOptions,
     dictionary: Dictionary,
     placeholder: int,
+    frequencies: Optional[Tensor] = None,
 ) -> RollIn:
     """States and expert labels for a batch.
 
@@ -80,6 +85,7 @@ def build_roll_in(
         sentences: B, indices in the data set, which seed the randomness together with the
             run's seed and ``epoch``.
         dictionary: of the target, for its special symbols. placeholder: index of ``<plh>``.
+        frequencies: V, of the target's symbols; None or all zero: all words alike.
 
     A sentence whose draft is empty has nothing to delete and nothing to learn to keep: it always
     takes the model's insertion and π^RND, whose empty end is y⁰.
@@ -98,7 +104,7 @@ def build_roll_in(
         from_draft = drafted & (mixture[:, 1] < options.beta)
         kept = torch.where(from_draft.unsqueeze(1), aligned, kept)
     noise = None
-    if options.sample_tokens:
+    if options.tokens != "argmax":
         noise = uniform(options.seed, epoch, sentences, target.size(1), _TOKENS)
     return RollIn(
         target=target,
@@ -106,11 +112,26 @@ def build_roll_in(
         delete_draft=drafted & (mixture[:, 0] < options.alpha),
         insertion=insertion_labels(target, kept | boundary, pad, placeholder),
         token_noise=noise,
+        frequencies=_word_frequencies(frequencies, dictionary, placeholder, target.device)
+        if options.tokens == "random"
+        else None,
     )
 
 
+def _word_frequencies(
+    frequencies: Optional[Tensor], dictionary: Dictionary, placeholder: int, device: torch.device
+) -> Tensor:
+    """V, float: how often each symbol is to be drawn; special symbols never."""
+    if frequencies is None or not bool(frequencies[dictionary.nspecial :].any()):
+        frequencies = torch.ones(placeholder + 1)
+    drawn = frequencies[: placeholder + 1].to(device, torch.float, copy=True)
+    drawn[: dictionary.nspecial] = 0
+    drawn[placeholder] = 0
+    return drawn
+
+
 def token_predictions(logits: Tensor, roll_in: RollIn, never: List[int]) -> Tensor:
-    """t̃ for every placeholder: the most likely token, or one drawn from the policy.
+    """t̃ for every placeholder: the most likely token, or one drawn from the policy or at random.
 
     Args:
         logits: P × V, at ``roll_in.insertion.missing`` in row-major order.
@@ -122,7 +143,10 @@ def token_predictions(logits: Tensor, roll_in: RollIn, never: List[int]) -> Tens
     logits = logits.index_fill(1, torch.tensor(never, device=logits.device), float("-inf"))
     if roll_in.token_noise is None:
         return logits.argmax(1)
-    cumulative = logits.float().softmax(1).cumsum(1)
+    if roll_in.frequencies is None:
+        cumulative = logits.float().softmax(1).cumsum(1)
+    else:
+        cumulative = roll_in.frequencies.cumsum(0).expand(logits.size(0), -1).contiguous()
     point = roll_in.token_noise[roll_in.insertion.missing].unsqueeze(1) * cumulative[:, -1:]
     # the first token whose cumulative probability exceeds the point: never one of probability 0
     drawn = torch.searchsorted(cumulative, point, right=True).squeeze(1)

@@ -1,10 +1,14 @@
 """Decoding with a Levenshtein Transformer: Algorithm 2 of the paper, batched.
 
-What is decoded with is an :class:`~.policy.EditPolicy`: anything that has its four methods.
+What is decoded with is an :class:`~.policy.EditPolicy`: anything that has its four methods. Wrapped
+policies make the rest: several checkpoints are one averaged policy (:mod:`.ensemble`), an oracle is
+a policy that knows the target (:mod:`.oracle`).
+
+Shapes: B sentences, N answers a sentence, R = B·N answers, those of a sentence side by side.
 """
 
 from dataclasses import dataclass
-from typing import Any, Dict, List, Sequence, cast
+from typing import Any, Dict, List, Optional, Sequence, Tuple, cast
 
 import torch
 from fairseq.data import Dictionary
@@ -12,16 +16,19 @@ from torch import Tensor
 
 from ..errors import UserError
 from ..ops.edits import compact, limit_insertions
+from .ensemble import EnsemblePolicy
+from .instructions import Instructions, choose_other
+from .oracle import ORACLES, with_oracle
 from .policy import EditPolicy, MemoryT
+from .reranker import Reranker
 from .state import RefinementState, equal_rows
+from .variants import Variants, sentence_keys
 
 # generation options of fairseq that ask for what edit models do not do
 UNSUPPORTED = (
-    "iter_decode_with_external_reranker",
     "decoding_format",
     "sampling",
     "retain_dropout",
-    "constraints",
     "lm_path",
     "score_reference",
     "print_alignment",
@@ -41,8 +48,10 @@ class RefinementOptions:
     inserting nothing (§3.3). delete_threshold: probability above which a token is deleted.
     adaptive: stop when nothing changes or a state comes back; else always run T_max iterations.
     max_len_a, max_len_b: nothing is inserted beyond a·|source| + b tokens. unk_penalty:
-    subtracted from the logit of the unknown symbol. stock: fairseq's own rules (see
-    :meth:`RefinementGenerator.generate`).
+    subtracted from the logit of the unknown symbol. variants: answers a sentence. nbest: how many
+    of them are given back at most. external_reranker: the last model, an autoregressive one,
+    ranks the answers. oracle: what of the edits is the expert's (Fig. 5). stock: fairseq's own
+    rules (see :meth:`RefinementGenerator.generate`).
     """
 
     max_iter: int = 10
@@ -53,6 +62,10 @@ class RefinementOptions:
     max_len_a: float = 0.0
     max_len_b: int = 200
     unk_penalty: float = 0.0
+    variants: Variants = Variants()
+    nbest: int = 1
+    external_reranker: bool = False
+    oracle: str = "none"
     stock: bool = False
 
     def __post_init__(self) -> None:
@@ -62,46 +75,64 @@ class RefinementOptions:
             )
         if not 0 <= self.delete_threshold <= 1:
             raise UserError(f"--delete-threshold {self.delete_threshold} is outside [0, 1]")
+        if self.nbest > self.variants.count:
+            raise UserError(
+                f"--nbest {self.nbest} asks for more answers than are made; give "
+                f"--iter-decode-with-beam {self.nbest} or more"
+            )
+        if self.oracle not in ORACLES:
+            raise UserError(f"--oracle {self.oracle}: choose one of {', '.join(ORACLES)}")
 
     @classmethod
-    def from_generation(
-        cls, args: object, delete_threshold: float, stock: bool
-    ) -> "RefinementOptions":
+    def from_generation(cls, args: object, **of_the_task: Any) -> "RefinementOptions":
         """From fairseq's generation options (or any namespace with some of them).
+
+        Args:
+            **of_the_task: options that are not fairseq's: delete_threshold, stock, oracle, and
+                variant_kind, noise_scale and seed for the variants.
 
         Raises:
             UserError: an option that edit models do not have.
         """
-        for name in ("iter_decode_with_beam", "nbest"):
-            if getattr(args, name, 1) > 1:
-                raise UserError(
-                    f"{_flag(name)} {getattr(args, name)} is not supported by edit models, which "
-                    "give one answer a sentence"
-                )
         for name in UNSUPPORTED:
             if getattr(args, name, None):
                 raise UserError(f"{_flag(name)} is not supported by edit models; leave it out")
+        variants = Variants(
+            count=getattr(args, "iter_decode_with_beam", 1),
+            kind=of_the_task.pop("variant_kind", "length"),
+            scale=of_the_task.pop("noise_scale", 0.5),
+            seed=of_the_task.pop("seed", 1),
+        )
         return cls(
             max_iter=getattr(args, "iter_decode_max_iter", 10),
             empty_penalty=getattr(args, "iter_decode_eos_penalty", 0.0),
-            delete_threshold=delete_threshold,
             adaptive=not getattr(args, "iter_decode_force_max_iter", False),
             retain_history=getattr(args, "retain_iter_history", False),
             max_len_a=getattr(args, "max_len_a", 0.0),
             max_len_b=getattr(args, "max_len_b", 200),
             unk_penalty=getattr(args, "unkpen", 0.0),
-            stock=stock,
+            variants=variants,
+            nbest=getattr(args, "nbest", 1),
+            external_reranker=getattr(args, "iter_decode_with_external_reranker", False),
+            **of_the_task,
         )
 
 
 class RefinementGenerator:
-    """Edits drafts, or writes from nothing, in at most ``max_iter`` iterations."""
+    """Edits drafts, or writes from nothing, in at most ``max_iter`` iterations.
+
+    Args:
+        dictionary: of the target, with the placeholder as its last symbol.
+        placeholder: index of that symbol; larger numbers in a draft are words that the model
+            does not know, which it reads as unknown and leaves as they are.
+    """
 
     def __init__(
         self, dictionary: Dictionary, placeholder: int, options: RefinementOptions
     ) -> None:
         self.pad, self.bos, self.eos = dictionary.pad(), dictionary.bos(), dictionary.eos()
         self.unk, self.placeholder = dictionary.unk(), placeholder
+        self.dictionary = dictionary
         self.options = options
         self.never = sorted({self.pad, self.bos, self.eos, placeholder})
         # fairseq-generate strips these from what it prints
@@ -111,56 +142,142 @@ class RefinementGenerator:
     def generate(
         self, models: Sequence[EditPolicy[MemoryT]], sample: Dict[str, Any], **unused: Any
     ) -> List[List[Dict[str, Any]]]:
-        """One hypothesis a sentence, in the order of the batch.
+        """The best answers of every sentence, in the order of the batch.
 
         Args:
-            models: one policy.
+            models: policies, whose probabilities are averaged; with ``external_reranker`` the
+                last is an autoregressive fairseq model.
             sample: a batch with ``net_input.src_tokens`` (B × S) and, where there are drafts,
-                ``draft`` (B × N).
+                ``draft`` (B × N) and ``marks`` (B × N, see :class:`.instructions.Instructions`);
+                with an oracle ``target`` (B × M).
 
         Returns:
-            for each sentence a list of one hypothesis: tokens (with <s> and </s>),
-            positional_scores (nats), score (their mean), steps (iterations carried out),
-            terminated (unchanged, loop or max_iterations), origin (position in the draft of
-            the tokens that stand since then, −1 for others), history (with
-            ``retain_history``: the tokens after every phase).
+            for each sentence its hypotheses, the best first, none twice: tokens (with <s> and
+            </s>), positional_scores (nats), score (their mean, or the re-ranker's), steps
+            (iterations carried out), terminated (unchanged, loop or max_iterations), origin
+            (position in the draft of the tokens that stand since then, −1 for others), history
+            (with ``retain_history``: the tokens after every phase).
 
         With ``options.stock`` the rules are those of fairseq's levenshtein_transformer: whole
         iterations are compared, there is one iteration more than asked for, ``<unk>`` is
         refilled, any symbol may be written, and the length limit is twice the source, softly.
 
         Raises:
-            UserError: more than one model.
+            UserError: models that do not go together, no target for the oracle, more tokens to
+                keep than the length limit allows.
         """
-        if len(models) != 1:
-            raise UserError(
-                f"{len(models)} checkpoints were given; ensembles of edit models are not "
-                "supported, give one"
-            )
-        model: Any = models[0]  # a module, as a rule
-        if getattr(model, "training", False):
-            model.eval()
-        policy: EditPolicy[MemoryT] = model
+        policy, reranker = self._policy(models, sample)
         source = sample["net_input"]["src_tokens"]
         draft = sample.get("draft")
         if draft is None:
             draft = source.new_tensor([[self.bos, self.eos]]).expand(source.size(0), 2)
+        rows = torch.arange(source.size(0), device=source.device)
+        rows = rows.repeat_interleave(self.options.variants.count)
         memory = policy.encode(source)
-        state = RefinementState(draft, memory, self.pad, self.options.retain_history)
-        cap = self._length_cap(policy, source)
-        if self.options.stock:
-            self._run_stock(policy, state, cap)
-        else:
-            self._run(policy, state, cap)
-        # both loops end when every sentence is finished
-        return [[hypothesis] for hypothesis in cast(List[Dict[str, Any]], state.finished)]
+        if self.options.variants.count > 1:
+            memory = memory.select(rows)
+        decoding = _Decoding(self, policy, source[rows], draft[rows], memory)
+        marks = sample.get("marks")
+        if marks is not None and bool(marks.any()):
+            decoding.obey(Instructions(draft[rows], marks[rows]))
+        hypotheses = decoding.run()
+        count = self.options.variants.count
+        answers = [hypotheses[i : i + count] for i in range(0, len(hypotheses), count)]
+        if reranker is not None:
+            self._rescore(reranker, source, sample.get("draft"), answers)
+        return [_best(group, self.options.nbest) for group in answers]
 
-    def _run(
-        self, policy: EditPolicy[MemoryT], state: RefinementState[MemoryT], cap: Tensor
+    def _policy(
+        self, models: Sequence[Any], sample: Dict[str, Any]
+    ) -> Tuple[Any, Optional[Reranker]]:
+        """The policy to decode with, and what ranks the answers."""
+        reranker = None
+        if self.options.external_reranker:
+            if len(models) < 2:
+                raise UserError(
+                    "--iter-decode-with-external-reranker needs a second checkpoint, of an "
+                    "autoregressive model: --path edit_model.pt:autoregressive.pt"
+                )
+            *models, ranking = models
+            reranker = Reranker(ranking, self.dictionary)
+        for model in models:
+            if not hasattr(model, "deletion_logits"):
+                raise UserError(
+                    f"{type(model).__name__} is no edit model; give it last, with "
+                    "--iter-decode-with-external-reranker, to rank what edit models write"
+                )
+            if getattr(model, "training", False):
+                model.eval()
+        policy = models[0] if len(models) == 1 else EnsemblePolicy(models)
+        return with_oracle(policy, self.options.oracle, sample.get("target")), reranker
+
+    def _rescore(
+        self,
+        reranker: Reranker,
+        source: Tensor,
+        draft: Optional[Tensor],
+        answers: List[List[Dict[str, Any]]],
     ) -> None:
+        tokens = [[answer["tokens"] for answer in group] for group in answers]
+        for group, scores in zip(answers, reranker.score(source, draft, tokens)):
+            for answer, score in zip(group, scores):
+                answer["score"] = score
+
+
+def _best(answers: List[Dict[str, Any]], number: int) -> List[Dict[str, Any]]:
+    """The ``number`` best different answers; of equal ones the first."""
+    different: List[Dict[str, Any]] = []
+    for answer in sorted(answers, key=lambda answer: -answer["score"]):
+        if not any(torch.equal(answer["tokens"], other["tokens"]) for other in different):
+            different.append(answer)
+    return different[:number]
+
+
+class _Decoding:
+    """One batch while it is decoded."""
+
+    def __init__(
+        self,
+        generator: RefinementGenerator,
+        policy: EditPolicy[MemoryT],
+        source: Tensor,
+        draft: Tensor,
+        memory: MemoryT,
+    ) -> None:
+        self.options, self.variants = generator.options, generator.options.variants
+        self.pad, self.bos, self.eos = generator.pad, generator.bos, generator.eos
+        self.unk, self.placeholder = generator.unk, generator.placeholder
+        self.never = generator.never
+        self.policy = policy
+        tokens = draft.masked_fill(draft > self.placeholder, self.unk)
+        self.state = RefinementState(
+            tokens, memory, self.pad, self.options.retain_history, original=draft
+        )
+        self.cap = self._length_cap(source)
+        self.keys: Optional[Tensor] = None
+        if self.variants.kind == "noise" and self.variants.count > 1:
+            self.keys = sentence_keys(source, tokens, self.pad)
+        self.instructions: Optional[Instructions] = None
+
+    def obey(self, instructions: Instructions) -> None:
+        """Follows what a person has ordered."""
+        instructions.check_room(self.cap)
+        self.instructions = instructions
+
+    def run(self) -> List[Dict[str, Any]]:
+        """One hypothesis for every row, in order."""
+        if self.options.stock:
+            self._run_stock()
+        else:
+            self._run()
+        # both loops end when every sentence is finished
+        return cast(List[Dict[str, Any]], self.state.finished)
+
+    def _run(self) -> None:
         """Algorithm 2, with loops of any period."""
+        state = self.state
         for step in range(self.options.max_iter):
-            keep = self._keep(policy, state)
+            keep = self._keep()
             if self.options.adaptive:
                 outcome = compact(state.tokens, keep, self.pad)
                 again, settled = state.seen_before(outcome)
@@ -171,7 +288,7 @@ class RefinementGenerator:
                     return
             intact = keep.sum(1) == state.lengths
             state.keep(keep)
-            counts = self._counts(policy, state, cap)
+            counts = self._counts(step)
             if self.options.adaptive:
                 idle = intact & ~counts.any(1)
                 keep, counts = state.finish(idle, step, "unchanged", keep, counts)
@@ -179,20 +296,19 @@ class RefinementGenerator:
                     return
                 state.note()
             state.record("delete", keep)
-            self._insert(policy, state, counts)
+            self._insert(counts, step)
         everyone = torch.ones_like(state.rows, dtype=torch.bool)
         state.finish(everyone, self.options.max_iter, "max_iterations")
 
-    def _run_stock(
-        self, policy: EditPolicy[MemoryT], state: RefinementState[MemoryT], cap: Tensor
-    ) -> None:
+    def _run_stock(self) -> None:
         """fairseq's loop: stops when a whole iteration changes nothing."""
+        state = self.state
         for step in range(self.options.max_iter + 1):
             before = state.tokens
-            keep = self._keep(policy, state)
+            keep = self._keep()
             state.keep(keep)
             state.record("delete", keep)
-            self._insert(policy, state, self._counts(policy, state, cap))
+            self._insert(self._counts(step), step)
             done = equal_rows(state.tokens, before, self.pad)
             if step == self.options.max_iter:
                 state.finish(torch.ones_like(done), step, "max_iterations")
@@ -203,63 +319,101 @@ class RefinementGenerator:
 
     # the three phases -------------------------------------------------------------------------
 
-    def _keep(self, policy: EditPolicy[MemoryT], state: RefinementState[MemoryT]) -> Tensor:
-        """Which tokens the deletion policy keeps, B × T, bool; notes why drafted ones stay."""
+    def _keep(self) -> Tensor:
+        """Which tokens are kept, R × T, bool; notes why drafted ones stay."""
+        state = self.state
         real = state.tokens.ne(self.pad)
         inner = real & state.tokens.ne(self.bos) & state.tokens.ne(self.eos)
         if not bool(inner.any()):
             return real
-        logits = policy.deletion_logits(state.tokens, state.memory).float()
+        logits = self.policy.deletion_logits(state.tokens, state.memory).float()
         log_probs = torch.log_softmax(logits, dim=-1)
         delete = log_probs[..., 1].exp() > self.options.delete_threshold
+        if self.instructions is not None:
+            delete = delete & ~self.instructions.locked(state.origin, state.rows)
+            delete = delete | self.instructions.dropped(state.origin, state.rows)
         state.scores = torch.where(inner & (state.origin >= 0), log_probs[..., 0], state.scores)
         return real & ~(inner & delete)
 
-    def _counts(
-        self, policy: EditPolicy[MemoryT], state: RefinementState[MemoryT], cap: Tensor
-    ) -> Tensor:
-        """How many tokens to insert in every slot, B × (T − 1), within the length limit."""
-        cap = cap[state.rows]
-        logits = policy.placeholder_logits(state.tokens, state.memory).float()
-        if self.options.empty_penalty:
-            logits = logits.clone()
-            logits[..., 0] -= self.options.empty_penalty
+    def _counts(self, step: int) -> Tensor:
+        """How many tokens to insert in every slot, R × (T − 1), within the length limit."""
+        state = self.state
+        cap = self.cap[state.rows]
+        logits = self.policy.placeholder_logits(state.tokens, state.memory).float()
         slots = state.tokens[:, 1:].ne(self.pad)
+        if self.instructions is not None:
+            slots = slots & ~self.instructions.closed(state.origin, state.rows)
+        logits = self._adjusted(logits, step)
         counts = logits.argmax(-1).masked_fill(~slots, 0)
+        if step == 0:
+            counts = self.variants.first_counts(logits, counts, slots, state.rows)
         if self.options.stock:
             counts = torch.minimum(counts, cap.unsqueeze(1))
             return counts.masked_fill((state.lengths >= cap).unsqueeze(1), 0)
         return limit_insertions(counts, cap - state.lengths)
 
-    def _insert(
-        self, policy: EditPolicy[MemoryT], state: RefinementState[MemoryT], counts: Tensor
-    ) -> None:
+    def _adjusted(self, logits: Tensor, step: int) -> Tensor:
+        """Placeholder logits less γ for inserting nothing, and with the noise of the answers."""
+        rows = self.state.rows
+        several = self.variants.count > 1 and self.variants.kind == "penalty"
+        if self.options.empty_penalty or several:
+            penalties = self.variants.penalties(self.options.empty_penalty, rows)
+            logits = logits.clone()
+            logits[..., 0] -= penalties.unsqueeze(1)
+        if self.keys is None:
+            return logits
+        slots = logits.size(1)
+        places = torch.arange(slots, device=rows.device).repeat(len(rows))
+        answers = rows.repeat_interleave(slots)
+        noise = self.variants.noise(self.keys[answers], answers, 2 * step, places, logits.size(2))
+        return logits + noise.view_as(logits)
+
+    def _insert(self, counts: Tensor, step: int) -> None:
         """Opens the slots and fills every placeholder."""
+        state = self.state
         if bool(counts.any()):
             state.open(counts, self.placeholder)
         state.record("placeholder")
         where = state.tokens.eq(self.placeholder)
         if self.options.stock:
-            where = where | state.tokens.eq(self.unk)
+            refilled = state.tokens.eq(self.unk)
+            if self.instructions is not None:
+                refilled = refilled & ~self.instructions.locked(state.origin, state.rows)
+            where = where | refilled
         if bool(where.any()):
-            logits = policy.token_logits(state.tokens, state.memory, where).float()
-            never = [self.placeholder] if self.options.stock else self.never
-            barred = torch.tensor(never, device=logits.device)
-            logits = logits.index_fill(1, barred, float("-inf"))
-            if self.options.unk_penalty:
-                logits[:, self.unk] -= self.options.unk_penalty
-            best, tokens = logits.max(1)
-            state.fill(where, tokens, best - logits.logsumexp(1))
+            self._fill(where, step)
         state.record("token", where)
+
+    def _fill(self, where: Tensor, step: int) -> None:
+        """Writes the likeliest token at each place of ``where`` (R × T, bool)."""
+        state = self.state
+        logits = self.policy.token_logits(state.tokens, state.memory, where).float()
+        never = [self.placeholder] if self.options.stock else self.never
+        logits = logits.index_fill(1, torch.tensor(never, device=logits.device), float("-inf"))
+        if self.options.unk_penalty:
+            logits[:, self.unk] -= self.options.unk_penalty
+        choice = logits
+        if self.keys is not None:
+            place = where.nonzero()
+            answers = state.rows[place[:, 0]]
+            choice = logits + self.variants.noise(
+                self.keys[answers], answers, 2 * step + 1, place[:, 1], logits.size(1)
+            )
+        tokens = choice.argmax(1)
+        if self.instructions is not None and self.instructions.removes:
+            filled = state.tokens.masked_scatter(where, tokens)
+            tokens = choose_other(choice.clone(), where, filled, self.instructions, state.rows)
+        scores = logits.gather(1, tokens.unsqueeze(1)).squeeze(1) - logits.logsumexp(1)
+        state.fill(where, tokens, scores)
 
     # limits ---------------------------------------------------------------------------------
 
-    def _length_cap(self, policy: EditPolicy[MemoryT], source: Tensor) -> Tensor:
-        """B: tokens, <s> and </s> included, beyond which nothing is inserted."""
+    def _length_cap(self, source: Tensor) -> Tensor:
+        """R: tokens, <s> and </s> included, beyond which nothing is inserted."""
         source_lengths = source.ne(self.pad).sum(1)
         if self.options.stock:
             return (2 * source_lengths).clamp(min=10)
         words = (source_lengths - 2) * self.options.max_len_a + self.options.max_len_b
         cap = words.long() + 2
-        limits = getattr(policy, "max_positions", lambda: None)()
+        limits = getattr(self.policy, "max_positions", lambda: None)()
         return cap if limits is None else cap.clamp(max=limits[1])

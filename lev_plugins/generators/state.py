@@ -21,8 +21,17 @@ class RefinementState(Generic[MemoryT]):
         finished: hypotheses in the order of the batch that came in; None while unfinished.
     """
 
-    def __init__(self, tokens: Tensor, memory: MemoryT, pad: int, retain_history: bool) -> None:
+    def __init__(
+        self,
+        tokens: Tensor,
+        memory: MemoryT,
+        pad: int,
+        retain_history: bool,
+        original: Optional[Tensor] = None,
+    ) -> None:
+        """``original``: the draft with words in it that the model does not know (see finish)."""
         size = tokens.size(0)
+        self.original = tokens if original is None else original
         self.pad = pad
         self.tokens = tokens
         self.scores = torch.zeros(tokens.shape, dtype=torch.float, device=tokens.device)
@@ -74,7 +83,7 @@ class RefinementState(Generic[MemoryT]):
         """
         if self.history is None:
             return
-        tokens, origin = self.tokens.cpu(), self.origin.cpu()
+        tokens, origin = self._restored().cpu(), self.origin.cpu()
         marks = None if mask is None else mask.cpu()
         for i, row in enumerate(self.rows.tolist()):
             real = tokens[i].ne(self.pad)
@@ -99,18 +108,25 @@ class RefinementState(Generic[MemoryT]):
         leaving = done.nonzero().squeeze(1)
         if leaving.numel() == 0:
             return list(companions)
+        restored = self._restored()
         for i in leaving.tolist():
-            self._finish_one(i, steps, reason)
+            self._finish_one(i, restored[i], steps, reason)
         staying = (~done).nonzero().squeeze(1)
         self._select(staying)
         return [companion.index_select(0, staying) for companion in companions]
 
-    def _finish_one(self, i: int, steps: int, reason: str) -> None:
+    def _restored(self) -> Tensor:
+        """B × T: the tokens; those that stand since the draft are the draft's own, known or not."""
+        originals = self.original.index_select(0, self.rows)
+        originals = originals.gather(1, self.origin.clamp(min=0))
+        return torch.where(self.origin >= 0, originals, self.tokens)
+
+    def _finish_one(self, i: int, tokens: Tensor, steps: int, reason: str) -> None:
         real = self.tokens[i].ne(self.pad)
         scores = self.scores[i][real]
         row = int(self.rows[i])
         self.finished[row] = {
-            "tokens": self.tokens[i][real],
+            "tokens": tokens[real],
             "positional_scores": scores.clone(),
             "score": float(scores.mean()),
             "alignment": None,

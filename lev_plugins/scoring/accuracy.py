@@ -3,7 +3,10 @@
 from dataclasses import dataclass
 
 from fairseq.dataclass import FairseqDataclass
-from fairseq.scoring import BaseScorer, register_scorer
+from fairseq.scoring import register_scorer
+
+from .metric_scorer import MetricScorer
+from .metrics import ExactMatch
 
 
 @dataclass
@@ -12,23 +15,13 @@ class AccuracyConfig(FairseqDataclass):
 
 
 @register_scorer("accuracy", dataclass=AccuracyConfig)
-class AccuracyScorer(BaseScorer):
+class AccuracyScorer(MetricScorer):
     """Share of sentences equal to their reference, in percent; blanks at the ends do not count."""
 
     def __init__(self, cfg: AccuracyConfig) -> None:
-        super().__init__(cfg)
-        self.right = 0
-        self.total = 0
-
-    def add_string(self, ref: str, pred: str) -> None:
-        """Count one sentence (``ref``: what it should be, ``pred``: what it is)."""
-        self.right += ref.strip() == pred.strip()
-        self.total += 1
-
-    def score(self) -> float:
-        """Percent of the sentences so far; 0 where there are none."""
-        return 100.0 * self.right / self.total if self.total else 0.0
+        super().__init__(cfg, ExactMatch())
 
     def result_string(self) -> str:
         """Percent, and the counts it is made of."""
-        return f"accuracy = {self.score():.2f} ({self.right}/{self.total})"
+        right, total = map(int, self.totals)
+        return f"accuracy = {self.score():.2f} ({right}/{total})"

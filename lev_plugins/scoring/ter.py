@@ -1,11 +1,12 @@
 """``--scoring ter``: translation edit rate, as sacrebleu counts it."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from fairseq.dataclass import FairseqDataclass
-from fairseq.scoring import BaseScorer, register_scorer
-from sacrebleu.metrics import TER
+from fairseq.scoring import register_scorer
+
+from .metric_scorer import MetricScorer
+from .metrics import ter
 
 
 @dataclass
@@ -25,30 +26,23 @@ class TerConfig(FairseqDataclass):
 
 
 @register_scorer("ter", dataclass=TerConfig)
-class TerScorer(BaseScorer):
+class TerScorer(MetricScorer):
     """Edits (insert, delete, replace, shift) per reference word, in percent; lower is better.
 
     Snover et al., 2006, "A Study of Translation Edit Rate with Targeted Human Annotation".
     """
 
     def __init__(self, cfg: TerConfig) -> None:
-        super().__init__(cfg)
-        self.metric = TER(
+        metric = ter(
             normalized=cfg.ter_normalized,
             no_punct=cfg.ter_no_punct,
             asian_support=cfg.ter_asian_support,
             case_sensitive=cfg.ter_case_sensitive,
         )
-
-    def _corpus_score(self) -> Any:
-        return self.metric.corpus_score(self.pred, [self.ref])
-
-    def score(self) -> float:
-        """TER of all sentences so far, in percent; 0 where there are none."""
-        return float(self._corpus_score().score) if self.pred else 0.0
+        super().__init__(cfg, metric)
 
     def result_string(self) -> str:
         """Score and sacrebleu's signature, to be quoted beside it."""
-        if not self.pred:
+        if not self.sentences:
             return "TER = 0.00 (no sentences)"
-        return f"TER = {self.score():.2f} {self.metric.get_signature()}"
+        return f"TER = {self.score():.2f} {self.metric.signature()}"

@@ -1,56 +1,42 @@
 """Task ``translation_edit``: from a source, and a draft where there is one, to a target."""
 
-import logging
-import os
+import copy
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-import numpy as np
 import torch
-from fairseq import utils
 from fairseq.criterions import FairseqCriterion
-from fairseq.data import (
-    AppendTokenDataset,
-    ConcatDataset,
-    Dictionary,
-    EpochBatchIterator,
-    FairseqDataset,
-    PrependTokenDataset,
-    StripTokenDataset,
-    TruncateDataset,
-    data_utils,
-    indexed_dataset,
-)
+from fairseq.data import Dictionary, FairseqDataset, PrependTokenDataset
 from fairseq.dataclass import ChoiceEnum
-from fairseq.logging import metrics
 from fairseq.models import BaseFairseqModel
 from fairseq.optim import FairseqOptimizer
-from fairseq.tasks import register_task
-from fairseq.tasks.translation import TranslationConfig, TranslationTask
+from fairseq.tasks import FairseqTask, register_task
+from fairseq.token_generation_constraints import unpack_constraints
 from omegaconf import II, OmegaConf
 from torch import Tensor, nn
 
 from ..data.edit_dataset import EditDataset
-from ..data.roll_in import RollInOptions, build_roll_in
+from ..data.markup import JOINED, KEEP, Mark, escape_markup, parse_markup, token_marks
+from ..data.roll_in import ROLL_IN_TOKENS, RollInOptions, build_roll_in
 from ..errors import UserError
 from ..generators import RefinementGenerator, RefinementOptions
+from ..generators.oracle import ORACLES
+from ..generators.variants import VARIANTS
+from .triples import PLACEHOLDER, TriplesConfig, TriplesTask
 
-logger = logging.getLogger(__name__)
-
-PLACEHOLDER = "<plh>"
 # how to read other projects' model configurations: name → function of (cfg) → our configuration
 MODEL_ADAPTERS: Dict[str, Callable[[Any], Any]] = {}
 
 
+class Draft(NamedTuple):
+    """N tokens of a draft with <s> and </s>, and the bits of the marks on each."""
+
+    tokens: Tensor
+    marks: Tensor
+
+
 @dataclass
-class TranslationEditConfig(TranslationConfig):
-    draft_lang: Optional[str] = field(
-        default=None,
-        metadata={
-            "help": "suffix of the drafts y0 beside source and target (such as mt); "
-            "without it sentences are generated from scratch"
-        },
-    )
+class TranslationEditConfig(TriplesConfig):
     alpha: float = field(
         default=0.5,
         metadata={
@@ -78,9 +64,13 @@ class TranslationEditConfig(TranslationConfig):
             "--alpha and --beta: learn to generate first, then to edit drafts"
         },
     )
-    roll_in_tokens: ChoiceEnum(["argmax", "sample"]) = field(  # type: ignore[valid-type]
+    roll_in_tokens: ChoiceEnum(ROLL_IN_TOKENS) = field(  # type: ignore[valid-type]
         default="argmax",
-        metadata={"help": "the model's own insertions: argmax (Alg. 1) or sample (Eq. 6)"},
+        metadata={
+            "help": "what stands for the model's own insertions when it learns to delete: argmax "
+            "(Alg. 1), sample (Eq. 6), or random, words drawn by frequency: nothing of the model "
+            "itself, the DAE of Table 2b"
+        },
     )
     delete_threshold: float = field(
         default=0.5,
@@ -96,11 +86,37 @@ class TranslationEditConfig(TranslationConfig):
             "iteration more, unk refilled, whole iterations compared, its length limit"
         },
     )
+    oracle: ChoiceEnum(ORACLES) = field(  # type: ignore[valid-type]
+        default="none",
+        metadata={
+            "help": "decoding with the reference's help (paper, Fig. 5): none, deletion, or "
+            "deletion+placeholder"
+        },
+    )
+    variants: ChoiceEnum(VARIANTS) = field(  # type: ignore[valid-type]
+        default="length",
+        metadata={
+            "help": "how the answers of --iter-decode-with-beam differ: length (the likeliest "
+            "changes of a number of insertions), penalty (gamma up to 3), or noise (noisy "
+            "parallel decoding)"
+        },
+    )
+    noise_scale: float = field(
+        default=0.5,
+        metadata={"help": "scale of the Gumbel noise of --variants noise; 1 samples"},
+    )
+    markup: bool = field(
+        default=False,
+        metadata={
+            "help": "interactive: drafts have marks: [=stays=], [-goes-], [+term+]; a backslash "
+            "before [ makes it text"
+        },
+    )
     seed: int = II("common.seed")
 
 
 @register_task("translation_edit", dataclass=TranslationEditConfig)
-class TranslationEditTask(TranslationTask):
+class TranslationEditTask(TriplesTask):
     """Generation and post-editing by insertion and deletion.
 
     fairseq's translation data, with ``train.src-tgt.DRAFT`` beside them where ``--draft-lang``
@@ -117,9 +133,10 @@ class TranslationEditTask(TranslationTask):
             dictionary.add_symbol(PLACEHOLDER)
         self.placeholder = tgt_dict.index(PLACEHOLDER)
         self.epoch = 1
-        self.lines_before = 0  # what interactive has read before the present lines
-        self.lines_read = 0
         self.ours = False  # whether this task has trained the checkpoint that is being loaded
+        self.edits = False  # whether the model built last is an edit model
+        # how often a word is met, for random roll-in; dictionaries of checkpoints know it of none
+        self.frequencies = torch.tensor(tgt_dict.count[: len(tgt_dict)], dtype=torch.double)
         self.state.merge_state_dict(
             {"source_symbols": list(src_dict.symbols), "target_symbols": list(tgt_dict.symbols)}
         )
@@ -129,57 +146,30 @@ class TranslationEditTask(TranslationTask):
         """Loads the dictionaries.
 
         Raises:
-            UserError: a value out of range, no data folder, no language pair, no dictionary.
+            UserError: a value out of range, or what the base class refuses.
         """
         for name in ("alpha", "beta", "alpha_start", "beta_start", "delete_threshold"):
             value = getattr(cfg, name)
             if value is not None and not 0 <= value <= 1:
                 flag = "--" + name.replace("_", "-")
                 raise UserError(f"{flag} {value} is outside [0, 1]; give a share between 0 and 1")
-        if cfg.num_batch_buckets > 0:
-            raise UserError("--num-batch-buckets fails in the engine with numpy 2; leave it out")
-        _check_data_folder(cfg)
         return super().setup_task(cfg, **kwargs)
 
     # data -------------------------------------------------------------------------------------
 
-    def load_dataset(
-        self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any
-    ) -> None:
-        """Loads one split with its drafts.
-
-        Raises:
-            UserError: a file that is not there, or sides of different length.
-        """
-        paths = utils.split_paths(self.cfg.data)
-        if split != self.cfg.train_subset:
-            paths = paths[:1]  # only training data come in shards
-        folder = paths[(epoch - 1) % len(paths)]
-        self.datasets[split] = self._load_triples(folder, split, combine)
-
-    def _load_triples(self, folder: str, split: str, combine: bool) -> EditDataset:
-        src, tgt, draft_lang = self.cfg.source_lang, self.cfg.target_lang, self.cfg.draft_lang
-        prefixes = _split_prefixes(folder, split, src, tgt, combine, self.cfg.dataset_impl)
-        source = self._load_side(prefixes, src, self.src_dict, required=True)
-        if self.cfg.truncate_source:
-            source = self._truncated(source)
-        target = self._load_side(prefixes, tgt, self.tgt_dict, required=False)
-        draft = None
-        if draft_lang is not None:
-            draft = self._load_side(prefixes, draft_lang, self.tgt_dict, required=True)
-        for name, side in ((tgt, target), (draft_lang, draft)):
-            if side is not None and len(side) != len(source):
-                raise UserError(
-                    f"{prefixes[0]}{{{src},{name}}}: {len(source)} sources but {len(side)} lines "
-                    f"of {name}; preprocess the files again"
-                )
+    def make_dataset(
+        self,
+        source: FairseqDataset,
+        target: Optional[FairseqDataset],
+        draft: Optional[FairseqDataset],
+        shuffle: bool,
+    ) -> EditDataset:
+        """Every side with <s> in front."""
         bos = self.tgt_dict.bos()
         source = PrependTokenDataset(source, bos)
         target, draft = (
             None if side is None else PrependTokenDataset(side, bos) for side in (target, draft)
         )
-        with_drafts = " with drafts" if draft is not None else ""
-        logger.info("%s %s: %d sentences%s", folder, split, len(source), with_drafts)
         return EditDataset(
             source,
             source.sizes,
@@ -192,172 +182,139 @@ class TranslationEditTask(TranslationTask):
             left_pad_source=self.cfg.left_pad_source,
             left_pad_target=False,
             num_buckets=self.cfg.num_batch_buckets,
-            shuffle=split != "test",
+            shuffle=shuffle,
             pad_to_multiple=self.cfg.required_seq_len_multiple,
         )
-
-    def _load_side(
-        self, prefixes: List[str], lang: str, dictionary: Dictionary, required: bool
-    ) -> Any:
-        """One side of a split, its parts joined; None where an optional side is missing."""
-        parts = []
-        for prefix in prefixes:
-            part = data_utils.load_indexed_dataset(prefix + lang, dictionary, self.cfg.dataset_impl)
-            if part is None and required:
-                flag = " --draft-lang" if lang == self.cfg.draft_lang else ""
-                raise UserError(
-                    f"{prefix}{lang}.bin does not exist; run preprocess with{flag} {lang}, or "
-                    f"leave{flag or ' the language'} out"
-                )
-            if part is None:
-                return None
-            parts.append(part)
-        if len(parts) == 1:
-            return parts[0]
-        ratios = [1] * len(parts)
-        ratios[0] = self.cfg.upsample_primary if self.cfg.upsample_primary > 0 else 1
-        return ConcatDataset(parts, ratios)
-
-    def _truncated(self, source: FairseqDataset) -> FairseqDataset:
-        eos = self.src_dict.eos()
-        room = self.cfg.max_source_positions - 2  # <s> and </s>
-        return AppendTokenDataset(TruncateDataset(StripTokenDataset(source, eos), room), eos)
-
-    def filter_indices_by_size(
-        self,
-        indices: np.ndarray,
-        dataset: FairseqDataset,
-        max_positions: Union[None, int, Tuple[int, ...]] = None,
-        ignore_invalid_inputs: bool = False,
-    ) -> np.ndarray:
-        """Names every line that is too long, and stops unless it may be skipped.
-
-        Raises:
-            UserError: a sentence longer than the model can read or write.
-        """
-        kept, ignored = dataset.filter_indices_by_size(indices, max_positions)
-        if len(ignored) == 0:
-            return kept
-        long = sorted(map(int, ignored))
-        lines = [index + 1 + self.lines_before for index in long]
-        shown = ", ".join(map(str, lines[:20])) + (" …" if len(lines) > 20 else "")
-        sizes = "/".join(map(str, dataset.size(long[0])))
-        limits = (
-            "/".join(map(str, max_positions))
-            if isinstance(max_positions, tuple)
-            else (str(max_positions))
-        )
-        if not ignore_invalid_inputs:
-            raise UserError(
-                f"line {lines[0]} has {sizes} tokens (source/target/draft) where the limit is "
-                f"{limits}; {len(lines)} such lines: {shown}; raise --max-source-positions and "
-                "--max-target-positions, shorten the lines, or skip them with "
-                "--skip-invalid-size-inputs-valid-test"
-            )
-        if len(kept) == 0 and getattr(dataset, "tgt", None) is not None:
-            raise UserError(
-                f"all {len(lines)} lines are above the limit of {limits} tokens; raise "
-                "--max-source-positions and --max-target-positions, or shorten the lines"
-            )
-        logger.warning(
-            "%d lines above the limit of %s tokens are skipped: %s", len(lines), limits, shown
-        )
-        return kept
-
-    def get_batch_iterator(
-        self,
-        dataset: FairseqDataset,
-        *args: Any,
-        epoch: int = 1,
-        disable_iterator_cache: bool = False,
-        update_epoch_batch_itr: bool = False,
-        **options: Any,
-    ) -> EpochBatchIterator:
-        """The engine's, with batches that do not depend on where a training begins.
-
-        Batches that serve all epochs are drawn by the engine with a seed that has the epoch in
-        it in which the training began, or was taken up again: it then went on with others.
-        """
-        lasting = not (disable_iterator_cache or update_epoch_batch_itr)
-        made = dataset in self.dataset_to_epoch_iter
-        iterator = super().get_batch_iterator(
-            dataset,
-            *args,
-            epoch=1 if lasting else epoch,
-            disable_iterator_cache=disable_iterator_cache,
-            update_epoch_batch_itr=update_epoch_batch_itr,
-            **options,
-        )
-        if lasting and not made:
-            iterator.epoch = max(epoch, 1)
-        return iterator
-
-    def max_positions(self) -> Tuple[int, int]:
-        """The longest source and target in tokens, <s> and </s> included."""
-        return self.cfg.max_source_positions, self.cfg.max_target_positions
 
     # interactive and Python -------------------------------------------------------------------
 
     def get_interactive_tokens_and_lengths(
         self, lines: List[str], encode_fn: Callable[[str], str]
-    ) -> Tuple[List[Tuple[Tensor, Optional[Tensor]]], List[int]]:
-        """Reads ``source`` or ``source<TAB>draft``; both are encoded alike.
-
-        Returns:
-            pairs of source and draft tokens (None without a draft), and the sources' lengths.
-            Line numbers in messages count from the first call.
+    ) -> Tuple[List[Any], List[int]]:
+        """Reads ``source`` or ``source<TAB>draft``, with marks on the draft if the task has them.
 
         Raises:
-            UserError: a line with more than one tab.
+            UserError: a line with more than one tab, or marks that cannot be read.
         """
-        pairs = []
-        self.lines_before = self.lines_read
-        self.lines_read += len(lines)
-        for number, line in enumerate(lines, start=self.lines_before + 1):
-            source, *rest = line.split("\t")
-            if len(rest) > 1:
-                raise UserError(
-                    f"input line {number} has {len(rest)} tabs; write source, or source<TAB>draft"
-                )
-            draft = self.encode_text(rest[0], encode_fn, self.tgt_dict) if rest else None
-            pairs.append((self.encode_text(source, encode_fn, self.src_dict), draft))
-        return pairs, [len(source) for source, _ in pairs]
+        self.forget_unknown_words()  # those of the lines before are printed
+        return super().get_interactive_tokens_and_lengths(lines, encode_fn)
 
-    @staticmethod
-    def encode_text(text: str, encode_fn: Callable[[str], str], dictionary: Dictionary) -> Tensor:
-        """<s>, the tokens of a line of text and </s>; words that are not known become <unk>."""
-        tokens = dictionary.encode_line(encode_fn(text), add_if_not_exist=False).long()
+    def encode_line(
+        self, number: int, source: str, draft: Optional[str], encode_fn: Callable[[str], str]
+    ) -> Tuple[Tensor, Optional[Draft]]:
+        try:
+            encoded = None if draft is None else self.encode_draft(draft, encode_fn)
+        except UserError as error:
+            raise UserError(f"input line {number}: {error}") from error
+        return self.encode_text(source, encode_fn, self.src_dict), encoded
+
+    def encode_draft(
+        self, text: str, encode_fn: Callable[[str], str], markup: Optional[bool] = None
+    ) -> Draft:
+        """A draft's tokens with <s> and </s>, and the marks on them.
+
+        Words that are not known become numbers above the dictionary's: they are read as <unk>
+        and printed as they came (until :meth:`forget_unknown_words`).
+
+        Args:
+            markup: whether the text has marks; by default what ``--markup`` says.
+
+        Raises:
+            UserError: marks that cannot be read, or a term with a word that is not known.
+        """
+        if self.cfg.markup if markup is None else markup:
+            plain, spans = parse_markup(text)
+        else:
+            plain, spans = text, []
+        words, bits = token_marks(plain, spans, encode_fn)
+        terms = [mark for mark in spans if mark.kind == "term"]
+        tokens = [self._draft_token(word) for word in words]
+        for word, token, bit in zip(words, tokens, bits):
+            if terms and bit & KEEP and token > self.placeholder:
+                self._refuse_unknown(word, terms, plain, encode_fn)
+        bos, eos = self.tgt_dict.bos(), self.tgt_dict.eos()
+        return Draft(torch.tensor([bos, *tokens, eos]), torch.tensor([0, *bits, 0]))
+
+    def encode_terms(self, terms: Sequence[str], encode_fn: Callable[[str], str]) -> Draft:
+        """Terms as the draft to start from, each to stay whole (Susanto et al., 2020).
+
+        Raises:
+            UserError: an empty term, or a word that is not known.
+        """
+        marked = (f"[+{escape_markup(term).replace('+]', chr(92) + '+]')}+]" for term in terms)
+        return self.encode_draft(" ".join(marked), encode_fn, markup=True)
+
+    def _draft_token(self, word: str) -> int:
+        token = self.tgt_dict.index(word)
         # a special symbol typed as text is not a special symbol
-        words = tokens[:-1]
-        special = (words < dictionary.nspecial) | words.eq(dictionary.index(PLACEHOLDER))
-        words.masked_fill_(special, dictionary.unk())
-        return torch.cat([tokens.new_tensor([dictionary.bos()]), tokens])
+        if token >= self.tgt_dict.nspecial and token != self.placeholder:
+            return token
+        self.tgt_dict.symbols.append(word)
+        self.tgt_dict.count.append(0)
+        return len(self.tgt_dict.symbols) - 1
+
+    def _refuse_unknown(
+        self, word: str, terms: Sequence[Mark], text: str, encode_fn: Callable[[str], str]
+    ) -> None:
+        for term in terms:
+            shown = text[term.start : term.end]
+            if word in encode_fn(shown).split():
+                raise UserError(
+                    f"the term {shown!r} has {word!r}, which is not in the vocabulary; the model "
+                    "cannot place what it does not know: choose another word, or mark it [=…=] in "
+                    "a draft"
+                )
+
+    def forget_unknown_words(self) -> None:
+        """Takes back the numbers that :meth:`encode_draft` has given to unknown words."""
+        del self.tgt_dict.symbols[self.placeholder + 1 :]
+        del self.tgt_dict.count[self.placeholder + 1 :]
 
     def build_dataset_for_inference(
         self,
-        src_tokens: Sequence[Union[Tensor, Tuple[Tensor, Optional[Tensor]]]],
+        src_tokens: Sequence[Union[Tensor, Tuple[Tensor, Optional[Draft]]]],
         src_lengths: Sequence[int],
         constraints: Optional[Tensor] = None,
     ) -> EditDataset:
-        """Data of sources, or of (source, draft) pairs as interactive reads them."""
-        if constraints is not None:
-            raise UserError("--constraints is not supported by translation_edit")
+        """Data of sources, or of (source, draft) pairs as interactive reads them.
+
+        Args:
+            constraints: terms as fairseq-interactive packs them under ``--constraints``.
+        """
         bos = self.src_dict.bos()
         pairs = [item if isinstance(item, tuple) else (item, None) for item in src_tokens]
+        if constraints is not None:
+            terms = [self._unpacked(i, row) for i, row in enumerate(constraints, start=1)]
+            pairs = [(source, draft) for (source, _), draft in zip(pairs, terms)]
         sources = [s if s[0] == bos else torch.cat([s.new_tensor([bos]), s]) for s, _ in pairs]
         empty = torch.tensor([bos, self.tgt_dict.eos()])
-        drafts = [empty if draft is None else draft for _, draft in pairs]
+        nothing = Draft(empty, torch.zeros_like(empty))
+        drafts = [nothing if draft is None else draft for _, draft in pairs]
         return EditDataset(
             sources,
             [len(source) for source in sources],
             self.src_dict,
             tgt_dict=self.tgt_dict,
-            draft=drafts,
-            draft_sizes=[len(draft) for draft in drafts],
-            draft_as_constraints=True,
+            draft=[draft.tokens for draft in drafts],
+            draft_sizes=[len(draft.tokens) for draft in drafts],
+            marks=[draft.marks for draft in drafts],
             left_pad_source=self.cfg.left_pad_source,
             shuffle=False,
         )
+
+    def _unpacked(self, number: int, packed: Tensor) -> Draft:
+        """The terms of an input line as a draft."""
+        bos, eos = self.tgt_dict.bos(), self.tgt_dict.eos()
+        tokens, marks = [bos], [0]
+        for term in unpack_constraints(packed):
+            if term.eq(self.tgt_dict.unk()).any() or not len(term):
+                raise UserError(
+                    f"input line {number + self.lines_before}: a term of --constraints is empty or "
+                    "has a word that is not in the vocabulary; choose another word"
+                )
+            tokens += term.tolist()
+            marks += [KEEP | JOINED] * (len(term) - 1) + [KEEP]
+        return Draft(torch.tensor([*tokens, eos]), torch.tensor([*marks, 0]))
 
     # training ---------------------------------------------------------------------------------
 
@@ -396,8 +353,7 @@ class TranslationEditTask(TranslationTask):
     def _with_roll_in(
         self, sample: Dict[str, Any], epoch: int, update: Optional[int] = None
     ) -> Dict[str, Any]:
-        sampled = str(self.cfg.roll_in_tokens) == "sample"
-        options = RollInOptions(*self.mixture(update), sampled, self.cfg.seed)
+        options = RollInOptions(*self.mixture(update), str(self.cfg.roll_in_tokens), self.cfg.seed)
         roll_in = build_roll_in(
             sample["target"],
             sample.get("draft"),
@@ -406,19 +362,9 @@ class TranslationEditTask(TranslationTask):
             options,
             self.tgt_dict,
             self.placeholder,
+            self.frequencies,
         )
         return {**sample, "roll_in": roll_in}
-
-    def reduce_metrics(
-        self, logging_outputs: List[Dict[str, Any]], criterion: FairseqCriterion
-    ) -> None:
-        """fairseq's, and a BLEU of 0 where no n-gram was scored (fairseq then logs none)."""
-        super().reduce_metrics(logging_outputs, criterion)
-        if self.cfg.eval_bleu and not any(
-            log.get("_bleu_totals_0", 0) > 0 for log in logging_outputs
-        ):
-            if any("_bleu_totals_0" in log for log in logging_outputs):
-                metrics.log_scalar("bleu", 0.0)
 
     # models, decoding and checkpoints -----------------------------------------------------------
 
@@ -432,12 +378,24 @@ class TranslationEditTask(TranslationTask):
         if from_checkpoint and name in MODEL_ADAPTERS:
             cfg = OmegaConf.structured(MODEL_ADAPTERS[name](cfg))
         elif from_checkpoint and not self.ours:
+            if self.edits:  # it stands behind an edit model: a re-ranker
+                return FairseqTask.build_model(self._without_placeholder(), cfg, from_checkpoint)
             raise UserError(
                 f"the checkpoint holds a model of the kind {name}, which another task has trained; "
                 "run it with that task (such as --task translation), or give a checkpoint trained "
                 "with --task translation_edit or of a levenshtein_transformer"
             )
-        return super().build_model(cfg, from_checkpoint)
+        model = super().build_model(cfg, from_checkpoint)
+        self.edits = hasattr(model, "deletion_logits")
+        return model
+
+    def _without_placeholder(self) -> "TranslationEditTask":
+        """This task with the dictionaries that other tasks know."""
+        plain = copy.copy(self)
+        plain.src_dict = _trimmed(self.src_dict)
+        joined = self.src_dict is self.tgt_dict
+        plain.tgt_dict = plain.src_dict if joined else _trimmed(self.tgt_dict)
+        return plain
 
     def build_generator(
         self,
@@ -448,14 +406,23 @@ class TranslationEditTask(TranslationTask):
         **kwargs: Any,
     ) -> Any:
         """Refinement for models with edit policies; fairseq's beam search for any other."""
-        if not all(hasattr(model, "deletion_logits") for model in models):
+        if not any(hasattr(model, "deletion_logits") for model in models):
             return super().build_generator(
                 models, args, seq_gen_cls, extra_gen_cls_kwargs, **kwargs
             )
-        options = RefinementOptions.from_generation(
-            args, self.cfg.delete_threshold, self.cfg.stock_decoding
-        )
+        options = RefinementOptions.from_generation(args, **self.decoding_options())
         return RefinementGenerator(self.tgt_dict, self.placeholder, options)
+
+    def decoding_options(self) -> Dict[str, Any]:
+        """What the task, and not fairseq, says about decoding."""
+        return {
+            "delete_threshold": self.cfg.delete_threshold,
+            "stock": self.cfg.stock_decoding,
+            "oracle": str(self.cfg.oracle),
+            "variant_kind": str(self.cfg.variants),
+            "noise_scale": self.cfg.noise_scale,
+            "seed": self.cfg.seed or 1,
+        }
 
     def inference_step(
         self,
@@ -465,13 +432,13 @@ class TranslationEditTask(TranslationTask):
         prefix_tokens: Optional[Tensor] = None,
         constraints: Optional[Tensor] = None,
     ) -> List[List[Dict[str, Any]]]:
-        """``constraints`` carries the drafts in fairseq-interactive (see :class:`EditDataset`)."""
+        """``constraints`` carries drafts and marks in interactive (see :class:`EditDataset`)."""
         if not isinstance(generator, RefinementGenerator):
             return super().inference_step(generator, models, sample, prefix_tokens)
         if prefix_tokens is not None:
             raise UserError("--prefix-size is not supported by edit models; give the draft instead")
         if constraints is not None:
-            sample = {**sample, "draft": constraints}
+            sample = {**sample, "draft": constraints[:, 0], "marks": constraints[:, 1]}
         with torch.no_grad():
             return generator.generate(models, sample)
 
@@ -495,44 +462,9 @@ class TranslationEditTask(TranslationTask):
             )
 
 
-def _check_data_folder(cfg: TranslationEditConfig) -> None:
-    if not cfg.data:
-        raise UserError("no data folder given; name the folder that preprocess wrote")
-    folder = utils.split_paths(cfg.data)[0]
-    if not os.path.isdir(folder):
-        raise UserError(f"data folder {folder} does not exist; run preprocess first")
-    if cfg.source_lang is None or cfg.target_lang is None:
-        source, target = data_utils.infer_language_pair(folder)
-        if source is None or target is None:
-            raise UserError(
-                f"{folder}: no language pair found; give --source-lang and --target-lang"
-            )
-        cfg.source_lang, cfg.target_lang = source, target
-    for lang in (cfg.source_lang, cfg.target_lang):
-        path = os.path.join(folder, f"dict.{lang}.txt")
-        if not os.path.isfile(path):
-            raise UserError(f"dictionary {path} does not exist; run preprocess first")
-
-
-def _split_prefixes(
-    folder: str, split: str, src: str, tgt: str, combine: bool, impl: Optional[str]
-) -> List[str]:
-    """Path prefixes of a split and, with ``combine``, of its further parts (split1, split2 …)."""
-    prefixes: List[str] = []
-    while True:
-        name = split + (str(len(prefixes)) if prefixes else "")
-        for pair in (f"{src}-{tgt}", f"{tgt}-{src}"):
-            prefix = os.path.join(folder, f"{name}.{pair}.")
-            if indexed_dataset.dataset_exists(prefix + src, impl=impl):
-                prefixes.append(prefix)
-                break
-        else:
-            break
-        if not combine:
-            break
-    if not prefixes:
-        raise UserError(
-            f"{folder} has no {split} data for {src}-{tgt} ({split}.{src}-{tgt}.{src}.bin is "
-            "missing); run preprocess, or name another split"
-        )
-    return prefixes
+def _trimmed(dictionary: Dictionary) -> Dictionary:
+    """A dictionary without the placeholder and what stands behind it."""
+    plain = copy.deepcopy(dictionary)
+    end = plain.indices.pop(PLACEHOLDER)
+    del plain.symbols[end:], plain.count[end:]
+    return plain

@@ -79,10 +79,15 @@ def test_without_drafts_a_batch_is_the_engines():
         assert torch.equal(ours["net_input"][name], value)
 
 
-def test_interactive_data_hand_their_drafts_out_as_constraints():
-    batch = collate(data_set(targets=False, draft_as_constraints=True))
+def test_interactive_data_hand_their_drafts_and_marks_out_as_constraints():
+    marks = [torch.arange(len(row.draft) + 2) + i for i, row in enumerate(ROWS)]
+    batch = collate(data_set(targets=False, marks=marks))
     assert batch["target"] is None
-    assert torch.equal(batch["constraints"], batch["draft"])
+    drafts, marked = batch["constraints"].unbind(1)
+    assert torch.equal(drafts, batch["draft"]) and torch.equal(marked, batch["marks"])
+    for i, number in enumerate(batch["id"].tolist()):
+        size = len(marks[number])
+        assert torch.equal(marked[i, :size], marks[number]) and not marked[i, size:].any()
     assert "constraints" not in collate(data_set())
 
 

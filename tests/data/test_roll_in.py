@@ -191,7 +191,7 @@ def test_pairs_never_delete_from_a_draft(task):
 
 def facts(task, sample, **options) -> dict[int, tuple]:
     """Everything random about each sentence, keyed by its number and without padding."""
-    state = tiny.roll_in(task, sample, sample_tokens=True, **options)
+    state = tiny.roll_in(task, sample, tokens="sample", **options)
     symbols, found = task.target_dictionary, {}
     for i, number in enumerate(sample["id"].tolist()):
         size = int(sample["target"][i].ne(1).sum())
@@ -228,17 +228,17 @@ def test_noise_is_the_same_after_a_restart_and_new_in_every_epoch(task):
 # t̃ ------------------------------------------------------------------------------------------
 
 
-def state_with_gaps(task, count: int, sample_tokens: bool, letters: str = "abc") -> RollIn:
+def state_with_gaps(task, count: int, tokens: str, letters: str = "abc") -> RollIn:
     """``count`` targets with every inner token missing."""
     sample = tiny.batch(task, [Triple("a", letters, "")] * count, drafted=False)
-    whole = tiny.roll_in(task, sample, sample_tokens=sample_tokens)
+    whole = tiny.roll_in(task, sample, tokens=tokens)
     boundary = sample["target"].eq(0) | sample["target"].eq(2)
     whole.insertion = insertion_labels(sample["target"], boundary, 1, task.placeholder)
     return whole
 
 
 def test_argmax_writes_the_most_likely_symbol_that_may_be_written(task):
-    state = state_with_gaps(task, 2, sample_tokens=False)
+    state = state_with_gaps(task, 2, tokens="argmax")
     logits = torch.zeros(6, len(task.target_dictionary))
     never = [0, 1, 2, task.placeholder]
     logits[:, never] = 9.0
@@ -248,7 +248,7 @@ def test_argmax_writes_the_most_likely_symbol_that_may_be_written(task):
 
 
 def test_sampled_tokens_follow_the_policy(task):
-    state = state_with_gaps(task, 7000, sample_tokens=True)
+    state = state_with_gaps(task, 7000, tokens="sample")
     number = int(state.insertion.missing.sum())
     never = [0, 1, 2, task.placeholder]
     logits = torch.linspace(-1, 1, len(task.target_dictionary)).repeat(number, 1)
@@ -267,7 +267,7 @@ def test_sampled_tokens_follow_the_policy(task):
 
 
 def test_the_model_is_sampled_through_the_inverse_of_its_distribution(task):
-    state = state_with_gaps(task, 1, sample_tokens=True)
+    state = state_with_gaps(task, 1, tokens="sample")
     logits = torch.full((3, len(task.target_dictionary)), float("-inf"))
     logits[:, [4, 6]] = torch.tensor([0.25, 0.75]).log()
     for point, expected in ((0.0, 4), (0.2499, 4), (0.2501, 6), (1 - 2**-24, 6)):
@@ -278,7 +278,7 @@ def test_the_model_is_sampled_through_the_inverse_of_its_distribution(task):
 @pytest.mark.parametrize("point", [0.0, 0.3, 0.5, 0.7, 1 - 2**-24])
 @pytest.mark.parametrize("allowed", [[3], [5], [3, 11], [7, 8]])
 def test_a_token_of_probability_zero_is_never_drawn(task, point, allowed):
-    state = state_with_gaps(task, 1, sample_tokens=True)
+    state = state_with_gaps(task, 1, tokens="sample")
     state.token_noise = torch.full_like(state.token_noise, point)
     logits = torch.full((3, len(task.target_dictionary)), -1000.0)
     logits[:, allowed] = torch.rand(3, len(allowed))
@@ -286,16 +286,16 @@ def test_a_token_of_probability_zero_is_never_drawn(task, point, allowed):
     assert set(drawn.tolist()) <= set(allowed)
 
 
-@pytest.mark.parametrize("sample_tokens", [True, False])
-def test_a_batch_without_placeholders_predicts_nothing(task, sample_tokens):
+@pytest.mark.parametrize("tokens", ["argmax", "sample", "random"])
+def test_a_batch_without_placeholders_predicts_nothing(task, tokens):
     sample = tiny.batch(task, [Triple("a", "", "a"), Triple("b", "", "")])
-    state = tiny.roll_in(task, sample, sample_tokens=sample_tokens)
+    state = tiny.roll_in(task, sample, tokens=tokens)
     logits = torch.zeros(0, len(task.target_dictionary))
     assert token_predictions(logits, state, [0, 1, 2]).shape == (0,)
 
 
 def test_predicting_leaves_the_logits_as_they_are(task):
-    state = state_with_gaps(task, 1, sample_tokens=False)
+    state = state_with_gaps(task, 1, tokens="argmax")
     logits = torch.randn(3, len(task.target_dictionary))
     before = logits.clone()
     token_predictions(logits, state, [0, 1, 2])

@@ -1,0 +1,139 @@
+r"""Marks that a person puts on a draft: what stays, what goes, which terms are wanted whole.
+
+    [=text=]   stays: no token of it is deleted
+    [-text-]   goes: it is deleted, and not written again
+    [+text+]   a term: stays, and nothing is inserted inside it
+
+``\[=``, ``\[-`` and ``\[+`` are the marks' own characters; inside a mark ``\=]``, ``\-]`` and
+``\+]`` are. A backslash anywhere else is a backslash. Marks do not stand inside each other.
+
+The marks of a token are bits: KEEP, DROP, and JOINED (to the token that follows).
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ..errors import UserError
+
+KEEP, DROP, JOINED = 1, 2, 4
+_KINDS = {"=": "keep", "-": "drop", "+": "term"}
+_OPENING = re.compile(r"\\(\[[=+-])|\[([=+-])")
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Characters ``start`` … ``end`` (exclusive) of the plain text, and what is to happen there.
+
+    kind: keep, drop or term.
+    """
+
+    start: int
+    end: int
+    kind: str
+
+
+def parse_markup(text: str) -> tuple[str, list[Mark]]:
+    """Text with marks → the plain text, and the marks with their places in it.
+
+    Raises:
+        UserError: a mark that is not closed, is empty, or stands inside another.
+    """
+    plain: list[str] = []
+    marks: list[Mark] = []
+    length = position = 0
+    while found := _OPENING.search(text, position):
+        before = text[position : found.start()]
+        position = found.end()
+        if found[1]:
+            piece = before + found[1]
+            plain.append(piece)
+            length += len(piece)
+            continue
+        inside, position = _inside(text, found.start(), position, found[2])
+        plain += [before, inside]
+        start = length + len(before)
+        length = start + len(inside)
+        marks.append(Mark(start, length, _KINDS[found[2]]))
+    plain.append(text[position:])
+    return "".join(plain), marks
+
+
+def _inside(text: str, opening: int, start: int, sign: str) -> tuple[str, int]:
+    """What a mark holds, and where the text goes on behind it."""
+    close = re.compile(rf"\\?\{sign}\]")
+    shown = text[opening : opening + 20]
+    pieces, position = [], start
+    while found := close.search(text, position):
+        escaped = found[0].startswith("\\")
+        pieces.append(text[position : found.start()] + (f"{sign}]" if escaped else ""))
+        position = found.end()
+        if escaped:
+            continue
+        inside = "".join(pieces)
+        nested = _OPENING.search(text, start, found.start())
+        if nested and not nested[1]:
+            raise UserError(
+                f"the mark {shown!r} has {nested[0]!r} inside; close it with '{sign}]' first, or "
+                f"write \\{nested[0]} for the characters themselves"
+            )
+        if not inside.strip():
+            raise UserError(f"the mark '[{sign}{sign}]' is empty; put the text inside")
+        return _unescaped(inside), position
+    raise UserError(
+        f"the mark {shown!r} is not closed; end it with '{sign}]', or write \\[{sign} for the "
+        "characters themselves"
+    )
+
+
+def _unescaped(inside: str) -> str:
+    return _OPENING.sub(lambda found: found[1] or found[0], inside)
+
+
+def escape_markup(text: str) -> str:
+    """Text in which nothing is taken for a mark: ``parse_markup(escape_markup(t)) == (t, [])``."""
+    return re.sub(r"(?=\[[=+-])", r"\\", text)
+
+
+def token_marks(
+    text: str, marks: Sequence[Mark], encode: Callable[[str], str]
+) -> tuple[list[str], list[int]]:
+    """Tokens of the plain text and the mark bits of each.
+
+    A mark that begins or ends inside a token covers the whole token. Tokens are found by coding
+    what stands before and behind the mark, so any tokenizer and any subwords will do.
+
+    Args:
+        encode: text → tokens separated by blanks.
+
+    Raises:
+        UserError: a mark that covers no token, or a token that is to stay and to go.
+    """
+    tokens = encode(text).split()
+    bits = [0] * len(tokens)
+    for mark in marks:
+        first = _common(encode(text[: mark.start]).split(), tokens)
+        after = _common(encode(text[mark.end :]).split()[::-1], tokens[::-1])
+        last = len(tokens) - after
+        if first >= last:
+            raise UserError(f"no token stands under the mark on {text[mark.start : mark.end]!r}")
+        for i in range(first, last):
+            bits[i] |= DROP if mark.kind == "drop" else KEEP
+            if mark.kind == "term" and i < last - 1:
+                bits[i] |= JOINED
+            if bits[i] & KEEP and bits[i] & DROP:
+                raise UserError(
+                    f"the token {tokens[i]!r} of {text[mark.start : mark.end]!r} is marked to stay "
+                    "and to go; put the marks at the borders of words"
+                )
+    return tokens, bits
+
+
+def _common(part: Sequence[str], whole: Sequence[str]) -> int:
+    """How many tokens both begin with."""
+    length = 0
+    for one, other in zip(part, whole):
+        if one != other:
+            break
+        length += 1
+    return length

@@ -1,0 +1,122 @@
+"""What a person has ordered for a draft: tokens that stay, tokens that go, terms that stay whole.
+
+Shapes: R sentences, N tokens of the draft, T tokens of what stands now.
+"""
+
+from typing import List, Optional
+
+import torch
+from torch import Tensor
+
+from ..data.markup import DROP, JOINED, KEEP
+from ..errors import UserError
+
+
+class Instructions:
+    """Orders on draft positions, followed through decoding by the origin of each token.
+
+    Args:
+        draft: R × N, with <s> and </s>.
+        marks: R × N, long, the bits of :mod:`~lev_plugins.data.markup` for every token.
+    """
+
+    def __init__(self, draft: Tensor, marks: Tensor) -> None:
+        self.marks = marks
+        self.removed = [_runs(*row) for row in zip(draft.tolist(), marks.tolist())]
+        self.removes = any(self.removed)
+
+    def _standing(self, bit: int, origin: Tensor, rows: Tensor) -> Tensor:
+        """R' × T, bool: tokens that stand since the draft and carry the mark."""
+        marks = self.marks.index_select(0, rows).gather(1, origin.clamp(min=0))
+        return (origin >= 0) & marks.bitwise_and(bit).ne(0)
+
+    def locked(self, origin: Tensor, rows: Tensor) -> Tensor:
+        """Which of the tokens with ``origin`` (R' × T), of the sentences ``rows``, must stay."""
+        return self._standing(KEEP, origin, rows)
+
+    def dropped(self, origin: Tensor, rows: Tensor) -> Tensor:
+        """Which of the tokens have to go."""
+        return self._standing(DROP, origin, rows)
+
+    def closed(self, origin: Tensor, rows: Tensor) -> Tensor:
+        """R' × (T − 1), bool: slots in which nothing may be inserted."""
+        return self._standing(JOINED, origin, rows)[:, :-1]
+
+    def check_room(self, cap: Tensor) -> None:
+        """Refuses what cannot be kept.
+
+        Args:
+            cap: R, the length limit of every sentence, <s> and </s> included.
+
+        Raises:
+            UserError: more tokens have to stay than a sentence may have.
+        """
+        wanted = self.marks.bitwise_and(KEEP).ne(0).sum(1) + 2
+        for number, limit in zip(wanted.tolist(), cap.tolist()):
+            if number > limit:
+                raise UserError(
+                    f"{number - 2} tokens of a draft are marked to stay where the length limit is "
+                    f"{limit - 2}; raise --max-len-b or --max-len-a, or mark fewer"
+                )
+
+    def rewritten(self, row: int, tokens: List[int], new: List[bool]) -> Optional[int]:
+        """Where something that was removed is being written again.
+
+        Args:
+            row: the sentence. tokens: what stands, without padding. new: which tokens were
+                written just now.
+
+        Returns:
+            the first new token of a sequence that was marked to go; None where there is none.
+        """
+        for run in self.removed[row]:
+            size = len(run)
+            for start in range(len(tokens) - size + 1):
+                if tokens[start : start + size] != run:
+                    continue
+                for position in range(start, start + size):
+                    if new[position]:
+                        return position
+        return None
+
+
+def _runs(tokens: List[int], marks: List[int]) -> List[List[int]]:
+    """The sequences of tokens that have to go, without repetition."""
+    runs: List[List[int]] = []
+    run: List[int] = []
+    for token, mark in zip(tokens + [0], marks + [0]):
+        if mark & DROP:
+            run.append(token)
+        elif run:
+            if run not in runs:
+                runs.append(run)
+            run = []
+    return runs
+
+
+def choose_other(
+    logits: Tensor, where: Tensor, tokens: Tensor, instructions: Instructions, rows: Tensor
+) -> Tensor:
+    """The likeliest tokens that do not write again what was removed.
+
+    Args:
+        logits: P × V, of the tokens at ``where`` (R' × T, bool, P true), row-major; changed.
+        tokens: R' × T, what stands, the likeliest tokens filled in; changed.
+        rows: R', the sentences' numbers.
+
+    Returns:
+        P, long.
+    """
+    index = where.flatten().cumsum(0).view_as(where) - 1
+    for i, row in enumerate(rows.tolist()):
+        if not instructions.removed[row]:
+            continue
+        new = where[i].tolist()
+        while True:
+            position = instructions.rewritten(row, tokens[i].tolist(), new)
+            if position is None:
+                break
+            answer = int(index[i, position])
+            logits[answer, int(tokens[i, position])] = float("-inf")
+            tokens[i, position] = logits[answer].argmax()
+    return torch.masked_select(tokens, where)

@@ -1,0 +1,216 @@
+"""Corpus metrics as sums of sentence statistics, alike in scorers, validation and reports.
+
+A metric turns a pair of sentences into a few numbers. These add up over sentences, batches and
+processes, and the sums alone give the score of the corpus: a corpus that is scored in parts gets
+the score of the whole.
+"""
+
+import importlib.metadata
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
+
+from sacrebleu.metrics import BLEU, CHRF, TER
+
+from ..errors import UserError
+
+ROUGE_TYPES = ("rouge1", "rouge2", "rougeL")
+# F1 of a sentence in multiples of this: sums of up to two million of them are exact in a double,
+# so that the order of sentences and the number of processes change nothing
+_F1_STEPS = 2.0**32
+# Han and kana are written without blanks: every character is a word
+_WITHOUT_BLANKS = re.compile(
+    "([\u3041-\u3096\u30a1-\u30fa\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])"
+)
+
+
+class Metric(Protocol):
+    """What a metric offers.
+
+    Attributes:
+        name: its key in :data:`METRICS`.
+        higher_is_better: False for error rates.
+        size: how many statistics there are of a sentence.
+    """
+
+    name: str
+    higher_is_better: bool
+    size: int
+
+    def statistics(self, hypothesis: str, reference: str) -> tuple[float, ...]:
+        """The statistics of one sentence; those of a corpus are their sums."""
+        ...
+
+    def score(self, totals: Sequence[float]) -> float:
+        """The score of a corpus, 0 … 100 (an error rate may be higher); 0 where it is empty."""
+        ...
+
+    def signature(self) -> str:
+        """How the score was computed, to be quoted beside it."""
+        ...
+
+
+class SacrebleuMetric:
+    """A metric of sacrebleu: the scores are its corpus scores to the last bit.
+
+    Args:
+        name: key in :data:`METRICS`.
+        metric: sacrebleu's object with its settings.
+        size: how many numbers it keeps of a sentence.
+        higher_is_better: False for TER.
+    """
+
+    def __init__(self, name: str, metric: Any, size: int, higher_is_better: bool = True) -> None:
+        self.name = name
+        self.size = size
+        self.higher_is_better = higher_is_better
+        self._metric = metric
+
+    def statistics(self, hypothesis: str, reference: str) -> tuple[float, ...]:
+        """sacrebleu's numbers for one sentence against one reference."""
+        # not public, but the same for all its metrics; its significance tests rest on them too
+        (numbers,) = self._metric._extract_corpus_statistics([hypothesis], [[reference]])
+        return tuple(map(float, numbers))
+
+    def score(self, totals: Sequence[float]) -> float:
+        """sacrebleu's score of a corpus with these sums."""
+        return float(self._metric._compute_score_from_stats(list(totals)).score)
+
+    def signature(self) -> str:
+        """sacrebleu's signature, for one reference."""
+        self.statistics("", "")  # it knows the number of references once it has seen some
+        return str(self._metric.get_signature())
+
+
+def bleu(tokenize: str | None = None) -> SacrebleuMetric:
+    """BLEU (Papineni et al., 2002) with sacrebleu's defaults, or another of its tokenisers."""
+    # force: no warning about text that is tokenised already, which is as the user wants it
+    return SacrebleuMetric("bleu", BLEU(tokenize=tokenize, force=True), 2 + 2 * 4)
+
+
+def ter(
+    normalized: bool = False,
+    no_punct: bool = False,
+    asian_support: bool = False,
+    case_sensitive: bool = False,
+) -> SacrebleuMetric:
+    """Translation edit rate (Snover et al., 2006) with sacrebleu's settings and defaults."""
+    metric = TER(normalized, no_punct, asian_support, case_sensitive)
+    name = "ter_normalized" if normalized else "ter"
+    return SacrebleuMetric(name, metric, 2, higher_is_better=False)
+
+
+def chrf() -> SacrebleuMetric:
+    """chrF2 (Popović, 2015) with sacrebleu's defaults."""
+    return SacrebleuMetric("chrf", CHRF(), 3 * CHRF.CHAR_ORDER)
+
+
+class UnicodeWords:
+    """Cuts text into words of any script, for ROUGE.
+
+    Words are runs of letters, their marks and digits, in lower case; each Han or kana character is
+    a word. For English this is what the library's own tokeniser does, which takes every letter
+    outside a–z for a blank.
+    """
+
+    def tokenize(self, text: str) -> list[str]:
+        """The words of a text, in order."""
+        kept = (c if unicodedata.category(c)[0] in "LMN" else " " for c in text.lower())
+        return _WITHOUT_BLANKS.sub(r" \1 ", "".join(kept)).split()
+
+
+class Rouge:
+    """ROUGE (Lin, 2004) as the library rouge-score counts it: the mean of the sentences' F1.
+
+    Args:
+        name: ``rouge1``, ``rouge2`` (n-grams) or ``rougeL`` (longest common subsequence).
+
+    Raises:
+        UserError: rouge-score is not installed.
+    """
+
+    higher_is_better = True
+    size = 2  # sum of F1 in [0, 1], number of sentences
+
+    def __init__(self, name: str) -> None:
+        try:
+            from rouge_score.rouge_scorer import RougeScorer  # type: ignore[import-untyped]
+        except ImportError as error:
+            raise UserError(
+                f"{name} needs the library rouge-score; install it: "
+                "pip install 'lev_plugins[report]'"
+            ) from error
+        self.name = name
+        self._scorer = RougeScorer([name], tokenizer=UnicodeWords())
+
+    def statistics(self, hypothesis: str, reference: str) -> tuple[float, ...]:
+        """F1 of the sentence (0 where a side has no words), and 1 for the sentence."""
+        f1 = self._scorer.score(reference, hypothesis)[self.name].fmeasure
+        return round(f1 * _F1_STEPS) / _F1_STEPS, 1.0
+
+    def score(self, totals: Sequence[float]) -> float:
+        """Mean F1 of the sentences, times 100, without the digits that the steps leave open."""
+        return round(_percent(totals), 6)
+
+    def signature(self) -> str:
+        """In sacrebleu's form, with the version of rouge-score."""
+        version = importlib.metadata.version("rouge-score")
+        words = "nrefs:1|case:lc|tok:unicode-words|stem:no|mean:sentence-f1"
+        return f"{words}|version:rouge-score-{version}"
+
+
+class ExactMatch:
+    """The share of sentences equal to their reference; blanks at the ends do not count."""
+
+    name = "accuracy"
+    higher_is_better = True
+    size = 2  # sentences that are right, sentences
+
+    def statistics(self, hypothesis: str, reference: str) -> tuple[float, ...]:
+        """1 where the sentence is right to the letter, and 1 for the sentence."""
+        return float(hypothesis.strip() == reference.strip()), 1.0
+
+    def score(self, totals: Sequence[float]) -> float:
+        """Percent of the sentences."""
+        return _percent(totals)
+
+    def signature(self) -> str:
+        """In sacrebleu's form."""
+        return "nrefs:1|case:mixed|tok:none|ends:stripped|library:lev_plugins"
+
+
+def _percent(totals: Sequence[float]) -> float:
+    value, count = totals
+    return 100.0 * value / count if count else 0.0
+
+
+METRICS: dict[str, Callable[[], Metric]] = {
+    "bleu": bleu,
+    "ter": ter,
+    "ter_normalized": lambda: ter(normalized=True),
+    "chrf": chrf,
+    "rouge1": lambda: Rouge("rouge1"),
+    "rouge2": lambda: Rouge("rouge2"),
+    "rougeL": lambda: Rouge("rougeL"),
+    "accuracy": ExactMatch,
+}
+
+
+def make_metric(name: str) -> Metric:
+    """The metric of this name, with its default settings.
+
+    Raises:
+        UserError: there is none of this name, or the library it needs is not installed.
+    """
+    if name not in METRICS:
+        raise UserError(f"there is no metric {name!r}; there are {', '.join(METRICS)}")
+    return METRICS[name]()
+
+
+def add_up(metric: Metric, statistics: Iterable[Sequence[float]]) -> list[float]:
+    """Sums of the statistics of sentences, zeros where there are none."""
+    totals = [0.0] * metric.size
+    for numbers in statistics:
+        totals = [total + number for total, number in zip(totals, numbers, strict=True)]
+    return totals

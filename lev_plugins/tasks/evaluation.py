@@ -1,0 +1,243 @@
+"""Validation by what a model writes: BLEU, TER, chrF, ROUGE and exact match of decoded text."""
+
+import functools
+import json
+import logging
+import re
+from argparse import Namespace
+from dataclasses import dataclass, field
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+from fairseq import utils
+from fairseq.criterions import FairseqCriterion
+from fairseq.data import Dictionary, encoders
+from fairseq.dataclass.configs import GenerationConfig
+from fairseq.logging import metrics
+from fairseq.logging.meters import MetersDict
+from fairseq.models import BaseFairseqModel
+from fairseq.tasks.translation import TranslationConfig, TranslationTask
+from omegaconf import II
+from torch import Tensor, nn
+
+from ..errors import UserError
+from ..scoring.metrics import METRICS, Metric, add_up, bleu, make_metric
+
+logger = logging.getLogger(__name__)
+
+# Unknown words: the one that was written never matches the one that was expected, not even in a
+# letter. Words of letters, so that no tokeniser cuts them as it does <unk>.
+UNKNOWN_WRITTEN, UNKNOWN_EXPECTED = "ᚢᚾᚲ", "ⵓⵏⴽ"
+
+
+@dataclass
+class EvaluationConfig(TranslationConfig):
+    eval_metrics: Optional[str] = field(
+        default=None,
+        metadata={
+            "help": "metrics of decoded text in validation, comma separated: "
+            f"{', '.join(METRICS)}; text is decoded as the --eval-bleu-* flags say"
+        },
+    )
+    best_checkpoint_metric: str = II("checkpoint.best_checkpoint_metric")
+    maximize_best_checkpoint_metric: bool = II("checkpoint.maximize_best_checkpoint_metric")
+
+
+class EvaluatedTask(TranslationTask):
+    """Decodes every validation batch once and counts it with all metrics that were asked for.
+
+    ``--eval-bleu`` asks for bleu, ``--eval-metrics`` for any; ``--best-checkpoint-metric`` can
+    then name them (paper, §C.1). Logging outputs hold the sums of each metric's statistics, so
+    any split into batches and processes gives the score of the whole.
+
+    Raises:
+        UserError: ``--eval-metrics`` names a metric that there is not.
+    """
+
+    cfg: EvaluationConfig
+
+    def __init__(self, cfg: EvaluationConfig, src_dict: Dictionary, tgt_dict: Dictionary) -> None:
+        super().__init__(cfg, src_dict, tgt_dict)
+        self.metric_names = _metric_names(cfg)
+        self.text_metrics: List[Metric] = []
+        self.sequence_generator: Any = None
+        self.tokenizer: Any = None
+        self.trains = False
+
+    def build_model(self, cfg: Any, from_checkpoint: bool = False) -> BaseFairseqModel:
+        """Builds the model and, for a training, what decodes and counts in validation.
+
+        Raises:
+            UserError: options of ``--eval-bleu-…`` that cannot be, or a library is missing.
+        """
+        # not TranslationTask's own: it prepares for BLEU alone
+        model = super(TranslationTask, self).build_model(cfg, from_checkpoint)
+        self.trains = not from_checkpoint
+        if self.trains:
+            self._prepare(model)
+            for metric in self.text_metrics:
+                logger.info("validation: %s (%s)", metric.name, metric.signature())
+        return model
+
+    def build_criterion(self, cfg: Any) -> FairseqCriterion:
+        """Builds the criterion; what selects checkpoints in a training is checked here as well.
+
+        Raises:
+            UserError: ``--best-checkpoint-metric`` is not computed or goes the other way, or the
+                criterion logs a metric of the same name.
+        """
+        criterion = super().build_criterion(cfg)
+        counted = bool(getattr(criterion, "report_accuracy", False))
+        if counted and "accuracy" in self.metric_names:
+            raise UserError(
+                "--report-accuracy and --eval-metrics accuracy (sentences that are right) go by "
+                "one name; leave one of them out"
+            )
+        if self.trains and not (counted and self.cfg.best_checkpoint_metric == "accuracy"):
+            self._check_best_metric()
+        return criterion
+
+    def _check_best_metric(self) -> None:
+        best = str(self.cfg.best_checkpoint_metric)
+        name = {_plain(known): known for known in METRICS}.get(_plain(best))
+        if name is None:  # the criterion's, such as loss
+            return
+        if name != best:
+            raise UserError(f"--best-checkpoint-metric {best}: the metric is written {name}")
+        if name not in self.metric_names:
+            also = "--eval-bleu or " if name == "bleu" else ""
+            raise UserError(
+                f"--best-checkpoint-metric {name} is not computed; give {also}--eval-metrics {name}"
+            )
+        (metric,) = (metric for metric in self.text_metrics if metric.name == name)
+        flag = "--maximize-best-checkpoint-metric"
+        if metric.higher_is_better != bool(self.cfg.maximize_best_checkpoint_metric):
+            way = f"higher is better; give {flag}"
+            if not metric.higher_is_better:
+                way = f"lower is better; leave {flag} out"
+            raise UserError(f"--best-checkpoint-metric {name}: {way}")
+
+    def _prepare(self, model: nn.Module) -> None:
+        """Makes the metrics, the generator and the detokeniser, where any metric is asked for."""
+        if not self.metric_names:
+            return
+        tokenize = "none" if self.cfg.eval_tokenized_bleu else None
+        self.text_metrics = [
+            bleu(tokenize) if name == "bleu" else make_metric(name) for name in self.metric_names
+        ]
+        detokenize = _json_options("--eval-bleu-detok-args", self.cfg.eval_bleu_detok_args)
+        self.tokenizer = encoders.build_tokenizer(
+            Namespace(tokenizer=self.cfg.eval_bleu_detok, **detokenize)
+        )
+        options = _json_options("--eval-bleu-args", self.cfg.eval_bleu_args)
+        unknown = [name for name in options if name not in GenerationConfig.__dataclass_fields__]
+        if unknown:
+            raise UserError(
+                f"--eval-bleu-args: there is no generation option {unknown[0]!r}; names are those "
+                "of fairseq-generate's flags with _ for -, such as iter_decode_max_iter"
+            )
+        self.sequence_generator = self.build_generator([model], Namespace(**options))
+
+    def valid_step(
+        self, sample: Dict[str, Any], model: nn.Module, criterion: FairseqCriterion
+    ) -> Tuple[Tensor, int, Dict[str, Any]]:
+        """The criterion's, and the statistics of all metrics in the logging output.
+
+        Statistic i of a metric has the key ``_NAME_i`` and is a number, the sum over the batch.
+        """
+        # not TranslationTask's own, which would decode for BLEU a second time
+        loss, sample_size, logged = super(TranslationTask, self).valid_step(
+            sample, model, criterion
+        )
+        if self.metric_names:
+            if self.sequence_generator is None:  # a checkpoint's, in fairseq-validate
+                self._prepare(model)
+            logged = {**logged, **self._statistics(sample, model)}
+        return loss, sample_size, logged
+
+    def _statistics(self, sample: Dict[str, Any], model: nn.Module) -> Dict[str, float]:
+        pairs = list(self._decoded(sample, model))
+        if self.cfg.eval_bleu_print_samples and pairs:
+            for kind, text in zip(("hypothesis", "reference"), pairs[0]):
+                for word in (UNKNOWN_WRITTEN, UNKNOWN_EXPECTED):
+                    text = text.replace(word, self.tgt_dict.unk_word)
+                logger.info("example %s: %s", kind, text)
+        counted: Dict[str, float] = {}
+        for metric in self.text_metrics:
+            totals = add_up(metric, (metric.statistics(*pair) for pair in pairs))
+            counted.update(zip(_keys(metric), totals))
+        return counted
+
+    def _decoded(self, sample: Dict[str, Any], model: nn.Module) -> Iterator[Tuple[str, str]]:
+        """What the model writes and what it should write, as texts, one sentence after another."""
+        outputs = self.inference_step(self.sequence_generator, [model], sample, prefix_tokens=None)
+        for best, target in zip((output[0] for output in outputs), sample["target"]):
+            expected = utils.strip_pad(target, self.tgt_dict.pad())
+            yield (
+                self._text(best["tokens"], UNKNOWN_WRITTEN),
+                self._text(expected, UNKNOWN_EXPECTED),
+            )
+
+    def _text(self, tokens: Tensor, unknown: str) -> str:
+        text = self.tgt_dict.string(
+            tokens.int().cpu(), self.cfg.eval_bleu_remove_bpe, unk_string=unknown
+        )
+        return text if self.tokenizer is None else self.tokenizer.decode(text)
+
+    def reduce_metrics(
+        self, logging_outputs: List[Dict[str, Any]], criterion: FairseqCriterion
+    ) -> None:
+        """The criterion's, and each metric under its name, rounded to two digits.
+
+        A metric that met no sentence, or only empty ones, is 0; one that was not counted, as in
+        training, is not logged.
+        """
+        # not TranslationTask's own, which logs no BLEU where no n-gram was seen
+        super(TranslationTask, self).reduce_metrics(logging_outputs, criterion)
+        for metric in self.text_metrics:
+            keys = _keys(metric)
+            if not any(keys[0] in log for log in logging_outputs):
+                continue
+            for key in keys:
+                metrics.log_scalar(key, float(sum(log.get(key, 0) for log in logging_outputs)))
+            metrics.log_derived(metric.name, functools.partial(_score, metric))
+
+
+def _metric_names(cfg: EvaluationConfig) -> List[str]:
+    """The metrics asked for, each once, in order."""
+    names = ["bleu"] if cfg.eval_bleu else []
+    if cfg.eval_metrics:
+        names += [name.strip() for name in cfg.eval_metrics.split(",")]
+    for name in names:
+        if name not in METRICS:
+            raise UserError(
+                f"--eval-metrics {cfg.eval_metrics}: there is no metric {name!r}; "
+                f"there are {', '.join(METRICS)}"
+            )
+    return list(dict.fromkeys(names))
+
+
+def _plain(name: str) -> str:
+    """``ROUGE-2`` → ``rouge2``."""
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def _json_options(flag: str, text: Optional[str]) -> Dict[str, Any]:
+    try:
+        options = json.loads(text or "{}")
+    except json.JSONDecodeError as error:
+        raise UserError(
+            f"{flag} {text} is not JSON: {error.msg} at character {error.pos + 1}; write it as "
+            "'{\"name\": value}'"
+        ) from error
+    if not isinstance(options, dict):
+        raise UserError(f"{flag} {text} holds no names; write it as '{{\"name\": value}}'")
+    return options
+
+
+def _keys(metric: Metric) -> List[str]:
+    """Names of a metric's sums in logging outputs and meters; the engine hides what begins so."""
+    return [f"_{metric.name}_{i}" for i in range(metric.size)]
+
+
+def _score(metric: Metric, meters: MetersDict) -> float:
+    return round(metric.score([meters[key].sum for key in _keys(metric)]), 2)

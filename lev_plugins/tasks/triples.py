@@ -1,0 +1,298 @@
+"""What tasks on triples share: source, target and, where there is one, a draft of the target."""
+
+import logging
+import os
+from dataclasses import dataclass, field
+from typing import Any, Callable, List, Optional, Tuple, Union
+
+import numpy as np
+import torch
+from fairseq import utils
+from fairseq.data import (
+    AppendTokenDataset,
+    ConcatDataset,
+    Dictionary,
+    EpochBatchIterator,
+    FairseqDataset,
+    StripTokenDataset,
+    TruncateDataset,
+    data_utils,
+    indexed_dataset,
+)
+from torch import Tensor
+
+from ..errors import UserError
+from .evaluation import EvaluatedTask, EvaluationConfig
+
+PLACEHOLDER = "<plh>"
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class TriplesConfig(EvaluationConfig):
+    draft_lang: Optional[str] = field(
+        default=None,
+        metadata={
+            "help": "suffix of the drafts y0 beside source and target (such as mt); "
+            "without it sentences are generated from scratch"
+        },
+    )
+
+
+class TriplesTask(EvaluatedTask):
+    """fairseq's translation data, with ``train.src-tgt.DRAFT`` beside them.
+
+    A subclass says in :meth:`make_dataset` what a sentence of the three sides looks like.
+    """
+
+    cfg: TriplesConfig
+
+    def __init__(self, cfg: TriplesConfig, src_dict: Dictionary, tgt_dict: Dictionary) -> None:
+        super().__init__(cfg, src_dict, tgt_dict)
+        self.lines_before = 0  # what interactive has read before the present lines
+        self.lines_read = 0
+
+    @classmethod
+    def setup_task(cls, cfg: TriplesConfig, **kwargs: Any) -> "TriplesTask":
+        """Loads the dictionaries.
+
+        Raises:
+            UserError: no data folder, no language pair, no dictionary.
+        """
+        if cfg.num_batch_buckets > 0:
+            raise UserError("--num-batch-buckets fails in the engine with numpy 2; leave it out")
+        _check_data_folder(cfg)
+        return super().setup_task(cfg, **kwargs)
+
+    # data -------------------------------------------------------------------------------------
+
+    def load_dataset(
+        self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any
+    ) -> None:
+        """Loads one split with its drafts.
+
+        Raises:
+            UserError: a file that is not there, or sides of different length.
+        """
+        paths = utils.split_paths(self.cfg.data)
+        if split != self.cfg.train_subset:
+            paths = paths[:1]  # only training data come in shards
+        folder = paths[(epoch - 1) % len(paths)]
+        self.datasets[split] = self._load_triples(folder, split, combine)
+
+    def _load_triples(self, folder: str, split: str, combine: bool) -> FairseqDataset:
+        src, tgt, draft_lang = self.cfg.source_lang, self.cfg.target_lang, self.cfg.draft_lang
+        prefixes = _split_prefixes(folder, split, src, tgt, combine, self.cfg.dataset_impl)
+        source = self._load_side(prefixes, src, self.src_dict, required=True)
+        if self.cfg.truncate_source:
+            source = self._truncated(source)
+        target = self._load_side(prefixes, tgt, self.tgt_dict, required=False)
+        draft = None
+        if draft_lang is not None:
+            draft = self._load_side(prefixes, draft_lang, self.tgt_dict, required=True)
+        for name, side in ((tgt, target), (draft_lang, draft)):
+            if side is not None and len(side) != len(source):
+                raise UserError(
+                    f"{prefixes[0]}{{{src},{name}}}: {len(source)} sources but {len(side)} lines "
+                    f"of {name}; preprocess the files again"
+                )
+        with_drafts = " with drafts" if draft is not None else ""
+        logger.info("%s %s: %d sentences%s", folder, split, len(source), with_drafts)
+        return self.make_dataset(source, target, draft, shuffle=split != "test")
+
+    def make_dataset(
+        self,
+        source: FairseqDataset,
+        target: Optional[FairseqDataset],
+        draft: Optional[FairseqDataset],
+        shuffle: bool,
+    ) -> FairseqDataset:
+        """A split from its sides, each sentence ending in </s>; None where a side is missing."""
+        raise NotImplementedError
+
+    def _load_side(
+        self, prefixes: List[str], lang: str, dictionary: Dictionary, required: bool
+    ) -> Any:
+        """One side of a split, its parts joined; None where an optional side is missing."""
+        parts = []
+        for prefix in prefixes:
+            part = data_utils.load_indexed_dataset(prefix + lang, dictionary, self.cfg.dataset_impl)
+            if part is None and required:
+                flag = " --draft-lang" if lang == self.cfg.draft_lang else ""
+                raise UserError(
+                    f"{prefix}{lang}.bin does not exist; run preprocess with{flag} {lang}, or "
+                    f"leave{flag or ' the language'} out"
+                )
+            if part is None:
+                return None
+            parts.append(part)
+        if len(parts) == 1:
+            return parts[0]
+        ratios = [1] * len(parts)
+        ratios[0] = self.cfg.upsample_primary if self.cfg.upsample_primary > 0 else 1
+        return ConcatDataset(parts, ratios)
+
+    def _truncated(self, source: FairseqDataset) -> FairseqDataset:
+        eos = self.src_dict.eos()
+        room = self.cfg.max_source_positions - 2  # <s> and </s>
+        return AppendTokenDataset(TruncateDataset(StripTokenDataset(source, eos), room), eos)
+
+    def filter_indices_by_size(
+        self,
+        indices: np.ndarray,
+        dataset: FairseqDataset,
+        max_positions: Union[None, int, Tuple[int, ...]] = None,
+        ignore_invalid_inputs: bool = False,
+    ) -> np.ndarray:
+        """Names every line that is too long, and stops unless it may be skipped.
+
+        Raises:
+            UserError: a sentence longer than the model can read or write.
+        """
+        kept, ignored = dataset.filter_indices_by_size(indices, max_positions)
+        if len(ignored) == 0:
+            return kept
+        long = sorted(map(int, ignored))
+        lines = [index + 1 + self.lines_before for index in long]
+        shown = ", ".join(map(str, lines[:20])) + (" …" if len(lines) > 20 else "")
+        sizes = "/".join(map(str, dataset.size(long[0])))
+        limits = (
+            "/".join(map(str, max_positions))
+            if isinstance(max_positions, tuple)
+            else (str(max_positions))
+        )
+        if not ignore_invalid_inputs:
+            raise UserError(
+                f"line {lines[0]} has {sizes} tokens (source/target/draft) where the limit is "
+                f"{limits}; {len(lines)} such lines: {shown}; raise --max-source-positions and "
+                "--max-target-positions, shorten the lines, or skip them with "
+                "--skip-invalid-size-inputs-valid-test"
+            )
+        if len(kept) == 0 and getattr(dataset, "tgt", None) is not None:
+            raise UserError(
+                f"all {len(lines)} lines are above the limit of {limits} tokens; raise "
+                "--max-source-positions and --max-target-positions, or shorten the lines"
+            )
+        logger.warning(
+            "%d lines above the limit of %s tokens are skipped: %s", len(lines), limits, shown
+        )
+        return kept
+
+    def get_batch_iterator(
+        self,
+        dataset: FairseqDataset,
+        *args: Any,
+        epoch: int = 1,
+        disable_iterator_cache: bool = False,
+        update_epoch_batch_itr: bool = False,
+        **options: Any,
+    ) -> EpochBatchIterator:
+        """The engine's, with batches that do not depend on where a training begins.
+
+        Batches that serve all epochs are drawn by the engine with a seed that has the epoch in
+        it in which the training began, or was taken up again: it then went on with others.
+        """
+        lasting = not (disable_iterator_cache or update_epoch_batch_itr)
+        made = dataset in self.dataset_to_epoch_iter
+        iterator = super().get_batch_iterator(
+            dataset,
+            *args,
+            epoch=1 if lasting else epoch,
+            disable_iterator_cache=disable_iterator_cache,
+            update_epoch_batch_itr=update_epoch_batch_itr,
+            **options,
+        )
+        if lasting and not made:
+            iterator.epoch = max(epoch, 1)
+        return iterator
+
+    def max_positions(self) -> Tuple[int, int]:
+        """The longest source and target in tokens, <s> and </s> included."""
+        return self.cfg.max_source_positions, self.cfg.max_target_positions
+
+    # interactive and Python -------------------------------------------------------------------
+
+    def get_interactive_tokens_and_lengths(
+        self, lines: List[str], encode_fn: Callable[[str], str]
+    ) -> Tuple[List[Any], List[int]]:
+        """Reads ``source`` or ``source<TAB>draft``; both are encoded alike.
+
+        Returns:
+            what :meth:`encode_pair` makes of each line, and the sources' lengths. Line numbers
+            in messages count from the first call.
+
+        Raises:
+            UserError: a line with more than one tab.
+        """
+        pairs = []
+        self.lines_before = self.lines_read
+        self.lines_read += len(lines)
+        for number, line in enumerate(lines, start=self.lines_before + 1):
+            source, *rest = line.split("\t")
+            if len(rest) > 1:
+                raise UserError(
+                    f"input line {number} has {len(rest)} tabs; write source, or source<TAB>draft"
+                )
+            pairs.append(self.encode_line(number, source, rest[0] if rest else None, encode_fn))
+        return pairs, [len(pair[0]) for pair in pairs]
+
+    def encode_line(
+        self, number: int, source: str, draft: Optional[str], encode_fn: Callable[[str], str]
+    ) -> Tuple[Any, ...]:
+        """Source and draft of input line ``number`` as tokens; None without a draft."""
+        encoded = None if draft is None else self.encode_text(draft, encode_fn, self.tgt_dict)
+        return self.encode_text(source, encode_fn, self.src_dict), encoded
+
+    @staticmethod
+    def encode_text(text: str, encode_fn: Callable[[str], str], dictionary: Dictionary) -> Tensor:
+        """<s>, the tokens of a line of text and </s>; words that are not known become <unk>."""
+        tokens = dictionary.encode_line(encode_fn(text), add_if_not_exist=False).long()
+        # a special symbol typed as text is not a special symbol; where there is no placeholder
+        # its index is that of <unk>
+        words = tokens[:-1]
+        special = (words < dictionary.nspecial) | words.eq(dictionary.index(PLACEHOLDER))
+        words.masked_fill_(special, dictionary.unk())
+        return torch.cat([tokens.new_tensor([dictionary.bos()]), tokens])
+
+
+def _check_data_folder(cfg: TriplesConfig) -> None:
+    if not cfg.data:
+        raise UserError("no data folder given; name the folder that preprocess wrote")
+    folder = utils.split_paths(cfg.data)[0]
+    if not os.path.isdir(folder):
+        raise UserError(f"data folder {folder} does not exist; run preprocess first")
+    if cfg.source_lang is None or cfg.target_lang is None:
+        source, target = data_utils.infer_language_pair(folder)
+        if source is None or target is None:
+            raise UserError(
+                f"{folder}: no language pair found; give --source-lang and --target-lang"
+            )
+        cfg.source_lang, cfg.target_lang = source, target
+    for lang in (cfg.source_lang, cfg.target_lang):
+        path = os.path.join(folder, f"dict.{lang}.txt")
+        if not os.path.isfile(path):
+            raise UserError(f"dictionary {path} does not exist; run preprocess first")
+
+
+def _split_prefixes(
+    folder: str, split: str, src: str, tgt: str, combine: bool, impl: Optional[str]
+) -> List[str]:
+    """Path prefixes of a split and, with ``combine``, of its further parts (split1, split2 …)."""
+    prefixes: List[str] = []
+    while True:
+        name = split + (str(len(prefixes)) if prefixes else "")
+        for pair in (f"{src}-{tgt}", f"{tgt}-{src}"):
+            prefix = os.path.join(folder, f"{name}.{pair}.")
+            if indexed_dataset.dataset_exists(prefix + src, impl=impl):
+                prefixes.append(prefix)
+                break
+        else:
+            break
+        if not combine:
+            break
+    if not prefixes:
+        raise UserError(
+            f"{folder} has no {split} data for {src}-{tgt} ({split}.{src}-{tgt}.{src}.bin is "
+            "missing); run preprocess, or name another split"
+        )
+    return prefixes
