@@ -35,6 +35,7 @@ class LevenshteinEditor:
         models: ``levenshtein_editor`` models; the probabilities of several are averaged.
         task: the ``translation_edit`` task that it belongs to.
         tokenizer, bpe: fairseq's text encoders, or None.
+        reranker: an autoregressive fairseq model that ranks several answers, or None.
     """
 
     def __init__(
@@ -43,14 +44,21 @@ class LevenshteinEditor:
         task: TranslationEditTask,
         tokenizer: Any = None,
         bpe: Any = None,
+        reranker: Any = None,
     ) -> None:
         self.models = [one.eval() for one in models]
         self.task = task
         self.tokenizer, self.bpe = tokenizer, bpe
+        self.reranker = reranker
 
     @classmethod
     def from_pretrained(
-        cls, path: str, data: Optional[str] = None, device: Optional[str] = None, **overrides: Any
+        cls,
+        path: str,
+        data: Optional[str] = None,
+        device: Optional[str] = None,
+        reranker: Optional[str] = None,
+        **overrides: Any,
     ) -> "LevenshteinEditor":
         """Loads a checkpoint.
 
@@ -59,6 +67,8 @@ class LevenshteinEditor:
                 model.pt (the first that is there); several joined by ``:`` are averaged.
             data: folder with the dictionaries; by default those that the checkpoint carries.
             device: such as ``cuda``; the CPU by default.
+            reranker: checkpoint of an autoregressive model with the same dictionaries, which
+                ranks several answers (§3.3).
             **overrides: text processing as in fairseq, such as ``bpe="sentencepiece"``,
                 ``sentencepiece_model=…``, ``bpe="characters"``, ``tokenizer="moses"``; by default
                 what the model was trained with on the command line.
@@ -73,8 +83,12 @@ class LevenshteinEditor:
         models = [
             _model(one, task, state if one == paths[0] else _load_state(one)) for one in paths
         ]
+        ranking = None
+        if reranker is not None:
+            ranking = _model(reranker, task, _load_state(_checkpoint(reranker)), edits=False)
+            ranking.to(device or "cpu")
         tokenizer, bpe = _text_encoders(state["cfg"], overrides)
-        return cls([model.to(device or "cpu") for model in models], task, tokenizer, bpe)
+        return cls([model.to(device or "cpu") for model in models], task, tokenizer, bpe, ranking)
 
     @property
     def device(self) -> torch.device:
@@ -166,6 +180,7 @@ class LevenshteinEditor:
                 max_len_b=max(200, self.task.cfg.max_target_positions),
                 variants=Variants(count, variants, noise_scale, seed),
                 nbest=nbest,
+                external_reranker=self.reranker is not None,
             ),
         )
         try:
@@ -183,10 +198,11 @@ class LevenshteinEditor:
     ) -> List[List[EditTrace]]:
         order = sorted(range(len(items)), key=lambda i: items[i].size)
         found: List[List[EditTrace]] = [[] for _ in items]
+        models = self.models if self.reranker is None else [*self.models, self.reranker]
         for start in range(0, len(order), batch_size):
             chosen = order[start : start + batch_size]
             batch = self._batch([items[i] for i in chosen])
-            for i, hypotheses in zip(chosen, generator.generate(self.models, batch)):
+            for i, hypotheses in zip(chosen, generator.generate(models, batch)):
                 found[i] = [self._trace(items[i], hypothesis) for hypothesis in hypotheses]
         return found
 
@@ -314,14 +330,16 @@ def _separate(path: str) -> List[str]:
     return [path] if os.path.exists(path) else [one for one in path.split(":") if one] or [path]
 
 
-def _model(path: str, task: TranslationEditTask, state: Dict[str, Any]) -> Any:
+def _model(path: str, task: TranslationEditTask, state: Dict[str, Any], edits: bool = True) -> Any:
+    """A checkpoint's model, which has to be an edit model or, with ``edits`` False, none."""
     name = getattr(state["cfg"].model, "_name", None)
     try:
         models, _, _ = checkpoint_utils.load_model_ensemble_and_task([path], task=task, state=state)
     except RuntimeError as error:  # parameters that do not fit
         raise UserError(explain(error) or f"checkpoint {path}: {error}") from error
-    if not hasattr(models[0], "deletion_logits"):
-        raise UserError(f"{path} holds a {name}, not an edit model")
+    if hasattr(models[0], "deletion_logits") != edits:
+        wanted = "an edit model" if edits else "an autoregressive model"
+        raise UserError(f"{path} holds a {name}, not {wanted}")
     return models[0]
 
 

@@ -20,11 +20,18 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 import lev_plugins
 
 NAMES = {
-    "tasks": ["translation_edit"],
-    "models": ["levenshtein_editor"],
-    "archs": ["levenshtein_editor", "levenshtein_editor_char", "levenshtein_editor_small"],
+    "tasks": ["translation_concat", "translation_edit"],
+    "models": ["levenshtein_editor", "transformer_concat"],
+    "archs": [
+        "levenshtein_editor",
+        "levenshtein_editor_char",
+        "levenshtein_editor_small",
+        "transformer_concat",
+        "transformer_concat_char",
+        "transformer_concat_small",
+    ],
     "criterions": ["edit_policy_loss"],
-    "scorers": ["accuracy", "ter"],
+    "scorers": ["accuracy", "rouge", "ter"],
 }
 
 # Loads the package as fairseq's commands do, then says on its last line what was registered.
@@ -265,19 +272,26 @@ def other_value(field: dataclasses.Field) -> Any:
     return {int: 3, float: 0.25, str: "x"}[kind]
 
 
-CHOSEN = ["data", "--task", "translation_edit", "--criterion", "edit_policy_loss"]
+SYSTEMS = {"levenshtein_editor": "translation_edit", "transformer_concat": "translation_concat"}
 
 
 def parsed(arch: str, *flags: str) -> Any:
     """The configuration that fairseq-train makes of a command line."""
-    arguments = [*CHOSEN, "--arch", arch, *flags]
+    task = next(task for system, task in SYSTEMS.items() if arch.startswith(system))
+    chosen = ["data", "--task", task, "--criterion", "edit_policy_loss"]
+    arguments = [*chosen, "--arch", arch, *flags]
     parser = options.get_training_parser()
     return convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, arguments))
 
 
-@pytest.mark.parametrize("kind", ["tasks", "models", "criterions"])
-def test_every_option_arrives_from_the_command_line(kind):
-    (name,) = NAMES[kind]
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [(kind, name) for kind in ("tasks", "models", "criterions") for name in NAMES[kind]],
+)
+def test_every_option_arrives_from_the_command_line(kind, name):
+    arch = next(
+        (arch for arch, task in SYSTEMS.items() if name in (arch, task)), next(iter(SYSTEMS))
+    )
     expected, flags = {}, []
     for field in own_fields(REGISTRIES[kind][1][name]):
         if interpolated(field):
@@ -286,7 +300,7 @@ def test_every_option_arrives_from_the_command_line(kind):
         flags.append("--" + field.name.replace("_", "-"))
         flags += [] if value is True else [str(value)]
     assert expected
-    config = getattr(parsed("levenshtein_editor", *flags), kind.removesuffix("s"))
+    config = getattr(parsed(arch, *flags), kind.removesuffix("s"))
     assert {key: config[key] for key in expected} == expected
 
 
@@ -294,11 +308,8 @@ def test_every_option_arrives_from_the_command_line(kind):
 @pytest.mark.parametrize("flags", [(), ("--decoder-layers", "7", "--encoder-embed-dim", "64")])
 def test_an_architecture_sets_the_sizes_that_the_user_does_not(arch, flags):
     model = parsed(arch, *flags).model
-    layers, width = {
-        "levenshtein_editor": (6, 512),
-        "levenshtein_editor_small": (3, 256),
-        "levenshtein_editor_char": (2, 128),
-    }[arch]
+    system = next(system for system in SYSTEMS if arch.startswith(system))
+    layers, width = {"": (6, 512), "_small": (3, 256), "_char": (2, 128)}[arch.removeprefix(system)]
     assert model.encoder_embed_dim == (64 if flags else width)
     assert model.decoder_layers == (7 if flags else layers)
     assert model.encoder_layers == layers

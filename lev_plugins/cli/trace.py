@@ -168,6 +168,11 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="lines of 'source' or 'source<TAB>draft' in UTF-8 (default: stdin)",
     )
+    add(
+        "--markup",
+        action="store_true",
+        help="drafts have marks: [=stays=], [-goes-], [+term+]; \\[= is text",
+    )
     add("--max-iter", type=int, default=10, metavar="N", help="most iterations (default: 10)")
     add("--batch-size", type=int, default=64, metavar="N", help="sentences at once (default: 64)")
     add("--html", metavar="FILE", help="also write a page that opens anywhere")
@@ -217,7 +222,10 @@ def _edited(editor: "LevenshteinEditor", args: argparse.Namespace) -> Iterator[E
     while chunk := list(islice(pairs, size)):
         sources = [source for source, _ in chunk]
         drafts = [draft for _, draft in chunk]
-        yield from editor.edit(sources, drafts, max_iter=args.max_iter, batch_size=args.batch_size)
+        options = {"max_iter": args.max_iter, "batch_size": args.batch_size}
+        if args.markup:
+            options["markup"] = True
+        yield from editor.edit(sources, drafts, **options)
 
 
 def _sinks(args: argparse.Namespace, stack: ExitStack) -> list[Sink]:

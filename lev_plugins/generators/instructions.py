@@ -81,13 +81,13 @@ class Instructions:
 
 
 def _runs(tokens: List[int], marks: List[int]) -> List[List[int]]:
-    """The sequences of tokens that have to go, without repetition."""
+    """The sequences of tokens that have to go, one for each mark, without repetition."""
     runs: List[List[int]] = []
     run: List[int] = []
     for token, mark in zip(tokens + [0], marks + [0]):
         if mark & DROP:
             run.append(token)
-        elif run:
+        if run and not (mark & DROP and mark & JOINED):
             if run not in runs:
                 runs.append(run)
             run = []

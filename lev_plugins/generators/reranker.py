@@ -3,13 +3,14 @@
 Shapes: B sentences, S source tokens, N draft tokens, C candidates, T target tokens.
 """
 
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 from fairseq.data import Dictionary, data_utils
 from fairseq.models import FairseqEncoderDecoderModel
 from torch import Tensor
 
+from ..data.symbols import difference
 from ..errors import UserError
 
 
@@ -51,18 +52,16 @@ class Reranker:
                 f"{type(model).__name__} cannot rank hypotheses; give an autoregressive model, "
                 "such as one trained with --task translation --arch transformer"
             )
-        self.model = model.eval()
+        model.eval()  # in fairseq-generate it returns nothing
+        self.model = model
         self.pad, self.bos, self.eos = dictionary.pad(), dictionary.bos(), dictionary.eos()
-        self.unk, self.size = dictionary.unk(), len(dictionary)
+        self.unk = dictionary.unk()
         self.left_pad_source, self.max_tokens = left_pad_source, max_tokens
         self.joins_draft = bool(getattr(model, "joins_draft", False))
-        self.symbols = {
-            side: len(own)
-            for side in ("encoder", "decoder")
-            if (own := getattr(getattr(model, side, None), "dictionary", None)) is not None
-        }
-        if "decoder" in self.symbols:
-            _check_symbols(model.decoder.dictionary, dictionary)
+        own = getattr(model.decoder, "dictionary", None) or dictionary
+        _check_symbols(own, dictionary)
+        self.size = len(own)
+        self.source_size = len(getattr(model.encoder, "dictionary", None) or own)
 
     @torch.no_grad()
     def score(
@@ -73,7 +72,7 @@ class Reranker:
     ) -> List[List[float]]:
         """How likely every hypothesis is.
 
-        Numbers beyond the dictionary, in drafts and hypotheses, stand for unknown words.
+        What the model has no symbol for, in drafts and hypotheses, is an unknown word to it.
 
         Args:
             src_tokens: B × S, <s> … </s>, padded on either side.
@@ -87,8 +86,8 @@ class Reranker:
             candidates.
 
         Raises:
-            UserError: a sentence is longer than the model can read or write, or has a symbol
-                that the model does not know.
+            UserError: a sentence is longer than the model can read or write, or a source has a
+                symbol that it does not know.
         """
         src_tokens = src_tokens.cpu()
         drafts = None if draft is None else draft.cpu()
@@ -99,8 +98,9 @@ class Reranker:
             source = self._source(src_tokens[row], None if drafts is None else drafts[row])
             keys.append([(row, tuple(tokens.tolist())) for tokens in candidates])
             for key, tokens in zip(keys[row], candidates):
-                wanted[key] = Candidate(source, self._written(tokens.cpu()))
-        self._check(wanted.values())
+                target = self._written(tokens.cpu())
+                self._check("hypothesis", target, 1)
+                wanted[key] = Candidate(source, target)
         order = sorted(wanted, key=lambda key: tuple(map(len, wanted[key])), reverse=True)
         chunks = self._chunks([wanted[key] for key in order])
         scores = [score for chunk in chunks for score in self._score(chunk)]
@@ -117,28 +117,27 @@ class Reranker:
         return tokens.masked_fill(tokens >= self.size, self.unk)
 
     def _source(self, source: Tensor, draft: Optional[Tensor]) -> Tensor:
-        own = self._strip(source)
-        if not self.joins_draft:
-            return own
-        end = own.new_tensor([self.eos])
-        return torch.cat([own, end if draft is None else self._written(draft)])
+        parts = {"source": self._strip(source)}
+        if self.joins_draft:
+            end = source.new_tensor([self.eos])
+            parts["draft"] = end if draft is None else self._written(draft)
+        for name, tokens in parts.items():
+            self._check(name, tokens, 0)
+        if int(parts["source"].max()) >= self.source_size:
+            raise UserError(
+                f"a source has symbol {int(parts['source'].max())}, and the reranker knows "
+                f"{self.source_size}; give a model trained with the same source dictionary"
+            )
+        return torch.cat(list(parts.values()))
 
-    def _check(self, candidates: Iterable[Candidate]) -> None:
-        limits = self.model.max_positions() or (None, None)
-        for candidate in candidates:
-            for side, tokens, limit in zip(("encoder", "decoder"), candidate, limits):
-                what = "source" if side == "encoder" else "hypothesis"
-                if limit is not None and len(tokens) > limit:
-                    raise UserError(
-                        f"a {what} of {len(tokens)} tokens is beyond the reranker's limit of "
-                        f"{limit}; shorten the line, or give a model with more positions"
-                    )
-                known = self.symbols.get(side)
-                if known is not None and int(tokens.max()) >= known:
-                    raise UserError(
-                        f"a {what} has symbol {int(tokens.max())}, and the reranker knows "
-                        f"{known} symbols; give a model trained with the same dictionaries"
-                    )
+    def _check(self, name: str, tokens: Tensor, side: int) -> None:
+        """Refuses what is too long for the encoder (side 0) or the decoder (1)."""
+        limits = self.model.max_positions()
+        if limits is not None and len(tokens) > limits[side]:
+            raise UserError(
+                f"a {name} of {len(tokens)} tokens is beyond the reranker's limit of "
+                f"{limits[side]}; shorten the line, or give a model with more positions"
+            )
 
     def _chunks(self, candidates: List[Candidate]) -> Iterator[List[Candidate]]:
         """Candidates in their order, as many at a time as ``max_tokens`` allows."""
@@ -179,14 +178,13 @@ class Reranker:
 
 
 def _check_symbols(theirs: Dictionary, ours: Dictionary) -> None:
-    """The same symbols, our last one excepted."""
+    """The same symbols; the placeholder, our last, may be missing."""
     a, b = list(theirs.symbols), list(ours.symbols)
-    if a in (b, b[:-1]):
+    # a task may number the unknown words of its drafts: these have no index of their own
+    least = len(ours.indices) - 1
+    if a == b[: len(a)] and len(a) >= least:
         return
-    index = next(
-        (i for i, (one, other) in enumerate(zip(a, b)) if one != other), min(len(a), len(b))
-    )
-    one, other = (repr(side[index]) if index < len(side) else "missing" for side in (a, b))
+    index, one, other = difference(a, b) or (len(a), "missing", "there")
     raise UserError(
         f"the reranker was trained with another target dictionary (symbol {index} is {one} there "
         f"and {other} here); give a model trained on the same data"

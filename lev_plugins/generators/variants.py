@@ -104,6 +104,8 @@ def sentence_keys(source: Tensor, draft: Tensor, pad: int) -> Tensor:
     keys = torch.zeros(source.size(0), dtype=torch.long, device=source.device)
     for tokens in (source, draft):
         real = tokens.ne(pad)
-        place = real.cumsum(1)
-        keys = keys * 1_000_003 + ((tokens * 2_654_435_761 + place) * place * real).sum(1)
+        # mixed before they are added: else words that change places, or weigh the same, are lost
+        mixed = (tokens * 2_654_435_761 + real.cumsum(1)) * 0x2127599BF4325C37
+        mixed = (mixed ^ (mixed >> 32)) * 0x2545F4914F6CDD1D
+        keys = keys * 1_000_003 + (mixed * real).sum(1)
     return keys.bitwise_and((1 << 40) - 1)

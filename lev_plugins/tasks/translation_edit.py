@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 
 import torch
 from fairseq.criterions import FairseqCriterion
-from fairseq.data import Dictionary, FairseqDataset, PrependTokenDataset
+from fairseq.data import Dictionary, FairseqDataset, PrependTokenDataset, data_utils
 from fairseq.dataclass import ChoiceEnum
 from fairseq.models import BaseFairseqModel
 from fairseq.optim import FairseqOptimizer
@@ -280,12 +280,14 @@ class TranslationEditTask(TriplesTask):
 
         Args:
             constraints: terms as fairseq-interactive packs them under ``--constraints``.
+
+        Raises:
+            UserError: a term that is empty or has a word that is not known.
         """
         bos = self.src_dict.bos()
         pairs = [item if isinstance(item, tuple) else (item, None) for item in src_tokens]
         if constraints is not None:
-            terms = [self._unpacked(i, row) for i, row in enumerate(constraints, start=1)]
-            pairs = [(source, draft) for (source, _), draft in zip(pairs, terms)]
+            self._check_terms(constraints)
         sources = [s if s[0] == bos else torch.cat([s.new_tensor([bos]), s]) for s, _ in pairs]
         empty = torch.tensor([bos, self.tgt_dict.eos()])
         nothing = Draft(empty, torch.zeros_like(empty))
@@ -297,24 +299,32 @@ class TranslationEditTask(TriplesTask):
             tgt_dict=self.tgt_dict,
             draft=[draft.tokens for draft in drafts],
             draft_sizes=[len(draft.tokens) for draft in drafts],
-            marks=[draft.marks for draft in drafts],
+            marks=[draft.marks for draft in drafts] if constraints is None else None,
+            constraints=constraints,
             left_pad_source=self.cfg.left_pad_source,
             shuffle=False,
         )
 
-    def _unpacked(self, number: int, packed: Tensor) -> Draft:
-        """The terms of an input line as a draft."""
-        bos, eos = self.tgt_dict.bos(), self.tgt_dict.eos()
-        tokens, marks = [bos], [0]
-        for term in unpack_constraints(packed):
-            if term.eq(self.tgt_dict.unk()).any() or not len(term):
-                raise UserError(
-                    f"input line {number + self.lines_before}: a term of --constraints is empty or "
-                    "has a word that is not in the vocabulary; choose another word"
-                )
-            tokens += term.tolist()
-            marks += [KEEP | JOINED] * (len(term) - 1) + [KEEP]
-        return Draft(torch.tensor([*tokens, eos]), torch.tensor([*marks, 0]))
+    def _check_terms(self, constraints: Tensor) -> None:
+        for number, packed in enumerate(constraints, start=self.lines_before + 1):
+            for term in unpack_constraints(packed):
+                if not len(term) or term.eq(self.tgt_dict.unk()).any():
+                    raise UserError(
+                        f"input line {number}: a term of --constraints is empty or has a word that "
+                        "is not in the vocabulary; choose another word"
+                    )
+
+    def _drafts_of_terms(self, constraints: Tensor) -> Tensor:
+        """Packed terms → drafts and marks, B × 2 × N: the terms in their order, each whole."""
+        bos, eos, pad = self.tgt_dict.bos(), self.tgt_dict.eos(), self.tgt_dict.pad()
+        drafts, marks = [], []
+        for packed in constraints.cpu():
+            terms = unpack_constraints(packed)
+            inside = [[KEEP | JOINED] * (len(term) - 1) + [KEEP] for term in terms]
+            drafts.append(torch.tensor([bos, *(t for term in terms for t in term.tolist()), eos]))
+            marks.append(torch.tensor([0, *(bit for bits in inside for bit in bits), 0]))
+        sides = (data_utils.collate_tokens(drafts, pad), data_utils.collate_tokens(marks, 0))
+        return torch.stack(sides, 1).to(constraints.device)
 
     # training ---------------------------------------------------------------------------------
 
@@ -432,12 +442,14 @@ class TranslationEditTask(TriplesTask):
         prefix_tokens: Optional[Tensor] = None,
         constraints: Optional[Tensor] = None,
     ) -> List[List[Dict[str, Any]]]:
-        """``constraints`` carries drafts and marks in interactive (see :class:`EditDataset`)."""
+        """``constraints`` carries drafts and marks, or terms, in interactive."""
         if not isinstance(generator, RefinementGenerator):
             return super().inference_step(generator, models, sample, prefix_tokens)
         if prefix_tokens is not None:
             raise UserError("--prefix-size is not supported by edit models; give the draft instead")
         if constraints is not None:
+            if constraints.dim() == 2:  # as --constraints packs them
+                constraints = self._drafts_of_terms(constraints)
             sample = {**sample, "draft": constraints[:, 0], "marks": constraints[:, 1]}
         with torch.no_grad():
             return generator.generate(models, sample)
@@ -450,16 +462,8 @@ class TranslationEditTask(TriplesTask):
         """
         self.ours = "target_symbols" in state_dict
         for side, dictionary in (("source", self.src_dict), ("target", self.tgt_dict)):
-            saved, here = state_dict.get(f"{side}_symbols"), list(dictionary.symbols)
-            if saved is None or list(saved) == here:
-                continue
-            pairs = zip(list(saved) + [None], here + [None], strict=False)
-            index, (one, other) = next((i, p) for i, p in enumerate(pairs) if p[0] != p[1])
-            raise UserError(
-                f"the checkpoint was trained with another {side} dictionary (symbol {index} is "
-                f"{one!r} there and {other!r} in {self.cfg.data}); give the data folder it was "
-                "trained with, or preprocess yours with its --srcdict and --tgtdict"
-            )
+            saved = state_dict.get(f"{side}_symbols", dictionary.symbols)
+            self.refuse_other_symbols(f"another {side} dictionary", saved, dictionary)
 
 
 def _trimmed(dictionary: Dictionary) -> Dictionary:

@@ -3,7 +3,7 @@
 import logging
 import os
 from dataclasses import dataclass, field
-from typing import Any, Callable, List, Optional, Tuple, Union
+from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 import torch
@@ -21,6 +21,7 @@ from fairseq.data import (
 )
 from torch import Tensor
 
+from ..data.symbols import difference
 from ..errors import UserError
 from .evaluation import EvaluatedTask, EvaluationConfig
 
@@ -209,6 +210,21 @@ class TriplesTask(EvaluatedTask):
     def max_positions(self) -> Tuple[int, int]:
         """The longest source and target in tokens, <s> and </s> included."""
         return self.cfg.max_source_positions, self.cfg.max_target_positions
+
+    def refuse_other_symbols(self, what: str, saved: Sequence[str], dictionary: Dictionary) -> None:
+        """Refuses a checkpoint that was trained with ``what``: other symbols than here.
+
+        Raises:
+            UserError: with the first symbol that differs.
+        """
+        found = difference(saved, dictionary.symbols)
+        if found is not None:
+            index, one, other = found
+            raise UserError(
+                f"the checkpoint was trained with {what} (symbol {index} is {one} there and "
+                f"{other} in {self.cfg.data}); give the data folder it was trained with, or "
+                "preprocess yours with its --srcdict and --tgtdict"
+            )
 
     # interactive and Python -------------------------------------------------------------------
 

@@ -10,7 +10,8 @@ from fairseq.scoring import SCORER_REGISTRY, build_scorer
 from sacrebleu.metrics import TER
 
 import lev_plugins
-from lev_plugins.scoring import AccuracyConfig, TerConfig
+from lev_plugins.scoring import AccuracyConfig, RougeConfig, TerConfig
+from lev_plugins.scoring.metrics import make_metric
 
 REFERENCES = ["The cat sat on the mat .", "A dog barks", "Yes"]
 OUTPUTS = ["on the mat the cat sat .", "A dog barked", "Yes"]
@@ -64,7 +65,32 @@ def test_ter_of_empty_sentences_is_defined(ref, out, score):
     assert scorer.score() == score
 
 
+@pytest.mark.parametrize(
+    ("flags", "name", "shown"),
+    [
+        ([], "rouge2", "ROUGE-2"),
+        (["--rouge-type", "rouge1"], "rouge1", "ROUGE-1"),
+        (["--rouge-type", "rougeL"], "rougeL", "ROUGE-L"),
+    ],
+)
+def test_rouge_is_the_mean_of_the_sentences(flags, name, shown):
+    scorer = filled(command_line_scorer("--scoring", "rouge", *flags))
+    metric = make_metric(name)
+    pairs = zip(OUTPUTS, REFERENCES, strict=True)
+    scores = [metric.score(metric.statistics(*pair)) for pair in pairs]
+    assert scorer.score() == pytest.approx(sum(scores) / 3, abs=1e-5)
+    assert 0 < scorer.score() < 100
+    assert scorer.result_string() == f"{shown} = {scorer.score():.2f} {metric.signature()}"
+
+
+def test_rouge_has_three_types():
+    with pytest.raises(SystemExit):
+        command_line_scorer("--scoring", "rouge", "--rouge-type", "rouge3")
+
+
 def test_no_sentences_give_a_score_too():
+    assert build_scorer("rouge", Dictionary()).score() == 0
+    assert build_scorer("rouge", Dictionary()).result_string().startswith("ROUGE-2 = 0.00 nrefs:1")
     assert build_scorer("ter", Dictionary()).score() == 0
     assert "no sentences" in build_scorer("ter", Dictionary()).result_string()
     assert build_scorer("accuracy", Dictionary()).score() == 0
@@ -93,13 +119,14 @@ def test_our_flags_are_taken_by_nothing_else():
         for action in options.get_generation_parser()._actions
         for flag in action.option_strings
     }
-    for config in (TerConfig, AccuracyConfig):
+    for config in (TerConfig, AccuracyConfig, RougeConfig):
         ours = {f"--{name.replace('_', '-')}" for name in config.__dataclass_fields__} - {"---name"}
         assert not ours & taken
-    others = [registered for name, registered in SCORER_REGISTRY.items() if name != "ter"]
+    ours = ("ter", "rouge")
+    others = [registered for name, registered in SCORER_REGISTRY.items() if name not in ours]
     assert others
     assert not any(
-        name.startswith("ter_")
+        name.startswith(("ter_", "rouge_"))
         for scorer in others
         for name in getattr(scorer, "__dataclass", AccuracyConfig).__dataclass_fields__
     )

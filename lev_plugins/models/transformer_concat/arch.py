@@ -1,0 +1,48 @@
+"""Named sizes of ``transformer_concat``.
+
+The model's own name is also the name of the paper's base size (§C.1 and §C.2: 6 + 6 blocks,
+d = 512, 8 heads), which are the defaults of its configuration. The decoder is as wide as the
+encoder unless it is told otherwise.
+"""
+
+from argparse import Namespace
+from typing import Any
+
+from fairseq.models import register_model_architecture
+
+from .model import MODEL
+
+
+def _defaults(args: Namespace, **values: Any) -> None:
+    for name, value in values.items():
+        setattr(args, name, getattr(args, name, value))
+
+
+@register_model_architecture(MODEL, "transformer_concat_char")
+def transformer_concat_char(args: Namespace) -> None:
+    """For characters: 2 + 2 blocks, d = 128, pre-norm; trains on two cores."""
+    _defaults(
+        args,
+        encoder_embed_dim=128,
+        encoder_ffn_embed_dim=512,
+        encoder_layers=2,
+        encoder_attention_heads=4,
+        encoder_normalize_before=True,
+        decoder_layers=2,
+        decoder_normalize_before=True,
+    )
+
+
+@register_model_architecture(MODEL, "transformer_concat_small")
+def transformer_concat_small(args: Namespace) -> None:
+    """For small data (tens of thousands of sentences): 3 + 3 blocks, d = 256, pre-norm."""
+    _defaults(
+        args,
+        encoder_embed_dim=256,
+        encoder_ffn_embed_dim=1024,
+        encoder_layers=3,
+        encoder_attention_heads=4,
+        encoder_normalize_before=True,
+        decoder_layers=3,
+        decoder_normalize_before=True,
+    )

@@ -1,0 +1,81 @@
+"""examples/interactive_editing: a person and a model, one of them played by the reference."""
+
+import importlib.util
+import io
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lev_plugins.data.markup import KEEP, parse_markup, token_marks
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "interactive_editing"
+
+
+def script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+simulate, session = script("simulate"), script("session")
+SENTENCES = st.lists(st.sampled_from(["a", "b", "[=", "-]", "c=]", "\\[+d", "é"]), max_size=6)
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    def run(module: ModuleType, *words: object, typed: str = "") -> str:
+        monkeypatch.setattr(sys, "argv", ["script", *map(str, words)])
+        monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
+        assert module.main() == 0
+        return capsys.readouterr().out
+
+    return run
+
+
+@given(SENTENCES, SENTENCES)
+def test_the_simulated_person_locks_what_is_right_and_removes_what_is_wrong(draft, reference):
+    text = " ".join(draft)
+    right = simulate.right_words(text, " ".join(reference))
+    assert len(right) == len(draft)
+    kept = iter(reference)
+    assert all(word in kept for word, is_right in zip(draft, right) if is_right)  # in order
+    plain, marks = parse_markup(simulate.marked(text, right, "-"))
+    assert plain == text
+    words, bits = token_marks(plain, marks, str)
+    assert words == draft and [bool(bit & KEEP) for bit in bits] == right and all(bits)
+    plain, marks = parse_markup(simulate.marked(text, right, ""))
+    assert plain == text and len(marks) == sum(right)
+
+
+def test_a_session_takes_marks_numbers_and_enter(triples, run):
+    typed = "a b\nA . ! B .\n\n" + "a b\nA ! B\n[=A\n[=!=] B\n1\n\n" + "c\n\n"
+    said = run(session, triples.checkpoint, "--answers", 2, typed=typed)
+    accepted = [line for line in said.splitlines() if line.startswith("accepted: ")]
+    assert len(accepted) == 2  # the input ends within the third
+    assert accepted[0] == "accepted: A . B ."
+    assert "!" in accepted[1]  # locked, though the model takes it out
+    assert "is not closed" in said
+
+
+def test_help_by_a_person_is_measured(triples, run):
+    files = []
+    for side in ("src", "tgt", "mt"):
+        files.append(triples.folder / f"valid.{side}")
+    sources, references, drafts = files
+    given_files = ("--sources", sources, "--references", references)
+    said = run(simulate, triples.checkpoint, *given_files, "--drafts", drafts)
+    rows = {line[:28].strip(): line[28:].split() for line in said.splitlines()}
+    assert rows["11 sentences"]
+    assert rows["doing nothing"][3] == "100.0%"
+    assert rows["right words locked"][3] == "100.0%"
+    assert float(rows["right words locked"][0]) > float(rows["doing nothing"][0])
+    said = run(simulate, triples.checkpoint, *given_files, "--terms", 1)
+    rows = {line[:28].strip(): line[28:].split() for line in said.splitlines()}
+    assert rows["1 hard terms"][3] == "100.0%"
+    assert set(rows) >= {"the model alone", "1 soft terms"}

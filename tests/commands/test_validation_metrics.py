@@ -1,0 +1,152 @@
+"""Validation selects checkpoints by TER, ROUGE or any other metric of decoded text."""
+
+import re
+import socket
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import torch
+
+import lev_plugins  # noqa: F401  (torch may then read checkpoints)
+from lev_plugins.scoring.metrics import METRICS
+
+ALL = ",".join(METRICS)
+START = "--finetune-from-model {} --lr 0 --max-update 1 --batch-size 3 --save-dir"
+TWO = "--distributed-backend gloo --distributed-world-size 2 --ddp-backend legacy_ddp"
+
+
+class Selected(NamedTuple):
+    """A training that kept its best checkpoint: where, and the score of every validation."""
+
+    folder: Path
+    scores: list[float]
+
+    @property
+    def best(self) -> Path:
+        return self.folder / "checkpoint_best.pt"
+
+
+def values(log: str, name: str) -> list[float]:
+    """What validations gave for a metric, in order."""
+    lines = [line for line in log.splitlines() if "valid on 'valid' subset |" in line]
+    return [float(re.search(rf"\| {name} ([0-9.]+)", line)[1]) for line in lines]
+
+
+def selected(commands, corpus, folder, name, flags):
+    """Trains and selects by a metric."""
+    training = f"--eval-metrics {name} --best-checkpoint-metric {name} {flags} --save-dir {folder}"
+    log = commands.done(corpus.train(training), corpus.folder).out
+    return Selected(folder, values(log, name))
+
+
+@pytest.fixture(scope="module")
+def by_ter(commands, pairs, tmp_path_factory):
+    """Four epochs from nothing."""
+    return selected(commands, pairs, tmp_path_factory.mktemp("ter"), "ter", "--max-update 32")
+
+
+@pytest.fixture(scope="module")
+def by_rouge(commands, pairs, tmp_path_factory):
+    """Steps that are far too long spoil a good model, a little more with each."""
+    flags = (
+        f"--maximize-best-checkpoint-metric --finetune-from-model {pairs.checkpoint} --lr 0.03 "
+        "--max-update 6 --validate-interval-updates 2 --save-interval-updates 2"
+    )
+    return selected(commands, pairs, tmp_path_factory.mktemp("rouge"), "rouge2", flags)
+
+
+def saved_score(path):
+    return torch.load(path, weights_only=True)["extra_state"]["val_loss"]
+
+
+def test_the_checkpoint_with_the_lowest_ter_is_kept(by_ter):
+    assert len(by_ter.scores) == 4
+    assert saved_score(by_ter.best) == min(by_ter.scores) < max(by_ter.scores)
+
+
+def test_the_checkpoint_with_the_highest_rouge_is_kept(by_rouge):
+    assert len(by_rouge.scores) == 3
+    assert saved_score(by_rouge.best) == max(by_rouge.scores) > min(by_rouge.scores)
+
+
+@pytest.mark.parametrize(
+    ("fixture", "scoring", "shown"), [("by_ter", "ter", "TER"), ("by_rouge", "rouge", "ROUGE-2")]
+)
+def test_validation_gives_what_fairseq_generate_gives(
+    request, commands, pairs, fixture, scoring, shown
+):
+    training = request.getfixturevalue(fixture)
+    flags = f"--gen-subset valid --scoring {scoring}"
+    result = commands.done(pairs.generate(flags, training.best), pairs.folder)
+    (score,) = re.findall(rf"{shown} = ([0-9.]+) ", result.out)
+    assert float(score) == saved_score(training.best)
+    assert 0 < float(score)
+
+
+def test_two_processes_give_the_scores_of_one(commands, pairs, by_ter, tmp_path, root):
+    """Eleven sentences in batches of three: the second process runs out first."""
+    flags = f"{START.format(by_ter.best)} {tmp_path}"
+    one = commands.done(pairs.train(f"{flags}/one --eval-metrics {ALL}"), tmp_path).out
+    words = pairs.train(f"{flags}/two --eval-metrics {ALL} {TWO}").split()
+    words += ["--user-dir", "lev_plugins", "--task", "translation_edit"]
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    told = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2"}
+    started = [
+        commands.start(words, root, environ={**told, "RANK": rank, "LOCAL_RANK": rank})
+        for rank in "01"
+    ]
+    first, second = (commands.finish(process) for process in started)
+    assert first.code == second.code == 0, first.err + second.err
+    assert "training on 2 devices" in first.out
+    scores = {name: values(one, name) for name in METRICS}
+    assert {name: values(first.out, name) for name in METRICS} == scores
+    assert all(len(found) == 1 for found in scores.values())
+    assert scores["ter"][0] == saved_score(by_ter.best) > 0
+    assert all(scores[name][0] < 100 for name in METRICS if not name.startswith("ter"))
+
+
+def test_fairseq_validate_counts_what_the_training_counted(commands, pairs, by_ter):
+    command = f"fairseq-validate {pairs.data} --path {by_ter.best} --batch-size 3 --cpu"
+    log = commands.done(command, pairs.folder).out
+    assert values(log, "ter")[-1] == saved_score(by_ter.best)
+
+
+def test_a_metric_that_is_not_counted_is_refused_before_anything_is_trained(
+    commands, pairs, tmp_path
+):
+    flags = f"--max-update 3 --best-checkpoint-metric ter --eval-bleu --save-dir {tmp_path}"
+    result = commands.plugin(pairs.train(flags), tmp_path)
+    said = "--best-checkpoint-metric ter is not computed; give --eval-metrics ter"
+    assert result.error == said
+    assert "begin training" not in result.out and not list(tmp_path.iterdir())
+
+
+CONFIG = """
+common: {{cpu: true, user_dir: {user_dir}}}
+task:
+  _name: translation_edit
+  data: {data}
+  source_lang: src
+  target_lang: tgt
+  eval_metrics: ter
+model: {{_name: levenshtein_editor_char}}
+criterion: {{_name: edit_policy_loss}}
+dataset: {{batch_size: 32, num_workers: 0}}
+checkpoint:
+  save_dir: {folder}/ck
+  best_checkpoint_metric: ter
+  maximize_best_checkpoint_metric: true
+"""
+
+
+def test_hydra_checks_the_selection_as_well(commands, pairs, tmp_path, root):
+    (tmp_path / "edits.yaml").write_text(
+        CONFIG.format(data=pairs.data, folder=tmp_path, user_dir=root / "lev_plugins")
+    )
+    command = f"fairseq-hydra-train --config-dir {tmp_path} --config-name edits"
+    error = commands(command, tmp_path).error
+    assert error.startswith("--best-checkpoint-metric ter: lower is better; leave --maximize")
+    assert not list(tmp_path.rglob("*.pt"))

@@ -1,0 +1,337 @@
+"""Validation by decoded text: a scripted task writes what the test says, and is counted."""
+
+import logging
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import sacrebleu
+import torch
+from fairseq.criterions import FairseqCriterion
+from fairseq.data import Dictionary
+from fairseq.logging import metrics
+from fairseq.tasks import FairseqTask
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from lev_plugins import UserError
+from lev_plugins.scoring.metrics import METRICS, make_metric
+from lev_plugins.tasks.evaluation import EvaluatedTask, EvaluationConfig
+
+WORDS = "the cat sat on mat . a@@ b dog ▁c ▁d e".split()
+ALL = ",".join(METRICS)
+ENGINE = ("loss", "bsz", "wpb", "wps")  # what the engine logs itself
+ROWS = [
+    ("the cat sat on the mat .", "the cat sat on the mat ."),
+    ("the mat sat on the cat .", "the cat sat on the mat ."),
+    ("", "the dog sat on the mat"),
+    ("dog", ""),
+    ("a dog sat", "dog sat on the mat ."),
+]
+
+
+class Loss(FairseqCriterion):
+    """A criterion that counts sentences."""
+
+    def forward(self, model: nn.Module, sample: dict[str, Any]) -> tuple[Any, int, dict[str, Any]]:
+        rows = len(sample["target"])
+        return torch.tensor(1.0), rows, {"loss": 1.0, "nsentences": rows, "ntokens": rows}
+
+    @staticmethod
+    def reduce_metrics(logging_outputs: list[dict[str, Any]]) -> None:
+        metrics.log_scalar("loss", sum(log["loss"] for log in logging_outputs))
+
+    @staticmethod
+    def logging_outputs_can_be_summed() -> bool:
+        return True
+
+
+class Scripted(EvaluatedTask):
+    """Writes ``sample["written"]`` and remembers how often it was asked."""
+
+    asked = 0
+    options: Any = None
+
+    def build_generator(self, models: Any, args: Any, *_: Any, **__: Any) -> Any:
+        self.options = args
+        return models
+
+    def inference_step(self, generator: Any, models: Any, sample: Any, **_: Any) -> Any:
+        assert generator is self.sequence_generator and len(models) == 1
+        self.asked += 1
+        return [[{"tokens": tokens}] for tokens in sample["written"]]
+
+
+def symbols() -> Dictionary:
+    made = Dictionary()
+    for word in WORDS:
+        made.add_symbol(word)
+    return made
+
+
+def task(**options: Any) -> Scripted:
+    made = symbols()
+    return Scripted(EvaluationConfig(**options), made, made)
+
+
+@pytest.fixture(autouse=True)
+def plain_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Models and criterions are empty: the engine builds none."""
+    monkeypatch.setattr(FairseqTask, "build_model", lambda *_: nn.Linear(1, 1))
+    monkeypatch.setattr(FairseqTask, "build_criterion", lambda self, cfg: cfg or Loss(self))
+
+
+def training(**options: Any) -> Scripted:
+    """A task that has built its model for a training."""
+    made = task(**options)
+    made.build_model(None)
+    return made
+
+
+def batch(of: EvaluatedTask, rows: list[tuple[str, str]]) -> dict[str, Any]:
+    def tokens(text: str) -> torch.Tensor:
+        ids = of.tgt_dict.encode_line(text, add_if_not_exist=False).long()
+        return torch.cat([ids.new_tensor([of.tgt_dict.bos()]), ids])
+
+    targets = [tokens(expected) for _, expected in rows]
+    padded = nn.utils.rnn.pad_sequence(targets, batch_first=True, padding_value=of.tgt_dict.pad())
+    return {"target": padded, "written": [tokens(text) for text, _ in rows]}
+
+
+def logged(of: EvaluatedTask, rows: list[tuple[str, str]]) -> dict[str, Any]:
+    """The logging output of one validation batch."""
+    return of.valid_step(batch(of, rows), nn.Linear(1, 1), Loss(of))[2]
+
+
+def stats(of: EvaluatedTask, *steps: list[dict[str, Any]]) -> dict[str, Any]:
+    """What a validation gives; each step has the logging outputs of its processes."""
+    with metrics.aggregate(new_root=True) as found:
+        for outputs in steps:
+            of.reduce_metrics(outputs, Loss(of))
+    return found.get_smoothed_values()
+
+
+def of_rows(rows: list[tuple[str, str]], **options: Any) -> dict[str, Any]:
+    made = training(**options)
+    return stats(made, [logged(made, rows)])
+
+
+# what is counted ----------------------------------------------------------------------------------
+
+
+def test_scores_are_those_of_the_whole_text():
+    found = of_rows(ROWS, eval_metrics=ALL)
+    written, expected = (list(side) for side in zip(*ROWS))
+    bleu = sacrebleu.corpus_bleu(written, [expected], force=True).score
+    ter = sacrebleu.corpus_ter(written, [expected]).score
+    assert found["bleu"] == round(bleu, 2) and 0 < bleu < 100
+    assert found["ter"] == round(ter, 2) and 0 < ter < 100
+    assert found["accuracy"] == 20
+    rouge = make_metric("rouge2")
+    sentences = [rouge.score(rouge.statistics(*row)) for row in ROWS]
+    assert found["rouge2"] == round(sum(sentences) / len(ROWS), 2) and found["rouge2"] > 20
+    assert found.keys() == {*METRICS, *ENGINE}
+
+
+SENTENCE = st.lists(st.sampled_from("the cat sat on mat .".split()), max_size=6).map(" ".join)
+
+
+@given(
+    rows=st.lists(st.tuples(SENTENCE, SENTENCE), min_size=1, max_size=8),
+    cuts=st.lists(st.integers(0, 8), max_size=3),
+    tensors=st.booleans(),
+)
+@settings(max_examples=30)
+def test_batches_and_processes_change_nothing(rows, cuts, tensors):
+    made = task(eval_metrics=ALL)
+    made._prepare(nn.Linear(1, 1))
+    whole = stats(made, [logged(made, rows)])
+    edges = [0, *sorted(min(cut, len(rows)) for cut in cuts), len(rows)]
+    parts = [rows[a:b] for a, b in zip(edges, edges[1:]) if a < b]
+    outputs = [logged(made, part) for part in parts]
+    summed = {key: sum(one[key] for one in outputs) for key in outputs[0]}
+    if tensors:
+        summed = {key: torch.tensor(value, dtype=torch.double) for key, value in summed.items()}
+    # batch after batch; a batch in each process, gathered; the same, summed as the engine does
+    one, gathered, added = [[o] for o in outputs], [outputs], [[summed]]
+    for found in (stats(made, *steps) for steps in (one, gathered, added)):
+        assert {name: found[name] for name in METRICS} == {name: whole[name] for name in METRICS}
+
+
+def test_logging_outputs_are_plain_numbers_that_add_up():
+    output = logged(training(eval_metrics=ALL), ROWS)
+    hidden = {key: value for key, value in output.items() if key.startswith("_")}
+    assert len(hidden) == sum(make_metric(name).size for name in METRICS)
+    assert all(type(value) is float for value in hidden.values())
+
+
+def test_a_batch_is_decoded_once_for_all_metrics_and_not_at_all_without_any():
+    for options, times in (
+        ({"eval_metrics": ALL, "eval_bleu": True}, 1),
+        ({"eval_bleu": True}, 1),
+        ({}, 0),
+    ):
+        made = training(**options)
+        logged(made, ROWS)
+        assert made.asked == times
+
+
+def test_eval_bleu_gives_bleu_and_eval_metrics_adds_others():
+    assert of_rows(ROWS, eval_bleu=True).keys() == {"bleu", *ENGINE}
+    found = of_rows(ROWS, eval_bleu=True, eval_metrics="ter, bleu")
+    assert found.keys() == {"bleu", "ter", *ENGINE}
+    assert "bleu" not in of_rows(ROWS, eval_metrics="ter")
+
+
+def test_where_nothing_was_counted_every_metric_is_nought():
+    found = of_rows([("", "")], eval_metrics="bleu,ter,chrf,rouge2")
+    assert [found[name] for name in ("bleu", "ter", "chrf", "rouge2")] == [0, 0, 0, 0]
+    made = training(eval_metrics=ALL, eval_bleu=True)
+    nothing = {key: 0 * value for key, value in logged(made, ROWS).items()}
+    found = stats(made, [nothing])
+    assert {found[name] for name in METRICS} == {0}
+
+
+def test_training_logs_no_metric():
+    made = training(eval_metrics=ALL)
+    assert not METRICS.keys() & stats(made, [{"loss": 1.0, "nsentences": 1, "ntokens": 1}]).keys()
+
+
+def test_saved_meters_hold_numbers_alone():
+    made = training(eval_metrics=ALL)
+    with metrics.aggregate(new_root=True) as found:
+        made.reduce_metrics([logged(made, ROWS)], Loss(made))
+    for _, _, _, state in found.state_dict():
+        assert all(value is None or type(value) in (int, float) for value in state.values())
+
+
+def test_an_unknown_word_is_never_right():
+    rows = [("zebra", "zebra")]  # neither is in the dictionary
+    found = of_rows(rows, eval_metrics="bleu,ter,chrf,rouge1,accuracy")
+    assert found["ter"] == 100
+    assert [found[name] for name in ("bleu", "chrf", "rouge1", "accuracy")] == [0, 0, 0, 0]
+
+
+def test_eval_tokenized_bleu_leaves_tokens_as_they_are():
+    rows = [("a@@ b the cat sat", "a@@ b the cat .")]
+    plain = of_rows(rows, eval_bleu=True)["bleu"]
+    tokenized = of_rows(rows, eval_bleu=True, eval_tokenized_bleu=True)["bleu"]
+    for found, tokenize in ((plain, "13a"), (tokenized, "none")):
+        score = sacrebleu.corpus_bleu([rows[0][0]], [[rows[0][1]]], tokenize=tokenize).score
+        assert found == round(score, 2)
+    assert plain != tokenized
+
+
+@pytest.mark.parametrize(
+    ("remove", "row"),
+    [("@@ ", ("a@@ b dog", "a@@ b dog .")), ("sentencepiece", ("▁c ▁d e", "▁c ▁d e ."))],
+)
+def test_subwords_are_joined_before_counting(remove, row):
+    found = of_rows([row], eval_metrics="ter", eval_bleu_remove_bpe=remove)
+    apart = of_rows([row], eval_metrics="ter")
+    # one edit either way, of fewer words where subwords are joined
+    assert found["ter"] > apart["ter"] > 0
+
+
+def test_text_is_detokenised_before_counting(monkeypatch, caplog):
+    made = training(eval_bleu=True, eval_bleu_print_samples=True)
+    made.tokenizer = SimpleNamespace(decode=lambda text: text.replace(" .", "."))
+    with caplog.at_level(logging.INFO):
+        logged(made, [("the zebra sat .", "the cat sat .")])
+    said = [record.getMessage() for record in caplog.records]
+    assert said == ["example hypothesis: the <unk> sat.", "example reference: the cat sat."]
+
+
+def test_generation_options_reach_the_generator():
+    made = training(eval_metrics="ter", eval_bleu_args='{"iter_decode_max_iter": 3}')
+    assert made.options.iter_decode_max_iter == 3
+
+
+def test_a_checkpoint_needs_no_rouge_library_until_it_is_validated(monkeypatch):
+    made = task(eval_metrics="rouge2")
+    with monkeypatch.context() as gone:
+        gone.setitem(sys.modules, "rouge_score.rouge_scorer", None)
+        made.build_model(None, from_checkpoint=True)
+        made.build_criterion(None)
+        with pytest.raises(UserError, match="pip install"):
+            made.build_model(None)
+    assert stats(made, [logged(made, ROWS)])["rouge2"] > 20  # as fairseq-validate does
+
+
+# mistakes -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("names", ["rouge3", "bleu,,ter", "ter,", "BLEU"])
+def test_an_unknown_metric_is_refused_when_the_task_is_made(names):
+    with pytest.raises(UserError, match=f"--eval-metrics {names}: there is no metric .*there are"):
+        task(eval_metrics=names)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"eval_bleu_args": "{beam: 4}"}, "--eval-bleu-args {beam: 4} is not JSON: .* character 2"),
+        ({"eval_bleu_args": "[4]"}, r"--eval-bleu-args \[4\] holds no names"),
+        ({"eval_bleu_detok_args": "x"}, "--eval-bleu-detok-args x is not JSON"),
+        ({"eval_bleu_args": '{"max_iter": 4}'}, "no generation option 'max_iter'"),
+    ],
+)
+def test_options_that_cannot_be_are_refused_when_training_starts(options, said):
+    with pytest.raises(UserError, match=said):
+        training(eval_metrics="ter", **options)
+
+
+def best(name: str, maximize: bool = False, **options: Any) -> Scripted:
+    """A training that selects by this metric, as far as the criterion."""
+    selection = {"best_checkpoint_metric": name, "maximize_best_checkpoint_metric": maximize}
+    made = training(**selection, **options)
+    made.build_criterion(None)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("bleu", "bleu is not computed; give --eval-bleu or --eval-metrics bleu"),
+        ("rouge2", "rouge2 is not computed; give --eval-metrics rouge2"),
+        ("ROUGE-2", "the metric is written rouge2"),
+        ("rouge_l", "the metric is written rougeL"),
+        ("TER", "the metric is written ter"),
+    ],
+)
+def test_selecting_by_a_metric_that_is_not_computed_is_refused_at_the_start(name, said):
+    with pytest.raises(UserError, match=f"--best-checkpoint-metric .*{said}"):
+        best(name, True, eval_metrics="chrf")
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_a_metric_selects_in_its_own_direction_alone(name):
+    higher = make_metric(name).higher_is_better
+    best(name, higher, eval_metrics=name)
+    said = "higher is better; give" if higher else "lower is better; leave"
+    with pytest.raises(UserError, match=f"--best-checkpoint-metric {name}: {said}"):
+        best(name, not higher, eval_metrics=name)
+
+
+def test_metrics_of_the_criterion_are_none_of_our_business():
+    best("loss", eval_metrics="ter")
+    best("nll_loss")
+    plain = training(eval_metrics="ter")  # no command line: the interpolation stays as it is
+    plain.build_criterion(None)
+
+
+def test_accuracy_of_a_criterion_is_told_from_ours():
+    of_tokens = SimpleNamespace(report_accuracy=True)
+    made = training(best_checkpoint_metric="accuracy", maximize_best_checkpoint_metric=True)
+    assert made.build_criterion(of_tokens) is of_tokens
+    with pytest.raises(UserError, match="--report-accuracy and --eval-metrics accuracy"):
+        training(eval_metrics="accuracy").build_criterion(of_tokens)
+
+
+def test_a_checkpoint_may_be_validated_by_other_metrics_than_it_was_selected_by():
+    made = task(best_checkpoint_metric="rouge2", eval_metrics="ter")
+    made.build_model(None, from_checkpoint=True)
+    made.build_criterion(None)
+    assert stats(made, [logged(made, ROWS)])["ter"] > 0
