@@ -1,0 +1,142 @@
+"""The curve of Figure 5 with real checkpoints, and what is said when it cannot be drawn."""
+
+import csv
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+COMMAND = "python -m lev_plugins.cli.oracle_curve"
+MODES = ["none", "deletion", "deletion+placeholder"]
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with open(path, encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def scores(found: list[dict[str, str]], mode: str) -> list[float]:
+    return [float(row["score"]) for row in found if row["mode"] == mode]
+
+
+@pytest.fixture(scope="module")
+def curve(commands):
+    """Runs the command for a corpus, which has to succeed; gives its output."""
+
+    def run(corpus, path, folder, more):
+        command = f"{COMMAND} {corpus.data} --path {path} --cpu --csv out.csv {more}"
+        result = commands(command, folder)
+        assert result.code == 0, f"{result.out}\n{result.err}"
+        return result
+
+    return run
+
+
+@pytest.fixture
+def refused(commands, tmp_path):
+    """Runs a command that has to fail and leave nothing behind; gives its error line."""
+
+    def run(words):
+        error = commands(f"{COMMAND} {words} --cpu --csv out.csv --png out.png", tmp_path).error
+        assert not list(tmp_path.iterdir()), "something was written"
+        return error
+
+    return run
+
+
+FLAGS = "--draft-lang mt --metric ter --max-iter 2"
+
+
+@pytest.fixture(scope="module")
+def weak(commands, curve, triples, tmp_path_factory):
+    """A folder with a model that has hardly learnt anything, and its curve: its output too."""
+    folder = tmp_path_factory.mktemp("weak")
+    training = "--alpha 0.8 --beta 0.8 --max-update 12 --disable-validation --save-dir ."
+    commands.done(triples.train(training), folder)
+    checkpoint = folder / "checkpoint_last.pt"
+    return folder, checkpoint, curve(triples, checkpoint, folder, f"{FLAGS} --png out.png")
+
+
+def test_the_curve_is_written_as_table_csv_and_picture(weak):
+    folder, _, result = weak
+    found = rows(folder / "out.csv")
+    assert [(row["mode"], int(row["max_iter"])) for row in found] == [
+        ("doing nothing", 0),
+        *[(mode, limit) for mode in MODES for limit in (1, 2)],
+    ]
+    assert {row["metric"] for row in found} == {"ter"}
+    first, *table = result.out.splitlines()
+    assert first == "test: 11 sentences, drafts mt"
+    assert re.match(r"TER \(lower is better\): nrefs:1\|.*\|version:", table[0])
+    for limit, line in enumerate(table[4:6]):
+        shown = [float(number) for number in line.split()[1::2]]
+        expected = [scores(found, mode)[limit] for mode in MODES]
+        assert shown == pytest.approx(expected, abs=0.006)
+    assert table[6].startswith("doing nothing (T_max = 0): ")
+    assert (folder / "out.png").read_bytes().startswith(b"\x89PNG")
+    assert scores(found, MODES[2])[-1] < scores(found, MODES[0])[-1], "the oracle is no help"
+    assert "references hold <<unk>>" in result.err and "Warning" not in result.err
+
+
+def test_the_curve_without_an_oracle_is_what_fairseq_generate_scores(commands, triples, weak):
+    folder, checkpoint, _ = weak
+    flags = "--iter-decode-max-iter 1 --scoring ter --print-step"
+    result = commands.done(triples.generate(flags, checkpoint), folder)
+    (ter,) = re.findall(r"TER = ([0-9.]+)", result.out)
+    (row,) = [r for r in rows(folder / "out.csv") if (r["mode"], r["max_iter"]) == ("none", "1")]
+    assert float(row["score"]) == pytest.approx(float(ter), abs=0.006)
+    steps = [int(step) for step in result.texts("I")]
+    assert float(row["mean_iterations"]) == pytest.approx(sum(steps) / 11, abs=1e-4)
+
+
+def test_several_checkpoints_are_one_model(curve, triples, weak, tmp_path):
+    folder, checkpoint, _ = weak
+    curve(triples, f"{checkpoint}:{checkpoint}", tmp_path, FLAGS)
+    assert rows(tmp_path / "out.csv") == rows(folder / "out.csv"), "a model and itself"
+    curve(triples, f"{checkpoint}:{triples.checkpoint}", tmp_path, FLAGS)
+    assert rows(tmp_path / "out.csv") != rows(folder / "out.csv")
+
+
+def test_sentences_from_nothing_have_no_line_for_doing_nothing(curve, pairs, tmp_path):
+    references = pairs.folder / "test.tgt"
+    more = f"--metric ter --max-iter 2 --batch-size 3 --references {references}"
+    result = curve(pairs, pairs.checkpoint, tmp_path, more)
+    found = rows(tmp_path / "out.csv")
+    assert {row["mode"] for row in found} == set(MODES)
+    assert result.out.startswith("test: 11 sentences, no drafts\n")
+    assert "doing nothing" not in result.out and "<<unk>>" not in result.err
+    assert scores(found, MODES[2])[-1] < scores(found, MODES[0])[-1], "the oracle is no help"
+
+
+def test_data_without_references_are_refused(refused, commands, triples, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("without")
+    shutil.copytree(triples.data, folder / "bin")
+    for side in ("bin", "idx"):
+        (folder / "bin" / f"test.src-tgt.tgt.{side}").unlink()
+    error = refused(f"{folder}/bin --path {triples.checkpoint} --draft-lang mt")
+    assert "bin: test has no tgt side, and the oracle reads the references" in error
+
+
+def test_data_of_another_dictionary_are_refused(refused, triples, pairs):
+    error = refused(f"{triples.data} --path {pairs.checkpoint}")
+    assert "another source dictionary" in error and str(triples.data) in error
+
+
+def test_a_model_that_does_not_edit_is_refused(refused, commands, triples, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("other")
+    train = triples.train(f"--max-update 1 --disable-validation --save-dir {folder}")
+    train = train.replace(triples.flags, "--source-lang src --target-lang tgt")
+    train = train.replace(triples.arch, "--arch transformer_tiny --share-all-embeddings")
+    result = commands(train.replace("edit_policy_loss", "cross_entropy"), folder)
+    assert result.code == 0, result.err
+    other = folder / "checkpoint_last.pt"
+    error = refused(f"{triples.data} --path {triples.checkpoint}:{other}")
+    assert "TransformerModel is no edit model" in error
+
+
+def test_help_tells_every_option(commands, tmp_path):
+    result = commands(f"{COMMAND} --help", tmp_path)
+    assert result.code == 0 and not result.err
+    for flag in ("--metric", "--max-iter", "--csv", "--png", "--references", "--draft-lang"):
+        assert flag in result.out
