@@ -14,7 +14,7 @@ from . import criterions, models, scoring, tasks  # noqa: E402
 from .errors import UserError  # noqa: E402
 from .models import levenshtein  # noqa: E402
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = ["UserError", "compat", "criterions", "levenshtein", "models", "scoring", "tasks"]
 
 

@@ -20,7 +20,15 @@ from fairseq.tasks.translation import TranslationConfig
 from omegaconf import OmegaConf
 
 import lev_plugins
-from lev_plugins.cli import preprocess, trace
+from lev_plugins.cli import (
+    distill,
+    latency,
+    make_drafts,
+    oracle_curve,
+    preprocess,
+    report,
+    trace,
+)
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = lev_plugins.__name__
@@ -31,6 +39,10 @@ SCRIPTS = sorted(ROOT.glob("examples/*/*.sh"))
 USER_DIR = (ROOT / "user_dir.md").read_text(encoding="utf-8")
 FOLDERS = ("lev_plugins", "examples", "benchmarks", "tests", ".ci")
 TORCHRUN = {"--nproc_per_node", "--standalone"}
+COMMANDS = {
+    module.__name__.rpartition(".")[2]: module
+    for module in (distill, latency, make_drafts, oracle_curve, preprocess, report, trace)
+}
 # flags of fairseq's own LevT, which has no config dataclass, and of pip
 FOREIGN = {
     "--no-share-discriminator",
@@ -83,7 +95,9 @@ def own_fields(configuration: type) -> list[dataclasses.Field]:
     inherited = {one.name for one in dataclasses.fields(TranslationConfig)}
     if not issubclass(configuration, TranslationConfig):
         inherited = {"_name"}
-    return [one for one in dataclasses.fields(configuration) if one.name not in inherited]
+    fields = [one for one in dataclasses.fields(configuration) if one.name not in inherited]
+    # what a component only looks at is the engine's
+    return [one for one in fields if not str(one.default).startswith("${checkpoint.")]
 
 
 def flags_of(parser: argparse.ArgumentParser) -> set[str]:
@@ -122,8 +136,10 @@ def parsers() -> dict[str, set[str]]:
         "fairseq-generate": flags_of(options.get_generation_parser()) | components,
         "fairseq-interactive": flags_of(options.get_interactive_generation_parser()) | components,
         "fairseq-validate": flags_of(options.get_validation_parser()) | components,
-        "lev_plugins.cli.preprocess": flags_of(preprocess.build_parser()),
-        "lev_plugins.cli.trace": flags_of(trace._parser()),
+        **{
+            f"lev_plugins.cli.{name}": flags_of(module.build_parser())
+            for name, module in COMMANDS.items()
+        },
     }
 
 
@@ -160,7 +176,7 @@ def table_rows(text: str) -> dict[str, list[str]]:
 
 
 def section(title: str) -> str:
-    found = re.search(rf"^### {title}\n(.*?)(?=^##)", USER_DIR, re.M | re.S)
+    found = re.search(rf"^###? {title}\n(.*?)(?=^##)", USER_DIR, re.M | re.S)
     assert found, f"user_dir.md has no section {title}"
     return found[1]
 
@@ -171,6 +187,9 @@ SECTIONS = {
     "EditPolicyLossConfig": "Criterion",
     "TerConfig": "Scoring",
     "AccuracyConfig": "Scoring",
+    "RougeConfig": "Scoring",
+    "TransformerConcatConfig": "Autoregressive baseline",
+    "TranslationConcatConfig": "Task",
 }
 
 
@@ -215,10 +234,17 @@ def test_no_table_names_an_option_that_is_gone():
         assert set(table_rows(section(title))) <= flags
 
 
-@pytest.mark.parametrize("title, module", [("preprocess", preprocess), ("trace", trace)])
-def test_the_commands_own_options_stand_in_their_tables(title, module):
+def test_every_command_has_a_section():
+    folder = ROOT / PACKAGE / "cli"
+    found = {path.name for path in folder.iterdir() if (path / "__main__.py").is_file()}
+    found |= {path.stem for path in folder.glob("*.py") if "__main__" in path.read_text("utf-8")}
+    assert found == set(COMMANDS)
+
+
+@pytest.mark.parametrize("title", sorted(COMMANDS))
+def test_the_commands_own_options_stand_in_their_tables(title):
     rows = table_rows(section(title))
-    parser = module.build_parser() if title == "preprocess" else module._parser()
+    parser = COMMANDS[title].build_parser()
     engine = flags_of(options.get_preprocessing_parser()) if title == "preprocess" else set()
     actions = {
         action.option_strings[0]: action
@@ -242,10 +268,10 @@ def test_the_table_of_sizes_is_what_the_archs_build():
             f"`{arch}`",
             f"{cfg.encoder_layers} + {cfg.decoder_layers}",
             str(cfg.encoder_embed_dim),
-            str(cfg.decoder_ffn_embed_dim),
-            str(cfg.decoder_attention_heads),
+            str(cfg.decoder_ffn_embed_dim or cfg.encoder_ffn_embed_dim),
+            str(cfg.decoder_attention_heads or cfg.encoder_attention_heads),
             "before" if cfg.decoder_normalize_before else "after",
-            str(cfg.max_insertions),
+            str(getattr(cfg, "max_insertions", "–")),
         ]
         assert f"| {' | '.join(wanted)} |" in USER_DIR
 

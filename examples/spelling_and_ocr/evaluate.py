@@ -58,7 +58,7 @@ def _report(split: str, traces: Sequence, drafts: List[str], targets: List[str])
 
 def _show(traces: Sequence, targets: List[str], number: int) -> None:
     """Edits evenly spread over the split, as the paper's Figure 3 shows them."""
-    from lev_plugins.cli.render import render_text
+    from lev_plugins.cli.trace.render import render_text
 
     changed = [i for i, trace in enumerate(traces) if trace.steps]
     chosen = changed[:: max(len(changed) // max(number, 1), 1)][:number]

@@ -71,8 +71,9 @@ def _inside(text: str, opening: int, start: int, sign: str) -> tuple[str, int]:
         if escaped:
             continue
         inside = "".join(pieces)
-        nested = _OPENING.search(text, start, found.start())
-        if nested and not nested[1]:
+        openings = _OPENING.finditer(text, start, found.start())
+        nested = next((one for one in openings if not one[1]), None)
+        if nested:
             raise UserError(
                 f"the mark {shown!r} has {nested[0]!r} inside; close it with '{sign}]' first, or "
                 f"write \\{nested[0]} for the characters themselves"
@@ -101,10 +102,14 @@ def token_marks(
     """Tokens of the plain text and the mark bits of each.
 
     A mark that begins or ends inside a token covers the whole token. Tokens are found by coding
-    what stands before and behind the mark, so any tokenizer and any subwords will do.
+    the text on both sides of a border, so any tokenizer and any subwords will do.
 
     Args:
         encode: text → tokens separated by blanks.
+
+    Returns:
+        the tokens, and for each its bits. Of a term, and of what goes, every token but the last
+        is JOINED to the next.
 
     Raises:
         UserError: a mark that covers no token, or a token that is to stay and to go.
@@ -112,14 +117,13 @@ def token_marks(
     tokens = encode(text).split()
     bits = [0] * len(tokens)
     for mark in marks:
-        first = _common(encode(text[: mark.start]).split(), tokens)
-        after = _common(encode(text[mark.end :]).split()[::-1], tokens[::-1])
-        last = len(tokens) - after
+        first, _ = _border(text, mark.start, tokens, encode)
+        _, last = _border(text, mark.end, tokens, encode)
         if first >= last:
             raise UserError(f"no token stands under the mark on {text[mark.start : mark.end]!r}")
         for i in range(first, last):
             bits[i] |= DROP if mark.kind == "drop" else KEEP
-            if mark.kind == "term" and i < last - 1:
+            if mark.kind != "keep" and i < last - 1:
                 bits[i] |= JOINED
             if bits[i] & KEEP and bits[i] & DROP:
                 raise UserError(
@@ -127,6 +131,24 @@ def token_marks(
                     "and to go; put the marks at the borders of words"
                 )
     return tokens, bits
+
+
+def _border(
+    text: str, place: int, tokens: Sequence[str], encode: Callable[[str], str]
+) -> tuple[int, int]:
+    """How many tokens stand before a place in the text: at least, and at most.
+
+    The numbers differ where the place is inside a token.
+    """
+    before, behind = encode(text[:place]).split(), encode(text[place:]).split()
+    least = _common(before, tokens)
+    most = len(tokens) - _common(behind[::-1], tokens[::-1])
+    # one side may look different at a cut, such as the last piece of a word ("ab@@" and "ab")
+    if least == len(before):
+        return least, least
+    if len(tokens) - most == len(behind):
+        return most, most
+    return least, most
 
 
 def _common(part: Sequence[str], whole: Sequence[str]) -> int:

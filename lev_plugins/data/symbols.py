@@ -13,6 +13,9 @@ def difference(there: Sequence[str], here: Sequence[str]) -> tuple[int, str, str
     for index in range(max(len(there), len(here))):
         one, other = (side[index] if index < len(side) else None for side in (there, here))
         if one != other:
-            shown = ("missing" if symbol is None else repr(symbol) for symbol in (one, other))
-            return index, *shown
+            return index, _shown(one), _shown(other)
     return None
+
+
+def _shown(symbol: str | None) -> str:
+    return "missing" if symbol is None else repr(symbol)

@@ -135,7 +135,7 @@ class Rouge:
 
     def __init__(self, name: str) -> None:
         try:
-            from rouge_score.rouge_scorer import RougeScorer  # type: ignore[import-untyped]
+            from rouge_score.rouge_scorer import RougeScorer
         except ImportError as error:
             raise UserError(
                 f"{name} needs the library rouge-score; install it: "

@@ -16,16 +16,16 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lev_plugins.cli import trace as command
-from lev_plugins.cli.render import (
+from lev_plugins.cli.output import printable, whole_file
+from lev_plugins.cli.trace.page import _STYLE, FEW_SENTENCES, render_html
+from lev_plugins.cli.trace.render import (
     choose_joiner,
     deletion_view,
     insertion_view,
     marked_text,
     merged_view,
-    printable,
     render_text,
 )
-from lev_plugins.cli.trace_html import _STYLE, FEW_SENTENCES, render_html
 from lev_plugins.errors import UserError
 from lev_plugins.generators.history import EditTrace, Iteration
 
@@ -580,11 +580,11 @@ def test_a_file_is_replaced_through_a_link_and_only_when_whole(tmp_path: Path) -
     target, link = tmp_path / "target", tmp_path / "link"
     target.write_text("old")
     link.symlink_to(target)
-    with pytest.raises(RuntimeError), command.whole_file(str(link)) as stream:
+    with pytest.raises(RuntimeError), whole_file(str(link)) as stream:
         stream.write("half")
         raise RuntimeError
     assert target.read_text() == "old"
-    with command.whole_file(str(link)) as stream:
+    with whole_file(str(link)) as stream:
         stream.write("new \udc80")
         stream.flush()
         assert target.read_text() == "old"
@@ -598,7 +598,7 @@ def test_a_pipe_is_written_and_not_replaced(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     try:
-        with command.whole_file(str(pipe)) as stream:
+        with whole_file(str(pipe)) as stream:
             stream.write("through")
         assert os.read(reader, 100) == b"through"
     finally:
@@ -609,14 +609,14 @@ def test_a_pipe_is_written_and_not_replaced(tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="needs /dev/full")
 def test_a_full_disk_is_told_in_one_line() -> None:
     with pytest.raises(UserError, match="/dev/full: not written .*; make room"):
-        with command.whole_file("/dev/full") as stream:
+        with whole_file("/dev/full") as stream:
             stream.write("x")
 
 
 def test_the_command_ends_in_one_error_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.delitem(sys.modules, command.__name__)  # runpy warns of a module that is there
+    monkeypatch.delitem(sys.modules, f"{command.__name__}.__main__", raising=False)
     monkeypatch.setattr(sys, "argv", ["trace", "--path", "x.pt", "--max-iter", "0"])
     with pytest.raises(SystemExit) as caught:
         runpy.run_module(command.__name__, run_name="__main__")

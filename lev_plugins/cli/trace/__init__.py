@@ -8,25 +8,24 @@ A line is ``source``, or ``source<TAB>draft``. Text goes to stdout as in Figure 
 """
 
 import argparse
-import errno
 import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from ..compat import run_cli
-from ..data.text_files import read_lines
-from ..errors import UserError
-from ..generators.history import EditTrace
+from ...data.text_files import read_lines
+from ...errors import UserError
+from ...generators.history import EditTrace
+from ..output import standard_output, whole_file
+from .page import render_html
 from .render import render_text
-from .trace_html import render_html
 
 if TYPE_CHECKING:
-    from ..hub import LevenshteinEditor
+    from ...hub import LevenshteinEditor
 
 STANDARD_STREAM = "-"
 # An editor may sort what it is given by length: several batches at once waste less padding.
@@ -39,7 +38,6 @@ TEXT_PROCESSING = {
     "sentencepiece_model": "model file for --bpe sentencepiece",
     "bpe_codes": "codes file for --bpe subword_nmt",
 }
-_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 Pair = tuple[str, str | None]
 Sink = Callable[[EditTrace, int], Any]
@@ -47,7 +45,7 @@ Sink = Callable[[EditTrace, int], Any]
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command with the arguments ``argv`` (default: those of the process)."""
-    args = _parser().parse_args(argv)
+    args = build_parser().parse_args(argv)
     _check(args)
     number = 0
     traces: list[EditTrace] = []
@@ -71,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def load_editor(path: str, data: str | None, processing: dict[str, str]) -> "LevenshteinEditor":
     """Return the editor of a checkpoint; it is imported only here, to keep ``--help`` quick."""
-    from ..hub import LevenshteinEditor
+    from ...hub import LevenshteinEditor
 
     return LevenshteinEditor.from_pretrained(path, data=data, **processing)
 
@@ -119,38 +117,7 @@ def _stdin_lines() -> Iterator[str]:
         yield line.removeprefix("\ufeff") if number == 1 else line
 
 
-@contextmanager
-def whole_file(path: str) -> Iterator[TextIO]:
-    """Open ``path`` for text that appears there all at once, at the end, or not at all.
-
-    Text is UTF-8; half of a surrogate pair becomes a ``\\uXXXX`` escape. Something that is no
-    plain file (a pipe, ``/dev/null``) is written directly.
-
-    Raises:
-        UserError: the file cannot be written, or the disk is full.
-    """
-    target = Path(os.path.realpath(path))
-    direct = target.exists() and not target.is_file()
-    # In the same folder, for a rename cannot cross file systems.
-    written = target if direct else target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        stream = open(written, "w", encoding="utf-8", errors="backslashreplace", newline="\n")
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror})") from error
-    try:
-        with stream:
-            yield stream
-        if not direct:
-            os.replace(written, target)
-    except BaseException as error:
-        if not direct:
-            written.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.errno in _FULL:
-            raise UserError(f"{path}: not written ({error.strerror}); make room") from error
-        raise
-
-
-def _parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m lev_plugins.cli.trace",
         description="Show every refinement iteration of a Levenshtein Transformer: what it "
@@ -231,8 +198,8 @@ def _edited(editor: "LevenshteinEditor", args: argparse.Namespace) -> Iterator[E
 def _sinks(args: argparse.Namespace, stack: ExitStack) -> list[Sink]:
     """Return what each trace is handed to as it comes."""
     if args.json == STANDARD_STREAM:
-        return [_json_sink(_standard_output())]
-    sinks = [_text_sink(_standard_output(), args)]
+        return [_json_sink(standard_output())]
+    sinks = [_text_sink(standard_output(), args)]
     if args.json is not None:
         sinks.append(_json_sink(stack.enter_context(whole_file(args.json))))
     return sinks
@@ -258,20 +225,8 @@ def _json_sink(stream: TextIO) -> Sink:
     return write
 
 
-def _standard_output() -> TextIO:
-    # The text holds characters that a terminal set to ASCII or Latin-1 could not encode.
-    reconfigure = getattr(sys.stdout, "reconfigure", None)
-    if reconfigure is not None:
-        reconfigure(encoding="utf-8", errors="backslashreplace")
-    return sys.stdout
-
-
 def _use_color(choice: str, stream: TextIO) -> bool:
     if choice != "auto":
         return choice == "always"
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return not plain and stream.isatty()
-
-
-if __name__ == "__main__":
-    run_cli(main)

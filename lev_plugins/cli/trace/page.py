@@ -8,7 +8,8 @@ browser knows ``::details-content`` (those of 2025 do); others print them as the
 from collections.abc import Sequence
 from html import escape
 
-from ..generators.history import EditTrace
+from ...generators.history import EditTrace
+from ..output import printable
 from .render import (
     ENDINGS,
     MarkedToken,
@@ -16,7 +17,6 @@ from .render import (
     deletion_view,
     insertion_view,
     merged_view,
-    printable,
     runs,
     shown_iterations,
     shows_net,

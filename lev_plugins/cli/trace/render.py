@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Literal
 
-from ..generators.history import EditTrace, Iteration, Termination
+from ...generators.history import EditTrace, Iteration, Termination
+from ..output import printable
 
 Mark = Literal["kept", "deleted", "inserted"]
 MarkedToken = tuple[Mark, str]
@@ -29,24 +30,6 @@ ENDINGS: dict[Termination, str] = {
     "loop": "an earlier state came back",
     "max_iterations": "the iteration limit was reached",
 }
-# Characters that would reorder or break a line without being seen: embeddings, overrides and
-# isolates of the bidirectional algorithm, and the byte order mark. Joiners stay: scripts need them.
-_UNSEEN = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
-
-
-def printable(text: str) -> str:
-    """Return ``text`` with control characters, line breaks and the like as escapes (``\\x1b``)."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(_escaped(char) if _is_unsafe(char) else char for char in text)
-
-
-def _is_unsafe(char: str) -> bool:
-    return char in _UNSEEN or unicodedata.category(char) in {"Cc", "Cs", "Zl", "Zp"}
-
-
-def _escaped(char: str) -> str:
-    return char.encode("unicode_escape").decode("ascii")
 
 
 def deletion_view(step: Iteration) -> list[MarkedToken]:

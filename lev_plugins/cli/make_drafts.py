@@ -1,0 +1,168 @@
+"""Make synthetic drafts out of any text, so that pairs become triples for post-editing.
+
+    python -m lev_plugins.cli.make_drafts --input train.pe --output train.mt \
+        --drop 0.1 --repeat 0.05 --swap 0.05 --replace 0.1 --seed 1
+
+Line n of the output is made of line n of the input, whatever happens to it, and an empty line
+stays empty. A line that nothing happened to comes out as it went in; in any other the tokens
+stand between single blanks. The rest is said in :mod:`lev_plugins.data.draft_noise`.
+"""
+
+import argparse
+import os
+import sys
+from collections import Counter
+from collections.abc import Sequence
+
+from ..compat import run_cli
+from ..data.draft_noise import NoiseCounts, NoiseRates, Vocabulary, line_random, noisy_line
+from ..data.text_files import read_lines, refuse_special_tokens, require_files
+from ..errors import UserError
+from .output import whole_file
+
+RATES = {
+    "drop": "share of the tokens that are left out; the only way for a line to lose all of them",
+    "repeat": "share of the tokens that are written twice",
+    "swap": "share of the tokens that change places with a neighbour, two at a time",
+    "replace": "share of the tokens that give way to another one",
+    "similar": "share of the replacements by a token that looks like the old one: one edited "
+    "character up to five characters, two in longer tokens; where there is none, by any other",
+}
+_OVERWRITE = "#fairseq:overwrite"  # a flag in dictionary files, behind the count
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The options of the command."""
+    parser = argparse.ArgumentParser(
+        prog=f"python -m {__package__}.make_drafts",
+        description="Make synthetic drafts: a copy of a text, line by line, with tokens dropped, "
+        "repeated, swapped and replaced. The tokens are what stands between blanks.",
+    )
+    parser.epilog = (
+        f"example: {parser.prog} --input train.pe --output train.mt --drop 0.1 --repeat 0.05 "
+        "--swap 0.05 --replace 0.1 --similar 0.5 --seed 1"
+    )
+    add = parser.add_argument
+    add("--input", required=True, metavar="FILE", help="text in UTF-8, one sentence a line")
+    add("--output", required=True, metavar="FILE", help="the drafts; written whole or not at all")
+    for name, what in RATES.items():
+        add(f"--{name}", type=float, default=0.0, metavar="SHARE", help=f"{what} (default: 0)")
+    add(
+        "--vocabulary",
+        metavar="FILE",
+        help="where replacements come from: a token a line, with its frequency behind it or "
+        "without; a dict.LANG.txt will do (default: the tokens of --input)",
+    )
+    add(
+        "--seed",
+        type=int,
+        default=1,
+        metavar="N",
+        help="with the line's number all that chance depends on (default: %(default)s)",
+    )
+    add(
+        "--first-line",
+        type=int,
+        default=1,
+        metavar="N",
+        help="the number of the first line: a part of a file, told where it begins and given "
+        "the whole file's --vocabulary, gets the drafts that the whole file would get (default: 1)",
+    )
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; returns 0 or raises :class:`UserError` with nothing written."""
+    args = build_parser().parse_args(argv)
+    rates = NoiseRates(**{name: getattr(args, name) for name in RATES})
+    _check_paths(args)
+    total = NoiseCounts()
+    with whole_file(args.output) as output:  # first: that it cannot be written is told at once
+        vocabulary = _vocabulary(args, rates)
+        for number, line in enumerate(read_lines(args.input), start=1):
+            words = line.split()
+            refuse_special_tokens(args.input, number, words)
+            rng = line_random(args.seed, args.first_line + number - 1)
+            noisy, counts = noisy_line(words, rates, vocabulary, rng)
+            output.write((line if counts.unchanged else " ".join(noisy)) + "\n")
+            total.add(counts)
+        if not total.lines:
+            raise UserError(f"{args.input}: no lines in it; give a file with sentences")
+    print(summarise(args, rates, total, len(vocabulary)), file=sys.stderr)
+    return 0
+
+
+def _check_paths(args: argparse.Namespace) -> None:
+    require_files([path for path in (args.input, args.vocabulary) if path is not None])
+    for flag, path in (("--input", args.input), ("--vocabulary", args.vocabulary)):
+        if path is not None and os.path.realpath(path) == os.path.realpath(args.output):
+            raise UserError(f"{flag} and --output are both {path}; give --output another name")
+    folder = os.path.dirname(args.output) or "."
+    if not os.path.isdir(folder):
+        raise UserError(f"--output {args.output}: no folder {folder}; make it: mkdir -p {folder}")
+
+
+def _vocabulary(args: argparse.Namespace, rates: NoiseRates) -> Vocabulary:
+    """What replacements are drawn from; nothing is read where nothing is replaced."""
+    if args.vocabulary is not None:
+        vocabulary = Vocabulary(read_vocabulary(args.vocabulary))
+        if not len(vocabulary):
+            raise UserError(f"{args.vocabulary}: no token with a frequency above 0 in it")
+        return vocabulary
+    counts: Counter[str] = Counter()
+    if rates.replace > 0:
+        for line in read_lines(args.input):
+            counts.update(line.split())
+    return Vocabulary(counts)
+
+
+def read_vocabulary(path: str) -> Counter[str]:
+    """Tokens and frequencies of a file; a token without a frequency counts once.
+
+    Raises:
+        UserError: the file cannot be read, or a line is neither ``token`` nor ``token count``.
+    """
+    counts: Counter[str] = Counter()
+    for number, line in enumerate(read_lines(path), start=1):
+        words = line.split()
+        if len(words) == 3 and words[2] == _OVERWRITE:
+            words.pop()
+        if not words:
+            continue
+        count = words[1] if len(words) > 1 else "1"
+        if len(words) > 2 or not (count.isascii() and count.isdigit()):
+            raise UserError(
+                f"{path}: line {number}: {line[:60]!r} is neither 'token' nor 'token count', the "
+                "count a whole number"
+            )
+        refuse_special_tokens(path, number, words[:1])
+        counts[words[0]] += int(count)
+    return counts
+
+
+def summarise(
+    args: argparse.Namespace, rates: NoiseRates, counts: NoiseCounts, vocabulary: int
+) -> str:
+    """What was asked for and what was done, in lines."""
+
+    def share(part: int, whole: int, asked: float) -> str:
+        return f"{part:,} ({100 * part / max(whole, 1):.2f} %, asked for {100 * asked:g} %)"
+
+    tokens, replaced = counts.tokens, counts.replaced
+    lines = [
+        f"{args.output}: {counts.lines:,} lines ({counts.empty:,} of them empty), "
+        f"{tokens:,} tokens of {args.input}",
+        f"dropped    {share(counts.dropped, tokens, rates.drop)}",
+        f"repeated   {share(counts.repeated, tokens, rates.repeat)}",
+        f"swapped    {share(counts.swapped, tokens, rates.swap)}",
+        f"replaced   {share(replaced, tokens, rates.replace)}",
+        f"  similar  {share(counts.similar, replaced, rates.similar)}",
+        f"unchanged  {counts.unchanged:,} lines; emptied by --drop: {counts.emptied:,}",
+    ]
+    if rates.replace > 0:
+        lines.append(f"replacements come from {vocabulary:,} tokens")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    run_cli(main)

@@ -1,0 +1,450 @@
+"""Scores by the number of iterations, with and without the help of an oracle (paper, Fig. 5).
+
+    python -m lev_plugins.cli.oracle_curve DATA --path checkpoint_best.pt --draft-lang mt \\
+        --csv curve.csv --png curve.png
+
+Each mode is decoded once: the output for a limit of t iterations is the state after iteration t,
+because decoding runs exactly as many iterations as it may (Algorithm 2). A table goes to stdout.
+"""
+
+import argparse
+import csv
+import io
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from ..compat import run_cli
+from ..data.text_files import read_lines
+from ..errors import UserError
+from ..generators.ensemble import EnsemblePolicy
+from ..generators.oracle import ORACLES, with_oracle
+from ..scoring.metrics import METRICS, Metric, add_up, make_metric
+from .output import whole_file
+from .report.input import SUBWORDS
+from .report.table import LABELS as METRIC_LABELS
+
+if TYPE_CHECKING:
+    from ..tasks import TranslationEditTask
+
+DOING_NOTHING = "doing nothing"
+COLUMNS = ("mode", "max_iter", "metric", "score", "mean_iterations")
+# colours of Okabe and Ito; lines and markers say the same in grey, and where curves coincide
+STYLES: dict[str, dict[str, Any]] = {
+    "none": {"color": "#000000", "linestyle": "-", "marker": "o", "markersize": 4},
+    "deletion": {
+        "color": "#0072b2",
+        "linestyle": "--",
+        "marker": "s",
+        "markersize": 9,
+        "markerfacecolor": "none",
+    },
+    "deletion+placeholder": {"color": "#d55e00", "linestyle": "-.", "marker": "^", "markersize": 7},
+}
+LABELS = {
+    "none": "no oracle",
+    "deletion": "oracle deletion",
+    "deletion+placeholder": "oracle deletion + placeholders",
+}
+UNKNOWN = "<<unk>>"  # what fairseq puts in the place of a reference's unknown word
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of the curve: a mode, or doing nothing, under a limit of iterations."""
+
+    mode: str
+    max_iter: int
+    score: float
+    mean_iterations: float
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """A sentence: its outputs under limits of 1, 2, … iterations, and how many it took."""
+
+    outputs: list[str]
+    steps: int
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """What is decoded: batches, and texts by the number of the sentence.
+
+    drafts is None where there are none.
+    """
+
+    batches: list[dict[str, Any]]
+    references: dict[int, str]
+    drafts: dict[int, str] | None
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command with the arguments ``argv`` (default: those of the process)."""
+    args = build_parser().parse_args(argv)
+    _check(args)
+    metric = make_metric(args.metric)
+    with ExitStack() as stack:
+        # Opened first: a folder that cannot be written is told before the model loads.
+        outputs = {
+            kind: stack.enter_context(whole_file(path))
+            for kind in ("csv", "png")
+            if (path := getattr(args, kind)) is not None
+        }
+        task, models = load(args)
+        corpus = read_corpus(task, models, args)
+        points = list(curve(task, models, corpus, metric, args))
+        if "csv" in outputs:
+            write_csv(points, metric.name, outputs["csv"])
+        if "png" in outputs:
+            title = args.title or f"{args.gen_subset}, {len(corpus.references)} sentences"
+            outputs["png"].buffer.write(draw(points, metric, title))
+    drafts = f"drafts {args.draft_lang}" if corpus.drafts is not None else "no drafts"
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None:  # names of splits and languages may not be plain ASCII
+        reconfigure(encoding="utf-8", errors="backslashreplace")
+    print(f"{args.gen_subset}: {len(corpus.references)} sentences, {drafts}")
+    print(render_table(points, metric), end="")
+    for path in (args.csv, args.png):
+        if path is not None:
+            print(f"written to {path}", file=sys.stderr)
+
+
+# ---------------------------------------------------------------- model and data
+
+
+def load(args: argparse.Namespace) -> tuple["TranslationEditTask", list[Any]]:
+    """The task for the data folder, set up as fairseq-generate does it, and the models.
+
+    Raises:
+        UserError: no such data, a checkpoint that does not fit them, or no edit model.
+    """
+    import torch
+    from fairseq import checkpoint_utils, options, tasks, utils
+
+    words = [args.data, "--task=translation_edit", f"--path={args.path}"]
+    words += [f"--delete-threshold={args.delete_threshold}"]
+    for name in ("source_lang", "target_lang", "draft_lang"):
+        if getattr(args, name) is not None:
+            words.append(f"--{name.replace('_', '-')}={getattr(args, name)}")
+    parsed = options.parse_args_and_arch(options.get_generation_parser(), words)
+    task = tasks.setup_task(parsed)
+    task.load_dataset(args.gen_subset)  # a matter of a moment; the models may not be
+    if task.dataset(args.gen_subset).tgt is None:
+        raise UserError(
+            f"{args.data}: {args.gen_subset} has no {task.cfg.target_lang} side, and the oracle "
+            "reads the references; preprocess it with them"
+        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # advice to the engine's programmers
+        models, _, _ = checkpoint_utils.load_model_ensemble_and_task(
+            utils.split_paths(args.path), task=task
+        )
+    for model in models:
+        if not hasattr(model, "deletion_logits"):
+            raise UserError(
+                f"--path {args.path}: {type(model).__name__} is no edit model, which is what the "
+                "oracle helps"
+            )
+    device = "cuda" if torch.cuda.is_available() and not args.cpu else "cpu"
+    return task, [model.to(device).eval() for model in models]
+
+
+def read_corpus(
+    task: "TranslationEditTask", models: Sequence[Any], args: argparse.Namespace
+) -> Corpus:
+    """The split's batches, on the models' device, and its texts.
+
+    Raises:
+        UserError: no sentences, sentences too long, or references of another number.
+    """
+    from fairseq import utils
+
+    data = task.dataset(args.gen_subset)
+    if len(data) == 0:
+        raise UserError(f"{args.data}: {args.gen_subset} has no sentences; name another split")
+    iterator = task.get_batch_iterator(
+        data,
+        max_sentences=args.batch_size,
+        max_positions=utils.resolve_max_positions(*(model.max_positions() for model in models)),
+        ignore_invalid_inputs=args.skip_invalid_size_inputs_valid_test,
+        required_batch_size_multiple=1,
+    )
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "'pin_memory'", UserWarning)
+        batches = list(iterator.next_epoch_itr(shuffle=False))
+    text = text_of(task, args.remove_bpe)
+    given = None if args.references is None else _read_references(args.references, len(data))
+    references: dict[int, str] = {}
+    drafts: dict[int, str] = {}
+    for batch in batches:
+        for row, number in enumerate(batch["id"].tolist()):
+            reference = text(batch["target"][row], True) if given is None else given[number]
+            references[number] = reference
+            if "draft" in batch:
+                drafts[number] = text(batch["draft"][row], False)
+    if given is None and any(UNKNOWN in reference for reference in references.values()):
+        print(
+            f"references hold {UNKNOWN}, words that are not in the dictionary and never count as "
+            "right; --references FILE scores against the text",
+            file=sys.stderr,
+        )
+    device = next(models[0].parameters()).device
+    moved = [batch if device.type == "cpu" else utils.move_to_cuda(batch) for batch in batches]
+    return Corpus(moved, references, drafts or None)
+
+
+def _read_references(path: str, size: int) -> list[str]:
+    lines = list(read_lines(path))
+    if len(lines) != size:
+        raise UserError(
+            f"--references {path} has {len(lines)} lines for {size} sentences; line n has to be "
+            "the reference of sentence n"
+        )
+    return lines
+
+
+def text_of(task: "TranslationEditTask", remove_bpe: str | None) -> Callable[[Any, bool], str]:
+    """How fairseq-generate makes text of tokens; ``escape`` marks a reference's unknown words."""
+    symbol = None if remove_bpe is None else SUBWORDS[remove_bpe]
+    dictionary = task.tgt_dict
+
+    def text(tokens: Any, escape: bool) -> str:
+        words = tokens[tokens.ne(dictionary.pad())].int().cpu()
+        return str(dictionary.string(words, symbol, escape_unk=escape))
+
+    return text
+
+
+# ---------------------------------------------------------------- the curve
+
+
+def curve(
+    task: "TranslationEditTask",
+    models: Sequence[Any],
+    corpus: Corpus,
+    metric: Metric,
+    args: argparse.Namespace,
+) -> Iterator[Point]:
+    """The points of every mode, and of doing nothing where there are drafts."""
+    references = corpus.references
+    score = _scorer(metric)
+    if corpus.drafts is not None:
+        yield Point(DOING_NOTHING, 0, score(corpus.drafts, references), 0.0)
+    for mode in ORACLES:
+        decoded = dict(decode(task, models, corpus, mode, args))
+        for limit in range(1, args.max_iter + 1):
+            outputs = {number: one.outputs[limit - 1] for number, one in decoded.items()}
+            iterations = fmean(min(one.steps, limit) for one in decoded.values())
+            yield Point(mode, limit, score(outputs, references), iterations)
+        print(f"{mode}: {len(decoded)} sentences decoded", file=sys.stderr)
+
+
+def decode(
+    task: "TranslationEditTask",
+    models: Sequence[Any],
+    corpus: Corpus,
+    mode: str,
+    args: argparse.Namespace,
+) -> Iterator[tuple[int, Decoded]]:
+    """Every sentence's number, with its outputs under all limits up to ``args.max_iter``."""
+    flags = argparse.Namespace(
+        iter_decode_max_iter=args.max_iter,
+        iter_decode_eos_penalty=args.iter_decode_eos_penalty,
+        max_len_a=args.max_len_a,
+        max_len_b=args.max_len_b,
+        retain_iter_history=True,
+    )
+    generator = task.build_generator(models, flags)
+    policy = models[0] if len(models) == 1 else EnsemblePolicy(models)
+    text = text_of(task, args.remove_bpe)
+    for batch in corpus.batches:
+        helped = with_oracle(policy, mode, batch["target"], task.tgt_dict.pad())
+        found = generator.generate([helped], batch)
+        for number, (hypothesis, *_) in zip(batch["id"].tolist(), found, strict=True):
+            states = states_by_limit(hypothesis, args.max_iter)
+            yield number, Decoded([text(one, False) for one in states], hypothesis["steps"])
+
+
+def states_by_limit(hypothesis: dict[str, Any], most: int) -> list[Any]:
+    """The tokens that decoding with a limit of 1 … ``most`` iterations ends with.
+
+    Args:
+        hypothesis: decoded with its history and a limit of ``most``.
+    """
+    states = [entry["tokens"] for entry in hypothesis["history"] if entry["phase"] == "token"]
+    return [*states, *[hypothesis["tokens"]] * (most - len(states))]
+
+
+def _scorer(metric: Metric) -> Callable[[dict[int, str], dict[int, str]], float]:
+    """Corpus scores; the statistics of a sentence are computed once, however often it comes up."""
+    known: dict[tuple[str, str], tuple[float, ...]] = {}
+
+    def statistics(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[float, ...]]:
+        for pair in pairs:
+            if pair not in known:
+                known[pair] = metric.statistics(*pair)
+            yield known[pair]
+
+    def score(outputs: dict[int, str], references: dict[int, str]) -> float:
+        numbers = sorted(references)
+        pairs = ((outputs[number], references[number]) for number in numbers)
+        return metric.score(add_up(metric, statistics(pairs)))
+
+    return score
+
+
+# ---------------------------------------------------------------- what comes out
+
+
+def write_csv(points: Iterable[Point], metric: str, stream: Any) -> None:
+    """One line a point under the names of :data:`COLUMNS`."""
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for one in points:
+        numbers = f"{one.score:.4f}", f"{one.mean_iterations:.4f}"
+        writer.writerow([one.mode, one.max_iter, metric, *numbers])
+
+
+def render_table(points: Sequence[Point], metric: Metric) -> str:
+    """A line for each limit, with score and mean iterations of every mode."""
+    lines = [f"{_name(metric)}: {metric.signature()}", ""]
+    found = {(one.mode, one.max_iter): one for one in points}
+    width = max(map(len, ORACLES)) + 2
+    lines.append("T_max" + "".join(f"{mode:>{width}}" for mode in ORACLES))
+    lines.append(" " * 5 + f"{'score iterations':>{width}}" * len(ORACLES))
+    for limit in range(1, max(one.max_iter for one in points) + 1):
+        row = [found[mode, limit] for mode in ORACLES]
+        cells = (f"{one.score:.2f} {one.mean_iterations:>10.2f}" for one in row)
+        lines.append(f"{limit:>5}" + "".join(f"{cell:>{width}}" for cell in cells))
+    if (DOING_NOTHING, 0) in found:
+        lines.append(f"doing nothing (T_max = 0): {found[DOING_NOTHING, 0].score:.2f}")
+    return "\n".join(lines) + "\n"
+
+
+def _name(metric: Metric) -> str:
+    better = "higher" if metric.higher_is_better else "lower"
+    return f"{METRIC_LABELS.get(metric.name, metric.name)} ({better} is better)"
+
+
+def draw(points: Sequence[Point], metric: Metric, title: str) -> bytes:
+    """The curve as a PNG, legible without colours.
+
+    Raises:
+        UserError: matplotlib is not installed.
+    """
+    matplotlib = _matplotlib()
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    style = {"text.parse_math": False, "font.size": 10, "axes.titlelocation": "left"}
+    style |= {"axes.spines.top": False, "axes.spines.right": False}
+    with matplotlib.rc_context(style):
+        figure = Figure(figsize=(6.4, 4.8), layout="constrained", dpi=150)
+        FigureCanvasAgg(figure)
+        axes = figure.subplots()
+        for mode in ORACLES:
+            of_mode = [one for one in points if one.mode == mode]
+            limits, scores = [one.max_iter for one in of_mode], [one.score for one in of_mode]
+            axes.plot(limits, scores, label=LABELS[mode], **STYLES[mode])
+        for one in points:
+            if one.mode == DOING_NOTHING:
+                axes.axhline(one.score, color="#808080", linestyle=":", label=DOING_NOTHING)
+        axes.set(xlabel="most iterations, $T_{max}$", ylabel=_name(metric))
+        axes.xaxis.label.set_parse_math(True)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.set_title("".join(c if c.isprintable() else " " for c in title))
+        axes.grid(alpha=0.3)
+        axes.legend(frameon=False, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.15))
+        stream = io.BytesIO()
+        figure.savefig(stream, format="png", metadata={"Software": None})
+    return stream.getvalue()
+
+
+def _matplotlib() -> Any:
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise UserError(
+            "--png needs the library matplotlib; install it: pip install 'lev_plugins[report]'"
+        ) from error
+    return matplotlib
+
+
+# ---------------------------------------------------------------- options
+
+
+def build_parser() -> argparse.ArgumentParser:
+    prog = "python -m lev_plugins.cli.oracle_curve"
+    parser = argparse.ArgumentParser(
+        prog=prog,
+        description="Score by the number of iterations: without help, with an oracle's deletions, "
+        "and with its deletions and numbers of placeholders.",
+    )
+    add = parser.add_argument
+    add("data", metavar="DATA", help="folder that preprocess wrote")
+    add("--path", required=True, metavar="FILES", help="checkpoint, or several joined by colons")
+    add("--gen-subset", default="test", metavar="SPLIT", help="split to decode (default: test)")
+    add("--source-lang", "-s", metavar="LANG", help="default: as the data folder says")
+    add("--target-lang", "-t", metavar="LANG", help="default: as the data folder says")
+    add("--draft-lang", metavar="LANG", help="suffix of the drafts (default: from nothing)")
+    add("--metric", default="bleu", metavar="NAME", help=f"of {', '.join(METRICS)} (default: bleu)")
+    add(
+        "--references",
+        metavar="FILE",
+        help="references as text, to score against (default: those in DATA, their words as the "
+        "dictionary knows them)",
+    )
+    add("--remove-bpe", choices=sorted(SUBWORDS), help="join subwords or characters to words")
+    add("--csv", metavar="FILE", help="write all points: " + ", ".join(COLUMNS))
+    add("--png", metavar="FILE", help="draw the curve")
+    add("--title", metavar="TEXT", help="title of the picture")
+    _add_decoding(parser)
+    return parser
+
+
+def _add_decoding(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("Decoding", "as in fairseq-generate").add_argument
+    add("--max-iter", type=int, default=10, metavar="N", help="largest T_max (default: 10)")
+    add(
+        "--iter-decode-eos-penalty", type=float, default=0.0, metavar="F", help="gamma (default: 0)"
+    )
+    add("--delete-threshold", type=float, default=0.5, metavar="F", help="default: 0.5")
+    add("--max-len-a", type=float, default=0.0, metavar="A", help="default: 0")
+    add("--max-len-b", type=int, default=200, metavar="B", help="default: 200")
+    add("--batch-size", type=int, default=64, metavar="N", help="sentences at once (default: 64)")
+    add(
+        "--skip-invalid-size-inputs-valid-test",
+        action="store_true",
+        help="leave out lines that are too long, and name them",
+    )
+    add("--cpu", action="store_true", help="use no GPU")
+
+
+def _check(args: argparse.Namespace) -> None:
+    for flag, value in (("--max-iter", args.max_iter), ("--batch-size", args.batch_size)):
+        if value < 1:
+            raise UserError(f"{flag} {value}: must be 1 or more")
+    if args.metric not in METRICS:
+        raise UserError(f"--metric {args.metric}: choose one of {', '.join(METRICS)}")
+    written = [path for path in (args.csv, args.png) if path is not None]
+    if "" in written or "-" in written:
+        raise UserError("--csv and --png need the name of a file")
+    files = [os.path.realpath(path) for path in [*written, args.references] if path is not None]
+    for path in written:
+        if files.count(os.path.realpath(path)) > 1:
+            raise UserError(f"{path} would be written over: give --csv and --png other names")
+    if args.references is not None and not os.path.isfile(args.references):
+        raise UserError(f"--references {args.references} does not exist; check the path")
+    if args.png is not None:
+        _matplotlib()
+
+
+if __name__ == "__main__":
+    run_cli(main)

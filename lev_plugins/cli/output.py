@@ -1,0 +1,72 @@
+"""What all commands do with what they write: whole files, and text that any terminal can show."""
+
+import errno
+import os
+import sys
+import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from ..errors import UserError
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+# Characters that would reorder or break a line without being seen: embeddings, overrides and
+# isolates of the bidirectional algorithm, and the byte order mark. Joiners stay: scripts need them.
+_UNSEEN = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
+
+
+@contextmanager
+def whole_file(path: str) -> Iterator[TextIO]:
+    """Open ``path`` for text that appears there all at once, at the end, or not at all.
+
+    Text is UTF-8; half of a surrogate pair becomes a ``\\uXXXX`` escape. Something that is no
+    plain file (a pipe, ``/dev/null``) is written directly.
+
+    Raises:
+        UserError: the file cannot be written, or the disk is full.
+    """
+    target = Path(os.path.realpath(path))
+    direct = target.exists() and not target.is_file()
+    # In the same folder, for a rename cannot cross file systems.
+    written = target if direct else target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        stream = open(written, "w", encoding="utf-8", errors="backslashreplace", newline="\n")
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written ({error.strerror})") from error
+    try:
+        with stream:
+            yield stream
+        if not direct:
+            os.replace(written, target)
+    except BaseException as error:
+        if not direct:
+            written.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno in _FULL:
+            raise UserError(f"{path}: not written ({error.strerror}); make room") from error
+        raise
+
+
+def standard_output() -> TextIO:
+    """Standard output, in UTF-8 whatever the terminal is set to."""
+    # The text holds characters that a terminal set to ASCII or Latin-1 could not encode.
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(encoding="utf-8", errors="backslashreplace")
+    return sys.stdout
+
+
+def printable(text: str) -> str:
+    """Return ``text`` with control characters, line breaks and the like as escapes (``\\x1b``)."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_escaped(char) if _is_unsafe(char) else char for char in text)
+
+
+def _is_unsafe(char: str) -> bool:
+    return char in _UNSEEN or unicodedata.category(char) in {"Cc", "Cs", "Zl", "Zp"}
+
+
+def _escaped(char: str) -> str:
+    return char.encode("unicode_escape").decode("ascii")

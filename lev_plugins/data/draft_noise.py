@@ -1,0 +1,286 @@
+"""Synthetic drafts: noise that makes a sentence into one that wants post-editing.
+
+First neighbours change places, then every token by itself is dropped, repeated, replaced or
+kept. What happens to a line depends on the seed and the line's number alone
+(:func:`line_random`), so lines may be made in any order and in any number of pieces.
+
+A token is what stands between blanks; nothing is cut or joined.
+"""
+
+import dataclasses
+import random
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+import editdistance
+
+from ..errors import UserError
+
+#: Tokens of up to this many characters are similar at one edit, longer ones at two.
+SHORT = 5
+#: So many similar tokens are kept for a token: the most frequent ones.
+MOST_SIMILAR = 50
+
+
+@dataclass(frozen=True)
+class NoiseRates:
+    """How much of a text is changed, as shares of its tokens; each in [0, 1].
+
+    drop, repeat, replace exclude each other, so their sum is at most 1. ``similar`` is a share
+    of the replacements: those by a token that looks like the old one.
+
+    Raises:
+        UserError: a share outside [0, 1], or a sum above 1.
+    """
+
+    drop: float = 0.0
+    repeat: float = 0.0
+    swap: float = 0.0
+    replace: float = 0.0
+    similar: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, value in dataclasses.asdict(self).items():
+            if not 0 <= value <= 1:
+                whole = "the replacements" if name == "similar" else "the tokens"
+                raise UserError(f"--{name} {value} is outside [0, 1]; give a share of {whole}")
+        together = self.drop + self.repeat + self.replace
+        if together > 1 + 1e-9:
+            raise UserError(
+                f"--drop {self.drop}, --repeat {self.repeat} and --replace {self.replace} make "
+                f"{together:g} together; a token meets one of them at most: stay at or below 1"
+            )
+
+
+@dataclass
+class NoiseCounts:
+    """What was done to one line, or to many.
+
+    swapped counts both tokens of a pair that really differ, replaced includes similar; unchanged
+    are lines whose tokens stayed as they were, emptied those that lost all.
+    """
+
+    lines: int = 0
+    empty: int = 0
+    unchanged: int = 0
+    emptied: int = 0
+    tokens: int = 0
+    dropped: int = 0
+    repeated: int = 0
+    swapped: int = 0
+    replaced: int = 0
+    similar: int = 0
+
+    def add(self, other: "NoiseCounts") -> None:
+        """Count what ``other`` has counted as well."""
+        for field in dataclasses.fields(self):
+            setattr(self, field.name, getattr(self, field.name) + getattr(other, field.name))
+
+
+def line_random(seed: int, number: int) -> random.Random:
+    """The random numbers of line ``number``: the same on any machine and in any order."""
+    return random.Random(f"{seed} {number}")  # a text as seed goes through SHA-512
+
+
+class Vocabulary:
+    """Tokens with their frequencies, from which replacements are drawn.
+
+    Args:
+        counts: how often each token occurs; tokens that never occur are never drawn.
+    """
+
+    def __init__(self, counts: Mapping[str, int]) -> None:
+        known = sorted(token for token, count in counts.items() if count > 0)
+        self.tokens: tuple[str, ...] = tuple(known)
+        self.counts = {token: counts[token] for token in self.tokens}
+        self._ends = list(accumulate(self.counts.values()))
+        self._positions = {token: position for position, token in enumerate(self.tokens)}
+        self._near: dict[str, tuple[str, ...]] = {}
+        self._index: SimilarTokens | None = None  # made when first asked: it takes memory
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __contains__(self, token: str) -> bool:
+        return token in self._positions
+
+    def draw(self, rng: random.Random, other_than: str) -> str | None:
+        """A token by its frequency, never ``other_than``; None where there is no other."""
+        own, position = 0, self._positions.get(other_than)
+        if position is not None:
+            own = self.counts[other_than]
+        total = self._ends[-1] - own if self._ends else 0
+        if total == 0:
+            return None
+        drawn = int(rng.random() * total)
+        if position is not None and drawn >= self._ends[position] - own:
+            drawn += own  # step over the token itself
+        return self.tokens[bisect_right(self._ends, drawn)]
+
+    def draw_similar(self, rng: random.Random, token: str) -> str | None:
+        """One of :meth:`similar` by its frequency; None where there is none."""
+        near = self.similar(token)
+        if not near:
+            return None
+        ends = list(accumulate(self.counts[other] for other in near))
+        return near[bisect_right(ends, int(rng.random() * ends[-1]))]
+
+    def similar(self, token: str) -> tuple[str, ...]:
+        """Tokens within a small edit distance, the most frequent first, ``token`` not among them.
+
+        One insertion, deletion or substitution of a character for tokens of up to ``SHORT``
+        characters, two for longer ones, and at least one character stays. At most
+        ``MOST_SIMILAR`` are returned.
+        """
+        if token not in self._near:
+            if self._index is None:
+                self._index = SimilarTokens(self.tokens)
+            found = sorted(self._index.find(token), key=lambda near: (-self.counts[near], near))
+            self._near[token] = tuple(found[:MOST_SIMILAR])
+        return self._near[token]
+
+
+class SimilarTokens:
+    """Finds the tokens within a small edit distance without a look at all of them.
+
+    A token is cut into one piece more than edits are allowed. However the edits fall, one piece
+    stays whole, and moves by no more places than there are edits to its left or to its right. So
+    only tokens that share such a piece are compared character by character (Pass-Join, Li et al.
+    2011, with the windows of their section 4.3).
+
+    Args:
+        tokens: the tokens that can be found.
+    """
+
+    def __init__(self, tokens: Sequence[str]) -> None:
+        self.tokens = tokens
+        # (edits, length of the token, number of the piece) → piece → tokens, by their positions
+        self._pieces: dict[tuple[int, int, int], dict[str, list[int]]] = {}
+        for position, token in enumerate(tokens):
+            for edits in (1, 2):
+                if _may_be_found(len(token), edits):
+                    for number, (start, end) in enumerate(_cuts(len(token), edits)):
+                        pieces = self._pieces.setdefault((edits, len(token), number), {})
+                        pieces.setdefault(token[start:end], []).append(position)
+
+    def find(self, token: str) -> list[str]:
+        """All tokens similar to ``token`` but itself, in no particular order."""
+        edits = _edits(len(token))
+        candidates: set[int] = set()
+        for length in range(max(len(token) - edits, 1), len(token) + edits + 1):
+            for number, (start, end) in enumerate(_cuts(length, edits)):
+                pieces = self._pieces.get((edits, length, number))
+                if pieces is not None:
+                    for begin in _begins(start, len(token) - length, number, edits):
+                        if 0 <= begin <= len(token) - (end - start):
+                            candidates.update(pieces.get(token[begin : begin + end - start], ()))
+        return [self.tokens[i] for i in candidates if _is_similar(token, self.tokens[i], edits)]
+
+
+def _edits(length: int) -> int:
+    """The edits at which a token of that length has similar ones."""
+    return 1 if length <= SHORT else 2
+
+
+def _may_be_found(length: int, edits: int) -> bool:
+    """Whether a token of that length can be ``edits`` away from one that allows so many."""
+    return length <= SHORT + 1 if edits == 1 else length > SHORT - 2
+
+
+def _cuts(length: int, edits: int) -> list[tuple[int, int]]:
+    """``edits`` + 1 pieces of nearly equal size, as start and end."""
+    ends = [length * piece // (edits + 1) for piece in range(edits + 2)]
+    return list(zip(ends, ends[1:], strict=False))
+
+
+def _begins(start: int, longer: int, number: int, edits: int) -> range:
+    """Where piece ``number``, which begins at ``start``, may begin in a similar token.
+
+    It suffices to find the first piece that stays whole, with an edit in each one before it, so
+    ``number`` edits may have moved it, and the others what is behind it. ``longer`` is by how
+    many characters the similar token is longer.
+    """
+    right = edits - number
+    first, last = max(-number, longer - right), min(number, longer + right)
+    return range(start + first, start + last + 1)
+
+
+def _is_similar(token: str, other: str, edits: int) -> bool:
+    distance = editdistance.eval(token, other)
+    return 0 < distance <= edits and distance < max(len(token), len(other))
+
+
+def noisy_line(
+    words: Sequence[str], rates: NoiseRates, vocabulary: Vocabulary, rng: random.Random
+) -> tuple[list[str], NoiseCounts]:
+    """The draft made of one line, and what was done to it.
+
+    Args:
+        words: the tokens of the line.
+        rates: how much is changed.
+        vocabulary: where replacements come from. A token stays where there is no other in it; a
+            token with nothing similar gets any other.
+        rng: the line's own random numbers, :func:`line_random`.
+
+    Returns:
+        the draft's tokens. Only dropping makes a line shorter; a line all of whose tokens happen
+        to be dropped is empty.
+    """
+    counts = NoiseCounts(lines=1, tokens=len(words), empty=int(not words))
+    noisy: list[str] = []
+    for word in _swapped(words, rates.swap, rng, counts):
+        noisy += _fate(word, rates, vocabulary, rng, counts)
+    counts.unchanged = int(noisy == list(words))
+    counts.emptied = int(bool(words) and not noisy)
+    return noisy, counts
+
+
+def _swapped(
+    words: Sequence[str], share: float, rng: random.Random, counts: NoiseCounts
+) -> list[str]:
+    """The line with neighbours exchanged, each token at most once."""
+    moved = list(words)
+    # A pair takes two tokens and is begun only where the one before has not begun one: begun
+    # with this probability, the asked share of tokens is in a pair.
+    begin = share / (2 - share)
+    place = 0
+    while share > 0 and place + 1 < len(moved):
+        if rng.random() >= begin:
+            place += 1
+            continue
+        if moved[place] != moved[place + 1]:
+            moved[place], moved[place + 1] = moved[place + 1], moved[place]
+            counts.swapped += 2
+        place += 2
+    return moved
+
+
+def _fate(
+    word: str,
+    rates: NoiseRates,
+    vocabulary: Vocabulary,
+    rng: random.Random,
+    counts: NoiseCounts,
+) -> list[str]:
+    """What becomes of one token."""
+    drawn = rng.random()
+    if drawn < rates.drop:
+        counts.dropped += 1
+        return []
+    if drawn < rates.drop + rates.repeat:
+        counts.repeated += 1
+        return [word, word]
+    if drawn >= rates.drop + rates.repeat + rates.replace:
+        return [word]
+    similar = rng.random() < rates.similar
+    other = vocabulary.draw_similar(rng, word) if similar else None
+    if other is not None:
+        counts.similar += 1
+    else:
+        other = vocabulary.draw(rng, word)
+    if other is None:
+        return [word]
+    counts.replaced += 1
+    return [other]

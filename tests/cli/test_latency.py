@@ -1,0 +1,181 @@
+"""Latencies: who is measured when, what is made of the times, and what the table says."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from lev_plugins.cli import latency as command
+from lev_plugins.cli.latency import System, choose
+from lev_plugins.errors import UserError
+
+
+class Sentences:
+    """A data set of sentences 0 … size − 1, sentence n being n tokens long."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getitem__(self, index: int) -> int:
+        return index
+
+    def collater(self, items: list[int]) -> dict[str, int]:
+        return {"id": items[0]}
+
+    def filter_indices_by_size(self, indices: Any, longest: int) -> tuple[Any, list[int]]:
+        return indices[indices <= longest], []
+
+
+class Scripted:
+    """Systems whose sentences take scripted times; notes who decoded what, and the clock."""
+
+    def __init__(self) -> None:
+        self.time = 0.0
+        self.calls: list[tuple[str, int]] = []
+
+    def system(self, name: str, seconds: float, size: int = 100, longest: int = 1000) -> System:
+        def decode(sample: dict[str, Any]) -> list[dict[str, Any]]:
+            self.calls.append((name, sample["id"]))
+            self.time += seconds * (1 + sample["id"])
+            return [{"tokens": torch.tensor([0, 5, 6, 7, 2]), "steps": sample["id"] % 3}]
+
+        def steps(best: dict[str, Any]) -> int:
+            return best["steps"]
+
+        data, specials = Sentences(size), frozenset((0, 1, 2))
+        return System(name, f"{name}.pt", data, decode, steps, longest, specials)
+
+
+def measured(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    scripted: Scripted,
+    *systems: System,
+    **more: Any,
+) -> dict[str, Any]:
+    monkeypatch.setattr(command, "_systems", lambda args: list(systems))
+    monkeypatch.setattr(command, "clock", lambda device: lambda: scripted.time)
+    (tmp_path / "model.pt").touch()
+    words = [str(tmp_path), "--path", str(tmp_path / "model.pt")]
+    for name, value in more.items():
+        words += [f"--{name.replace('_', '-')}", str(value)]
+    return command.measure(command.build_parser().parse_args(words))
+
+
+def test_systems_take_turns_sentence_by_sentence_after_the_warm_up(monkeypatch, tmp_path):
+    scripted = Scripted()
+    systems = [scripted.system(name, 0.1, size=4) for name in "abc"]
+    measured(monkeypatch, tmp_path, scripted, *systems, warm_up=1)
+    turns = ["abc", "abc", "bca", "cab", "abc"]
+    ids = [0, 0, 1, 2, 3]
+    assert scripted.calls == [(name, id_) for turn, id_ in zip(turns, ids) for name in turn]
+    assert all(len(system.milliseconds) == 4 for system in systems)
+
+
+def test_figures_are_those_of_the_scripted_times(monkeypatch, tmp_path):
+    scripted = Scripted()
+    fast, slow = scripted.system("fast", 0.001, size=5), scripted.system("slow", 0.004, size=5)
+    figures = measured(monkeypatch, tmp_path, scripted, fast, slow, sentences=9)
+    first, second = figures["systems"]
+    assert first["milliseconds"] == pytest.approx([1, 2, 3, 4, 5])
+    assert (first["median_ms"], first["mean_ms"]) == (pytest.approx(3), pytest.approx(3))
+    assert first["p95_ms"] == pytest.approx(4.8)
+    assert first["iterations"] == pytest.approx((0 + 1 + 2 + 0 + 1) / 5)
+    assert first["output_tokens"] == 3, "special symbols are not counted"
+    assert (first["ratio"], second["ratio"]) == (1, pytest.approx(4))
+    assert figures["sentences"] == [0, 1, 2, 3, 4] and figures["left_out"] == 0
+    assert figures["conditions"]["torch"] == torch.__version__
+    assert figures["conditions"]["threads"] == torch.get_num_threads() == 1
+
+
+def test_sentences_are_spread_and_those_too_long_for_one_model_left_out_for_all():
+    scripted = Scripted()
+    systems = [scripted.system("a", 1), scripted.system("b", 1, longest=40)]
+    assert choose(systems, 5) == ([0, 10, 20, 30, 40], 59)
+    assert choose(systems, 1000) == (list(range(41)), 59)
+    with pytest.raises(UserError, match="none of the 100 sentences fits"):
+        choose([scripted.system("c", 1, longest=-1)], 5)
+    with pytest.raises(UserError, match="read 3 and 100 sentences"):
+        choose([*systems, scripted.system("d", 1, size=3)], 5)
+
+
+def test_the_table_shows_the_numbers_of_the_json(monkeypatch, tmp_path, capsys):
+    scripted = Scripted()
+    systems = [scripted.system("ours\x1b", 0.001), scripted.system("theirs", 0.0035, longest=60)]
+    figures = measured(monkeypatch, tmp_path, scripted, *systems, sentences=20)
+    monkeypatch.setattr(command, "measure", lambda args: figures)
+    (tmp_path / "model.pt").touch()
+    path = tmp_path / "latency.json"
+    command.main([str(tmp_path), "--path", str(tmp_path / "model.pt"), "--json", str(path)])
+    table = capsys.readouterr().out
+    told = json.loads(path.read_text())
+    assert told == figures and "\x1b" not in table
+    rows = {line.split()[0]: line.split()[1:] for line in table.splitlines()[1:3]}
+    for system, name in zip(told["systems"], ("ours\\x1b", "theirs")):
+        keys = ("median_ms", "mean_ms", "p95_ms", "iterations")
+        wanted = [f"{system[key]:.2f}" for key in keys]
+        wanted += [f"{system['output_tokens']:.1f}", f"{system['ratio']:.2f}"]
+        assert rows[name] == wanted
+    assert "note: 39 sentences are too long" in table
+    line = table.splitlines()[-1]
+    assert line.startswith("sentences:20|machine:")
+    for part in (f"torch:{torch.__version__}", "device:cpu", "threads:1", "max_iter:10"):
+        assert f"|{part}" in line
+
+
+def test_a_model_without_an_output_is_named():
+    scripted = Scripted()
+    system = scripted.system("lost", 1)
+    system.decode = lambda sample: []
+    with pytest.raises(UserError, match=r"lost\.pt: no output for sentence 7"):
+        system.measure(7, "cpu", lambda: 0.0)
+
+
+def test_the_clock_of_a_gpu_waits_for_its_work(monkeypatch):
+    waited = []
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: waited.append(True))
+    now = command.clock("cuda")
+    assert now() <= now() and len(waited) == 2
+    assert command.clock("cpu")() <= command.clock("cpu")() and len(waited) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["{tmp}/gone"], "gone does not exist; run preprocess first"),
+        (["{tmp}", "--path", "{tmp}/gone.pt"], "gone.pt does not exist; check --path"),
+        (["{tmp}", "--ar-path", "{tmp}"], "does not exist; check --path and --ar-path"),
+        (["{tmp}", "--sentences", "0"], "--sentences 0: give 1 or more"),
+        (["{tmp}", "--beam", "0"], "--beam 0: give 1 or more"),
+        (["{tmp}", "--threads", "0"], "--threads 0: give 1 or more"),
+        (["{tmp}", "--warm-up", "-1"], "--warm-up -1: give 0 or more"),
+        (["{tmp}", "--max-iter", "0"], "--max-iter 0: give 1 or more"),
+        (["{tmp}", "--device", "cuda"], "--device cuda: torch finds no GPU here"),
+        (["{tmp}", "--json", ""], "--json needs the name of a file"),
+        (["{tmp}", "--json", "{tmp}/gone/a"], "cannot be written (No such file or directory)"),
+    ],
+)
+def test_a_wrong_option_is_one_error_line(monkeypatch, tmp_path, arguments, said):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    (tmp_path / "model.pt").touch()
+    words = [*arguments, "--path", "{tmp}/model.pt"]
+    with pytest.raises(UserError) as error:
+        command.main([word.format(tmp=tmp_path) for word in words])
+    assert said in str(error.value)
+    assert [one.name for one in tmp_path.iterdir()] == ["model.pt"]
+
+
+def test_help_shows_an_example_that_the_parser_takes(capsys):
+    with pytest.raises(SystemExit) as left:
+        command.main(["--help"])
+    assert left.value.code == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    arguments = command.build_parser().parse_args(shown.rpartition("cli.latency ")[2].split())
+    assert arguments.data == "data" and arguments.sentences == 200
+    assert np.isfinite(arguments.warm_up)

@@ -1,0 +1,140 @@
+"""Reports and latencies of real outputs: generate and interactive first, then the commands."""
+
+import json
+import struct
+
+import pytest
+import sacrebleu
+
+from lev_plugins.cli.report import main as report
+
+SPLIT = "--gen-subset valid"
+TRANSFORMER = (
+    "--task translation --arch transformer --encoder-embed-dim 32 --encoder-ffn-embed-dim 32 "
+    "--encoder-layers 1 --encoder-attention-heads 2 --decoder-embed-dim 32 "
+    "--decoder-ffn-embed-dim 32 --decoder-layers 1 --decoder-attention-heads 2 "
+    "--share-all-embeddings --source-lang src --target-lang tgt --optimizer adam --lr 0.01 "
+    "--batch-size 64 --num-workers 0 --cpu --max-update 2 --disable-validation"
+)
+
+
+@pytest.fixture(scope="module")
+def generated(commands, triples, tmp_path_factory):
+    """The folder of a generated output, and fairseq's own words about it."""
+    folder = tmp_path_factory.mktemp("generated")
+    flags = f"{SPLIT} --print-step --retain-iter-history --scoring ter"
+    result = commands.done(triples.generate(flags), triples.folder)
+    (folder / "generate.out").write_text(result.out)
+    return folder, result
+
+
+def reported(commands, folder, flags):
+    result = commands(
+        f"python -m lev_plugins.cli.report {flags} --json report.json", folder, stdin=""
+    )
+    assert result.code == 0 and result.err == "", result.err
+    return json.loads((folder / "report.json").read_text()), result.out
+
+
+def test_a_generated_output_is_reported_as_fairseq_scores_it(commands, triples, generated):
+    folder, printed = generated
+    figures, table = reported(commands, folder, "generate.out --png report.png")
+    nothing, ours = figures["systems"]
+    outputs, targets = triples.text("valid", "tgt"), printed.texts("D")
+    ter = sacrebleu.corpus_ter(targets, [outputs]).score
+    assert ours["scores"]["ter"] == pytest.approx(ter) and f"TER = {ter:.2f}" in printed.out
+    right = sum(a == b for a, b in zip(outputs, targets, strict=True))
+    assert ours["scores"]["accuracy"] == pytest.approx(100 * right / 11)
+    steps = [int(step) for step in printed.texts("I")]
+    assert ours["iterations"]["mean"] == pytest.approx(sum(steps) / 11)
+    assert nothing["edits"]["right_broken"] == 0 and ours["edits"]["wrong_gone"] > 0
+    assert ours["against_draft"]["better"] > ours["against_draft"]["worse"]
+    assert ours["unchanged"] == steps.count(0)
+    assert f"{ours['scores']['bleu']:.2f}" in table and "doing nothing" in table
+    png = (folder / "report.png").read_bytes()
+    assert png.startswith(b"\x89PNG") and struct.unpack(">I", png[16:20])[0] > 1000
+
+
+def test_drafts_are_the_same_from_the_history_the_data_and_the_text(triples, generated, tmp_path):
+    folder, _ = generated
+    texts = triples.folder / "valid.mt"
+    reports = []
+    for flags in ("", f"--data {triples.data} --draft-lang mt {SPLIT}", f"--drafts {texts}"):
+        words = [str(folder / "generate.out"), "--metrics", "bleu", *flags.split()]
+        report([*words, "--json", str(tmp_path / "json")])
+        reports.append(json.loads((tmp_path / "json").read_text()))
+    origins = [one.pop("origin")["drafts"] for one in reports]
+    assert origins[0] == f"E- lines of {folder}/generate.out" and origins[2] == str(texts)
+    assert origins[1] == f"{triples.data}/valid.src-tgt.mt.bin"
+    assert reports[0] == reports[1] == reports[2]
+    assert reports[0]["systems"][0]["unchanged"] == 11
+
+
+def test_interactive_output_is_reported_against_text(commands, triples, tmp_path, capsys):
+    sources, drafts = triples.text("valid", "src"), triples.text("valid", "mt")
+    lines = "".join(f"{s}\t{d}\n" for s, d in zip(sources, drafts, strict=True))
+    result = commands.done(triples.interactive(), triples.folder, stdin=lines)
+    (tmp_path / "out").write_text(result.out)
+    text, path = triples.folder / "valid", tmp_path / "json"
+    report(f"{tmp_path}/out --references {text}.tgt --drafts {text}.mt --json {path}".split())
+    ours = json.loads(path.read_text())["systems"][1]
+    assert ours["edits"]["wrong_gone"] > 0 and ours["iterations"] is None
+    assert "generate with --print-step" in capsys.readouterr().out
+
+
+def test_an_output_that_is_cut_off_is_one_error_line_and_nothing_is_written(
+    commands, generated, tmp_path
+):
+    folder, _ = generated
+    text = (folder / "generate.out").read_text()
+    (tmp_path / "cut").write_text(text[: text.index("\nD-") + 6])
+    result = commands("python -m lev_plugins.cli.report cut --json a --png b", tmp_path)
+    assert result.error.startswith("cut: line ") and "cut off" in result.error
+    assert result.out == "" and [one.name for one in tmp_path.iterdir()] == ["cut"]
+
+
+@pytest.fixture(scope="module")
+def transformer(commands, triples, tmp_path_factory):
+    """A checkpoint of fairseq's transformer, by fairseq's own task on the same data."""
+    folder = tmp_path_factory.mktemp("transformer")
+    result = commands(f"fairseq-train {triples.data} {TRANSFORMER} --save-dir {folder}", folder)
+    assert result.code == 0, result.err
+    return folder / "checkpoint_last.pt"
+
+
+def test_latencies_of_an_edit_model_and_a_transformer(commands, triples, transformer, tmp_path):
+    paths = [str(triples.checkpoint), str(triples.checkpoint.with_name("checkpoint_best.pt"))]
+    result = commands(
+        f"python -m lev_plugins.cli.latency {triples.data} --path {paths[0]} --path {paths[1]} "
+        f"--ar-path {transformer} --draft-lang mt {SPLIT} --sentences 3 --warm-up 1 --json l.json",
+        tmp_path,
+    )
+    assert result.code == 0 and result.err == "", result.err
+    figures = json.loads((tmp_path / "l.json").read_text())
+    names = [system["name"] for system in figures["systems"]]
+    assert names == [*paths, "autoregressive, greedy", "autoregressive, beam 4"]
+    assert figures["sentences"] == [0, 5, 10]
+    generated = commands.done(triples.generate(f"{SPLIT} --print-step"), triples.folder)
+    steps, outputs = generated.texts("I"), generated.texts("H")
+    ours = figures["systems"][0]
+    assert ours["iterations"] == pytest.approx(sum(int(steps[n]) for n in (0, 5, 10)) / 3)
+    assert ours["output_tokens"] == pytest.approx(
+        sum(len(outputs[n].split()) for n in (0, 5, 10)) / 3
+    )
+    for system in figures["systems"]:
+        assert len(system["milliseconds"]) == 3 and min(system["milliseconds"]) > 0
+        assert f"{system['median_ms']:.2f}" in result.out
+    greedy = figures["systems"][2]
+    assert greedy["iterations"] == greedy["output_tokens"] + 1, "</s> takes a step too"
+    assert "|threads:1|split:valid|drafts:mt|" in result.out
+
+
+def test_models_in_each_others_place_are_one_error_line(commands, triples, transformer, tmp_path):
+    command = f"python -m lev_plugins.cli.latency {triples.data} {SPLIT} --json l.json"
+    swapped = commands(f"{command} --path {transformer}", tmp_path)
+    assert "model of the kind transformer" in swapped.error
+    edited = commands(
+        f"{command} --path {triples.checkpoint} --ar-path {triples.checkpoint}", tmp_path
+    )
+    assert "is not an autoregressive model" in edited.error
+    assert list(tmp_path.iterdir()) == []
