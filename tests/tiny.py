@@ -60,9 +60,16 @@ def task(joined: bool = False, **options: Any) -> TranslationEditTask:
 
 
 def model(of: TranslationEditTask, seed: int = 1, **options: Any) -> LevenshteinEditorModel:
-    """An untrained model of two blocks of width 8; ``options`` are fields of its configuration."""
+    """A model of two blocks of width 8, with heads that are not undecided as new ones are.
+
+    ``options`` are fields of its configuration.
+    """
     torch.manual_seed(seed)
-    return LevenshteinEditorModel.build_model(LevenshteinEditorConfig(**{**SIZES, **options}), of)
+    made = LevenshteinEditorModel.build_model(LevenshteinEditorConfig(**{**SIZES, **options}), of)
+    if not made.cfg.apply_bert_init:
+        for head in (made.deletion_head, made.placeholder_head):
+            torch.nn.init.normal_(head.weight, std=head.weight.size(1) ** -0.5)
+    return made
 
 
 def sharpen(net: torch.nn.Module, factor: float = 3.0) -> torch.nn.Module:

@@ -86,6 +86,9 @@ class LevenshteinEditorModel(BaseFairseqModel):
         self.decoder_norm = nn.LayerNorm(dim) if cfg.decoder_normalize_before else None
         self.deletion_head = _embedding(2, dim)
         self.placeholder_head = _embedding(cfg.max_insertions + 1, 2 * dim)
+        # undecided at first: errors of heads that know nothing would only stir up the blocks
+        for head in (self.deletion_head, self.placeholder_head):
+            nn.init.zeros_(head.weight)
         self.token_head = _embedding(vocabulary, dim) if cfg.separate_output_embed else None
 
     def _stack_depths(self) -> Dict[str, int]:
