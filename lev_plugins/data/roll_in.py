@@ -121,10 +121,10 @@ def build_roll_in(
 def _word_frequencies(
     frequencies: Optional[Tensor], dictionary: Dictionary, placeholder: int, device: torch.device
 ) -> Tensor:
-    """V, float: how often each symbol is to be drawn; special symbols never."""
+    """V, double: how often each symbol is to be drawn; special symbols never."""
     if frequencies is None or not bool(frequencies[dictionary.nspecial :].any()):
-        frequencies = torch.ones(placeholder + 1)
-    drawn = frequencies[: placeholder + 1].to(device, torch.float, copy=True)
+        frequencies = torch.ones(placeholder + 1, dtype=torch.double)
+    drawn = frequencies[: placeholder + 1].to(device, torch.double, copy=True)
     drawn[: dictionary.nspecial] = 0
     drawn[placeholder] = 0
     return drawn
@@ -143,11 +143,14 @@ def token_predictions(logits: Tensor, roll_in: RollIn, never: List[int]) -> Tens
     logits = logits.index_fill(1, torch.tensor(never, device=logits.device), float("-inf"))
     if roll_in.token_noise is None:
         return logits.argmax(1)
-    if roll_in.frequencies is None:
-        cumulative = logits.float().softmax(1).cumsum(1)
-    else:
-        cumulative = roll_in.frequencies.cumsum(0).expand(logits.size(0), -1).contiguous()
-    point = roll_in.token_noise[roll_in.insertion.missing].unsqueeze(1) * cumulative[:, -1:]
+    noise = roll_in.token_noise[roll_in.insertion.missing]
+    if roll_in.frequencies is not None:
+        # counts are whole numbers: their sums are exact on any device
+        counts = roll_in.frequencies.cumsum(0)
+        drawn = torch.searchsorted(counts, noise.to(counts) * counts[-1], right=True)
+        return drawn.clamp(max=logits.size(1) - 1)
+    cumulative = logits.float().softmax(1).cumsum(1)
+    point = noise.unsqueeze(1) * cumulative[:, -1:]
     # the first token whose cumulative probability exceeds the point: never one of probability 0
     drawn = torch.searchsorted(cumulative, point, right=True).squeeze(1)
     return drawn.clamp(max=logits.size(1) - 1)

@@ -7,6 +7,7 @@ a policy that knows the target (:mod:`.oracle`).
 Shapes: B sentences, N answers a sentence, R = B·N answers, those of a sentence side by side.
 """
 
+import copy
 from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Sequence, Tuple, cast
 
@@ -75,6 +76,8 @@ class RefinementOptions:
             )
         if not 0 <= self.delete_threshold <= 1:
             raise UserError(f"--delete-threshold {self.delete_threshold} is outside [0, 1]")
+        if self.nbest < 1:
+            raise UserError(f"--nbest {self.nbest}: at least 1 answer is needed")
         if self.nbest > self.variants.count:
             raise UserError(
                 f"--nbest {self.nbest} asks for more answers than are made; give "
@@ -199,7 +202,7 @@ class RefinementGenerator:
                     "autoregressive model: --path edit_model.pt:autoregressive.pt"
                 )
             *models, ranking = models
-            reranker = Reranker(ranking, self.dictionary)
+            reranker = Reranker(ranking, self._known_symbols())
         for model in models:
             if not hasattr(model, "deletion_logits"):
                 raise UserError(
@@ -210,6 +213,13 @@ class RefinementGenerator:
                 model.eval()
         policy = models[0] if len(models) == 1 else EnsemblePolicy(models)
         return with_oracle(policy, self.options.oracle, sample.get("target")), reranker
+
+    def _known_symbols(self) -> Dictionary:
+        """The dictionary as it was: the engine adds words that it has joined (--post-process)."""
+        known = copy.copy(self.dictionary)
+        known.symbols = self.dictionary.symbols[: self.placeholder + 1]
+        known.indices = {symbol: i for i, symbol in enumerate(known.symbols)}
+        return known
 
     def _rescore(
         self,

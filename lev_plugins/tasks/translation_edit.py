@@ -16,7 +16,7 @@ from omegaconf import II, OmegaConf
 from torch import Tensor, nn
 
 from ..data.edit_dataset import EditDataset
-from ..data.markup import JOINED, KEEP, Mark, escape_markup, parse_markup, token_marks
+from ..data.markup import JOINED, KEEP, Mark, parse_markup, token_marks
 from ..data.roll_in import ROLL_IN_TOKENS, RollInOptions, build_roll_in
 from ..errors import UserError
 from ..generators import RefinementGenerator, RefinementOptions
@@ -133,6 +133,7 @@ class TranslationEditTask(TriplesTask):
             dictionary.add_symbol(PLACEHOLDER)
         self.placeholder = tgt_dict.index(PLACEHOLDER)
         self.epoch = 1
+        self.strangers: Dict[str, int] = {}  # unknown words of drafts and their numbers
         self.ours = False  # whether this task has trained the checkpoint that is being loaded
         self.edits = False  # whether the model built last is an edit model
         # how often a word is met, for random roll-in; dictionaries of checkpoints know it of none
@@ -223,9 +224,11 @@ class TranslationEditTask(TriplesTask):
             UserError: marks that cannot be read, or a term with a word that is not known.
         """
         if self.cfg.markup if markup is None else markup:
-            plain, spans = parse_markup(text)
-        else:
-            plain, spans = text, []
+            return self._coded(*parse_markup(text), encode_fn)
+        return self._coded(text, [], encode_fn)
+
+    def _coded(self, plain: str, spans: Sequence[Mark], encode_fn: Callable[[str], str]) -> Draft:
+        """A draft from its plain text and the marks on it."""
         words, bits = token_marks(plain, spans, encode_fn)
         terms = [mark for mark in spans if mark.kind == "term"]
         tokens = [self._draft_token(word) for word in words]
@@ -241,17 +244,25 @@ class TranslationEditTask(TriplesTask):
         Raises:
             UserError: an empty term, or a word that is not known.
         """
-        marked = (f"[+{escape_markup(term).replace('+]', chr(92) + '+]')}+]" for term in terms)
-        return self.encode_draft(" ".join(marked), encode_fn, markup=True)
+        text, marks = "", []
+        for term in terms:
+            if not term.strip():
+                raise UserError("a term is empty; leave it out, or give its text")
+            text += " " if text else ""
+            marks.append(Mark(len(text), len(text) + len(term), "term"))
+            text += term
+        return self._coded(text, marks, encode_fn)
 
     def _draft_token(self, word: str) -> int:
         token = self.tgt_dict.index(word)
         # a special symbol typed as text is not a special symbol
-        if token >= self.tgt_dict.nspecial and token != self.placeholder:
+        if self.tgt_dict.nspecial <= token < self.placeholder:
             return token
-        self.tgt_dict.symbols.append(word)
-        self.tgt_dict.count.append(0)
-        return len(self.tgt_dict.symbols) - 1
+        if word not in self.strangers:  # one number a word: equal answers have equal tokens
+            self.strangers[word] = len(self.tgt_dict.symbols)
+            self.tgt_dict.symbols.append(word)
+            self.tgt_dict.count.append(0)
+        return self.strangers[word]
 
     def _refuse_unknown(
         self, word: str, terms: Sequence[Mark], text: str, encode_fn: Callable[[str], str]
@@ -267,6 +278,11 @@ class TranslationEditTask(TriplesTask):
 
     def forget_unknown_words(self) -> None:
         """Takes back the numbers that :meth:`encode_draft` has given to unknown words."""
+        self.strangers.clear()
+        for word in self.tgt_dict.symbols[self.placeholder + 1 :]:
+            # the engine gives an index to words that it has joined (--post-process)
+            if self.tgt_dict.indices.get(word, 0) > self.placeholder:
+                del self.tgt_dict.indices[word]
         del self.tgt_dict.symbols[self.placeholder + 1 :]
         del self.tgt_dict.count[self.placeholder + 1 :]
 
@@ -308,7 +324,8 @@ class TranslationEditTask(TriplesTask):
     def _check_terms(self, constraints: Tensor) -> None:
         for number, packed in enumerate(constraints, start=self.lines_before + 1):
             for term in unpack_constraints(packed):
-                if not len(term) or term.eq(self.tgt_dict.unk()).any():
+                words = term.ge(self.tgt_dict.nspecial) & term.lt(self.placeholder)
+                if not len(term) or not words.all():
                     raise UserError(
                         f"input line {number}: a term of --constraints is empty or has a word that "
                         "is not in the vocabulary; choose another word"

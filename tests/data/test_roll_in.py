@@ -11,12 +11,15 @@ from tiny import Triple
 
 from lev_plugins.data.roll_in import (
     RollIn,
+    RollInOptions,
+    build_roll_in,
     join_deletion_inputs,
     random_keep,
     token_predictions,
 )
 from lev_plugins.ops.edits import insertion_labels
 from lev_plugins.ops.randomness import uniform
+from lev_plugins.tasks import TranslationEditConfig, TranslationEditTask
 
 MANY = 20_000
 ROWS = tiny.triples(40, seed=3)
@@ -300,6 +303,92 @@ def test_predicting_leaves_the_logits_as_they_are(task):
     before = logits.clone()
     token_predictions(logits, state, [0, 1, 2])
     assert torch.equal(logits, before)
+
+
+# t̃ without the model: the denoising autoencoder of Table 2b -----------------------------------
+
+
+def random_words(task, rows, counts, logits=None, ids=None, extra: int = 0) -> dict[int, list[int]]:
+    """t̃ of every sentence, by its number, with every inner token of the targets missing."""
+    sample = tiny.batch(task, rows, ids=ids, drafted=False, extra=extra)
+    target, symbols = sample["target"], task.target_dictionary
+    options = RollInOptions(0.5, 0.5, "random", 1)
+    state = build_roll_in(target, None, sample["id"], 1, options, symbols, task.placeholder, counts)
+    boundary = target.eq(0) | target.eq(2)
+    state.insertion = insertion_labels(target, boundary, 1, task.placeholder)
+    number = int(state.insertion.missing.sum())
+    logits = torch.randn(number, len(symbols)) if logits is None else logits.expand(number, -1)
+    drawn = iter(token_predictions(logits, state, [0, 1, 2, task.placeholder]).tolist())
+    sizes = state.insertion.missing.sum(1).tolist()
+    numbers = sample["id"].tolist()
+    return {n: [next(drawn) for _ in range(size)] for n, size in zip(numbers, sizes, strict=True)}
+
+
+@given(st.lists(st.integers(0, 3), min_size=13, max_size=13), st.integers(0, 99))
+def test_random_words_are_words_of_the_counts_and_never_special(counts, seed):
+    task = tiny.task()
+    assert len(task.target_dictionary) == 13
+    torch.manual_seed(seed)
+    drawn = random_words(task, ROWS, torch.tensor(counts, dtype=torch.double))
+    met = {token for sentence in drawn.values() for token in sentence}
+    words = {i for i in range(4, 12) if counts[i]} or set(range(4, 12))  # no counts: all alike
+    assert met <= words
+
+
+def test_random_words_are_as_frequent_as_in_the_dictionary(task):
+    counts = torch.tensor([9, 9, 9, 9, 40, 30, 20, 5, 0, 3, 1, 1, 9], dtype=torch.double)
+    drawn = random_words(task, [Triple("a", "abc", "")] * 7000, counts)
+    found = torch.bincount(torch.tensor(sum(drawn.values(), [])), minlength=13).double()
+    words = counts.clone()
+    words[[0, 1, 2, 3, 12]] = 0
+    expected = words / words.sum() * found.sum()
+    assert not found[expected.eq(0)].any()
+    seen = expected > 0
+    statistic = float(((found - expected)[seen] ** 2 / expected[seen]).sum())
+    assert int(seen.sum()) == 7 and statistic < 22.5  # by chance once in a thousand
+    rows = torch.tensor(list(drawn.values()))
+    assert (rows[:, 0] == rows[:, 1]).double().mean() < 0.4, "neighbours draw for themselves"
+
+
+@pytest.mark.parametrize("counts", [None, torch.zeros(13, dtype=torch.double)])
+def test_without_counts_all_words_are_alike(task, counts):
+    drawn = random_words(task, [Triple("a", "abcdefgh", "")] * 1500, counts)
+    found = torch.bincount(torch.tensor(sum(drawn.values(), [])), minlength=13).float()
+    assert not found[[0, 1, 2, 3, 12]].any()
+    assert chi_square(found[4:12], float(found.sum()) / 8) < 24.3
+
+
+def test_random_words_have_nothing_of_the_model_and_nothing_of_the_batch(task):
+    counts = torch.arange(13, dtype=torch.double)
+    whole = random_words(task, ROWS, counts)
+    assert sum(map(len, whole.values())) > 50
+    sure = torch.full((len(task.target_dictionary),), -50.0)
+    sure[5] = 50.0
+    assert random_words(task, ROWS, counts, logits=sure) == whole
+    assert random_words(task, ROWS, counts, extra=4) == whole
+    order = list(reversed(range(len(ROWS))))
+    assert random_words(task, [ROWS[i] for i in order], counts, ids=order) == whole
+    alone: dict[int, list[int]] = {}
+    for i, row in enumerate(ROWS):
+        alone |= random_words(task, [row], counts, ids=[i])
+    assert alone == whole
+
+
+def test_the_task_hands_the_dictionarys_counts_to_the_roll_in():
+    symbols = tiny.dictionary()
+    for i in range(4, 12):
+        symbols.count[i] = 10 * i
+    task = TranslationEditTask(
+        TranslationEditConfig(seed=1, roll_in_tokens="random"), tiny.dictionary(), symbols
+    )
+    counts = task.frequencies.tolist()
+    assert counts[4:12] == [10 * i for i in range(4, 12)] and len(counts) == 13
+    state = task._with_roll_in(tiny.batch(task, ROWS), 1)["roll_in"]
+    assert state.frequencies.tolist() == [0] * 4 + counts[4:12] + [0]
+    assert state.token_noise is not None
+    for tokens in ("argmax", "sample"):
+        task.cfg.roll_in_tokens = tokens
+        assert task._with_roll_in(tiny.batch(task, ROWS), 1)["roll_in"].frequencies is None
 
 
 # y_del ---------------------------------------------------------------------------------------

@@ -162,6 +162,15 @@ def test_answers_to_a_draft_differ_in_one_slot_of_the_first_iteration(unsorted):
             assert sum(a != b for a, b in zip(plain, other, strict=True)) == 1
 
 
+def test_after_the_first_iteration_answers_of_other_lengths_are_decoded_as_any_draft(unsorted):
+    for number in range(4):
+        one = [group[number] for group in answers(policy(), count=4, max_iter=1, adaptive=False)]
+        all_four = answers(policy(), count=4, max_iter=4, adaptive=False)
+        drafts = [(source, text(first)) for (source, _), first in zip(PAIRS, one, strict=True)]
+        later = answers(policy(), drafts, max_iter=3, adaptive=False)
+        assert [text(group[number]) for group in all_four] == [text(group[0]) for group in later]
+
+
 @pytest.mark.parametrize("base", [0.0, 1.0])
 def test_answers_by_penalty_are_decodings_with_these_penalties(unsorted, base):
     several = answers(policy(), count=3, kind="penalty", empty_penalty=base)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import tiny
 import torch
+from fairseq.data import Dictionary
 from fairseq.token_generation_constraints import pack_constraints
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from torch import Tensor
 
 from lev_plugins.data.markup import DROP, JOINED, KEEP
 from lev_plugins.errors import UserError
+from lev_plugins.generators import RefinementOptions
 from lev_plugins.tasks import TranslationEditTask
 
 # letters that the dictionary has, words that it has not, and the names of its special symbols
@@ -269,3 +271,53 @@ def test_packed_terms_that_cannot_be_written_are_refused_by_their_line():
             UserError, match="^input line 5: a term of --constraints is empty or has"
         ):
             task.build_dataset_for_inference(tokens, lengths, packed(task, [["a"], ["b", bad]]))
+
+
+def test_a_word_that_is_not_known_has_one_number_however_often_it_comes():
+    # answers that read the same are then the same answer
+    task = tiny.task()
+    first = task.encode_draft("xyz a xyz uvw", str).tokens.tolist()
+    second = task.encode_draft("uvw xyz", str).tokens.tolist()
+    assert first[1] == first[3] == second[2] and first[4] == second[1] != first[1]
+
+
+@pytest.mark.parametrize("term", ["\\", "a\\", "\\[=\\"])
+def test_terms_may_end_in_a_backslash(term):
+    symbols: Dictionary = tiny.dictionary()
+    for word in ["a", *term.split()]:
+        symbols.add_symbol(word)
+    task = TranslationEditTask(tiny.task().cfg, tiny.dictionary(), symbols)
+    draft = task.encode_terms([term, "a"], str)
+    assert words_of(task, draft.tokens)[1:-1] == [term, "a"]
+    assert draft.marks.ne(0).tolist() == [False, True, True, False]
+
+
+@pytest.mark.parametrize("bad", ["</s>", "<pad>", "<plh>", "a <plh> b"])
+def test_special_symbols_are_no_terms(bad):
+    task = tiny.task()
+    tokens, lengths = task.get_interactive_tokens_and_lengths(["a", "b"], str)
+    with pytest.raises(UserError, match="^input line 2: a term of --constraints is empty or has"):
+        task.build_dataset_for_inference(tokens, lengths, packed(task, [["a"], ["b", bad]]))
+
+
+def test_words_that_the_engine_has_joined_are_forgotten_too():
+    # as fairseq-interactive does with --post-process
+    task = tiny.task()
+    symbols = task.target_dictionary
+    size = len(symbols)
+    task.get_interactive_tokens_and_lengths(["a\txyz"], str)
+    symbols.encode_line("ab xyz a", add_if_not_exist=True)
+    stale = packed(task, [["ab"]])
+    tokens, lengths = task.get_interactive_tokens_and_lengths(["a\tab xyz", "b"], str)
+    assert words_of(task, tokens[0][1].tokens)[1:-1] == ["ab", "xyz"]
+    with pytest.raises(UserError, match="a term of --constraints"):
+        task.build_dataset_for_inference(tokens[1:], lengths[1:], stale)
+    task.forget_unknown_words()
+    assert len(symbols) == len(symbols.indices) == size
+    assert symbols.index("ab") == symbols.index("xyz") == symbols.unk()
+
+
+def test_at_least_one_answer_is_given_back():
+    for number in (0, -1):
+        with pytest.raises(UserError, match=f"--nbest {number}: at least 1"):
+            RefinementOptions(nbest=number)

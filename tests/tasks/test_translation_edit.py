@@ -9,7 +9,6 @@ import pytest
 import tiny
 import torch
 from fairseq.data import Dictionary, indexed_dataset
-from fairseq.logging import metrics
 from fairseq.sequence_generator import SequenceGenerator
 
 from lev_plugins.criterions import EditPolicyLoss

@@ -1,0 +1,96 @@
+"""What a person orders on the command line: marks on drafts, terms, and words of their own."""
+
+
+def held(text: str, terms: list[str]) -> bool:
+    """Whether the terms stand in the text one after the other, each whole."""
+    rest = f" {text} "
+    for term in terms:
+        if f" {term} " not in rest:
+            return False
+        rest = " " + rest.partition(f" {term} ")[2]
+    return True
+
+
+# the model deletes every ! and writes a dot behind every letter
+MARKED = [
+    ("a b", "A [=!=] . B .", ["!"], []),  # stays
+    ("a b", "A . [-B-] . ! H", [], ["B"]),  # goes
+    ("a b c", "A . [+B ! ! C+] .", ["B ! ! C"], []),  # whole
+    ("a b", "", [], []),
+    ("", "[+! G !+] [-. A-] [=xyz=]", ["! G !", "xyz"], [". A"]),  # all three
+    ("a b", "A . \\[=B [=\\[-=] ]", ["[-"], []),  # characters of marks
+    ("c d", "[=Zürich=] C .", ["Zürich"], []),
+    ("e f", "E . F .", [], []),
+]
+
+
+def test_marks_in_typed_drafts_are_followed_in_every_buffer(commands, triples):
+    text = "".join(f"{source}\t{draft}\n" for source, draft, _, _ in MARKED)
+    outputs = []
+    for flags in ("", "--buffer-size 6 --batch-size 4"):
+        command = triples.interactive(f"--markup {flags}")
+        outputs.append(commands.done(command, triples.folder, stdin=text).texts("H"))
+    assert len(outputs[0]) == len(MARKED) and outputs[0] == outputs[1]
+    for output, (_, _, kept, gone) in zip(outputs[0], MARKED, strict=True):
+        assert held(output, kept), output
+        assert not any(held(output, [words]) for words in gone), output
+    assert held(outputs[0][1], ["H"]) and outputs[0][7] == "E . F ."
+
+
+def test_without_the_flag_marks_are_text_and_unknown_words_stand_as_they_were_typed(
+    commands, triples
+):
+    lines = ["a b\tA . xyz B [=zyx=] .", "a b\tA . B .", "c\tC . xyz uvw !", "a b\tA xyz . xyz B ."]
+    flags = "--delete-threshold 1 --buffer-size 4 --batch-size 3"
+    text = "".join(f"{line}\n" for line in lines)
+    outputs = commands.done(triples.interactive(flags), triples.folder, stdin=text).texts("H")
+    for line, output in zip(lines, outputs, strict=True):
+        rest = iter(output.split())
+        assert all(word in rest for word in line.partition("\t")[2].split()), output
+
+
+def test_a_mark_that_cannot_be_read_is_named_by_its_line(commands, triples):
+    text = "a\tA .\na b\t[=A xyz=] .\na\tA [-.\nb\tB .\n"
+    flags = "--markup --buffer-size 2"
+    result = commands.plugin(triples.interactive(flags), triples.folder, stdin=text)
+    assert result.error == (
+        "input line 3: the mark '[-.' is not closed; end it with '-]', or write \\[- for the "
+        "characters themselves"
+    )
+
+
+def test_characters_of_a_draft_can_be_marked(commands, triples):
+    text = "abc\tA[=!=]B[-C-]\nhg\t[+!H!+]G\n"
+    flags = "--bpe characters --markup"
+    outputs = commands.done(triples.interactive(flags), triples.folder, stdin=text).texts("D")
+    assert "!" in outputs[0] and "C" not in outputs[0] and "!H!" in outputs[1]
+
+
+def test_terms_are_in_the_output_whole_and_in_the_order_given(commands, pairs):
+    lines = [
+        ("a b c", ["B . C", "A"]),
+        ("a b", []),
+        ("f", ["H H H", "H H"]),
+        ("c d e a", ["D"]),
+        ("", ["A ."]),
+    ]
+    text = "".join("\t".join([source, *terms]) + "\n" for source, terms in lines)
+    outputs = []
+    for flags in ("", "--buffer-size 5 --batch-size 3"):
+        command = pairs.interactive(f"--constraints ordered {flags}")
+        result = commands.done(command, pairs.folder, stdin=text)
+        outputs.append(result.texts("H"))
+        printed = [line.split("\t") for line in result.out.splitlines() if line[:2] == "C-"]
+        expected = [[f"C-{i}", term] for i, (_, terms) in enumerate(lines) for term in terms]
+        assert printed == expected
+    assert outputs[0] == outputs[1]
+    for output, (_, terms) in zip(outputs[0], lines, strict=True):
+        assert held(output, terms), output
+
+
+def test_a_term_that_cannot_be_written_is_named_by_its_line(commands, pairs):
+    text = "a\tA\nb\nc d\tC\tA xyz\n"
+    flags = "--constraints ordered --buffer-size 2"
+    result = commands.plugin(pairs.interactive(flags), pairs.folder, stdin=text)
+    assert result.error.startswith("input line 3: a term of --constraints is empty or has a word")
+    assert list(result.lines("H")) == [0, 1]

@@ -1,0 +1,267 @@
+"""The example that corrects OCR: its scores, its look-up table, and its scripts on a tiny text."""
+
+import gzip
+import importlib
+import os
+import random
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import editdistance
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLE = ROOT / "examples" / "spelling_and_ocr"
+SIDES = ("noisy", "clean")
+LETTERS = "abcdefgh"
+
+
+def example(name: str) -> ModuleType:
+    """A module of the example, which import each other by plain names."""
+    sys.path.insert(0, str(EXAMPLE))
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.remove(str(EXAMPLE))
+
+
+scores, lookup, ocr_pieces = example("ocr_scores"), example("lookup"), example("ocr_pieces")
+
+
+def run(script: str, *arguments: object, **environ: str) -> subprocess.CompletedProcess[str]:
+    found = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.run(
+        ["bash", str(EXAMPLE / script), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PATH": found, "OMP_NUM_THREADS": "1", **environ},
+        timeout=300,
+    )
+
+
+# ---------------------------------------------------------------- scores
+
+
+def alignments(a: list[str], b: list[str]) -> Iterator[tuple[int, int]]:
+    """(errors, -equal words) of every alignment there is, one by one."""
+    if not a or not b:
+        yield len(a) + len(b), 0
+        return
+    for errors, equal in alignments(a[1:], b[1:]):
+        yield (errors, equal - 1) if a[0] == b[0] else (errors + 1, equal)
+    for shorter in ((a[1:], b), (a, b[1:])):
+        for errors, equal in alignments(*shorter):
+            yield errors + 1, equal
+
+
+few_words = st.lists(st.sampled_from("abc"), max_size=4)
+
+
+@given(few_words, few_words)
+def test_an_alignment_has_the_fewest_errors_and_of_those_the_most_equal_words(a, b):
+    pairs = scores.aligned(a, b)
+    assert all(i < k and j < m for (i, j), (k, m) in zip(pairs, pairs[1:]))
+    equal = sum(a[i] == b[j] for i, j in pairs)
+    errors = len(a) + len(b) - len(pairs) - equal
+    assert errors == editdistance.eval(a, b)
+    assert (errors, -equal) == min(alignments(a, b))
+
+
+def test_scores_count_what_was_mended_and_what_was_broken():
+    clean = ["the old house", "by the sea", "word"]
+    noisy = ["tbe old house", "by tne sea", "word"]
+    output = ["the old horse", "by the big sea", "word"]
+    found = scores.score(output, noisy, clean)
+    assert (found.words, found.words_right, found.mended, found.broken) == (7, 6, 2, 1)
+    assert (found.lines, found.lines_right) == (3, 1)
+    assert found.word_errors == 2 and found.character_errors == 1 + 4
+    assert found.word_accuracy == pytest.approx(600 / 7) and found.wer == pytest.approx(200 / 7)
+    assert found.cer == pytest.approx(100 * 5 / len("".join(clean)))
+
+
+def test_doing_nothing_mends_and_breaks_nothing():
+    noisy, clean = ["a b", "c", ""], ["a d", "c", "e"]
+    found = scores.score(noisy, noisy, clean)
+    assert (found.mended, found.broken, found.lines_right) == (0, 0, 1)
+    assert found.word_accuracy == 50 and found.wer == 50
+
+
+def test_lines_that_do_not_belong_together_are_not_scored():
+    with pytest.raises(ValueError):
+        scores.score(["a"], ["a", "b"], ["a", "b"])
+
+
+# ---------------------------------------------------------------- look-up
+
+
+def test_the_table_holds_the_most_frequent_clean_word_and_of_equals_the_first():
+    noisy = ["tbe", "tbe", "tbe", "ahd", "ahd", "sat"]
+    clean = ["tie", "the", "the", "and", "aha", "the sat"]
+    table = lookup.learn(noisy, clean)
+    assert table == {"tbe": "the", "ahd": "and", "sat": "sat"}
+
+
+def test_unknown_words_and_blanks_stay():
+    assert lookup.correct({"tbe": "the"}, " tbe  new tbe ") == " the  new the "
+
+
+def lines(part: str, side: str, folder: Path) -> list[str]:
+    """Text of a part, plain or packed."""
+    plain = folder / f"{part}.{side}"
+    raw = plain.read_bytes() if plain.is_file() else gzip.open(f"{plain}.gz").read()
+    return raw.decode("utf-8").removesuffix("\n").split("\n")
+
+
+def test_the_known_numbers_of_doing_nothing_and_looking_up_come_out(lev_data):
+    folder = lev_data / "finnish_ocr" / "fold0"
+    noisy, clean = lines("test", "noisy", folder), lines("test", "clean", folder)
+    known = [lines("train", side, folder) + lines("dev", side, folder) for side in SIDES]
+    table = lookup.learn(*known)
+    nothing = scores.score(noisy, noisy, clean)
+    looked_up = scores.score([lookup.correct(table, word) for word in noisy], noisy, clean)
+    assert [round(one.word_accuracy, 2) for one in (nothing, looked_up)] == [80.64, 83.74]
+    folder = lev_data / "post_ocr" / "icdar2019_fr_cc0"
+    noisy, clean = lines("test", "noisy", folder), lines("test", "clean", folder)
+    french = scores.score(noisy, noisy, clean)
+    assert (round(french.cer, 2), round(french.wer, 1)) == (4.77, 17.7)
+
+
+# ---------------------------------------------------------------- pieces of lines
+
+some_words = st.lists(st.sampled_from(["a", "bc", "def", ""]), min_size=1, max_size=9)
+
+
+@given(some_words, st.integers(0, 4))
+def test_the_pieces_of_a_line_make_the_line_again(words, size):
+    line = " ".join(words)
+    found = ocr_pieces.pieces(line, size)
+    assert " ".join(found) == line
+    assert all(len(piece.split(" ")) <= size for piece in found) or not size
+
+
+@given(some_words, some_words, st.integers(0, 4))
+def test_paired_pieces_lose_nothing_on_either_side(noisy, clean, size):
+    noisy, clean = " ".join(noisy), " ".join(clean)
+    found = ocr_pieces.paired_pieces(noisy, clean, size)
+    assert " ".join(piece for piece, _ in found) == noisy
+    assert " ".join(piece for _, piece in found) == clean
+    assert all(len(piece.split(" ")) >= size for piece, _ in found[:-1])
+
+
+def test_no_cut_tears_words_from_what_they_were_run_together_with():
+    noisy, clean = "les dessusdiz choses et puis", "les dessus diz choses et puis"
+    found = ocr_pieces.paired_pieces(noisy, clean, 1)
+    assert ("et", "et") in found
+    together = next(pair for pair in found if "dessusdiz" in pair[0].split())
+    assert {"dessus", "diz"} <= set(together[1].split())
+
+
+def test_a_piece_that_became_empty_leaves_no_blank():
+    assert ocr_pieces.joined(["a b", "", "c"]) == "a b c" and ocr_pieces.joined([""]) == ""
+
+
+# ---------------------------------------------------------------- scripts
+
+
+def write_text(folder: Path, **changed: str) -> Path:
+    """Words of which a letter may be wrong; ``changed`` replaces whole files."""
+    draw = random.Random(3)
+    folder.mkdir()
+    for part, size in (("train", 40), ("dev", 7), ("test", 9)):
+        clean = [
+            " ".join("".join(draw.choices(LETTERS, k=3)) for _ in range(draw.randint(1, 2)))
+            for _ in range(size)
+        ]
+        noisy = [line.replace("a", "x") if draw.random() < 0.5 else line for line in clean]
+        for side, texts in zip(SIDES, (noisy, clean)):
+            text = changed.get(f"{part}_{side}", "".join(line + "\n" for line in texts))
+            (folder / f"{part}.{side}").write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize(
+    "script, arguments, environ, said",
+    [
+        ("prepare_ocr.sh", (), {}, "two folders are needed"),
+        ("prepare_ocr.sh", ("gone", "{tmp}/work"), {}, "no folder gone"),
+        ("prepare_ocr.sh", ("{tmp}", "{tmp}/work"), {}, "lacks train.noisy train.clean dev.noisy"),
+        ("train_ocr.sh", ("{tmp}",), {}, "a folder and a system are needed"),
+        ("prepare_ocr.sh", ("{tmp}", "{tmp}/work"), {"WORDS": "x"}, "WORDS=x"),
+        ("train_ocr.sh", ("{tmp}", "levt"), {}, "no data in"),
+    ],
+)
+def test_a_script_without_its_files_says_so_in_one_line(script, arguments, environ, said, tmp_path):
+    done = run(script, *(one.format(tmp=tmp_path) for one in arguments), **environ)
+    assert done.returncode == 1 and done.stdout == ""
+    assert re.fullmatch(rf"error: [^\n]*{said}[^\n]*\n", done.stderr), done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "arguments, environ, said",
+    [
+        (("stock",), {}, "no system stock: levt or ar"),
+        (("ar",), {"UPDATES": "0"}, "UPDATES=0"),
+        (("ar",), {"SEED": "x"}, "SEED=x"),
+    ],
+)
+def test_a_training_that_cannot_be_meant_is_refused(arguments, environ, said, tmp_path):
+    (tmp_path / "data").mkdir()
+    done = run("train_ocr.sh", tmp_path, *arguments, **environ)
+    assert done.returncode == 1 and re.fullmatch(rf"error: {said}[^\n]*\n", done.stderr)
+
+
+@pytest.mark.parametrize(
+    "line, said",
+    [
+        ("two▁words", "U\\+2581"),
+        ("no\u00a0break", "U\\+00A0, a blank of another kind"),
+        ("x" * 1001, "1001 characters"),
+    ],
+)
+def test_text_that_would_not_come_back_is_refused_with_its_line(line, said, tmp_path):
+    check = example("ocr_characters")._check
+    with pytest.raises(ValueError, match=rf"text: line 7 h[^\n]*{said}") as caught:
+        check("text", 7, line)
+    assert "\n" not in str(caught.value)
+    check("text", 7, "a plain line, as long as it may be".ljust(1000))
+
+
+@pytest.mark.slow
+def test_prepare_train_and_evaluate_end_in_one_table(tmp_path):
+    data, work = write_text(tmp_path / "data"), tmp_path / "work"
+    subprocess.run(["gzip", str(data / "train.clean")], check=True)
+    sizes = " ".join(
+        f"--{side}-embed-dim 16 --{side}-ffn-embed-dim 16 --{side}-layers 1"
+        for side in ("encoder", "decoder")
+    ).split()
+    for script, arguments in (
+        ("prepare_ocr.sh", [data, work]),
+        ("train_ocr.sh", [work, "levt", *sizes, "--disable-validation"]),
+        ("train_ocr.sh", [work, "ar", *sizes, "--disable-validation"]),
+        ("evaluate_ocr.sh", [work, "--thresholds", "0.5,0.9", "--max-iter", "2", "--beam", "2"]),
+    ):
+        done = run(script, *arguments, UPDATES="3", WORDS="1")
+        assert done.returncode == 0, f"{script}: {done.stdout[-500:]} {done.stderr[-2000:]}"
+    assert len(re.findall(r"^dev  LevT .* WER +[\d.]+$", done.stdout, re.M)) == 2
+    table = re.search(r"^test: 9 lines, .*\n.*words right.*\n((?:.+\n)+)", done.stdout, re.M)
+    assert table, done.stdout
+    rows = {row[:15].strip(): row[15:].split() for row in table[1].splitlines()}
+    assert list(rows) == ["doing nothing", "look-up", "AR", "LevT"]
+    assert rows["doing nothing"][-2:] == ["0", "0"]
+    for name, row in rows.items():
+        written = (work / "output" / f"test.{name.replace(' ', '-').lower()}").read_text("utf-8")
+        outputs = written.removesuffix("\n").split("\n")
+        found = scores.score(outputs, lines("test", "noisy", data), lines("test", "clean", data))
+        assert row[0] == f"{found.word_accuracy:.2f}" and row[-2:] == [
+            str(found.mended),
+            str(found.broken),
+        ]
+    again = run("prepare_ocr.sh", data, work)
+    assert again.returncode == 1 and "is there already" in again.stderr

@@ -1,0 +1,222 @@
+"""Several answers a sentence, several checkpoints, a re-ranker and an oracle, by real commands."""
+
+import math
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import torch
+
+from lev_plugins import LevenshteinEditor
+
+PACKAGE = Path(__file__).resolve().parents[2] / "lev_plugins"
+RANK = "--iter-decode-with-external-reranker --iter-decode-with-beam 4"
+
+
+class Answer(NamedTuple):
+    """An H- line: the score to base 2, and the text."""
+
+    score: float
+    text: str
+
+
+def answers(result) -> list[list[Answer]]:
+    """All H- lines of every sentence, in the order printed; the sentences in theirs."""
+    found: dict[int, list[Answer]] = {}
+    for line in result.out.splitlines():
+        if line.startswith("H-"):
+            name, score, text = line.split("\t")
+            found.setdefault(int(name[2:]), []).append(Answer(float(score), text))
+    assert sorted(found) == list(range(len(found)))
+    return [found[i] for i in range(len(found))]
+
+
+def texts(groups: list[list[Answer]]) -> list[list[str]]:
+    return [[answer.text for answer in group] for group in groups]
+
+
+@pytest.fixture(scope="module")
+def plain(commands, triples):
+    """The answers of plain decoding."""
+    return answers(commands.done(triples.generate("--gen-subset valid"), triples.folder))
+
+
+@pytest.fixture(scope="module")
+def ranking(commands, triples) -> Path:
+    """A stock autoregressive model, trained a little on the same data by the stock task."""
+    sizes = triples.arch.partition(" --max-insertions")[0].partition(" --")[2]
+    command = triples.train("--max-update 40 --disable-validation --save-dir autoregressive")
+    command = command.replace(triples.arch, f"--arch transformer --{sizes} --dropout 0")
+    command = command.replace(triples.flags, "--source-lang src --target-lang tgt")
+    command = command.replace("edit_policy_loss", "cross_entropy --share-all-embeddings")
+    result = commands(f"{command} --task translation --user-dir {PACKAGE}", triples.folder)
+    assert result.code == 0, result.err
+    return triples.folder / "autoregressive" / "checkpoint_last.pt"
+
+
+# answers ----------------------------------------------------------------------------------------
+
+
+def test_up_to_three_answers_are_printed_the_best_first(commands, triples, plain):
+    flags = "--gen-subset valid --iter-decode-with-beam 4 --nbest 3"
+    groups = answers(commands.done(triples.generate(flags), triples.folder))
+    assert len(groups) == 11 and max(map(len, groups)) == 3
+    for group, (single,) in zip(groups, plain, strict=True):
+        scores = [answer.score for answer in group]
+        assert scores == sorted(scores, reverse=True) and scores[0] >= single.score - 1e-4
+        assert len({answer.text for answer in group}) == len(group)
+
+
+def test_noise_is_drawn_for_the_sentence_and_not_for_its_batch(commands, triples):
+    flags = "--variants noise --noise-scale 1 --iter-decode-with-beam 3 --nbest 3"
+    lines = list(zip(triples.text("valid", "src"), triples.text("valid", "mt"), strict=True))
+    text = "".join(f"{source}\t{draft}\n" for source, draft in lines[:6])
+    one_by_one = commands.done(triples.interactive(flags), triples.folder, stdin=text)
+    turned = "".join(reversed(text.splitlines(keepends=True)))
+    buffers = "--buffer-size 6 --batch-size 4"
+    together = commands.done(
+        triples.interactive(f"{flags} {buffers}"), triples.folder, stdin=turned
+    )
+    first, second = texts(answers(one_by_one)), texts(answers(together))[::-1]
+    assert first == second and max(map(len, first)) > 1
+
+
+# several checkpoints ----------------------------------------------------------------------------
+
+
+def test_two_equal_checkpoints_are_one_and_their_order_changes_nothing(
+    commands, triples, plain, tmp_path
+):
+    def decoded(*paths: Path) -> list[list[Answer]]:
+        command = triples.generate("--gen-subset valid", ":".join(map(str, paths)))
+        return answers(commands.done(command, triples.folder))
+
+    def same(one: list[list[Answer]], other: list[list[Answer]]) -> bool:
+        assert texts(one) == texts(other)
+        scores = zip(one, other, strict=True)
+        return all(a[0].score == pytest.approx(b[0].score, abs=1e-4) for a, b in scores)
+
+    assert same(decoded(triples.checkpoint, triples.checkpoint), plain)
+    second = tmp_path / "second.pt"
+    state = torch.load(triples.checkpoint, weights_only=True)
+    for parameter in state["model"].values():
+        parameter += 0.05 * torch.randn(parameter.shape)
+    torch.save(state, second)
+    both = decoded(triples.checkpoint, second)
+    assert same(both, decoded(second, triples.checkpoint))
+    assert both != plain
+
+
+# re-ranking -------------------------------------------------------------------------------------
+
+
+def score_references(commands, triples, ranking, folder, groups) -> list[float]:
+    """What fairseq itself says of the answers: its own task, with them as the references."""
+    sources = triples.text("valid", "src")
+    pairs = [(sources[i], answer.text) for i, group in enumerate(groups) for answer in group]
+    for side, lines in zip(("src", "tgt"), zip(*pairs, strict=True), strict=True):
+        (folder / f"test.{side}").write_text("".join(f"{line}\n" for line in lines))
+    known = " ".join(f"--{s}dict {triples.data}/dict.{s}.txt" for s in ("src", "tgt"))
+    languages = "--source-lang src --target-lang tgt"
+    commands.preprocess(f"{languages} {known} --testpref test --destdir bin", folder)
+    result = commands(
+        f"fairseq-generate bin {languages} --task translation --path {ranking} --cpu "
+        f"--score-reference --required-batch-size-multiple 1 --user-dir {PACKAGE}",
+        folder,
+    )
+    assert result.code == 0, result.err
+    return [answer.score for (answer,) in answers(result)]
+
+
+def test_answers_are_ranked_by_the_score_of_the_autoregressive_model(
+    commands, triples, plain, ranking, tmp_path
+):
+    both = f"{triples.checkpoint}:{ranking}"
+    flags = f"--gen-subset valid {RANK} --nbest 4"
+    groups = answers(commands.done(triples.generate(flags, both), triples.folder))
+    found = [answer.score for group in groups for answer in group]
+    expected = score_references(commands, triples, ranking, tmp_path, groups)
+    assert len(found) > 22 and found == pytest.approx(expected, abs=2e-4)
+    for group, (single,) in zip(groups, plain, strict=True):
+        scores = [answer.score for answer in group]
+        assert scores == sorted(scores, reverse=True)
+        assert single.text in {answer.text for answer in group}
+    # in Python, and with batches of three
+    editor = LevenshteinEditor.from_pretrained(str(triples.checkpoint), reranker=str(ranking))
+    sides = triples.text("valid", "src"), triples.text("valid", "mt")
+    edited = editor.edit_nbest(*sides, nbest=4, batch_size=3)
+    assert [[one.text for one in group] for group in edited] == texts(groups)
+    nats = [one.score for group in edited for one in group]
+    assert nats == pytest.approx([score * math.log(2) for score in found], abs=2e-4)
+
+
+def test_typed_drafts_with_words_that_are_not_known_are_ranked_too(commands, triples, ranking):
+    text = "a b\tA . B xyz .\nc\tC . zyx !\n"
+    flags = f"{RANK} --delete-threshold 1 --buffer-size 2 --nbest 2"
+    command = triples.interactive(flags).replace(
+        f"--path {triples.checkpoint}", f"--path {triples.checkpoint}:{ranking}"
+    )
+    for group, word in zip(
+        answers(commands.done(command, triples.folder, stdin=text)), ("xyz", "zyx"), strict=True
+    ):
+        assert len(group) == 2 and all(word in answer.text.split() for answer in group)
+
+
+def test_checkpoints_that_do_not_go_together_are_refused(commands, triples, ranking):
+    def refused(flags: str, path: str) -> str:
+        command = triples.generate(f"--gen-subset valid {flags}", Path(path))
+        return commands.plugin(command, triples.folder).error
+
+    edits = triples.checkpoint
+    assert "needs a second checkpoint, of an autoregressive model" in refused(RANK, f"{edits}")
+    first = refused(RANK, f"{ranking}:{edits}")
+    assert "holds a model of the kind transformer" in first and "another task" in first
+
+
+# the oracle -------------------------------------------------------------------------------------
+
+
+def test_an_oracle_helps_what_the_model_does_and_needs_references(commands, triples):
+    targets, drafts = triples.text("valid", "tgt"), triples.text("valid", "mt")
+    lengths = [len(target.split()) for target in targets]
+    flags = "--gen-subset valid --iter-decode-max-iter 1 --retain-iter-history --oracle"
+    for mode in ("deletion", "deletion+placeholder"):
+        result = commands.done(triples.generate(f"{flags} {mode}"), triples.folder)
+        history = dict(re.findall(r"^E-(\d+_\d)\t(.*)$", result.out, re.MULTILINE))
+        for i, draft in enumerate(drafts):
+            # all that is wrong with these drafts is the exclamation marks
+            kept = history.get(f"{i}_1", draft)
+            assert kept == " ".join(word for word in draft.split() if word != "!")
+        outputs = result.texts("H")
+        if mode != "deletion":
+            assert [len(output.split()) for output in outputs] == lengths
+    command = triples.interactive("--oracle deletion")
+    error = commands.plugin(command, triples.folder, stdin="a\tA .\n").error
+    assert error.startswith("the oracle deletion reads the targets, and these data have none")
+
+
+# training ---------------------------------------------------------------------------------------
+
+
+def test_a_training_can_take_random_words_for_the_models_own(commands, triples, tmp_path):
+    flags = f"--roll-in-tokens random --max-update 3 --save-dir {tmp_path}"
+    log = commands.done(triples.train(flags), triples.folder).out
+    (loss,) = re.findall(r"valid on 'valid' subset .*?\| loss ([0-9.]+)", log)
+    assert 0 < float(loss) < 100
+    assert (tmp_path / "checkpoint_last.pt").is_file()
+
+
+def test_joined_words_do_not_get_in_the_way_of_ranking_and_of_words_of_ones_own(
+    commands, triples, ranking
+):
+    both = f"{triples.checkpoint}:{ranking}"
+    flags = f"--gen-subset valid {RANK} --batch-size 3"
+    plain = answers(commands.done(triples.generate(flags, both), triples.folder))
+    joined = f"{flags} --post-process sentencepiece"
+    result = answers(commands.done(triples.generate(joined, both), triples.folder))
+    assert texts(result) == [[text.replace(" ", "") for text in group] for group in texts(plain)]
+    text = "a b\tA . B xyz .\na\tA xyz .\n"
+    typed = triples.interactive("--delete-threshold 1 --post-process")
+    for group in answers(commands.done(typed, triples.folder, stdin=text)):
+        assert "xyz" in group[0].text.split()

@@ -1,0 +1,329 @@
+"""Marks on drafts: read from text, written as text, and found again on tokens."""
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import sentencepiece
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+
+from lev_plugins.data.markup import (
+    DROP,
+    JOINED,
+    KEEP,
+    Mark,
+    escape_markup,
+    parse_markup,
+    token_marks,
+)
+from lev_plugins.errors import UserError
+
+SIGNS = {"keep": "=", "drop": "-", "term": "+"}
+KINDS = st.sampled_from(list(SIGNS))
+# rich in everything that means something, and any character at all
+TEXT = st.one_of(
+    st.text(max_size=30), st.lists(st.sampled_from([*"[]=-+\\ab "]), max_size=14).map("".join)
+)
+
+
+def marked(text: str, kind: str) -> str:
+    """A mark that holds the text, whatever it is; it must not end in a backslash."""
+    sign = SIGNS[kind]
+    inside = escape_markup(text).replace(f"{sign}]", f"\\{sign}]")
+    return f"[{sign}{inside}{sign}]"
+
+
+# text ----------------------------------------------------------------------------------------
+
+
+@given(TEXT)
+@example("[=a=] \\[=b \\\\[-c [[+")
+def test_escaped_text_has_no_marks_and_is_the_text(text):
+    assert parse_markup(escape_markup(text)) == (text, [])
+
+
+@given(TEXT)
+def test_text_without_an_opening_needs_no_escape(text):
+    assume(not any(f"[{sign}" in text for sign in "=-+"))
+    assert escape_markup(text) == text
+    assert parse_markup(text) == (text, [])
+
+
+@given(st.lists(st.tuples(TEXT, TEXT, KINDS), max_size=4), TEXT)
+def test_marks_hold_what_was_put_in_and_know_their_places(parts, end):
+    written, plain, expected = "", "", []
+    for before, inside, kind in parts:
+        # what comes before a mark's bracket must not be taken for its escape
+        assume(inside.strip() and not inside.endswith("\\") and not before.endswith("\\"))
+        written += escape_markup(before) + marked(inside, kind)
+        start = len(plain) + len(before)
+        plain += before + inside
+        expected.append(Mark(start, len(plain), kind))
+    assert parse_markup(written + escape_markup(end)) == (plain + end, expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "plain", "marks"),
+    [
+        ("the [=red=] house", "the red house", [(4, 7, "keep")]),
+        ("[-a-][+b c+]", "ab c", [(0, 1, "drop"), (1, 4, "term")]),
+        ("no \\[=mark=] here", "no [=mark=] here", []),
+        ("a\\b \\= \\] [x] =] -]", "a\\b \\= \\] [x] =] -]", []),
+        ("[=a \\=] b=]", "a =] b", [(0, 6, "keep")]),
+        ("[=a -] b=]", "a -] b", [(0, 6, "keep")]),
+        ("[-\\[=x=]-]", "[=x=]", [(0, 5, "drop")]),
+        ("[==x==]", "=x=", [(0, 3, "keep")]),
+        ("[=a[=]", "a[", [(0, 2, "keep")]),
+        ("[+C:\\dir+]", "C:\\dir", [(0, 6, "term")]),
+        ("ünï [= ß =]", "ünï  ß ", [(4, 7, "keep")]),
+    ],
+)
+def test_what_is_written_is_read(text, plain, marks):
+    assert parse_markup(text) == (plain, [Mark(*mark) for mark in marks])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a [=b", "the mark '[=b' is not closed; end it with '=]', or write \\[= for"),
+        ("[-b=]", "the mark '[-b=]' is not closed; end it with '-]'"),
+        ("[+b\\+]", "is not closed"),
+        ("[=", "the mark '[=' is not closed"),
+        ("[=]", "is not closed"),
+        ("a [==] b", "the mark '[==]' is empty; put the text inside"),
+        ("[+ \t+]", "the mark '[++]' is empty"),
+        ("[=a [-b-] c=]", "has '[-' inside; close it with '=]' first, or write \\[- for"),
+        ("[=a [=b=] c=]", "has '[=' inside"),
+        ("[-a \\[= b [+c-]", "has '[+' inside"),
+    ],
+)
+def test_a_mark_that_cannot_be_read_is_refused_with_the_way_out(text, said):
+    with pytest.raises(UserError) as caught:
+        parse_markup(text)
+    assert said in str(caught.value) and "\n" not in str(caught.value)
+
+
+@given(TEXT)
+def test_any_text_is_read_or_refused_in_one_line(text):
+    try:
+        plain, marks = parse_markup(text)
+    except UserError as error:
+        assert len(str(error).splitlines()) == 1
+        assert "[" in text
+        return
+    for mark in marks:
+        assert plain[mark.start : mark.end].strip() and mark.kind in SIGNS
+    assert all(one.end <= other.start for one, other in itertools.pairwise(marks))
+
+
+# tokens --------------------------------------------------------------------------------------
+
+Spans = list[tuple[str, int, int]]
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Subwords by the longest match from the left: sentencepiece's look, or subword_nmt's.
+
+    It knows where in the text each token stands, which the code under test has to find out.
+    """
+
+    vocabulary: frozenset[str]
+    begin: str = ""
+    inner: str = ""
+
+    def spans(self, text: str) -> Spans:
+        found: Spans = []
+        position = 0
+        while position < len(text):
+            if text[position].isspace():
+                position += 1
+                continue
+            end = position
+            while end < len(text) and not text[end].isspace():
+                end += 1
+            found += self._word(text, position, end)
+            position = end
+        return found
+
+    def _word(self, text: str, start: int, end: int) -> Spans:
+        found: Spans = []
+        here = start
+        while here < end:
+            size = max(n for n in range(1, end - here + 1) if self._known(text[here : here + n]))
+            piece = text[here : here + size]
+            front = self.begin if here == start else ""
+            back = self.inner if here + size < end else ""
+            found.append((front + piece + back, here, here + size))
+            here += size
+        return found
+
+    def _known(self, piece: str) -> bool:
+        return len(piece) == 1 or piece in self.vocabulary
+
+    def __call__(self, text: str) -> str:
+        return " ".join(token for token, _, _ in self.spans(text))
+
+
+@dataclass(frozen=True)
+class Words(Pieces):
+    """A token is what stands between blanks."""
+
+    def _known(self, piece: str) -> bool:
+        return True
+
+
+class Characters(Pieces):
+    """A token is a character; a blank is ``▁``."""
+
+    def spans(self, text: str) -> Spans:
+        return [("▁" if c.isspace() else c, i, i + 1) for i, c in enumerate(text)]
+
+
+VOCABULARIES = st.frozensets(st.text("abc", min_size=2, max_size=4), max_size=8)
+ENCODERS = st.one_of(
+    st.just(Words(frozenset())),
+    st.just(Characters(frozenset())),
+    st.builds(Pieces, VOCABULARIES, st.just("▁"), st.just("")),
+    st.builds(Pieces, VOCABULARIES, st.just(""), st.just("@@")),
+)
+LINES = st.text("abc  ", max_size=16)
+
+
+def touched(spans: Spans, mark: Mark) -> list[int]:
+    """Tokens of which a character stands under the mark."""
+    return [i for i, (_, start, end) in enumerate(spans) if start < mark.end and mark.start < end]
+
+
+def expected_bits(spans: Spans, marks: Sequence[Mark]) -> list[int]:
+    bits = [0] * len(spans)
+    for mark in marks:
+        inside = touched(spans, mark)
+        for i in inside:
+            bits[i] |= DROP if mark.kind == "drop" else KEEP
+            bits[i] |= JOINED * (mark.kind != "keep" and i != inside[-1])
+    return bits
+
+
+@st.composite
+def marked_at_borders(draw: st.DrawFn) -> tuple[Pieces, str, list[Mark]]:
+    """An encoder, a text and marks that begin and end where tokens do."""
+    encode, text = draw(ENCODERS), draw(st.text("abc  ", min_size=8, max_size=16))
+    spans = encode.spans(text)
+    assume(spans)
+    cuts = draw(st.sets(st.integers(0, len(spans)), min_size=2, max_size=6).map(sorted))
+    marks = []
+    for first, last in zip(cuts[::2], cuts[1::2]):
+        start, end = spans[first][1], spans[last - 1][2]
+        # a mark may also hold the blanks beside its tokens
+        before = text[:start].rstrip() if draw(st.booleans()) else text[:start]
+        if not isinstance(encode, Characters) and (not marks or marks[-1].end <= len(before)):
+            start = len(before)
+        marks.append(Mark(start, end, draw(KINDS)))
+    return encode, text, marks
+
+
+@settings(max_examples=150)
+@given(marked_at_borders())
+def test_marks_at_the_borders_of_tokens_cover_exactly_their_tokens(case):
+    encode, text, marks = case
+    tokens, bits = token_marks(text, marks, encode)
+    assert tokens == encode(text).split()
+    assert bits == expected_bits(encode.spans(text), marks)
+
+
+@given(ENCODERS, LINES, st.integers(0, 15), st.integers(1, 16), KINDS)
+def test_a_mark_inside_a_token_covers_the_whole_token_and_no_other_word(
+    encode, text, start, size, kind
+):
+    mark = Mark(start, min(start + size, len(text)), kind)
+    assume(text[mark.start : mark.end].strip())
+    spans = encode.spans(text)
+    _, bits = token_marks(text, [mark], encode)
+    covered = [i for i, bit in enumerate(bits) if bit]
+    assert covered == list(range(covered[0], covered[-1] + 1))
+    assert set(touched(spans, mark)) <= set(covered)
+    # at most the rest of the words that the mark begins and ends in
+    left, right = mark.start, mark.end
+    while left > 0 and not text[left - 1].isspace():
+        left -= 1
+    while right < len(text) and not text[right].isspace():
+        right += 1
+    assert set(covered) <= set(touched(spans, Mark(left, right, kind)))
+
+
+@pytest.mark.parametrize(
+    ("encode", "tokens", "bits"),
+    [
+        (Pieces(frozenset({"we", "walk", "ed"}), "", "@@"), "we walk@@ ed", [0, 0, DROP]),
+        (Pieces(frozenset({"we", "walk", "ed"}), "▁"), "▁we ▁walk ed", [0, 0, DROP]),
+        (Words(frozenset()), "we walked", [0, DROP]),
+        (
+            Characters(frozenset()),
+            "w e ▁ w a l k e d",
+            [0] * 7 + [DROP | JOINED, DROP],
+        ),
+    ],
+)
+def test_the_end_of_a_word_can_be_marked_alone_where_it_is_a_token(encode, tokens, bits):
+    plain, marks = parse_markup("we walk[-ed-]")
+    assert token_marks(plain, marks, encode) == (tokens.split(), bits)
+
+
+@given(LINES, ENCODERS)
+def test_text_without_marks_has_plain_tokens(text, encode):
+    tokens = encode(text).split()
+    assert token_marks(text, [], encode) == (tokens, [0] * len(tokens))
+
+
+def test_two_marks_on_one_token_agree_or_are_refused():
+    plain, marks = parse_markup("x [=a=]b[+c+]")
+    assert token_marks(plain, marks, str) == (["x", "abc"], [0, KEEP])
+    plain, marks = parse_markup("x [=a=][-bc-]")
+    with pytest.raises(
+        UserError, match="^the token 'abc' of 'bc' is marked to stay and to go; put"
+    ):
+        token_marks(plain, marks, str)
+
+
+def test_a_mark_that_an_encoder_leaves_no_token_of_is_refused():
+    def without_digits(text: str) -> str:
+        return "".join(c for c in text if not c.isdigit())
+
+    plain, marks = parse_markup("a [+7+] b")
+    with pytest.raises(UserError, match="^no token stands under the mark on '7'$"):
+        token_marks(plain, marks, without_digits)
+
+
+@pytest.fixture(scope="module")
+def real_pieces(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
+    folder: Path = tmp_path_factory.mktemp("pieces")
+    words = [a + b + c for a in ("walk", "talk", "stop") for b in ("ed", "ing", "") for c in "s."]
+    lines = [" ".join(words[i:] + words[:i]) for i in range(len(words))]
+    (folder / "text").write_text("\n".join(lines))
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(folder / "text"),
+        model_prefix=str(folder / "m"),
+        vocab_size=30,
+        model_type="unigram",
+        minloglevel=2,
+    )
+    model = sentencepiece.SentencePieceProcessor(model_file=str(folder / "m.model"))
+    return lambda text: " ".join(model.encode(text, out_type=str))
+
+
+@pytest.mark.parametrize("kind", list(SIGNS))
+@pytest.mark.parametrize("first", range(4))
+def test_words_are_found_among_real_sentence_pieces(real_pieces, kind, first):
+    words = ["walked", "zz", "stoping.", "talks"]  # zz is not known to it
+    for last in range(first, 4):
+        inside = marked(" ".join(words[first : last + 1]), kind)
+        plain, marks = parse_markup(" ".join([*words[:first], inside, *words[last + 1 :]]))
+        tokens, bits = token_marks(plain, marks, real_pieces)
+        counts = [len(real_pieces(word).split()) for word in words]
+        assert len(tokens) == sum(counts) and max(counts) > 1
+        begin, end = sum(counts[:first]), sum(counts[: last + 1])
+        assert [bit > 0 for bit in bits] == [begin <= i < end for i in range(len(tokens))]
