@@ -1,9 +1,41 @@
-# Sourced by the three steps: the repository's folder, its environment where there is one, and fail.
+# Sourced by the steps of the examples: the repository's folder, its environment where there is one, and
+# what several steps do.
 root="$(cd -P "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 
 fail() {
   printf 'error: %s\n' "$1" >&2
   exit 1
+}
+
+whole() { # whole NAME VALUE WHAT: refuses a value that is no number of 1 or more
+  [[ "$2" =~ ^[1-9][0-9]*$ ]] || fail "$1=$2: give a number of $3"
+}
+
+triples_there() { # triples_there DATA: are the nine files of post-editing there?
+  local part side missing=()
+  for part in train dev test; do
+    for side in src mt pe; do
+      [ -f "$1/$part.$side" ] || [ -f "$1/$part.$side.gz" ] || missing+=("$part.$side")
+    done
+  done
+  [ ${#missing[@]} -eq 0 ] || fail "$1 lacks ${missing[*]} (plain or .gz)"
+}
+
+unpack() { # unpack FILE COPY: FILE, or FILE.gz unpacked, as COPY
+  rm -f "$2"
+  if [ -f "$1" ]; then
+    cp "$1" "$2"
+  else
+    gzip -dc "$1.gz" >"$2" || fail "$1.gz cannot be unpacked: fetch it again"
+  fi
+  chmod u+w "$2"
+}
+
+languages() { # languages DATA: sets from and to by the names of binarised data
+  local files=("$1"/train.*-*.*.idx)
+  local pair="${files[0]##*/train.}"
+  pair="${pair%%.*}"
+  from="${pair%-*}" to="${pair#*-}"
 }
 
 if [ -x "$root/.venv/bin/python" ]; then

@@ -1,0 +1,39 @@
+"""Cut the text of an example into sentence pieces.
+
+    python examples/post_editing/pieces.py WORK VOCABULARY train,dev,test src,mt,pe
+
+Learns WORK/spm.model, of about VOCABULARY pieces, from all sides of the first part of WORK/text,
+and writes WORK/pieces/PART.SIDE for every WORK/text/PART.SIDE.
+"""
+
+import sys
+
+import sentencepiece
+
+from lev_plugins.compat import run_cli
+from lev_plugins.data.text_files import check_parallel, read_lines
+
+
+def main() -> None:
+    work, vocabulary, parts, sides = sys.argv[1:]
+    for part in parts.split(","):
+        check_parallel([f"{work}/text/{part}.{side}" for side in sides.split(",")])
+    sentencepiece.SentencePieceTrainer.train(
+        input=[f"{work}/text/{parts.split(',')[0]}.{side}" for side in sides.split(",")],
+        model_prefix=f"{work}/spm",
+        vocab_size=int(vocabulary),
+        hard_vocab_limit=False,  # little text holds fewer pieces than were asked for
+        character_coverage=1.0,
+        normalization_rule_name="identity",  # what is kept comes out as it went in
+        minloglevel=2,
+    )
+    pieces = sentencepiece.SentencePieceProcessor(model_file=f"{work}/spm.model")
+    for part in parts.split(","):
+        for side in sides.split(","):
+            with open(f"{work}/pieces/{part}.{side}", "w", encoding="utf-8") as file:
+                for line in read_lines(f"{work}/text/{part}.{side}"):
+                    file.write(" ".join(pieces.encode(line, out_type=str)) + "\n")
+
+
+if __name__ == "__main__":
+    run_cli(main)

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Makes characters for correcting OCR (or any noisy text) from two text files a part:
+#
+#     bash examples/spelling_and_ocr/prepare_ocr.sh DATA WORK
+#     WORDS=3 bash examples/spelling_and_ocr/prepare_ocr.sh DATA WORK
+#
+# DATA holds {train,dev,test}.{noisy,clean}, plain or .gz: a word or a line of text on each line, line n
+# of a part's two files belongs together. WORK gets the text, the text as characters (a blank is
+# written ▁), with the noisy text once more as the draft, and WORK/data, the binarised data. WORDS (0: whole
+# lines) cuts lines into pieces of so many words, which are learnt sooner than long lines.
+set -euo pipefail
+unset CDPATH
+
+source "$(dirname "${BASH_SOURCE[0]}")/../post_editing/common.sh"
+
+[ $# -eq 2 ] || fail "two folders are needed: bash examples/spelling_and_ocr/prepare_ocr.sh DATA WORK"
+data="$1" work="$2" words="${WORDS:-0}"
+[ -d "$data" ] || fail "no folder $data: give the one that holds train.noisy, train.clean and so on"
+[ ! -e "$work/data" ] || fail "$work/data is there already: delete it or name another folder"
+[[ "$words" =~ ^[0-9]+$ ]] || fail "WORDS=$words: give a number of words, 0 for whole lines"
+
+missing=()
+for part in train dev test; do
+  for side in noisy clean; do
+    [ -f "$data/$part.$side" ] || [ -f "$data/$part.$side.gz" ] || missing+=("$part.$side")
+  done
+done
+[ ${#missing[@]} -eq 0 ] || fail "$data lacks ${missing[*]} (plain or .gz)"
+
+mkdir -p "$work/text" "$work/characters" || fail "cannot make folders in $work: name another one"
+for part in train dev test; do
+  for side in noisy clean; do
+    unpack "$data/$part.$side" "$work/text/$part.$side"
+  done
+done
+
+python "$root/examples/spelling_and_ocr/ocr_characters.py" "$work/text" "$work/characters" "$words"
+printf '%s\n' "$words" >"$work/words"
+python -m lev_plugins.cli.preprocess \
+  --source-lang noisy --target-lang clean --draft-lang draft --joined-dictionary \
+  --trainpref "$work/characters/train" --validpref "$work/characters/dev" \
+  --testpref "$work/characters/test" --destdir "$work/data"
+echo "prepare: done; next: bash examples/spelling_and_ocr/train_ocr.sh $work levt"
