@@ -33,7 +33,8 @@ def main() -> int:
     args = _arguments()
     files = [args.sources, args.references] + ([args.drafts] if args.drafts else [])
     rows = list(zip(*list(read_parallel(files))[: args.sentences]))
-    processing = {"bpe": args.bpe} if args.bpe else {}
+    names = ("bpe", "sentencepiece_model")
+    processing = {name: value for name in names if (value := getattr(args, name))}
     editor = LevenshteinEditor.from_pretrained(args.checkpoint, **processing)
     print(f"{len(rows[0])} sentences".ljust(28) + "   BLEU     TER   exact   asked for and there")
     if args.drafts:
@@ -147,6 +148,7 @@ def _arguments() -> argparse.Namespace:
     add("--sentences", type=int, default=500, help="how many, from the first (default 500)")
     add("--seed", type=int, default=1, help="of the choice of terms (default 1)")
     add("--bpe", help="text processing, as the model was trained by default")
+    add("--sentencepiece-model", help="file for --bpe sentencepiece")
     return parser.parse_args()
 
 

@@ -261,7 +261,8 @@ def pairs(commands: Commands, tmp_path_factory: pytest.TempPathFactory) -> Corpu
     flags = "--source-lang src --target-lang tgt"
     corpus = Corpus(tmp_path_factory.mktemp("pairs"), flags, f"{MODEL} --dropout 0")
     prepared(commands, corpus.folder, flags, joined=False)
-    log = commands.done(corpus.train("--max-update 160 --save-dir trained"), corpus.folder).out
+    training = "--token-weight 2 --placeholder-weight 2 --max-update 240 --save-dir trained"
+    log = commands.done(corpus.train(training), corpus.folder).out
     (corpus.folder / "train.log").write_text(log)
     return corpus
 
