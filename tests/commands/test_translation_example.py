@@ -282,8 +282,8 @@ def test_translation_goes_the_whole_way(prepared, tmp_path):
     said = succeed("translation/generate.sh", prepared, LATENCY="3")
     head, bleu = re.search(r"^(.*ar-greedy .*)\n(?:.*\n)*?(BLEU .*)\n", said, re.M).groups()
     assert head.split()[-5:] == ["ar-greedy", "ar-beam-4", "stock", "levt", "distilled"]
-    assert len(bleu.split()) == 6
-    assert "11 sentences" in said and "3 sentences" in said
+    assert len(bleu.split()) == 7
+    assert "11 sentences" in said and "sentences:3|" in said
     again = run_script("translation/prepare.sh", tmp_path, prepared)
     assert again.returncode == 1 and "is there already" in again.stderr
     grid = tmp_path / "mine.txt"
