@@ -38,7 +38,8 @@ languages() { # languages DATA: sets from and to by the names of binarised data
   from="${pair%-*}" to="${pair#*-}"
 }
 
-if [ -x "$root/.venv/bin/python" ]; then
-  export PATH="$root/.venv/bin:$PATH"
-fi
+case ":$PATH:" in
+*":$root/.venv/bin:"*) ;; # active already: what stands before it was put there on purpose
+*) [ ! -x "$root/.venv/bin/python" ] || export PATH="$root/.venv/bin:$PATH" ;;
+esac
 export PYTHONPATH="$root${PYTHONPATH:+:$PYTHONPATH}"
