@@ -165,33 +165,41 @@ class LevenshteinEditor:
         """
         if isinstance(sources, str) or isinstance(drafts, str):
             raise UserError("edit() takes lists of sentences, not a single string")
-        drafts = _beside(sources, drafts, "drafts")
-        wanted = _beside(sources, terms, "lists of terms")
-        threshold = self.task.cfg.delete_threshold if delete_threshold is None else delete_threshold
+        rows = zip(
+            sources, _beside(sources, drafts, "drafts"), _beside(sources, terms, "lists of terms")
+        )
         count = max(nbest, 1) if answers is None else answers
-        generator = RefinementGenerator(
-            self.task.tgt_dict,
-            self.task.placeholder,
-            RefinementOptions(
-                max_iter=max_iter,
-                empty_penalty=empty_penalty,
-                delete_threshold=threshold,
-                retain_history=True,
-                max_len_b=max(200, self.task.cfg.max_target_positions),
-                variants=Variants(count, variants, noise_scale, seed),
-                nbest=nbest,
-                external_reranker=self.reranker is not None,
-            ),
+        generator = self._generator(
+            max_iter=max_iter,
+            empty_penalty=empty_penalty,
+            delete_threshold=delete_threshold,
+            variants=Variants(count, variants, noise_scale, seed),
+            nbest=nbest,
         )
         try:
             items = [
                 self._item(number, *row, markup, hard_terms)
-                for number, row in enumerate(zip(sources, drafts, wanted), start=1)
+                for number, row in enumerate(rows, start=1)
             ]
             self._check_lengths(items)
             return self._decode(generator, items, max(batch_size, 1))
         finally:
             self.task.forget_unknown_words()
+
+    def _generator(self, delete_threshold: Optional[float], **options: Any) -> RefinementGenerator:
+        """A generator with options of :class:`RefinementOptions`."""
+        threshold = self.task.cfg.delete_threshold if delete_threshold is None else delete_threshold
+        return RefinementGenerator(
+            self.task.tgt_dict,
+            self.task.placeholder,
+            RefinementOptions(
+                delete_threshold=threshold,
+                retain_history=True,
+                max_len_b=max(200, self.task.cfg.max_target_positions),
+                external_reranker=self.reranker is not None,
+                **options,
+            ),
+        )
 
     def _decode(
         self, generator: RefinementGenerator, items: List["_Item"], batch_size: int

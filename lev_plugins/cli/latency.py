@@ -358,6 +358,7 @@ def render_table(figures: dict[str, Any]) -> str:
 
 
 def build_parser() -> argparse.ArgumentParser:
+    """The options of the command."""
     prog = "python -m lev_plugins.cli.latency"
     parser = argparse.ArgumentParser(
         prog=prog,

@@ -381,6 +381,7 @@ def _matplotlib() -> Any:
 
 
 def build_parser() -> argparse.ArgumentParser:
+    """The options of the command."""
     prog = "python -m lev_plugins.cli.oracle_curve"
     parser = argparse.ArgumentParser(
         prog=prog,

@@ -93,6 +93,7 @@ def _listed(text: str) -> list[str]:
 
 
 def build_parser() -> argparse.ArgumentParser:
+    """The options of the command."""
     prog = "python -m lev_plugins.cli.report"
     parser = argparse.ArgumentParser(
         prog=prog,

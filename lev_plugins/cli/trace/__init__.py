@@ -118,6 +118,7 @@ def _stdin_lines() -> Iterator[str]:
 
 
 def build_parser() -> argparse.ArgumentParser:
+    """The options of the command."""
     parser = argparse.ArgumentParser(
         prog="python -m lev_plugins.cli.trace",
         description="Show every refinement iteration of a Levenshtein Transformer: what it "
