@@ -248,5 +248,5 @@ def test_a_checkpoint_with_another_dictionary_is_refused(task):
     with pytest.raises(UserError, match="another dictionary .symbol 8 is 'x' there and 'e' in"):
         task.load_state_dict(other.state_dict())
     longer = TranslationConcatTask(task.cfg, *[tiny.dictionary(tiny.LETTERS + "i")] * 2)
-    with pytest.raises(UserError, match="symbol 12 is 'i' there and None in"):
+    with pytest.raises(UserError, match="symbol 12 is 'i' there and missing in"):
         task.load_state_dict(longer.state_dict())
