@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Runs every test, the slow ones too; makes .venv first if need be (examples/environment.sh).
+# Runs the tests, the slow ones too; makes .venv first if need be (examples/environment.sh).
 #
-#     bash tests/run.sh                     # everything
+#     bash tests/run.sh                     # everything but what takes minutes
+#     bash tests/run.sh -m long             # what takes minutes: whole examples on tiny data
 #     bash tests/run.sh tests/ops -x        # arguments are pytest's, paths as seen from the repository root
 #
 # With arguments the tests marked slow are left out, as in a plain `pytest`, unless -m says otherwise.
@@ -15,7 +16,7 @@ bash examples/environment.sh || exit 1
 # The models of the tests are tiny: several threads each would only wait for one another.
 export OMP_NUM_THREADS=1
 if [ $# -eq 0 ]; then
-  set -- -m ""
+  set -- -m "not long"
 fi
 status=0
 .venv/bin/python -m pytest "$@" || status=$?

@@ -326,7 +326,7 @@ def with_pytest(copy: Copy, status: int) -> Copy:
 def test_the_whole_suite_runs_from_the_root_on_one_thread(copy: Copy, script: str) -> None:
     done = with_pytest(copy, 0).run(script=script)
     assert done.returncode == 0, done.stderr
-    assert f"{copy.root} 1 ['-m', '']" in done.stdout
+    assert f"{copy.root} 1 ['-m', 'not long']" in done.stdout
     assert done.stdout.splitlines()[-1].startswith("tests: all passed in ")
 
 

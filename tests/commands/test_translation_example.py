@@ -271,7 +271,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "work"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_translation_goes_the_whole_way(prepared, tmp_path):
     for system in ("ar", "stock", "levt"):
         succeed("translation/train.sh", prepared, system, *SHALLOW, UPDATES="2")
@@ -293,7 +293,7 @@ def test_translation_goes_the_whole_way(prepared, tmp_path):
     assert "distilled-quick" in table
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_weak_system_makes_triples_of_the_second_half(prepared, tmp_path):
     small = ["--encoder-embed-dim", 16, "--encoder-hidden-size", 16]
     small += ["--decoder-embed-dim", 16, "--decoder-hidden-size", 16, "--decoder-out-embed-dim", 16]
@@ -306,7 +306,7 @@ def test_a_weak_system_makes_triples_of_the_second_half(prepared, tmp_path):
     assert (out / "train.src").read_text("utf-8").splitlines() == sources[40:]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_synthetic_triples_serve_every_way(prepared, tmp_path):
     real = tmp_path / "real"
     write_bitext(real, {"train": 30, "dev": 9, "test": 11}, ("src", "pe"))
