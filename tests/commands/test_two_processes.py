@@ -41,7 +41,7 @@ def assert_alike(one, two):
     for name, value in first.items():
         torch.testing.assert_close(second[name], value, rtol=1e-5, atol=1e-5)
     start = parameters(one / "checkpoint_1_1.pt")
-    moved = [name for name in first if (first[name] - start[name]).abs().max() > 1e-2]
+    moved = [name for name in first if (first[name] - start[name]).abs().max() > 2e-3]
     assert len(moved) > 20, "hardly anything was learnt: nothing was tested"
 
 
