@@ -1,5 +1,5 @@
 """The systems, one folder each."""
 
-from . import transformer_concat
+from . import pbd, transformer_concat
 
-__all__ = ["transformer_concat"]
+__all__ = ["pbd", "transformer_concat"]

@@ -76,6 +76,48 @@ class Attention(nn.Module):
             memory.cache[id(self)] = (key, value)
         return memory.cache[id(self)]
 
+    def project(self, x: Tensor, packing: Optional[Packing] = None) -> Tuple[Tensor, ...]:
+        """Queries, keys and values of a sequence for itself: B × T × C → three B × H × T × D."""
+        return self._split(_unpacked(self.inputs(x), packing), 3)
+
+    def project_keys_values(
+        self, x: Tensor, packing: Optional[Packing] = None
+    ) -> Tuple[Tensor, Tensor]:
+        """Keys and values alone, of states that ask nothing: B × S × C → two B × H × S × D.
+
+        With the same parameters as :meth:`project`; for self-attention (``cross=False``).
+        """
+        dim = self.inputs.in_features
+        x = F.linear(x, self.inputs.weight[-2 * dim :], self.inputs.bias[-2 * dim :])
+        key, value = self._split(_unpacked(x, packing), 2)
+        return key, value
+
+    def attend(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Optional[Tensor],
+        packing: Optional[Packing] = None,
+    ) -> Tensor:
+        """B × H × T × D queries over any keys and values → B × T × C, or packed, N × C."""
+        dropout = self.dropout if self.training else 0.0
+        out = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout)
+        out = out.transpose(1, 2).flatten(2)
+        return self.output(out if packing is None else packing.pack(out))
+
+    def weights(self, x: Tensor, memory: Memory) -> Tensor:
+        """How much each position looks at each of the memory, mean of the heads: B × T × S."""
+        query, key = self._queries(x, None), self.keys_values(memory)[0]
+        scores = query @ key.transpose(2, 3) / query.size(-1) ** 0.5
+        if memory.mask is not None:
+            scores = scores.masked_fill(~memory.mask, float("-inf"))
+        return scores.softmax(-1).mean(1)
+
+    def _queries(self, x: Tensor, packing: Optional[Packing]) -> Tensor:
+        assert self.query is not None, "only cross=True reads a memory"
+        return self._split(_unpacked(self.query(x), packing), 1)[0]
+
     def forward(
         self,
         x: Tensor,
@@ -85,16 +127,10 @@ class Attention(nn.Module):
     ) -> Tensor:
         """B × T × C → B × T × C, or packed, N × C → N × C."""
         if memory is None:
-            query, key, value = self._split(_unpacked(self.inputs(x), packing), 3)
-        else:
-            assert self.query is not None, "only cross=True reads a memory"
-            (query,) = self._split(_unpacked(self.query(x), packing), 1)
-            key, value = self.keys_values(memory)
-            mask = memory.mask
-        dropout = self.dropout if self.training else 0.0
-        out = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout)
-        out = out.transpose(1, 2).flatten(2)
-        return self.output(out if packing is None else packing.pack(out))
+            query, key, value = self.project(x, packing)
+            return self.attend(query, key, value, mask, packing)
+        key, value = self.keys_values(memory)
+        return self.attend(self._queries(x, packing), key, value, memory.mask, packing)
 
 
 def _unpacked(x: Tensor, packing: Optional[Packing]) -> Tensor:
@@ -139,12 +175,14 @@ class TransformerBlock(nn.Module):
         self.contract = _linear(hidden, dim)
         self.feed_norm = nn.LayerNorm(dim)
 
-    def _residual(self, x: Tensor, norm: nn.Module, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+    def residual(self, x: Tensor, norm: nn.Module, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+        """A sub-layer with its norm, its dropout and the way round it."""
         out = sublayer(norm(x) if self.pre_norm else x)
         x = x + F.dropout(out, self.dropout, self.training)
         return x if self.pre_norm else norm(x)
 
-    def _feed_forward(self, x: Tensor) -> Tensor:
+    def feed_forward(self, x: Tensor) -> Tensor:
+        """The last sub-layer, without its norm."""
         x = self.activation(self.expand(x))
         return self.contract(F.dropout(x, self.activation_dropout, self.training))
 
@@ -159,11 +197,11 @@ class TransformerBlock(nn.Module):
 
         With ``packing`` the real positions alone: N × C → N × C.
         """
-        x = self._residual(x, self.self_norm, lambda h: self.self_attention(h, mask, None, packing))
+        x = self.residual(x, self.self_norm, lambda h: self.self_attention(h, mask, None, packing))
         cross, norm = self.cross_attention, self.cross_norm
         if cross is not None and norm is not None:
-            x = self._residual(x, norm, lambda h: cross(h, None, memory, packing))
-        return self._residual(x, self.feed_norm, self._feed_forward)
+            x = self.residual(x, norm, lambda h: cross(h, None, memory, packing))
+        return self.residual(x, self.feed_norm, self.feed_forward)
 
 
 class TransformerStack(nn.Module):
