@@ -106,9 +106,9 @@ class Attention(nn.Module):
         out = out.transpose(1, 2).flatten(2)
         return self.output(out if packing is None else packing.pack(out))
 
-    def weights(self, x: Tensor, memory: Memory) -> Tensor:
+    def weights(self, x: Tensor, memory: Memory, packing: Optional[Packing] = None) -> Tensor:
         """How much each position looks at each of the memory, mean of the heads: B × T × S."""
-        query, key = self._queries(x, None), self.keys_values(memory)[0]
+        query, key = self._queries(x, packing), self.keys_values(memory)[0]
         scores = query @ key.transpose(2, 3) / query.size(-1) ** 0.5
         if memory.mask is not None:
             scores = scores.masked_fill(~memory.mask, float("-inf"))

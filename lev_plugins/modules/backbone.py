@@ -1,0 +1,136 @@
+"""The parts of an encoder-decoder, whatever they were made or loaded from.
+
+Shapes: B sentences, S source tokens, C channels.
+"""
+
+from dataclasses import dataclass, field
+from typing import List, Optional
+
+from torch import Tensor, nn
+
+from .decoding import DecoderBlock, TiedOutput
+from .embedding import TokenEmbedding, token_table
+from .positions import Positions
+from .transformer import Attention, TransformerBlock, TransformerStack, attention_mask
+
+
+class EncoderBody(nn.Module):
+    """Blocks of a Transformer, and the norm after the last.
+
+    Args:
+        stack: the blocks.
+        norm: None for post-norm.
+    """
+
+    def __init__(self, stack: TransformerStack, norm: Optional[nn.Module]) -> None:
+        super().__init__()
+        self.stack, self.norm = stack, norm
+
+    def forward(self, x: Tensor, real: Tensor) -> Tensor:
+        """B × S × C embedded tokens; ``real`` B × S, bool, False at padding → B × S × C."""
+        x = self.stack(x, attention_mask(real))
+        return x if self.norm is None else self.norm(x)
+
+
+@dataclass
+class Backbone:
+    """An encoder-decoder in parts.
+
+    source, target: embeddings of either side. encoder: called as :class:`EncoderBody` is.
+    blocks: of the decoder, called as :class:`DecoderBlock` is. norm: after them, or None.
+    output: features → logits. bias: see :class:`TransformerDecoder`. mask: row of the source's
+    table that stands for a masked token, None where there is none. max_source, max_target: most
+    tokens, None where any number will do. new: the modules that were drawn, not loaded.
+    """
+
+    source: TokenEmbedding
+    encoder: nn.Module
+    target: TokenEmbedding
+    blocks: List[nn.Module]
+    norm: Optional[nn.Module]
+    output: nn.Module
+    bias: Optional[nn.Module] = None
+    mask: Optional[int] = None
+    max_source: Optional[int] = None
+    max_target: Optional[int] = None
+    new: List[nn.Module] = field(default_factory=list)
+
+
+@dataclass
+class TransformerSize:
+    """A Transformer's numbers, named as in :class:`TransformerBlock`."""
+
+    dim: int
+    heads: int
+    hidden: int
+    encoder_layers: int
+    decoder_layers: int
+    pre_norm: bool
+    dropout: float
+    attention_dropout: float
+    activation_dropout: float
+    activation: str
+    learned_positions: bool
+    max_source: int
+    max_target: int
+
+    def block(self) -> TransformerBlock:
+        """One block that reads nothing but its own sequence."""
+        return TransformerBlock(
+            dim=self.dim,
+            heads=self.heads,
+            hidden=self.hidden,
+            cross=False,
+            pre_norm=self.pre_norm,
+            dropout=self.dropout,
+            attention_dropout=self.attention_dropout,
+            activation_dropout=self.activation_dropout,
+            activation=self.activation,
+        )
+
+    def final_norm(self) -> Optional[nn.LayerNorm]:
+        """The norm after the last block: with pre-norm alone."""
+        return nn.LayerNorm(self.dim) if self.pre_norm else None
+
+    def decoder_block(self) -> DecoderBlock:
+        """A block with a way to read the source."""
+        cross = Attention(self.dim, self.heads, self.attention_dropout, cross=True)
+        return DecoderBlock(self.block(), cross, nn.LayerNorm(self.dim))
+
+
+def transformer(
+    size: TransformerSize,
+    source_symbols: int,
+    target_symbols: int,
+    pad: int,
+    share_all: bool = False,
+    share_output: bool = False,
+) -> Backbone:
+    """A Transformer as Vaswani et al. (2017) and fairseq make it, drawn at random.
+
+    Args:
+        source_symbols, target_symbols: sizes of the vocabularies.
+        pad: index of the padding in both.
+        share_all: one table for source, target and output.
+        share_output: one table for target and output.
+    """
+    dim, learned = size.dim, size.learned_positions
+    source = token_table(source_symbols, dim, pad)
+    target = source if share_all else token_table(target_symbols, dim, pad)
+    tied = share_all or share_output
+    stack = TransformerStack(0, size.pre_norm, dim)
+    stack.blocks.extend(size.block() for _ in range(size.encoder_layers))
+    return Backbone(
+        source=TokenEmbedding(
+            source, Positions(size.max_source, dim, pad, learned), dropout=size.dropout
+        ),
+        encoder=EncoderBody(stack, size.final_norm()),
+        target=TokenEmbedding(
+            target, Positions(size.max_target, dim, pad, learned), dropout=size.dropout
+        ),
+        blocks=[size.decoder_block() for _ in range(size.decoder_layers)],
+        norm=size.final_norm(),
+        output=TiedOutput(target if tied else token_table(target_symbols, dim)),
+        max_source=size.max_source,
+        max_target=size.max_target,
+    )

@@ -1,0 +1,49 @@
+"""What stands for a token before the first block."""
+
+from typing import Optional
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+class TokenEmbedding(nn.Module):
+    """A token's vector, its place and what a pre-trained model does with the sum.
+
+    Args:
+        table: V × C.
+        positions: tokens → B × T × C, None for models that know places otherwise.
+        scale: the table's vectors are multiplied by this; by the root of C unless told otherwise.
+        norm: layer norm of the sum, or None.
+        dropout: after all that.
+    """
+
+    def __init__(
+        self,
+        table: nn.Embedding,
+        positions: Optional[nn.Module] = None,
+        scale: Optional[float] = None,
+        norm: Optional[nn.Module] = None,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.table, self.positions, self.norm = table, positions, norm
+        self.scale = table.embedding_dim**0.5 if scale is None else scale
+        self.dropout = dropout
+
+    def forward(self, tokens: Tensor, first: int = 0) -> Tensor:
+        """B × T tokens → B × (T − first) × C, for the tokens from ``first`` on."""
+        x = self.table(tokens[:, first:])
+        x = x if self.scale == 1.0 else x * self.scale
+        if self.positions is not None:
+            x = x + self.positions(tokens)[:, first:]
+        x = x if self.norm is None else self.norm(x)
+        return F.dropout(x, self.dropout, self.training)
+
+
+def token_table(rows: int, dim: int, pad: Optional[int] = None) -> nn.Embedding:
+    """A table of embeddings, drawn as fairseq draws them."""
+    table = nn.Embedding(rows, dim, padding_idx=pad)
+    nn.init.normal_(table.weight, std=dim**-0.5)
+    if pad is not None:
+        nn.init.zeros_(table.weight[pad])
+    return table
