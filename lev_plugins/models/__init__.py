@@ -1,5 +1,5 @@
 """The systems, one folder each."""
 
-from . import pbd, transformer_concat
+from . import gated, pbd, transformer_concat
 
-__all__ = ["pbd", "transformer_concat"]
+__all__ = ["gated", "pbd", "transformer_concat"]

@@ -2,6 +2,7 @@
 
 from typing import Any, Dict, List, Optional, Tuple
 
+import torch
 from fairseq.data import Dictionary
 from fairseq.models import FairseqEncoderDecoderModel, register_model
 from torch import Tensor, nn
@@ -63,11 +64,43 @@ class PBDTransformerModel(FairseqEncoderDecoderModel):
         encoder_out = self.encoder(src_tokens, src_lengths)
         return self.decoder(prev_output_tokens, encoder_out=encoder_out, **options)
 
-    def upgrade_state_dict_named(self, state_dict: Dict[str, Tensor], name: str) -> None:
-        """Checks a checkpoint's embeddings.
+    def prepare_for_inference_(self, cfg: Any) -> None:
+        """Called by fairseq before it decodes.
 
         Raises:
-            UserError: they do not fit the dictionaries.
+            UserError: dropout is to be kept, which this model cannot.
+        """
+        if getattr(cfg.generation, "retain_dropout", False):
+            raise UserError(f"--retain-dropout is not supported by {MODEL}; leave it out")
+        super().prepare_for_inference_(cfg)
+
+    # checkpoints ------------------------------------------------------------------------------
+
+    def _shared(self) -> List[List[str]]:
+        """The names of each parameter that has several."""
+        names: Dict[int, List[str]] = {}
+        for name, parameter in self.named_parameters(remove_duplicate=False):
+            names.setdefault(id(parameter), []).append(name)
+        return [group for group in names.values() if len(group) > 1]
+
+    def state_dict(self, *args: Any, prefix: str = "", **options: Any) -> Dict[str, Any]:
+        """Every parameter once, under the first of its names.
+
+        fairseq copies each entry to the CPU and to fp32: a checkpoint of a model trained on a GPU
+        or in half precision would hold what is shared several times over.
+        """
+        state = super().state_dict(*args, prefix=prefix, **options)
+        for _, *others in self._shared():
+            for name in others:
+                del state[prefix + name]
+        return state
+
+    def upgrade_state_dict_named(self, state_dict: Dict[str, Tensor], name: str) -> None:
+        """Checks a checkpoint's embeddings, and gives shared parameters all their names.
+
+        Raises:
+            UserError: the embeddings do not fit the dictionaries, or the checkpoint has two
+                values for what is shared here.
         """
         for side in ("encoder", "decoder"):
             saved = state_dict.get(f"{side}.embed_tokens.weight")
@@ -78,6 +111,17 @@ class PBDTransformerModel(FairseqEncoderDecoderModel):
                     f"{here.size(0)}; give the data folder with the dictionaries that the "
                     "checkpoint was trained with"
                 )
+        for names in self._shared():
+            first, *others = [one for one in names if one in state_dict] or names
+            for one in others:
+                if one in state_dict and not torch.equal(state_dict[first], state_dict[one]):
+                    raise UserError(
+                        f"the checkpoint has different parameters {first} and {one}, which this "
+                        "model shares; give --no-parameter-sharing and the embedding options that "
+                        "the checkpoint was trained with"
+                    )
+            if first in state_dict:
+                state_dict.update(dict.fromkeys(names, state_dict[first]))
         super().upgrade_state_dict_named(state_dict, name)
 
 

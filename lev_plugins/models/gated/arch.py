@@ -1,0 +1,33 @@
+"""Named sizes of ``gated_transformer``.
+
+The model's own name is also the name of a Transformer's base size (6 + 6 blocks, d = 512, 8
+heads), which are the defaults of its configuration.
+"""
+
+from argparse import Namespace
+from typing import Any
+
+from fairseq.models import register_model_architecture
+
+from .model import MODEL
+
+
+def _defaults(args: Namespace, **values: Any) -> None:
+    for name, value in values.items():
+        setattr(args, name, getattr(args, name, value))
+
+
+@register_model_architecture(MODEL, "gated_transformer_char")
+def gated_transformer_char(args: Namespace) -> None:
+    """For characters: 2 + 2 blocks, d = 256, 4 heads, pre-norm; trains on two cores."""
+    _defaults(
+        args,
+        encoder_embed_dim=256,
+        encoder_ffn_embed_dim=1024,
+        encoder_layers=2,
+        encoder_attention_heads=4,
+        encoder_normalize_before=True,
+        decoder_layers=2,
+        dropout=0.2,
+        attention_dropout=0.1,
+    )

@@ -1,0 +1,148 @@
+"""The gates (paper, §3): what to mask in the source, and what to do with each target token.
+
+Shapes: B sentences, S source tokens, T' newest target tokens, C channels, V symbols, G gates of
+the decoder that are on.
+"""
+
+from typing import List, NamedTuple, Optional, Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ...errors import UserError
+
+ENCODER_GATE = "mask"
+DECODER_GATES = ("copy", "generate", "skip")
+GATES = (ENCODER_GATE, *DECODER_GATES)
+
+
+def chosen_gates(text: str) -> List[str]:
+    """``"mask,generate"`` → the gates that are on, in the order of :data:`GATES`.
+
+    Raises:
+        UserError: a name that no gate has.
+    """
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    names = [] if names == ["none"] else names
+    unknown = [name for name in names if name not in GATES]
+    if unknown:
+        raise UserError(
+            f"--gates {text}: there is no gate {unknown[0]!r}; give some of {','.join(GATES)}, "
+            "or none"
+        )
+    return [name for name in GATES if name in names]
+
+
+def _gate(dim: int) -> nn.Linear:
+    gate = nn.Linear(dim, 1)
+    nn.init.xavier_uniform_(gate.weight)
+    nn.init.zeros_(gate.bias)
+    return gate
+
+
+class MaskVector(nn.Module):
+    """emb_mask: the embedding of the mask symbol, or a vector of its own where there is none.
+
+    Args:
+        table: the source's embeddings.
+        row: of the mask symbol, or None.
+        scale: what the model multiplies embeddings by.
+    """
+
+    def __init__(self, table: nn.Embedding, row: Optional[int], scale: float) -> None:
+        super().__init__()
+        self.row, self.scale = row, scale
+        if row is None:
+            dim = table.embedding_dim
+            self.vector = nn.Parameter(torch.empty(dim).normal_(std=dim**-0.5))
+        else:
+            self.table = table
+
+    def forward(self) -> Tensor:
+        """C."""
+        vector = self.vector if self.row is None else self.table.weight[self.row]
+        return vector * self.scale
+
+
+class MaskGate(nn.Module):
+    """How wrong each source token looks; what looks wrong is hidden (Eq. 1 and 2)."""
+
+    def __init__(self, dim: int, vector: MaskVector) -> None:
+        super().__init__()
+        self.gate, self.vector = _gate(dim), vector
+
+    def forward(self, states: Tensor) -> "Masked":
+        """B × S × C → the states with what looks wrong replaced, and how wrong it looked."""
+        probability = self.gate(states).sigmoid()
+        hidden = probability * self.vector() + (1 - probability) * states
+        return Masked(hidden, probability.squeeze(2))
+
+
+class Masked(NamedTuple):
+    """States after the mask gate, B × S × C, and u of Eq. 1, B × S."""
+
+    states: Tensor
+    probability: Tensor
+
+
+class DecoderGates(nn.Module):
+    """Copy, generate and skip, one weight each for every target token (Eq. 3-6).
+
+    Args:
+        dim: C.
+        names: the gates that are on.
+        off_counts: a gate that is off still takes part in the softmax, with 0 (the authors' code).
+        bounded: a sigmoid before the softmax (Eq. 3-5), which holds every gate of three within
+            0.155 … 0.576.
+    """
+
+    def __init__(self, dim: int, names: Sequence[str], off_counts: bool, bounded: bool) -> None:
+        super().__init__()
+        self.names = list(names)
+        self.off = len(DECODER_GATES) - len(self.names) if off_counts else 0
+        self.bounded = bounded
+        self.gates = nn.ModuleDict({name: _gate(dim) for name in self.names})
+
+    def forward(self, states: Tensor, generate: Optional[Tensor] = None) -> Tensor:
+        """Weights that sum to 1 (with those of gates that are off): B × T' × G.
+
+        Args:
+            states: h', B × T' × C.
+            generate: what the generate gate looks at instead, B × T' × C (the paper's Eq. 4).
+        """
+        scores = [
+            self.gates[name](generate if name == "generate" and generate is not None else states)
+            for name in self.names
+        ]
+        found = torch.cat(scores, 2)
+        found = found.sigmoid() if self.bounded else found
+        found = F.pad(found, (0, self.off))
+        return found.softmax(2)[..., : len(self.names)]
+
+
+def beside(states: Tensor, real: Tensor, places: Tensor) -> Tensor:
+    """The source states that stand at the target tokens' own places.
+
+    Args:
+        states: B × S × C. real: B × S, bool.
+        places: B × T', from 0, counted in real tokens.
+
+    Returns:
+        B × T' × C; beyond its end a source's last state stands, its </s>.
+    """
+    order = (~real).long().argsort(dim=1, stable=True)
+    last = real.sum(1, keepdim=True).clamp(min=1) - 1
+    index = order.gather(1, torch.minimum(places, last))
+    return states.gather(1, index.unsqueeze(2).expand(-1, -1, states.size(2)))
+
+
+def next_token(weights: Tensor, real: Tensor) -> Tensor:
+    """Attention moved on by one source token; what lies on the last one stays there.
+
+    Args:
+        weights: B × T' × S. real: B × S, bool.
+    """
+    following = F.pad(real[:, 1:], (0, 1))
+    moves = (real & following).unsqueeze(1)
+    return F.pad(weights * moves, (1, 0))[..., :-1] + weights * ~moves
