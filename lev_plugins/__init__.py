@@ -10,12 +10,21 @@ from . import compat
 
 compat.apply()
 
-from . import criterions, models, scoring, tasks  # noqa: E402
+from . import criterions, models, optim, scoring, tasks  # noqa: E402
 from .errors import UserError  # noqa: E402
 from .models import levenshtein  # noqa: E402
 
 __version__ = "0.2.0"
-__all__ = ["UserError", "compat", "criterions", "levenshtein", "models", "scoring", "tasks"]
+__all__ = [
+    "UserError",
+    "compat",
+    "criterions",
+    "levenshtein",
+    "models",
+    "optim",
+    "scoring",
+    "tasks",
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -24,4 +33,8 @@ def __getattr__(name: str) -> Any:
         from .hub import LevenshteinEditor
 
         return LevenshteinEditor
+    if name == "Corrector":
+        from .correction import Corrector
+
+        return Corrector
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

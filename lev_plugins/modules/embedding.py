@@ -32,12 +32,16 @@ class TokenEmbedding(nn.Module):
 
     def forward(self, tokens: Tensor, first: int = 0) -> Tensor:
         """B × T tokens → B × (T − first) × C, for the tokens from ``first`` on."""
-        x = self.table(tokens[:, first:])
-        x = x if self.scale == 1.0 else x * self.scale
+        x = self.vectors(tokens[:, first:])
         if self.positions is not None:
             x = x + self.positions(tokens)[:, first:]
         x = x if self.norm is None else self.norm(x)
         return F.dropout(x, self.dropout, self.training)
+
+    def vectors(self, tokens: Tensor) -> Tensor:
+        """The tokens' own vectors, wherever they stand: any shape → that shape × C."""
+        x = self.table(tokens)
+        return x if self.scale == 1.0 else x * self.scale
 
 
 def token_table(rows: int, dim: int, pad: Optional[int] = None) -> nn.Embedding:

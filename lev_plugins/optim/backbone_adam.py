@@ -1,0 +1,79 @@
+"""fairseq's Adam with a smaller learning rate for what was pre-trained."""
+
+from dataclasses import dataclass, field
+from typing import Any, Dict, Iterable, List, Optional
+
+from fairseq.optim import register_optimizer
+from fairseq.optim.adam import FairseqAdam, FairseqAdamConfig
+from torch import nn
+
+from ..errors import UserError
+
+BACKBONE = "backbone"  # the parameters' param_group, which fairseq carries over to fp32 copies
+
+
+def mark_backbone(parameters: Iterable[nn.Parameter]) -> None:
+    """Says which parameters were pre-trained."""
+    for parameter in parameters:
+        parameter.param_group = BACKBONE  # type: ignore[attr-defined]
+
+
+@dataclass
+class BackboneAdamConfig(FairseqAdamConfig):
+    backbone_lr_ratio: float = field(
+        default=0.1,
+        metadata={
+            "help": "learning rate of pre-trained parameters as a multiple of --lr, which the "
+            "new ones have"
+        },
+    )
+
+
+@register_optimizer("backbone_adam", dataclass=BackboneAdamConfig)
+class BackboneAdam(FairseqAdam):
+    """Adam in two groups: new parameters and those marked by :func:`mark_backbone`.
+
+    fairseq's schedulers set one learning rate for all groups; here each group scales it.
+
+    Args:
+        cfg: its options.
+        params: the parameters to train.
+
+    Raises:
+        UserError: nothing is marked, or the ratio is no share.
+    """
+
+    def __init__(self, cfg: BackboneAdamConfig, params: List[nn.Parameter]) -> None:
+        ratio = cfg.backbone_lr_ratio
+        if not 0 <= ratio <= 1:
+            raise UserError(f"--backbone-lr-ratio {ratio}: give a number from 0 to 1")
+        loaded = [one for one in params if getattr(one, "param_group", None) == BACKBONE]
+        if not loaded:
+            raise UserError(
+                "--optimizer backbone_adam: no parameter was pre-trained; give the model "
+                "--backbone DIRECTORY, or take --optimizer adam (with --fp16 on a GPU give "
+                "--fp16-no-flatten-grads too)"
+            )
+        new = [one for one in params if getattr(one, "param_group", None) != BACKBONE]
+        groups = [(new, 1.0), (loaded, ratio)]
+        groups = [(group, scale) for group, scale in groups if group]
+        super().__init__(cfg, [{"params": group} for group, _ in groups])
+        self.scales = [scale for _, scale in groups]
+        self.set_lr(self.optimizer_config["lr"])
+
+    def get_lr(self) -> float:
+        """The learning rate of new parameters."""
+        return self._lr
+
+    def set_lr(self, lr: float) -> None:
+        """Sets the learning rate of new parameters, and the others' to its share."""
+        self._lr = lr
+        for group, scale in zip(self.param_groups, self.scales):
+            group["lr"], group["lr_scale"] = lr * scale, scale
+
+    def load_state_dict(
+        self, state_dict: Dict[str, Any], optimizer_overrides: Optional[Dict[str, Any]] = None
+    ) -> None:
+        """As fairseq's; the ratio is the one of this training."""
+        super().load_state_dict(state_dict, optimizer_overrides)
+        self.set_lr(self.optimizer_config["lr"])
