@@ -31,6 +31,11 @@ settings.register_profile(
 settings.load_profile("lev_plugins")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files that run real commands come first: at the end only short ones are left to share."""
+    items.sort(key=lambda item: not {"commands", "test_compat.py"} & set(item.path.parts))
+
+
 @pytest.fixture(autouse=True)
 def seeds() -> None:
     """Every test starts from the same random state, whichever tests ran before it."""

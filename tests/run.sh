@@ -4,7 +4,9 @@
 #     bash tests/run.sh                     # everything but what takes minutes
 #     bash tests/run.sh -m long             # what takes minutes: whole examples on tiny data
 #     bash tests/run.sh tests/ops -x        # arguments are pytest's, paths as seen from the repository root
+#     bash tests/run.sh -n 0                # in one process; without it one for each core, four at most
 #
+# A file of tests runs in one process, so that what it trains is trained once.
 # With arguments the tests marked slow are left out, as in a plain `pytest`, unless -m says otherwise.
 set -euo pipefail
 unset CDPATH
@@ -19,7 +21,7 @@ if [ $# -eq 0 ]; then
   set -- -m "not long"
 fi
 status=0
-.venv/bin/python -m pytest "$@" || status=$?
+.venv/bin/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder "$@" || status=$?
 case "$status" in
   0) echo "tests: all passed in $((SECONDS / 60)) min $((SECONDS % 60)) s" ;;
   5) echo "error: no test was run: check the arguments" >&2 ;;

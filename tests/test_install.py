@@ -38,7 +38,7 @@ elif told.exists():
 stale = (site / "stale").exists() and "--no-cache-dir" not in arguments
 names = "codespell_lib editdistance fairseq/__init__ fairseq/data/__init__ fairseq/libbase"
 names += " fairseq/data/data_utils_fast hypothesis lev_plugins/__init__ lev_plugins/cli/__init__"
-names += " matplotlib pytest/__init__ rouge_score sacrebleu sentencepiece"
+names += " matplotlib pytest/__init__ rouge_score sacrebleu sentencepiece xdist"
 for name in names.split():
     (site / name).parent.mkdir(parents=True, exist_ok=True)
     (site / (name + ".py")).touch()
@@ -323,16 +323,17 @@ def with_pytest(copy: Copy, status: int) -> Copy:
 
 
 @pytest.mark.parametrize("script", ["tests/run.sh", ".ci/run"])
-def test_the_whole_suite_runs_from_the_root_on_one_thread(copy: Copy, script: str) -> None:
+def test_the_whole_suite_runs_from_the_root_on_one_thread_a_core(copy: Copy, script: str) -> None:
     done = with_pytest(copy, 0).run(script=script)
     assert done.returncode == 0, done.stderr
-    assert f"{copy.root} 1 ['-m', 'not long']" in done.stdout
+    assert f"{copy.root} 1 ['-n', 'auto', '--maxprocesses', '4', " in done.stdout
+    assert "'--dist', 'loadfile', '--no-loadscope-reorder', '-m', 'not long']" in done.stdout
     assert done.stdout.splitlines()[-1].startswith("tests: all passed in ")
 
 
 def test_arguments_go_to_pytest_as_they_are(copy: Copy) -> None:
     done = with_pytest(copy, 0).run("-k", "a or b", script="tests/run.sh")
-    assert "['-k', 'a or b']" in done.stdout
+    assert "'-k', 'a or b']" in done.stdout and "not long" not in done.stdout
 
 
 @pytest.mark.parametrize(("status", "words"), [(1, "did not pass"), (5, "no test was run")])

@@ -12,10 +12,11 @@
 ``encoders``       ``--bpe characters`` dies before anything begins
 ``scorers``        the chrF scorer cannot give its score
 ``reports``        a user's mistake ends in a traceback instead of one line
+``threads``          a training that ends within an epoch is aborted when Python shuts down
 =================  ===============================================================================
 """
 
-from .batches import batch_every_sentence, lossless_batches
+from .batches import batch_every_sentence, keep_every_sentence, lossless_batches
 from .causes import explain
 from .checkpoints import absolute_data_paths, allow_checkpoint_globals
 from .encoders import configure_plain_encoders
@@ -25,6 +26,7 @@ from .logs import calm_hydra_warnings, calm_root_logger, import_engine
 from .precision import bf16_without_tpu, refuse_fp16_on_cpu
 from .reports import one_line_errors, run_cli
 from .scorers import mend_chrf_score
+from .threads import end_readers_in_time
 
 __all__ = [
     "absolute_data_paths",
@@ -36,9 +38,11 @@ __all__ = [
     "calm_root_logger",
     "check_launches",
     "configure_plain_encoders",
+    "end_readers_in_time",
     "explain",
     "import_engine",
     "infer_torchrun_on_cpu",
+    "keep_every_sentence",
     "lossless_batches",
     "mend_chrf_score",
     "one_line_errors",
@@ -63,7 +67,9 @@ def apply() -> None:
     allow_checkpoint_globals()
     infer_torchrun_on_cpu()
     check_launches()
+    keep_every_sentence()
     read_lines_whole()
     mend_chrf_score()
     configure_plain_encoders()
+    end_readers_in_time()
     _applied = True

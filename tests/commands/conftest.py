@@ -131,14 +131,20 @@ class Commands:
         """Run a command as it is."""
         return self.finish(self.start(command, cwd, **options))
 
-    def plugin(self, command: str | Sequence[str], cwd: Path, **options: Any) -> Result:
-        """Run a fairseq command with our task."""
+    def plugin(
+        self,
+        command: str | Sequence[str],
+        cwd: Path,
+        task: str = "translation_edit",
+        **options: Any,
+    ) -> Result:
+        """Run a fairseq command with the plug-in and a task."""
         words = command.split() if isinstance(command, str) else list(command)
-        words += ["--user-dir", str(PACKAGE), "--task", "translation_edit"]
+        words += ["--user-dir", str(PACKAGE), "--task", task]
         return self(words, cwd, **options)
 
     def done(self, command: str, cwd: Path, **options: Any) -> Result:
-        """Run a fairseq command with our task, which has to succeed."""
+        """Run a fairseq command as :meth:`plugin` does; it has to succeed."""
         result = self.plugin(command, cwd, **options)
         assert result.code == 0, f"{command}\n{result.out[-3000:]}\n{result.err[-3000:]}"
         return result
