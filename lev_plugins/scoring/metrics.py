@@ -14,19 +14,27 @@ from typing import Any, Protocol
 from sacrebleu.metrics import BLEU, CHRF, TER
 
 from ..errors import UserError
+from .error_rates import ErrorRate, WordAccuracy, WordRecognition, WordSets, in_steps
+from .words import percent
 
 ROUGE_TYPES = ("rouge1", "rouge2", "rougeL")
-# F1 of a sentence in multiples of this: sums of up to two million of them are exact in a double,
-# so that the order of sentences and the number of processes change nothing
-_F1_STEPS = 2.0**32
 # Han and kana are written without blanks: every character is a word
 _WITHOUT_BLANKS = re.compile(
     "([\u3041-\u3096\u30a1-\u30fa\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])"
 )
 
 
+class Summed(Protocol):
+    """Whatever gives numbers that add up."""
+
+    @property
+    def size(self) -> int:
+        """How many statistics there are of a sentence."""
+        ...
+
+
 class Metric(Protocol):
-    """What a metric offers.
+    """What a metric offers that needs outputs and references alone.
 
     Attributes:
         name: its key in :data:`METRICS`.
@@ -147,11 +155,11 @@ class Rouge:
     def statistics(self, hypothesis: str, reference: str) -> tuple[float, ...]:
         """F1 of the sentence (0 where a side has no words), and 1 for the sentence."""
         f1 = self._scorer.score(reference, hypothesis)[self.name].fmeasure
-        return round(f1 * _F1_STEPS) / _F1_STEPS, 1.0
+        return in_steps(f1), 1.0
 
     def score(self, totals: Sequence[float]) -> float:
         """Mean F1 of the sentences, times 100, without the digits that the steps leave open."""
-        return round(_percent(totals), 6)
+        return round(percent(*totals), 6)
 
     def signature(self) -> str:
         """In sacrebleu's form, with the version of rouge-score."""
@@ -173,16 +181,11 @@ class ExactMatch:
 
     def score(self, totals: Sequence[float]) -> float:
         """Percent of the sentences."""
-        return _percent(totals)
+        return percent(*totals)
 
     def signature(self) -> str:
         """In sacrebleu's form."""
         return "nrefs:1|case:mixed|tok:none|ends:stripped|library:lev_plugins"
-
-
-def _percent(totals: Sequence[float]) -> float:
-    value, count = totals
-    return 100.0 * value / count if count else 0.0
 
 
 METRICS: dict[str, Callable[[], Metric]] = {
@@ -195,7 +198,15 @@ METRICS: dict[str, Callable[[], Metric]] = {
     "rouge2": lambda: Rouge("rouge2"),
     "rougeL": lambda: Rouge("rougeL"),
     "accuracy": ExactMatch,
+    "word_accuracy": WordAccuracy,
+    "wrr": WordRecognition,
+    "wrr_jaccard": WordSets,
+    "wer": lambda: ErrorRate("wer"),
+    "cer": lambda: ErrorRate("cer"),
 }
+
+# those that take what stands between blanks for a word, and every character for a letter
+WORD_METRICS = ("word_accuracy", "wrr", "wrr_jaccard", "wer", "cer")
 
 
 def make_metric(name: str) -> Metric:
@@ -209,7 +220,7 @@ def make_metric(name: str) -> Metric:
     return METRICS[name]()
 
 
-def add_up(metric: Metric, statistics: Iterable[Sequence[float]]) -> list[float]:
+def add_up(metric: Summed, statistics: Iterable[Sequence[float]]) -> list[float]:
     """Sums of the statistics of sentences, zeros where there are none."""
     totals = [0.0] * metric.size
     for numbers in statistics:

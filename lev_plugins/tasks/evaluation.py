@@ -1,4 +1,4 @@
-"""Validation by what a model writes: BLEU, TER, chrF, ROUGE and exact match of decoded text."""
+"""Validation by what a model writes: BLEU, TER, CER, exact match and others of decoded text."""
 
 import functools
 import json
@@ -6,7 +6,7 @@ import logging
 import re
 from argparse import Namespace
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from fairseq import utils
 from fairseq.criterions import FairseqCriterion
@@ -20,7 +20,8 @@ from omegaconf import II
 from torch import Tensor, nn
 
 from ..errors import UserError
-from ..scoring.metrics import METRICS, Metric, add_up, bleu, make_metric
+from ..scoring.metrics import METRICS, WORD_METRICS, Metric, add_up, bleu, make_metric
+from ..scoring.words import spelt_out
 
 logger = logging.getLogger(__name__)
 
@@ -62,6 +63,7 @@ class EvaluatedTask(TranslationTask):
         self.sequence_generator: Any = None
         self.tokenizer: Any = None
         self.trains = False
+        self.text_seen = False
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> BaseFairseqModel:
         """Builds the model and, for a training, what decodes and counts in validation.
@@ -156,6 +158,7 @@ class EvaluatedTask(TranslationTask):
 
     def _statistics(self, sample: Dict[str, Any], model: nn.Module) -> Dict[str, float]:
         pairs = list(self._decoded(sample, model))
+        self._look_at(expected for _, expected in pairs)
         if self.cfg.eval_bleu_print_samples and pairs:
             for kind, text in zip(("hypothesis", "reference"), pairs[0]):
                 for word in (UNKNOWN_WRITTEN, UNKNOWN_EXPECTED):
@@ -166,6 +169,17 @@ class EvaluatedTask(TranslationTask):
             totals = add_up(metric, (metric.statistics(*pair) for pair in pairs))
             counted.update(zip(_keys(metric), totals))
         return counted
+
+    def _look_at(self, references: Iterable[str]) -> None:
+        """Warns, once, where words are to be counted and the text is cut into characters."""
+        chosen = [name for name in self.metric_names if name in WORD_METRICS]
+        if chosen and not self.text_seen and spelt_out(references):
+            logger.warning(
+                "validation: the references are single characters with blanks between them, and "
+                "%s will count each as a word; --eval-bleu-remove-bpe sentencepiece joins them",
+                ", ".join(chosen),
+            )
+        self.text_seen = True
 
     def _decoded(self, sample: Dict[str, Any], model: nn.Module) -> Iterator[Tuple[str, str]]:
         """What the model writes and what it should write, as texts, one sentence after another."""

@@ -243,7 +243,7 @@ def test_a_missing_library_is_named_before_anything_is_done(monkeypatch, tmp_pat
     [
         ("--max-iter 0", "--max-iter 0: must be 1 or more"),
         ("--batch-size -3", "--batch-size -3: must be 1 or more"),
-        ("--metric wer", "--metric wer: choose one of bleu, ter, "),
+        ("--metric blue", "--metric blue: choose one of bleu, ter, "),
         ("--csv -", "--csv and --png need the name of a file"),
         ("--csv a --png ./a", "a would be written over"),
         ("--references r --csv r", "r would be written over"),

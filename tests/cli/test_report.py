@@ -24,6 +24,8 @@ from lev_plugins.cli.report.plots import draw
 from lev_plugins.cli.report.printed import read_printed
 from lev_plugins.cli.report.table import render_table
 from lev_plugins.errors import UserError
+from lev_plugins.scoring import METRICS, correction_counts, grammar, make_correction_metric
+from lev_plugins.scoring.metrics import add_up
 
 QUICK = ("--metrics", "bleu,ter,accuracy")
 # Anything that a line of text can hold, with what means something here at every turn.
@@ -477,7 +479,7 @@ def test_scores_are_sacrebleus(tmp_path):
     assert {name: scores[name] for name in wanted} == {
         name: pytest.approx(score.score) for name, score in wanted.items()
     }
-    assert set(scores) == {*wanted, "rouge1", "rouge2", "rougeL", "accuracy"}
+    assert set(scores) == set(METRICS), "without drafts those alone that need none"
     cased = report(tmp_path, *files, "--ter-case-sensitive", "--bleu-tokenize", "char")
     exact = sacrebleu.corpus_ter(outputs, [references], case_sensitive=True).score
     assert cased["systems"][0]["scores"]["ter"] == pytest.approx(exact) and exact > scores["ter"]
@@ -507,6 +509,119 @@ def test_characters_are_edited_where_asked_for(tmp_path):
     assert (letters["needed"], letters["remaining"]) == (2, 1)
 
 
+# ---------------------------------------------------------------- corrections
+
+NOISY = ["tbe old house", "by tne sea", "a wrod"]
+CLEAN = ["the old house", "by the sea", "a word"]
+CORRECTED = ["the old horse", "by the sea", "a wrod"]
+PRINTED = [
+    Sentence(n, source, target, output, steps=None)
+    for n, (source, target, output) in enumerate(zip(NOISY, CLEAN, CORRECTED, strict=True))
+]
+
+
+def test_a_correction_is_scored_against_its_drafts(tmp_path):
+    path = write(tmp_path / "out", *PRINTED)
+    figures = report(tmp_path, path, "--drafts", write_text(tmp_path / "mt", *NOISY))
+    nothing, ours = figures["systems"]
+    assert ours["words"] == {"words": 8, "right_before": 5, "mended": 2, "broken": 1}
+    assert nothing["words"] == {"words": 8, "right_before": 5, "mended": 0, "broken": 0}
+    for one, outputs in ((nothing, NOISY), (ours, CORRECTED)):
+        counts = correction_counts(NOISY, outputs, CLEAN)
+        assert one["scores"]["word_accuracy"] == counts.word_accuracy
+        assert one["scores"]["correction_rate"] == counts.correction_rate
+        assert one["scores"]["words_broken"] == counts.broken_rate
+        for name in ("edit_precision", "edit_recall", "edit_f05"):
+            metric = make_correction_metric(name)
+            lines = zip(NOISY, outputs, CLEAN)
+            totals = add_up(metric, (metric.statistics(*line) for line in lines))
+            assert one["scores"][name] == metric.score(totals)
+    assert nothing["scores"]["edit_f05"] == 0 < ours["scores"]["edit_f05"] < 100
+    assert not figures["metrics"]["words_broken"]["higher_is_better"]
+
+
+def test_words_are_counted_whatever_metrics_are_asked_for(tmp_path):
+    path = write(tmp_path / "out", *PRINTED)
+    flags = ("--drafts", write_text(tmp_path / "mt", *NOISY))
+    full = report(tmp_path, path, *flags)["systems"]
+    for name in ("bleu", "edit_f05"):
+        found = report(tmp_path, path, *flags, "--metrics", name)["systems"]
+        assert [one["scores"] for one in found] == [{name: one["scores"][name]} for one in full]
+        assert [one["words"] for one in found] == [one["words"] for one in full]
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_sources_take_the_place_of_drafts_where_they_were_corrected(tmp_path, named, capsys):
+    path = write(tmp_path / "out", *PRINTED)
+    text = write_text(tmp_path / "noisy", *NOISY)
+    drafts = report(tmp_path, path, "--drafts", text)
+    sources = ("--sources", text) if named else ()
+    figures = report(tmp_path, path, "--against", "source", *sources)
+    expected = text if named else f"S- lines of {path}"
+    assert figures.pop("origin")["drafts"] == expected and drafts.pop("origin")["drafts"] == text
+    assert figures == drafts
+    assert f"drafts: {expected}\n" in capsys.readouterr().out
+    alone = report(tmp_path, path)
+    assert [one["name"] for one in alone["systems"]] == ["out"] and "--against source" in "".join(
+        alone["notes"]
+    )
+    assert alone["systems"][0]["words"] is None
+    assert "correction_rate" not in alone["metrics"]
+
+
+def test_sources_that_lack_or_differ_are_refused(tmp_path):
+    text = write_text(tmp_path / "text", *CORRECTED)
+    clean = write_text(tmp_path / "clean", *CLEAN)
+    flags = ("--references", clean, "--against", "source", *QUICK)
+    assert "there are no S- lines; give the sources" in refusal("--hypotheses", text, *flags)
+    first = write(tmp_path / "a", *PRINTED)
+    other = write(tmp_path / "b", Sentence(0, steps=None), *PRINTED[1:])
+    assert "have other S- lines for sentence 0" in refusal(first, other, *flags)
+    noisy = write_text(tmp_path / "noisy", *NOISY)
+    assert len(report(tmp_path, first, other, *flags, "--sources", noisy)["systems"]) == 3
+    assert len(report(tmp_path, first, other, "--references", clean, *QUICK)["systems"]) == 2
+
+
+def test_unknown_words_in_printed_sources_are_said(tmp_path):
+    sentence = Sentence(0, "tbe <unk> house", "the old house", "the old house")
+    path = write(tmp_path / "out", sentence)
+    notes = " ".join(report(tmp_path, path, "--against", "source", *QUICK)["notes"])
+    assert "1 S- lines hold <unk>" in notes and "--sources FILE" in notes
+    assert "S- lines" not in " ".join(report(tmp_path, path, *QUICK)["notes"])
+
+
+def spelt(text: str) -> str:
+    return " ".join(text.replace(" ", "▁"))
+
+
+def test_characters_are_joined_or_said_to_count_as_words(tmp_path):
+    sentences = [
+        Sentence(n, spelt(source), spelt(target), spelt(output), steps=None)
+        for n, (source, target, output) in enumerate(zip(NOISY, CLEAN, CORRECTED))
+    ]
+    path = write(tmp_path / "spelt", *sentences)
+    apart = report(tmp_path, path, "--against", "source", "--metrics", "word_accuracy")
+    (note,) = [note for note in apart["notes"] if "single characters" in note]
+    flags = re.search(r"--remove-bpe \S+ --remove-bpe-from \S+", note)[0].split()
+    figures = report(tmp_path, path, "--against", "source", *flags)
+    text = report(tmp_path, write(tmp_path / "out", *PRINTED), "--against", "source")
+    assert [one["scores"] for one in figures["systems"]] == [
+        one["scores"] for one in text["systems"]
+    ]
+    assert not any("single characters" in note for note in [*figures["notes"], *text["notes"]])
+
+
+def test_errant_that_is_missing_is_one_line_and_nothing_is_written(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "errant", None)
+    grammar.load_annotator.cache_clear()
+    path = write(tmp_path / "out", *PRINTED)
+    flags = ("--against", "source", "--metrics", "bleu,errant_f05")
+    message = refusal(path, *flags, "--json", str(tmp_path / "j"))
+    assert "pip install 'lev_plugins[grammar]'" in message and "\n" not in message
+    assert [one.name for one in tmp_path.iterdir()] == ["out"]
+    assert "errant_f05" not in report(tmp_path, path, "--against", "source")["metrics"]
+
+
 # ---------------------------------------------------------------- table, JSON, picture
 
 
@@ -530,8 +645,18 @@ def test_the_table_shows_the_numbers_of_the_json(tmp_path, capsys):
         "rouge2": "ROUGE-2 ↑",
         "rougeL": "ROUGE-L ↑",
         "accuracy": "exact match, % ↑",
+        "word_accuracy": "words right, % ↑",
+        "wrr": "WRR, 100 − WER ↑",
+        "wrr_jaccard": "WRR, Jaccard ↑",
+        "wer": "WER ↓",
+        "cer": "CER ↓",
+        "correction_rate": "wrong words mended, % ↑",
+        "words_broken": "right words broken, % ↓",
+        "edit_precision": "edits, precision ↑",
+        "edit_recall": "edits, recall ↑",
+        "edit_f05": "edits, F0.5 ↑",
     }
-    assert set(labels) == set(figures["metrics"])
+    assert list(labels) == list(figures["metrics"])
     for name, label in labels.items():
         assert row(table, label) == [f"{one['scores'][name]:.2f}" for one in systems]
         assert figures["metrics"][name]["signature"] in table
@@ -550,6 +675,9 @@ def test_the_table_shows_the_numbers_of_the_json(tmp_path, capsys):
         wanted = [text for count in counts for text in (str(count), f"{100 * count / total:.1f}")]
         assert row(table, label) == wanted
     assert row(table, "edits still needed ↓") == ["6", "5"]
+    assert "words of the references, 11: 8 right before\n" in table
+    assert row(table, "mended ↑") == ["0", "0.0", "1", "33.3"]
+    assert row(table, "broken ↓") == ["0", "0.0", "1", "12.5"]
     assert row(table, "left as they were") == ["4", "100.0", "1", "25.0"]
     assert row(table, "iterations, mean") == ["–", "1.00"]
     assert row(table, "1  ") == ["–", "2", "50.0"]
@@ -636,6 +764,12 @@ def test_a_library_that_is_missing_is_named_with_the_command_that_installs_it(
         (["{out}", "--remove-bpe-from", "all"], "--remove-bpe-from all: choose of drafts,"),
         (["{out}", "--bleu-tokenize", "moses"], "--bleu-tokenize moses: choose of "),
         (["{out}", "--data", "d", "--drafts", "f"], "--drafts and --data both name drafts"),
+        (["{out}", "--metrics", "errant"], "errant_f05"),
+        (["{out}", "--against", "source", "--drafts", "f"], "--against source and --drafts both"),
+        (
+            ["{out}", "--against", "source", "--data", "d", "--draft-lang", "mt"],
+            "--against source and --data both name what was corrected: give one",
+        ),
         (["{out}", "--data", "d"], "--data and --draft-lang name drafts together"),
         (["{out}", "--draft-lang", "mt"], "--data and --draft-lang name drafts together"),
         (["{out}", "--data", "{tmp}", "--draft-lang", "mt"], "no file test.SOURCE-TARGET.mt.idx"),

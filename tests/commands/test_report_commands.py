@@ -102,6 +102,29 @@ def transformer(commands, triples, tmp_path_factory):
     return folder / "checkpoint_last.pt"
 
 
+def test_characters_are_scored_as_text_where_fairseq_joins_them(
+    commands, triples, transformer, tmp_path, capsys, root
+):
+    """The data are single letters: with --bpe characters a sentence is one word."""
+    command = (
+        f"fairseq-generate {triples.data} --source-lang src --target-lang tgt {SPLIT} --cpu "
+        f"--path {transformer} --user-dir {root}/lev_plugins --task translation --scoring"
+    )
+    joined = commands(f"{command} cer --bpe characters", tmp_path)
+    apart = commands(f"{command} word_accuracy", tmp_path)
+    assert joined.code == apart.code == 0, joined.err + apart.err
+    assert "each" not in joined.out and "or --post-process sentencepiece joins them" in apart.out
+    (tmp_path / "out").write_text(joined.out)
+    path = tmp_path / "json"
+    report([str(tmp_path / "out"), "--against", "source", "--json", str(path)])
+    figures = json.loads(path.read_text())
+    nothing, ours = figures["systems"]
+    assert f"CER = {ours['scores']['cer']:.2f} nrefs:1" in joined.out and ours["scores"]["cer"] > 0
+    assert figures["draft_tokens"] == figures["reference_tokens"] == 11, "one word a sentence"
+    assert nothing["words"]["mended"] == nothing["words"]["broken"] == 0
+    assert "single characters" not in capsys.readouterr().out
+
+
 def test_latencies_of_an_edit_model_and_a_transformer(commands, triples, transformer, tmp_path):
     paths = [str(triples.checkpoint), str(triples.checkpoint.with_name("checkpoint_best.pt"))]
     result = commands(

@@ -10,8 +10,8 @@ from fairseq.scoring import SCORER_REGISTRY, build_scorer
 from sacrebleu.metrics import TER
 
 import lev_plugins
-from lev_plugins.scoring import AccuracyConfig, RougeConfig, TerConfig
-from lev_plugins.scoring.metrics import make_metric
+from lev_plugins.scoring import AccuracyConfig, RougeConfig, TerConfig, WordRecognitionConfig
+from lev_plugins.scoring.metrics import add_up, make_metric
 
 REFERENCES = ["The cat sat on the mat .", "A dog barks", "Yes"]
 OUTPUTS = ["on the mat the cat sat .", "A dog barked", "Yes"]
@@ -119,17 +119,62 @@ def test_our_flags_are_taken_by_nothing_else():
         for action in options.get_generation_parser()._actions
         for flag in action.option_strings
     }
-    for config in (TerConfig, AccuracyConfig, RougeConfig):
+    for config in (TerConfig, AccuracyConfig, RougeConfig, WordRecognitionConfig):
         ours = {f"--{name.replace('_', '-')}" for name in config.__dataclass_fields__} - {"---name"}
         assert not ours & taken
-    ours = ("ter", "rouge")
+    ours = ("ter", "rouge", "wrr")
     others = [registered for name, registered in SCORER_REGISTRY.items() if name not in ours]
     assert others
     assert not any(
-        name.startswith(("ter_", "rouge_"))
+        name.startswith(("ter_", "rouge_", "wrr_"))
         for scorer in others
         for name in getattr(scorer, "__dataclass", AccuracyConfig).__dataclass_fields__
     )
+
+
+@pytest.mark.parametrize(
+    ("flags", "name", "shown"),
+    [
+        (["cer"], "cer", "CER"),
+        (["word_error_rate"], "wer", "WER"),
+        (["word_accuracy"], "word_accuracy", "word accuracy"),
+        (["wrr"], "wrr", "WRR"),
+        (["wrr", "--wrr-jaccard"], "wrr_jaccard", "WRR"),
+    ],
+)
+def test_scorers_of_words_and_characters_give_their_metrics(flags, name, shown):
+    scorer = filled(command_line_scorer("--scoring", *flags))
+    metric = make_metric(name)
+    pairs = zip(OUTPUTS, REFERENCES, strict=True)
+    expected = metric.score(add_up(metric, (metric.statistics(*pair) for pair in pairs)))
+    assert scorer.score() == expected and 0 < expected < 100
+    assert scorer.result_string() == f"{shown} = {expected:.2f} {metric.signature()}"
+    empty = type(scorer)(scorer.cfg)
+    assert empty.score() == 0 and empty.result_string().startswith(f"{shown} = 0.00 nrefs:1")
+
+
+def test_word_errors_are_those_of_fairseqs_own_scorer():
+    ours, theirs = (
+        filled(command_line_scorer("--scoring", name)) for name in ("word_error_rate", "wer")
+    )
+    assert ours.score() == theirs.score() > 0
+
+
+@pytest.mark.parametrize(
+    ("references", "warned"),
+    [
+        (["n e w ▁ o n e", "w o r d"], True),
+        (["I a m", "a"], False),
+        (["new one", "word", "a b"], False),
+        (["", "猫 が"], True),
+        ([""], False),
+    ],
+)
+def test_characters_that_were_not_joined_are_said(references, warned):
+    scorer = build_scorer("word_accuracy", Dictionary())
+    for text in references:
+        scorer.add_string(text, text)
+    assert ("--bpe characters" in scorer.result_string()) == warned
 
 
 @pytest.mark.parametrize("name", ["sacrebleu", "wer", "chrf"])

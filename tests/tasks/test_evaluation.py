@@ -1,6 +1,7 @@
 """Validation by decoded text: a scripted task writes what the test says, and is counted."""
 
 import logging
+import re
 import sys
 from types import SimpleNamespace
 from typing import Any
@@ -242,6 +243,25 @@ def test_text_is_detokenised_before_counting(monkeypatch, caplog):
         logged(made, [("the zebra sat .", "the cat sat .")])
     said = [record.getMessage() for record in caplog.records]
     assert said == ["example hypothesis: the <unk> sat.", "example reference: the cat sat."]
+
+
+@pytest.mark.parametrize(
+    ("names", "row", "warned"),
+    [
+        ("bleu,cer", ("b e", "e b"), ["cer"]),
+        ("wrr,word_accuracy", ("b e", "e b"), ["wrr, word_accuracy"]),
+        ("bleu,ter", ("b e", "e b"), []),
+        ("cer", ("b e", "the cat"), []),
+    ],
+)
+def test_characters_that_would_count_as_words_are_said_once(names, row, warned, caplog):
+    made = training(eval_metrics=names)
+    with caplog.at_level(logging.WARNING):
+        for _ in range(2):
+            logged(made, [row])
+    said = [record.getMessage() for record in caplog.records]
+    assert [re.search("blanks between them, and (.*) will count", one)[1] for one in said] == warned
+    assert all("--eval-bleu-remove-bpe sentencepiece" in one for one in said)
 
 
 def test_generation_options_reach_the_generator():

@@ -14,10 +14,11 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from ...errors import UserError
+from ...scoring.correction import CORRECTION_METRICS
 from ...scoring.metrics import METRICS
 from ..output import standard_output, whole_file
-from .figures import DOING_NOTHING, UNITS, Settings, compute
-from .input import SIDES, SUBWORDS, Given, gather
+from .figures import DEFAULT_METRICS, DOING_NOTHING, UNITS, Settings, compute
+from .input import AGAINST, SIDES, SUBWORDS, Given, gather
 from .plots import draw
 from .printed import STANDARD_STREAM
 from .table import render_table
@@ -57,6 +58,7 @@ def _given(args: argparse.Namespace) -> Given:
         sources=args.sources,
         data=args.data,
         draft_lang=args.draft_lang,
+        against=args.against,
         split=args.gen_subset,
         remove_bpe=args.remove_bpe,
         remove_bpe_from=args.remove_bpe_from,
@@ -118,7 +120,14 @@ def _add_texts(parser: argparse.ArgumentParser) -> None:
     add("--hypotheses", nargs="+", metavar="FILE", help="outputs as plain text")
     add("--references", metavar="FILE", help="references as text (default: the T- lines)")
     add("--drafts", metavar="FILE", help="drafts as text (default: --data, else E-…_0 lines)")
-    add("--sources", metavar="FILE", help="sources as text, for lengths (default: the S- lines)")
+    add("--sources", metavar="FILE", help="sources as text (default: the S- lines)")
+    add(
+        "--against",
+        choices=AGAINST,
+        default=AGAINST[0],
+        help="what was corrected: the drafts, or the sources themselves where a corrector reads "
+        "no draft (default: draft)",
+    )
     add("--data", metavar="DIR", help="folder of preprocess to read the drafts from")
     add("--draft-lang", metavar="LANG", help="suffix of the drafts in --data, such as mt")
     add("--gen-subset", default="test", metavar="SPLIT", help="split in --data (default: test)")
@@ -147,9 +156,9 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
     add(
         "--metrics",
         type=_listed,
-        default=",".join(METRICS),
+        default=",".join(DEFAULT_METRICS),
         metavar="NAMES",
-        help=f"of {','.join(METRICS)} (default: all)",
+        help=f"of {','.join([*METRICS, *CORRECTION_METRICS])} (default: all but those of ERRANT)",
     )
     add("--unit", choices=sorted(UNITS), default="word", help="what is edited (default: word)")
     add("--length-step", type=int, default=10, metavar="N", help="tokens a class (default: 10)")
@@ -168,7 +177,7 @@ def _check(args: argparse.Namespace) -> None:
     if args.length_step < 1:
         raise UserError(f"--length-step {args.length_step}: give 1 or more")
     for flag, values, known in (
-        ("--metrics", args.metrics, list(METRICS)),
+        ("--metrics", args.metrics, [*METRICS, *CORRECTION_METRICS]),
         ("--remove-bpe-from", args.remove_bpe_from, list(SIDES)),
     ):
         for value in values:
@@ -178,6 +187,9 @@ def _check(args: argparse.Namespace) -> None:
         raise UserError("--drafts and --data both name drafts: give one of them")
     if (args.data is None) != (args.draft_lang is None):
         raise UserError("--data and --draft-lang name drafts together: give both or neither")
+    if args.against == "source" and (args.data is not None or args.drafts is not None):
+        named = "--data" if args.drafts is None else "--drafts"
+        raise UserError(f"--against source and {named} both name what was corrected: give one")
     _check_written(args)
     _check_tokenizer(args.bleu_tokenize)
 

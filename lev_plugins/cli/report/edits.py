@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...scoring.words import common_ends
+
 
 class Agreement(NamedTuple):
     """How many tokens of a sequence two others hold, and how many of them both at once."""
@@ -32,7 +34,7 @@ def agreement(tokens: Sequence[str], first: Sequence[str], second: Sequence[str]
         the lengths of the longest common subsequences of ``tokens`` with ``first`` and with
         ``second``, and the most tokens of ``tokens`` that one choice of both can share.
     """
-    start, end = _common_ends(tokens, first, second)
+    start, end = common_ends(tokens, first, second)
     tokens, first, second = (row[start : len(row) - end] for row in (tokens, first, second))
     with_first = common(tokens, first)
     if second == tokens:
@@ -90,18 +92,6 @@ def _places(tokens: Sequence[str]) -> dict[str, np.ndarray]:
     for place, token in enumerate(tokens):
         found.setdefault(token, []).append(place)
     return {token: np.array(places) for token, places in found.items()}
-
-
-def _common_ends(*rows: Sequence[str]) -> tuple[int, int]:
-    """How many tokens all begin with, and how many of the others all end with."""
-    shortest = min(map(len, rows))
-    start = 0
-    while start < shortest and len({row[start] for row in rows}) == 1:
-        start += 1
-    end = 0
-    while end < shortest - start and len({row[-1 - end] for row in rows}) == 1:
-        end += 1
-    return start, end
 
 
 @dataclass

@@ -6,27 +6,42 @@ from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import Any
 
+from ...scoring.correction import (
+    CORRECTION_METRICS,
+    PLAIN_CORRECTION_METRICS,
+    CorrectionMetric,
+    Counts,
+    WordCounts,
+    make_correction_metric,
+    word_totals,
+)
 from ...scoring.metrics import METRICS, Metric, add_up, bleu, make_metric, ter
+from ...scoring.words import spelt_out
 from .edits import EditCounts, common, count_edits
 from .input import Corpus
 from .printed import Printed
 
 DOING_NOTHING = "doing nothing"
+# those of ERRANT need a library and English, and are computed where they are asked for
+DEFAULT_METRICS = (*METRICS, *PLAIN_CORRECTION_METRICS)
 UNITS: dict[str, Callable[[str], Sequence[str]]] = {
     "word": str.split,
     "character": lambda text: list(" ".join(text.split())),
 }
 
 
+AnyMetric = Metric | CorrectionMetric
+
+
 @dataclass(frozen=True)
 class Settings:
     """How to count.
 
-    metrics: names in :data:`METRICS`. unit: what an edit is an edit of. length_step: width of the
-    classes of source lengths, in tokens.
+    metrics: names in METRICS and CORRECTION_METRICS. unit: what an edit is an edit of.
+    length_step: width of the classes of source lengths, in tokens.
     """
 
-    metrics: Sequence[str] = tuple(METRICS)
+    metrics: Sequence[str] = DEFAULT_METRICS
     unit: str = "word"
     length_step: int = 10
     ter_case_sensitive: bool = False
@@ -55,7 +70,7 @@ def compute(corpus: Corpus, names: Sequence[str], settings: Settings) -> dict[st
         ``systems`` (a list; where there are drafts the first is the draft itself) and ``notes``.
         What cannot be computed for want of references, drafts, sources or ``I-`` lines is None.
     """
-    metrics = [settings.metric(name) for name in settings.metrics] if corpus.references else []
+    metrics = _chosen(corpus, settings)
     systems = [_system(*pair, corpus, metrics, settings) for pair in zip(names, corpus.systems)]
     if corpus.drafts is not None:
         nothing = Printed("", outputs=dict(zip(corpus.numbers, corpus.drafts)))
@@ -76,6 +91,17 @@ def compute(corpus: Corpus, names: Sequence[str], settings: Settings) -> dict[st
     }
 
 
+def _chosen(corpus: Corpus, settings: Settings) -> list[AnyMetric]:
+    """The metrics that can be computed: all need references, those of a correction drafts too."""
+    if corpus.references is None:
+        return []
+    return [
+        make_correction_metric(name) if name in CORRECTION_METRICS else settings.metric(name)
+        for name in settings.metrics
+        if name not in CORRECTION_METRICS or corpus.drafts is not None
+    ]
+
+
 def _size(texts: Sequence[str] | None, cut: Callable[[str], Sequence[str]]) -> int | None:
     return None if texts is None else sum(len(cut(text)) for text in texts)
 
@@ -92,9 +118,23 @@ def _wanting(corpus: Corpus) -> list[str]:
             "references hold <<unk>>, words that are not in the dictionary and never count as "
             "right; --references FILE scores against the text"
         )
+    if corpus.drafts is not None and corpus.origin["drafts"].startswith("S- "):
+        unknown = sum("<unk>" in text for text in corpus.drafts)
+        if unknown:
+            notes.append(
+                f"{unknown} S- lines hold <unk>, what the dictionary does not know; these words "
+                "count as wrong before; --sources FILE takes the text"
+            )
     if corpus.drafts is None:
         notes.append(
-            "no edits: there are no drafts; give --drafts FILE, or --data and --draft-lang"
+            "no edits: there are no drafts; give --drafts FILE, or --data and --draft-lang; where "
+            "the source itself was corrected: --against source"
+        )
+    if corpus.references is not None and spelt_out(corpus.references):
+        notes.append(
+            "references are single characters with blanks between them, and each counts as a word; "
+            "--remove-bpe characters --remove-bpe-from drafts,hypotheses,references,sources joins "
+            "them"
         )
     if not any(system.iterations for system in corpus.systems):
         notes.append("no iterations: there are no I- lines; generate with --print-step")
@@ -107,11 +147,12 @@ def _wanting(corpus: Corpus) -> list[str]:
 
 
 def _system(
-    name: str, printed: Printed, corpus: Corpus, metrics: Sequence[Metric], settings: Settings
+    name: str, printed: Printed, corpus: Corpus, metrics: Sequence[AnyMetric], settings: Settings
 ) -> dict[str, Any]:
     outputs = [printed.outputs[number] for number in corpus.numbers]
     steps = [printed.iterations[number] for number in corpus.numbers if printed.iterations]
-    edits = against = None
+    edits = against = words = None
+    scores = _scores(metrics, outputs, corpus.references)
     if corpus.drafts is not None and corpus.references is not None:
         cut = UNITS[settings.unit]
         counts = [
@@ -120,27 +161,50 @@ def _system(
         ]
         edits = asdict(sum(counts, EditCounts()))
         against = _against_draft(counts)
+        totals = _correction_totals(metrics, corpus.drafts, outputs, corpus.references)
+        words = asdict(word_totals(totals[WordCounts()]))
+        for one in metrics:
+            if isinstance(one, CorrectionMetric):
+                scores[one.name] = one.score(totals[one.counts])
     return {
         "name": name,
         "file": printed.path or None,
-        "scores": _scores(metrics, outputs, corpus.references),
+        "scores": scores if corpus.references is not None else None,
         "unchanged": _unchanged(corpus.drafts, outputs),
         "edits_made": _edits_made(corpus.drafts, outputs, UNITS[settings.unit]),
         "edits": edits,
+        "words": words,
         "against_draft": against,
         "iterations": _iterations(steps, corpus.sources, settings.length_step) if steps else None,
     }
 
 
 def _scores(
-    metrics: Iterable[Metric], outputs: Sequence[str], references: Sequence[str] | None
-) -> dict[str, float] | None:
+    metrics: Iterable[AnyMetric], outputs: Sequence[str], references: Sequence[str] | None
+) -> dict[str, float]:
+    """Scores by the metrics that need outputs and references alone."""
     if references is None:
-        return None
+        return {}
     pairs = list(zip(outputs, references, strict=True))
     return {
         one.name: one.score(add_up(one, (one.statistics(*pair) for pair in pairs)))
         for one in metrics
+        if not isinstance(one, CorrectionMetric)
+    }
+
+
+def _correction_totals(
+    metrics: Iterable[AnyMetric],
+    drafts: Sequence[str],
+    outputs: Sequence[str],
+    references: Sequence[str],
+) -> dict[Counts, list[float]]:
+    """Sums of all that is counted against the drafts, each once; of the words in any case."""
+    countings = {one.counts for one in metrics if isinstance(one, CorrectionMetric)}
+    triples = list(zip(drafts, outputs, references, strict=True))
+    return {
+        one: add_up(one, (one.statistics(*triple) for triple in triples))
+        for one in countings | {WordCounts()}
     }
 
 

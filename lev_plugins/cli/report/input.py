@@ -23,7 +23,9 @@ SUBWORDS = {
     "_EOW": "_EOW",
     "none": "none",
 }
+AGAINST = ("draft", "source")  # what was corrected
 SIDES = ("drafts", "hypotheses", "references", "sources")
+LETTERS = {"references": "T", "drafts": "E", "sources": "S"}
 # what subwords leave in a text, and the flag that takes it out
 _MARKERS = {"\u2581": "sentencepiece", "@@": "subword_nmt"}
 _SHOWN = 5
@@ -104,6 +106,7 @@ class Given:
     sources: str | None = None
     data: str | None = None
     draft_lang: str | None = None
+    against: str = AGAINST[0]
     split: str = "test"
     remove_bpe: str | None = None
     remove_bpe_from: Sequence[str] = ("drafts",)
@@ -126,6 +129,8 @@ def gather(given: Given) -> Corpus:
     for kind in ("references", "drafts", "sources"):
         if kind not in sides and (printed := _printed_side(kind, systems, numbers)):
             sides[kind] = printed
+    if given.against == "source":
+        sides["drafts"] = _corrected_sources(given, sides, systems, numbers)
     _refuse_tokens(given, sides.get("drafts"), systems)
     chosen = {kind: [side.texts[n] for n in numbers] for kind, side in sides.items()}
     origin = {kind: side.name for kind, side in sides.items()}
@@ -151,6 +156,21 @@ def _text_sides(given: Given) -> dict[str, Side]:
     if given.data is not None:
         sides["drafts"] = read_binarised(given.data, given.draft_lang or "", given.split)
     return sides
+
+
+def _corrected_sources(
+    given: Given, sides: Mapping[str, Side], systems: Sequence[Printed], numbers: Sequence[int]
+) -> Side:
+    """The sources as what was corrected: for a system that reads the noisy text and no draft.
+
+    Raises:
+        UserError: there are none, or two outputs have other ones.
+    """
+    if "sources" not in sides:
+        raise UserError("--against source: there are no S- lines; give the sources with --sources")
+    if given.sources is None:
+        _refuse_others("sources", [one for one in systems if one.sources], numbers)
+    return sides["sources"]
 
 
 def _number_of_sentences(files: Sequence[Printed], sides: Mapping[str, Side]) -> tuple[int, str]:
@@ -206,27 +226,35 @@ def _printed_side(kind: str, systems: Sequence[Printed], numbers: Sequence[int])
     Raises:
         UserError: two outputs have other references or drafts.
     """
-    letter, flag = {"references": "T", "drafts": "E", "sources": "S"}[kind], f"--{kind}"
+    letter, flag = LETTERS[kind], f"--{kind}"
     having = [system for system in systems if getattr(system, kind)]
     if kind == "drafts":  # what was written from nothing has an empty first step
         having = [one for one in having if any(one.drafts.get(n, "").strip() for n in numbers)]
     if not having:
         return None
-    first, *others = having
+    if kind != "sources":
+        _refuse_others(kind, having, numbers)
+    first = having[0]
     texts: Texts = getattr(first, kind)
     for number in numbers:
-        for other in others:
-            if kind != "sources" and getattr(other, kind).get(number) != texts.get(number):
-                raise UserError(
-                    f"{first.path} and {other.path} have other {letter}- lines for sentence "
-                    f"{number}: other data, or text processed in another way; give {flag} FILE"
-                )
         if number not in texts:
             raise UserError(
                 f"{first.path}: line {first.lines[number]}: sentence {number} has no {letter}- "
                 f"line, others have one; generate it again, or give {flag} FILE"
             )
     return Side(f"{letter}- lines of {first.path}", texts, tokens=letter == "E")
+
+
+def _refuse_others(kind: str, systems: Sequence[Printed], numbers: Sequence[int]) -> None:
+    """Raise where outputs were printed beside other references, drafts or sources."""
+    first, *others = systems
+    for number in numbers:
+        for other in others:
+            if getattr(other, kind).get(number) != getattr(first, kind).get(number):
+                raise UserError(
+                    f"{first.path} and {other.path} have other {LETTERS[kind]}- lines for sentence "
+                    f"{number}: other data, or text processed in another way; give --{kind} FILE"
+                )
 
 
 # ---------------------------------------------------------------- subwords

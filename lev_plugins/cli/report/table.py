@@ -14,6 +14,19 @@ LABELS = {
     "rouge2": "ROUGE-2",
     "rougeL": "ROUGE-L",
     "accuracy": "exact match, %",
+    "word_accuracy": "words right, %",
+    "wrr": "WRR, 100 − WER",
+    "wrr_jaccard": "WRR, Jaccard",
+    "wer": "WER",
+    "cer": "CER",
+    "correction_rate": "wrong words mended, %",
+    "words_broken": "right words broken, %",
+    "edit_precision": "edits, precision",
+    "edit_recall": "edits, recall",
+    "edit_f05": "edits, F0.5",
+    "errant_precision": "ERRANT, precision",
+    "errant_recall": "ERRANT, recall",
+    "errant_f05": "ERRANT, F0.5",
 }
 ABSENT = "–"
 _LONGEST_NAME = 30
@@ -28,6 +41,7 @@ def render_table(figures: dict[str, Any]) -> str:
     blocks = [
         _head(systems),
         _scores(figures["metrics"], systems),
+        _words(systems),
         _edits(figures, systems),
         _sentences(figures, systems),
         _iterations(figures["sentences"], systems),
@@ -83,6 +97,20 @@ def _scores(metrics: dict[str, Any], systems: Sequence[System]) -> list[Row]:
         label = f"{LABELS.get(name, name)} {arrow}"
         rows.append(_row(label, [f"{one['scores'][name]:.2f}" for one in systems]))
     return rows
+
+
+def _words(systems: Sequence[System]) -> list[Row]:
+    """What became of the references' words; the same counts as of correction_counts."""
+    if systems[0]["words"] is None:
+        return []
+    words, right = systems[0]["words"]["words"], systems[0]["words"]["right_before"]
+    found = [one["words"] for one in systems]
+    return [
+        ("", []),
+        (f"words of the references, {words}: {right} right before", []),
+        _row("  mended ↑", [_share(one["mended"], words - right) for one in found]),
+        _row("  broken ↓", [_share(one["broken"], right) for one in found]),
+    ]
 
 
 def _edits(figures: dict[str, Any], systems: Sequence[System]) -> list[Row]:
@@ -185,6 +213,11 @@ def _lengths(systems: Sequence[System]) -> list[Row]:
 
 def _remarks(figures: dict[str, Any]) -> list[str]:
     lines = []
+    if figures["systems"][0]["words"] is not None:
+        lines.append(
+            "mended: of the words that were wrong; broken: of those that were right; by alignments "
+            "with the fewest insertions, deletions and substitutions"
+        )
     if figures["draft_tokens"] is not None and figures["reference_tokens"] is not None:
         lines.append(
             f"right: on a longest common subsequence with the reference; edits: insertions and "

@@ -1,0 +1,148 @@
+"""Metrics of a correction: they need the text that was corrected beside output and reference.
+
+The text that was corrected is the source here: a draft, or the noisy side of a corrector that
+reads no draft. As with :class:`.metrics.Metric` a sentence gives a few numbers, and their sums over
+any split of a corpus give its score. Several metrics can rest on one counting, which is then done
+once: metrics whose ``counts`` are equal have the same statistics.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from ..errors import UserError
+from .grammar import ErrantCounts
+from .word_edits import edit_matches, f_half, precision, recall
+from .words import CorrectionCounts, line_counts
+
+
+class Counts(Protocol):
+    """What is counted of a sentence."""
+
+    @property
+    def size(self) -> int:
+        """How many statistics there are of a sentence."""
+        ...
+
+    def statistics(self, source: str, hypothesis: str, reference: str) -> tuple[float, ...]:
+        """The statistics of one sentence; those of a corpus are their sums."""
+        ...
+
+    def signature(self) -> str:
+        """How was counted, in sacrebleu's form."""
+        ...
+
+
+@dataclass(frozen=True)
+class WordCounts:
+    """Words of the reference: all, right before, mended, broken (:func:`.words.line_counts`)."""
+
+    size: int = 4
+
+    def statistics(self, source: str, hypothesis: str, reference: str) -> tuple[float, ...]:
+        """The four numbers of one sentence."""
+        counts = line_counts(source, hypothesis, reference)
+        numbers = (counts.words, counts.right_before, counts.mended, counts.broken)
+        return tuple(map(float, numbers))
+
+    def signature(self) -> str:
+        """In sacrebleu's form."""
+        align = "align:fewest-errors-most-equal-best-agreement"
+        return f"nrefs:1|case:mixed|tok:blanks|{align}|library:lev_plugins"
+
+
+@dataclass(frozen=True)
+class EditCounts:
+    """Edits of words: right, wrong, missing (:func:`.word_edits.edit_matches`), and sentences."""
+
+    size: int = 4
+
+    def statistics(self, source: str, hypothesis: str, reference: str) -> tuple[float, ...]:
+        """The three numbers of one sentence, and 1 for the sentence."""
+        return (*map(float, edit_matches(source, hypothesis, reference)), 1.0)
+
+    def signature(self) -> str:
+        """In sacrebleu's form."""
+        how = "match:span-and-words|merge:between-equal-words|none:100"
+        return f"nrefs:1|case:mixed|tok:blanks|{how}|library:lev_plugins"
+
+
+@dataclass(frozen=True)
+class CorrectionMetric:
+    """One number of a counting.
+
+    name: its key in :data:`CORRECTION_METRICS`. higher_is_better: False for what is broken.
+    counts: what is counted. formula: the score of a corpus from the sums of its statistics.
+    """
+
+    name: str
+    higher_is_better: bool
+    counts: Counts
+    formula: Callable[[Sequence[float]], float]
+
+    @property
+    def size(self) -> int:
+        """How many statistics there are of a sentence."""
+        return self.counts.size
+
+    def statistics(self, source: str, hypothesis: str, reference: str) -> tuple[float, ...]:
+        """The statistics of one sentence; those of a corpus are their sums."""
+        return self.counts.statistics(source, hypothesis, reference)
+
+    def score(self, totals: Sequence[float]) -> float:
+        """The score of a corpus, 0 … 100; 0 where it is empty."""
+        return self.formula(totals)
+
+    def signature(self) -> str:
+        """How the score was computed, to be quoted beside it."""
+        return self.counts.signature()
+
+
+def word_totals(totals: Sequence[float]) -> CorrectionCounts:
+    """The sums of :class:`WordCounts` by their names."""
+    return CorrectionCounts(*map(int, totals))
+
+
+def _correction_rate(totals: Sequence[float]) -> float:
+    return word_totals(totals).correction_rate
+
+
+def _broken_rate(totals: Sequence[float]) -> float:
+    return word_totals(totals).broken_rate
+
+
+def _of_edits(rate: Callable[[Sequence[float]], float]) -> Callable[[Sequence[float]], float]:
+    """The rate of right, wrong and missing edits; 0 where there is no sentence at all."""
+    return lambda totals: rate(totals[:3]) if totals[3] else 0.0
+
+
+_EDIT_RATES = {"precision": precision, "recall": recall, "f05": f_half}
+# name → higher is better, what is counted, formula; those of ERRANT load it when they are made
+CORRECTION_METRICS: dict[
+    str, tuple[bool, Callable[[], Counts], Callable[[Sequence[float]], float]]
+] = {
+    "correction_rate": (True, WordCounts, _correction_rate),
+    "words_broken": (False, WordCounts, _broken_rate),
+    **{f"edit_{name}": (True, EditCounts, _of_edits(rate)) for name, rate in _EDIT_RATES.items()},
+    **{
+        f"errant_{name}": (True, ErrantCounts, _of_edits(rate))
+        for name, rate in _EDIT_RATES.items()
+    },
+}
+# those that need no library beyond the package's own
+PLAIN_CORRECTION_METRICS = tuple(
+    name for name, (_, counts, _) in CORRECTION_METRICS.items() if counts is not ErrantCounts
+)
+
+
+def make_correction_metric(name: str) -> CorrectionMetric:
+    """The metric of this name.
+
+    Raises:
+        UserError: there is none of this name, or ERRANT or its language model is not installed.
+    """
+    if name not in CORRECTION_METRICS:
+        known = ", ".join(CORRECTION_METRICS)
+        raise UserError(f"there is no correction metric {name!r}; there are {known}")
+    higher, counts, formula = CORRECTION_METRICS[name]
+    return CorrectionMetric(name, higher, counts(), formula)

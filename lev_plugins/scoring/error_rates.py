@@ -1,0 +1,125 @@
+"""Metrics of words and characters against a reference: accuracy, recognition, error rates.
+
+Words are what stands between blanks; texts are taken as they are, with case and punctuation. Rates
+are of the whole corpus: sums over sums, not means of sentences.
+"""
+
+from collections.abc import Callable, Sequence
+
+import editdistance
+
+from .words import percent, right_words
+
+# a share of a sentence in multiples of this: sums of up to two million of them are exact in a
+# double, so that the order of sentences and the number of processes change nothing
+SHARE_STEPS = 2.0**32
+
+
+def in_steps(share: float) -> float:
+    """A share in [0, 1], rounded so that sums are exact."""
+    return round(share * SHARE_STEPS) / SHARE_STEPS
+
+
+class WordAccuracy:
+    """The share of the reference's words that are right in the output.
+
+    A word is right where an alignment of fewest errors, of these one with the most equal words,
+    sets it against an equal word. Words too many do not count: for them there is WER.
+    """
+
+    name = "word_accuracy"
+    higher_is_better = True
+    size = 2  # words that are right, words of the reference
+
+    def statistics(self, hypothesis: str, reference: str) -> tuple[float, ...]:
+        """Right words and words of the reference of one sentence."""
+        words = reference.split()
+        return float(len(right_words(hypothesis.split(), words))), float(len(words))
+
+    def score(self, totals: Sequence[float]) -> float:
+        """Percent of the reference's words."""
+        return percent(*totals)
+
+    def signature(self) -> str:
+        """In sacrebleu's form."""
+        return _signature("blanks", "align:fewest-errors-most-equal")
+
+
+class ErrorRate:
+    """Insertions, deletions and substitutions per hundred words or characters of the reference.
+
+    The definition of the library jiwer: operations of all sentences over the length of all
+    references, so that it can be above 100. Blanks at the ends of a sentence do not count.
+
+    Args:
+        name: ``wer`` or ``cer``.
+    """
+
+    higher_is_better = False
+    size = 2  # operations, length of the reference
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._cut: Callable[[str], Sequence[str]] = str.split if name == "wer" else str.strip
+
+    def statistics(self, hypothesis: str, reference: str) -> tuple[float, ...]:
+        """Operations and length of the reference of one sentence."""
+        output, wanted = self._cut(hypothesis), self._cut(reference)
+        return float(editdistance.eval(output, wanted)), float(len(wanted))
+
+    def score(self, totals: Sequence[float]) -> float:
+        """Operations per hundred; 0 where the references are empty."""
+        return percent(*totals)
+
+    def signature(self) -> str:
+        """In sacrebleu's form."""
+        return _signature("blanks" if self.name == "wer" else "char", "ops:ins,del,sub")
+
+
+class WordRecognition(ErrorRate):
+    """WRR, the word recognition rate: 100 − WER. With many words too many it is below 0."""
+
+    higher_is_better = True
+
+    def __init__(self) -> None:
+        super().__init__("wer")
+        self.name = "wrr"
+
+    def score(self, totals: Sequence[float]) -> float:
+        """100 − WER; 0 where the references are empty."""
+        return 100.0 - super().score(totals) if totals[1] else 0.0
+
+    def signature(self) -> str:
+        """In sacrebleu's form."""
+        return _signature("blanks", "wrr:100-wer")
+
+
+class WordSets:
+    """WRR as the overlap of word sets: the mean of the sentences' Jaccard indices, in percent.
+
+    Of a sentence: the words that both sides have over the words that either has, each once, in
+    lower case; 1 where neither has any. Order and repetition do not count. This is the reading of
+    WRR in work on noisy text that takes noise % as 100 − WRR.
+    """
+
+    name = "wrr_jaccard"
+    higher_is_better = True
+    size = 2  # sum of the shares, sentences
+
+    def statistics(self, hypothesis: str, reference: str) -> tuple[float, ...]:
+        """Shared over all words of the sentence, and 1 for the sentence."""
+        output, wanted = set(hypothesis.lower().split()), set(reference.lower().split())
+        every = output | wanted
+        return in_steps(len(output & wanted) / len(every) if every else 1.0), 1.0
+
+    def score(self, totals: Sequence[float]) -> float:
+        """Mean of the sentences, without the digits that the steps leave open."""
+        return round(percent(*totals), 6)
+
+    def signature(self) -> str:
+        """In sacrebleu's form."""
+        return _signature("blanks", "wrr:jaccard-of-word-sets|mean:sentence", case="lc")
+
+
+def _signature(tokens: str, how: str, case: str = "mixed") -> str:
+    return f"nrefs:1|case:{case}|tok:{tokens}|{how}|library:lev_plugins"

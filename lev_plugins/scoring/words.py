@@ -1,0 +1,209 @@
+"""Words of a corrected text against those it came from: right, mended and broken.
+
+Words are what stands between blanks. A word of the reference is right in a text where an alignment
+of fewest errors (words inserted, deleted, substituted) sets it against an equal word.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+Words = Sequence[str]
+
+
+@dataclass(frozen=True)
+class CorrectionCounts:
+    """The words of references by what they were in the source and what they are in the output.
+
+    right_before: right in the source. broken: of these, no longer right in the output. mended:
+    wrong in the source and right in the output. ``+`` adds the counts of two texts.
+    """
+
+    words: int = 0
+    right_before: int = 0
+    mended: int = 0
+    broken: int = 0
+
+    def __add__(self, other: "CorrectionCounts") -> "CorrectionCounts":
+        return CorrectionCounts(
+            *(getattr(self, one.name) + getattr(other, one.name) for one in fields(self))
+        )
+
+    @property
+    def wrong_before(self) -> int:
+        """Words that were to be mended."""
+        return self.words - self.right_before
+
+    @property
+    def right(self) -> int:
+        """Words that are right in the output."""
+        return self.right_before + self.mended - self.broken
+
+    @property
+    def word_accuracy(self) -> float:
+        """Percent of the words that are right in the output."""
+        return percent(self.right, self.words)
+
+    @property
+    def correction_rate(self) -> float:
+        """Percent of the wrong words that were mended; 0 where none was wrong."""
+        return percent(self.mended, self.wrong_before)
+
+    @property
+    def broken_rate(self) -> float:
+        """Percent of the right words that were broken; 0 where none was right."""
+        return percent(self.broken, self.right_before)
+
+
+def correction_counts(sources: Words, outputs: Words, references: Words) -> CorrectionCounts:
+    """What a correction did to the words of a text.
+
+    Args:
+        sources, outputs, references: lines before and after the correction, and as they should be.
+
+    Returns:
+        the counts, summed over the lines. Several alignments can have equally few errors: those
+        are taken that agree best, so that nothing counts as broken that need not.
+
+    Raises:
+        ValueError: not all have the same number of lines.
+    """
+    total = CorrectionCounts()
+    for source, output, reference in zip(sources, outputs, references, strict=True):
+        total += line_counts(source, output, reference)
+    return total
+
+
+def line_counts(source: str, output: str, reference: str) -> CorrectionCounts:
+    """The counts of one line."""
+    before, after, wanted = source.split(), output.split(), reference.split()
+    right_before, right = right_words(before, wanted), right_words(after, wanted)
+    both = len(right_before & right)
+    # No alignment agrees in more than the fewer right words; before == after agrees in all.
+    if both < min(len(right_before), len(right)):
+        both = _most_right_in_both(before, after, wanted)
+    return CorrectionCounts(
+        words=len(wanted),
+        right_before=len(right_before),
+        mended=len(right) - both,
+        broken=len(right_before) - both,
+    )
+
+
+def right_words(words: Words, reference: Words) -> set[int]:
+    """Which words of the reference, counted from 0, are right in a text."""
+    return {j for i, j in aligned(words, reference) if words[i] == reference[j]}
+
+
+def spelt_out(lines: Iterable[str]) -> bool:
+    """Whether lines are characters, not words, as models of characters write: ``n e w ▁ o n e``.
+
+    More than half of the lines that hold anything have two tokens or more, all of one character.
+    """
+    filled = single = 0
+    for line in lines:
+        tokens = line.split()
+        filled += bool(tokens)
+        single += len(tokens) > 1 and max(map(len, tokens)) == 1
+    return 2 * single > filled
+
+
+# ---------------------------------------------------------------- alignment
+
+
+def aligned(words: Words, reference: Words) -> list[tuple[int, int]]:
+    """Pairs (i, j) of equal or substituted words in an alignment of fewest errors.
+
+    Of those alignments it is one with the most equal words, and of these the one whose pairs lie
+    furthest to the right. Words that were inserted or deleted are in no pair.
+
+    Args:
+        words, reference: N and M words. Time and memory are N·M at worst; what both begin and end
+            with costs nothing in memory.
+    """
+    if len(words) == len(reference) == 1 or words == reference:
+        return [(i, i) for i in range(len(reference))]
+    n, m = len(words), len(reference)
+    ends: list[tuple[int, int]] = []
+    while n and m and words[n - 1] == reference[m - 1]:
+        n, m = n - 1, m - 1
+        ends.append((n, m))
+    # An error costs one more than all words could be equal: fewest errors, then most equal words.
+    error = min(n, m) + 1
+    table = _costs(words[:n], reference[:m], error)
+    pairs = []
+    i, j = n, m
+    while i and j:
+        equal = words[i - 1] == reference[j - 1]
+        if table[i][j] == table[i - 1][j - 1] + (-1 if equal else error):
+            i, j = i - 1, j - 1
+            pairs.append((i, j))
+        elif table[i][j] == table[i - 1][j] + error:
+            i -= 1
+        else:
+            j -= 1
+    return [*reversed(pairs), *reversed(ends)]
+
+
+def _costs(words: Words, reference: Words, error: int) -> list[list[int]]:
+    """``table[i][j]``: errors · ``error`` − equal words, of i words against j of the reference."""
+    above = [j * error for j in range(len(reference) + 1)]
+    table = [above]
+    for i, word in enumerate(words, start=1):
+        left = i * error
+        row = [left]
+        for j, other in enumerate(reference):
+            across = above[j] + (-1 if word == other else error)
+            left = min(across, above[j + 1] + error, left + error)
+            row.append(left)
+        table.append(row)
+        above = row
+    return table
+
+
+def _most_right_in_both(before: Words, after: Words, reference: Words) -> int:
+    """The most words of the reference that optimal alignments have right in both texts at once.
+
+    Row by row over the reference; cell (j, k) holds the best of ``before[:j]`` and ``after[:k]``.
+    An error weighs more than an equal word, and that more than all that can be shared, so that
+    neither alignment is given up for it.
+    """
+    start, end = common_ends(before, after, reference)
+    before, after, reference = (row[start : len(row) - end] for row in (before, after, reference))
+    equal = len(reference) + 1
+    error = 2 * equal * equal
+    rows = np.arange(len(before) + 1)[:, None] * error
+    columns = np.arange(len(after) + 1)[None, :] * error
+    table = rows + columns
+    for word in reference:
+        first = np.array([one == word for one in before], dtype=bool)
+        second = np.array([one == word for one in after], dtype=bool)
+        step_first = np.where(first, -equal, error)[:, None]
+        step_second = np.where(second, -equal, error)[None, :]
+        best = table + 2 * error  # the word is in neither
+        best[1:] = np.minimum(best[1:], table[:-1] + step_first + error)
+        best[:, 1:] = np.minimum(best[:, 1:], table[:, :-1] + step_second + error)
+        shared = table[:-1, :-1] + step_first + step_second - (first[:, None] & second[None, :])
+        best[1:, 1:] = np.minimum(best[1:, 1:], shared)
+        # words of a text that stand against nothing
+        best = np.minimum.accumulate(best - rows, axis=0) + rows
+        table = np.minimum.accumulate(best - columns, axis=1) + columns
+    return int(-table[-1, -1]) % equal + start + end
+
+
+def common_ends(*rows: Words) -> tuple[int, int]:
+    """How many words all begin with, and how many of the others all end with."""
+    shortest = min(map(len, rows))
+    start = 0
+    while start < shortest and len({row[start] for row in rows}) == 1:
+        start += 1
+    end = 0
+    while end < shortest - start and len({row[-1 - end] for row in rows}) == 1:
+        end += 1
+    return start, end
+
+
+def percent(part: float, whole: float) -> float:
+    """A part in percent; 0 of nothing."""
+    return 100 * part / whole if whole else 0.0
