@@ -14,7 +14,7 @@ FLOORS = (
     ("models",),
     ("tasks",),
     ("criterions", "generators", "optim", "scoring"),
-    ("pretrained",),
+    ("pretrained", "seq2seq"),
     ("data", "modules"),
     ("ops",),
     ("compat",),

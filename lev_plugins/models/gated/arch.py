@@ -4,6 +4,7 @@ The model's own name is also the name of a Transformer's base size (6 + 6 blocks
 heads), which are the defaults of its configuration.
 """
 
+import json
 from argparse import Namespace
 from typing import Any
 
@@ -31,3 +32,21 @@ def gated_transformer_char(args: Namespace) -> None:
         dropout=0.2,
         attention_dropout=0.1,
     )
+
+
+def _bert(args: Namespace, **plan: Any) -> None:
+    sizes = {"positions": 512, "activation": "gelu", "eps": 1e-12, **plan}
+    found = {"kind": "bert", "mask": "[MASK]", "plan": sizes}
+    _defaults(args, backbone_plan=json.dumps(found), dropout=0.1, attention_dropout=0.1)
+
+
+@register_model_architecture(MODEL, "gated_bert_base")
+def gated_bert_base(args: Namespace) -> None:
+    """BERT-base in encoder and decoder (paper, §4.2): 12 + 12 blocks, d = 768, 12 heads."""
+    _bert(args, rows=30522, dim=768, heads=12, hidden=3072, layers=12, head=True)
+
+
+@register_model_architecture(MODEL, "gated_bert_minilm")
+def gated_bert_minilm(args: Namespace) -> None:
+    """A small BERT that PyPI has (all-MiniLM-L6-v2): 6 + 6 blocks, d = 384, 12 heads."""
+    _bert(args, rows=30522, dim=384, heads=12, hidden=1536, layers=6, head=False)

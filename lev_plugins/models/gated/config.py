@@ -37,6 +37,13 @@ class GatedTransformerConfig(FairseqDataclass):
             "then its own"
         },
     )
+    backbone_plan: Optional[str] = field(
+        default=None,
+        metadata={
+            "help": "kind and sizes of a BERT, BART or T5 that is drawn at random, as JSON; the "
+            "architectures named after them and --backbone set it, and checkpoints keep it"
+        },
+    )
     tie_backbone: bool = field(
         default=False,
         metadata={"help": "BERT: the decoder is the encoder, but for the cross-attention"},

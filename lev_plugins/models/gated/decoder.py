@@ -24,8 +24,8 @@ from fairseq.data import Dictionary
 from torch import Tensor
 
 from ...modules.backbone import Backbone
-from ...modules.decoding import DecoderOut, EncoderOut, IncrementalState, TransformerDecoder
 from ...modules.transformer import Memory
+from ...seq2seq import DecoderOut, EncoderOut, IncrementalState, TransformerDecoder
 from .encoder import GatedMemory
 from .gates import DecoderGates, MaskVector, beside, next_token
 

@@ -12,9 +12,10 @@ from fairseq.data import Dictionary
 from fairseq.models import FairseqEncoder
 from torch import Tensor, nn
 
-from ...modules.decoding import EncoderOut, SourceMemory
+from ...modules.decoding import SourceMemory
 from ...modules.embedding import TokenEmbedding
 from ...modules.transformer import attention_mask
+from ...seq2seq import EncoderOut
 from .gates import MaskGate
 
 

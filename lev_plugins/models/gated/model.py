@@ -1,13 +1,15 @@
 """The model: a backbone between the mask gate and the decoder's gates (paper, §3)."""
 
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, Iterator, Optional, Tuple
 
 from fairseq.data import Dictionary
 from fairseq.models import FairseqEncoderDecoderModel, register_model
-from torch import Tensor
+from torch import Tensor, nn
 
 from ...errors import UserError
 from ...modules.backbone import Backbone, transformer
+from ...optim.backbone_adam import mark_backbone
+from ...pretrained import build_backbone, describe_backbone, load_backbone
 from .config import GatedTransformerConfig, gate_names, transformer_size
 from .decoder import GatedDecoder
 from .encoder import GatedEncoder
@@ -38,8 +40,11 @@ class GatedTransformerModel(FairseqEncoderDecoderModel):
                 "--share-all-embeddings needs one dictionary for both sides; "
                 "preprocess with --joined-dictionary or leave the option out"
             )
-        backbone = build_backbone(cfg, source, target)
-        return cls(*build(cfg, backbone, source, target))
+        backbone = make_backbone(cfg, source, target)
+        model = cls(*build(cfg, backbone, source, target))
+        if cfg.backbone_plan:
+            mark_backbone(loaded_parameters(backbone))
+        return model
 
     def forward(
         self,
@@ -60,8 +65,26 @@ class GatedTransformerModel(FairseqEncoderDecoderModel):
         return self.decoder(prev_output_tokens, encoder_out=encoder_out, **options)
 
 
-def build_backbone(cfg: GatedTransformerConfig, source: Dictionary, target: Dictionary) -> Backbone:
-    """A Transformer drawn at random, or what ``--backbone`` holds."""
+def make_backbone(cfg: GatedTransformerConfig, source: Dictionary, target: Dictionary) -> Backbone:
+    """What ``--backbone`` holds; or, drawn at random, what the plan says or a Transformer.
+
+    The plan of a directory is kept in the configuration, and the directory is not: a checkpoint
+    is loaded without it.
+    """
+    options: Dict[str, Any] = {
+        "dropout": cfg.dropout,
+        "attention_dropout": cfg.attention_dropout,
+        "activation_dropout": cfg.activation_dropout,
+        "tie": cfg.tie_backbone,
+    }
+    if cfg.backbone:
+        directory, cfg.backbone = cfg.backbone, None
+        cfg.backbone_plan = describe_backbone(directory)
+        return load_backbone(directory, source, target, **options)
+    if cfg.backbone_plan:
+        return build_backbone(cfg.backbone_plan, source, target, **options)
+    if cfg.tie_backbone:
+        raise UserError("--tie-backbone is for a BERT: give --backbone DIRECTORY too")
     return transformer(
         transformer_size(cfg),
         len(source),
@@ -70,6 +93,15 @@ def build_backbone(cfg: GatedTransformerConfig, source: Dictionary, target: Dict
         cfg.share_all_embeddings,
         cfg.share_decoder_input_output_embed,
     )
+
+
+def loaded_parameters(backbone: Backbone) -> Iterator[nn.Parameter]:
+    """The parameters of a backbone that a pre-trained model has too."""
+    new = {id(one) for module in backbone.new for one in module.parameters()}
+    parts = [backbone.source, backbone.encoder, backbone.target, *backbone.blocks]
+    parts += [part for part in (backbone.norm, backbone.output, backbone.bias) if part is not None]
+    for part in parts:
+        yield from (one for one in part.parameters() if id(one) not in new)
 
 
 def mask_symbol(dictionary: Dictionary) -> Optional[int]:
@@ -87,7 +119,8 @@ def build(
     mask = mask_symbol(target)
     names = gate_names(cfg, mask)
     table = backbone.source.table
-    vector = MaskVector(table, mask_symbol(source), backbone.source.scale)
+    row = mask_symbol(source) if backbone.mask is None else backbone.mask
+    vector = MaskVector(table, row, backbone.source.scale)
     gate = MaskGate(table.embedding_dim, vector) if ENCODER_GATE in names else None
     limits = cfg.max_source_positions, cfg.max_target_positions
     limits = (

@@ -1,0 +1,5 @@
+"""Encoder-decoders on fairseq's interfaces, for the systems that write from left to right."""
+
+from .decoder import DecoderOut, EncoderOut, IncrementalState, TransformerDecoder
+
+__all__ = ["DecoderOut", "EncoderOut", "IncrementalState", "TransformerDecoder"]
