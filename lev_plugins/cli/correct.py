@@ -1,0 +1,243 @@
+"""Correct text: noisy lines in, clean lines out, everything else kept byte for byte.
+
+    python -m lev_plugins.cli.correct --path CHECKPOINT < noisy > clean
+
+Serves every corrector of the package: edit models, and any model of fairseq's that writes from left
+to right. Lines end at ``\\n`` alone. Bytes that are not UTF-8 pass through.
+
+``--edits FILE`` writes one JSON object for each edit that the model wants, in the order of the
+text: ``line`` (from 1), ``offset`` and ``length`` (characters of the input line, from 0),
+``before``, ``after``, ``probability``, ``made``, and ``reason`` where it was not made (see
+:class:`lev_plugins.correction.Edit`).
+"""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from itertools import islice
+from typing import TYPE_CHECKING, TextIO
+
+from ..compat import run_cli
+from ..data.text_files import LineNumbers, read_lines
+from ..errors import UserError
+from .output import whole_file
+
+if TYPE_CHECKING:
+    from ..correction import Correction, Corrector
+
+# U+0085, U+2028 and U+2029 may stand bare in JSON, but many readers take them for line ends.
+_LINE_ENDS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
+TEXT_PROCESSING = {
+    "tokenizer": "fairseq's tokenizer, such as moses",
+    "bpe": "fairseq's subwords, such as sentencepiece, subword_nmt or characters",
+    "sentencepiece_model": "model file for --bpe sentencepiece",
+    "bpe_codes": "codes file for --bpe subword_nmt",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; returns 0 or raises :class:`UserError`."""
+    args = build_parser().parse_args(argv)
+    _check(args)
+    from ..correction.protection import Protection
+
+    words = read_lines(args.keep_words) if args.keep_words else ()
+    protection = Protection(args.keep or (), words)
+    with ExitStack() as stack:
+        # First: a folder that cannot be written is told before the model loads.
+        edits = stack.enter_context(whole_file(args.edits)) if args.edits else None
+        corrector = load_corrector(args)
+        report = _Report(edits)
+        for lines, ends in _chunks(args.buffer):
+            done = corrector.correct_protected(
+                lines, args.min_confidence, protection, args.batch_size
+            )
+            _write(done, ends)
+            for correction in done:
+                report.add(correction)
+            report.progress()
+    report.close()
+    return 0
+
+
+def load_corrector(args: argparse.Namespace) -> "Corrector":
+    """Return the corrector of a checkpoint; imported only here, to keep ``--help`` quick."""
+    from ..correction import Corrector
+
+    return Corrector.from_pretrained(
+        args.path,
+        args.data,
+        args.device,
+        args.unit,
+        args.window,
+        args.beam,
+        args.max_iter,
+        args.delete_threshold,
+        **{name: getattr(args, name) for name in TEXT_PROCESSING},
+    )
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The options of the command."""
+    parser = argparse.ArgumentParser(
+        prog=f"python -m {__package__}.correct",
+        description="Correct text from standard input, line by line, to standard output. What the "
+        "model does not change is kept byte for byte: blanks, line ends, bytes that are not UTF-8.",
+        usage="%(prog)s --path CHECKPOINT [options] < noisy > clean",
+    )
+    parser.epilog = (
+        f"example: {parser.prog} --path checkpoint_best.pt --min-confidence 0.9 "
+        "--keep 'https?://\\S+' --keep-words names.txt --edits edits.jsonl < noisy > clean"
+    )
+    _add_model(parser)
+    _add_choice(parser)
+    group = parser.add_argument_group("output and speed")
+    add = group.add_argument
+    add(
+        "--edits",
+        metavar="FILE",
+        help="also write every edit, made or not, as one JSON object a line; whole or not at all",
+    )
+    add("--batch-size", type=int, default=64, metavar="N", help="units at once (default: 64)")
+    add(
+        "--buffer",
+        type=int,
+        default=1024,
+        metavar="N",
+        help="lines that are in memory and corrected together; 1 answers each line at once "
+        "(default: 1024, and 1 on a terminal)",
+    )
+    add("--device", metavar="NAME", help="such as cuda (default: cpu)")
+    return parser
+
+
+def _add_model(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("model").add_argument
+    add(
+        "--path",
+        required=True,
+        metavar="CHECKPOINT",
+        help="of task translation_edit, translation or translation_concat, or a folder with one; "
+        "a.pt:b.pt is an ensemble",
+    )
+    add("--data", metavar="DIR", help="folder with the dictionaries (default: as the model says)")
+    for name, what in TEXT_PROCESSING.items():
+        none = "; none for none" if name in ("tokenizer", "bpe") else ""
+        flag = "--" + name.replace("_", "-")
+        add(flag, metavar="NAME", help=f"{what}{none} (default: as the model was trained)")
+    add("--beam", type=int, metavar="N", help="left-to-right models: width (default: 5)")
+    add("--max-iter", type=int, metavar="N", help="edit models: most iterations (default: 10)")
+    add(
+        "--delete-threshold",
+        type=float,
+        metavar="P",
+        help="edit models: a token goes when its probability of deletion is above this "
+        "(default: as the model was trained)",
+    )
+
+
+def _add_choice(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("what is read and what is changed").add_argument
+    add(
+        "--unit",
+        metavar="KIND",
+        help="what the model reads at once: word, line, sentence or window (default: word for a "
+        "model of characters that knows no blank, else line); longer than the model reads is cut",
+    )
+    add("--window", type=int, metavar="N", help="words in a window, for --unit window")
+    add(
+        "--min-confidence",
+        type=float,
+        default=0.0,
+        metavar="P",
+        help="make only edits of at least this probability (default: 0, all)",
+    )
+    add(
+        "--keep",
+        action="append",
+        metavar="REGEX",
+        help="make no edit that touches what this matches; may be given again",
+    )
+    add("--keep-words", metavar="FILE", help="words that stay, one a line, as they are spelt")
+
+
+def _check(args: argparse.Namespace) -> None:
+    """What can be told without the model."""
+    from ..correction.corrector import check_confidence, check_unit
+
+    check_unit(args.unit, args.window)
+    check_confidence(args.min_confidence)
+    for flag in ("batch_size", "buffer"):
+        if getattr(args, flag) < 1:
+            raise UserError(f"--{flag.replace('_', '-')} {getattr(args, flag)}: must be 1 or more")
+    if args.edits and args.keep_words:
+        if os.path.realpath(args.edits) == os.path.realpath(args.keep_words):
+            raise UserError(f"--edits would write over --keep-words {args.keep_words}")
+
+
+def _chunks(size: int) -> Iterator[tuple[list[str], list[bytes]]]:
+    r"""Lines of standard input and their line ends, ``\n`` or nothing, a chunk at a time."""
+    if sys.stdin.isatty():
+        size = 1
+    raw: Iterable[bytes] = sys.stdin.buffer
+    while chunk := list(islice(raw, size)):
+        ends = [b"\n" if line.endswith(b"\n") else b"" for line in chunk]
+        bodies = (line.removesuffix(b"\n") for line in chunk)
+        yield [body.decode("utf-8", "surrogateescape") for body in bodies], ends
+
+
+def _write(done: Sequence["Correction"], ends: Sequence[bytes]) -> None:
+    for correction, end in zip(done, ends, strict=True):
+        sys.stdout.buffer.write(correction.text.encode("utf-8", "surrogateescape") + end)
+    sys.stdout.buffer.flush()
+
+
+class _Report:
+    """What was done: every edit to a file, counts to a terminal, what was left to any."""
+
+    def __init__(self, edits: TextIO | None) -> None:
+        self.edits = edits
+        self.lines = self.wanted = self.made = 0
+        self.endless = LineNumbers()
+        free = not (sys.stdin.isatty() or sys.stdout.isatty())
+        self.watched = sys.stderr.isatty() and free
+
+    def add(self, correction: "Correction") -> None:
+        """Note the next line."""
+        self.lines += 1
+        self.wanted += len(correction.edits)
+        self.made += sum(edit.made for edit in correction.edits)
+        if correction.endless:
+            self.endless.add(self.lines)
+        if self.edits is not None:
+            for edit in correction.edits:
+                record = {"line": self.lines, **edit.to_dict()}
+                text = json.dumps(record, ensure_ascii=False, allow_nan=False)
+                self.edits.write(text.translate(_LINE_ENDS) + "\n")
+
+    def progress(self) -> None:
+        """Counts so far, where someone looks on who neither types nor reads the output."""
+        if self.watched:
+            sys.stderr.write(f"\r{self}")
+            sys.stderr.flush()
+
+    def close(self) -> None:
+        """The end of the progress line; lines whose units had to be left alone."""
+        if self.watched:
+            sys.stderr.write(f"\r{self}\n")
+        if self.endless:
+            print(
+                f"left as it was, in whole or in part, because the model's answer had no end: "
+                f"{self.endless.count} lines ({self.endless})",
+                file=sys.stderr,
+            )
+
+    def __str__(self) -> str:
+        return f"{self.lines:,} lines, {self.made:,} of {self.wanted:,} edits made"
+
+
+if __name__ == "__main__":
+    run_cli(main)

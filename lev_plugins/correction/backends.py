@@ -1,0 +1,87 @@
+"""What writes units anew, and how sure it is of each change."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from .edits import Change
+from .units import UNREADABLE
+
+Tokens = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A unit as a model wrote it, and how sure it was; probabilities are logarithms, in nats.
+
+    tokens: None where it wrote what has no spelling (``<unk>``). changes: a script of tokens
+    (:mod:`.edits`), which need not be minimal; outside of it tokens are those of the unit.
+    gone: for each token of the unit the probability with which it was deleted. written: for each
+    of ``tokens`` the probability with which it was written. behind: the probability with which a
+    change ends before each of them, and before the end.
+
+    A change ``(i, j, k, l)`` has the sum of ``gone[i:j]``, ``written[k:l]`` and ``behind[l]``.
+    """
+
+    tokens: tuple[str | None, ...]
+    changes: tuple[Change, ...]
+    gone: tuple[float, ...]
+    written: tuple[float, ...]
+    behind: tuple[float, ...]
+
+    def log_probability(self, change: Change) -> float:
+        """Of a change, or of a part of one."""
+        i, j, k, m = change
+        return math.fsum([*self.gone[i:j], *self.written[k:m], self.behind[m]])
+
+
+class Backend(Protocol):
+    """A model that corrects.
+
+    limit: tokens of a unit at most. blanks: whether it knows blanks; one that does not reads
+    single words.
+    """
+
+    limit: int
+    blanks: bool
+
+    def tokens(self, text: str) -> Tokens:
+        """A text as the model's tokens, each as it is spelt, known to the model or not."""
+
+    def text(self, tokens: Sequence[str | None]) -> str:
+        """The text of tokens; :data:`~.units.UNREADABLE` for None."""
+
+    def write(self, units: Sequence[Tokens], batch_size: int) -> list[Answer | None]:
+        """An answer for each unit, in order, however they are batched.
+
+        Args:
+            units: of at least 1 token and at most ``limit``.
+            batch_size: units at once.
+
+        Returns:
+            None for a unit whose answer did not come to an end.
+        """
+
+
+class TextProcessing:
+    """fairseq's tokenizer and subwords, one behind the other; either may be None."""
+
+    def __init__(self, tokenizer: Any = None, bpe: Any = None) -> None:
+        self.tokenizer, self.bpe = tokenizer, bpe
+
+    def tokens(self, text: str) -> Tokens:
+        text = self.tokenizer.encode(text) if self.tokenizer else text
+        return tuple((self.bpe.encode(text) if self.bpe else text).split())
+
+    def text(self, tokens: Sequence[str | None]) -> str:
+        text = " ".join(UNREADABLE if token is None else token for token in tokens)
+        text = self.bpe.decode(text) if self.bpe else text
+        return self.tokenizer.decode(text) if self.tokenizer else text
+
+
+def batches(units: Sequence[Tokens], size: int) -> Iterator[list[int]]:
+    """The numbers of units in batches of like length, the shortest first."""
+    order = sorted(range(len(units)), key=lambda number: len(units[number]))
+    for start in range(0, len(order), size):
+        yield order[start : start + size]

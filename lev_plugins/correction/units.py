@@ -1,0 +1,139 @@
+"""Cutting a line into the units that a model reads, with the way back to the line.
+
+A blank is what separates tokens for fairseq: any Unicode white space. Blanks between units, the
+line's own at both ends and a byte order mark in front belong to no unit, so nothing changes them.
+Offsets count characters of the line from 0.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+Kind = Literal["word", "line", "sentence", "window"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+#: Stands for what cannot be text: a byte that is not UTF-8, or a token that a model cannot spell.
+UNREADABLE = "\ufffd"
+
+_BYTE_ORDER_MARK = "\ufeff"
+_WORD = re.compile(r"\S+")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+# The end of a sentence, with closing quotes and brackets: before a blank, or, where the script
+# has no blanks, anywhere.
+_SENTENCE_END = re.compile(
+    r"[.!?\u2026\u0964\u061f\u06d4]+[\"'\u201d\u2019\u00bb)\]]*(?=\s)"
+    r"|[\u3002\uff01\uff1f\uff61]+[\u201d\u2019\u300d\u300f\uff09]*"
+)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A part of a line as a model reads it.
+
+    text: single spaces for runs of blanks, and :data:`UNREADABLE` for half surrogate pairs.
+    places: for each character of ``text`` its offset in the line, and the end of the unit.
+    """
+
+    text: str
+    places: tuple[int, ...]
+
+
+def read_unit(line: str, start: int, end: int) -> Unit:
+    """The unit that ``line[start:end]`` is, which begins and ends with no blank."""
+    characters: list[str] = []
+    places: list[int] = []
+    for place in range(start, end):
+        blank = line[place].isspace()
+        if blank and characters and characters[-1] == " ":
+            continue
+        characters.append(" " if blank else line[place])
+        places.append(place)
+    text = _LONE_SURROGATE.sub(UNREADABLE, "".join(characters))
+    return Unit(text, (*places, end))
+
+
+def spans(line: str, kind: Kind, window: int = 0) -> Iterator[tuple[int, int]]:
+    """Where the units of a line begin and end; disjoint, in order, with no blanks at their ends.
+
+    Args:
+        kind: ``word`` (what stands between blanks), ``line``, ``sentence`` or ``window``.
+        window: words in a window; the last of a line may have fewer.
+    """
+    start = len(_BYTE_ORDER_MARK) if line.startswith(_BYTE_ORDER_MARK) else 0
+    words = [match.span() for match in _WORD.finditer(line, start)]
+    if not words:
+        return
+    if kind == "word":
+        yield from words
+    elif kind == "window":
+        for first in range(0, len(words), window):
+            group = words[first : first + window]
+            yield group[0][0], group[-1][1]
+    elif kind == "sentence":
+        yield from _sentences(line, words[0][0], words[-1][1])
+    else:
+        yield words[0][0], words[-1][1]
+
+
+def _sentences(line: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Cuts behind what ends a sentence, unless the text goes on in lower case."""
+    for match in _SENTENCE_END.finditer(line, start, end):
+        following = _WORD.search(line, match.end(), end)
+        if following is None or line[following.start()].islower():
+            continue
+        yield start, match.end()
+        start = following.start()
+    yield start, end
+
+
+def pieces(line: str, start: int, end: int, fits: Callable[[str], bool]) -> Iterator[Unit]:
+    """The unit at a span; where it does not fit, as few parts of it as greed finds.
+
+    It is cut at blanks, and inside a word that does not fit by itself. A character that does not
+    fit alone is in no part.
+
+    Args:
+        fits: whether a model reads a text whole; what fits, fits when it is cut shorter.
+    """
+    whole = read_unit(line, start, end)
+    if fits(whole.text):
+        yield whole
+        return
+    words = [match.span() for match in _WORD.finditer(line, start, end)]
+    first = 0
+    while first < len(words):
+        begin = words[first][0]
+        taken = _most(
+            len(words) - first,
+            lambda n, first=first, begin=begin: fits(  # type: ignore[misc]
+                read_unit(line, begin, words[first + n - 1][1]).text
+            ),
+        )
+        if taken:
+            yield read_unit(line, begin, words[first + taken - 1][1])
+        else:
+            yield from _cut_word(line, *words[first], fits)
+        first += max(taken, 1)
+
+
+def _cut_word(line: str, start: int, end: int, fits: Callable[[str], bool]) -> Iterator[Unit]:
+    while start < end:
+        size = _most(
+            end - start,
+            lambda n, start=start: fits(read_unit(line, start, start + n).text),  # type: ignore[misc]
+        )
+        if size:
+            yield read_unit(line, start, start + size)
+        start += max(size, 1)
+
+
+def _most(limit: int, fits: Callable[[int], bool]) -> int:
+    """The largest number up to ``limit`` that fits, 0 if 1 does not; found by doubling."""
+    good, bad = 0, 1
+    while bad <= limit and fits(bad):
+        good, bad = bad, 2 * bad
+    bad = min(bad, limit + 1)
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        good, bad = (middle, bad) if fits(middle) else (good, middle)
+    return good

@@ -1,0 +1,189 @@
+"""Checkpoints of every kind as correctors, and those that are none."""
+
+import copy
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny
+import torch
+from fairseq import options, tasks
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from omegaconf import OmegaConf
+
+import lev_plugins
+from lev_plugins import Corrector, UserError
+from lev_plugins.correction.autoregressive import Autoregressive
+from lev_plugins.correction.levenshtein import LevenshteinBackend
+
+# Said by hydra whenever fairseq composes a configuration.
+pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
+
+SIZES = (
+    "--encoder-embed-dim 16 --encoder-ffn-embed-dim 16 --encoder-layers 1 "
+    "--encoder-attention-heads 2 --decoder-layers 1 --dropout 0 "
+    "--max-source-positions 40 --max-target-positions 40"
+)
+KINDS = {
+    "editor": "--task translation_edit --arch levenshtein_editor_char --criterion edit_policy_loss",
+    "stock": "--task translation --arch transformer --decoder-embed-dim 16 "
+    "--decoder-ffn-embed-dim 16 --decoder-attention-heads 2",
+    "concat": "--task translation_concat --arch transformer_concat_char",
+}
+LINE = "abc  hgx\tzz \u2028dead beef \udcff.\r"
+
+
+@cache
+def parsed(data: Path, kind: str) -> Any:
+    words = f"{data} {KINDS[kind]} --optimizer adam {SIZES} --source-lang src --target-lang tgt"
+    args = options.parse_args_and_arch(options.get_training_parser(), words.split())
+    return convert_namespace_to_omegaconf(args)
+
+
+@torch.no_grad()
+def save(path: Path, data: Path, kind: str, seed: int = 3) -> Path:
+    """A checkpoint of a model that was not trained and has opinions nevertheless."""
+    cfg = copy.deepcopy(parsed(data.parent / "bin", kind))
+    cfg.task.data = str(data)
+    torch.manual_seed(seed)
+    task = tasks.setup_task(cfg.task)
+    model = task.build_model(cfg.model)
+    for parameter in model.parameters():
+        parameter.add_(0.3 * torch.randn(parameter.shape))
+    state = {
+        "args": None,
+        "cfg": OmegaConf.to_container(cfg, resolve=True, enum_to_str=True),
+        "model": model.state_dict(),
+        "criterion": None,
+        "optimizer_history": [
+            {"optimizer_name": "FairseqAdam", "lr_scheduler_state": {}, "num_updates": 1}
+        ],
+        "task_state": task.state_dict(),
+        "extra_state": {"train_iterator": {"epoch": 1}},
+        "last_optimizer_state": None,
+    }
+    torch.save(state, path)
+    return path
+
+
+def changed(path: Path, outcome: Path, section: str, name: str, value: Any) -> Path:
+    """A checkpoint with another value in its configuration."""
+    state = torch.load(path, weights_only=True)
+    state["cfg"][section] = {**(state["cfg"][section] or {}), name: value}
+    torch.save(state, outcome)
+    return outcome
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """``bin`` with a dictionary of letters, ``spaced`` with a blank among them; checkpoints."""
+    made = tmp_path_factory.mktemp("correctors")
+    for name, letters in (("bin", tiny.LETTERS), ("spaced", tiny.LETTERS + "▁.")):
+        (made / name).mkdir()
+        for language in ("src", "tgt"):
+            tiny.dictionary(letters).save(str(made / name / f"dict.{language}.txt"))
+    for kind, seed in (("editor", 3), ("stock", 3), ("concat", 7)):
+        save(made / f"{kind}.pt", made / "bin", kind, seed)
+    save(made / "second.pt", made / "bin", "stock", 7)
+    save(made / "lines.pt", made / "spaced", "stock")
+    changed(made / "lines.pt", made / "lines.pt", "bpe", "_name", "characters")
+    changed(made / "stock.pt", made / "other.pt", "task", "_name", "language_modeling")
+    return made
+
+
+@pytest.mark.parametrize(
+    "name, backend",
+    [
+        ("editor.pt", LevenshteinBackend),
+        ("stock.pt", Autoregressive),
+        ("concat.pt", Autoregressive),
+        ("stock.pt:second.pt", Autoregressive),
+    ],
+)
+def test_every_kind_of_model_corrects(folder, name, backend):
+    path = ":".join(str(folder / one) for one in name.split(":"))
+    corrector = Corrector.from_pretrained(path)
+    assert isinstance(corrector.backend, backend)
+    assert corrector.unit == "word"  # letters, and no blank among them
+    (found,) = corrector.correct([LINE])
+    for blanks in ("  ", "\t", " \u2028", "\r"):
+        assert blanks in found.text
+    assert found.edits and all(0 <= edit.probability <= 1 for edit in found.edits)
+    (sure,) = corrector.correct([LINE], min_confidence=1)
+    assert sure.text == LINE and len(sure.edits) == len(found.edits)
+    lines = ["abc", "", LINE, " ", "hgfedcba" * 30, "a"]
+    assert [one.text for one in corrector.correct(lines, batch_size=2)] == [
+        corrector.correct([line])[0].text for line in lines
+    ]
+
+
+def test_a_model_that_knows_blanks_reads_lines(folder):
+    corrector = Corrector.from_pretrained(str(folder / "lines.pt"))
+    assert corrector.unit == "line"
+    assert corrector.backend.tokens("a b") == ("a", "▁", "b")
+    assert Corrector.from_pretrained(str(folder / "lines.pt"), unit="window", window=2).window == 2
+
+
+def test_text_processing_can_be_chosen(folder):
+    corrector = Corrector.from_pretrained(str(folder / "lines.pt"), bpe="none")
+    assert corrector.backend.tokens("ab c") == ("ab", "c")
+    corrector = Corrector.from_pretrained(str(folder / "stock.pt"), bpe="characters")
+    assert corrector.backend.tokens("ab") == ("a", "b")
+
+
+def test_dictionaries_may_stand_elsewhere(folder, tmp_path):
+    path = changed(folder / "stock.pt", tmp_path / "model.pt", "task", "data", "gone")
+    with pytest.raises(UserError, match=r"dict\.src\.txt does not exist; .* --data DIR"):
+        Corrector.from_pretrained(str(path))
+    named = Corrector.from_pretrained(str(path), data=str(folder / "bin"))
+    for language in ("src", "tgt"):
+        tiny.dictionary().save(str(tmp_path / f"dict.{language}.txt"))
+    beside = Corrector.from_pretrained(str(tmp_path))
+    assert beside.correct([LINE]) == named.correct([LINE])
+
+
+@pytest.mark.parametrize(
+    "name, given, message",
+    [
+        ("no.pt", {}, "checkpoint .*no.pt does not exist"),
+        ("other.pt", {}, "was trained with --task language_modeling; a corrector is"),
+        ("editor.pt", {"beam": 4}, "--beam 4: .*editor.pt is an edit model"),
+        ("editor.pt", {"max_iter": 0}, "--max-iter 0: must be 1 or more"),
+        ("editor.pt", {"delete_threshold": 2.0}, "--delete-threshold 2.0 is outside"),
+        ("stock.pt", {"max_iter": 4}, "--max-iter 4: .*stock.pt writes from left to right"),
+        ("stock.pt", {"delete_threshold": 0.5}, "--delete-threshold 0.5: .*has no such option"),
+        ("stock.pt", {"beam": 0}, "--beam 0: must be 1 or more"),
+        ("stock.pt", {"device": "cuda:99"}, "--device cuda:99 cannot be used here"),
+        ("stock.pt", {"device": "quick"}, "--device quick cannot be used here"),
+        ("stock.pt", {"bpe": "nonsense"}, "bpe 'nonsense' is not one that fairseq has"),
+        ("stock.pt", {"unit": "line"}, "--unit line: the model's dictionary has no blank"),
+        ("stock.pt", {"unit": "page"}, "--unit page: choose one of"),
+        ("stock.pt:concat.pt", {}, "was trained with --task translation_concat and .*stock.pt"),
+        ("stock.pt:lines.pt", {}, "does not fit"),
+    ],
+)
+def test_what_cannot_be_is_told_in_one_line(folder, name, given, message):
+    path = ":".join(str(folder / one) for one in name.split(":"))
+    with pytest.raises(UserError, match=message) as raised:
+        Corrector.from_pretrained(path, **given)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_file_that_is_no_checkpoint_is_told(tmp_path):
+    (tmp_path / "text.pt").write_text("no checkpoint")
+    with pytest.raises(UserError, match="text.pt cannot be read"):
+        Corrector.from_pretrained(str(tmp_path / "text.pt"))
+
+
+def test_an_answer_without_end_leaves_the_unit(folder):
+    corrector = Corrector.from_pretrained(str(folder / "stock.pt"), beam=2)
+    model = corrector.backend.models[0]
+    model.decoder.output_projection.weight.data[2] = 0  # </s> is never likely
+    model.decoder.output_projection.weight.data[3:] *= 50
+    (found,) = corrector.correct(["abc hgf"])
+    assert found.text == "abc hgf" and found.endless == ((0, 3), (4, 7))
+
+
+def test_the_package_offers_it():
+    assert lev_plugins.Corrector is Corrector
