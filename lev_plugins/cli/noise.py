@@ -1,0 +1,306 @@
+"""Make a text noisy, once and for all: fixed noisy test sets, and more training pairs.
+
+    python -m lev_plugins.cli.noise --kind keyboard --seed 1 < test.en > test.noisy
+    python -m lev_plugins.cli.noise --learn-confusions train.ocr train.clean table.json
+    python -m lev_plugins.cli.noise --kind ocr --confusions table.json --input more.clean \
+        --output more.ocr
+
+Line n of the output is line n of the input with its noise; everything else comes out byte for byte.
+The task ``noisy_translation`` reads a test set with the same noise: kinds, rates and --noise-seed
+given, line n is the same there.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import BinaryIO, Protocol
+
+import editdistance
+
+from ..compat import run_cli
+from ..data.noise import (
+    DEFAULT_EDITS,
+    FIXED,
+    KINDS,
+    PAPER,
+    Learned,
+    Noise,
+    NoiseOptions,
+    learn,
+    load_confusions,
+    parse_edits,
+    parse_kinds,
+    sentence_random,
+    to_json,
+)
+from ..data.noise.clusters import clusters, split_words
+from ..data.text_files import read_parallel, require_files
+from ..errors import UserError
+from .output import standard_output, whole_file
+
+STREAM = "-"
+
+
+class Writer(Protocol):
+    """What text can be written to."""
+
+    def write(self, text: str, /) -> int: ...
+
+
+@dataclass
+class Counts:
+    """What was done to a text; characters are counted without blanks, grapheme by grapheme."""
+
+    lines: int = 0
+    changed_lines: int = 0
+    words: int = 0
+    changed_words: int = 0
+    characters: int = 0
+    changed_characters: int = 0
+
+    def add(self, clean: str, noisy: str) -> None:
+        """Count a line; of a changed word, the edits between the two versions."""
+        self.lines += 1
+        self.changed_lines += clean != noisy
+        # noise neither cuts nor joins words
+        for one, other in zip(split_words(clean)[::2], split_words(noisy)[::2], strict=True):
+            before = clusters(one)
+            self.words += bool(one)
+            self.characters += len(before)
+            if one != other:
+                self.changed_words += 1
+                self.changed_characters += editdistance.eval(before, clusters(other))
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The options of the command."""
+    parser = argparse.ArgumentParser(
+        prog=f"python -m {__package__}.noise",
+        description="Make a text noisy, line by line, or learn from a pair of texts what a "
+        "recogniser takes for what.",
+    )
+    add = parser.add_argument
+    add("--input", default=STREAM, metavar="FILE", help="text in UTF-8 (default: standard input)")
+    add(
+        "--output",
+        default=STREAM,
+        metavar="FILE",
+        help="the noisy text; written whole or not at all (default: standard output)",
+    )
+    add(
+        "--kind",
+        metavar="KINDS",
+        help=f"comma separated: {', '.join(KINDS)}; all: {', '.join(PAPER)}; of several one is "
+        "drawn for each line",
+    )
+    _add_rates(parser)
+    add(
+        "--seed", type=int, default=1, metavar="N", help="another seed, another noise (%(default)s)"
+    )
+    add(
+        "--first-line",
+        type=int,
+        default=1,
+        metavar="N",
+        help="number of the first line: a part of a file, told where it begins, gets the noise "
+        "that the whole file would get (%(default)s)",
+    )
+    _add_learning(parser)
+    return parser
+
+
+def _add_learning(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("learning a table of confusions")
+    group.add_argument(
+        "--learn-confusions",
+        nargs=3,
+        metavar=("NOISY", "CLEAN", "OUT.json"),
+        help="align two texts line by line and write the rates of what was read for what",
+    )
+    group.add_argument(
+        "--least",
+        type=int,
+        default=2,
+        metavar="N",
+        help="a confusion seen less often is left out (%(default)s)",
+    )
+
+
+def _add_rates(parser: argparse.ArgumentParser) -> None:
+    """How much is changed, with the defaults of NoiseOptions."""
+    default, add = NoiseOptions(), parser.add_argument
+    for name, what in (
+        ("word-rate", "share of a line's words that are changed"),
+        ("char-rate", "share of the letters of such a word that are changed"),
+    ):
+        value = getattr(default, name.replace("-", "_"))
+        add(f"--{name}", type=float, default=value, metavar="SHARE", help=f"{what} (%(default)s)")
+    for name, what in (
+        ("max-words", "changed words in a line, at most"),
+        ("max-chars", "changed letters in a word, at most"),
+        ("min-length", "words of fewer letters are left alone"),
+    ):
+        value = getattr(default, name.replace("-", "_"))
+        add(f"--{name}", type=int, default=value, metavar="N", help=f"{what} (%(default)s)")
+    add(
+        "--random-edits",
+        default=",".join(DEFAULT_EDITS),
+        metavar="EDITS",
+        help="what random noise does to a letter: insert, delete, substitute, swap (%(default)s)",
+    )
+    add(
+        "--confusions",
+        metavar="FILE",
+        help="table for ocr noise; its rates then take the place of the shares above "
+        "(default: a small table of shapes)",
+    )
+    add(
+        "--confusion-scale",
+        type=float,
+        default=default.confusion_scale,
+        metavar="X",
+        help="the rates of --confusions are multiplied by this (%(default)s)",
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; returns 0 or raises :class:`UserError`."""
+    args = build_parser().parse_args(argv)
+    if args.learn_confusions:
+        _learn(args)
+        return 0
+    if args.kind is None:
+        raise UserError(f"--kind is missing; give one of {', '.join(KINDS)}, or all")
+    noise = Noise(_options(args))
+    _check_paths(args)
+    counts = Counts()
+    with _output(args.output) as output:
+        for number, (line, end) in enumerate(_lines(args.input), start=args.first_line - 1):
+            noisy = noise(line, sentence_random(args.seed, FIXED, number))
+            output.write(noisy + end)
+            counts.add(line, noisy)
+    print(summarise(counts), file=sys.stderr)
+    return 0
+
+
+def _options(args: argparse.Namespace) -> NoiseOptions:
+    kinds = parse_kinds("--kind", args.kind)
+    if args.confusions is not None and "ocr" not in kinds:
+        raise UserError(f"--confusions {args.confusions} is for ocr noise; give --kind ocr")
+    return NoiseOptions(
+        kinds=kinds,
+        word_rate=args.word_rate,
+        char_rate=args.char_rate,
+        max_words=args.max_words,
+        max_chars=args.max_chars,
+        min_length=args.min_length,
+        random_edits=parse_edits("--random-edits", args.random_edits),
+        confusions=None if args.confusions is None else load_confusions(args.confusions),
+        confusion_scale=args.confusion_scale,
+        flag="--",
+    )
+
+
+def _check_paths(args: argparse.Namespace) -> None:
+    if args.first_line < 1:
+        raise UserError(f"--first-line {args.first_line}: lines are counted from 1")
+    if args.input != STREAM:
+        require_files([args.input])
+    if args.output == STREAM:
+        return
+    for path in (args.input, args.confusions):
+        if path not in (None, STREAM) and os.path.realpath(path) == os.path.realpath(args.output):
+            raise UserError(f"--output {path} would be written over what is read; another name")
+    _check_folder("--output", args.output)
+
+
+def _check_folder(flag: str, path: str) -> None:
+    folder = os.path.dirname(path) or "."
+    if not os.path.isdir(folder):
+        raise UserError(f"{flag} {path}: no folder {folder}; make it: mkdir -p {folder}")
+
+
+@contextmanager
+def _output(path: str) -> Iterator[Writer]:
+    if path != STREAM:
+        with whole_file(path) as file:
+            yield file
+        return
+    yield standard_output()
+
+
+def _lines(path: str) -> Iterator[tuple[str, str]]:
+    """Lines and their ends, which only the last may lack.
+
+    Raises:
+        UserError: a byte is not UTF-8, or the file cannot be read.
+    """
+    if path == STREAM:
+        yield from _decoded("standard input", sys.stdin.buffer)
+        return
+    try:
+        with open(path, "rb") as file:
+            yield from _decoded(path, file)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def _decoded(name: str, file: BinaryIO) -> Iterator[tuple[str, str]]:
+    for number, raw in enumerate(file, start=1):
+        body = raw.removesuffix(b"\n")
+        try:
+            yield body.decode("utf-8"), "\n" if len(body) < len(raw) else ""
+        except UnicodeDecodeError as error:
+            raise UserError(
+                f"{name}: line {number}: byte {body[error.start]:#04x} at position "
+                f"{error.start + 1} is not UTF-8; convert the text: iconv -f ITS_ENCODING -t UTF-8"
+            ) from error
+
+
+def summarise(counts: Counts) -> str:
+    """What was changed, in one line."""
+
+    def share(part: int, whole: int) -> str:
+        return f"{part:,} of {whole:,} ({100 * part / max(whole, 1):.2f} %)"
+
+    return (
+        f"changed: lines {share(counts.changed_lines, counts.lines)}, words "
+        f"{share(counts.changed_words, counts.words)}, characters "
+        f"{share(counts.changed_characters, counts.characters)}"
+    )
+
+
+def _learn(args: argparse.Namespace) -> None:
+    noisy, clean, output = args.learn_confusions
+    if args.least < 1:
+        raise UserError(f"--least {args.least}: give a number of 1 or more")
+    require_files([noisy, clean])
+    _check_folder("--learn-confusions", output)
+    for path in (noisy, clean):
+        if os.path.realpath(path) == os.path.realpath(output):
+            raise UserError(f"--learn-confusions: {path} is read and would be written over")
+    with whole_file(output) as file:
+        pairs = ((one, other) for one, other in read_parallel([noisy, clean]))
+        table, seen = learn(pairs, args.least)
+        if not table:
+            raise UserError(
+                f"{noisy} and {clean}: no confusion was seen {args.least} times; give more text, "
+                "or --least 1"
+            )
+        file.write(to_json(table, seen))
+    print(_said(output, sum(map(len, table.values())), seen), file=sys.stderr)
+
+
+def _said(output: str, kept: int, seen: Learned) -> str:
+    return (
+        f"{output}: {kept:,} confusions from {seen.lines:,} lines, {seen.characters:,} characters, "
+        f"{seen.changes:,} differences; left out: {seen.spaced:,} with a blank, {seen.long:,} too "
+        f"long, {seen.rare:,} too rare, {seen.unaligned:,} lines too different to compare"
+    )
+
+
+if __name__ == "__main__":
+    run_cli(main)

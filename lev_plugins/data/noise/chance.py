@@ -1,0 +1,60 @@
+"""Random numbers of a sentence, and what is drawn with them.
+
+Only :meth:`random.Random.random` is called: what it gives for a seed is the same in every version
+of Python, which its other methods do not promise.
+"""
+
+import random
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import TypeVar
+
+Item = TypeVar("Item")
+
+#: The epoch of noise that is the same every time: validation, test sets, the noise command.
+FIXED = 0
+
+
+def sentence_random(seed: int, epoch: int, number: int, run: int = 0) -> random.Random:
+    """The random numbers of one sentence in one epoch.
+
+    Args:
+        seed: of the noise.
+        epoch: from 1 in training, :data:`FIXED` elsewhere.
+        number: of the sentence in its data set, from 0.
+        run: seed of the training, 0 elsewhere.
+    """
+    return random.Random(f"noise {seed} {epoch} {number} {run}")  # goes through SHA-512
+
+
+def draw(rng: random.Random, items: Sequence[Item]) -> Item:
+    """One item, each as likely as any other."""
+    return items[int(rng.random() * len(items))]
+
+
+def draw_weighted(rng: random.Random, items: Sequence[Item], weights: Sequence[float]) -> Item:
+    """One item, each as likely as its weight says; the weights need not add up to 1."""
+    ends = list(accumulate(weights))
+    place = bisect_right(ends, rng.random() * ends[-1])
+    return items[min(place, len(items) - 1)]  # the product may be rounded up to the end
+
+
+def sample(rng: random.Random, items: Sequence[Item], count: int) -> list[Item]:
+    """``count`` different items, or all of them, in the order in which they were drawn."""
+    pool = list(items)
+    count = min(count, len(pool))
+    for i in range(count):
+        j = i + int(rng.random() * (len(pool) - i))
+        pool[i], pool[j] = pool[j], pool[i]
+    return pool[:count]
+
+
+def budget(size: int, rate: float, most: int) -> int:
+    """How many of ``size`` are to be changed: their share, rounded down, from 1 to ``most``.
+
+    0 where there are none or the rate is 0.
+    """
+    if size == 0 or rate == 0:
+        return 0
+    return min(most, max(1, int(size * rate + 1e-9)))  # 0.29 · 100 is a little below 29

@@ -1,0 +1,228 @@
+"""What a recogniser takes for what: tables of confusions, built in or learned from pairs of texts.
+
+A table has, for a clean piece of one to :data:`LONGEST` characters, the pieces of none to as many
+that are read in its place. Blanks are in no piece, so words are neither cut nor joined.
+
+On disk it is JSON: ``{"rates": {"m": {"rn": 0.0123, …}, …}, "learned": {…}}``; a rate is the share
+of the clean piece's occurrences that were read so.
+"""
+
+import json
+import math
+import random
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ...errors import UserError
+from .alignment import Change, changes
+from .chance import draw_weighted, sample
+from .clusters import clusters, split_words
+from .shapes import SHAPES
+
+#: Characters of a piece, at most.
+LONGEST = 3
+
+
+class Confusions:
+    """A table of confusions.
+
+    Args:
+        table: clean piece → noisy piece → rate (or, with ``measured`` off, weight).
+        measured: whether the numbers are rates, the share of occurrences that are confused.
+    """
+
+    def __init__(self, table: Mapping[str, Mapping[str, float]], measured: bool) -> None:
+        self.table = {clean: dict(noisy) for clean, noisy in table.items() if noisy}
+        self.measured = measured
+        self.longest = max((len(clusters(clean)) for clean in self.table), default=0)
+
+    def places(self, word: Sequence[str]) -> list[tuple[int, int]]:
+        """Stretches (i, j) of ``word``'s characters that the table knows."""
+        return [
+            (i, j)
+            for i in range(len(word))
+            for j in range(i + 1, min(i + self.longest, len(word)) + 1)
+            if "".join(word[i:j]) in self.table
+        ]
+
+    def edit(self, word: Sequence[str], count: int, rng: random.Random) -> list[str]:
+        """Confuses ``count`` pieces that do not overlap; drawn by place first, then by weight."""
+        by_start: dict[int, list[tuple[int, str, float]]] = {}
+        for i, j in self.places(word):
+            for noisy, weight in self.table["".join(word[i:j])].items():
+                by_start.setdefault(i, []).append((j, noisy, weight))
+        made, taken = list(word), set[int]()
+        for i in sample(rng, sorted(by_start), len(by_start)):
+            open_ways = [way for way in by_start[i] if not taken & set(range(i, way[0]))]
+            if count == 0 or not open_ways:
+                continue
+            j, noisy, _ = draw_weighted(rng, open_ways, [weight for *_, weight in open_ways])
+            made[i:j] = [noisy] + [""] * (j - i - 1)
+            taken |= set(range(i, j))
+            count -= 1
+        return made
+
+    def read(self, word: Sequence[str], scale: float, rng: random.Random) -> list[str]:
+        """Reads ``word`` as the recogniser would: each piece is confused with its measured rate.
+
+        Longer pieces are tried first. A word of which nothing would be left stays as it is.
+
+        Args:
+            word: its characters.
+            scale: the rates are multiplied by it; together they stay at or below 1.
+            rng: random numbers.
+        """
+        made: list[str] = []
+        i = 0
+        while i < len(word):
+            for j in range(min(i + self.longest, len(word)), i, -1):
+                ways = self.table.get("".join(word[i:j]))
+                if ways and rng.random() < scale * sum(ways.values()):
+                    made.append(draw_weighted(rng, list(ways), list(ways.values())))
+                    i = j
+                    break
+            else:
+                made.append(word[i])
+                i += 1
+        return made if any(made) else list(word)
+
+
+BUILT_IN = Confusions(SHAPES, measured=False)
+
+
+@dataclass
+class Learned:
+    """What was seen while a table was learned.
+
+    changes are stretches that differ; of them spaced hold a blank, long ones are longer than
+    :data:`LONGEST` characters on a side, rare ones were seen too seldom. unaligned are lines too
+    long and too different to compare.
+    """
+
+    lines: int = 0
+    unaligned: int = 0
+    characters: int = 0
+    changes: int = 0
+    spaced: int = 0
+    long: int = 0
+    rare: int = 0
+
+
+def learn(
+    pairs: Iterable[tuple[str, str]], least: int = 2
+) -> tuple[dict[str, dict[str, float]], Learned]:
+    """Rates of confusions in pairs of a noisy and a clean line, aligned character by character.
+
+    Characters that were inserted count as a confusion of the character before them, at the
+    beginning of a word of the one behind them.
+
+    Args:
+        pairs: noisy line, clean line.
+        least: a confusion seen less often is left out.
+
+    Returns:
+        the table, sorted, and what was seen.
+    """
+    seen, known = Learned(), Counter[tuple[str, str]]()
+    occurrences = Counter[str]()
+    for noisy_line, clean_line in pairs:
+        clean, noisy = _characters(clean_line), _characters(noisy_line)
+        seen.lines += 1
+        found = changes(clean, noisy)
+        if found is None:
+            seen.unaligned += 1
+            continue
+        seen.characters += len(clean)
+        _count_pieces(clean_line, occurrences)
+        for change in found:
+            seen.changes += 1
+            before, after = _pieces(clean, noisy, change)
+            if any(one.isspace() for one in (*before, *after)):
+                seen.spaced += 1
+            elif len(before) > LONGEST or len(after) > LONGEST or not before:
+                seen.long += 1
+            else:
+                known["".join(before), "".join(after)] += 1
+    table: dict[str, dict[str, float]] = {}
+    for (before_text, after_text), count in sorted(known.items()):
+        if count < least:
+            seen.rare += count
+        else:
+            share = count / occurrences[before_text]
+            table.setdefault(before_text, {})[after_text] = round(share, 9)
+    return table, seen
+
+
+def _characters(line: str) -> list[str]:
+    return [one for part in split_words(line) for one in clusters(part)]
+
+
+def _pieces(
+    clean: Sequence[str], noisy: Sequence[str], change: Change
+) -> tuple[Sequence[str], Sequence[str]]:
+    """What became what; an insertion with the character beside it."""
+    i, j, k, m = change
+    if i == j:
+        if i > 0 and k > 0 and not clean[i - 1].isspace():
+            i, k = i - 1, k - 1
+        elif j < len(clean) and m < len(noisy) and not clean[j].isspace():
+            j, m = j + 1, m + 1
+    return clean[i:j], noisy[k:m]
+
+
+def _count_pieces(line: str, counts: Counter[str]) -> None:
+    """Counts all pieces of up to LONGEST characters within words."""
+    for word in split_words(line)[::2]:
+        parts = clusters(word)
+        for length in range(1, LONGEST + 1):
+            counts.update("".join(parts[i : i + length]) for i in range(len(parts) - length + 1))
+
+
+def to_json(table: Mapping[str, Mapping[str, float]], seen: Learned) -> str:
+    """The text of a table's file."""
+    made = {"rates": table, "learned": asdict(seen)}
+    return json.dumps(made, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+
+
+def load_confusions(path: str) -> Confusions:
+    """Reads a table that :func:`to_json` has written, or one written by hand.
+
+    Raises:
+        UserError: the file cannot be read, is no such table, or holds a piece or a rate that
+            cannot be.
+    """
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = json.load(file)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except ValueError as error:  # no JSON, or no UTF-8
+        raise UserError(f"{path}: not JSON ({error}); {_MAKE}") from error
+    rates = found.get("rates") if isinstance(found, dict) else None
+    if not isinstance(rates, dict) or not rates:
+        raise UserError(f"{path}: no confusions in it; {_MAKE}")
+    for clean, ways in rates.items():
+        _check(path, clean, ways)
+    return Confusions(rates, measured=True)
+
+
+_MAKE = "make a table with the noise command's --learn-confusions"
+
+
+def _check(path: str, clean: str, ways: Any) -> None:
+    if not isinstance(ways, dict):
+        raise UserError(f'{path}: {clean!r}: write {{"what is read": rate}} for it')
+    for piece, least in [(clean, 1), *((noisy, 0) for noisy in ways)]:
+        if not least <= len(clusters(piece)) <= LONGEST or any(map(str.isspace, piece)):
+            raise UserError(
+                f"{path}: {clean!r}: the piece {piece!r} has to have {least} to {LONGEST} "
+                "characters and no blank"
+            )
+    numbers = list(ways.values())
+    for rate in numbers:
+        if not isinstance(rate, (int, float)) or not math.isfinite(rate) or not 0 <= rate <= 1:
+            raise UserError(f"{path}: {clean!r}: the rate {rate!r} is outside [0, 1]")
+    if sum(numbers) > 1 + 1e-6:
+        raise UserError(f"{path}: {clean!r}: its rates are {sum(numbers):g} together, above 1")

@@ -1,0 +1,105 @@
+"""What may happen to the characters of a word.
+
+Each kind has two functions. ``places`` gives the characters that it can change; ``edit`` changes
+some of them. Words are lists of grapheme clusters, none is torn, and a word keeps at least one.
+"""
+
+import random
+from collections.abc import Callable, Sequence
+
+from .chance import draw, sample
+from .clusters import is_letter
+from .letters import NEIGHBOURS, exchanged, other_letter
+
+RANDOM_EDITS = ("insert", "delete", "substitute", "swap")
+
+
+def letters(word: Sequence[str]) -> list[int]:
+    """Places of letters."""
+    return [i for i, one in enumerate(word) if is_letter(one)]
+
+
+def keys(word: Sequence[str]) -> list[int]:
+    """Places of letters whose keys are known."""
+    return [i for i, one in enumerate(word) if one in NEIGHBOURS]
+
+
+def pairs(word: Sequence[str]) -> list[int]:
+    """Places of letters that differ from the letter behind them, whatever their case."""
+    return [
+        i
+        for i in range(len(word) - 1)
+        if is_letter(word[i])
+        and is_letter(word[i + 1])
+        and exchanged(word[i], word[i + 1]) != (word[i], word[i + 1])
+    ]
+
+
+def delete(word: Sequence[str], count: int, rng: random.Random) -> list[str]:
+    """Leaves out ``count`` letters."""
+    gone = set(sample(rng, letters(word), min(count, len(word) - 1)))
+    return [one for i, one in enumerate(word) if i not in gone]
+
+
+def keyboard(word: Sequence[str], count: int, rng: random.Random) -> list[str]:
+    """Hits the key beside the right one, ``count`` times; the case stays."""
+    made = list(word)
+    for i in sorted(sample(rng, keys(word), count)):
+        made[i] = draw(rng, NEIGHBOURS[made[i]])
+    return made
+
+
+def swap(word: Sequence[str], count: int, rng: random.Random) -> list[str]:
+    """Exchanges ``count`` pairs of neighbours, or as many as do not overlap."""
+    made, taken = list(word), set[int]()
+    candidates = pairs(word)
+    for i in sample(rng, candidates, len(candidates)):
+        if count and not {i, i + 1} & taken:
+            made[i], made[i + 1] = exchanged(made[i], made[i + 1])
+            taken |= {i, i + 1}
+            count -= 1
+    return made
+
+
+def random_edits(edits: Sequence[str]) -> Callable[[Sequence[str], int, random.Random], list[str]]:
+    """The kind ``random``: each chosen letter meets one of ``edits``, drawn for it.
+
+    An insertion stands before or behind the letter; a letter that cannot be deleted (the word's
+    last) or swapped (its neighbour is no letter, is equal or was changed) is substituted.
+    """
+
+    def edit(word: Sequence[str], count: int, rng: random.Random) -> list[str]:
+        chosen = sorted(sample(rng, letters(word), count))
+        swappable, left = set(pairs(word)), len(word)
+        made = [[one] for one in word]
+        free = set(range(len(word))) - set(chosen)
+        for i in chosen:
+            act, one = draw(rng, edits), word[i]
+            if act == "insert":
+                new = other_letter(rng, one)
+                made[i] = [new, one] if rng.random() < 0.5 else [one, new]
+            elif act == "delete" and left > 1:
+                made[i], left = [], left - 1
+            elif act == "swap" and i in swappable and i + 1 in free:
+                first, second = exchanged(one, word[i + 1])
+                made[i], made[i + 1] = [first], [second]
+            else:
+                made[i] = [other_letter(rng, one)]
+        return [one for piece in made for one in piece]
+
+    return edit
+
+
+def swap_words(words: list[str], count: int, rng: random.Random) -> None:
+    """Exchanges neighbours among ``words``, in place, until ``count`` of them (or 2) have moved.
+
+    No word moves twice; equal neighbours stay.
+    """
+    taken = set[int]()
+    candidates = [i for i in range(len(words) - 1) if words[i] != words[i + 1]]
+    swaps = (count + 1) // 2
+    for i in sample(rng, candidates, len(candidates)):
+        if swaps and not {i, i + 1} & taken:
+            words[i], words[i + 1] = words[i + 1], words[i]
+            taken |= {i, i + 1}
+            swaps -= 1

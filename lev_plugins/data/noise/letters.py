@@ -1,0 +1,72 @@
+"""Which characters stand beside one another: on a keyboard, and in a script."""
+
+import random
+import string
+import unicodedata
+from functools import lru_cache
+
+from .chance import draw
+
+_ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+_BLOCK = 128  # scripts take up whole stretches of this many code points, or share one
+_SPECIAL = "!@#$%^&*()_+"
+
+
+def _neighbours() -> dict[str, str]:
+    """Keys that touch: beside, above to the right, below to the left (each row is set off)."""
+    found = {}
+    for row, keys in enumerate(_ROWS):
+        for place, key in enumerate(keys):
+            spots = [(row, place - 1), (row, place + 1)]
+            spots += [
+                (row - 1, place),
+                (row - 1, place + 1),
+                (row + 1, place - 1),
+                (row + 1, place),
+            ]
+            found[key] = "".join(
+                _ROWS[r][p] for r, p in spots if 0 <= r < len(_ROWS) and 0 <= p < len(_ROWS[r])
+            )
+    return found | {key.upper(): near.upper() for key, near in found.items()}
+
+
+#: QWERTY: letter → the letters whose keys touch its key, in its own case.
+NEIGHBOURS: dict[str, str] = _neighbours()
+
+
+@lru_cache(maxsize=4096)
+def alphabet(letter: str) -> str:
+    """What may be typed by chance beside a letter.
+
+    For Latin letters a–z, A–Z, digits and ``!@#$%^&*()_+``; for others the letters of the same
+    script around it (the same 128 code points).
+    """
+    script = _script(letter)
+    if script == "LATIN":
+        return string.ascii_letters + string.digits + _SPECIAL
+    start = ord(letter) // _BLOCK * _BLOCK
+    near = map(chr, range(start, start + _BLOCK))
+    return "".join(one for one in near if one.isalpha() and _script(one) == script)
+
+
+def _script(letter: str) -> str:
+    """The first word of the character's name, ``CYRILLIC`` of CYRILLIC SMALL LETTER A."""
+    return unicodedata.name(letter, "").partition(" ")[0].partition("-")[0]
+
+
+def other_letter(rng: random.Random, cluster: str) -> str:
+    """A character of the script of ``cluster``, never ``cluster``; that itself without another."""
+    choices = alphabet(cluster[0]).replace(cluster, "")
+    return draw(rng, choices) if choices else cluster
+
+
+def exchanged(left: str, right: str) -> tuple[str, str]:
+    """Two characters in each other's place; a capital stays where it was (``The`` → ``Hte``)."""
+    first, second = right, left
+    if left.isupper() and right.islower():
+        first, second = right.upper(), left.lower()
+    elif left.islower() and right.isupper():
+        first, second = right.lower(), left.upper()
+    if len(first) != len(right) or len(second) != len(left):  # ß has no capital of one letter
+        return right, left
+    return first, second

@@ -1,0 +1,171 @@
+"""Noise on plain text: what is asked for, and what it makes of a line.
+
+The defaults are those of the library that the gated-Trans paper used (section 4.1.1, appendix
+A.2): 30 % of the words, at most 10 a text, of 4 letters or more; in each 30 % of the letters, 1 to
+10.
+"""
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ...errors import UserError
+from . import kinds
+from .chance import budget, draw, sample
+from .clusters import clusters, count_letters, split_words
+from .confusions import BUILT_IN, Confusions
+
+#: Kinds of noise in the paper.
+PAPER = ("random", "keyboard", "swap", "delete")
+KINDS = (*PAPER, "swap-words", "ocr")
+DEFAULT_EDITS = ("insert", "delete", "substitute")
+
+Places = Callable[[Sequence[str]], Sequence[object]]
+Edit = Callable[[Sequence[str], int, random.Random], list[str]]
+
+
+@dataclass(frozen=True)
+class NoiseOptions:
+    """What noise there is to be.
+
+    Args:
+        kinds: of :data:`KINDS`; one of them is drawn for each line. None: no noise.
+        word_rate: share of the words that are changed, rounded down, at least one word.
+        char_rate: share of a changed word's letters that are, rounded down, at least one.
+        max_words: changed words in a line, at most.
+        max_chars: changed letters in a word, at most.
+        min_length: words of fewer letters are never changed (but may be moved by swap-words).
+        random_edits: what the kind ``random`` does to a letter, of ``kinds.RANDOM_EDITS``.
+        confusions: of the kind ``ocr``; None is the built-in table. With a measured table every
+            word is read with the table's rates, and none of the numbers above holds.
+        confusion_scale: the table's rates are multiplied by it.
+        flag: what the options' names begin with in messages.
+
+    Raises:
+        UserError: a value that cannot be.
+    """
+
+    kinds: tuple[str, ...] = ()
+    word_rate: float = 0.3
+    char_rate: float = 0.3
+    max_words: int = 10
+    max_chars: int = 10
+    min_length: int = 4
+    random_edits: tuple[str, ...] = DEFAULT_EDITS
+    confusions: Confusions | None = None
+    confusion_scale: float = 1.0
+    flag: str = "--noise-"
+
+    def __post_init__(self) -> None:
+        for name, rate in (("word-rate", self.word_rate), ("char-rate", self.char_rate)):
+            if not 0 <= rate <= 1:
+                what = "words" if name == "word-rate" else "letters"
+                raise UserError(
+                    f"{self.flag}{name} {rate} is outside [0, 1]; give a share of the {what}"
+                )
+        for name in ("max_words", "max_chars", "min_length"):
+            if getattr(self, name) < 1:
+                flag = self.flag + name.replace("_", "-")
+                raise UserError(f"{flag} {getattr(self, name)}: give a number of 1 or more")
+        if not 0 <= self.confusion_scale < float("inf"):
+            raise UserError(
+                f"{self.flag}confusion-scale {self.confusion_scale}: give a number of 0 or more"
+            )
+
+
+def parse_kinds(flag: str, text: str) -> tuple[str, ...]:
+    """``keyboard,swap`` → the kinds, each once; ``none`` → none, ``all`` → the paper's four.
+
+    Raises:
+        UserError: a name that there is not.
+    """
+    names = [name.strip() for name in text.split(",")]
+    if names == ["none"]:
+        return ()
+    found: list[str] = []
+    for name in names:
+        if name not in (*KINDS, "all"):
+            raise UserError(
+                f"{flag} {text}: there is no noise {name!r}; there are {', '.join(KINDS)}, all "
+                f"({', '.join(PAPER)}) and, alone, none"
+            )
+        found += PAPER if name == "all" else (name,)
+    return tuple(dict.fromkeys(found))
+
+
+def parse_edits(flag: str, text: str) -> tuple[str, ...]:
+    """``insert,delete`` → the edits of the kind ``random``, each once.
+
+    Raises:
+        UserError: a name that there is not.
+    """
+    names = [name.strip() for name in text.split(",")]
+    for name in names:
+        if name not in kinds.RANDOM_EDITS:
+            raise UserError(
+                f"{flag} {text}: there is no edit {name!r}; there are "
+                f"{', '.join(kinds.RANDOM_EDITS)}"
+            )
+    return tuple(dict.fromkeys(names))
+
+
+class Noise:
+    """Makes noisy lines out of clean ones; see :class:`NoiseOptions`.
+
+    Blanks stay what and where they are, words are neither cut nor joined, and what is no letter
+    stays as it is but for ``ocr``.
+    """
+
+    def __init__(self, options: NoiseOptions) -> None:
+        self.options = options
+        self.confusions = options.confusions or BUILT_IN
+        self._kinds: dict[str, tuple[Places, Edit]] = {
+            "random": (kinds.letters, kinds.random_edits(options.random_edits)),
+            "keyboard": (kinds.keys, kinds.keyboard),
+            "swap": (kinds.pairs, kinds.swap),
+            "delete": (kinds.letters, kinds.delete),
+            "ocr": (self.confusions.places, self.confusions.edit),
+        }
+
+    def __call__(self, line: str, rng: random.Random) -> str:
+        """A noisy version of a line.
+
+        Args:
+            line: without a line end.
+            rng: the line's own random numbers (:func:`.chance.sentence_random`).
+        """
+        if not self.options.kinds:
+            return line
+        kind = draw(rng, self.options.kinds)
+        parts = split_words(line)
+        places = [i for i in range(0, len(parts), 2) if parts[i]]
+        words = [parts[i] for i in places]
+        if kind == "swap-words":
+            count = budget(len(words), self.options.word_rate, self.options.max_words)
+            kinds.swap_words(words, count, rng)
+        elif kind == "ocr" and self.confusions.measured:
+            scale = self.options.confusion_scale
+            words = ["".join(self.confusions.read(clusters(word), scale, rng)) for word in words]
+        else:
+            self._change_words(kind, words, rng)
+        for i, word in zip(places, words, strict=True):
+            parts[i] = word
+        return "".join(parts)
+
+    def _change_words(self, kind: str, words: list[str], rng: random.Random) -> None:
+        """Changes some of the words, in place."""
+        options, (find, edit) = self.options, self._kinds[kind]
+        cut = [clusters(word) for word in words]
+        able = [i for i, word in enumerate(cut) if self._long_enough(kind, word) and find(word)]
+        count = budget(len(words), options.word_rate, options.max_words)
+        for i in sorted(sample(rng, able, count)):
+            size = count_letters(cut[i]) if kind != "ocr" else len(cut[i])
+            changed = budget(size, options.char_rate, options.max_chars)
+            words[i] = "".join(edit(cut[i], changed, rng))
+
+    def _long_enough(self, kind: str, word: Sequence[str]) -> bool:
+        if len(word) < self.options.min_length:
+            return False
+        if kind == "ocr":  # digits are confused as well
+            return sum(one[0].isalnum() for one in word) >= self.options.min_length
+        return count_letters(word) >= self.options.min_length

@@ -1,0 +1,209 @@
+"""Pairs of lines, read from text, made noisy and cut into tokens when they are asked for."""
+
+from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
+
+import numpy as np
+import torch
+from fairseq.data import Dictionary, FairseqDataset, LanguagePairDataset, data_utils
+from torch import Tensor
+
+from ..compat import batch_every_sentence
+from .noise import FIXED, Noise, sentence_random
+from .plain_text import PlainText
+
+
+class TextSide(FairseqDataset):
+    """The lines of a text as tokens with </s> behind them.
+
+    Args:
+        lines: the text.
+        encode: cuts a line into pieces with blanks between them (``--tokenizer``, ``--bpe``).
+        dictionary: numbers the pieces; a control symbol typed as text becomes <unk>.
+        sizes: lengths in tokens, </s> counted; measured where they are not given.
+    """
+
+    def __init__(
+        self,
+        lines: PlainText,
+        encode: Callable[[str], str],
+        dictionary: Dictionary,
+        sizes: Optional[np.ndarray] = None,
+    ) -> None:
+        self.lines = lines
+        self.encode = encode
+        self.dictionary = dictionary
+        self.unknown = 0
+        self.sizes = self._measured() if sizes is None else sizes
+
+    def _measured(self) -> np.ndarray:
+        """Sizes of all lines, each of which is cut once; counts unknown pieces on the way."""
+        sizes = np.zeros(len(self.lines), dtype=np.int32)
+        for number in range(len(self.lines)):
+            tokens = self.tokens(self.text(number))
+            sizes[number] = len(tokens)
+            self.unknown += int(tokens.eq(self.dictionary.unk()).sum())
+        return sizes
+
+    def tokens(self, line: str) -> Tensor:
+        """Tokens of a line, long."""
+        made = self.dictionary.encode_line(self.encode(line), add_if_not_exist=False).long()
+        words = made[:-1]
+        words.masked_fill_(words < self.dictionary.nspecial, self.dictionary.unk())
+        return made
+
+    def text(self, number: int) -> str:
+        """The line that is read as sentence ``number``."""
+        return self.lines[number]
+
+    def get_original_text(self, number: int) -> str:
+        """The pieces of a line, as ``--replace-unk`` wants them."""
+        return self.encode(self.text(number))
+
+    def __getitem__(self, number: int) -> Tensor:
+        return self.tokens(self.text(number))
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+
+class NoisySide(TextSide):
+    """A side whose lines are made noisy before they are cut.
+
+    What happens to a line depends on the seeds, the epoch and the line's number alone, so it is the
+    same in any process and any order. The epoch lies in shared memory: fairseq keeps the processes
+    that read data, and with them their copy of a data set, from one epoch to the next.
+
+    A line that noise makes longer than ``longest`` is read without noise.
+
+    Args:
+        clean: the same lines without noise.
+        noise: what is done to them.
+        seed: of the noise.
+        run: the training's seed, None where noise is to be the same every time.
+        longest: most tokens, </s> counted.
+        truncate: cut what is longer, noise or not, and keep </s>.
+
+    Attributes:
+        sizes: for batches: lengths of the noisy lines where noise is fixed, elsewhere those of
+            one sample, that of epoch 0; never above ``longest`` where the clean line is not.
+        clean_sizes: lengths without noise, for all limits.
+        grown: the lines that noise makes too long, in that sample.
+    """
+
+    def __init__(
+        self,
+        clean: TextSide,
+        noise: Noise,
+        seed: int,
+        run: Optional[int],
+        longest: int,
+        truncate: bool = False,
+    ) -> None:
+        self.noise = noise
+        self.seed = seed
+        self.run = run
+        self.truncate = truncate
+        self.longest = longest
+        self._epoch = torch.full((1,), FIXED).share_memory_()
+        lines, encode, dictionary = clean.lines, clean.encode, clean.dictionary
+        super().__init__(lines, encode, dictionary, None if noise.options.kinds else clean.sizes)
+        if not noise.options.kinds:
+            self.unknown = clean.unknown
+        self.clean_sizes = clean.sizes
+        self.grown = np.flatnonzero((self.sizes > longest) & (clean.sizes <= longest))
+        self.limit(longest)
+
+    def limit(self, longest: int) -> None:
+        """Lowers the limit, for a model with fewer positions."""
+        self.longest = min(self.longest, longest)
+        if self.truncate:
+            self.clean_sizes = np.minimum(self.clean_sizes, self.longest)
+        self.sizes = np.where(self.sizes > self.longest, self.clean_sizes, self.sizes)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Noise of that epoch, from 1; without effect where noise is fixed."""
+        if self.run is not None:
+            self._epoch.fill_(epoch)
+
+    def text(self, number: int) -> str:
+        epoch = int(self._epoch)
+        run = 0 if self.run is None else self.run
+        rng = sentence_random(self.seed, epoch, number, run)
+        return self.noise(self.lines[number], rng)
+
+    def __getitem__(self, number: int) -> Tensor:
+        tokens = self.tokens(self.text(number))
+        if len(tokens) <= self.longest:
+            return tokens
+        if not self.truncate:
+            return self.tokens(self.lines[number])
+        return torch.cat([tokens[: self.longest - 1], tokens[-1:]])
+
+
+class NoisyPairs(LanguagePairDataset):
+    """fairseq's language pairs with a :class:`NoisySide` as source.
+
+    Batches are cut by the sizes of one sample of the noise, so ``--max-tokens`` holds about; which
+    sentences are too long is decided by the clean text and is the same in every epoch. So one cut
+    serves all epochs.
+    """
+
+    src: NoisySide
+
+    def __init__(
+        self,
+        source: NoisySide,
+        source_dictionary: Dictionary,
+        target: Optional[TextSide],
+        target_dictionary: Dictionary,
+        **options: Any,
+    ) -> None:
+        sizes = None if target is None else target.sizes
+        super().__init__(
+            source,
+            source.sizes,
+            source_dictionary,
+            target,
+            sizes,
+            target_dictionary,
+            **options,
+        )
+
+    def set_epoch(self, epoch: int) -> None:
+        self.src.set_epoch(epoch)
+
+    def limit(self, longest: int) -> None:
+        """Sources are to have ``longest`` tokens at most."""
+        self.src.limit(longest)
+        self.src_sizes = self.src.sizes
+
+    def size(self, index: int) -> Tuple[int, int]:
+        """Lengths of the clean source and the target, in tokens."""
+        target = 0 if self.tgt_sizes is None else int(self.tgt_sizes[index])
+        return int(self.src.clean_sizes[index]), target
+
+    def filter_indices_by_size(
+        self, indices: np.ndarray, max_sizes: Union[None, int, Sequence[int]]
+    ) -> Tuple[np.ndarray, List[int]]:
+        """By the length of the clean source."""
+        return data_utils.filter_paired_dataset_indices_by_size(
+            self.src.clean_sizes, self.tgt_sizes, indices, max_sizes
+        )
+
+    def batch_by_size(
+        self,
+        indices: np.ndarray,
+        max_tokens: Optional[int] = None,
+        max_sentences: Optional[int] = None,
+        required_batch_size_multiple: int = 1,
+    ) -> List[Any]:
+        """fairseq's batches, and the remainder that it would drop.
+
+        A line that fits into ``max_tokens`` without noise does so with it.
+        """
+        if max_tokens is not None:
+            grown = self.src_sizes > max_tokens
+            self.src_sizes = np.where(grown, self.src.clean_sizes, self.src_sizes)
+        return batch_every_sentence(
+            self, indices, max_tokens, max_sentences, required_batch_size_multiple
+        )

@@ -1,0 +1,423 @@
+"""Task ``noisy_translation``: fairseq's translation from plain text, with noise on the source."""
+
+import dataclasses
+import logging
+import os
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Optional, Tuple
+
+import numpy as np
+from fairseq import utils
+from fairseq.data import Dictionary, EpochBatchIterator, FairseqDataset, encoders, indexed_dataset
+from fairseq.tasks import register_task
+from omegaconf import II
+from torch import Tensor
+
+from ..data.noise import (
+    DEFAULT_EDITS,
+    KINDS,
+    PAPER,
+    Confusions,
+    Noise,
+    NoiseOptions,
+    load_confusions,
+    parse_edits,
+    parse_kinds,
+)
+from ..data.noisy_pairs import NoisyPairs, NoisySide, TextSide
+from ..data.plain_text import PlainText
+from ..errors import UserError
+from .evaluation import EvaluatedTask, EvaluationConfig
+
+logger = logging.getLogger(__name__)
+
+#: Share of unknown source tokens from which on a warning is given.
+MANY_UNKNOWN = 0.1
+
+
+@dataclass
+class NoisyTranslationConfig(EvaluationConfig):
+    noise: str = field(
+        default="none",
+        metadata={
+            "help": f"noise on the source, comma separated: {', '.join(KINDS)}; all: "
+            f"{', '.join(PAPER)}; of several one is drawn for each sentence. none: the source is "
+            "read as it is"
+        },
+    )
+    noise_valid: Optional[str] = field(
+        default=None,
+        metadata={"help": "noise in validation, the same every time (default: as --noise)"},
+    )
+    noise_test: Optional[str] = field(
+        default=None,
+        metadata={"help": "noise on test sets, the same every time (default: as --noise)"},
+    )
+    noise_word_rate: float = field(
+        default=0.3, metadata={"help": "share of the words of a sentence that are changed"}
+    )
+    noise_char_rate: float = field(
+        default=0.3, metadata={"help": "share of the letters of such a word that are changed"}
+    )
+    noise_max_words: int = field(
+        default=10, metadata={"help": "changed words in a sentence, at most"}
+    )
+    noise_max_chars: int = field(
+        default=10, metadata={"help": "changed letters in a word, at most"}
+    )
+    noise_min_length: int = field(
+        default=4, metadata={"help": "words of fewer letters are left alone"}
+    )
+    noise_random_edits: str = field(
+        default=",".join(DEFAULT_EDITS),
+        metadata={"help": "what random noise does to a letter: insert, delete, substitute, swap"},
+    )
+    noise_seed: int = field(
+        default=1,
+        metadata={"help": "seed of the noise; in training --seed counts as well"},
+    )
+    noise_confusions: Optional[str] = field(
+        default=None,
+        metadata={
+            "help": "table of confusions for ocr noise, as cli.noise --learn-confusions makes it; "
+            "its rates then take the place of the shares above"
+        },
+    )
+    noise_confusion_scale: float = field(
+        default=1.0, metadata={"help": "the rates of --noise-confusions are multiplied by this"}
+    )
+    # what the commands are told about the text; a task is given nothing but its own options
+    text_bpe: Any = II("bpe")
+    text_tokenizer: Any = II("tokenizer")
+    seed: int = II("common.seed")
+
+
+@register_task("noisy_translation", dataclass=NoisyTranslationConfig)
+class NoisyTranslationTask(EvaluatedTask):
+    """fairseq's translation task on plain text, with noise on the source (gated-Trans, §4.1.1).
+
+    A data folder has ``dict.SRC.txt``, ``dict.TGT.txt`` and, one sentence a line, ``train.SRC``,
+    ``train.TGT``, ``valid.SRC`` … Where only ``SPLIT.TGT`` is there it is the source as well:
+    denoising. Lines are cut by ``--tokenizer`` and ``--bpe`` after the noise. Splits without text
+    are looked for as fairseq-preprocess writes them, if no noise is asked for.
+
+    Raises:
+        UserError: noise that there is not, or a rate that cannot be.
+    """
+
+    cfg: NoisyTranslationConfig
+
+    def __init__(
+        self, cfg: NoisyTranslationConfig, src_dict: Dictionary, tgt_dict: Dictionary
+    ) -> None:
+        super().__init__(cfg, src_dict, tgt_dict)
+        self.noises = _noises(cfg)
+        self.confusions: Optional[Confusions] = None
+        self.encoders: Optional[List[Any]] = None
+
+    @classmethod
+    def setup_task(cls, cfg: NoisyTranslationConfig, **kwargs: Any) -> "NoisyTranslationTask":
+        """Loads the dictionaries.
+
+        Raises:
+            UserError: no data folder, no languages, no dictionary.
+        """
+        if cfg.num_batch_buckets > 0:
+            raise UserError("--num-batch-buckets fails in the engine with numpy 2; leave it out")
+        _check_data_folder(cfg)
+        return super().setup_task(cfg, **kwargs)
+
+    # data -------------------------------------------------------------------------------------
+
+    def load_dataset(
+        self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any
+    ) -> None:
+        """Loads one split: from text, or binarised where there is no text and no noise.
+
+        Raises:
+            UserError: a file that is not there or is no plain UTF-8, or sides of different length.
+        """
+        paths = utils.split_paths(self.cfg.data)
+        if split != self.cfg.train_subset:
+            paths = paths[:1]  # only training data come in shards
+        folder = paths[(epoch - 1) % len(paths)]
+        flag, noise = self._noise_of(split)
+        files = self._text_files(folder, split, combine)
+        if files is not None:
+            self.datasets[split] = self._text_pairs(split, files, flag, noise)
+            return
+        self._check_binarised(folder, split, flag, noise)
+        super().load_dataset(split, epoch, combine, **kwargs)
+
+    def _noise_of(self, split: str) -> Tuple[str, Noise]:
+        """The flag that a split's noise goes by, and the noise."""
+        flag, part = "--noise-test", "test"
+        if split == self.cfg.train_subset:
+            flag, part = "--noise", "train"
+        elif split.startswith("valid"):
+            flag, part = "--noise-valid", "valid"
+        options = self.noises[part]
+        # not before: a checkpoint is used without the table that it was trained with
+        if self.cfg.noise_confusions is not None and "ocr" in options.kinds:
+            if self.confusions is None:
+                self.confusions = load_confusions(self.cfg.noise_confusions)
+            options = dataclasses.replace(options, confusions=self.confusions)
+        return flag, Noise(options)
+
+    def _text_files(self, folder: str, split: str, combine: bool) -> Optional[Dict[str, List[str]]]:
+        """Language → files of a split and, with ``combine``, its further parts; None without.
+
+        Raises:
+            UserError: a part lacks a side that others have.
+        """
+        langs = dict.fromkeys((self.cfg.source_lang, self.cfg.target_lang))
+        found: Dict[str, List[str]] = {}
+        part = 0
+        while part == 0 or combine:
+            prefix = os.path.join(folder, split + (str(part) if part else ""))
+            there = [lang for lang in langs if os.path.isfile(f"{prefix}.{lang}")]
+            if not there:
+                break
+            if part and set(there) != set(found):
+                raise UserError(
+                    f"{prefix}.*: text for {', '.join(there)}, but {split}.* has it for "
+                    f"{', '.join(found)}; each part of a split needs the same sides"
+                )
+            for lang in there:
+                found.setdefault(lang, []).append(f"{prefix}.{lang}")
+            part += 1
+        if combine and self.cfg.upsample_primary > 1:
+            for files in found.values():
+                files[:1] *= self.cfg.upsample_primary
+        return found or None
+
+    def _check_binarised(self, folder: str, split: str, flag: str, noise: Noise) -> None:
+        src, tgt = self.cfg.source_lang, self.cfg.target_lang
+        prefixes = [
+            os.path.join(folder, f"{split}.{pair}.") for pair in (f"{src}-{tgt}", f"{tgt}-{src}")
+        ]
+        if not any(
+            indexed_dataset.dataset_exists(prefix + src, impl=self.cfg.dataset_impl)
+            for prefix in prefixes
+        ):
+            raise UserError(
+                f"{folder} has no {split} data for {src}-{tgt}: neither {split}.{src} nor "
+                f"{split}.{tgt} is there; put the text into the folder, or name another split"
+            )
+        if noise.options.kinds:
+            raise UserError(
+                f"{prefixes[0]}*: {flag} needs plain text, and these data are binarised; put "
+                f"{split}.{src} and {split}.{tgt} into {folder}, or give {flag} none"
+            )
+
+    def _text_pairs(
+        self, split: str, files: Dict[str, List[str]], flag: str, noise: Noise
+    ) -> NoisyPairs:
+        src, tgt = self.cfg.source_lang, self.cfg.target_lang
+        if src not in files and not noise.options.kinds:
+            raise UserError(
+                f"{files[tgt][0]} has no {split}.{src} beside it, and without noise it would be "
+                f"its own source; give {flag} all, or the source"
+            )
+        target = None
+        if tgt in files:
+            target = TextSide(PlainText(files[tgt]), self.encode_line, self.tgt_dict)
+        if target is not None and (src not in files or files[src] == files[tgt]):
+            clean = TextSide(target.lines, self.encode_line, self.src_dict, target.sizes)
+        else:
+            clean = TextSide(PlainText(files[src]), self.encode_line, self.src_dict)
+        if target is not None and len(clean) != len(target):
+            raise UserError(
+                f"line counts differ: {', '.join(files[src])} has {len(clean)}, "
+                f"{', '.join(files[tgt])} has {len(target)}; line n of each must belong together"
+            )
+        training = split == self.cfg.train_subset
+        source = NoisySide(
+            clean,
+            noise,
+            self.cfg.noise_seed,
+            (self.cfg.seed or 0) if training else None,
+            self.cfg.max_source_positions,
+            self.cfg.truncate_source,
+        )
+        _report(split, source, target)
+        return NoisyPairs(
+            source,
+            self.src_dict,
+            target,
+            self.tgt_dict,
+            left_pad_source=self.cfg.left_pad_source,
+            left_pad_target=self.cfg.left_pad_target,
+            shuffle=split != "test",
+            pad_to_multiple=self.cfg.required_seq_len_multiple,
+        )
+
+    def encode_line(self, line: str) -> str:
+        """Pieces of a line with blanks between them, as ``--tokenizer`` and ``--bpe`` cut it."""
+        if self.encoders is None:
+            made = [
+                encoders.build_tokenizer(self.cfg.text_tokenizer),
+                encoders.build_bpe(self.cfg.text_bpe),
+            ]
+            self.encoders = [encoder for encoder in made if encoder is not None]
+        for encoder in self.encoders:
+            line = encoder.encode(line)
+        return line
+
+    def filter_indices_by_size(
+        self,
+        indices: np.ndarray,
+        dataset: FairseqDataset,
+        max_positions: Any = None,
+        ignore_invalid_inputs: bool = False,
+    ) -> np.ndarray:
+        """Names every line that is too long, and stops unless it may be skipped.
+
+        Raises:
+            UserError: a sentence longer than the model can read or write.
+        """
+        kept, ignored = dataset.filter_indices_by_size(indices, max_positions)
+        if len(ignored) == 0:
+            return kept
+        lines = sorted(int(index) + 1 for index in ignored)
+        shown = ", ".join(map(str, lines[:20])) + (" …" if len(lines) > 20 else "")
+        if not ignore_invalid_inputs:
+            raise UserError(
+                f"line {lines[0]} has {_joined(dataset.size(lines[0] - 1))} tokens (source/target) "
+                f"where the limit is {_joined(max_positions)}; {len(lines)} such lines: {shown}; "
+                "raise --max-source-positions and --max-target-positions, shorten the lines, give "
+                "--truncate-source, or skip them with --skip-invalid-size-inputs-valid-test"
+            )
+        logger.warning(
+            "%d lines above the limit of %s tokens are skipped: %s",
+            len(lines),
+            _joined(max_positions),
+            shown,
+        )
+        return kept
+
+    def get_batch_iterator(
+        self,
+        dataset: FairseqDataset,
+        *args: Any,
+        max_positions: Any = None,
+        epoch: int = 1,
+        disable_iterator_cache: bool = False,
+        update_epoch_batch_itr: bool = False,
+        **options: Any,
+    ) -> EpochBatchIterator:
+        """The engine's, with batches that do not depend on where a training begins.
+
+        Batches that serve all epochs are drawn by the engine with a seed that has the epoch in
+        it in which the training began, or was taken up again.
+        """
+        lasting = not (disable_iterator_cache or update_epoch_batch_itr)
+        made = dataset in self.dataset_to_epoch_iter
+        if isinstance(dataset, NoisyPairs) and max_positions is not None:
+            longest = max_positions[0] if isinstance(max_positions, tuple) else max_positions
+            dataset.limit(int(longest))
+        iterator = super().get_batch_iterator(
+            dataset,
+            *args,
+            max_positions=max_positions,
+            epoch=1 if lasting else epoch,
+            disable_iterator_cache=disable_iterator_cache,
+            update_epoch_batch_itr=update_epoch_batch_itr,
+            **options,
+        )
+        if lasting and not made:
+            iterator.epoch = max(epoch, 1)
+            # before the engine goes on where a training stopped: it then begins to read at once
+            dataset.set_epoch(iterator.epoch)
+        return iterator
+
+    # validation -------------------------------------------------------------------------------
+
+    def _text(self, tokens: Tensor, unknown: str) -> str:
+        """Decoded text, joined by the task's own ``--bpe`` where no other way is given."""
+        text = super()._text(tokens, unknown)
+        if self.cfg.eval_bleu_remove_bpe is None:
+            for encoder in reversed(self.encoders or []):
+                text = encoder.decode(text)
+        return text
+
+
+def _noises(cfg: NoisyTranslationConfig) -> Dict[str, NoiseOptions]:
+    """The noise of train, valid and test, without confusions."""
+    kinds = {"train": parse_kinds("--noise", cfg.noise)}
+    for split, given in (("valid", cfg.noise_valid), ("test", cfg.noise_test)):
+        flag = f"--noise-{split}"
+        kinds[split] = kinds["train"] if given is None else parse_kinds(flag, given)
+    if cfg.noise_confusions is not None and not any("ocr" in some for some in kinds.values()):
+        raise UserError(
+            f"--noise-confusions {cfg.noise_confusions} is for ocr noise, and none is asked for; "
+            "give --noise ocr"
+        )
+    edits = parse_edits("--noise-random-edits", cfg.noise_random_edits)
+    return {
+        split: NoiseOptions(
+            kinds=chosen,
+            word_rate=cfg.noise_word_rate,
+            char_rate=cfg.noise_char_rate,
+            max_words=cfg.noise_max_words,
+            max_chars=cfg.noise_max_chars,
+            min_length=cfg.noise_min_length,
+            random_edits=edits,
+            confusion_scale=cfg.noise_confusion_scale,
+        )
+        for split, chosen in kinds.items()
+    }
+
+
+def _check_data_folder(cfg: NoisyTranslationConfig) -> None:
+    if not cfg.data:
+        raise UserError("no data folder given; name the folder with the text and the dictionaries")
+    folder = utils.split_paths(cfg.data)[0]
+    if not os.path.isdir(folder):
+        raise UserError(f"data folder {folder} does not exist; check the path")
+    if cfg.source_lang is None or cfg.target_lang is None:
+        raise UserError(
+            f"{folder}: plain text does not tell which side is the source; give --source-lang and "
+            "--target-lang"
+        )
+    for lang in (cfg.source_lang, cfg.target_lang):
+        path = os.path.join(folder, f"dict.{lang}.txt")
+        if not os.path.isfile(path):
+            raise UserError(
+                f"dictionary {path} does not exist; make it from text that is cut as --bpe cuts it"
+            )
+
+
+def _report(split: str, source: NoisySide, target: Optional[TextSide]) -> None:
+    """Says what a split is made of, and what is odd about it."""
+    kinds = ",".join(source.noise.options.kinds) or "none"
+    way = "drawn anew every epoch" if source.run is not None else "fixed"
+    if not source.noise.options.kinds:
+        way = "the source as it is"
+    sides = "" if target is not None else ", no target"
+    logger.info("%s: %d lines of text, noise: %s (%s)%s", split, len(source), kinds, way, sides)
+    if len(source.grown) and not source.truncate:
+        lines = ", ".join(str(int(number) + 1) for number in source.grown[:20])
+        logger.warning(
+            "%s: %d lines would grow beyond %d tokens by noise and are read without it: %s%s",
+            split,
+            len(source.grown),
+            source.longest,
+            lines + (" …" if len(source.grown) > 20 else ""),
+            "" if source.run is None else " (in one sample; it differs from epoch to epoch)",
+        )
+    for name, side in (("source", source), ("target", target)):
+        total = 0 if side is None else int(side.sizes.sum())
+        if side is not None and side.unknown > MANY_UNKNOWN * total:
+            logger.warning(
+                "%s: %d of %d %s tokens are unknown; is --bpe (and --tokenizer) the one that the "
+                "dictionary was made with?",
+                split,
+                side.unknown,
+                total,
+                name,
+            )
+
+
+def _joined(sizes: Any) -> str:
+    return "/".join(map(str, sizes)) if isinstance(sizes, tuple) else str(sizes)

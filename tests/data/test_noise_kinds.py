@@ -1,0 +1,305 @@
+"""Noise on plain text: what may change, how much of it, and that it can be repeated."""
+
+import random
+import re
+from collections import Counter
+
+import editdistance
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+
+from lev_plugins.data.noise import (
+    KINDS,
+    PAPER,
+    Noise,
+    NoiseOptions,
+    chance,
+    kinds,
+    parse_edits,
+    parse_kinds,
+    sentence_random,
+)
+from lev_plugins.data.noise.clusters import clusters, is_letter, split_words
+from lev_plugins.data.noise.letters import NEIGHBOURS, alphabet, exchanged
+from lev_plugins.errors import UserError
+
+HOSTILE = (
+    "The quick\tbrown  fox\u00a0jumps\u2003over Ärgernis e\u0301te\u0301e\u0301 "
+    "👩\u200d👩\u200d👧👍🏽 наблюдение 한국어입니다 हिन्दी\u3000ภาษาไทย mp3s 2026 a\u2028b\x85 "
+)
+# Letters of many scripts, marks, joiners, emoji, flags, blanks and whatever else there is.
+TEXT = st.text(
+    st.sampled_from("abcdeABCDEéßİſдЖعب한ᄒ\u1161नि्\u0301\u200d\ufe0f👩🏽🇩🇪1.-  \t\u00a0\u2028")
+    | st.characters(exclude_categories=("Cs",)),
+    max_size=60,
+).map(lambda text: text.replace("\n", " "))
+ONE_KIND = st.sampled_from(KINDS)
+NUMBERS = st.integers(0, 5)
+
+
+def noise(*names: str, **options) -> Noise:
+    return Noise(NoiseOptions(kinds=names, **options))
+
+
+def noisy(line: str, *names: str, number: int = 0, epoch: int = 1, seed: int = 1, **options) -> str:
+    return noise(*names, **options)(line, sentence_random(seed, epoch, number))
+
+
+def words(line: str) -> list[str]:
+    return split_words(line)[::2]
+
+
+def changed(before: str, after: str) -> list[int]:
+    """Numbers of the words that differ."""
+    pairs = zip(words(before), words(after), strict=True)
+    return [i for i, (one, other) in enumerate(pairs) if one != other]
+
+
+# what never changes ------------------------------------------------------------------------------
+
+
+@given(TEXT, ONE_KIND, NUMBERS, st.sampled_from([0.3, 1.0]))
+@example(HOSTILE, "random", 0, 1.0)
+@example(HOSTILE, "ocr", 0, 1.0)
+def test_blanks_and_the_number_of_words_stay(line, kind, number, rate):
+    after = noisy(line, kind, number=number, word_rate=rate, char_rate=rate, min_length=1)
+    assert re.findall(r"\s+", after) == re.findall(r"\s+", line)
+    assert len(after.split()) == len(line.split())
+
+
+@given(TEXT, ONE_KIND, NUMBERS)
+@example(HOSTILE, "keyboard", 0)
+def test_short_words_stay_and_others_are_changed_no_oftener_than_asked(line, kind, number):
+    assume(kind != "swap-words")
+    after = noisy(line, kind, number=number, word_rate=0.5, max_words=3)
+    total = len(line.split())
+    touched = changed(line, after)
+    assert len(touched) <= min(3, max(1, total // 2))
+    for i in touched:
+        count = sum(one[0].isalnum() for one in clusters(words(line)[i]))
+        assert count >= 4
+
+
+@given(TEXT, st.sampled_from(["keyboard", "swap", "delete"]), NUMBERS)
+@example(HOSTILE, "delete", 0)
+def test_what_is_no_letter_stays_in_order(line, kind, number):
+    for word in words(line):
+        parts = clusters(word)
+        after = noise(kind)._kinds[kind][1](parts, 9, sentence_random(1, 1, number))
+        assert [one for one in after if not is_letter(one)] == [
+            one for one in parts if not is_letter(one)
+        ]
+
+
+def test_no_noise_and_no_words_leave_a_line_alone():
+    assert noisy(HOSTILE) == HOSTILE
+    for kind in KINDS:
+        assert noisy("", kind) == "" and noisy(" \t ", kind) == " \t "
+        if kind != "swap-words":
+            assert kind == "ocr" or noisy("in 1999 the 24:00", kind) == "in 1999 the 24:00"
+            assert noisy(HOSTILE, kind, word_rate=0) == HOSTILE
+            assert noisy(HOSTILE, kind, char_rate=0) == HOSTILE
+
+
+# how much ----------------------------------------------------------------------------------------
+
+ORDINARY = ["house", "quickly", "brown", "jumps", "strange", "dialects", "wonderful", "morning"]
+
+
+@given(st.integers(1, 60), st.sampled_from(PAPER), NUMBERS)
+def test_of_words_that_can_change_exactly_the_asked_share_does(count, kind, number):
+    line = " ".join(ORDINARY[i % len(ORDINARY)] for i in range(count))
+    assert len(changed(line, noisy(line, kind, number=number))) == min(10, max(1, count * 3 // 10))
+
+
+def test_the_limits_hold_and_are_reached():
+    line = " ".join(ORDINARY * 10)
+    assert len(changed(line, noisy(line, "delete", word_rate=1, max_words=1000))) == 80
+    assert len(changed(line, noisy(line, "delete", max_words=7))) == 7
+    # eleven letters of which three are left out, two with the limit
+    assert [len(noisy("abcdefghijk", "delete", max_chars=most)) for most in (10, 2)] == [8, 9]
+    assert len(noisy("abcdefghijk", "delete", char_rate=1, max_chars=100)) == 1
+
+
+@given(st.lists(st.sampled_from("abcdeéж한!1"), min_size=1), st.integers(0, 6), NUMBERS)
+def test_a_word_is_edited_no_oftener_than_asked_and_never_lost(word, count, number):
+    rng = sentence_random(1, 1, number)
+    for edit in (kinds.random_edits(("insert", "delete", "substitute")), kinds.delete):
+        after = edit(word, count, rng)
+        assert after and editdistance.eval(word, after) <= count
+    assert editdistance.eval(word, kinds.swap(word, count, rng)) <= 2 * count
+    after = kinds.keyboard(word, count, rng)
+    assert len(after) == len(word) and editdistance.eval(word, after) <= count
+
+
+def test_each_edit_of_random_noise_does_what_it_is_called():
+    rng = random.Random(1)
+    word = list("abcdef")
+    for _ in range(30):
+        longer = kinds.random_edits(("insert",))(word, 2, rng)
+        assert len(longer) == 8 and not Counter(word) - Counter(longer)
+        shorter = kinds.random_edits(("delete",))(word, 2, rng)
+        assert len(shorter) == 4 and not Counter(shorter) - Counter(word)
+        other = kinds.random_edits(("substitute",))(word, 2, rng)
+        assert sum(a != b for a, b in zip(word, other, strict=True)) == 2
+        mixed = kinds.random_edits(("swap",))(word[:5] + ["!"], 1, rng)
+        assert len(mixed) == 6 and mixed[5] == "!" and mixed != word
+
+
+def test_all_kinds_of_a_list_are_drawn_one_for_each_line():
+    line = " ".join(ORDINARY)
+    seen = Counter()
+    for number in range(300):
+        after = noisy(line, "keyboard", "delete", number=number)
+        seen[len(after) == len(line)] += 1
+    assert 110 < seen[True] < 190 and 110 < seen[False] < 190
+
+
+# the kinds ---------------------------------------------------------------------------------------
+
+
+def test_keys_touch_each_other_and_never_themselves():
+    for key, near in NEIGHBOURS.items():
+        assert near and key not in near and len(set(near)) == len(near)
+        assert all(key in NEIGHBOURS[other] for other in near)
+        assert near.isupper() == key.isupper()
+    assert set(NEIGHBOURS["s"]) == set("awedxz") and set(NEIGHBOURS["P"]) == set("OL")
+
+
+@given(TEXT, NUMBERS)
+def test_keyboard_noise_keeps_the_case_and_leaves_unknown_keys(line, number):
+    after = noisy(line, "keyboard", number=number, word_rate=1, char_rate=1, min_length=1)
+    assert len(after) == len(line)
+    for one, other in zip(line, after, strict=True):
+        assert other == one or other in NEIGHBOURS[one]
+
+
+def test_words_without_known_keys_are_not_chosen():
+    line = "наблюдение house 한국어입니다"
+    assert all(changed(line, noisy(line, "keyboard", number=i)) == [1] for i in range(20))
+
+
+@given(TEXT, NUMBERS)
+def test_swapping_keeps_the_letters(line, number):
+    for word in words(line):
+        parts = clusters(word)
+        after = kinds.swap(parts, 3, sentence_random(1, 1, number))
+        assert Counter(map(str.casefold, after)) == Counter(map(str.casefold, parts))
+
+
+def test_a_capital_stays_where_it_was():
+    assert exchanged("T", "h") == ("H", "t") and exchanged("h", "T") == ("t", "H")
+    assert exchanged("ß", "A") == ("A", "ß") and exchanged("É", "a") == ("A", "é")
+    assert noisy("Tttt Aaaa", "swap", word_rate=1) == "Tttt Aaaa", "nothing to see, nothing done"
+
+
+@given(st.lists(st.sampled_from(ORDINARY), max_size=12), NUMBERS)
+def test_swapping_words_moves_neighbours_only(chosen, number):
+    line = "  ".join(chosen)
+    after = noisy(line, "swap-words", number=number)
+    assert Counter(after.split()) == Counter(chosen)
+    moved, i = changed(line, after), 0
+    while i < len(moved):
+        assert moved[i + 1] == moved[i] + 1
+        assert words(after)[moved[i]] == words(line)[moved[i + 1]]
+        i += 2
+    assert len(moved) <= max(2, len(chosen) * 3 // 10 + 1)
+
+
+def test_marks_and_joined_emoji_are_never_torn():
+    whole = ["e\u0301", "नि", "👩\u200d👩\u200d👧", "한", "g\u0308\u0301"]
+    assert clusters("".join(whole)) == whole
+    for number in range(40):
+        for kind in (kinds.delete, kinds.swap):
+            after = kind(whole, 2, sentence_random(1, 1, number))
+            assert not Counter(after) - Counter(whole)
+
+
+def test_new_letters_are_of_the_script_of_their_neighbour():
+    assert set("аяб") <= set(alphabet("ж")) and not set("abc") & set(alphabet("ж"))
+    assert "z" in alphabet("é") and "é" not in alphabet("é")
+    for letter in "жع한नก漢":
+        assert letter in alphabet(letter) and not any(map(str.isspace, alphabet(letter)))
+    for number in range(20):
+        after = noisy("наблюдение", "random", number=number, char_rate=1)
+        assert re.fullmatch(r"[\u0400-\u047f]*", after), after
+
+
+# chance ------------------------------------------------------------------------------------------
+
+
+def test_what_happens_depends_on_seed_epoch_sentence_and_run_alone():
+    line = " ".join(ORDINARY)
+    made = noise(*PAPER)
+
+    def of(*key: int) -> str:
+        return made(line, sentence_random(*key))
+
+    first = [of(1, 1, number) for number in range(50)]
+    assert [of(1, 1, number) for number in reversed(range(50))] == first[::-1]
+    assert len(set(first)) > 40
+    for other in ((2, 1), (1, 2)):
+        assert sum(of(*other, number) == first[number] for number in range(50)) < 5
+    assert sum(of(1, 1, number, 7) == first[number] for number in range(50)) < 5
+
+
+def test_noise_is_the_same_on_every_machine():
+    line = "The quick brown fox jumps over the lazy dog"
+    assert [noisy(line, kind, number=3) for kind in KINDS] == GOLDEN
+
+
+GOLDEN = [
+    "The quick brwn fox jhumps over the lazy dog",
+    "The quick brkwn fox kumps over the lazy dog",
+    "The quick borwn fox ujmps over the lazy dog",
+    "The quick brwn fox jups over the lazy dog",
+    "The quick brown fox over jumps the lazy dog",
+    "The quick bröwn fox junips over the lazy dog",
+]
+
+
+@given(st.integers(0, 30), st.integers(0, 30), NUMBERS)
+def test_a_sample_has_different_items(size, count, number):
+    drawn = chance.sample(sentence_random(1, 1, number), range(size), count)
+    assert len(set(drawn)) == len(drawn) == min(size, count) and set(drawn) <= set(range(size))
+
+
+def test_every_item_is_drawn_as_often_as_its_weight_says():
+    rng = sentence_random(1, 1, 1)
+    seen = Counter(chance.draw_weighted(rng, "abc", [1, 0, 3]) for _ in range(2000))
+    assert 420 < seen["a"] < 580 and seen["b"] == 0
+    flat = Counter(chance.draw(rng, "abcd") for _ in range(2000))
+    assert all(430 < count < 570 for count in flat.values()) and len(flat) == 4
+
+
+# options -----------------------------------------------------------------------------------------
+
+
+def test_names_of_kinds_and_edits_are_read():
+    assert parse_kinds("--noise", "none") == ()
+    assert parse_kinds("--noise", "all, ocr,swap") == (*PAPER, "ocr")
+    assert parse_edits("--x", "swap,insert,swap") == ("swap", "insert")
+    for text in ("keybord", "", "none,swap", "swap,,delete"):
+        with pytest.raises(UserError, match=f"--noise {text}: there is no noise .*keyboard"):
+            parse_kinds("--noise", text)
+    with pytest.raises(UserError, match="--x insert,remove: there is no edit 'remove'"):
+        parse_edits("--x", "insert,remove")
+
+
+@pytest.mark.parametrize(
+    "options, said",
+    [
+        ({"word_rate": 1.5}, "--noise-word-rate 1.5 is outside [0, 1]; give a share of the words"),
+        ({"char_rate": -0.1}, "--noise-char-rate -0.1 is outside [0, 1]"),
+        ({"word_rate": float("nan")}, "--noise-word-rate nan is outside"),
+        ({"max_words": 0}, "--noise-max-words 0: give a number of 1 or more"),
+        ({"max_chars": 0}, "--noise-max-chars 0"),
+        ({"min_length": 0}, "--noise-min-length 0"),
+        ({"confusion_scale": -1.0}, "--noise-confusion-scale -1.0: give a number of 0 or more"),
+        ({"word_rate": 2, "flag": "--"}, "--word-rate 2 is outside"),
+    ],
+)
+def test_values_that_cannot_be_are_named(options, said):
+    with pytest.raises(UserError, match=re.escape(said)):
+        NoiseOptions(**options)

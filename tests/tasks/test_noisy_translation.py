@@ -1,0 +1,350 @@
+"""The task of noisy text: which files are read, with which noise, and what is refused."""
+
+import logging
+import re
+
+import pytest
+import torch
+from fairseq.data import Dictionary, LanguagePairDataset, indexed_dataset
+
+from lev_plugins.cli import noise as command
+from lev_plugins.errors import UserError
+from lev_plugins.tasks import NoisyTranslationConfig, NoisyTranslationTask
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+LINES = [f"house {LETTERS[i : i + 6]} kindly {LETTERS[i:]}" for i in range(12)]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Dictionaries of characters, and a text for the target alone in three splits."""
+    symbols = Dictionary()
+    for letter in LETTERS + LETTERS.upper() + "0123456789!@#$%^&*()_+▁":
+        symbols.add_symbol(letter)
+    for lang in ("noisy", "clean"):
+        symbols.save(str(tmp_path / f"dict.{lang}.txt"))
+    for split, size in (("train", 12), ("valid", 5), ("test", 7)):
+        put(tmp_path / f"{split}.clean", LINES[:size])
+    return tmp_path
+
+
+def put(path, lines):
+    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+
+
+def task_of(folder, **options):
+    given = {
+        "data": str(folder),
+        "source_lang": "noisy",
+        "target_lang": "clean",
+        "train_subset": "train",
+        "dataset_impl": None,
+        "required_seq_len_multiple": 1,
+        "text_bpe": "characters",
+        "text_tokenizer": None,
+        "seed": 1,
+        "best_checkpoint_metric": "loss",
+        "maximize_best_checkpoint_metric": False,
+    }
+    return NoisyTranslationTask.setup_task(NoisyTranslationConfig(**{**given, **options}))
+
+
+def loaded(task, split="train", **options):
+    task.load_dataset(split, **options)
+    return task.dataset(split)
+
+
+def texts(task, data, side="source"):
+    symbols = task.src_dict if side == "source" else task.tgt_dict
+    return [
+        symbols.string(data[i][side]).replace(" ", "").replace("▁", " ") for i in range(len(data))
+    ]
+
+
+def refused(folder, split="train", combine=False, **options):
+    with pytest.raises(UserError) as error:
+        loaded(task_of(folder, **options), split, combine=combine)
+    return str(error.value).replace(str(folder), "DATA")
+
+
+# what is read ------------------------------------------------------------------------------------
+
+
+def test_a_target_alone_is_its_own_source_with_noise(folder):
+    task = task_of(folder, noise="delete")
+    data = loaded(task)
+    assert texts(task, data, "target") == LINES
+    data.set_epoch(1)
+    first = texts(task, data)
+    data.set_epoch(2)
+    second = texts(task, data)
+    for line, one in zip(LINES, first, strict=True):
+        assert len(one) < len(line) and len(one.split()) == len(line.split())
+        assert one.split()[0] in ("house", *("house"[:i] + "house"[i + 1 :] for i in range(5)))
+    assert first != second
+    assert data.src_sizes.tolist() != data.tgt_sizes.tolist()
+
+
+def test_a_source_beside_the_target_is_read_and_without_noise_as_it_is(folder):
+    put(folder / "train.noisy", [line.upper() for line in LINES])
+    task = task_of(folder)
+    data = loaded(task)
+    assert texts(task, data) == [line.upper() for line in LINES]
+    assert texts(task, data, "target") == LINES
+    data = loaded(task_of(folder, noise="keyboard"))
+    data.set_epoch(1)
+    made = texts(task, data)
+    assert all(line.upper() == line and line != clean.upper() for line, clean in zip(made, LINES))
+
+
+def test_one_language_for_both_sides_is_denoising_too(folder):
+    task = task_of(folder, noise="swap", source_lang="clean")
+    data = loaded(task)
+    assert texts(task, data, "target") == LINES != texts(task, data)
+
+
+def test_a_source_without_target_can_be_corrected(folder):
+    put(folder / "new.noisy", LINES)
+    task = task_of(folder)
+    data = loaded(task, "new")
+    assert data.tgt is None and texts(task, data) == LINES
+    assert data.size(0) == (len(LINES[0]) + 1, 0)
+
+
+def test_noise_on_validation_and_test_is_fixed_and_can_be_another(folder):
+    put(folder / "test.noisy", LINES[:7])
+    task = task_of(folder, noise="keyboard", noise_test="none")
+    valid, test = loaded(task, "valid"), loaded(task, "test")
+    before = texts(task, valid)
+    valid.set_epoch(7)
+    assert texts(task, valid) == before != LINES[:5]
+    assert texts(task, test) == LINES[:7]
+    for same, options in ((True, {"seed": 9}), (False, {"noise_seed": 2})):
+        other = task_of(folder, noise="keyboard", **options)
+        assert (texts(other, loaded(other, "valid")) == before) == same
+    another = task_of(folder, noise="none", noise_valid="keyboard")
+    assert texts(another, loaded(another, "valid")) == before
+
+
+def test_training_noise_has_the_seed_of_the_training(folder):
+    made = []
+    for seed in (1, 1, 2):
+        task = task_of(folder, noise="keyboard", seed=seed)
+        data = loaded(task)
+        data.set_epoch(1)
+        made.append(texts(task, data))
+    assert made[0] == made[1] != made[2]
+
+
+def test_a_test_set_has_the_noise_that_the_command_writes(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    flags = "--input test.clean --output made --kind random,swap --seed 4 --word-rate 0.5"
+    assert command.main(flags.split()) == 0
+    task = task_of(folder, noise="random,swap", noise_seed=4, noise_word_rate=0.5)
+    assert (folder / "made").read_text().splitlines() == texts(task, loaded(task, "test"))
+
+
+def test_parts_of_a_training_set_are_joined_and_the_first_can_count_more(folder):
+    put(folder / "train1.clean", ["one more line"])
+    task = task_of(folder, noise="delete", upsample_primary=2)
+    data = loaded(task, combine=True)
+    assert texts(task, data, "target") == [*LINES, *LINES, "one more line"]
+    data.set_epoch(1)
+    made = texts(task, data)
+    assert sum(a == b for a, b in zip(made[:12], made[12:24])) < 6, "each copy has its own noise"
+    assert len(loaded(task)) == 12, "parts are not asked for"
+
+
+def test_folders_take_turns_in_training(folder, tmp_path):
+    second = tmp_path / "second"
+    second.mkdir()
+    put(second / "train.clean", ["another text"])
+    task = task_of(f"{folder}:{second}", noise="delete")
+    assert [len(loaded(task, epoch=epoch)) for epoch in (1, 2, 3)] == [12, 1, 12]
+    assert len(loaded(task, "valid", epoch=2)) == 5
+
+
+def binarised(folder, split="train"):
+    for lang in ("noisy", "clean"):
+        prefix = str(folder / f"{split}.noisy-clean.{lang}")
+        builder = indexed_dataset.make_builder(prefix + ".bin", impl="mmap", vocab_size=100)
+        for row in ([4, 5, 2], [6, 2]):
+            builder.add_item(torch.tensor(row))
+        builder.finalize(prefix + ".idx")
+
+
+def test_binarised_data_are_read_where_there_is_no_text_and_no_noise(folder):
+    binarised(folder, "bin")
+    task = task_of(folder)
+    data = loaded(task, "bin")
+    assert type(data) is LanguagePairDataset and data[0]["source"].tolist() == [4, 5, 2]
+    said = refused(folder, "bin", noise="all")
+    assert said.startswith("DATA/bin.noisy-clean.*: --noise-test needs plain text")
+    # text goes first
+    binarised(folder)
+    assert len(loaded(task_of(folder, noise="all"))) == 12
+
+
+# batches -----------------------------------------------------------------------------------------
+
+
+def batches(task, data, epoch, **options):
+    iterator = task.get_batch_iterator(
+        data, max_tokens=200, max_positions=(100, 100), seed=3, epoch=epoch, **options
+    )
+    return iterator, [list(map(int, batch)) for batch in iterator.frozen_batches]
+
+
+def test_batches_are_the_same_wherever_a_training_begins(folder):
+    made = []
+    for epoch in (1, 3):
+        task = task_of(folder, noise="random")
+        data = loaded(task)
+        iterator, found = batches(task, data, epoch)
+        assert sorted(i for batch in found for i in batch) == list(range(12))
+        assert iterator.epoch == epoch and int(data.src._epoch) == epoch
+        made.append(found)
+    assert made[0] == made[1] and len(made[0]) > 2
+    assert task.get_batch_iterator(data, epoch=4) is iterator, "they serve all epochs"
+
+
+def test_a_model_with_fewer_positions_lowers_the_limit(folder):
+    task = task_of(folder, noise="random", noise_char_rate=1.0, noise_word_rate=1.0)
+    data = loaded(task)
+    longest = max(map(len, LINES)) + 1
+    task.get_batch_iterator(data, max_tokens=300, max_positions=(longest, 100), epoch=1)
+    assert data.src.longest == longest
+    assert max(len(data[i]["source"]) for i in range(12)) <= longest
+
+
+def test_lines_that_are_too_long_are_all_named(folder):
+    longest = [i + 1 for i, line in enumerate(LINES) if len(line) + 1 > 40]
+    assert longest and longest != list(range(1, 13))
+    shown = ", ".join(map(str, longest))
+    task = task_of(folder, noise="all")
+    data = loaded(task)
+    with pytest.raises(UserError) as error:
+        task.get_batch_iterator(data, max_tokens=200, max_positions=(40, 100))
+    size = len(LINES[longest[0] - 1]) + 1
+    said = f"line {longest[0]} has {size}/{size} tokens (source/target) where the limit is 40/100; "
+    assert str(error.value).startswith(f"{said}{len(longest)} such lines: {shown}; raise")
+    options = {"max_positions": (40, 100), "ignore_invalid_inputs": True}
+    iterator = task.get_batch_iterator(data, max_tokens=200, **options)
+    kept = sorted(int(i) + 1 for batch in iterator.frozen_batches for i in batch)
+    assert kept == [i for i in range(1, 13) if i not in longest]
+
+
+def test_long_sources_are_cut_where_that_is_asked_for(folder):
+    task = task_of(folder, noise="keyboard", truncate_source=True, max_source_positions=20)
+    data = loaded(task)
+    _, found = batches(task, data, 1)
+    assert sorted(i for batch in found for i in batch) == list(range(12))
+    assert max(len(data[i]["source"]) for i in range(12)) == 20
+
+
+# what is said ------------------------------------------------------------------------------------
+
+
+def test_each_split_says_what_noise_it_has(folder, caplog):
+    caplog.set_level(logging.INFO)
+    task = task_of(folder, noise="all", noise_valid="ocr")
+    put(folder / "new.noisy", LINES)
+    for split in ("train", "valid"):
+        loaded(task, split)
+    loaded(task_of(folder), "new")
+    said = [one.getMessage() for one in caplog.records if "lines of text" in one.getMessage()]
+    assert said == [
+        "train: 12 lines of text, noise: random,keyboard,swap,delete (drawn anew every epoch)",
+        "valid: 5 lines of text, noise: ocr (fixed)",
+        "new: 12 lines of text, noise: none (the source as it is), no target",
+    ]
+
+
+def test_text_that_is_cut_otherwise_than_the_dictionary_is_warned_of(folder, caplog):
+    loaded(task_of(folder, noise="swap"), "valid")
+    assert not caplog.records
+    loaded(task_of(folder, noise="swap", text_bpe=None), "valid")
+    first, second = (one.getMessage() for one in caplog.records)
+    assert first.startswith("valid: 20 of 25 source tokens are unknown; is --bpe")
+    assert second.startswith("valid: 20 of 25 target tokens")
+
+
+def test_lines_that_noise_makes_too_long_are_named(folder, caplog):
+    put(folder / "valid.clean", ["a b", "abcdefghij"])
+    options = {"noise_random_edits": "insert", "noise_char_rate": 1.0, "max_source_positions": 12}
+    data = loaded(task_of(folder, noise="random", **options), "valid")
+    (said,) = (one.getMessage() for one in caplog.records)
+    assert said == (
+        "valid: 1 lines would grow beyond 12 tokens by noise and are read without it: 2"
+    )
+    assert len(data[1]["source"]) == 11
+
+
+def test_validation_reads_pieces_as_text(folder):
+    task = task_of(folder, noise="all")
+    loaded(task, "valid")
+    tokens = task.tgt_dict.encode_line("h a n d ▁ t o", add_if_not_exist=False)
+    assert task._text(tokens, "?") == "hand to"
+    task.cfg.eval_bleu_remove_bpe = "@@ "
+    assert task._text(tokens, "?") == "h a n d ▁ t o"
+
+
+# what is refused ---------------------------------------------------------------------------------
+
+
+def test_missing_files_are_named(folder):
+    assert refused(folder, "other") == (
+        "DATA has no other data for noisy-clean: neither other.noisy nor other.clean is there; "
+        "put the text into the folder, or name another split"
+    )
+    said = refused(folder)
+    assert said.startswith("DATA/train.clean has no train.noisy beside it, and without noise")
+    assert said.endswith("give --noise all, or the source")
+    assert "give --noise-valid all" in refused(folder, "valid", noise="all", noise_valid="none")
+    (folder / "dict.noisy.txt").unlink()
+    assert refused(folder).startswith("dictionary DATA/dict.noisy.txt does not exist")
+    assert refused(folder / "none") == "data folder DATA does not exist; check the path"
+    assert "give --source-lang and --target-lang" in refused(folder, target_lang=None)
+
+
+def test_sides_of_different_length_are_refused(folder):
+    put(folder / "train.noisy", LINES[:4])
+    assert refused(folder) == (
+        "line counts differ: DATA/train.noisy has 4, DATA/train.clean has 12; line n of each must "
+        "belong together"
+    )
+    put(folder / "train.noisy", LINES)
+    put(folder / "train1.clean", LINES)
+    said = refused(folder, combine=True)
+    assert said.startswith("DATA/train1.*: text for clean, but train.* has it for noisy, clean")
+
+
+@pytest.mark.parametrize(
+    "options, said",
+    [
+        ({"noise": "keybord"}, "--noise keybord: there is no noise 'keybord'"),
+        ({"noise_valid": "x"}, "--noise-valid x: there is no noise"),
+        ({"noise_test": "x"}, "--noise-test x: there is no noise"),
+        ({"noise_word_rate": 1.2}, "--noise-word-rate 1.2 is outside [0, 1]"),
+        ({"noise_char_rate": -1.0}, "--noise-char-rate -1.0 is outside [0, 1]"),
+        ({"noise_max_words": 0}, "--noise-max-words 0: give a number of 1 or more"),
+        ({"noise_random_edits": "x"}, "--noise-random-edits x: there is no edit 'x'"),
+        ({"noise_confusions": "t.json"}, "--noise-confusions t.json is for ocr noise"),
+        ({"num_batch_buckets": 2}, "--num-batch-buckets fails in the engine"),
+        ({"eval_metrics": "blue"}, "--eval-metrics blue: there is no metric"),
+    ],
+)
+def test_options_that_cannot_be_are_refused_before_anything_is_read(folder, options, said):
+    with pytest.raises(UserError, match=re.escape(said)):
+        task_of(folder, **options)
+
+
+def test_a_table_of_confusions_is_read_with_the_data_only(folder):
+    table = folder / "table.json"
+    table.write_text('{"rates": {"h": {"b": 1.0}}}')
+    task = task_of(folder, noise="ocr", noise_confusions=str(table))
+    data = loaded(task, "valid")
+    assert texts(task, data) == [line.replace("h", "b") for line in LINES[:5]]
+    gone = task_of(folder, noise="ocr", noise_confusions=str(folder / "gone"))
+    with pytest.raises(UserError, match="gone: cannot be read"):
+        loaded(gone, "valid")
