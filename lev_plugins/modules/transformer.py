@@ -148,6 +148,7 @@ class TransformerBlock(nn.Module):
         pre_norm: layer normalisation before each sub-layer instead of after it.
         dropout, attention_dropout, activation_dropout: as in fairseq.
         activation: name of a function of torch.nn.functional (relu, gelu …).
+        eps: of the layer norms.
     """
 
     def __init__(
@@ -161,19 +162,21 @@ class TransformerBlock(nn.Module):
         attention_dropout: float,
         activation_dropout: float,
         activation: str,
+        eps: float = 1e-5,
     ) -> None:
         super().__init__()
         self.pre_norm, self.dropout, self.activation_dropout = pre_norm, dropout, activation_dropout
         self.activation = getattr(F, activation)
         self.self_attention = Attention(dim, heads, attention_dropout)
-        self.self_norm = nn.LayerNorm(dim)
-        self.cross_attention, self.cross_norm = None, None
+        self.self_norm: nn.Module = nn.LayerNorm(dim, eps=eps)
+        self.cross_attention: Optional[Attention] = None
+        self.cross_norm: Optional[nn.Module] = None
         if cross:
             self.cross_attention = Attention(dim, heads, attention_dropout, cross=True)
-            self.cross_norm = nn.LayerNorm(dim)
+            self.cross_norm = nn.LayerNorm(dim, eps=eps)
         self.expand = _linear(dim, hidden)
         self.contract = _linear(hidden, dim)
-        self.feed_norm = nn.LayerNorm(dim)
+        self.feed_norm: nn.Module = nn.LayerNorm(dim, eps=eps)
 
     def residual(self, x: Tensor, norm: nn.Module, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         """A sub-layer with its norm, its dropout and the way round it."""

@@ -1,0 +1,104 @@
+"""Look at a pre-trained model, write its dictionary and cut text as its tokenizer does.
+
+    python -m lev_plugins.cli.backbone DIR --dict dict.txt
+    python -m lev_plugins.cli.backbone DIR --input train.en --output train.pieces.en
+
+The model is a local Hugging Face directory of BERT, BART or T5; nothing is downloaded. What is in
+it goes to standard error. The whole of it is loaded first: a broken one writes nothing.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from ..compat import run_cli
+from ..data.text_files import read_lines
+from ..errors import UserError
+from ..pretrained import Directory, Inspection, inspect
+from ..pretrained.bpe import open_tokenizer, tokenizer_name
+from .output import printable, whole_file
+
+_SHOWN = 6
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The options of the command."""
+    parser = argparse.ArgumentParser(
+        prog=f"python -m {__package__}.backbone",
+        description="Look at a pre-trained model (BERT, BART or T5 in a local Hugging Face "
+        "directory), write its vocabulary as a fairseq dictionary, and cut text into its symbols.",
+    )
+    parser.epilog = f"example: {parser.prog} bert-base-uncased --dict dict.txt"
+    add = parser.add_argument
+    add("directory", metavar="DIR", help="config.json, weights and tokenizer of the model")
+    add(
+        "--dict",
+        metavar="FILE",
+        help="write the vocabulary here, for fairseq-preprocess --srcdict; whole or not at all",
+    )
+    add("--input", metavar="FILE", help="text to cut, one sentence a line")
+    add(
+        "--output",
+        metavar="FILE",
+        help="the same lines as symbols of the dictionary; whole or not at all",
+    )
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; returns 0 or raises :class:`UserError` with nothing written."""
+    args = build_parser().parse_args(argv)
+    if (args.input is None) != (args.output is None):
+        raise UserError("--input and --output go together: the text, and where its pieces go")
+    if args.output is not None and os.path.realpath(args.input) == os.path.realpath(args.output):
+        raise UserError(f"--output {args.output} is the input; give it another name")
+    found = inspect(args.directory)
+    for line in described(args.directory, found):
+        print(printable(line), file=sys.stderr)
+    if args.dict is not None:
+        write_dictionary(found, args.dict)
+    if args.input is not None:
+        cut(args.directory, args.input, args.output)
+    return 0
+
+
+def described(directory: str, found: Inspection) -> list[str]:
+    """What a folder holds, a fact a line."""
+    sizes = ", ".join(f"{name} {value}" for name, value in found.sizes.items())
+    new = f"; {found.new:,} more are new in a tied decoder" if found.new else ""
+    mask = found.vocabulary.mask_symbol()
+    lines = [
+        f"{directory}: {found.kind.upper()} ({sizes})",
+        f"parameters: {found.loaded:,} loaded{new}",
+        f"vocabulary: {len(found.vocabulary)} symbols, "
+        + (f"masked ones are {mask}" if mask else "none for masked ones"),
+        f"tokenizer: --bpe {tokenizer_name(Directory(directory))} --hf-directory {directory}",
+    ]
+    if found.left:
+        more = f" and {len(found.left) - _SHOWN} more" if len(found.left) > _SHOWN else ""
+        lines.append(f"not used: {', '.join(found.left[:_SHOWN])}{more}")
+    return lines
+
+
+def write_dictionary(found: Inspection, path: str) -> None:
+    """The file that fairseq reads: all symbols but its own four."""
+    with whole_file(path) as file:
+        for symbol in found.vocabulary.ordinary():
+            # nobody has counted them
+            file.write(f"{symbol} 1\n")
+    print(f"{path}: {len(found.dictionary)} symbols with fairseq's own four", file=sys.stderr)
+
+
+def cut(directory: str, source: str, path: str) -> None:
+    """Writes each line of a text as symbols."""
+    tokenizer, count = open_tokenizer(directory), 0
+    with whole_file(path) as file:
+        for line in read_lines(source):
+            file.write(tokenizer.encode(line) + "\n")
+            count += 1
+    print(f"{path}: {count} lines", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(run_cli(main))

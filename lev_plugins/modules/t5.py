@@ -1,0 +1,356 @@
+"""T5's blocks: 1.0 (Raffel et al., 2020, §2.1) and 1.1, which mT5 shares (feed-forward with gates).
+
+Unlike Vaswani's Transformer: norms that only scale, no biases, attention that is not scaled, and
+places known from a bias on the attention scores alone, one for each head and distance, the same in
+all blocks. Shapes: B sentences, T tokens, T' the newest of them, S source tokens, C channels,
+H heads, D channels of a head, E = H · D, which need not be C.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import Callable, Dict, List, Optional
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from .backbone import Backbone
+from .decoding import DecoderBlock, TiedOutput
+from .embedding import TokenEmbedding, token_table
+from .packing import Packing
+from .transformer import Attention, Memory, TransformerBlock, attention_mask
+
+#: feed-forward layers, as T5's configurations name them: function, and whether a gate multiplies it
+FEED_FORWARD: Dict[str, "tuple[Callable[[Tensor], Tensor], bool]"] = {
+    "relu": (F.relu, False),
+    "gelu": (F.gelu, False),
+    "gated-gelu": (partial(F.gelu, approximate="tanh"), True),
+    "gated-relu": (F.relu, True),
+    "gated-silu": (F.silu, True),
+}
+
+
+def within_range(x: Tensor) -> Tensor:
+    """Half-precision states without infinities: T5's residuals outgrow what 16 bits hold."""
+    if x.dtype != torch.float16:
+        return x
+    most = torch.finfo(x.dtype).max - 1000
+    return x.clamp(-most, most)
+
+
+class RMSNorm(nn.Module):
+    """Divides by the root mean square; no mean is taken away and no bias added.
+
+    Args:
+        dim: C.
+        eps: added to the mean square.
+        dropout: of the result, as T5 has it after its last block.
+    """
+
+    def __init__(self, dim: int, eps: float = 1e-6, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(dim))
+        self.eps, self.dropout = eps, dropout
+
+    def forward(self, x: Tensor) -> Tensor:
+        """… × C → … × C; the squares are summed in single precision, if not in double."""
+        wide = x if x.dtype == torch.float64 else x.float()
+        scale = torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + self.eps)
+        x = (wide * scale).to(x.dtype) * self.weight.to(x.dtype)
+        return F.dropout(x, self.dropout, self.training) if self.dropout else x
+
+
+def distance_buckets(buckets: int, longest: int) -> Tensor:
+    """The bucket of each distance from 0 to ``longest``, which stands for all beyond it.
+
+    Half of the buckets hold one distance each, the others ranges that grow with its logarithm.
+    """
+    exact = buckets // 2
+    distance = torch.arange(longest + 1)
+    # in the order of operations that published weights were trained with: rounding decides
+    growth = torch.log(distance.clamp(min=1).float() / exact) / math.log(longest / exact)
+    ranges = exact + (growth * (buckets - exact)).long()
+    return torch.where(distance < exact, distance, ranges.clamp(max=buckets - 1))
+
+
+class RelativeBias(nn.Module):
+    """A bias for each head by how far key and query are apart.
+
+    Args:
+        heads: H.
+        buckets: of distances.
+        longest: from this distance on all share a bucket.
+        both_ways: whether keys behind the query have buckets of their own; otherwise they count
+            as distance 0 (in a causal decoder they are not seen).
+    """
+
+    def __init__(
+        self, heads: int, buckets: int = 32, longest: int = 128, both_ways: bool = False
+    ) -> None:
+        super().__init__()
+        self.both_ways, self.longest = both_ways, longest
+        self.side = buckets // 2 if both_ways else buckets
+        self.table = nn.Embedding(buckets, heads)
+        self.register_buffer("bucket", distance_buckets(self.side, longest), persistent=False)
+        self.bucket: Tensor
+
+    def places(self, newest: int, keys: int) -> Tensor:
+        """The bias alone: H × T' × keys, for the last ``newest`` positions as queries."""
+        key = torch.arange(keys, device=self.bucket.device)
+        ahead = key - key[keys - newest :, None]
+        behind = ahead.abs() if self.both_ways else -ahead.clamp(max=0)
+        bucket = self.bucket[behind.clamp(max=self.longest)]
+        if self.both_ways:
+            bucket = bucket + (ahead > 0) * self.side
+        return self.table(bucket).permute(2, 0, 1)
+
+    def forward(self, seen: Tensor) -> Tensor:
+        """What may be seen, with the bias: −inf where nothing may.
+
+        Args:
+            seen: B × T' × keys, bool; the queries are the last T' of the keys. Each has to see
+                something.
+
+        Returns:
+            B × H × T' × keys, to be added to the scores.
+        """
+        bias = self.places(seen.size(1), seen.size(2))
+        return bias.masked_fill(~seen.unsqueeze(1), float("-inf"))
+
+
+class T5Attention(Attention):
+    """:class:`Attention` without biases and scaling, with heads of any width.
+
+    Args:
+        dim: C.
+        heads: H.
+        head_dim: D.
+        dropout: on the weights.
+        cross: over a memory instead of the sequence itself.
+    """
+
+    def __init__(
+        self, dim: int, heads: int, head_dim: int, dropout: float = 0.0, cross: bool = False
+    ) -> None:
+        nn.Module.__init__(self)  # none of the parent's layers has the right shape
+        inner = heads * head_dim
+        self.heads, self.dropout, self.cross = heads, dropout, cross
+        self.query = nn.Linear(dim, inner, bias=False) if cross else None
+        self.inputs = nn.Linear(dim, (2 if cross else 3) * inner, bias=False)
+        self.output = nn.Linear(inner, dim, bias=False)
+        # the scores are not scaled: the queries start out small instead
+        asks = self.inputs.weight.data[:inner] if self.query is None else self.query.weight
+        nn.init.normal_(self.inputs.weight, std=dim**-0.5)
+        nn.init.normal_(asks, std=(dim * head_dim) ** -0.5)
+        nn.init.normal_(self.output.weight, std=inner**-0.5)
+
+    def attend(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Optional[Tensor],
+        packing: Optional[Packing] = None,
+    ) -> Tensor:
+        """As the parent's; ``mask`` is bool, or a bias to be added to the scores."""
+        dropout = self.dropout if self.training else 0.0
+        if mask is not None and mask.dtype != torch.bool:
+            mask = mask.to(query.dtype)
+        out = F.scaled_dot_product_attention(
+            query, key, value, attn_mask=mask, dropout_p=dropout, scale=1.0
+        )
+        out = out.transpose(1, 2).flatten(2)
+        return self.output(out if packing is None else packing.pack(out))
+
+    def project_keys_values(
+        self, x: Tensor, packing: Optional[Packing] = None
+    ) -> "tuple[Tensor, Tensor]":
+        """Keys and values alone, as the parent's."""
+        x = F.linear(x, self.inputs.weight[-2 * self.output.in_features :])
+        key, value = self._split(x if packing is None else packing.unpack(x), 2)
+        return key, value
+
+    def weights(self, x: Tensor, memory: Memory, packing: Optional[Packing] = None) -> Tensor:
+        """How much each position looks at each of the memory, mean of the heads: B × T × S."""
+        scores = self._queries(x, packing) @ self.keys_values(memory)[0].transpose(2, 3)
+        if memory.mask is not None:
+            scores = scores.masked_fill(~memory.mask, float("-inf"))
+        return scores.float().softmax(-1).to(scores.dtype).mean(1)
+
+
+@dataclass
+class T5Size:
+    """A T5's numbers.
+
+    dim: C. head_dim: D. hidden: width of the feed-forward layers. feed_forward: one of
+    :data:`FEED_FORWARD`. buckets, longest: see :class:`RelativeBias`. tied: one table for
+    embeddings and output; scaled: the states are shrunk before it (both in 1.0, neither in 1.1).
+    """
+
+    dim: int
+    heads: int
+    head_dim: int
+    hidden: int
+    encoder_layers: int
+    decoder_layers: int
+    feed_forward: str = "gated-gelu"
+    buckets: int = 32
+    longest: int = 128
+    eps: float = 1e-6
+    tied: bool = False
+    scaled: bool = False
+    dropout: float = 0.1
+    attention_dropout: float = 0.1
+    activation_dropout: float = 0.1
+
+    def bias(self, both_ways: bool) -> RelativeBias:
+        """The places of a stack, drawn."""
+        bias = RelativeBias(self.heads, self.buckets, self.longest, both_ways)
+        nn.init.normal_(bias.table.weight, std=self.dim**-0.5)
+        return bias
+
+    def last_norm(self) -> RMSNorm:
+        """The norm after the last block of a stack."""
+        return RMSNorm(self.dim, self.eps, self.dropout)
+
+    def encoder(self) -> "T5Encoder":
+        """All blocks of the encoder, drawn."""
+        blocks = [T5Block(self) for _ in range(self.encoder_layers)]
+        return T5Encoder(blocks, self.bias(both_ways=True), self.last_norm())
+
+    def decoder_block(self) -> DecoderBlock:
+        """A block that reads the source, drawn."""
+        size = (self.dim, self.heads, self.head_dim, self.attention_dropout)
+        cross = T5Attention(*size, cross=True)
+        return DecoderBlock(T5Block(self), cross, RMSNorm(self.dim, self.eps))
+
+
+class T5Block(TransformerBlock):
+    """Self-attention and feed-forward layer, each behind its norm.
+
+    Args:
+        size: the model's.
+    """
+
+    def __init__(self, size: T5Size) -> None:
+        nn.Module.__init__(self)  # none of the parent's layers is of the right kind
+        dim, hidden = size.dim, size.hidden
+        self.pre_norm, self.dropout = True, size.dropout
+        self.activation_dropout = size.activation_dropout
+        self.activation, self.gated = FEED_FORWARD[size.feed_forward]
+        self.self_attention = T5Attention(dim, size.heads, size.head_dim, size.attention_dropout)
+        self.self_norm, self.feed_norm = RMSNorm(dim, size.eps), RMSNorm(dim, size.eps)
+        self.cross_attention, self.cross_norm = None, None
+        self.expand = nn.Linear(dim, (2 if self.gated else 1) * hidden, bias=False)
+        self.contract = nn.Linear(hidden, dim, bias=False)
+        nn.init.normal_(self.expand.weight, std=dim**-0.5)
+        nn.init.normal_(self.contract.weight, std=hidden**-0.5)
+
+    def residual(self, x: Tensor, norm: nn.Module, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+        """A sub-layer with its norm, its dropout and the way round it."""
+        out = F.dropout(within_range(sublayer(norm(x))), self.dropout, self.training)
+        return within_range(x + out)
+
+    def feed_forward(self, x: Tensor) -> Tensor:
+        """The last sub-layer, without its norm."""
+        x = self.expand(x)
+        if self.gated:
+            gate, x = x.chunk(2, -1)
+            x = self.activation(gate) * x
+        else:
+            x = self.activation(x)
+        x = F.dropout(within_range(x), self.activation_dropout, self.training)
+        return self.contract(x)
+
+
+class T5Encoder(nn.Module):
+    """T5's encoder behind the embeddings.
+
+    Args:
+        blocks: in a row.
+        bias: of all of them.
+        norm: after the last.
+    """
+
+    def __init__(self, blocks: List[T5Block], bias: RelativeBias, norm: nn.Module) -> None:
+        super().__init__()
+        self.blocks, self.bias, self.norm = nn.ModuleList(blocks), bias, norm
+
+    def forward(self, x: Tensor, real: Tensor, mask: Optional[Tensor] = None) -> Tensor:
+        """Embedded tokens → states, B × S × C; what stands at padding is of no meaning.
+
+        Args:
+            x: B × S × C.
+            real: B × S, bool, False at padding.
+            mask: B × 1 × S × S, bool: who sees whom, where a row holds several texts; each
+                position has to see one. Distances need not start afresh in each text.
+        """
+        seen = attention_mask(real) if mask is None else mask
+        bias = self.bias(seen[:, 0].expand(-1, x.size(1), -1))
+        packing = Packing.worth_it(attention_mask(real))
+        x = x if packing is None else packing.pack(x)
+        for block in self.blocks:
+            x = block(x, bias, None, packing)
+        x = self.norm(x)
+        return x if packing is None else packing.unpack(x)
+
+
+class T5TargetEmbedding(TokenEmbedding):
+    """What a T5 decoder reads: fairseq's ``</s>`` at the start of a target stands for T5's start.
+
+    Args:
+        table: V × C.
+        end: index of ``</s>``, which a prefix holds at its beginning alone.
+        start: row that T5 begins with, a copy of the padding's.
+        dropout: of the vectors.
+    """
+
+    def __init__(self, table: nn.Embedding, end: int, start: int, dropout: float = 0.0) -> None:
+        super().__init__(table, scale=1.0, dropout=dropout)
+        self.end, self.start = end, start
+
+    def forward(self, tokens: Tensor, first: int = 0) -> Tensor:
+        """B × T tokens → B × (T − first) × C, for the tokens from ``first`` on."""
+        return super().forward(tokens.masked_fill(tokens == self.end, self.start), first)
+
+
+@dataclass
+class Symbols:
+    """A vocabulary: how many symbols, and which of them are the start, the padding and the end.
+
+    start: what T5's decoder begins with.
+    """
+
+    count: int
+    start: int
+    pad: int
+    end: int
+
+
+def t5(size: T5Size, source: Symbols, target: Symbols, one_table: bool) -> Backbone:
+    """A T5, drawn as its authors draw it.
+
+    Args:
+        size: its numbers.
+        source, target: the vocabularies.
+        one_table: they are the same and share their embeddings.
+    """
+    table = _table(source, size.dim)
+    written = table if one_table else _table(target, size.dim)
+    output = written if size.tied else token_table(target.count, size.dim)
+    return Backbone(
+        source=TokenEmbedding(table, scale=1.0, dropout=size.dropout),
+        encoder=size.encoder(),
+        target=T5TargetEmbedding(written, target.end, target.start, size.dropout),
+        blocks=[size.decoder_block() for _ in range(size.decoder_layers)],
+        norm=size.last_norm(),
+        output=TiedOutput(output, scale=size.dim**-0.5 if size.scaled else 1.0),
+        bias=size.bias(both_ways=False),
+    )
+
+
+def _table(symbols: Symbols, dim: int) -> nn.Embedding:
+    table = nn.Embedding(symbols.count, dim, padding_idx=symbols.pad)
+    nn.init.normal_(table.weight)
+    return table

@@ -1,0 +1,228 @@
+"""BERT (Devlin et al., 2019): the encoder as it is, the decoder from the same weights.
+
+A decoder that BERT never had reads the source through cross-attention, which is new, and sees
+what was generated alone (gated-Trans, §4.1).
+"""
+
+import copy
+from dataclasses import dataclass
+from typing import Any, List, Optional
+
+import torch
+from fairseq.data import Dictionary
+from torch import Tensor, nn
+
+from ..errors import UserError
+from ..modules.backbone import Backbone, EncoderBody
+from ..modules.decoding import DecoderBlock, TiedOutput
+from ..modules.embedding import TokenEmbedding, token_table
+from ..modules.positions import Positions
+from ..modules.transformer import Attention, TransformerBlock, TransformerStack
+from .directory import Config, Weights
+from .filling import Filling, chosen_rows
+from .parts import ACTIVATIONS, Dropouts, count_blocks, set_activation
+
+TABLE = "embeddings.word_embeddings.weight"
+PLACES = "embeddings.position_embeddings.weight"
+TYPES = "embeddings.token_type_embeddings.weight"
+HEAD = "cls.predictions"
+BLOCK = "encoder.layer"
+# the sentence classifiers, a buffer, and what the head shares with the embeddings
+LEFT = (
+    r"embeddings\.(position_ids|token_type_ids)",
+    r"pooler\.dense\.(weight|bias)",
+    r"cls\.seq_relationship\.(weight|bias)",
+    r"cls\.predictions\.decoder\.(weight|bias)",
+)
+
+
+@dataclass
+class BertPlan:
+    """The numbers of a BERT, enough to build it again; ``head``: whether it predicts tokens."""
+
+    rows: int
+    dim: int
+    heads: int
+    hidden: int
+    layers: int
+    positions: int
+    activation: str
+    eps: float
+    head: bool
+
+    @classmethod
+    def read(cls, config: Config, weights: Weights) -> "BertPlan":
+        """What the configuration says, held against the tensors.
+
+        Raises:
+            UserError: they contradict each other, or it is no BERT that is known here.
+        """
+        config.one_of("position_embedding_type", "absolute", ["absolute"])
+        if config.flag("is_decoder", False) or config.flag("add_cross_attention", False):
+            raise UserError(f"{config.path}: a BERT that is a decoder; an encoder is wanted")
+        plan = cls(
+            rows=config.count("vocab_size"),
+            dim=config.count("hidden_size"),
+            heads=config.count("num_attention_heads"),
+            hidden=config.count("intermediate_size"),
+            layers=config.count("num_hidden_layers"),
+            positions=config.count("max_position_embeddings"),
+            activation=config.one_of("hidden_act", "gelu", ACTIVATIONS),
+            eps=config.number("layer_norm_eps", 1e-12),
+            head=f"{HEAD}.transform.dense.weight" in weights,
+        )
+        if plan.dim % plan.heads:
+            raise UserError(
+                f"{config.path}: num_attention_heads {plan.heads} does not divide hidden_size "
+                f"{plan.dim}"
+            )
+        weights.expect(TABLE, plan.rows, plan.dim)
+        weights.expect(PLACES, plan.positions, plan.dim)
+        weights.expect(TYPES, config.count("type_vocab_size", 2), plan.dim)
+        weights.expect(f"{BLOCK}.0.intermediate.dense.weight", plan.hidden, plan.dim)
+        count_blocks(config, weights, BLOCK, plan.layers, "num_hidden_layers")
+        return plan
+
+    def block(self, dropouts: Dropouts) -> TransformerBlock:
+        """One of its blocks, drawn."""
+        block = TransformerBlock(
+            dim=self.dim,
+            heads=self.heads,
+            hidden=self.hidden,
+            cross=False,
+            pre_norm=False,
+            dropout=dropouts.dropout,
+            attention_dropout=dropouts.attention,
+            activation_dropout=dropouts.activation,
+            activation="gelu",
+            eps=self.eps,
+        )
+        return set_activation(block, self.activation)
+
+
+class BertOutput(nn.Module):
+    """What BERT does with a state before it names the token.
+
+    Args:
+        table: V × C, shared with the embeddings.
+        activation: of the layer in between.
+        eps: of its norm.
+    """
+
+    def __init__(self, table: nn.Embedding, activation: str, eps: float) -> None:
+        super().__init__()
+        dim = table.embedding_dim
+        self.transform, self.norm = nn.Linear(dim, dim), nn.LayerNorm(dim, eps=eps)
+        self.activation = ACTIVATIONS[activation]
+        self.logits = TiedOutput(table, bias=True)
+
+    def forward(self, features: Tensor) -> Tensor:
+        """B × T × C → B × T × V."""
+        return self.logits(self.norm(self.activation(self.transform(features))))
+
+
+def rename(name: str) -> str:
+    """A tensor's name without the model's, and as it is spelt today."""
+    name = name.removeprefix("bert.")
+    name = name.replace("LayerNorm.gamma", "LayerNorm.weight")
+    return name.replace("LayerNorm.beta", "LayerNorm.bias")
+
+
+def build(
+    plan: BertPlan, source: Dictionary, target: Dictionary, dropouts: Dropouts, tie: bool
+) -> Backbone:
+    """A backbone of that shape, drawn.
+
+    Args:
+        tie: encoder and decoder are the same modules, but for the cross-attention; and share the
+            embeddings where the dictionaries are the same.
+    """
+    blocks = [plan.block(dropouts) for _ in range(plan.layers)]
+    stack = TransformerStack(0, False, plan.dim)
+    stack.blocks.extend(blocks)
+    reading = _embedding(plan, source, dropouts)
+    writing = reading
+    if not tie or source != target:
+        writing = _embedding(plan, target, dropouts)
+        if tie:
+            writing.positions, writing.norm = reading.positions, reading.norm
+    decoder, new = _decoder(plan, blocks if tie else copy.deepcopy(blocks), dropouts)
+    output: nn.Module = TiedOutput(writing.table)
+    if plan.head:
+        output = BertOutput(writing.table, plan.activation, plan.eps)
+    return Backbone(
+        source=reading,
+        encoder=EncoderBody(stack, None),
+        target=writing,
+        blocks=decoder,
+        norm=None,
+        output=output,
+        max_source=plan.positions,
+        max_target=plan.positions,
+        new=new,
+    )
+
+
+def _embedding(plan: BertPlan, dictionary: Dictionary, dropouts: Dropouts) -> TokenEmbedding:
+    pad = dictionary.pad()
+    return TokenEmbedding(
+        token_table(len(dictionary), plan.dim, pad),
+        Positions(plan.positions, plan.dim, pad, learned=True),
+        scale=1.0,
+        norm=nn.LayerNorm(plan.dim, eps=plan.eps),
+        dropout=dropouts.dropout,
+    )
+
+
+def _decoder(
+    plan: BertPlan, blocks: List[TransformerBlock], dropouts: Dropouts
+) -> "tuple[List[nn.Module], List[nn.Module]]":
+    """The decoder's blocks, and which of their modules no BERT has."""
+    decoder: List[nn.Module] = []
+    new: List[nn.Module] = []
+    for block in blocks:
+        cross = Attention(plan.dim, plan.heads, dropouts.attention, cross=True)
+        norm = nn.LayerNorm(plan.dim, eps=plan.eps)
+        decoder.append(DecoderBlock(block, cross, norm))
+        new += [cross, norm]
+    return decoder, new
+
+
+def fill(
+    backbone: Backbone, plan: BertPlan, filling: Filling, source_rows: Tensor, target_rows: Tensor
+) -> None:
+    """Puts the checkpoint's tensors in."""
+    assert isinstance(backbone.encoder, EncoderBody)
+    reading: List[Any] = list(backbone.encoder.stack.blocks)
+    writing = [block.block for block in backbone.blocks if isinstance(block, DecoderBlock)]
+    for blocks in (reading, writing):
+        for number, block in enumerate(blocks):
+            _fill_block(block, filling, f"{BLOCK}.{number}")
+    for embedding, rows in ((backbone.source, source_rows), (backbone.target, target_rows)):
+        filling.table(embedding.table, TABLE, rows)
+        _fill_places(embedding.positions, filling)
+        filling.norm(embedding.norm, "embeddings.LayerNorm")
+    output = backbone.output
+    if isinstance(output, BertOutput):
+        filling.linear(output.transform, f"{HEAD}.transform.dense")
+        filling.norm(output.norm, f"{HEAD}.transform.LayerNorm")
+        name = f"{HEAD}.bias" if f"{HEAD}.bias" in filling.weights else f"{HEAD}.decoder.bias"
+        filling.place(output.logits.bias, chosen_rows(filling.read(name), target_rows), [name])
+
+
+def _fill_places(positions: Optional[nn.Module], filling: Filling) -> None:
+    """Places, with the type of the first segment: there is no other."""
+    assert isinstance(positions, Positions)
+    places = filling.read(PLACES) + filling.read(TYPES)[0]
+    before = places.new_zeros(positions.pad + 1, places.size(1))
+    filling.place(positions.weight, torch.cat([before, places]), [PLACES])
+
+
+def _fill_block(block: TransformerBlock, filling: Filling, name: str) -> None:
+    parts = [f"{name}.attention.self.{part}" for part in ("query", "key", "value")]
+    filling.linear(block.self_attention.inputs, *parts)
+    filling.linear(block.self_attention.output, f"{name}.attention.output.dense")
+    filling.norm(block.self_norm, f"{name}.attention.output.LayerNorm")
+    filling.linear(block.expand, f"{name}.intermediate.dense")
+    filling.linear(block.contract, f"{name}.output.dense")
+    filling.norm(block.feed_norm, f"{name}.output.LayerNorm")

@@ -1,0 +1,178 @@
+"""From a folder to a backbone."""
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, Dict, List, Tuple
+
+from fairseq.data import Dictionary
+
+from ..errors import UserError
+from ..modules.backbone import Backbone
+from . import bart, bert, t5
+from .directory import Directory, Weights
+from .filling import Filling, whole
+from .parts import Dropouts, check_plan
+from .vocabulary import Vocabulary, family, read_vocabulary
+
+KINDS: Dict[str, Tuple[ModuleType, Any]] = {
+    "bart": (bart, bart.BartPlan),
+    "bert": (bert, bert.BertPlan),
+    "t5": (t5, t5.T5Plan),
+}
+
+
+def load_backbone(
+    directory: str,
+    source: Dictionary,
+    target: Dictionary,
+    *,
+    dropout: float,
+    attention_dropout: float,
+    activation_dropout: float,
+    tie: bool = False,
+) -> Backbone:
+    """An encoder-decoder with a checkpoint's weights.
+
+    Args:
+        directory: local folder: configuration, weights, tokenizer.
+        source, target: symbols of the checkpoint, in any order and not necessarily all of them.
+        dropout, attention_dropout, activation_dropout: as in fairseq; the checkpoint's are not
+            looked at.
+        tie: BERT: the decoder is the encoder, but for the cross-attention.
+
+    Raises:
+        UserError: a folder that lacks something or holds something else; symbols that the
+            checkpoint does not know.
+    """
+    dropouts = Dropouts(dropout, attention_dropout, activation_dropout)
+    place = Directory(directory)
+    kind, plan, weights, vocabulary = _read(place)
+    backbone, _ = _filled(kind, plan, weights, vocabulary, (source, target), dropouts, tie)
+    return backbone
+
+
+def describe_backbone(directory: str) -> str:
+    """What :func:`build_backbone` needs to know of a folder: one line of JSON for a checkpoint.
+
+    Raises:
+        UserError: a folder that lacks something or holds something else.
+    """
+    kind, plan, _, vocabulary = _read(Directory(directory))
+    mask = vocabulary.mask_symbol()
+    return json.dumps({"kind": kind, "mask": mask, "plan": dataclasses.asdict(plan)})
+
+
+def build_backbone(
+    description: str,
+    source: Dictionary,
+    target: Dictionary,
+    *,
+    dropout: float,
+    attention_dropout: float,
+    activation_dropout: float,
+    tie: bool = False,
+) -> Backbone:
+    """The modules that :func:`load_backbone` made, drawn, for a saved model to be loaded into.
+
+    Args:
+        description: from :func:`describe_backbone`.
+        others: as for :func:`load_backbone`, and equal to what they were.
+
+    Raises:
+        UserError: the description is none.
+    """
+    try:
+        found = json.loads(description)
+        module, make = KINDS[found["kind"]]
+        plan, mask = make(**found["plan"]), found["mask"]
+        check_plan(plan)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise UserError(
+            f"not the description of a backbone ({error}): {description[:80]!r}"
+        ) from error
+    dropouts = Dropouts(dropout, attention_dropout, activation_dropout)
+    backbone = module.build(plan, source, target, dropouts, _checked_tie(found["kind"], tie))
+    return _with_mask(backbone, source, mask)
+
+
+@dataclass
+class Inspection:
+    """What a folder holds.
+
+    kind: bert, bart or t5. sizes: name → number. loaded, new: parameters of the backbone that are
+    the checkpoint's, and that are not. left: tensors that a backbone has no use for.
+    """
+
+    kind: str
+    sizes: Dict[str, Any]
+    vocabulary: Vocabulary
+    dictionary: Dictionary
+    loaded: int
+    new: int
+    left: List[str]
+
+
+def inspect(directory: str) -> Inspection:
+    """Loads a folder to the last tensor, and says what was in it.
+
+    Raises:
+        UserError: a folder that lacks something or holds something else.
+    """
+    kind, plan, weights, vocabulary = _read(Directory(directory))
+    dictionary = vocabulary.dictionary()
+    both = dictionary, dictionary
+    none = Dropouts(0.0, 0.0, 0.0)
+    backbone, left = _filled(kind, plan, weights, vocabulary, both, none, kind == "bert")
+    new = sum(one.numel() for part in backbone.new for one in part.parameters())
+    total = sum(one.numel() for one in whole(backbone).parameters())
+    sizes = dataclasses.asdict(plan)
+    return Inspection(kind, sizes, vocabulary, dictionary, total - new, new, left)
+
+
+def _filled(
+    kind: str,
+    plan: Any,
+    weights: Weights,
+    vocabulary: Vocabulary,
+    dictionaries: Tuple[Dictionary, Dictionary],
+    dropouts: Dropouts,
+    tie: bool,
+) -> Tuple[Backbone, List[str]]:
+    """A backbone with its weights, and the tensors that it has no use for."""
+    module = KINDS[kind][0]
+    rows = [vocabulary.rows_of(one) for one in dictionaries]
+    backbone = module.build(plan, *dictionaries, dropouts, _checked_tie(kind, tie))
+    filling = Filling(weights, module.LEFT)
+    module.fill(backbone, plan, filling, *rows)
+    left = filling.finish(whole(backbone), backbone.new)
+    return _with_mask(backbone, dictionaries[0], vocabulary.mask_symbol()), left
+
+
+def _read(place: Directory) -> Tuple[str, Any, Weights, Vocabulary]:
+    kind = family(place)
+    module, make = KINDS[kind]
+    weights = place.weights().renamed(module.rename)
+    plan = make.read(place.config, weights)
+    vocabulary = read_vocabulary(place)
+    highest = max(vocabulary.rows.values())
+    if highest >= plan.rows:
+        raise UserError(
+            f"{vocabulary.file}: has a token of number {highest}, and {weights.file} {plan.rows} "
+            "rows for them; the files belong to different models"
+        )
+    return kind, plan, weights, vocabulary
+
+
+def _checked_tie(kind: str, tie: bool) -> bool:
+    if tie and kind != "bert":
+        raise UserError(
+            f"--tie-backbone: {kind} has a decoder of its own; leave the option out, it is for BERT"
+        )
+    return tie
+
+
+def _with_mask(backbone: Backbone, source: Dictionary, symbol: Any) -> Backbone:
+    backbone.mask = source.indices.get(symbol)
+    return backbone

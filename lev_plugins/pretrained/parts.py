@@ -1,0 +1,79 @@
+"""What the kinds of checkpoints share."""
+
+import dataclasses
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Dict
+
+import torch.nn.functional as F
+from torch import Tensor
+
+from ..errors import UserError
+from ..modules.t5 import FEED_FORWARD
+from ..modules.transformer import TransformerBlock
+from .directory import Config, Weights
+
+#: as config.json names them
+ACTIVATIONS: Dict[str, Callable[[Tensor], Tensor]] = {
+    "gelu": F.gelu,
+    "gelu_new": partial(F.gelu, approximate="tanh"),
+    "gelu_pytorch_tanh": partial(F.gelu, approximate="tanh"),
+    "relu": F.relu,
+    "silu": F.silu,
+    "swish": F.silu,
+}
+
+
+@dataclass
+class Dropouts:
+    """Of a model's states, attention weights and feed-forward layers."""
+
+    dropout: float
+    attention: float
+    activation: float
+
+
+def check_plan(plan: Any) -> None:
+    """Raises :class:`ValueError` where a plan, or a plan in it, holds what it should not."""
+    for field in dataclasses.fields(plan):
+        value = getattr(plan, field.name)
+        if dataclasses.is_dataclass(value):
+            check_plan(value)
+            continue
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if field.type is float:
+            right = number and 0 <= value < 1
+        elif field.type is int:
+            right = number and isinstance(value, int) and 0 < value < 2**24
+        else:
+            right = isinstance(field.type, type) and isinstance(value, field.type)
+        if right and isinstance(value, str):
+            right = value in (FEED_FORWARD if field.name == "feed_forward" else ACTIVATIONS)
+        if not right:
+            raise ValueError(f"{field.name} is {value!r}")
+
+
+def set_activation(block: TransformerBlock, name: str) -> TransformerBlock:
+    """A block with the activation of a configuration."""
+    block.activation = ACTIVATIONS[name]
+    return block
+
+
+def count_blocks(config: Config, weights: Weights, name: str, said: int, setting: str) -> None:
+    """That there are as many blocks as the configuration says.
+
+    Args:
+        name: what a block's tensors begin with; its number follows.
+
+    Raises:
+        UserError: more or fewer.
+    """
+    pattern = re.compile(re.escape(name) + r"\.(\d+)\.")
+    found = {int(match[1]) for match in map(pattern.match, weights) if match}
+    if len(found) != said or max(found) != said - 1:
+        raise UserError(
+            f"{weights.file}: has the blocks of {len(found)} layers ({name}), and {config.path} "
+            f"says {setting} {said}"
+        )

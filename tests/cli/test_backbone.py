@@ -1,0 +1,77 @@
+"""``python -m lev_plugins.cli.backbone``: what a pre-trained model is, and its dictionary."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from fairseq.data import Dictionary
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "pretrained"))
+
+import checkpoints  # noqa: E402
+
+from lev_plugins.cli.backbone import main  # noqa: E402
+from lev_plugins.errors import UserError  # noqa: E402
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return checkpoints.bert(tmp_path / "bert")
+
+
+def test_the_dictionary_and_the_cut_text_go_together(folder, tmp_path, capsys):
+    text, cut, symbols = (tmp_path / name for name in ("text", "cut", "dict.txt"))
+    text.write_text("The cats\n\nunhappy  mat\n")
+    arguments = ["--dict", str(symbols), "--input", str(text), "--output", str(cut)]
+    assert main([str(folder), *arguments]) == 0
+    assert cut.read_text() == "the cat ##s\n\nun ##happy mat\n"
+    found = Dictionary.load(str(symbols))
+    assert len(found) == len(checkpoints.BERT_TOKENS)
+    assert 3 not in found.encode_line("un ##happy mat", add_if_not_exist=False).tolist()
+    assert capsys.readouterr().out == ""
+
+
+def test_what_is_in_the_folder_is_said_on_standard_error(folder, capsys):
+    assert main([str(folder)]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    lines = captured.err.splitlines()
+    assert lines[0].startswith(f"{folder}: BERT (rows 15, dim 8, heads 2, hidden 12, layers 2")
+    assert lines[1] == "parameters: 1,288 loaded; 608 more are new in a tied decoder"
+    assert lines[2] == "vocabulary: 15 symbols, masked ones are [MASK]"
+    assert lines[3] == f"tokenizer: --bpe hf_wordpiece --hf-directory {folder}"
+    assert lines[4] == "not used: pooler.dense.bias, pooler.dense.weight"
+
+
+@pytest.mark.parametrize("kind, bpe", [("bart", "hf_gpt2_bpe"), ("t5", "hf_sentencepiece")])
+def test_other_kinds_are_named_with_their_tokenizers(tmp_path, capsys, kind, bpe):
+    folder = getattr(checkpoints, kind)(tmp_path / kind)
+    assert main([str(folder), "--dict", str(tmp_path / "dict.txt")]) == 0
+    said = capsys.readouterr().err
+    assert f"{folder}: {kind.upper()} (" in said and f"--bpe {bpe} " in said
+    assert "new in" not in said
+    assert (tmp_path / "dict.txt").is_file()
+
+
+def test_a_broken_model_writes_nothing(folder, tmp_path):
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(UserError, match="damaged or cut short"):
+        main([str(folder), "--dict", str(tmp_path / "dict.txt")])
+    assert not (tmp_path / "dict.txt").exists()
+
+
+def test_bad_arguments_are_named(folder, tmp_path):
+    text = tmp_path / "text"
+    text.write_text("a\n")
+    with pytest.raises(UserError, match="--input and --output go together"):
+        main([str(folder), "--input", str(text)])
+    with pytest.raises(UserError, match="is the input; give it another name"):
+        main([str(folder), "--input", str(text), "--output", str(text)])
+    with pytest.raises(UserError, match="gone: cannot be read"):
+        main([str(folder), "--input", str(tmp_path / "gone"), "--output", str(tmp_path / "out")])
+    with pytest.raises(UserError, match="nowhere/dict.txt: cannot be written"):
+        main([str(folder), "--dict", str(tmp_path / "nowhere" / "dict.txt")])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bert", "text"]
+    assert json.loads((folder / "config.json").read_text()) == checkpoints.BERT_CONFIG

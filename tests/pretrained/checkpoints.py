@@ -1,0 +1,252 @@
+"""Tiny pre-trained models, written to folders by hand, tensor by tensor."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from fairseq.data import Dictionary
+from torch import Tensor
+
+from lev_plugins.modules.backbone import Backbone
+from lev_plugins.modules.decoding import SourceMemory
+from lev_plugins.modules.transformer import attention_mask
+from lev_plugins.pretrained import Vocabulary, load_backbone
+from lev_plugins.seq2seq import TransformerDecoder
+
+DIM, HEADS, HIDDEN, LAYERS, PLACES = 8, 2, 12, 2, 9
+WORDS = ["the", "cat", "sat", "on", "a", "mat", "##s", "un", "##happy"]
+BERT_TOKENS = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
+BART_TOKENS = ["<s>", "<pad>", "</s>", "<unk>", *WORDS, "<mask>"]
+T5_TOKENS = ["<pad>", "</s>", "<unk>", *WORDS, "<extra_id_1>", "<extra_id_0>"]
+# as real checkpoints have them
+T5_ROWS = len(T5_TOKENS) + 3
+NO_DROPOUT = {"dropout": 0.0, "attention_dropout": 0.0, "activation_dropout": 0.0}
+
+Tensors = dict[str, Tensor]
+
+
+def linear(tensors: Tensors, name: str, outputs: int, inputs: int, bias: bool = True) -> None:
+    tensors[f"{name}.weight"] = torch.randn(outputs, inputs) * 0.4
+    if bias:
+        tensors[f"{name}.bias"] = torch.randn(outputs) * 0.3
+
+
+def norm(tensors: Tensors, name: str, bias: bool = True) -> None:
+    tensors[f"{name}.weight"] = 1 + torch.randn(DIM) * 0.3
+    if bias:
+        tensors[f"{name}.bias"] = torch.randn(DIM) * 0.3
+
+
+def bert_tensors(prefix: str = "", head: bool = False) -> Tensors:
+    found: Tensors = {}
+    rows = len(BERT_TOKENS)
+    for name, count in (("word", rows), ("position", PLACES), ("token_type", 2)):
+        found[f"{prefix}embeddings.{name}_embeddings.weight"] = torch.randn(count, DIM)
+    norm(found, f"{prefix}embeddings.LayerNorm")
+    for i in range(LAYERS):
+        name = f"{prefix}encoder.layer.{i}"
+        for part in ("self.query", "self.key", "self.value", "output.dense"):
+            linear(found, f"{name}.attention.{part}", DIM, DIM)
+        norm(found, f"{name}.attention.output.LayerNorm")
+        linear(found, f"{name}.intermediate.dense", HIDDEN, DIM)
+        linear(found, f"{name}.output.dense", DIM, HIDDEN)
+        norm(found, f"{name}.output.LayerNorm")
+    if head:
+        linear(found, "cls.predictions.transform.dense", DIM, DIM)
+        norm(found, "cls.predictions.transform.LayerNorm")
+        found["cls.predictions.bias"] = torch.randn(rows)
+    else:
+        linear(found, f"{prefix}pooler.dense", DIM, DIM)
+    return found
+
+
+def bart_tensors() -> Tensors:
+    found: Tensors = {"model.shared.weight": torch.randn(len(BART_TOKENS), DIM)}
+    found["final_logits_bias"] = torch.randn(1, len(BART_TOKENS))
+    for side in ("encoder", "decoder"):
+        found[f"model.{side}.embed_positions.weight"] = torch.randn(PLACES + 2, DIM)
+        norm(found, f"model.{side}.layernorm_embedding")
+        for i in range(LAYERS):
+            name = f"model.{side}.layers.{i}"
+            for other in ("self_attn", "encoder_attn")[: 1 + (side == "decoder")]:
+                for part in ("q", "k", "v", "out"):
+                    linear(found, f"{name}.{other}.{part}_proj", DIM, DIM)
+                norm(found, f"{name}.{other}_layer_norm")
+            linear(found, f"{name}.fc1", HIDDEN, DIM)
+            linear(found, f"{name}.fc2", DIM, HIDDEN)
+            norm(found, f"{name}.final_layer_norm")
+    return found
+
+
+def t5_tensors(gated: bool, tied: bool, head_dim: int = 3) -> Tensors:
+    found: Tensors = {"shared.weight": torch.randn(T5_ROWS, DIM)}
+    inner = HEADS * head_dim
+    if not tied:
+        found["lm_head.weight"] = torch.randn(T5_ROWS, DIM)
+    for side, feed in (("encoder", 1), ("decoder", 2)):
+        for i in range(LAYERS):
+            name = f"{side}.block.{i}.layer"
+            for layer, kind in enumerate(("SelfAttention", "EncDecAttention")[:feed]):
+                for part in "qkv":
+                    linear(found, f"{name}.{layer}.{kind}.{part}", inner, DIM, bias=False)
+                linear(found, f"{name}.{layer}.{kind}.o", DIM, inner, bias=False)
+                norm(found, f"{name}.{layer}.layer_norm", bias=False)
+            for part in ("wi_0", "wi_1") if gated else ("wi",):
+                linear(found, f"{name}.{feed}.DenseReluDense.{part}", HIDDEN, DIM, bias=False)
+            linear(found, f"{name}.{feed}.DenseReluDense.wo", DIM, HIDDEN, bias=False)
+            norm(found, f"{name}.{feed}.layer_norm", bias=False)
+        bias = f"{side}.block.0.layer.0.SelfAttention.relative_attention_bias.weight"
+        found[bias] = torch.randn(8, HEADS)
+        norm(found, f"{side}.final_layer_norm", bias=False)
+    return found
+
+
+BERT_CONFIG = {
+    "model_type": "bert",
+    "vocab_size": len(BERT_TOKENS),
+    "hidden_size": DIM,
+    "num_attention_heads": HEADS,
+    "intermediate_size": HIDDEN,
+    "num_hidden_layers": LAYERS,
+    "max_position_embeddings": PLACES,
+    "hidden_act": "gelu",
+    "layer_norm_eps": 1e-12,
+}
+BART_CONFIG = {
+    "model_type": "bart",
+    "vocab_size": len(BART_TOKENS),
+    "d_model": DIM,
+    "encoder_attention_heads": HEADS,
+    "decoder_attention_heads": HEADS,
+    "encoder_ffn_dim": HIDDEN,
+    "decoder_ffn_dim": HIDDEN,
+    "encoder_layers": LAYERS,
+    "decoder_layers": LAYERS,
+    "max_position_embeddings": PLACES,
+    "activation_function": "gelu",
+    "scale_embedding": True,
+}
+T5_CONFIG = {
+    "model_type": "t5",
+    "vocab_size": T5_ROWS,
+    "d_model": DIM,
+    "d_kv": 3,
+    "d_ff": HIDDEN,
+    "num_heads": HEADS,
+    "num_layers": LAYERS,
+    "relative_attention_num_buckets": 8,
+    "relative_attention_max_distance": 6,
+}
+T5_0 = {**T5_CONFIG, "feed_forward_proj": "relu"}
+T5_1 = {**T5_CONFIG, "feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}
+
+
+def tokenizer_json(kind: str, tokens: list[str]) -> dict[str, Any]:
+    """A ``tokenizer.json`` with these tokens, enough to read the vocabulary from."""
+    vocabulary: Any = {token: row for row, token in enumerate(tokens)}
+    if kind == "Unigram":
+        vocabulary = [[token, -float(row)] for row, token in enumerate(tokens)]
+    return {"version": "1.0", "added_tokens": [], "model": {"type": kind, "vocab": vocabulary}}
+
+
+def write(folder: Path, config: dict[str, Any], tensors: Tensors) -> Path:
+    """A folder with a model and its vocabulary."""
+    from safetensors.torch import save_file
+
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(config))
+    save_file(
+        {name: value.contiguous() for name, value in tensors.items()},
+        str(folder / "model.safetensors"),
+    )
+    kind = config["model_type"]
+    if kind == "bert":
+        (folder / "vocab.txt").write_text("".join(f"{token}\n" for token in BERT_TOKENS))
+    elif kind == "bart":
+        rows = {token: row for row, token in enumerate(BART_TOKENS)}
+        (folder / "vocab.json").write_text(json.dumps(rows))
+    else:
+        found = tokenizer_json("Unigram", T5_TOKENS)
+        (folder / "tokenizer.json").write_text(json.dumps(found))
+    return folder
+
+
+def bert(folder: Path, **options: Any) -> Path:
+    return write(folder, BERT_CONFIG, bert_tensors(**options))
+
+
+def bart(folder: Path) -> Path:
+    return write(folder, BART_CONFIG, bart_tensors())
+
+
+def t5(folder: Path, new: bool = True) -> Path:
+    return write(folder, T5_1 if new else T5_0, t5_tensors(gated=new, tied=not new))
+
+
+def dictionary(vocabulary: Vocabulary, shuffled: bool = False) -> Dictionary:
+    """A vocabulary as fairseq has it, perhaps in an order of its own."""
+    symbols = list(vocabulary.ordinary())
+    if shuffled:
+        symbols = [symbols[i] for i in torch.randperm(len(symbols)).tolist()]
+    found = Dictionary()
+    for symbol in symbols:
+        found.add_symbol(symbol)
+    return found
+
+
+def load(folder: Path, source: Dictionary, target: Dictionary, tie: bool = False) -> Backbone:
+    return load_backbone(str(folder), source, target, tie=tie, **NO_DROPOUT)
+
+
+class Model:
+    """A backbone put together: states of the encoder, states and logits of the decoder."""
+
+    def __init__(self, backbone: Backbone, source: Dictionary, target: Dictionary) -> None:
+        self.backbone, self.pad = backbone, source.pad()
+        self.decoder = TransformerDecoder(
+            target,
+            backbone.target,
+            backbone.blocks,
+            backbone.norm,
+            backbone.output,
+            64,
+            backbone.bias,
+        )
+        for part in (backbone.source, backbone.encoder, self.decoder):
+            part.eval()
+
+    def encode(self, tokens: Tensor) -> Tensor:
+        return self.backbone.encoder(self.backbone.source(tokens), tokens.ne(self.pad))
+
+    def encoder_out(self, tokens: Tensor) -> dict[str, list[SourceMemory]]:
+        rows = torch.arange(len(tokens))
+        mask = attention_mask(tokens.ne(self.pad))
+        return {"memory": [SourceMemory(self.encode(tokens), mask, rows=rows)]}
+
+    def decode(self, tokens: Tensor, before: Tensor) -> tuple[Tensor, Tensor]:
+        """States and logits after every prefix of ``before``."""
+        states, _ = self.decoder.extract_features(before, self.encoder_out(tokens))
+        return states, self.decoder.output_layer(states)
+
+    def step_by_step(self, tokens: Tensor, before: Tensor) -> Tensor:
+        """The same logits, token by token."""
+        memory, state = self.encoder_out(tokens), {}
+        steps = [
+            self.decoder(before[:, : n + 1], memory, incremental_state=state)[0]
+            for n in range(before.size(1))
+        ]
+        return torch.cat(steps, 1)
+
+
+def sentences(symbols: Dictionary, *lengths: int) -> Tensor:
+    """Random symbols, padded on the right; no special ones."""
+    rows = torch.full((len(lengths), max(lengths)), symbols.pad())
+    for row, length in zip(rows, lengths):
+        row[:length] = torch.randint(4, len(symbols), (length,))
+    return rows
+
+
+def prefixes(tokens: Tensor, end: int) -> Tensor:
+    """``</s>`` before each, as fairseq feeds a decoder."""
+    return torch.cat([torch.full((len(tokens), 1), end), tokens[:, :-1]], 1)
