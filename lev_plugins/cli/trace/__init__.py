@@ -8,7 +8,6 @@ A line is ``source``, or ``source<TAB>draft``. Text goes to stdout as in Figure 
 """
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -17,27 +16,21 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from ...data.text_files import read_lines
 from ...errors import UserError
 from ...generators.history import EditTrace
+from ..lines import (
+    BATCHES_PER_CHUNK,
+    STANDARD_STREAM,
+    TEXT_PROCESSING,
+    input_lines,
+    json_line,
+)
 from ..output import standard_output, whole_file
 from .page import render_html
 from .render import render_text
 
 if TYPE_CHECKING:
     from ...hub import LevenshteinEditor
-
-STANDARD_STREAM = "-"
-# An editor may sort what it is given by length: several batches at once waste less padding.
-BATCHES_PER_CHUNK = 8
-# U+0085, U+2028 and U+2029 may stand bare in JSON, but many readers take them for line ends.
-_LINE_ENDS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
-TEXT_PROCESSING = {
-    "tokenizer": "fairseq's tokenizer, such as moses",
-    "bpe": "fairseq's subwords, such as sentencepiece, subword_nmt or characters",
-    "sentencepiece_model": "model file for --bpe sentencepiece",
-    "bpe_codes": "codes file for --bpe subword_nmt",
-}
 
 Pair = tuple[str, str | None]
 Sink = Callable[[EditTrace, int], Any]
@@ -91,7 +84,7 @@ def read_pairs(path: str) -> Iterator[Pair]:
         UserError: the file cannot be read, a line is not UTF-8 or has more than one tab.
     """
     name = "stdin" if path == STANDARD_STREAM else path
-    lines = _stdin_lines() if path == STANDARD_STREAM else read_lines(path)
+    lines = input_lines(path, "one line per sentence, 'source' or 'source<TAB>draft':")
     for number, line in enumerate(lines, start=1):
         source, *drafts = line.split("\t")
         if len(drafts) > 1:
@@ -100,21 +93,6 @@ def read_pairs(path: str) -> Iterator[Pair]:
                 "a line is 'source' or 'source<TAB>draft'"
             )
         yield source, drafts[0] if drafts else None
-
-
-def _stdin_lines() -> Iterator[str]:
-    if sys.stdin.isatty():
-        print("one line per sentence, 'source' or 'source<TAB>draft':", file=sys.stderr)
-    for number, raw in enumerate(sys.stdin.buffer, start=1):
-        try:
-            line = raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise UserError(
-                f"stdin: line {number}: byte {error.start + 1} of the line is not valid UTF-8; "
-                "convert the text: iconv -f ITS_ENCODING -t UTF-8"
-            ) from error
-        # Some programs put a byte order mark in front of what they pipe.
-        yield line.removeprefix("\ufeff") if number == 1 else line
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -219,8 +197,7 @@ def _text_sink(stream: TextIO, args: argparse.Namespace) -> Sink:
 
 def _json_sink(stream: TextIO) -> Sink:
     def write(trace: EditTrace, _: int) -> None:
-        line = json.dumps(trace.to_dict(), ensure_ascii=False, allow_nan=False)
-        stream.write(line.translate(_LINE_ENDS) + "\n")
+        stream.write(json_line(trace.to_dict()))
         stream.flush()
 
     return write

@@ -1,0 +1,207 @@
+"""Average the parameters of several checkpoints of one training.
+
+    python -m lev_plugins.cli.average_checkpoints checkpoints --last 5 --output average.pt
+
+The mean of the last checkpoints often does better than each of them (Vaswani et al., 2017, §6.1).
+Everything but the parameters (options, dictionaries) is that of the newest checkpoint; the
+optimizer's state, of which there is no mean, is left out: the result is for decoding, or to start
+another training from.
+"""
+
+import argparse
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..compat import run_cli
+from ..errors import UserError
+
+# checkpoint_EPOCH_UPDATES.pt and checkpointEPOCH.pt, as fairseq numbers them
+_BY_UPDATES = re.compile(r"checkpoint_\d+_(\d+)\.pt")
+_BY_EPOCH = re.compile(r"checkpoint(\d+)\.pt")
+OPTIMIZER = "last_optimizer_state"
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The options of the command."""
+    parser = argparse.ArgumentParser(
+        prog=f"python -m {__package__}.average_checkpoints",
+        description="Average the parameters of several checkpoints of one training.",
+    )
+    parser.epilog = f"example: {parser.prog} checkpoints --last 5 --output checkpoints/average.pt"
+    add = parser.add_argument
+    add(
+        "checkpoints",
+        nargs="+",
+        metavar="PATH",
+        help="checkpoints, the newest last; or one folder, which stands for its numbered "
+        "checkpoints (checkpoint_1_500.pt …, else checkpoint1.pt …) in their order",
+    )
+    add("--output", required=True, metavar="FILE", help="the average; written whole or not at all")
+    add(
+        "--last",
+        type=int,
+        default=None,
+        metavar="N",
+        help="only the last N of them (default: all)",
+    )
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; returns 0 or raises :class:`UserError` with nothing written."""
+    args = build_parser().parse_args(argv)
+    paths = chosen(args.checkpoints, args.last)
+    _check_output(args.output, paths)
+    save(average(paths), args.output)
+    print(f"{args.output}: the average of {', '.join(map(str, paths))}")
+    return 0
+
+
+def chosen(named: Sequence[str], last: int | None = None) -> list[Path]:
+    """The checkpoints to average, the newest last.
+
+    Args:
+        named: files, or one folder.
+        last: how many of them; None for all.
+
+    Raises:
+        UserError: a file that is not there, named twice, or fewer than are wanted.
+    """
+    if len(named) == 1 and os.path.isdir(named[0]):
+        paths = numbered(Path(named[0]))
+        if not paths:
+            raise UserError(
+                f"{named[0]} holds no numbered checkpoints; train with --save-interval-updates and "
+                "--keep-interval-updates, or name the files"
+            )
+    else:
+        paths = [Path(name) for name in named]
+    for path in paths:
+        if not path.is_file():
+            raise UserError(f"checkpoint {path} does not exist")
+        if sum(os.path.samefile(path, other) for other in paths if other.is_file()) > 1:
+            raise UserError(f"checkpoint {path} is named twice")
+    if last is not None and not 1 <= last <= len(paths):
+        raise UserError(
+            f"--last {last}: there are {len(paths)} checkpoints; give 1 to {len(paths)}"
+        )
+    return paths if last is None else paths[-last:]
+
+
+def numbered(folder: Path) -> list[Path]:
+    """Checkpoints in a folder that have a number of updates, else of epochs, by that number."""
+    for pattern in (_BY_UPDATES, _BY_EPOCH):
+        found = [(pattern.fullmatch(path.name), path) for path in folder.iterdir()]
+        numbers = sorted((int(match[1]), path) for match, path in found if match)
+        if numbers:
+            return [path for _, path in numbers]
+    return []
+
+
+def average(paths: Sequence[Path]) -> dict[str, Any]:
+    """The newest checkpoint's content, the last of ``paths``, with the mean of all parameters.
+
+    Means are taken in double precision and kept in the parameters' own. What is no floating point
+    number (a counter) is the newest checkpoint's.
+
+    Raises:
+        UserError: a file that cannot be read, is no checkpoint of fairseq's, or has other
+            parameters than the newest.
+    """
+    state = load(paths[-1])
+    newest: dict[str, Tensor] = state["model"]
+    # a parameter with several names is averaged once and stays one
+    first = {_place(one): name for name, one in reversed(newest.items())}
+    sums = {
+        name: newest[name].to(torch.float64, copy=True)
+        for name in first.values()
+        if newest[name].is_floating_point()
+    }
+    for path in paths[:-1]:
+        found = load(path)["model"]
+        _check_equal_shapes(path, found, paths[-1], newest)
+        for name, total in sums.items():
+            total += found[name]
+    means = {name: (one / len(paths)).to(newest[name].dtype) for name, one in sums.items()}
+    rest = {name: value for name, value in state.items() if name != OPTIMIZER}
+    model = {name: means.get(first[_place(one)], one) for name, one in newest.items()}
+    return {**rest, "model": model}
+
+
+def _place(tensor: Tensor) -> tuple[Any, ...]:
+    """What tensors have in common that are one and the same in memory."""
+    storage = tensor.untyped_storage().data_ptr()
+    # without elements there is no memory to tell tensors by
+    where = id(tensor) if not tensor.numel() else storage
+    return where, tensor.storage_offset(), tuple(tensor.shape), tensor.stride()
+
+
+def load(path: Path) -> dict[str, Any]:
+    """A checkpoint's content, on the CPU.
+
+    Raises:
+        UserError: it cannot be read, or is no checkpoint of fairseq's.
+    """
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # whatever a damaged file makes torch raise
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+        raise UserError(
+            f"checkpoint {path} cannot be read ({reason}): damaged, or not a fairseq checkpoint"
+        ) from error
+    if not isinstance(state, dict) or not isinstance(state.get("model"), dict):
+        raise UserError(f"checkpoint {path} is not a fairseq checkpoint")
+    return state
+
+
+def save(state: dict[str, Any], output: str) -> None:
+    """Write a checkpoint that appears there whole or not at all.
+
+    Raises:
+        UserError: it cannot be written.
+    """
+    target = Path(os.path.realpath(output))
+    # in the same folder, for a rename cannot cross file systems
+    written = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        with open(written, "wb") as file:
+            torch.save(state, file)
+        os.replace(written, target)
+    except OSError as error:
+        raise UserError(f"{output}: cannot be written ({error.strerror})") from error
+    finally:
+        written.unlink(missing_ok=True)
+
+
+def _check_equal_shapes(
+    path: Path, found: dict[str, Tensor], other: Path, newest: dict[str, Tensor]
+) -> None:
+    for name in (*newest, *found):
+        shapes = [tuple(one[name].shape) if name in one else None for one in (found, newest)]
+        if shapes[0] != shapes[1]:
+            said = ["is missing" if shape is None else f"is {shape}" for shape in shapes]
+            raise UserError(
+                f"{path} and {other} are not of one training: {name} {said[0]} in the first and "
+                f"{said[1]} in the second"
+            )
+
+
+def _check_output(output: str, paths: Sequence[Path]) -> None:
+    """Before anything is read: that the average will find its place."""
+    folder = os.path.dirname(output) or "."
+    if not os.path.isdir(folder):
+        raise UserError(f"--output {output}: no folder {folder}; make it: mkdir -p {folder}")
+    if os.path.isdir(output):
+        raise UserError(f"--output {output} is a folder; name a file in it")
+    if any(os.path.exists(output) and os.path.samefile(output, path) for path in paths):
+        raise UserError(f"--output {output} is one of the checkpoints; give it another name")
+
+
+if __name__ == "__main__":
+    run_cli(main)

@@ -1,0 +1,232 @@
+"""Compare two systems' outputs sentence by sentence: Welch's t-test (gated-Trans paper, §5).
+
+    python -m lev_plugins.cli.compare gated.txt plain.txt --reference clean.txt
+
+Of each metric: the means of the sentence scores, their difference A − B, Welch's t with its degrees
+of freedom, and p. Welch (1947) takes the two columns for independent samples of unequal variance,
+as the paper does; but both systems answer the same sentences, so that a paired test sees smaller
+differences: its p stands beside it. Sentences without a word in the reference have no score and are
+left out, which is said. ``--json FILE`` writes the numbers.
+"""
+
+import argparse
+import json
+import math
+import os
+import re
+import statistics
+import warnings
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from sacrebleu.metrics import BLEU
+
+from ..compat import run_cli
+from ..data.text_files import read_parallel
+from ..errors import UserError
+from ..scoring.metrics import METRICS, WORD_METRICS, Metric, SacrebleuMetric, make_metric
+from ..scoring.words import spelt_out
+from .output import printable, standard_output, whole_file
+
+_PRINTED = re.compile(r"[HSTDPI]-[0-9]+\t")
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command with the arguments ``argv`` (default: those of the process)."""
+    args = build_parser().parse_args(argv)
+    metrics = _check(args)
+    with ExitStack() as stack:
+        # Opened first: a folder that cannot be written is told before anything is computed.
+        out = stack.enter_context(whole_file(args.json)) if args.json else None
+        lines = list(read_parallel([args.a, args.b, args.reference]))
+        _refuse_others(args, lines, metrics)
+        scored = [line for line in lines if line[2].split()]
+        if not scored:
+            raise UserError(f"{args.reference} has no words: there is nothing to compare with")
+        found = {
+            "a": args.a,
+            "b": args.b,
+            "reference": args.reference,
+            "sentences": len(scored),
+            "without_reference": len(lines) - len(scored),
+            "metrics": [compared(metric, scored) for metric in metrics],
+        }
+        if out is not None:
+            json.dump(found, out, ensure_ascii=True, allow_nan=False, indent=1)
+            out.write("\n")
+    standard_output().write(render_table(found))
+
+
+def sentence_metric(name: str) -> Metric:
+    """A metric for single sentences.
+
+    BLEU counts n-grams up to the length of the sentence alone (sacrebleu's effective order):
+    otherwise a sentence of three words would have 0 even where it is right.
+    """
+    if name == "bleu":
+        return SacrebleuMetric("bleu", BLEU(effective_order=True, force=True), 2 + 2 * 4)
+    return make_metric(name)
+
+
+def compared(metric: Metric, lines: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """Both systems by one metric.
+
+    Args:
+        lines: output of A, output of B and reference, sentence by sentence.
+
+    Returns:
+        ``mean_a``, ``mean_b``, ``difference`` (A − B), ``better`` (sentences on which A, and B, is
+        better), and of :func:`welch`; numbers that are not defined are None.
+    """
+    scores = [
+        [metric.score(metric.statistics(line[side], line[2])) for line in lines] for side in (0, 1)
+    ]
+    means = [statistics.fmean(side) for side in scores]
+    wins = [sum(a > b for a, b in zip(*scores)), sum(a < b for a, b in zip(*scores))]
+    return {
+        "metric": metric.name,
+        "signature": metric.signature(),
+        "higher_is_better": metric.higher_is_better,
+        "mean_a": means[0],
+        "mean_b": means[1],
+        "difference": means[0] - means[1],
+        "better": wins if metric.higher_is_better else wins[::-1],
+        **welch(scores[0], scores[1], metric.higher_is_better),
+    }
+
+
+def welch(a: Sequence[float], b: Sequence[float], higher_is_better: bool) -> dict[str, Any]:
+    """Welch's t-test, and the paired one beside it.
+
+    Returns:
+        ``t``, ``df``; ``p``, two-sided; ``p_one_sided``, that A is not better than B; ``p_paired``,
+        two-sided. None where there are fewer than two sentences, or where nothing varies.
+
+    Raises:
+        UserError: scipy is not installed.
+    """
+    stats = _scipy_stats()
+    names = ("t", "df", "p", "p_one_sided", "p_paired")
+    found: dict[str, float | None] = dict.fromkeys(names)
+    if len(a) < 2:
+        return found
+    if len(set(a)) > 1 or len(set(b)) > 1:
+        side = "greater" if higher_is_better else "less"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # of one side all are the same
+            test = stats.ttest_ind(a, b, equal_var=False)
+            one = stats.ttest_ind(a, b, equal_var=False, alternative=side)
+        numbers = (test.statistic, test.df, test.pvalue, one.pvalue)
+        found |= dict(zip(names, map(_defined, numbers)))
+    if len({x - y for x, y in zip(a, b)}) > 1:
+        found["p_paired"] = _defined(stats.ttest_rel(a, b).pvalue)
+    return found
+
+
+def _defined(value: Any) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _scipy_stats() -> Any:
+    try:
+        from scipy import stats
+    except ImportError as error:
+        raise UserError(
+            "the t-test needs the library scipy; install it: pip install 'lev_plugins[report]'"
+        ) from error
+    return stats
+
+
+def render_table(found: dict[str, Any]) -> str:
+    """The numbers as text, a line for each metric."""
+    empty = found["without_reference"]
+    left_out = f"; {empty} left out, whose reference has no words" if empty else ""
+    lines = [
+        f"A: {printable(found['a'])}",
+        f"B: {printable(found['b'])}",
+        f"{found['sentences']} sentences; means of sentence scores" + left_out,
+        "",
+        f"{'metric':<16}{'A':>9}{'B':>9}{'A - B':>9}{'A better':>10}{'B better':>10}"
+        f"{'t':>9}{'df':>9}{'p':>10}{'p (A > B)':>11}{'p paired':>10}",
+    ]
+    for one in found["metrics"]:
+        better = "" if one["higher_is_better"] else " (lower)"
+        means = (one["mean_a"], one["mean_b"], one["difference"])
+        lines.append(
+            f"{one['metric'] + better:<16}"
+            + "".join(f"{value:>9.2f}" for value in means)
+            + "".join(f"{count:>10}" for count in one["better"])
+            + f"{_shown(one['t'], '.3f'):>9}{_shown(one['df'], '.1f'):>9}"
+            + f"{_shown(one['p'], '.2g'):>10}{_shown(one['p_one_sided'], '.2g'):>11}"
+            + f"{_shown(one['p_paired'], '.2g'):>10}"
+        )
+    lines += ["", *(f"{one['metric']}: {one['signature']}" for one in found["metrics"])]
+    return "\n".join(lines) + "\n"
+
+
+def _shown(value: float | None, form: str) -> str:
+    return "-" if value is None else f"{value:{form}}"
+
+
+# ---------------------------------------------------------------- options
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The options of the command."""
+    parser = argparse.ArgumentParser(
+        prog="python -m lev_plugins.cli.compare",
+        description="Welch's t-test between two systems' outputs, sentence by sentence.",
+    )
+    add = parser.add_argument
+    add("a", metavar="A", help="outputs of a system, one line a sentence")
+    add("b", metavar="B", help="outputs of the other")
+    add("--reference", required=True, metavar="FILE", help="what they should be")
+    add(
+        "--metrics",
+        default="wrr,bleu,chrf",
+        metavar="NAMES",
+        help=f"of {', '.join(METRICS)} (default: wrr,bleu,chrf)",
+    )
+    add("--json", metavar="FILE", help="write the numbers")
+    return parser
+
+
+def _check(args: argparse.Namespace) -> list[Metric]:
+    names = [name.strip() for name in args.metrics.split(",")]
+    for name in names:
+        if name not in METRICS:
+            raise UserError(f"--metrics {args.metrics}: {name!r} is none of {', '.join(METRICS)}")
+        if names.count(name) > 1:
+            raise UserError(f"--metrics {args.metrics}: {name} is there twice")
+    if args.json in ("", "-"):
+        raise UserError("--json needs the name of a file")
+    given = {os.path.realpath(path) for path in (args.a, args.b, args.reference)}
+    if args.json and os.path.realpath(args.json) in given:
+        raise UserError(f"{args.json} would be written over: give --json another name")
+    _scipy_stats()
+    return [sentence_metric(name) for name in names]
+
+
+def _refuse_others(
+    args: argparse.Namespace, lines: Sequence[Sequence[str]], metrics: Sequence[Metric]
+) -> None:
+    """Refuse files that are no plain outputs: their scores would mean nothing."""
+    if not lines:
+        raise UserError(f"no lines in {args.a}, {args.b}, {args.reference}; give files with some")
+    for path, texts in zip((args.a, args.b, args.reference), zip(*lines)):
+        if any(_PRINTED.match(text) for text in texts):
+            raise UserError(
+                f"{path} is what fairseq prints; take the text out of it: "
+                f"grep ^H- {path} | sort -V | cut -f 3-"
+            )
+        words = [metric.name for metric in metrics if metric.name in WORD_METRICS]
+        if words and spelt_out(texts):
+            raise UserError(
+                f"{path}: its lines are characters, not words, which {words[0]} counts; join them "
+                "with --remove-bpe, or leave it out of --metrics"
+            )
+
+
+if __name__ == "__main__":
+    run_cli(main)

@@ -1,0 +1,54 @@
+"""Lines in and JSON lines out, for all commands that load a model."""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..data.text_files import read_lines
+from ..errors import UserError
+
+STANDARD_STREAM = "-"
+# A model may sort what it is given by length: several batches at once waste less padding.
+BATCHES_PER_CHUNK = 8
+TEXT_PROCESSING = {
+    "tokenizer": "fairseq's tokenizer, such as moses",
+    "bpe": "fairseq's subwords, such as sentencepiece, subword_nmt or characters",
+    "sentencepiece_model": "model file for --bpe sentencepiece",
+    "bpe_codes": "codes file for --bpe subword_nmt",
+}
+# U+0085, U+2028 and U+2029 may stand bare in JSON, but many readers take them for line ends.
+_LINE_ENDS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
+
+
+def json_line(value: Mapping[str, Any]) -> str:
+    """One object as a line of JSON, its end included."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False).translate(_LINE_ENDS) + "\n"
+
+
+def input_lines(path: str, prompt: str) -> Iterator[str]:
+    """The lines of a file in UTF-8, or of stdin.
+
+    Args:
+        path: the file, or ``-``.
+        prompt: shown where the lines are typed.
+
+    Raises:
+        UserError: the file cannot be read, or a line is not UTF-8.
+    """
+    return _stdin_lines(prompt) if path == STANDARD_STREAM else read_lines(path)
+
+
+def _stdin_lines(prompt: str) -> Iterator[str]:
+    if sys.stdin.isatty():
+        print(prompt, file=sys.stderr)
+    for number, raw in enumerate(sys.stdin.buffer, start=1):
+        try:
+            line = raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise UserError(
+                f"stdin: line {number}: byte {error.start + 1} of the line is not valid UTF-8; "
+                "convert the text: iconv -f ITS_ENCODING -t UTF-8"
+            ) from error
+        # Some programs put a byte order mark in front of what they pipe.
+        yield line.removeprefix("\ufeff") if number == 1 else line
