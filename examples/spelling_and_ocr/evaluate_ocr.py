@@ -1,32 +1,41 @@
 """Scores doing nothing, a look-up table and the trained correctors; evaluate_ocr.sh calls it.
 
-WORK is the folder of prepare_ocr.sh and train_ocr.sh. What can be chosen (last or best checkpoint,
-LevT's deletion threshold) is chosen by the fewest word errors on the dev set; the test set is then
-decoded once with each system.
+WORK is the folder of prepare_ocr.sh and train_ocr.sh. What can be chosen is chosen by the dev set,
+by the most words right and of equals the fewest word errors: LevT's deletion threshold and last or
+best checkpoint; of the others one of all checkpoints that were kept, or the average of those of
+certain updates. The test set is then decoded once with each system.
 """
 
 import argparse
 import filecmp
-import os
-import subprocess
+import re
 import sys
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import lookup
 from ocr_pieces import joined, pieces
-from ocr_scores import Scores, score, word_errors
+from ocr_scores import Scores, score
 from prepare_codespell import whole_number
 
+from lev_plugins.cli import average_checkpoints
 from lev_plugins.compat import run_cli
 from lev_plugins.data.text_files import read_lines
 from lev_plugins.errors import UserError
 
-ROOT = Path(__file__).resolve().parents[2]
 CHECKPOINTS = ("checkpoint_last.pt", "checkpoint_best.pt")
+AVERAGE = "average.pt"
 BATCH = 64
+NAMES = {"ar": "AR", "pbd": "PBD", "levt": "LevT"}
+TRAINED = re.compile(rf"({'|'.join(NAMES)})(?:-(.+))?")
+# what decides on dev, the smallest first
+CHOICES: dict[str, Callable[[Scores], tuple[int, int]]] = {
+    "accuracy": lambda found: (-found.words_right, found.word_errors),
+    "wer": lambda found: (found.word_errors, -found.words_right),
+}
 
 Decode = Callable[[list[str]], list[str]]
 Candidate = tuple[str, Decode]  # what is shown of it, and how it corrects text
@@ -39,6 +48,10 @@ class Text:
         self.noisy = list(read_lines(str(work / "text" / f"{part}.noisy")))
         self.clean = list(read_lines(str(work / "text" / f"{part}.clean")))
 
+    def score(self, lines: list[str]) -> Scores:
+        """Of this part's noisy lines, corrected."""
+        return score(lines, self.noisy, self.clean)
+
 
 def main() -> None:
     """Choose, decode, score, print."""
@@ -49,25 +62,67 @@ def main() -> None:
         "doing nothing": test.noisy,
         "look-up": [lookup.correct(table, line) for line in test.noisy],
     }
-    for name, folder, candidates in (("AR", "ar", _ar), ("LevT", "levt", _levt)):
-        checkpoints = _checkpoints(args.work / folder)
-        if not checkpoints:
-            script = "bash examples/spelling_and_ocr/train_ocr.sh"
-            print(f"{name} is not trained: {script} {args.work} {folder}")
-            continue
+    for name, folder in _trained(args.work, args.systems).items():
+        edits = name.startswith(NAMES["levt"])
         found: list[Candidate] = [
             (label, partial(_by_pieces, decode, _words(args.work)))
-            for label, decode in candidates(args, checkpoints)
+            for label, decode in (_levt if edits else _left_to_right)(args, folder)
         ]
-        outputs[name] = _chosen(name, found, dev, test)
-    _write(args.work / "output", outputs)
-    _print({name: score(lines, test.noisy, test.clean) for name, lines in outputs.items()})
+        label, decode = _chosen(name, found, dev, CHOICES[args.choose_by])
+        if not args.dev_only:
+            print(f"test {name:18} {label}", flush=True)
+            outputs[name] = decode(test.noisy)
+    if not args.dev_only:
+        _write(args.work / "output", outputs)
+        _print({name: test.score(lines) for name, lines in outputs.items()})
+
+
+def _trained(work: Path, wanted: Sequence[str] | None) -> dict[str, Path]:
+    """Name → folder of every system that was trained, the baselines first; says which kinds are
+    not.
+
+    Args:
+        wanted: names of folders; None for all.
+
+    Raises:
+        UserError: nothing was trained under a name that is wanted.
+    """
+    found: dict[str, Path] = {}
+    for kind, name in NAMES.items():
+        folders = {path.name: path for path in sorted(work.iterdir()) if _checkpoints(path)}
+        for folder, path in folders.items():
+            match = TRAINED.fullmatch(folder)
+            if match and match[1] == kind and (wanted is None or folder in wanted):
+                found[f"{name} {match[2]}" if match[2] else name] = path
+        if kind not in folders and wanted is None:
+            script = "bash examples/spelling_and_ocr/train_ocr.sh"
+            print(f"{name} is not trained: {script} {work} {kind}")
+    gone = sorted(set(wanted or ()) - {path.name for path in found.values()})
+    if gone:
+        raise UserError(f"--systems {' '.join(gone)}: no checkpoints in {work / gone[0]}")
+    return found
 
 
 def _checkpoints(folder: Path) -> list[Path]:
-    """Those that are there, and the best only where it is not the last itself."""
-    found = [folder / name for name in CHECKPOINTS if (folder / name).is_file()]
-    return found[:1] if len(found) == 2 and filecmp.cmp(found[0], found[1], False) else found
+    """The last and the best."""
+    return [folder / name for name in CHECKPOINTS if (folder / name).is_file()]
+
+
+def _unequal(paths: Sequence[Path]) -> list[Path]:
+    """The paths without those whose file is a copy of one before."""
+    return [
+        path
+        for i, path in enumerate(paths)
+        if not any(filecmp.cmp(path, earlier, False) for earlier in paths[:i])
+    ]
+
+
+def _average(folder: Path, kept: Sequence[Path]) -> list[Path]:
+    """The average of checkpoints, where there are several."""
+    if len(kept) < 2:
+        return []
+    average_checkpoints.save(average_checkpoints.average(kept), str(folder / AVERAGE))
+    return [folder / AVERAGE]
 
 
 def _words(work: Path) -> int:
@@ -82,23 +137,30 @@ def _by_pieces(decode: Decode, words: int, lines: list[str]) -> list[str]:
     return [joined([next(corrected) for _ in line]) for line in cut]
 
 
-def _chosen(name: str, candidates: list[Candidate], dev: Text, test: Text) -> list[str]:
-    """The test set by the candidate with the fewest word errors on dev, the first of equals."""
-    words = sum(len(line.split()) for line in dev.clean)
-    found: list[tuple[int, int]] = []  # word errors, candidate
-    for label, decode in candidates if len(candidates) > 1 else ():
-        found.append((word_errors(decode(dev.noisy), dev.clean), len(found)))
-        print(f"dev  {name:5} {label:40} WER {100 * found[-1][0] / max(words, 1):6.2f}", flush=True)
-    label, decode = candidates[min(found)[1] if found else 0]
-    print(f"test {name:5} {label}", flush=True)
-    return decode(test.noisy)
+def _chosen(
+    name: str,
+    candidates: list[Candidate],
+    dev: Text,
+    key: Callable[[Scores], tuple[int, int]],
+) -> Candidate:
+    """The candidate that does best on dev by a key, the first of equals."""
+    found: list[tuple[tuple[int, int], int]] = []
+    for label, decode in candidates:
+        scores = dev.score(decode(dev.noisy))
+        found.append((key(scores), len(found)))
+        print(
+            f"dev  {name:18} {label:40} words right {scores.word_accuracy:6.2f} %  "
+            f"broken {scores.broken:4}  WER {scores.wer:6.2f}",
+            flush=True,
+        )
+    return candidates[min(found)[1]]
 
 
-def _levt(args: argparse.Namespace, checkpoints: list[Path]) -> Iterator[Candidate]:
-    """LevT with y0 = the noisy line: every checkpoint with every threshold."""
+def _levt(args: argparse.Namespace, folder: Path) -> Iterator[Candidate]:
+    """LevT with y0 = the noisy line: last and best checkpoint with every threshold."""
     from lev_plugins.hub import LevenshteinEditor
 
-    for path in checkpoints:
+    for path in _unequal(_checkpoints(folder)):
         editor = LevenshteinEditor.from_pretrained(str(path), str(args.work / "data"))
         for threshold in args.thresholds:
 
@@ -112,38 +174,26 @@ def _levt(args: argparse.Namespace, checkpoints: list[Path]) -> Iterator[Candida
             yield f"{path.name}, --delete-threshold {threshold:g}", decode
 
 
-def _ar(args: argparse.Namespace, checkpoints: list[Path]) -> Iterator[Candidate]:
-    """fairseq's transformer by fairseq-interactive: every checkpoint."""
-    for path in checkpoints:
+def _left_to_right(args: argparse.Namespace, folder: Path) -> Iterator[Candidate]:
+    """fairseq's transformer and PBD, by beam search: every checkpoint and the average."""
+    kept = average_checkpoints.numbered(folder)
+    for path in [*_unequal([*_checkpoints(folder), *kept]), *_average(folder, kept)]:
         yield f"{path.name}, --beam {args.beam}", partial(_written, args, path)
 
 
 def _written(args: argparse.Namespace, path: Path, lines: list[str]) -> list[str]:
-    """What fairseq-interactive writes for lines, in their order."""
-    command = [sys.executable, "-m", "fairseq_cli.interactive", str(args.work / "data")]
-    command += ["--user-dir", str(ROOT / "lev_plugins"), "--task", "translation"]
-    command += ["--path", str(path), "--source-lang", "noisy", "--target-lang", "clean"]
-    command += ["--bpe", "characters", "--beam", str(args.beam)]
-    command += ["--max-len-a", "1.5", "--max-len-b", "10"]
-    command += ["--batch-size", str(BATCH), "--buffer-size", str(max(len(lines), BATCH))]
-    done = subprocess.run(
-        command,
-        input="".join(line + "\n" for line in lines),
-        capture_output=True,
-        encoding="utf-8",
-        env={**os.environ, "PYTHONUTF8": "1", "PYTHONWARNINGS": "ignore"},
-    )
-    found = {}
-    for line in done.stdout.split("\n"):
-        if line.startswith("D-"):
-            number, _, output = line.split("\t", 2)
-            found[int(number[2:])] = output
-    if done.returncode or sorted(found) != list(range(len(lines))):
-        said = (done.stderr.strip() or "no message").splitlines()[-1]
-        raise UserError(
-            f"fairseq-interactive gave {len(found)} of {len(lines)} lines with {path}: {said}"
-        )
-    return [found[number] for number in range(len(found))]
+    """What fairseq's beam search makes of lines."""
+    import torch
+    from fairseq import hub_utils
+
+    data = str((args.work / "data").resolve())
+    found = hub_utils.from_pretrained(str(path.parent), path.name, data, bpe="characters")
+    hub = hub_utils.GeneratorHubInterface(found["args"], found["task"], found["models"]).eval()
+    if torch.cuda.is_available():
+        hub.cuda()
+    # said by torch on every machine without a GPU, though fairseq asks for it
+    warnings.filterwarnings("ignore", message=".*pin_memory")
+    return hub.translate(lines, beam=args.beam, max_len_a=1.5, max_len_b=10)
 
 
 def _write(folder: Path, outputs: dict[str, list[str]]) -> None:
@@ -157,13 +207,15 @@ def _print(scores: dict[str, Scores]) -> None:
     first = next(iter(scores.values()))
     wrong = first.words - first.words_right
     print(f"\ntest: {first.lines} lines, {first.words} words, {wrong} of them wrong as they came")
-    heads = ("words right", "CER", "WER", "lines right", "mended", "broken")
-    print(f"{'':15}" + "".join(f"{head:>13}" for head in heads))
+    heads = ("words right", "CER", "WER", "lines right", "corrected", "mended", "broken")
+    width = max(15, *(len(name) + 1 for name in scores))
+    print(f"{'':{width}}" + "".join(f"{head:>13}" for head in heads))
     for name, found in scores.items():
         lines = 100 * found.lines_right / max(found.lines, 1)
         print(
-            f"{name:15}{found.word_accuracy:>11.2f} %{found.cer:>13.2f}{found.wer:>13.2f}"
-            f"{lines:>11.2f} %{found.mended:>13}{found.broken:>13}"
+            f"{name:{width}}{found.word_accuracy:>11.2f} %{found.cer:>13.2f}{found.wer:>13.2f}"
+            f"{lines:>11.2f} %{found.counts.correction_rate:>11.2f} %"
+            f"{found.mended:>13}{found.broken:>13}"
         )
 
 
@@ -189,8 +241,18 @@ def _arguments() -> argparse.Namespace:
         help="deletion thresholds of LevT to choose from on dev (default 0.5,0.6,0.7,0.9)",
     )
     count = whole_number(1)
-    parser.add_argument("--beam", type=count, default=4, help="beam of the AR model (default 4)")
+    parser.add_argument("--beam", type=count, default=4, help="beam of AR and PBD (default 4)")
     parser.add_argument("--max-iter", type=count, default=10, help="LevT's iterations (default 10)")
+    parser.add_argument(
+        "--systems", nargs="+", metavar="NAME", help="folders in WORK to score (default: all)"
+    )
+    parser.add_argument(
+        "--choose-by",
+        choices=list(CHOICES),
+        default="accuracy",
+        help="what decides on dev: words right (accuracy, the default) or word errors (wer)",
+    )
+    parser.add_argument("--dev-only", action="store_true", help="leave the test set alone")
     args = parser.parse_args()
     if not (args.work / "data").is_dir():
         script = "bash examples/spelling_and_ocr/prepare_ocr.sh"

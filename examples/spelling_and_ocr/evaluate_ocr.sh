@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # One table: doing nothing, a look-up table, and what train_ocr.sh trained.
 #
-#     bash examples/spelling_and_ocr/evaluate_ocr.sh WORK [--thresholds 0.5,0.6,0.7,0.9] [--beam 4] [--max-iter 10]
+#     bash examples/spelling_and_ocr/evaluate_ocr.sh WORK [--systems ar pbd-no-future] [--dev-only] [--beam 4]
 #
-# Checkpoint and deletion threshold are chosen on the dev set, the test set is decoded once. WORK/output
-# gets the corrected test text, line n for line n.
+# Scored is what there are checkpoints of in WORK. One of the checkpoints, the average of those of certain
+# updates (ar, pbd) or a deletion threshold (levt) is chosen on the dev set, the test set is decoded once
+# (not at all with --dev-only). WORK/output gets the corrected test text, line n for line n. --help names
+# the other options.
 set -euo pipefail
 unset CDPATH
 

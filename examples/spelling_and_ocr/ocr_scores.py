@@ -1,125 +1,87 @@
 """Scores of corrected text: how much is right, and what a correction mended and broke.
 
-Words are what stands between blanks. All rates are of the whole text, not means over lines.
+Words are what stands between blanks. All rates are of the whole text, not means over lines. What
+is counted, and how, is :mod:`lev_plugins.scoring`'s.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import editdistance
+from lev_plugins.scoring import CorrectionCounts, correction_counts
+from lev_plugins.scoring.error_rates import ErrorRate
+from lev_plugins.scoring.metrics import add_up
+from lev_plugins.scoring.words import aligned, percent
 
-Words = Sequence[str]
+__all__ = ["Scores", "aligned", "score"]
 
 
 @dataclass(frozen=True)
 class Scores:
     """Of a text against the clean one.
 
-    lines, words, characters: of the clean text. lines_right: lines that are equal. words_right:
-    clean words that stand in the text, by :func:`aligned`. word_errors, character_errors:
-    insertions, deletions and substitutions. broken: clean words that were right before and no
-    longer are; mended: the other way round.
+    lines, characters: of the clean text. lines_right: lines that are equal. counts: of the words of
+    the clean text. word_errors, character_errors: insertions, deletions and substitutions.
     """
 
     lines: int
-    words: int
+    characters: int
     lines_right: int
-    words_right: int
+    counts: CorrectionCounts
     word_errors: int
     character_errors: int
-    characters: int
-    mended: int
-    broken: int
+
+    @property
+    def words(self) -> int:
+        """Words of the clean text."""
+        return self.counts.words
+
+    @property
+    def words_right(self) -> int:
+        """Clean words that stand in the text."""
+        return self.counts.right
 
     @property
     def word_accuracy(self) -> float:
         """Percent of the clean words."""
-        return _percent(self.words_right, self.words)
+        return self.counts.word_accuracy
 
     @property
     def wer(self) -> float:
         """Word errors per hundred clean words."""
-        return _percent(self.word_errors, self.words)
+        return percent(self.word_errors, self.words)
 
     @property
     def cer(self) -> float:
-        """Character errors per hundred clean characters, blanks included."""
-        return _percent(self.character_errors, self.characters)
+        """Character errors per hundred clean characters, blanks between words included."""
+        return percent(self.character_errors, self.characters)
+
+    @property
+    def mended(self) -> int:
+        """Clean words that are right and were not before."""
+        return self.counts.mended
+
+    @property
+    def broken(self) -> int:
+        """Clean words that were right before and no longer are."""
+        return self.counts.broken
 
 
-def score(outputs: Words, noisy: Words, clean: Words) -> Scores:
+def score(outputs: Sequence[str], noisy: Sequence[str], clean: Sequence[str]) -> Scores:
     """Scores of ``outputs`` where ``noisy`` is what stood there before; all line by line."""
-    lines_right = words_right = mended = broken = 0
-    for out, before, right in zip(outputs, noisy, clean, strict=True):
-        after_words, before_words = right_words(out, right), right_words(before, right)
-        lines_right += out == right
-        words_right += len(after_words)
-        mended += len(after_words - before_words)
-        broken += len(before_words - after_words)
+    character_errors, characters = _errors("cer", outputs, clean)
     return Scores(
         lines=len(clean),
-        words=sum(len(line.split()) for line in clean),
-        lines_right=lines_right,
-        words_right=words_right,
-        word_errors=word_errors(outputs, clean),
-        character_errors=sum(map(editdistance.eval, outputs, clean)),
-        characters=sum(map(len, clean)),
-        mended=mended,
-        broken=broken,
+        characters=characters,
+        lines_right=sum(out == right for out, right in zip(outputs, clean, strict=True)),
+        counts=correction_counts(noisy, outputs, clean),
+        word_errors=_errors("wer", outputs, clean)[0],
+        character_errors=character_errors,
     )
 
 
-def word_errors(outputs: Words, clean: Words) -> int:
-    """Insertions, deletions and substitutions of words, over all lines."""
-    return sum(
-        editdistance.eval(out.split(), right.split())
-        for out, right in zip(outputs, clean, strict=True)
-    )
-
-
-def right_words(line: str, clean: str) -> set[int]:
-    """Which words of ``clean``, counted from 0, stand in ``line``."""
-    words, wanted = line.split(), clean.split()
-    return {j for i, j in aligned(words, wanted) if words[i] == wanted[j]}
-
-
-def aligned(words: Words, wanted: Words) -> list[tuple[int, int]]:
-    """Pairs (i, j) of equal or substituted words in an alignment of fewest errors.
-
-    Of those alignments it is one with the most equal words. Words that were inserted or deleted
-    are in no pair.
-    """
-    if len(words) == len(wanted) == 1 or words == wanted:
-        return [(i, i) for i in range(len(wanted))]
-    # best[i][j]: (errors, -equal words) of the first i words against the first j wanted
-    best = [[(j, 0) for j in range(len(wanted) + 1)]]
-    for i, word in enumerate(words, start=1):
-        row = [(i, 0)]
-        for j, other in enumerate(wanted, start=1):
-            row.append(
-                min(
-                    _step(best[i - 1][j - 1], word == other),
-                    _step(best[i - 1][j]),
-                    _step(row[j - 1]),
-                )
-            )
-        best.append(row)
-    pairs = []
-    i, j = len(words), len(wanted)
-    while i and j:
-        if best[i][j] == _step(best[i - 1][j - 1], words[i - 1] == wanted[j - 1]):
-            i, j = i - 1, j - 1
-            pairs.append((i, j))
-        elif best[i][j] == _step(best[i - 1][j]):
-            i -= 1
-        else:
-            j -= 1
-    return pairs[::-1]
-
-
-def _step(cell: tuple[int, int], equal: bool = False) -> tuple[int, int]:
-    return (cell[0], cell[1] - 1) if equal else (cell[0] + 1, cell[1])
-
-
-def _percent(part: int, whole: int) -> float:
-    return 100 * part / whole if whole else 0.0
+def _errors(name: str, outputs: Sequence[str], clean: Sequence[str]) -> tuple[int, int]:
+    """Errors and the size of the clean text, over all lines."""
+    rate = ErrorRate(name)
+    pairs = zip(outputs, clean, strict=True)
+    errors, size = add_up(rate, (rate.statistics(out, right) for out, right in pairs))
+    return int(errors), int(size)

@@ -1,10 +1,12 @@
-"""Trains a post-editor of characters for a given time, with progress shown.
+"""Trains a corrector of characters for a given time, with progress shown.
 
     python examples/spelling_and_ocr/train.py DATA SAVE --minutes 10 --seed 1
+    python examples/spelling_and_ocr/train.py DATA SAVE --system pbd -- --bf16
 
-DATA is a folder that lev_plugins.cli.preprocess wrote, with drafts; SAVE gets the checkpoints.
-The machine's speed is measured first, so that the learning rate can fall to zero just when the
-time is over. The fairseq-train command is printed: it is the one to start from for your own data.
+DATA is a folder that lev_plugins.cli.preprocess wrote, for LevT with drafts; SAVE gets the
+checkpoints. What stands behind -- goes to fairseq-train, last. The machine's speed is measured
+first, so that the learning rate can fall to zero just when the time is over. The fairseq-train
+command is printed: it is the one to start from for your own data.
 """
 
 import argparse
@@ -30,8 +32,8 @@ START_SECONDS = 15  # importing, reading data, building the model
 
 
 def main() -> int:
-    args = _arguments()
-    languages = _languages(args.data)
+    args = _arguments(sys.argv[1:])
+    languages = _languages(args.data, args.system)
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as trial:
         command = training_command(args, languages, trial, TRIAL_UPDATES)
@@ -54,25 +56,41 @@ def main() -> int:
 
 
 def training_command(args, languages: List[str], save: str, updates: int) -> List[str]:
-    """The fairseq-train command for a number of updates."""
-    source, target, draft = languages
+    """The fairseq-train command for a number of updates; ``languages``: source, target, draft."""
+    recipe = _levt if args.system == "levt" else _pbd
     command = [sys.executable, "-m", "fairseq_cli.train", args.data]
-    command += ["--user-dir", str(PLUGINS), "--task", "translation_edit"]
-    command += ["--source-lang", source, "--target-lang", target, "--draft-lang", draft]
-    command += ["--alpha-start", "0.3", "--alpha", "0.9", "--beta-start", "0.3", "--beta", "0.9"]
-    command += ["--roll-in-updates", str(int(DRAFT_RISE * updates)), "--bpe", "characters"]
-    command += ["--arch", "levenshtein_editor_char", "--share-all-embeddings"]
+    command += ["--user-dir", str(PLUGINS), "--source-lang", languages[0]]
+    command += ["--target-lang", languages[1], "--bpe", "characters", "--share-all-embeddings"]
     # more passes over the same words need a brake
-    command += ["--dropout", "0" if args.minutes <= 20 else "0.1"]
+    command += recipe(languages, updates, short=args.minutes <= 20)
     command += ["--max-source-positions", "128", "--max-target-positions", "128"]
-    command += ["--criterion", "edit_policy_loss", "--label-smoothing", "0.1"]
+    command += ["--label-smoothing", "0.1"]
     command += ["--optimizer", "adam", "--adam-betas", "(0.9, 0.98)", "--clip-norm", "1.0"]
-    command += ["--lr", "0.003", "--lr-scheduler", "polynomial_decay"]
+    command += ["--lr-scheduler", "polynomial_decay"]
     command += ["--warmup-updates", str(max(int(WARM_UP * updates), 1))]
     command += ["--total-num-update", str(updates), "--max-update", str(updates)]
-    command += ["--max-tokens", "1500", "--seed", str(args.seed), "--cpu"]
+    command += ["--seed", str(args.seed), "--cpu"]
     command += ["--no-epoch-checkpoints", "--disable-validation", "--save-dir", save]
-    return command + ["--log-format", "json", "--log-interval", str(LOG_EVERY)]
+    command += ["--log-format", "json", "--log-interval", str(LOG_EVERY)]
+    return command + args.flags
+
+
+def _levt(languages: List[str], updates: int, short: bool) -> List[str]:
+    """An editor that starts from the draft."""
+    command = ["--task", "translation_edit", "--draft-lang", languages[2]]
+    command += ["--alpha-start", "0.3", "--alpha", "0.9", "--beta-start", "0.3", "--beta", "0.9"]
+    command += ["--roll-in-updates", str(int(DRAFT_RISE * updates))]
+    command += ["--arch", "levenshtein_editor_char", "--criterion", "edit_policy_loss"]
+    return command + ["--dropout", "0" if short else "0.1", "--lr", "0.003", "--max-tokens", "1500"]
+
+
+def _pbd(languages: List[str], updates: int, short: bool) -> List[str]:
+    """A writer from left to right that sees the rest of the source."""
+    command = ["--task", "translation", "--arch", "pbd_transformer_char"]
+    command += ["--criterion", "label_smoothed_cross_entropy"]
+    command += ["--dropout", "0.1" if short else "0.2", "--attention-dropout", "0.1"]
+    command += ["--required-batch-size-multiple", "1"]
+    return command + ["--lr", "0.0015", "--max-tokens", "3000"]
 
 
 def _measure_speed(command: List[str]) -> Optional[float]:
@@ -93,12 +111,21 @@ def _run(command: List[str], updates: int) -> bool:
         shown = done
         minutes = (time.monotonic() - started) / 60
         print(
-            f"{minutes:5.1f} min  update {done}/{updates}  loss {log.get('loss')} bits  right: "
-            f"deletions {log.get('del_acc')} %, places {log.get('plh_acc')} %, "
-            f"tokens {log.get('tok_acc')} %",
+            f"{minutes:5.1f} min  update {done}/{updates}  loss {log.get('loss')} bits  "
+            f"{_progress(log)}",
             flush=True,
         )
     return done >= updates
+
+
+def _progress(log: dict) -> str:
+    """How good the predictions are, as the system measures it."""
+    if "ppl" in log:
+        return f"perplexity {log['ppl']}"
+    return (
+        f"right: deletions {log.get('del_acc')} %, places {log.get('plh_acc')} %, "
+        f"tokens {log.get('tok_acc')} %"
+    )
 
 
 def _logs(command: List[str]) -> Iterator[dict]:
@@ -120,16 +147,19 @@ def _logs(command: List[str]) -> Iterator[dict]:
         sys.stderr.write("".join(errors or other))
 
 
-def _languages(data: str) -> List[str]:
-    """Source, target and draft suffix of the training data in a folder."""
+def _languages(data: str, system: str) -> List[str]:
+    """Source and target suffix of the training data in a folder, and for LevT the draft's."""
     found = []
     for path in sorted(Path(data).glob("train.*-*.*.idx")):
         _, pair, side = path.name.removesuffix(".idx").split(".")
         found.append((pair.split("-"), side))
     for (source, target), side in found:
+        if system != "levt":
+            return [source, target]
         if side not in (source, target):
             return [source, target, side]
-    raise SystemExit(_fail(f"{data} holds no training data with drafts; see --help"))
+    drafts = " with drafts" if system == "levt" else ""
+    raise SystemExit(_fail(f"{data} holds no training data{drafts}; see --help"))
 
 
 def _shown(command: List[str]) -> str:
@@ -137,7 +167,7 @@ def _shown(command: List[str]) -> str:
     return " ".join(shlex.quote(word) for word in words).replace(" --", " \\\n  --")
 
 
-def _arguments() -> argparse.Namespace:
+def _arguments(argv: List[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -145,7 +175,12 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("save", help="folder for the checkpoints")
     parser.add_argument("--minutes", type=float, default=10, help="time to train (default 10)")
     parser.add_argument("--seed", type=int, default=1, help="random seed (default 1)")
-    args = parser.parse_args()
+    parser.add_argument(
+        "--system", choices=("levt", "pbd"), default="levt", help="what to train (default levt)"
+    )
+    end = argv.index("--") if "--" in argv else len(argv)
+    args = parser.parse_args(argv[:end])
+    args.flags = argv[end + 1 :]
     if args.minutes <= 0:
         raise SystemExit(_fail(f"--minutes {args.minutes:g}: give a time above 0"))
     return args

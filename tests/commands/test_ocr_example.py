@@ -1,5 +1,7 @@
 """The example that corrects OCR: its scores, its look-up table, and its scripts on a tiny text."""
 
+import argparse
+import dataclasses
 import gzip
 import importlib
 import os
@@ -13,8 +15,12 @@ from types import ModuleType
 
 import editdistance
 import pytest
+from fairseq import criterions, models, tasks
 from hypothesis import given
 from hypothesis import strategies as st
+from omegaconf import OmegaConf
+
+import lev_plugins
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "spelling_and_ocr"
@@ -206,9 +212,11 @@ def test_a_script_without_its_files_says_so_in_one_line(script, arguments, envir
 @pytest.mark.parametrize(
     "arguments, environ, said",
     [
-        (("stock",), {}, "no system stock: levt or ar"),
+        (("stock",), {}, "no system stock: levt, ar or pbd"),
         (("ar",), {"UPDATES": "0"}, "UPDATES=0"),
+        (("pbd",), {"LAYERS": "0"}, "LAYERS=0"),
         (("ar",), {"SEED": "x"}, "SEED=x"),
+        (("pbd",), {"RUN": "../x"}, "RUN=../x"),
     ],
 )
 def test_a_training_that_cannot_be_meant_is_refused(arguments, environ, said, tmp_path):
@@ -233,27 +241,38 @@ def test_text_that_would_not_come_back_is_refused_with_its_line(line, said, tmp_
     check("text", 7, "a plain line, as long as it may be".ljust(1000))
 
 
+ENCODER = "--encoder-embed-dim 16 --encoder-ffn-embed-dim 16 --disable-validation".split()
+DECODER = "--decoder-embed-dim 16 --decoder-ffn-embed-dim 16".split()
+
+
 @pytest.mark.slow
 def test_prepare_train_and_evaluate_end_in_one_table(tmp_path):
     data, work = write_text(tmp_path / "data"), tmp_path / "work"
     subprocess.run(["gzip", str(data / "train.clean")], check=True)
-    sizes = " ".join(
-        f"--{side}-embed-dim 16 --{side}-ffn-embed-dim 16 --{side}-layers 1"
-        for side in ("encoder", "decoder")
-    ).split()
-    for script, arguments in (
-        ("prepare_ocr.sh", [data, work]),
-        ("train_ocr.sh", [work, "levt", *sizes, "--disable-validation"]),
-        ("train_ocr.sh", [work, "ar", *sizes, "--disable-validation"]),
-        ("evaluate_ocr.sh", [work, "--thresholds", "0.5,0.9", "--max-iter", "2", "--beam", "2"]),
+    two = ["--keep-interval-updates", "2", "--no-future-modelling", "--max-tokens", "99"]
+    for script, arguments, environ in (
+        ("prepare_ocr.sh", [data, work], {}),
+        ("train_ocr.sh", [work, "levt", *ENCODER, *DECODER], {}),
+        ("train_ocr.sh", [work, "ar", *ENCODER, *DECODER, "--save-interval-updates", "9"], {}),
+        ("train_ocr.sh", [work, "pbd", *ENCODER, *two], {"RUN": "no-future"}),
+        (
+            "evaluate_ocr.sh",
+            [work, "--thresholds", "0.5,0.9", "--max-iter", "2", "--beam", "2"],
+            {},
+        ),
     ):
-        done = run(script, *arguments, UPDATES="3", WORDS="1")
+        done = run(script, *arguments, UPDATES="3", WORDS="1", LAYERS="1", **environ)
         assert done.returncode == 0, f"{script}: {done.stdout[-500:]} {done.stderr[-2000:]}"
-    assert len(re.findall(r"^dev  LevT .* WER +[\d.]+$", done.stdout, re.M)) == 2
+    assert (
+        f"PBD is not trained: bash examples/spelling_and_ocr/train_ocr.sh {work} pbd" in done.stdout
+    )
+    tried = re.findall(r"^dev  (\w+).* (\S+), --.* WER +[\d.]+$", done.stdout, re.M)
+    pbd = ["checkpoint_last.pt", "checkpoint_1_1.pt", "checkpoint_1_2.pt", "average.pt"]
+    assert tried == [("AR", pbd[0]), *(("PBD", one) for one in pbd), *[("LevT", pbd[0])] * 2]
     table = re.search(r"^test: 9 lines, .*\n.*words right.*\n((?:.+\n)+)", done.stdout, re.M)
     assert table, done.stdout
     rows = {row[:15].strip(): row[15:].split() for row in table[1].splitlines()}
-    assert list(rows) == ["doing nothing", "look-up", "AR", "LevT"]
+    assert list(rows) == ["doing nothing", "look-up", "AR", "PBD no-future", "LevT"]
     assert rows["doing nothing"][-2:] == ["0", "0"]
     for name, row in rows.items():
         written = (work / "output" / f"test.{name.replace(' ', '-').lower()}").read_text("utf-8")
@@ -263,5 +282,103 @@ def test_prepare_train_and_evaluate_end_in_one_table(tmp_path):
             str(found.mended),
             str(found.broken),
         ]
+    refuse_what_is_done_or_not_there(data, work)
+
+
+def refuse_what_is_done_or_not_there(data: Path, work: Path) -> None:
     again = run("prepare_ocr.sh", data, work)
     assert again.returncode == 1 and "is there already" in again.stderr
+    gone = run("evaluate_ocr.sh", work, "--systems", "pbd")
+    assert gone.returncode == 1 and gone.stderr.startswith("error: --systems pbd: no checkpoints")
+
+
+# ---------------------------------------------------------------- the configuration
+
+
+def test_the_configuration_is_the_script_s_training():
+    assert lev_plugins.__name__, "the import registers what is looked up here"
+    config = OmegaConf.load(EXAMPLE / "config.yaml")
+    for part, registered in (
+        ("task", tasks.TASK_DATACLASS_REGISTRY),
+        ("model", models.MODEL_DATACLASS_REGISTRY),
+        ("criterion", criterions.CRITERION_DATACLASS_REGISTRY),
+    ):
+        known = {field.name for field in dataclasses.fields(registered[config[part]._name])}
+        assert set(config[part]) <= known, part
+    char = argparse.Namespace()
+    models.ARCH_CONFIG_REGISTRY["pbd_transformer_char"](char)
+    assert vars(char).items() <= dict(config.model).items()
+    script = (EXAMPLE / "train_ocr.sh").read_text(encoding="utf-8")
+    for flag, value in (
+        ("dropout", config.model.dropout),
+        ("attention-dropout", config.model.attention_dropout),
+        ("lr", config.optimization.lr[0]),
+        ("clip-norm", config.optimization.clip_norm),
+        ("max-tokens", config.dataset.max_tokens),
+        ("keep-interval-updates", config.checkpoint.keep_interval_updates),
+    ):
+        assert f"--{flag} {value} " in script.replace("\n", " "), flag
+    updates = config.optimization.max_update
+    assert updates == 12 * config.lr_scheduler.warmup_updates
+    assert updates == 15 * config.checkpoint.save_interval_updates
+
+
+@pytest.mark.slow
+def test_the_configuration_trains_with_hydra(commands, triples, tmp_path):
+    overrides = [
+        f"common.user_dir={ROOT / 'lev_plugins'}",
+        "common.cpu=true",
+        f"task.data={triples.data}",
+        "task.source_lang=src",
+        "task.target_lang=tgt",
+        "model.encoder_embed_dim=16",
+        "model.no_future_modelling=true",
+        "optimization.max_update=1",
+        "dataset.num_workers=0",
+        f"checkpoint.save_dir={tmp_path / 'saved'}",
+    ]
+    words = ["fairseq-hydra-train", "--config-path", str(EXAMPLE), "--config-name", "config"]
+    result = commands([*words, *overrides], tmp_path)
+    assert result.code == 0, result.err[-2000:]
+    assert (tmp_path / "saved" / "checkpoint_last.pt").is_file()
+
+
+# ---------------------------------------------------------------- choosing on dev
+
+
+class Part:
+    """A dev set of four words, of which two are wrong."""
+
+    noisy, clean = ["a", "b", "x", "y"], ["a", "b", "c", "d"]
+
+    def score(self, outputs: list[str]):
+        return scores.score(outputs, self.noisy, self.clean)
+
+
+@pytest.mark.parametrize("key, chosen", [("accuracy", "splits"), ("wer", "mends")])
+def test_words_right_and_word_errors_can_choose_differently(key, chosen, capsys):
+    evaluate = example("evaluate_ocr")
+    outputs = {
+        "idle": Part.noisy,
+        "mends": ["a", "b", "c", "y"],
+        "equal": ["a", "b", "x", "d"],
+        "splits": ["a x", "b x", "c x", "d x"],
+    }
+    candidates = [(name, lambda lines, out=out: out) for name, out in outputs.items()]
+    label, _ = evaluate._chosen("PBD", candidates, Part(), evaluate.CHOICES[key])
+    assert label == chosen
+    assert re.search(r"^dev  PBD +mends +words right +75.00 %", capsys.readouterr().out, re.M)
+
+
+def test_systems_are_found_by_the_names_of_their_folders(tmp_path, capsys):
+    evaluate = example("evaluate_ocr")
+    for name in ("pbd", "pbd-4-layers", "ar", "output", "arable", "levt-empty"):
+        (tmp_path / name).mkdir()
+        if name != "levt-empty":
+            (tmp_path / name / "checkpoint_last.pt").touch()
+    found = evaluate._trained(tmp_path, None)
+    assert list(found) == ["AR", "PBD", "PBD 4-layers"]
+    assert capsys.readouterr().out.startswith("LevT is not trained")
+    assert list(evaluate._trained(tmp_path, ["pbd-4-layers"])) == ["PBD 4-layers"]
+    with pytest.raises(ValueError, match="--systems levt-empty: no checkpoints in"):
+        evaluate._trained(tmp_path, ["ar", "levt-empty"])

@@ -13,7 +13,7 @@ SPELLING = ROOT / "examples" / "spelling_and_ocr"
 
 def call(*command: object, status: int = 0) -> str:
     done = subprocess.run(
-        [sys.executable, *map(str, command)], capture_output=True, text=True, cwd=ROOT, timeout=300
+        [sys.executable, *map(str, command)], capture_output=True, text=True, cwd=ROOT, timeout=900
     )
     assert done.returncode == status, done.stdout + done.stderr
     return done.stdout + done.stderr
@@ -43,6 +43,28 @@ def test_train_and_evaluate_end_in_a_model_and_its_score(data: Path) -> None:
     assert f"valid: {number} pairs" in report
     assert re.search(r"exactly right: +\d+\.\d %   \(doing nothing: 0\.0 %\)", report)
     assert re.search(r"iterations: +\d+\.\d\d on average", report)
+
+
+def test_pbd_learns_from_the_same_data_and_is_scored_the_same_way(data: Path) -> None:
+    save = data.parent / "pbd"
+    small = ["--encoder-embed-dim", "16", "--encoder-ffn-embed-dim", "16"]
+    flags = ["--minutes", "0.01", "--system", "pbd", "--", *small, "--no-segment-embedding"]
+    said = call(SPELLING / "train.py", data, save, *flags)
+    assert "--task translation" in said and "--no-segment-embedding" in said
+    assert re.search(r"update 60/60  loss [\d.]+ bits  perplexity [\d.]+", said)
+    report = call(SPELLING / "evaluate.py", data, save, "--beam", "1", "--show", "3")
+    assert "test: 50 pairs" in report and "iterations" not in report
+    assert re.search(r"exactly right: +\d+\.\d %   \(doing nothing: 0\.0 %\)", report)
+    words = (data.parent / "text" / "test.word").read_text("utf-8").replace(" ", "").split()
+    shown = re.findall(r"^(.+) → (.*)   \((?:right|wrong, it should be (.+))\)$", report, re.M)
+    assert len(shown) == 3 and {right or output for _, output, right in shown} <= set(words)
+
+
+def test_what_is_no_checkpoint_is_refused_in_one_line(data: Path) -> None:
+    said = call(SPELLING / "evaluate.py", data, data, status=1)
+    assert (
+        said.startswith(f"error: {data} holds none of checkpoint_best.pt") and "\n" not in said[:-1]
+    )
 
 
 def test_a_folder_without_drafts_is_refused_in_one_line(tmp_path: Path) -> None:
