@@ -14,24 +14,46 @@ from typing import Any
 
 import pytest
 from fairseq import criterions, models, options, registry, scoring, tasks
+from fairseq.data import encoders
 from fairseq.dataclass import FairseqDataclass
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
 import lev_plugins
 
 NAMES = {
-    "tasks": ["translation_concat", "translation_edit"],
-    "models": ["levenshtein_editor", "transformer_concat"],
+    "tasks": ["noisy_translation", "translation_concat", "translation_edit"],
+    "models": [
+        "gated_transformer",
+        "levenshtein_editor",
+        "pbd_transformer",
+        "transformer_concat",
+    ],
     "archs": [
+        "gated_bert_base",
+        "gated_bert_minilm",
+        "gated_transformer",
+        "gated_transformer_char",
         "levenshtein_editor",
         "levenshtein_editor_char",
         "levenshtein_editor_small",
+        "pbd_transformer",
+        "pbd_transformer_big",
+        "pbd_transformer_char",
         "transformer_concat",
         "transformer_concat_char",
         "transformer_concat_small",
     ],
     "criterions": ["edit_policy_loss"],
-    "scorers": ["accuracy", "rouge", "ter"],
+    "scorers": [
+        "accuracy",
+        "cer",
+        "rouge",
+        "ter",
+        "word_accuracy",
+        "word_error_rate",
+        "wrr",
+    ],
+    "encoders": ["hf_gpt2_bpe", "hf_sentencepiece", "hf_wordpiece"],
 }
 
 # Loads the package as fairseq's commands do, then says on its last line what was registered.
@@ -41,6 +63,7 @@ LOADER = """
 
     def registered(package):
         from fairseq import criterions, models, scoring, tasks
+        from fairseq.data import encoders
 
         def ours(registry):
             return sorted(n for n, c in registry.items() if c.__module__.split(".")[0] == package)
@@ -51,6 +74,7 @@ LOADER = """
             "archs": ours(models.ARCH_MODEL_REGISTRY),
             "criterions": ours(criterions.CRITERION_REGISTRY),
             "scorers": ours(scoring.SCORER_REGISTRY),
+            "encoders": ours(encoders.BPE_REGISTRY),
         }
 
     def load(path):
@@ -160,6 +184,7 @@ REGISTRIES = {
     "models": (models.MODEL_REGISTRY, models.MODEL_DATACLASS_REGISTRY),
     "criterions": (criterions.CRITERION_REGISTRY, criterions.CRITERION_DATACLASS_REGISTRY),
     "scorers": (scoring.SCORER_REGISTRY, registry.REGISTRIES["scoring"]["dataclass_registry"]),
+    "encoders": (encoders.BPE_REGISTRY, registry.REGISTRIES["bpe"]["dataclass_registry"]),
 }
 
 
@@ -272,12 +297,31 @@ def other_value(field: dataclasses.Field) -> Any:
     return {int: 3, float: 0.25, str: "x"}[kind]
 
 
-SYSTEMS = {"levenshtein_editor": "translation_edit", "transformer_concat": "translation_concat"}
+SYSTEMS = {
+    "gated_transformer": "translation",
+    "levenshtein_editor": "translation_edit",
+    "pbd_transformer": "translation",
+    "transformer_concat": "translation_concat",
+}
+SIZES = {  # blocks and width
+    "gated_transformer": (6, 512),
+    "gated_transformer_char": (2, 256),
+    "levenshtein_editor": (6, 512),
+    "levenshtein_editor_char": (2, 128),
+    "levenshtein_editor_small": (3, 256),
+    "pbd_transformer": (6, 512),
+    "pbd_transformer_big": (6, 1024),
+    "pbd_transformer_char": (2, 256),
+    "transformer_concat": (6, 512),
+    "transformer_concat_char": (2, 128),
+    "transformer_concat_small": (3, 256),
+}
+PLANNED = {"gated_bert_base": (12, 768), "gated_bert_minilm": (6, 384)}  # as a pre-trained model
 
 
-def parsed(arch: str, *flags: str) -> Any:
+def parsed(arch: str, *flags: str, task: str | None = None) -> Any:
     """The configuration that fairseq-train makes of a command line."""
-    task = next(task for system, task in SYSTEMS.items() if arch.startswith(system))
+    task = task or SYSTEMS[models.ARCH_MODEL_NAME_REGISTRY[arch]]
     chosen = ["data", "--task", task, "--criterion", "edit_policy_loss"]
     arguments = [*chosen, "--arch", arch, *flags]
     parser = options.get_training_parser()
@@ -300,17 +344,28 @@ def test_every_option_arrives_from_the_command_line(kind, name):
         flags.append("--" + field.name.replace("_", "-"))
         flags += [] if value is True else [str(value)]
     assert expected
-    config = getattr(parsed(arch, *flags), kind.removesuffix("s"))
+    task = name if kind == "tasks" else None
+    config = getattr(parsed(arch, *flags, task=task), kind.removesuffix("s"))
     assert {key: config[key] for key in expected} == expected
 
 
-@pytest.mark.parametrize("arch", NAMES["archs"])
+def test_the_sizes_of_all_architectures_are_known():
+    assert sorted({**SIZES, **PLANNED}) == NAMES["archs"]
+
+
+@pytest.mark.parametrize("arch", PLANNED)
+def test_an_architecture_named_after_a_pretrained_model_has_its_sizes(arch):
+    plan = json.loads(parsed(arch).model.backbone_plan)["plan"]
+    assert (plan["layers"], plan["dim"]) == PLANNED[arch]
+
+
+@pytest.mark.parametrize("arch", SIZES)
 @pytest.mark.parametrize("flags", [(), ("--decoder-layers", "7", "--encoder-embed-dim", "64")])
 def test_an_architecture_sets_the_sizes_that_the_user_does_not(arch, flags):
     model = parsed(arch, *flags).model
-    system = next(system for system in SYSTEMS if arch.startswith(system))
-    layers, width = {"": (6, 512), "_small": (3, 256), "_char": (2, 128)}[arch.removeprefix(system)]
+    layers, width = SIZES[arch]
     assert model.encoder_embed_dim == (64 if flags else width)
-    assert model.decoder_layers == (7 if flags else layers)
+    # without a number of its own a decoder has as many blocks as the encoder
+    assert (model.decoder_layers or model.encoder_layers) == (7 if flags else layers)
     assert model.encoder_layers == layers
     assert model.max_source_positions == 1024, "taken from the task"

@@ -1,0 +1,89 @@
+"""A small correction task, preprocessed and trained by fairseq's own commands."""
+
+import random
+from pathlib import Path
+from typing import NamedTuple
+
+from conftest import Commands, Result
+
+SIZES = (
+    "--encoder-embed-dim 32 --encoder-ffn-embed-dim 64 --encoder-layers 1 "
+    "--encoder-attention-heads 2"
+)
+MODEL = f"--arch pbd_transformer_char {SIZES}"
+STOCK = f"--arch transformer {SIZES} --decoder-layers 1 --decoder-attention-heads 2"
+TRAINING = (
+    "--criterion label_smoothed_cross_entropy --label-smoothing 0.1 --optimizer adam --lr 0.005 "
+    "--clip-norm 1 --batch-size 32 --num-workers 0 --log-format simple --log-interval 50 "
+    "--no-epoch-checkpoints"
+)
+
+
+class Corrector(NamedTuple):
+    """Commands of the stock task ``translation`` on a folder of text and binarised data."""
+
+    commands: Commands
+    folder: Path
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "bin"
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.folder / "trained" / "checkpoint_last.pt"
+
+    def text(self, split: str, side: str) -> list[str]:
+        return (self.folder / f"{split}.{side}").read_text("utf-8").splitlines()
+
+    def __call__(self, command: str, **options: object) -> Result:
+        return self.commands.plugin(f"{command} --cpu", self.folder, "translation", **options)
+
+    def done(self, command: str, **options: object) -> Result:
+        return self.commands.done(f"{command} --cpu", self.folder, task="translation", **options)
+
+    def train(self, more: str, model: str = MODEL, data: Path | None = None) -> str:
+        return f"fairseq-train {data or self.data} {model} {TRAINING} {more}"
+
+    def generate(self, more: str = "", path: object = None) -> str:
+        return f"fairseq-generate {self.data} --path {path or self.checkpoint} {more}"
+
+    def interactive(self, more: str = "") -> str:
+        return f"fairseq-interactive {self.data} --path {self.checkpoint} {more}"
+
+
+def pair(draw: random.Random) -> tuple[str, str]:
+    """``a b d`` and ``A B d``: some letters are to be changed."""
+    source = draw.choices("abcd", k=draw.randint(2, 6))
+    target = [letter.upper() if letter in "ab" else letter for letter in source]
+    return " ".join(source), " ".join(target)
+
+
+def prepared(commands: Commands, folder: Path) -> Corrector:
+    """259 training, 11 validation and 11 test pairs, and 3 more (``test1``).
+
+    There are empty sources and empty targets, and words that are in no dictionary.
+    """
+    draw = random.Random(7)
+    sizes = {"train": 259, "valid": 11, "test": 11, "few": 3}
+    splits = {name: [pair(draw) for _ in range(size)] for name, size in sizes.items()}
+    splits["train"][3:6] = [("", ""), ("c", ""), ("", "A")]
+    splits["test"][5] = ("", "")
+    splits["test"][8] = ("a xyz b", "A Xyz B")
+    for name, pairs in splits.items():
+        for side, lines in zip(("src", "tgt"), zip(*pairs, strict=True), strict=True):
+            (folder / f"{name}.{side}").write_text("".join(f"{line}\n" for line in lines))
+    result = commands(
+        "fairseq-preprocess -s src -t tgt --trainpref train --validpref valid "
+        "--testpref test,few --destdir bin --joined-dictionary --workers 1",
+        folder,
+    )
+    assert result.code == 0, result.err
+    return Corrector(commands, folder)
+
+
+def trained(corrector: Corrector, updates: int = 240) -> Corrector:
+    """Trains until most outputs are right."""
+    flags = "--dropout 0 --attention-dropout 0 --disable-validation --save-interval 99"
+    corrector.done(corrector.train(f"{flags} --max-update {updates} --save-dir trained"))
+    return corrector

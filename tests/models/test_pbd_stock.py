@@ -1,0 +1,201 @@
+"""Without its ideas ``pbd_transformer`` is fairseq's Transformer; with them it is half as large."""
+
+from argparse import Namespace
+
+import pytest
+import torch
+from fairseq.data import Dictionary
+from fairseq.models.transformer import TransformerConfig, TransformerModelBase
+from fairseq.sequence_generator import SequenceGenerator
+from pbd_models import PAD, ROWS, SIZES, SYMBOLS, batch, sample, task
+
+from lev_plugins.models.pbd import PBDTransformerConfig, PBDTransformerModel
+from lev_plugins.models.pbd.arch import pbd_transformer_big, pbd_transformer_char
+
+pytestmark = [
+    # said by torch about the engine
+    pytest.mark.filterwarnings("ignore:Support for mismatched key_padding_mask:UserWarning"),
+]
+PLAIN = {
+    "no_parameter_sharing": True,
+    "no_future_modelling": True,
+    "no_segment_embedding": True,
+}
+EMBEDDINGS = {
+    "own tables": {},
+    "one table": {"share_all_embeddings": True},
+    "one target table": {"share_decoder_input_output_embed": True},
+}
+CLOSE = {"rtol": 1e-6, "atol": 1e-6}
+
+
+def stock(width=8, hidden=12, pre_norm=False, learned=False, **embeddings):
+    """fairseq's own, of the same size."""
+    side = {
+        "embed_dim": width,
+        "ffn_embed_dim": hidden,
+        "layers": 2,
+        "attention_heads": 2,
+        "normalize_before": pre_norm,
+        "learned_pos": learned,
+    }
+    values = {f"{name}_{key}": one for name in ("encoder", "decoder") for key, one in side.items()}
+    cfg = Namespace(
+        **values,
+        **embeddings,
+        decoder_input_dim=width,
+        decoder_output_dim=width,
+        dropout=0.0,
+        max_source_positions=32,
+        max_target_positions=32,
+    )
+    torch.manual_seed(4)
+    return TransformerModelBase.build_model(TransformerConfig.from_namespace(cfg), task()).eval()
+
+
+PARTS = {
+    "self_attn_layer_norm": "self_norm",
+    "encoder_attn_layer_norm": "cross_norm",
+    "final_layer_norm": "feed_norm",
+    "fc1": "expand",
+    "fc2": "contract",
+}
+
+
+def converted(state):
+    """fairseq's parameters under our names."""
+    made = {}
+    for side in ("encoder", "decoder"):
+        for kind in ("weight", "bias"):
+            if f"{side}.layer_norm.{kind}" in state:
+                made[f"{side}.norm.{kind}"] = state[f"{side}.layer_norm.{kind}"]
+        for table in ("embed_tokens", "embed_positions"):
+            if f"{side}.{table}.weight" in state:
+                made[f"{side}.{table}.weight"] = state[f"{side}.{table}.weight"]
+        for layer in range(2):
+            here = f"{side}.layers.{layer}."
+            block = f"{side}.blocks.{layer}."
+            own = block + ("block." if side == "decoder" else "")
+            for kind in ("weight", "bias"):
+                for name, ours in PARTS.items():
+                    if f"{here}{name}.{kind}" in state:
+                        where = block if ours == "cross_norm" else own
+                        made[f"{where}{ours}.{kind}"] = state[f"{here}{name}.{kind}"]
+                part = f"{here}self_attn.{{}}.{kind}"
+                made[f"{own}self_attention.inputs.{kind}"] = torch.cat(
+                    [state[part.format(one)] for one in ("q_proj", "k_proj", "v_proj")]
+                )
+                made[f"{own}self_attention.output.{kind}"] = state[part.format("out_proj")]
+                if side == "encoder":
+                    continue
+                part = f"{here}encoder_attn.{{}}.{kind}"
+                made[f"{block}cross_attention.query.{kind}"] = state[part.format("q_proj")]
+                made[f"{block}cross_attention.inputs.{kind}"] = torch.cat(
+                    [state[part.format(one)] for one in ("k_proj", "v_proj")]
+                )
+                made[f"{block}cross_attention.output.{kind}"] = state[part.format("out_proj")]
+    made["decoder.output.weight"] = state["decoder.output_projection.weight"]
+    return made
+
+
+@pytest.fixture(params=EMBEDDINGS.values(), ids=EMBEDDINGS.keys())
+def embeddings(request):
+    return request.param
+
+
+@pytest.fixture(params=[True, False], ids=["pre-norm", "post-norm"])
+def pair(request, embeddings):
+    """fairseq's Transformer, and ours with its parameters; learned positions with pre-norm."""
+    theirs = stock(pre_norm=request.param, learned=request.param, **embeddings)
+    cfg = PBDTransformerConfig(
+        **{**SIZES, **PLAIN, **embeddings},
+        encoder_normalize_before=request.param,
+        encoder_learned_pos=request.param,
+    )
+    ours = PBDTransformerModel.build_model(cfg, task()).eval()
+    ours.load_state_dict(converted(theirs.state_dict()), strict=True)
+    count = [sum(p.numel() for p in model.parameters()) for model in (theirs, ours)]
+    assert count[0] == count[1]
+    return theirs, ours
+
+
+@pytest.mark.parametrize("left", [True, False])
+def test_without_future_sharing_and_segments_it_is_fairseqs_transformer(pair, left):
+    theirs, ours = pair
+    source, before, target = batch(ROWS, left=left)
+    real = target.ne(PAD)
+    lengths = source.ne(PAD).sum(1)
+    expected = theirs(source, lengths, before)[0]
+    torch.testing.assert_close(ours(source, lengths, before)[0][real], expected[real], **CLOSE)
+    trained = [model.train()(source, lengths, before)[0][real] for model in pair]
+    torch.testing.assert_close(trained[1], trained[0], **CLOSE)
+
+
+def test_beam_search_finds_what_it_finds_with_fairseqs(pair):
+    found = [
+        SequenceGenerator([model], SYMBOLS, beam_size=3, max_len_b=12).generate(
+            [model], sample(ROWS)
+        )
+        for model in pair
+    ]
+    for one, other in zip(*found, strict=True):
+        for theirs, ours in zip(one, other, strict=True):
+            assert torch.equal(ours["tokens"], theirs["tokens"])
+            close = {"rtol": 0, "atol": 1e-5}
+            torch.testing.assert_close(
+                ours["positional_scores"], theirs["positional_scores"], **close
+            )
+            torch.testing.assert_close(ours["attention"], theirs["attention"], **close)
+
+
+def test_tables_and_attention_are_drawn_as_fairseqs_are():
+    """Feed-forward layers are not: theirs are torch's default since 0.10, ours Xavier's."""
+    cfg = PBDTransformerConfig(
+        **{**SIZES, **PLAIN, "encoder_embed_dim": 64, "encoder_ffn_embed_dim": 128},
+        encoder_learned_pos=True,
+    )
+    ours = PBDTransformerModel.build_model(cfg, task())
+    theirs = stock(64, 128, learned=True)
+    expected = converted(theirs.state_dict())
+    for name, value in ours.state_dict().items():
+        if name.endswith("weight") and not name.endswith(("expand.weight", "contract.weight")):
+            spread = expected[name].std().item()
+            assert value.std().item() == pytest.approx(spread, rel=0.15), name
+
+
+# numbers of parameters ------------------------------------------------------------------------
+
+
+def parameters(arch, symbols, **values):
+    """How many parameters a named size has, without drawing them."""
+    dictionary = Dictionary()
+    for number in range(symbols - dictionary.nspecial):
+        dictionary.add_symbol(str(number))
+    chosen = Namespace(**values)
+    arch(chosen)
+    cfg = PBDTransformerConfig(**vars(chosen), max_source_positions=1024, max_target_positions=1024)
+    with torch.device("meta"):
+        model = PBDTransformerModel.build_model(cfg, task(dictionary))
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def test_the_papers_numbers_of_parameters():
+    """Table 1: 132M, 232M and 383M; of its 210M only 207M are there with 30,000 symbols."""
+    apart = {"no_parameter_sharing": True, "share_all_embeddings": True}
+    table = [
+        ({}, 131_512_320),
+        ({"encoder_layers": 12}, 232_304_640),
+        (apart, 207_089_664),
+        ({**apart, "encoder_layers": 12}, 383_459_328),
+    ]
+    for values, number in table:
+        assert parameters(pbd_transformer_big, 30_000, **values) == number
+    without = parameters(pbd_transformer_big, 30_000, no_segment_embedding=True)
+    assert 131_512_320 - without == 6 * 2 * 1024, "two vectors for each block"
+
+
+def test_sharing_leaves_a_little_more_than_half():
+    values = {"share_all_embeddings": True, "no_parameter_sharing": True}
+    one = parameters(pbd_transformer_char, 100)
+    other = parameters(pbd_transformer_char, 100, **values)
+    assert 0.55 < one / other < 0.65
