@@ -45,7 +45,6 @@ _SAID_BY_THE_ENGINE = (
     ),
     (r"Not found: \"(.+)\": No such file", "{0} does not exist; check the path"),
     (r"(Please install .*)", "{0}"),
-    (r"(Size of sample #.*)", "{0}"),
     (r"(Valid paths .* will be ignored.*)", "{0}"),
     (r"((?:Criterion|Optimizer) does not match.*)", "{0}"),
     (r"(Cannot combine --fp16 and --tpu.*)", "{0}"),
@@ -177,6 +176,28 @@ def _missing_file(error: BaseException) -> str | None:
     return f"{os.fsdecode(error.filename)}: {reason[0].lower()}{reason[1:]}; check the path"
 
 
+def _too_long(error: BaseException) -> str | None:
+    """A line with more tokens than the model reads, in a task of the engine's own.
+
+    The engine names it by its place, from 0: in the data, or in fairseq-interactive's buffer.
+    """
+    told = re.match(
+        r"Size of sample #(\d+) is invalid \(=(.+)\) since max_positions=(.+?), skip", str(error)
+    )
+    if told is None:
+        return None
+    before = [frame.f_locals.get("start_id") for frame in _frames(error)]
+    number = int(told[1]) + 1 + next((count for count in before if isinstance(count, int)), 0)
+    sizes, limits = (re.findall(r"\b\d+\b", text) for text in told.group(2, 3))
+    sides = " (source/target)" if len(sizes) == 2 else ""
+    return (
+        f"line {number} has {'/'.join(sizes)} tokens{sides}, </s> counted, where the limit is "
+        f"{'/'.join(limits)}; shorten it, raise --max-source-positions and --max-target-positions "
+        "as far as the model was trained for, or leave such lines out with "
+        "--skip-invalid-size-inputs-valid-test"
+    )
+
+
 def _unknown_metric(error: BaseException) -> str | None:
     """``--best-checkpoint-metric`` names something that validation does not give."""
     for frame in _frames(error):
@@ -214,6 +235,7 @@ _KNOWN = (
     _not_a_checkpoint,
     _bad_dictionary,
     _missing_file,
+    _too_long,
     _unknown_metric,
     _engine_message,
     _refused_option,
