@@ -10,11 +10,11 @@ from . import compat
 
 compat.apply()
 
-from . import criterions, models, optim, scoring, tasks  # noqa: E402
+from . import criterions, models, optim, pretrained, scoring, tasks  # noqa: E402
 from .errors import UserError  # noqa: E402
 from .models import levenshtein  # noqa: E402
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 __all__ = [
     "UserError",
     "compat",
@@ -22,6 +22,7 @@ __all__ = [
     "levenshtein",
     "models",
     "optim",
+    "pretrained",
     "scoring",
     "tasks",
 ]

@@ -139,6 +139,23 @@ def check_cpu_launch(cfg: Any, training: bool) -> None:
     _refuse_gpu_backends(cfg)
 
 
+def settle_model(cfg: Any) -> None:
+    """Let a model complete its own settings before they are kept for the checkpoints.
+
+    Fault: ``build_model`` gets a copy of the settings, so nothing that a model finds out there
+    (the sizes of a pre-trained backbone) reaches a checkpoint.
+
+    Args:
+        cfg: the model's settings; its class may have a ``settle(cfg)``.
+    """
+    from fairseq.models import ARCH_MODEL_REGISTRY
+
+    name = getattr(cfg, "_name", None) or getattr(cfg, "arch", None)
+    settle = getattr(ARCH_MODEL_REGISTRY.get(name), "settle", None)
+    if settle is not None:
+        settle(cfg)
+
+
 def check_launches() -> None:
     """Look at a command's settings once more before the engine starts its processes.
 
@@ -146,8 +163,8 @@ def check_launches() -> None:
     alone, in silence; a world of two with ``tcp://`` and without ``--distributed-no-spawn`` trains
     nothing and exits with status 0; without an init method it fails an assertion;
     ``pytorch_ddp`` and nccl raise. Launches on GPUs pass untouched. Besides, a training's
-    ``data`` is made absolute and its precision settled: this is the last place before the engine
-    keeps the settings.
+    ``data`` is made absolute, and its model and precision are settled: this is the last place
+    before the engine keeps the settings.
     """
     from fairseq.distributed import utils
 
@@ -159,6 +176,7 @@ def check_launches() -> None:
         training = _is_training(main)
         if training:
             absolute_data_paths(cfg.task)
+            settle_model(cfg.model)
             bf16_without_tpu(cfg)
             refuse_fp16_on_cpu(cfg)
         if cfg.common.cpu or not torch.cuda.is_available():

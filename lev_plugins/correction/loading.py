@@ -26,7 +26,7 @@ from .backends import Backend, TextProcessing
 from .levenshtein import LevenshteinBackend
 
 EDITING = ("translation_edit", "translation_lev")
-WRITING = ("translation", "translation_concat")
+WRITING = ("translation", "translation_concat", "noisy_translation")
 SWITCHED_OFF = "none"
 
 

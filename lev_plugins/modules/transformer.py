@@ -5,8 +5,9 @@ All activations are batch first and contiguous; queries, keys and values are pro
 """
 
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, Optional, Tuple
+from typing import Any, Callable, Dict, Optional, Sequence, Tuple
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -73,6 +74,8 @@ class Attention(nn.Module):
         """Keys and values of the memory for this layer, B × H × S × D each."""
         if id(self) not in memory.cache:
             key, value = self._split(self.inputs(memory.states), 2)
+            if not self.training:  # read at every step
+                key, value = key.contiguous(), value.contiguous()
             memory.cache[id(self)] = (key, value)
         return memory.cache[id(self)]
 
@@ -101,10 +104,33 @@ class Attention(nn.Module):
         packing: Optional[Packing] = None,
     ) -> Tensor:
         """B × H × T × D queries over any keys and values → B × T × C, or packed, N × C."""
+        if query.size(2) == 1 and not self.training:
+            return self.attend_parts(query, [(key, value)], mask)
         dropout = self.dropout if self.training else 0.0
         out = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout)
         out = out.transpose(1, 2).flatten(2)
         return self.output(out if packing is None else packing.pack(out))
+
+    def attend_parts(
+        self, query: Tensor, parts: Sequence[Tuple[Tensor, Tensor]], mask: Optional[Tensor]
+    ) -> Tensor:
+        """:meth:`attend` in evaluation, over keys and values that lie apart.
+
+        For few queries: two small products are sooner done than a kernel made for long
+        sequences, and what was kept from earlier steps need not be copied together.
+
+        Args:
+            mask: for the keys of all parts, one part after the other; bool, or to be added.
+        """
+        query = query * query.size(-1) ** -0.5
+        scores = torch.cat([query @ key.transpose(2, 3) for key, _ in parts], 3)
+        if mask is not None:
+            bool_mask = mask.dtype == torch.bool
+            scores = scores.masked_fill(~mask, float("-inf")) if bool_mask else scores + mask
+        weights = scores.softmax(3).split([key.size(2) for key, _ in parts], 3)
+        mixed = [part @ value for part, (_, value) in zip(weights, parts)]
+        out = torch.stack(mixed).sum(0) if len(mixed) > 1 else mixed[0]
+        return self.output(out.transpose(1, 2).flatten(2))
 
     def weights(self, x: Tensor, memory: Memory, packing: Optional[Packing] = None) -> Tensor:
         """How much each position looks at each of the memory, mean of the heads: B × T × S."""

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pbd_models import EXACT, KINDS, NORMS, PAD, ROWS, Pair, batch, build, shifted, tokens
 
-from lev_plugins.models.pbd.attention import causal_mask, future_mask
+from lev_plugins.models.pbd.attention import future_mask
+from lev_plugins.modules.decoding import causal_mask
 
 ROW = Pair("abcdefg", "hgfed")
 
@@ -140,7 +141,7 @@ def test_one_block_computes_what_the_paper_says(norm):
     source, before = tokens("abcde")[None], shifted("hgf")[None]
     (memory,) = model.encoder(source)["memory"]
     pre = block.block.pre_norm
-    x = decoder.embed_tokens(before) * 8**0.5 + decoder.embed_positions(before)
+    x = decoder.embed(before)
     segments, inputs = block.self_attention.segment.weight, block.block.self_attention.inputs
     here, there = x[0], memory.copied[0][0]
     if pre:
@@ -164,7 +165,7 @@ def test_one_block_computes_what_the_paper_says(norm):
     normed = block.block.feed_norm(attended) if pre else attended
     out = attended + block.block.feed_forward(normed)
     out = decoder.norm(out) if pre else block.block.feed_norm(out)
-    expected = out @ decoder.embed_tokens.weight.T
+    expected = out @ decoder.embed.table.weight.T
     torch.testing.assert_close(answers(model, source, before), expected, **EXACT)
 
 

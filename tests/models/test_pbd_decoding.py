@@ -178,7 +178,7 @@ def test_the_scores_of_beam_search_are_those_of_its_hypotheses_forced(kind, left
             forced = alone(model, row, one["tokens"])
             torch.testing.assert_close(one["positional_scores"], forced, rtol=0, atol=1e-5)
             lengths.add(len(one["tokens"]))
-    assert len(lengths) > 3, "sentences end at different times"
+    assert len(lengths) > 2, "sentences end at different times"
 
 
 @pytest.mark.parametrize("kind", SEARCH)

@@ -69,9 +69,9 @@ def converted(state):
         for kind in ("weight", "bias"):
             if f"{side}.layer_norm.{kind}" in state:
                 made[f"{side}.norm.{kind}"] = state[f"{side}.layer_norm.{kind}"]
-        for table in ("embed_tokens", "embed_positions"):
+        for table, ours in (("embed_tokens", "table"), ("embed_positions", "positions")):
             if f"{side}.{table}.weight" in state:
-                made[f"{side}.{table}.weight"] = state[f"{side}.{table}.weight"]
+                made[f"{side}.embed.{ours}.weight"] = state[f"{side}.{table}.weight"]
         for layer in range(2):
             here = f"{side}.layers.{layer}."
             block = f"{side}.blocks.{layer}."
@@ -94,7 +94,7 @@ def converted(state):
                     [state[part.format(one)] for one in ("k_proj", "v_proj")]
                 )
                 made[f"{block}cross_attention.output.{kind}"] = state[part.format("out_proj")]
-    made["decoder.output.weight"] = state["decoder.output_projection.weight"]
+    made["decoder.output.table.weight"] = state["decoder.output_projection.weight"]
     return made
 
 

@@ -1,31 +1,44 @@
 """The model: a backbone between the mask gate and the decoder's gates (paper, §3)."""
 
+import os
 from typing import Any, Dict, Iterator, Optional, Tuple
 
 from fairseq.data import Dictionary
-from fairseq.models import FairseqEncoderDecoderModel, register_model
-from torch import Tensor, nn
+from fairseq.models import register_model
+from torch import nn
 
 from ...errors import UserError
 from ...modules.backbone import Backbone, transformer
 from ...optim.backbone_adam import mark_backbone
 from ...pretrained import build_backbone, describe_backbone, load_backbone
+from ...seq2seq import Seq2SeqModel
 from .config import GatedTransformerConfig, gate_names, transformer_size
 from .decoder import GatedDecoder
 from .encoder import GatedEncoder
 from .gates import ENCODER_GATE, MaskGate, MaskVector
 
 MODEL = "gated_transformer"
-MASK_SYMBOLS = ("[MASK]", "<mask>", "<extra_id_0>")
+MASK_SYMBOLS = ("[MASK]", "<mask>", "<extra_id_0>", "▁<extra_id_0>")
 
 
 @register_model(MODEL, dataclass=GatedTransformerConfig)
-class GatedTransformerModel(FairseqEncoderDecoderModel):
+class GatedTransformerModel(Seq2SeqModel):
     """gated-Trans, for the tasks ``noisy_translation`` and fairseq's ``translation``.
 
     With ``--gates none`` it is the backbone itself: fairseq's own Transformer, where none is
     given.
     """
+
+    @classmethod
+    def settle(cls, cfg: GatedTransformerConfig) -> None:
+        """Notes the sizes of ``--backbone`` for the checkpoints, which do not need it any more.
+
+        Raises:
+            UserError: no backbone there.
+        """
+        if cfg.backbone:
+            cfg.backbone = os.path.abspath(cfg.backbone)
+            cfg.backbone_plan = describe_backbone(cfg.backbone)
 
     @classmethod
     def build_model(cls, cfg: GatedTransformerConfig, task: Any) -> "GatedTransformerModel":
@@ -42,34 +55,16 @@ class GatedTransformerModel(FairseqEncoderDecoderModel):
             )
         backbone = make_backbone(cfg, source, target)
         model = cls(*build(cfg, backbone, source, target))
-        if cfg.backbone_plan:
+        if cfg.backbone or cfg.backbone_plan:
             mark_backbone(loaded_parameters(backbone))
         return model
-
-    def forward(
-        self,
-        src_tokens: Tensor,
-        src_lengths: Optional[Tensor],
-        prev_output_tokens: Tensor,
-        **options: Any,
-    ) -> Tuple[Tensor, Dict[str, Any]]:
-        """Logits of the next token after every prefix of the target: B × T × V.
-
-        Args:
-            src_tokens: B × S, padded on either side.
-            src_lengths: not needed.
-            prev_output_tokens: B × T, </s> and the target without its last token.
-            **options: the decoder's.
-        """
-        encoder_out = self.encoder(src_tokens, src_lengths)
-        return self.decoder(prev_output_tokens, encoder_out=encoder_out, **options)
 
 
 def make_backbone(cfg: GatedTransformerConfig, source: Dictionary, target: Dictionary) -> Backbone:
     """What ``--backbone`` holds; or, drawn at random, what the plan says or a Transformer.
 
-    The plan of a directory is kept in the configuration, and the directory is not: a checkpoint
-    is loaded without it.
+    A checkpoint has both directory and plan, and brings the weights: it is loaded where the
+    directory has gone, or has become another model's, too.
     """
     options: Dict[str, Any] = {
         "dropout": cfg.dropout,
@@ -77,10 +72,8 @@ def make_backbone(cfg: GatedTransformerConfig, source: Dictionary, target: Dicti
         "activation_dropout": cfg.activation_dropout,
         "tie": cfg.tie_backbone,
     }
-    if cfg.backbone:
-        directory, cfg.backbone = cfg.backbone, None
-        cfg.backbone_plan = describe_backbone(directory)
-        return load_backbone(directory, source, target, **options)
+    if cfg.backbone and not _is_replaced(cfg.backbone, cfg.backbone_plan):
+        return load_backbone(cfg.backbone, source, target, **options)
     if cfg.backbone_plan:
         return build_backbone(cfg.backbone_plan, source, target, **options)
     if cfg.tie_backbone:
@@ -93,6 +86,16 @@ def make_backbone(cfg: GatedTransformerConfig, source: Dictionary, target: Dicti
         cfg.share_all_embeddings,
         cfg.share_decoder_input_output_embed,
     )
+
+
+def _is_replaced(directory: str, plan: Optional[str]) -> bool:
+    """Whether a directory no longer holds what a plan describes."""
+    if plan is None:
+        return False
+    try:
+        return describe_backbone(directory) != plan
+    except UserError:
+        return True
 
 
 def loaded_parameters(backbone: Backbone) -> Iterator[nn.Parameter]:

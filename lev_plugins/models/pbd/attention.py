@@ -12,25 +12,13 @@ S source tokens, C channels, H heads, D = C / H.
 
 from typing import Optional, Tuple
 
-import torch
 from torch import Tensor, nn
 
+from ...modules.decoding import KeysValues, joined
 from ...modules.packing import Packing
 from ...modules.transformer import Attention
 
 GENERATED, COPIED = 0, 1
-KeysValues = Tuple[Tensor, Tensor]
-
-
-def causal_mask(real: Tensor, first: int = 0) -> Tensor:
-    """What the queries ``first`` … T − 1 see of the tokens generated: B × (T − first) × T.
-
-    Args:
-        real: B × T, bool. A padded query sees itself, so that its softmax is not empty.
-    """
-    place = torch.arange(real.size(1), device=real.device)
-    asking = place[first:, None]
-    return (real.unsqueeze(1) & (place <= asking)) | (place == asking)
 
 
 def future_mask(real: Tensor, source_real: Tensor, first: int = 0) -> Tensor:
@@ -67,7 +55,10 @@ class PseudoBidirectionalAttention(nn.Module):
 
     def copied(self, states: Tensor, packing: Optional[Packing]) -> KeysValues:
         """Keys and values of encoder states: B × S × C, or packed, → two B × H × S × D."""
-        return self.attention.project_keys_values(self._mark(states, COPIED), packing)
+        key, value = self.attention.project_keys_values(self._mark(states, COPIED), packing)
+        if not self.training:  # read at every step
+            key, value = key.contiguous(), value.contiguous()
+        return key, value
 
     def forward(
         self,
@@ -89,9 +80,10 @@ class PseudoBidirectionalAttention(nn.Module):
             what ``x`` is shaped like, and the keys and values of all tokens generated.
         """
         query, key, value = self.attention.project(self._mark(x, GENERATED), packing)
-        if before is not None:
-            key, value = torch.cat([before[0], key], 2), torch.cat([before[1], value], 2)
-        generated = key, value
-        if copied is not None:
-            key, value = torch.cat([key, copied[0]], 2), torch.cat([value, copied[1]], 2)
+        generated = joined(before, (key, value))
+        if copied is None:
+            return self.attention.attend(query, *generated, mask, packing), generated
+        if query.size(2) == 1 and not self.training:
+            return self.attention.attend_parts(query, [generated, copied], mask), generated
+        key, value = joined(generated, copied)
         return self.attention.attend(query, key, value, mask, packing), generated

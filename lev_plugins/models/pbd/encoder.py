@@ -5,50 +5,42 @@ Shapes: B sentences, S source tokens, C channels, N real tokens of a packed batc
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, List, Optional, Sequence
 
 import torch
-import torch.nn.functional as F
 from fairseq.data import Dictionary
 from fairseq.models import FairseqEncoder
 from torch import Tensor, nn
 
-from ...modules import Memory, Positions, TransformerBlock
+from ...modules import TransformerBlock
+from ...modules.decoding import SourceMemory
+from ...modules.embedding import TokenEmbedding
 from ...modules.packing import Packing
 from ...modules.transformer import attention_mask
+from ...seq2seq import EncoderOut
 from .config import PBDTransformerConfig
-
-EncoderOut = Dict[str, List["PBDMemory"]]
 
 
 @dataclass
-class PBDMemory(Memory):
+class PBDMemory(SourceMemory):
     """What the encoder leaves for the decoder.
 
     copied: for each block the states that the decoder's block sees as its future, B × S × C, or
-    packed in training, N × C. packing: where those are. real: B × S, bool. rows: B, which source
-    a row belongs to, so that beams of one source are known to be alike.
+    packed in training, N × C. packing: where those are. real: B × S, bool.
     """
 
     copied: List[Tensor] = field(default_factory=list)
     packing: Optional[Packing] = None
     real: Tensor = field(default_factory=lambda: torch.empty(0))
-    rows: Tensor = field(default_factory=lambda: torch.empty(0))
 
-    def select(self, rows: Tensor) -> "PBDMemory":
-        """The memory of the sentences at ``rows`` (long indices), projections included."""
-        chosen = self.rows.index_select(0, rows)
-        if torch.equal(chosen, self.rows):
-            return self
-        base = super().select(rows)
+    def moved(self, rows: Tensor, chosen: Tensor) -> "PBDMemory":
+        """The memory of the sentences at ``rows``."""
+        base = super().moved(rows, chosen)
+        assert isinstance(base, PBDMemory)
         return dataclasses.replace(
-            self,
-            states=base.states,
-            mask=base.mask,
-            cache=base.cache,
+            base,
             copied=[states.index_select(0, rows) for states in self.copied],
             real=self.real.index_select(0, rows),
-            rows=chosen,
         )
 
 
@@ -73,23 +65,20 @@ class PBDEncoder(FairseqEncoder):
     Args:
         cfg: the model's options.
         dictionary: of the source.
-        embed: its table, rows × C.
-        positions: what is added for each token's place.
+        embed: of its tokens.
     """
 
     def __init__(
         self,
         cfg: PBDTransformerConfig,
         dictionary: Dictionary,
-        embed: nn.Embedding,
-        positions: Positions,
+        embed: TokenEmbedding,
     ) -> None:
         super().__init__(dictionary)
         self.pad = dictionary.pad()
-        self.dropout = cfg.dropout
         self.copies_output = str(cfg.copied_states) == "output"
         self.limit = cfg.max_source_positions
-        self.embed_tokens, self.embed_positions = embed, positions
+        self.embed = embed
         blocks = [transformer_block(cfg) for _ in range(cfg.encoder_layers)]
         self.blocks: Sequence[Any] = nn.ModuleList(blocks)  # type: ignore[assignment]
         self.norm = nn.LayerNorm(cfg.encoder_embed_dim) if cfg.encoder_normalize_before else None
@@ -100,8 +89,7 @@ class PBDEncoder(FairseqEncoder):
         """B × S tokens, padded on either side → ``{"memory": [what the decoder reads]}``."""
         real = src_tokens.ne(self.pad)
         mask = attention_mask(real)
-        x = self.embed_tokens(src_tokens) * self.embed_tokens.embedding_dim**0.5
-        x = F.dropout(x + self.embed_positions(src_tokens), self.dropout, self.training)
+        x = self.embed(src_tokens)
         packing = Packing.worth_it(mask) if self.training else None
         x = x if packing is None else packing.pack(x)
         states = [x]
