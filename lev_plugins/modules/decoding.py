@@ -117,9 +117,11 @@ class DecoderBlock(nn.Module):
             return out
 
         def read(h: Tensor) -> Tensor:
-            if need_weights:
-                weights.append(self.cross_attention.weights(h, memory, packing))
-            return self.cross_attention(h, None, memory, packing)
+            if not need_weights:
+                return self.cross_attention(h, None, memory, packing)
+            out, looks = self.cross_attention.look(h, memory, packing)
+            weights.append(looks)
+            return out
 
         x = block.residual(x, block.self_norm, attend)
         x = block.residual(x, self.cross_norm, read)

@@ -19,7 +19,7 @@ from .backbone import Backbone
 from .decoding import DecoderBlock, TiedOutput
 from .embedding import TokenEmbedding, token_table
 from .packing import Packing
-from .transformer import Attention, Memory, TransformerBlock, attention_mask
+from .transformer import Attention, TransformerBlock, attention_mask
 
 #: feed-forward layers, as T5's configurations name them: function, and whether a gate multiplies it
 FEED_FORWARD: Dict[str, "tuple[Callable[[Tensor], Tensor], bool]"] = {
@@ -130,6 +130,8 @@ class T5Attention(Attention):
         cross: over a memory instead of the sequence itself.
     """
 
+    scale = 1.0
+
     def __init__(
         self, dim: int, heads: int, head_dim: int, dropout: float = 0.0, cross: bool = False
     ) -> None:
@@ -144,39 +146,6 @@ class T5Attention(Attention):
         nn.init.normal_(self.inputs.weight, std=dim**-0.5)
         nn.init.normal_(asks, std=(dim * head_dim) ** -0.5)
         nn.init.normal_(self.output.weight, std=inner**-0.5)
-
-    def attend(
-        self,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        mask: Optional[Tensor],
-        packing: Optional[Packing] = None,
-    ) -> Tensor:
-        """As the parent's; ``mask`` is bool, or a bias to be added to the scores."""
-        dropout = self.dropout if self.training else 0.0
-        if mask is not None and mask.dtype != torch.bool:
-            mask = mask.to(query.dtype)
-        out = F.scaled_dot_product_attention(
-            query, key, value, attn_mask=mask, dropout_p=dropout, scale=1.0
-        )
-        out = out.transpose(1, 2).flatten(2)
-        return self.output(out if packing is None else packing.pack(out))
-
-    def project_keys_values(
-        self, x: Tensor, packing: Optional[Packing] = None
-    ) -> "tuple[Tensor, Tensor]":
-        """Keys and values alone, as the parent's."""
-        x = F.linear(x, self.inputs.weight[-2 * self.output.in_features :])
-        key, value = self._split(x if packing is None else packing.unpack(x), 2)
-        return key, value
-
-    def weights(self, x: Tensor, memory: Memory, packing: Optional[Packing] = None) -> Tensor:
-        """How much each position looks at each of the memory, mean of the heads: B × T × S."""
-        scores = self._queries(x, packing) @ self.keys_values(memory)[0].transpose(2, 3)
-        if memory.mask is not None:
-            scores = scores.masked_fill(~memory.mask, float("-inf"))
-        return scores.float().softmax(-1).to(scores.dtype).mean(1)
 
 
 @dataclass

@@ -50,7 +50,13 @@ def _linear(inputs: int, outputs: int, gain: float = 1.0) -> nn.Linear:
 
 
 class Attention(nn.Module):
-    """Multi-head attention over the sequence itself (``cross=False``) or over a memory."""
+    """Multi-head attention over the sequence itself (``cross=False``) or over a memory.
+
+    Attributes:
+        scale: what scores are multiplied by, None for 1 / √D.
+    """
+
+    scale: Optional[float] = None
 
     def __init__(self, dim: int, heads: int, dropout: float = 0.0, cross: bool = False) -> None:
         super().__init__()
@@ -90,8 +96,9 @@ class Attention(nn.Module):
 
         With the same parameters as :meth:`project`; for self-attention (``cross=False``).
         """
-        dim = self.inputs.in_features
-        x = F.linear(x, self.inputs.weight[-2 * dim :], self.inputs.bias[-2 * dim :])
+        rows = 2 * self.output.in_features
+        bias = None if self.inputs.bias is None else self.inputs.bias[-rows:]
+        x = F.linear(x, self.inputs.weight[-rows:], bias)
         key, value = self._split(_unpacked(x, packing), 2)
         return key, value
 
@@ -107,7 +114,11 @@ class Attention(nn.Module):
         if query.size(2) == 1 and not self.training:
             return self.attend_parts(query, [(key, value)], mask)
         dropout = self.dropout if self.training else 0.0
-        out = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout)
+        if mask is not None and mask.dtype != torch.bool:
+            mask = mask.to(query.dtype)
+        out = F.scaled_dot_product_attention(
+            query, key, value, attn_mask=mask, dropout_p=dropout, scale=self.scale
+        )
         out = out.transpose(1, 2).flatten(2)
         return self.output(out if packing is None else packing.pack(out))
 
@@ -122,23 +133,39 @@ class Attention(nn.Module):
         Args:
             mask: for the keys of all parts, one part after the other; bool, or to be added.
         """
-        query = query * query.size(-1) ** -0.5
-        scores = torch.cat([query @ key.transpose(2, 3) for key, _ in parts], 3)
-        if mask is not None:
-            bool_mask = mask.dtype == torch.bool
-            scores = scores.masked_fill(~mask, float("-inf")) if bool_mask else scores + mask
-        weights = scores.softmax(3).split([key.size(2) for key, _ in parts], 3)
-        mixed = [part @ value for part, (_, value) in zip(weights, parts)]
-        out = torch.stack(mixed).sum(0) if len(mixed) > 1 else mixed[0]
+        weights = self._weights(query, [key for key, _ in parts], mask)
+        split = weights.split([key.size(2) for key, _ in parts], 3)
+        out = split[0] @ parts[0][1]
+        for share, (_, value) in zip(split[1:], parts[1:]):
+            out = out + share @ value
         return self.output(out.transpose(1, 2).flatten(2))
 
-    def weights(self, x: Tensor, memory: Memory, packing: Optional[Packing] = None) -> Tensor:
-        """How much each position looks at each of the memory, mean of the heads: B × T × S."""
-        query, key = self._queries(x, packing), self.keys_values(memory)[0]
-        scores = query @ key.transpose(2, 3) / query.size(-1) ** 0.5
-        if memory.mask is not None:
-            scores = scores.masked_fill(~memory.mask, float("-inf"))
-        return scores.softmax(-1).mean(1)
+    def look(
+        self, x: Tensor, memory: Memory, packing: Optional[Packing] = None
+    ) -> Tuple[Tensor, Tensor]:
+        """:meth:`forward` over a memory, and where it looked.
+
+        Returns:
+            B × T × C, or packed, N × C; and how much each position looks at each of the memory,
+            mean of the heads, B × T × S.
+        """
+        key, value = self.keys_values(memory)
+        weights = self._weights(self._queries(x, packing), [key], memory.mask)
+        out = F.dropout(weights, self.dropout, self.training) @ value
+        out = out.transpose(1, 2).flatten(2)
+        out = self.output(out if packing is None else packing.pack(out))
+        return out, weights.mean(1)
+
+    def _weights(self, query: Tensor, keys: Sequence[Tensor], mask: Optional[Tensor]) -> Tensor:
+        """B × H × T × keys, of all parts, each row sums to 1."""
+        query = query * (query.size(-1) ** -0.5 if self.scale is None else self.scale)
+        parts = [query @ key.transpose(2, 3) for key in keys]
+        scores = torch.cat(parts, 3) if len(parts) > 1 else parts[0]
+        if mask is not None:
+            hidden = mask.dtype == torch.bool
+            scores = scores.masked_fill(~mask, float("-inf")) if hidden else scores + mask
+        wide = torch.promote_types(scores.dtype, torch.float32)
+        return scores.softmax(3, dtype=wide).to(query.dtype)
 
     def _queries(self, x: Tensor, packing: Optional[Packing]) -> Tensor:
         assert self.query is not None, "only cross=True reads a memory"
