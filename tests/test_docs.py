@@ -3,6 +3,7 @@
 import argparse
 import dataclasses
 import importlib.util
+import json
 import os
 import random
 import re
@@ -16,19 +17,28 @@ from typing import Any
 import pytest
 from fairseq import criterions, models, options, registry, tasks
 from fairseq.dataclass.utils import gen_parser_from_dataclass
+from fairseq.optim.adam import FairseqAdamConfig
 from fairseq.tasks.translation import TranslationConfig
 from omegaconf import OmegaConf
 
 import lev_plugins
 from lev_plugins.cli import (
+    average_checkpoints,
+    backbone,
+    compare,
+    correct,
     distill,
+    gate_analysis,
+    gates,
     latency,
     make_drafts,
+    noise,
     oracle_curve,
     preprocess,
     report,
     trace,
 )
+from lev_plugins.tasks.evaluation import EvaluationConfig
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = lev_plugins.__name__
@@ -37,11 +47,28 @@ DOCUMENTS = sorted(
 )
 SCRIPTS = sorted(ROOT.glob("examples/*/*.sh"))
 USER_DIR = (ROOT / "user_dir.md").read_text(encoding="utf-8")
+LOOKED_AT = ("${checkpoint.", "${bpe}", "${tokenizer}")
+SHARED_BY_TASKS = {one.name for one in dataclasses.fields(EvaluationConfig)} | {"seed"}
 FOLDERS = ("lev_plugins", "examples", "benchmarks", "tests", ".ci")
 TORCHRUN = {"--nproc_per_node", "--standalone"}
 COMMANDS = {
     module.__name__.rpartition(".")[2]: module
-    for module in (distill, latency, make_drafts, oracle_curve, preprocess, report, trace)
+    for module in (
+        average_checkpoints,
+        backbone,
+        compare,
+        correct,
+        distill,
+        gate_analysis,
+        gates,
+        latency,
+        make_drafts,
+        noise,
+        oracle_curve,
+        preprocess,
+        report,
+        trace,
+    )
 }
 # flags of fairseq's own LevT, which has no config dataclass, and of pip
 FOREIGN = {
@@ -91,13 +118,21 @@ def configurations() -> list[type]:
 
 
 def own_fields(configuration: type) -> list[dataclasses.Field]:
-    """Its fields without ``_name`` and what fairseq's translation task declares."""
-    inherited = {one.name for one in dataclasses.fields(TranslationConfig)}
-    if not issubclass(configuration, TranslationConfig):
-        inherited = {"_name"}
+    """Its fields without ``_name`` and what fairseq's task or optimizer declares."""
+    inherited = {"_name"}
+    for engine in (TranslationConfig, FairseqAdamConfig):
+        if issubclass(configuration, engine):
+            inherited |= {one.name for one in dataclasses.fields(engine)}
     fields = [one for one in dataclasses.fields(configuration) if one.name not in inherited]
     # what a component only looks at is the engine's
-    return [one for one in fields if not str(one.default).startswith("${checkpoint.")]
+    return [one for one in fields if not str(one.default).startswith(LOOKED_AT)]
+
+
+def section_of(configuration: type, field: dataclasses.Field) -> str:
+    """Where a field is explained; what all our tasks share stands with the first of them."""
+    if issubclass(configuration, EvaluationConfig) and field.name in SHARED_BY_TASKS:
+        return SECTIONS["TranslationEditConfig"]
+    return SECTIONS[configuration.__name__]
 
 
 def flags_of(parser: argparse.ArgumentParser) -> set[str]:
@@ -118,13 +153,6 @@ def component_flags() -> set[str]:
         gen_parser_from_dataclass(parser, configuration())
         found |= flags_of(parser)
     return found
-
-
-def load_script(path: Path):
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="module")
@@ -190,6 +218,15 @@ SECTIONS = {
     "RougeConfig": "Scoring",
     "TransformerConcatConfig": "Autoregressive baseline",
     "TranslationConcatConfig": "Task",
+    "BackboneAdamConfig": "backbone_adam",
+    "CharacterErrorRateConfig": "Scoring",
+    "GatedTransformerConfig": "gated_transformer",
+    "NoisyTranslationConfig": "noisy_translation",
+    "PBDTransformerConfig": "pbd_transformer",
+    "PretrainedTokenizerConfig": "Tokenizers",
+    "WordAccuracyConfig": "Scoring",
+    "WordErrorRateConfig": "Scoring",
+    "WordRecognitionConfig": "Scoring",
 }
 
 
@@ -204,8 +241,8 @@ def shown_default(value: Any) -> str:
 def test_every_registered_name_is_in_the_table():
     found = registered_names()
     assert "levenshtein_editor" in found and "translation_edit" in found
-    missing = [name for name in found if f"`{name}`" not in USER_DIR]
-    assert not missing
+    rows = set(re.findall(r"^\| `--[a-z]+` \| `(\w+)` \| .", USER_DIR, re.M))
+    assert set(found) == rows
 
 
 def test_every_configuration_has_a_section():
@@ -214,8 +251,8 @@ def test_every_configuration_has_a_section():
 
 @pytest.mark.parametrize("configuration", configurations(), ids=lambda one: one.__name__)
 def test_every_option_stands_in_its_table_with_its_default(configuration):
-    rows = table_rows(section(SECTIONS[configuration.__name__]))
     for field in own_fields(configuration):
+        rows = table_rows(section(section_of(configuration, field)))
         flag = "--" + field.name.replace("_", "-")
         assert flag in rows, f"{flag} is not in user_dir.md"
         if not str(field.default).startswith("${"):
@@ -257,6 +294,43 @@ def test_the_commands_own_options_stand_in_their_tables(title):
         assert rows[flag][2] == default, f"default of {flag}"
 
 
+def sizes_of_options(cfg: Any) -> list[Any]:
+    """Blocks, width, feed-forward width, heads, norm and most insertions; a decoder that has no
+    options of its own is as wide as the encoder."""
+
+    def side(name: str) -> Any:
+        return getattr(cfg, f"decoder_{name}", None) or getattr(cfg, f"encoder_{name}")
+
+    before = getattr(cfg, "decoder_normalize_before", cfg.encoder_normalize_before)
+    return [
+        f"{cfg.encoder_layers} + {side('layers')}",
+        cfg.encoder_embed_dim,
+        side("ffn_embed_dim"),
+        side("attention_heads"),
+        "before" if before else "after",
+        getattr(cfg, "max_insertions", "–"),
+    ]
+
+
+def sizes_of_plan(found: dict[str, Any]) -> list[Any]:
+    """The same of a pre-trained model; BERT is its own decoder."""
+    plan = found["plan"]
+    sides = [plan.get(name, plan) for name in ("encoder", "decoder")]
+    layers = [
+        one.get("layers") or plan[f"{name}_layers"]
+        for name, one in zip(("encoder", "decoder"), sides)
+    ]
+    norm = "before" if found["kind"] == "t5" else "after"
+    return [
+        f"{layers[0]} + {layers[1]}",
+        plan["dim"],
+        sides[1]["hidden"],
+        sides[1]["heads"],
+        norm,
+        "–",
+    ]
+
+
 def test_the_table_of_sizes_is_what_the_archs_build():
     for arch in ours(models.ARCH_MODEL_REGISTRY):
         cfg = models.MODEL_DATACLASS_REGISTRY[models.ARCH_MODEL_NAME_REGISTRY[arch]]()
@@ -264,16 +338,9 @@ def test_the_table_of_sizes_is_what_the_archs_build():
         models.ARCH_CONFIG_REGISTRY[arch](values)
         for name, value in vars(values).items():
             setattr(cfg, name, value)
-        wanted = [
-            f"`{arch}`",
-            f"{cfg.encoder_layers} + {cfg.decoder_layers}",
-            str(cfg.encoder_embed_dim),
-            str(cfg.decoder_ffn_embed_dim or cfg.encoder_ffn_embed_dim),
-            str(cfg.decoder_attention_heads or cfg.encoder_attention_heads),
-            "before" if cfg.decoder_normalize_before else "after",
-            str(getattr(cfg, "max_insertions", "–")),
-        ]
-        assert f"| {' | '.join(wanted)} |" in USER_DIR
+        plan = getattr(cfg, "backbone_plan", None)
+        sizes = sizes_of_options(cfg) if plan is None else sizes_of_plan(json.loads(plan))
+        assert f"| `{arch}` | {' | '.join(map(str, sizes))} |" in USER_DIR, arch
 
 
 @pytest.mark.parametrize("name", names(DOCUMENTS))
@@ -281,8 +348,8 @@ def test_every_flag_named_in_the_text_exists(name, parsers):
     text = (ROOT / name).read_text(encoding="utf-8")
     outside = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
     known = set().union(*parsers.values()) | TORCHRUN | FOREIGN
-    known |= flags_of(load_script(ROOT / "benchmarks" / "levt_speed.py").parser())
-    for script in [*SCRIPTS, *ROOT.glob("examples/*.sh"), *ROOT.glob("examples/*/*.py")]:
+    scripts = [*SCRIPTS, *ROOT.glob("examples/*.sh"), *ROOT.glob("examples/*/*.py")]
+    for script in [*scripts, *ROOT.glob("benchmarks/*.py")]:
         known |= set(re.findall(r"--[a-z][\w-]+", script.read_text(encoding="utf-8")))
     spans = re.findall(r"`([^`\n]+)`", outside)
     named = {flag for span in spans for flag in re.findall(r"(?<![\w-])--[a-z][\w-]*", span)}

@@ -29,8 +29,10 @@ NAMES = {
         "transformer_concat",
     ],
     "archs": [
+        "gated_bart_base",
         "gated_bert_base",
         "gated_bert_minilm",
+        "gated_t5_base",
         "gated_transformer",
         "gated_transformer_char",
         "levenshtein_editor",
@@ -316,7 +318,13 @@ SIZES = {  # blocks and width
     "transformer_concat_char": (2, 128),
     "transformer_concat_small": (3, 256),
 }
-PLANNED = {"gated_bert_base": (12, 768), "gated_bert_minilm": (6, 384)}  # as a pre-trained model
+# as a pre-trained model
+PLANNED = {
+    "gated_bart_base": (6, 768),
+    "gated_bert_base": (12, 768),
+    "gated_bert_minilm": (6, 384),
+    "gated_t5_base": (12, 768),
+}
 
 
 def parsed(arch: str, *flags: str, task: str | None = None) -> Any:
@@ -356,7 +364,8 @@ def test_the_sizes_of_all_architectures_are_known():
 @pytest.mark.parametrize("arch", PLANNED)
 def test_an_architecture_named_after_a_pretrained_model_has_its_sizes(arch):
     plan = json.loads(parsed(arch).model.backbone_plan)["plan"]
-    assert (plan["layers"], plan["dim"]) == PLANNED[arch]
+    layers = plan.get("layers") or plan.get("encoder_layers") or plan["encoder"]["layers"]
+    assert (layers, plan["dim"]) == PLANNED[arch]
 
 
 @pytest.mark.parametrize("arch", SIZES)

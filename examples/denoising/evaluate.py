@@ -1,0 +1,190 @@
+"""Scores doing nothing and the trained denoisers by beam search; evaluate.sh calls it.
+
+WORK is the folder of prepare.sh and train.sh. The noisy lines of all test sets go once through
+fairseq-interactive, so that nothing but the noisy text reaches the model:
+no gold token is ever fed.
+"""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from lev_plugins.cli.compare import compared, sentence_metric
+from lev_plugins.compat import run_cli
+from lev_plugins.data.text_files import read_lines
+from lev_plugins.errors import UserError
+from lev_plugins.scoring import correction_counts, make_metric
+from lev_plugins.scoring.metrics import add_up
+
+ROOT = Path(__file__).resolve().parents[2]
+CHECKPOINT = "checkpoint_last.pt"
+METRICS = ("wrr", "wrr_jaccard", "cer")
+WRITTEN = re.compile(r"D-([0-9]+)\t[^\t]*\t(.*)")
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Decode, score, print."""
+    args = _arguments(argv)
+    sets = test_sets(args.work / "data")
+    systems = args.systems or sorted(path.parent.name for path in args.work.glob(f"*/{CHECKPOINT}"))
+    if not systems:
+        raise UserError(
+            f"{args.work}: nothing is trained there; examples/denoising/train.sh does it"
+        )
+    for system in systems:
+        if not (args.work / system / CHECKPOINT).is_file():
+            raise UserError(f"--systems {system}: there is no {args.work / system / CHECKPOINT}")
+    output = args.work / "output"
+    output.mkdir(exist_ok=True)
+    for system in systems:
+        decode(args, system, sets)
+    tables = {name: _table(name, pair, systems, args) for name, pair in sets.items()}
+    (output / "tables.json").write_text(json.dumps(tables, indent=1) + "\n", encoding="utf-8")
+    for name, table in tables.items():
+        print(f"\n## {name}: {table['words']:,} words, noise {table['noise']:.2f} %\n")
+        print(_rendered(table["systems"]))
+
+
+def test_sets(data: Path) -> dict[str, tuple[list[str], list[str]]]:
+    """Noisy and clean lines of each test set, by name."""
+    found = {}
+    for path in sorted(data.glob("test*.noisy")):
+        clean = path.with_suffix(".clean")
+        pair = [list(read_lines(str(side))) for side in (path, clean)]
+        if len(pair[0]) != len(pair[1]):
+            raise UserError(f"{path} has {len(pair[0])} lines and {clean} has {len(pair[1])}")
+        found[path.stem] = (pair[0], pair[1])
+    if not found:
+        raise UserError(f"{data}: no test sets; examples/denoising/prepare.sh makes them")
+    return found
+
+
+def decode(
+    args: argparse.Namespace, system: str, sets: dict[str, tuple[list[str], list[str]]]
+) -> None:
+    """Writes output/SYSTEM.TEST_SET for all test sets, unless it is younger than the checkpoint."""
+    checkpoint = args.work / system / CHECKPOINT
+    paths = {name: args.work / "output" / f"{system}.{name}" for name in sets}
+    age = checkpoint.stat().st_mtime
+    if all(path.is_file() and path.stat().st_mtime > age for path in paths.values()):
+        return
+    lines = [line for noisy, _ in sets.values() for line in noisy]
+    # an empty line has nothing to correct, and the search would write something
+    asked = [number for number, line in enumerate(lines) if line.strip()]
+    written = dict(zip(asked, _searched(args, checkpoint, [lines[number] for number in asked])))
+    answers = [written.get(number, "") for number in range(len(lines))]
+    for name, path in paths.items():
+        count = len(sets[name][0])
+        path.write_text("".join(line + "\n" for line in answers[:count]), encoding="utf-8")
+        answers = answers[count:]
+
+
+def _searched(args: argparse.Namespace, checkpoint: Path, lines: list[str]) -> list[str]:
+    command = [sys.executable, "-m", "fairseq_cli.interactive", str(args.work / "data")]
+    command += ["--user-dir", str(ROOT / "lev_plugins"), "--task", "noisy_translation"]
+    command += ["--source-lang", "noisy", "--target-lang", "clean", "--path", str(checkpoint)]
+    command += ["--beam", str(args.beam), "--max-len-a", "1.5", "--max-len-b", "10"]
+    command += ["--buffer-size", "2000", "--max-tokens", "4000"]
+    backbone = args.work / "backbone"
+    if backbone.is_file():
+        directory = backbone.read_text(encoding="utf-8").strip()
+        command += ["--bpe", "hf_wordpiece", "--hf-directory", directory]
+    else:
+        command += ["--bpe", "characters"]
+    print(f"decoding {checkpoint} …", file=sys.stderr, flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        noisy = Path(folder, "noisy")
+        noisy.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+        ended = subprocess.run(
+            command + ["--input", str(noisy)], capture_output=True, text=True, encoding="utf-8"
+        )
+    if ended.returncode != 0:
+        raise UserError(f"fairseq-interactive failed: {ended.stderr.strip()[-300:]!r}")
+    found = [match.groups() for match in map(WRITTEN.fullmatch, ended.stdout.split("\n")) if match]
+    answers = {int(number): text for number, text in found}
+    if sorted(answers) != list(range(len(lines))):
+        raise UserError(f"{checkpoint}: {len(answers)} of {len(lines)} lines came back")
+    return [answers[number] for number in range(len(lines))]
+
+
+def _table(
+    name: str, pair: tuple[list[str], list[str]], systems: list[str], args: argparse.Namespace
+) -> dict[str, Any]:
+    """All numbers of a test set."""
+    noisy, clean = pair
+    outputs = {"doing nothing": noisy}
+    for system in systems:
+        path = args.work / "output" / f"{system}.{name}"
+        outputs[system] = list(read_lines(str(path)))
+    rows = {system: scores(lines, noisy, clean) for system, lines in outputs.items()}
+    for system, row in rows.items():
+        if args.against in rows and system not in (args.against, "doing nothing"):
+            metric = sentence_metric("wrr")
+            row["welch"] = compared(
+                metric, list(zip(outputs[system], outputs[args.against], clean))
+            )
+    words = sum(len(line.split()) for line in clean)
+    return {"words": words, "noise": 100 - rows["doing nothing"]["wrr"], "systems": rows}
+
+
+def scores(lines: list[str], noisy: list[str], clean: list[str]) -> dict[str, Any]:
+    """Scores of corrected lines, in percent, and words mended and broken.
+
+    BLEU is the mean of the lines' own, with n-grams no longer than the line: pieces of three words
+    have no n-grams of four, and a corpus of them would have 0.
+    """
+    bleu = sentence_metric("bleu")
+    each = [bleu.score(bleu.statistics(out, right)) for out, right in zip(lines, clean)]
+    found: dict[str, Any] = {"bleu": fmean(each)}
+    for name in METRICS:
+        metric = make_metric(name)
+        statistics = (metric.statistics(out, right) for out, right in zip(lines, clean))
+        found[name] = metric.score(add_up(metric, statistics))
+    counts = correction_counts(noisy, lines, clean)
+    found |= {"mended": counts.mended, "broken": counts.broken}
+    return found
+
+
+def _rendered(rows: dict[str, dict[str, Any]]) -> str:
+    head = (
+        "| | WRR | WRR (Jaccard) | noise % | BLEU | CER | mended | broken | Welch's p | paired p |"
+    )
+    lines = [head, "|" + "---|" * 10]
+    for system, row in rows.items():
+        welch = row.get("welch", {})
+        tests = [_p(welch.get(key)) for key in ("p", "p_paired")]
+        numbers = [row["wrr"], row["wrr_jaccard"], 100 - row["wrr"], row["bleu"], row["cer"]]
+        cells = [f"{number:.2f}" for number in numbers] + [f"{row['mended']}", f"{row['broken']}"]
+        lines.append(f"| {system} | " + " | ".join(cells + tests) + " |")
+    return "\n".join(lines)
+
+
+def _p(value: float | None) -> str:
+    return "" if value is None else f"{value:.2g}"
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("work", type=Path, help="folder of prepare.sh and train.sh")
+    parser.add_argument("--systems", nargs="+", help="folders in WORK (default: all)")
+    parser.add_argument("--against", default="none", help="what others are compared with")
+    parser.add_argument("--beam", type=int, default=4, help="width of the search (default 4)")
+    args = parser.parse_args(argv)
+    if args.beam < 1:
+        raise UserError(f"--beam {args.beam}: give a number of 1 or more")
+    if not (args.work / "data").is_dir():
+        raise UserError(f"{args.work} has no data: examples/denoising/prepare.sh makes them")
+    return args
+
+
+if __name__ == "__main__":
+    run_cli(main)
