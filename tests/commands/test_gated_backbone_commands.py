@@ -1,0 +1,84 @@
+"""A pre-trained model as backbone: trained, and used where its weights have gone."""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "pretrained"))
+import checkpoints  # noqa: E402
+
+LANGUAGES = "--source-lang noisy --target-lang clean"
+LINES = ["the cat sat", "a cat sat on the mat", "the mat", "unhappy cats sat", "a mat", "on a mat"]
+
+
+@pytest.fixture(scope="module")
+def folder(commands, tmp_path_factory):
+    """Data cut by a tiny BERT's tokenizer, and the BERT."""
+    folder = tmp_path_factory.mktemp("backbone")
+    checkpoints.bert(folder / "bert")
+    for split in ("train", "valid"):
+        for side in ("noisy", "clean"):
+            (folder / f"{split}.{side}").write_text("".join(f"{line}\n" for line in LINES * 4))
+    made = commands("python -m lev_plugins.cli.backbone bert --dict dict.txt", folder)
+    assert made.code == 0, made.err
+    for side in ("noisy", "clean"):
+        shutil.copy(folder / "dict.txt", folder / f"dict.{side}.txt")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def trained(commands, folder):
+    """Two updates, with a smaller learning rate for what was loaded."""
+    command = (
+        f"fairseq-train . {LANGUAGES} --arch gated_bert_minilm "
+        "--backbone bert --bpe hf_wordpiece --hf-directory bert "
+        "--criterion label_smoothed_cross_entropy "
+        "--optimizer backbone_adam --backbone-lr-ratio 0.1 --lr 0.01 "
+        "--batch-size 8 --max-update 2 --num-workers 0 --cpu --save-dir run "
+        "--max-source-positions 9 --max-target-positions 9 --no-epoch-checkpoints"
+    )
+    result = commands.plugin(command, folder, task="noisy_translation")
+    assert result.code == 0, result.err
+    return folder / "run" / "checkpoint_last.pt"
+
+
+def test_a_checkpoint_needs_the_backbones_weights_no_more(commands, folder, trained, tmp_path):
+    here = tmp_path / "elsewhere"
+    shutil.copytree(folder, here, ignore=shutil.ignore_patterns("*.safetensors"))
+    (folder / "bert").rename(folder / "gone")
+    try:
+        result = commands.plugin(
+            f"fairseq-interactive {here} {LANGUAGES} --path {trained} --cpu --beam 2 "
+            f"--bpe hf_wordpiece --hf-directory {here / 'bert'} --max-len-b 8",
+            folder,
+            stdin="the cat\n\nunhappy mat\n",
+            task="noisy_translation",
+        )
+    finally:
+        (folder / "gone").rename(folder / "bert")
+    assert result.code == 0, result.err
+    assert sorted(result.lines("H")) == [0, 1, 2]
+
+
+def test_the_plan_that_is_kept_is_the_backbones(trained):
+    import torch
+
+    import lev_plugins  # noqa: F401  what may stand in a checkpoint
+
+    model = torch.load(trained, weights_only=True)["cfg"]["model"]
+    assert Path(model["backbone"]).is_absolute()
+    plan = json.loads(model["backbone_plan"])
+    assert plan["kind"] == "bert" and plan["plan"]["dim"] == checkpoints.DIM
+
+
+def test_a_directory_that_is_none_is_one_error(commands, folder):
+    command = (
+        f"fairseq-train . {LANGUAGES} --arch gated_bert_minilm "
+        "--backbone nowhere --bpe hf_wordpiece --hf-directory bert --criterion cross_entropy "
+        "--optimizer adam --lr 0.01 --batch-size 8 --max-update 2 --num-workers 0 --cpu"
+    )
+    result = commands.plugin(command, folder, task="noisy_translation")
+    assert "nowhere" in result.error
