@@ -7,16 +7,14 @@
 
 import dataclasses
 import os
-from argparse import Namespace
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
-from fairseq import checkpoint_utils, utils
-from fairseq.data import Dictionary, encoders
-from omegaconf import DictConfig, OmegaConf
+from fairseq import utils
+from fairseq.data import Dictionary
 from torch import Tensor
 
-from .compat import explain
+from .checkpoints import find_checkpoint, load_model, load_state, separate_paths, text_encoders
 from .errors import UserError
 from .generators import RefinementGenerator, RefinementOptions
 from .generators.history import EditTrace, Iteration
@@ -24,8 +22,6 @@ from .generators.variants import Variants
 from .models.levenshtein import LevenshteinEditorModel
 from .tasks import TranslationEditConfig, TranslationEditTask
 from .tasks.translation_edit import Draft
-
-CHECKPOINTS = ("checkpoint_best.pt", "checkpoint_last.pt", "model.pt")
 
 
 class LevenshteinEditor:
@@ -77,17 +73,17 @@ class LevenshteinEditor:
             UserError: no checkpoint there, one that cannot be read, of another kind, or with
                 other dictionaries.
         """
-        paths = [_checkpoint(one) for one in _separate(path)]
-        state = _load_state(paths[0])
+        paths = [find_checkpoint(one) for one in separate_paths(path)]
+        state = load_state(paths[0])
         task = _task(state, paths[0], data)
         models = [
-            _model(one, task, state if one == paths[0] else _load_state(one)) for one in paths
+            load_model(one, task, state if one == paths[0] else load_state(one)) for one in paths
         ]
         ranking = None
         if reranker is not None:
-            ranking = _model(reranker, task, _load_state(_checkpoint(reranker)), edits=False)
+            ranking = load_model(reranker, task, load_state(find_checkpoint(reranker)), edits=False)
             ranking.to(device or "cpu")
-        tokenizer, bpe = _text_encoders(state["cfg"], overrides)
+        tokenizer, bpe = text_encoders(state["cfg"], overrides)
         return cls([model.to(device or "cpu") for model in models], task, tokenizer, bpe, ranking)
 
     @property
@@ -333,53 +329,6 @@ def _beside(sources: Sequence[str], others: Optional[Sequence[Any]], name: str) 
     return others
 
 
-def _separate(path: str) -> List[str]:
-    """The paths in ``one.pt:other.pt``; a path that exists is one path."""
-    return [path] if os.path.exists(path) else [one for one in path.split(":") if one] or [path]
-
-
-def _model(path: str, task: TranslationEditTask, state: Dict[str, Any], edits: bool = True) -> Any:
-    """A checkpoint's model, which has to be an edit model or, with ``edits`` False, none."""
-    name = getattr(state["cfg"].model, "_name", None)
-    try:
-        models, _, _ = checkpoint_utils.load_model_ensemble_and_task([path], task=task, state=state)
-    except RuntimeError as error:  # parameters that do not fit
-        raise UserError(explain(error) or f"checkpoint {path}: {error}") from error
-    if hasattr(models[0], "deletion_logits") != edits:
-        wanted = "an edit model" if edits else "an autoregressive model"
-        raise UserError(f"{path} holds a {name}, not {wanted}")
-    return models[0]
-
-
-def _checkpoint(path: str) -> str:
-    if os.path.isdir(path):
-        for name in CHECKPOINTS:
-            if os.path.isfile(os.path.join(path, name)):
-                return os.path.join(path, name)
-        names = ", ".join(CHECKPOINTS)
-        raise UserError(f"{path} holds none of {names}; name the checkpoint itself")
-    if not os.path.isfile(path):
-        raise UserError(f"checkpoint {path} does not exist")
-    return path
-
-
-def _load_state(path: str) -> Dict[str, Any]:
-    try:
-        state = checkpoint_utils.load_checkpoint_to_cpu(path)
-    except Exception as error:  # whatever a damaged file makes torch raise
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
-        raise UserError(
-            f"checkpoint {path} cannot be read ({reason}): damaged, or not a fairseq checkpoint"
-        ) from error
-    if state.get("cfg") is None and state.get("args") is not None:
-        from fairseq.dataclass.utils import convert_namespace_to_omegaconf
-
-        state["cfg"] = convert_namespace_to_omegaconf(state["args"])
-    if "model" not in state or state.get("cfg") is None:
-        raise UserError(f"checkpoint {path} is not a fairseq checkpoint")
-    return state
-
-
 def _task(state: Dict[str, Any], path: str, data: Optional[str]) -> TranslationEditTask:
     """The task, with the dictionaries of ``data``, else of the checkpoint, else of its data."""
     cfg = state["cfg"].task
@@ -409,29 +358,3 @@ def _dictionary(symbols: Sequence[str]) -> Dictionary:
     for symbol in symbols[dictionary.nspecial :]:
         dictionary.add_symbol(symbol)
     return dictionary
-
-
-def _text_encoders(cfg: DictConfig, overrides: Dict[str, Any]) -> List[Any]:
-    """fairseq's tokenizer and BPE, from the checkpoint's configuration or as asked for.
-
-    Raises:
-        UserError: a name that is not known, or a file or package that is not there.
-    """
-    built = []
-    for kind, build in (("tokenizer", encoders.build_tokenizer), ("bpe", encoders.build_bpe)):
-        wanted = cfg.get(kind)
-        if overrides.get(kind):
-            wanted = Namespace(**overrides)
-        elif wanted is not None:
-            known = {name: value for name, value in overrides.items() if name in wanted}
-            wanted = OmegaConf.merge(wanted, known)
-        try:
-            built.append(None if wanted is None else build(wanted))
-        except KeyError as error:
-            raise UserError(f"{kind} {error} is not one that fairseq has") from error
-        except (ImportError, OSError) as error:
-            raise UserError(
-                f"{kind}: {error}; name its files to from_pretrained (sentencepiece_model=… "
-                "bpe_codes=…)"
-            ) from error
-    return built

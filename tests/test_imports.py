@@ -11,6 +11,7 @@ FLOORS = (
     ("cli", "__init__"),
     ("correction",),
     ("hub",),
+    ("checkpoints",),
     ("models",),
     ("tasks",),
     ("criterions", "generators", "optim", "scoring"),

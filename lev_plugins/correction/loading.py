@@ -12,15 +12,9 @@ from fairseq.data.encoders.characters import SPACE_ESCAPE, Characters
 from fairseq.models import FairseqEncoderDecoderModel, FairseqIncrementalDecoder
 from omegaconf import open_dict
 
+from ..checkpoints import find_checkpoint, load_model, load_state, separate_paths, text_encoders
 from ..errors import UserError
-from ..hub import (
-    LevenshteinEditor,
-    _checkpoint,
-    _load_state,
-    _model,
-    _separate,
-    _text_encoders,
-)
+from ..hub import LevenshteinEditor
 from .autoregressive import Autoregressive
 from .backends import Backend, TextProcessing
 from .levenshtein import LevenshteinBackend
@@ -56,8 +50,8 @@ def load_backend(
     """
     given = {name: value for name, value in (processing or {}).items() if value is not None}
     place = _device(device)
-    paths = [_checkpoint(one) for one in _separate(path)]
-    state = _load_state(paths[0])
+    paths = [find_checkpoint(one) for one in separate_paths(path)]
+    state = load_state(paths[0])
     name = getattr(state["cfg"].task, "_name", None)
     if name in EDITING:
         if beam is not None:
@@ -96,14 +90,14 @@ def _autoregressive(
     task = _task(state, paths[0], data)
     models = []
     for one in paths:
-        loaded = state if one == paths[0] else _load_state(one)
+        loaded = state if one == paths[0] else load_state(one)
         kind = getattr(loaded["cfg"].task, "_name", None)
         if kind != cfg.task._name:
             raise UserError(
                 f"{one} was trained with --task {kind} and {paths[0]} with {cfg.task._name}; the "
                 "models of an ensemble share their task"
             )
-        model = _model(one, task, loaded, edits=False)
+        model = load_model(one, task, loaded, edits=False)
         decoder = getattr(model, "decoder", None)
         if not (
             isinstance(model, FairseqEncoderDecoderModel)
@@ -111,7 +105,7 @@ def _autoregressive(
         ):
             raise UserError(f"{one} holds a {type(model).__name__}, which no beam search can use")
         models.append(model)
-    tokenizer, bpe = _text_encoders(cfg, _overrides(given))
+    tokenizer, bpe = text_encoders(cfg, _overrides(given))
     encoders = _processing(tokenizer, bpe, given, task.source_dictionary)
     blanks = _knows_blanks(encoders, task.source_dictionary)
     return Autoregressive(models, task, cfg, encoders, blanks, beam, device)

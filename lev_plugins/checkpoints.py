@@ -1,0 +1,101 @@
+"""fairseq's checkpoints as Python finds and reads them."""
+
+import os
+from argparse import Namespace
+from typing import Any, Dict, List
+
+from fairseq import checkpoint_utils
+from fairseq.data import encoders
+from omegaconf import DictConfig, OmegaConf
+
+from .compat import explain
+from .errors import UserError
+
+CHECKPOINTS = ("checkpoint_best.pt", "checkpoint_last.pt", "model.pt")
+
+
+def separate_paths(path: str) -> List[str]:
+    """The paths in ``one.pt:other.pt``; a path that exists is one path."""
+    return [path] if os.path.exists(path) else [one for one in path.split(":") if one] or [path]
+
+
+def find_checkpoint(path: str) -> str:
+    """A checkpoint: the file itself, or the first of :data:`CHECKPOINTS` in a folder.
+
+    Raises:
+        UserError: there is none.
+    """
+    if os.path.isdir(path):
+        for name in CHECKPOINTS:
+            if os.path.isfile(os.path.join(path, name)):
+                return os.path.join(path, name)
+        names = ", ".join(CHECKPOINTS)
+        raise UserError(f"{path} holds none of {names}; name the checkpoint itself")
+    if not os.path.isfile(path):
+        raise UserError(f"checkpoint {path} does not exist")
+    return path
+
+
+def load_state(path: str) -> Dict[str, Any]:
+    """What a checkpoint holds, with its configuration in today's form.
+
+    Raises:
+        UserError: it cannot be read, or is not fairseq's.
+    """
+    try:
+        state = checkpoint_utils.load_checkpoint_to_cpu(path)
+    except Exception as error:  # whatever a damaged file makes torch raise
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+        raise UserError(
+            f"checkpoint {path} cannot be read ({reason}): damaged, or not a fairseq checkpoint"
+        ) from error
+    if state.get("cfg") is None and state.get("args") is not None:
+        from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+
+        state["cfg"] = convert_namespace_to_omegaconf(state["args"])
+    if "model" not in state or state.get("cfg") is None:
+        raise UserError(f"checkpoint {path} is not a fairseq checkpoint")
+    return state
+
+
+def load_model(path: str, task: Any, state: Dict[str, Any], edits: bool = True) -> Any:
+    """A checkpoint's model, which has to be an edit model or, with ``edits`` False, none.
+
+    Raises:
+        UserError: it is of the other kind, or its parameters do not fit the task.
+    """
+    name = getattr(state["cfg"].model, "_name", None)
+    try:
+        models, _, _ = checkpoint_utils.load_model_ensemble_and_task([path], task=task, state=state)
+    except RuntimeError as error:  # parameters that do not fit
+        raise UserError(explain(error) or f"checkpoint {path}: {error}") from error
+    if hasattr(models[0], "deletion_logits") != edits:
+        wanted = "an edit model" if edits else "an autoregressive model"
+        raise UserError(f"{path} holds a {name}, not {wanted}")
+    return models[0]
+
+
+def text_encoders(cfg: DictConfig, overrides: Dict[str, Any]) -> List[Any]:
+    """fairseq's tokenizer and BPE, from the checkpoint's configuration or as asked for.
+
+    Raises:
+        UserError: a name that is not known, or a file or package that is not there.
+    """
+    built = []
+    for kind, build in (("tokenizer", encoders.build_tokenizer), ("bpe", encoders.build_bpe)):
+        wanted = cfg.get(kind)
+        if overrides.get(kind):
+            wanted = Namespace(**overrides)
+        elif wanted is not None:
+            known = {name: value for name, value in overrides.items() if name in wanted}
+            wanted = OmegaConf.merge(wanted, known)
+        try:
+            built.append(None if wanted is None else build(wanted))
+        except KeyError as error:
+            raise UserError(f"{kind} {error} is not one that fairseq has") from error
+        except (ImportError, OSError) as error:
+            raise UserError(
+                f"{kind}: {error}; name its files to from_pretrained (sentencepiece_model=… "
+                "bpe_codes=…)"
+            ) from error
+    return built
