@@ -19,7 +19,7 @@ FLOORS = (
     ("data", "modules"),
     ("ops",),
     ("compat",),
-    ("errors",),
+    ("errors", "options"),
 )
 LEVEL = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 

@@ -1,40 +1,48 @@
-"""Makes the text of prepare.sh: pieces of sentences, their characters, evenly spread test lines.
+"""Makes the data of a denoiser; prepare.sh calls it when it has seen that all files are there.
 
-    python examples/denoising/prepare.py pieces SENTENCES PIECES --words 3 --lines 500 --lower-case
-    python examples/denoising/prepare.py characters FILE … > CHARACTERS
-
-pieces cuts each line after every so many words (0: not at all); of what comes out it takes so
-many pieces, evenly spread over the text (0: all). characters writes characters with blanks between
-them, a blank as ▁, as fairseq's --bpe characters does.
+DATA holds {train,dev,test}.clean and maybe {train,dev,test}.noisy, plain text. OUT gets the splits
+train, valid and test of --task noisy_translation with one dictionary for both sides.
 """
 
 import argparse
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Iterable, List, Optional, Sequence
 
+from fairseq.data import Dictionary
+
+from lev_plugins.cli import backbone, noise
 from lev_plugins.compat import run_cli
+from lev_plugins.data.text_files import read_lines
 from lev_plugins.errors import UserError
 
+SPLITS = {"train": "train", "dev": "valid", "test": "test"}
+KINDS = ("random", "keyboard", "swap", "delete")
+SEEN = 3  # noisy copies of the training text in which the dictionary's symbols are counted
 
-def main(argv: Optional[Sequence[str]] = None) -> int:
-    """Reads the command line, writes the text, returns 0."""
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Text, noise, dictionary."""
     args = _arguments(argv)
-    if args.command == "characters":
-        for path in args.files:
-            for line in _lines(path):
-                print(" ".join(line.replace(" ", "▁")))
-        return 0
-    pieces = list(cut(_lines(args.sentences), args.words))
-    if args.lower_case:
-        pieces = [piece.lower() for piece in pieces]
-    pieces = spread(pieces, args.lines)
-    if not pieces:
-        raise UserError(f"{args.sentences}: there is no word in it")
-    args.pieces.write_text("".join(piece + "\n" for piece in pieces), encoding="utf-8")
-    return 0
+    noisy = (args.data / "train.noisy").is_file()
+    for part, split in SPLITS.items():
+        if noisy:
+            for side in ("noisy", "clean"):
+                shutil.copyfile(args.data / f"{part}.{side}", args.out / f"{split}.{side}")
+        else:
+            _pieces(args, part, split)
+    texts = [args.out / "train.clean"]
+    texts += [args.out / "train.noisy"] if noisy else _noise(args)
+    mask = "[MASK]" if args.backbone else "<mask>"
+    if args.backbone:
+        texts = [_word_pieces(args, text) for text in texts]
+    lines = (line for text in texts for line in read_lines(str(text)))
+    found = dictionary(lines if args.backbone else map(characters, lines), mask)
+    for side in ("noisy", "clean"):
+        found.save(str(args.out / f"dict.{side}.txt"))
 
 
-def cut(lines: Iterable[str], words: int) -> Iterable[str]:
+def cut(lines: Iterable[str], words: int) -> Iterator[str]:
     """Pieces of so many words of each line, a last one of fewer; none of lines without a word."""
     for line in lines:
         found = line.split()
@@ -43,33 +51,75 @@ def cut(lines: Iterable[str], words: int) -> Iterable[str]:
             yield " ".join(found[first : first + size])
 
 
-def spread(lines: List[str], count: int) -> List[str]:
+def spread(lines: list[str], count: int) -> list[str]:
     """So many of the lines, in order, at equal distances; all where there are fewer, or for 0."""
     if not 0 < count < len(lines):
         return lines
     return [lines[number * len(lines) // count] for number in range(count)]
 
 
-def _lines(path: Path) -> List[str]:
-    try:
-        return path.read_text(encoding="utf-8").splitlines()
-    except UnicodeDecodeError:
-        raise UserError(f"{path} is not UTF-8: convert it first") from None
+def characters(line: str) -> str:
+    """The line as fairseq's --bpe characters writes it."""
+    return " ".join(line.replace(" ", "▁"))
 
 
-def _arguments(argv: Optional[Sequence[str]]) -> argparse.Namespace:
+def dictionary(lines: Iterable[str], mask: str) -> Dictionary:
+    """The symbols of the lines, the most frequent first, and a mask symbol for the skip gate."""
+    found = Dictionary()
+    for line in lines:
+        for symbol in line.split():
+            found.add_symbol(symbol)
+    found.finalize()
+    if found.index(mask) == found.unk():
+        found.add_symbol(mask)
+    return found
+
+
+def _pieces(args: argparse.Namespace, part: str, split: str) -> None:
+    path = args.data / f"{part}.clean"
+    pieces = list(cut(read_lines(str(path)), args.words))
+    if args.lower:
+        pieces = [piece.lower() for piece in pieces]
+    counts = {"valid": args.valid_lines, "test": args.test_lines}
+    pieces = spread(pieces, counts.get(split, 0))
+    if not pieces:
+        raise UserError(f"{path}: there is no word in it")
+    text = "".join(piece + "\n" for piece in pieces)
+    (args.out / f"{split}.clean").write_text(text, encoding="utf-8")
+
+
+def _noise(args: argparse.Namespace) -> list[Path]:
+    """Fixed noisy test sets; noisy copies of the training text, for the dictionary."""
+    clean = args.out / "test.clean"
+    for kind in KINDS:
+        shutil.copyfile(clean, args.out / f"test-{kind}.clean")
+        noisy = args.out / f"test-{kind}.noisy"
+        noise.main(f"--kind {kind} --seed 1 --input".split() + [str(clean), "--output", str(noisy)])
+    clean.unlink()
+    seen = [args.data / f"seen-{seed}" for seed in range(1, SEEN + 1)]
+    for seed, path in enumerate(seen, start=1):
+        given = ["--input", str(args.out / "train.clean"), "--output", str(path)]
+        noise.main(["--kind", "all", "--seed", str(seed), *given])
+    return seen
+
+
+def _word_pieces(args: argparse.Namespace, text: Path) -> Path:
+    pieces = args.data / f"pieces-{text.name}"
+    backbone.main([args.backbone, "--input", str(text), "--output", str(pieces)])
+    return pieces
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    commands = parser.add_subparsers(dest="command", required=True)
-    pieces = commands.add_parser("pieces", help="pieces of sentences")
-    pieces.add_argument("sentences", type=Path, help="one sentence a line")
-    pieces.add_argument("pieces", type=Path, help="where the pieces are written")
-    pieces.add_argument("--words", type=int, default=0, help="words in a piece; 0: do not cut")
-    pieces.add_argument("--lines", type=int, default=0, help="how many pieces to take; 0: all")
-    pieces.add_argument("--lower-case", action="store_true", help="write small letters only")
-    characters = commands.add_parser("characters", help="text as characters, to standard output")
-    characters.add_argument("files", type=Path, nargs="+", help="text")
+    parser.add_argument("data", type=Path, help="folder of the text; gets some files more")
+    parser.add_argument("out", type=Path, help="folder that gets the data")
+    parser.add_argument("--words", type=int, default=0, help="words in a piece; 0: do not cut")
+    parser.add_argument("--test-lines", type=int, default=0, help="pieces of the test set; 0: all")
+    parser.add_argument("--valid-lines", type=int, default=0, help="pieces of the dev set; 0: all")
+    parser.add_argument("--lower", action="store_true", help="small letters only")
+    parser.add_argument("--backbone", help="folder of the BERT whose tokens are used")
     return parser.parse_args(argv)
 
 

@@ -41,55 +41,17 @@ done
 mkdir -p "$work/text" || fail "cannot make folders in $work: name another one"
 work="$(cd "$work" && pwd)"
 building="$work/data.part"
-rm -rf "$building"
+rm -rf "$building" "$work/text/"*
 mkdir "$building"
+for part in train dev test; do
+  unpack "$data/$part.$clean" "$work/text/$part.clean"
+  [ "$noisy" -eq 0 ] || unpack "$data/$part.noisy" "$work/text/$part.noisy"
+done
 
-pieces() { # pieces PART SPLIT LINES: the clean text of a part
-  local flags=(--words "$words" --lines "$3")
-  [ "$lower" = 0 ] || flags+=(--lower-case)
-  unpack "$data/$1.$clean" "$work/text/$1.clean"
-  python "$root/examples/denoising/prepare.py" pieces "$work/text/$1.clean" "$building/$2.clean" "${flags[@]}"
-}
-
-if [ "$noisy" -eq 3 ]; then
-  for part in train dev test; do
-    split="${part/dev/valid}"
-    unpack "$data/$part.$clean" "$building/$split.clean"
-    unpack "$data/$part.noisy" "$building/$split.noisy"
-  done
-  cp "$building/train.noisy" "$work/text/seen"
-else
-  pieces train train 0
-  pieces dev valid "$valid_lines"
-  pieces test test "$test_lines"
-  : >"$work/text/seen"
-  for seed in 1 2 3; do
-    python -m lev_plugins.cli.noise --kind all --seed "$seed" --input "$building/train.clean" 2>/dev/null >>"$work/text/seen"
-  done
-  for kind in random keyboard swap delete; do
-    cp "$building/test.clean" "$building/test-$kind.clean"
-    echo "prepare: test-$kind" >&2
-    python -m lev_plugins.cli.noise --kind "$kind" --seed 1 \
-      --input "$building/test.clean" --output "$building/test-$kind.noisy"
-  done
-  rm "$building/test.clean"
-fi
-
-# one dictionary for both sides: what clean and noisy text hold, and a mask symbol for the skip gate
-if [ -n "$backbone" ]; then
-  cat "$building/train.clean" "$work/text/seen" >"$work/text/all"
-  python -m lev_plugins.cli.backbone "$backbone" --input "$work/text/all" --output "$work/text/tokens.noisy"
-else
-  python "$root/examples/denoising/prepare.py" characters "$building/train.clean" "$work/text/seen" \
-    >"$work/text/tokens.noisy"
-fi
-fairseq-preprocess --only-source --dict-only --source-lang noisy --target-lang clean \
-  --trainpref "$work/text/tokens" --destdir "$work/text/dictionary"
-mask='<mask>'
-[ -z "$backbone" ] || mask='[MASK]'
-cp "$work/text/dictionary/dict.noisy.txt" "$building/dict.noisy.txt"
-printf '%s 1\n' "$mask" >>"$building/dict.noisy.txt"
-cp "$building/dict.noisy.txt" "$building/dict.clean.txt"
+flags=(--words "$words" --test-lines "$test_lines" --valid-lines "$valid_lines")
+[ "$lower" = 0 ] || flags+=(--lower)
+[ -z "$backbone" ] || flags+=(--backbone "$backbone")
+python "$root/examples/denoising/prepare.py" "$work/text" "$building" "${flags[@]}"
 if [ "$noisy" -eq 3 ]; then echo none; else echo all; fi >"$work/noise"
 if [ -n "$backbone" ]; then (cd "$backbone" && pwd) >"$work/backbone"; else rm -f "$work/backbone"; fi
 mv "$building" "$work/data"

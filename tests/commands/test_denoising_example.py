@@ -84,6 +84,14 @@ def test_a_selection_is_spread_over_the_text_and_stays_in_order(numbers, count):
     assert all(step > 0 for step in steps) and (not steps or max(steps) - min(steps) <= 1)
 
 
+def test_the_dictionary_has_the_frequent_symbols_first_and_one_mask_symbol():
+    found = prepare.dictionary(map(prepare.characters, ["aba c", "b a"]), "<mask>")
+    assert found.symbols[4:8] == ["a", "b", "▁", "c"]
+    assert found.symbols.count("<mask>") == 1 and found.unk() != found.index("<mask>")
+    with_mask = prepare.dictionary(["[MASK] a a"], "[MASK]")
+    assert with_mask.symbols.count("[MASK]") == 1
+
+
 # ---------------------------------------------------------------- arguments
 
 

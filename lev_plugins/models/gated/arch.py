@@ -10,18 +10,14 @@ from typing import Any
 
 from fairseq.models import register_model_architecture
 
+from ...options import set_defaults
 from .model import MODEL
-
-
-def _defaults(args: Namespace, **values: Any) -> None:
-    for name, value in values.items():
-        setattr(args, name, getattr(args, name, value))
 
 
 @register_model_architecture(MODEL, "gated_transformer_char")
 def gated_transformer_char(args: Namespace) -> None:
     """For characters: 2 + 2 blocks, d = 256, 4 heads, pre-norm; trains on two cores."""
-    _defaults(
+    set_defaults(
         args,
         encoder_embed_dim=256,
         encoder_ffn_embed_dim=1024,
@@ -37,7 +33,7 @@ def gated_transformer_char(args: Namespace) -> None:
 def _plan(args: Namespace, kind: str, mask: str, **sizes: Any) -> None:
     """The sizes of a pre-trained model, drawn at random unless ``--backbone`` brings its own."""
     plan = json.dumps({"kind": kind, "mask": mask, "plan": sizes})
-    _defaults(args, backbone_plan=plan, dropout=0.1, attention_dropout=0.1)
+    set_defaults(args, backbone_plan=plan, dropout=0.1, attention_dropout=0.1)
 
 
 def _bert(args: Namespace, **sizes: Any) -> None:

@@ -5,22 +5,17 @@ The model's own name is also the name of the paper's base size (§C.1: 6 + 6 blo
 """
 
 from argparse import Namespace
-from typing import Any
 
 from fairseq.models import register_model_architecture
 
+from ...options import set_defaults
 from .model import MODEL
-
-
-def _defaults(args: Namespace, **values: Any) -> None:
-    for name, value in values.items():
-        setattr(args, name, getattr(args, name, value))
 
 
 @register_model_architecture(MODEL, "levenshtein_editor_char")
 def levenshtein_editor_char(args: Namespace) -> None:
     """For characters: 2 + 2 blocks, d = 128, pre-norm; trains on two cores."""
-    _defaults(
+    set_defaults(
         args,
         encoder_embed_dim=128,
         encoder_ffn_embed_dim=512,
@@ -39,7 +34,7 @@ def levenshtein_editor_char(args: Namespace) -> None:
 @register_model_architecture(MODEL, "levenshtein_editor_small")
 def levenshtein_editor_small(args: Namespace) -> None:
     """For small data (tens of thousands of sentences): 3 + 3 blocks, d = 256, pre-norm."""
-    _defaults(
+    set_defaults(
         args,
         encoder_embed_dim=256,
         encoder_ffn_embed_dim=1024,

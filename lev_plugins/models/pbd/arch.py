@@ -5,22 +5,17 @@ heads), which are the defaults of its configuration.
 """
 
 from argparse import Namespace
-from typing import Any
 
 from fairseq.models import register_model_architecture
 
+from ...options import set_defaults
 from .model import MODEL
-
-
-def _defaults(args: Namespace, **values: Any) -> None:
-    for name, value in values.items():
-        setattr(args, name, getattr(args, name, value))
 
 
 @register_model_architecture(MODEL, "pbd_transformer_big")
 def pbd_transformer_big(args: Namespace) -> None:
     """The paper's size for grammar (§3.1, transformer-big): 6 + 6 blocks, d = 1024, 16 heads."""
-    _defaults(
+    set_defaults(
         args,
         encoder_embed_dim=1024,
         encoder_ffn_embed_dim=4096,
@@ -32,7 +27,7 @@ def pbd_transformer_big(args: Namespace) -> None:
 @register_model_architecture(MODEL, "pbd_transformer_char")
 def pbd_transformer_char(args: Namespace) -> None:
     """For the characters of words (§3.2): 2 + 2 blocks, d = 256, 4 heads, pre-norm."""
-    _defaults(
+    set_defaults(
         args,
         encoder_embed_dim=256,
         encoder_ffn_embed_dim=1024,

@@ -6,22 +6,17 @@ encoder unless it is told otherwise.
 """
 
 from argparse import Namespace
-from typing import Any
 
 from fairseq.models import register_model_architecture
 
+from ...options import set_defaults
 from .model import MODEL
-
-
-def _defaults(args: Namespace, **values: Any) -> None:
-    for name, value in values.items():
-        setattr(args, name, getattr(args, name, value))
 
 
 @register_model_architecture(MODEL, "transformer_concat_char")
 def transformer_concat_char(args: Namespace) -> None:
     """For characters: 2 + 2 blocks, d = 128, pre-norm; trains on two cores."""
-    _defaults(
+    set_defaults(
         args,
         encoder_embed_dim=128,
         encoder_ffn_embed_dim=512,
@@ -36,7 +31,7 @@ def transformer_concat_char(args: Namespace) -> None:
 @register_model_architecture(MODEL, "transformer_concat_small")
 def transformer_concat_small(args: Namespace) -> None:
     """For small data (tens of thousands of sentences): 3 + 3 blocks, d = 256, pre-norm."""
-    _defaults(
+    set_defaults(
         args,
         encoder_embed_dim=256,
         encoder_ffn_embed_dim=1024,
