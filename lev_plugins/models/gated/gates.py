@@ -71,6 +71,8 @@ class MaskGate(nn.Module):
     def __init__(self, dim: int, vector: MaskVector) -> None:
         super().__init__()
         self.gate, self.vector = _gate(dim), vector
+        # nearly open: half closed it can hide the whole source before anything has read it
+        nn.init.constant_(self.gate.bias, -3.0)
 
     def forward(self, states: Tensor) -> "Masked":
         """B × S × C → the states with what looks wrong replaced, and how wrong it looked."""
