@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from omegaconf import OmegaConf
 
 from ..errors import UserError
 from .checkpoints import absolute_data_paths
@@ -146,14 +147,16 @@ def settle_model(cfg: Any) -> None:
     (the sizes of a pre-trained backbone) reaches a checkpoint.
 
     Args:
-        cfg: the model's settings; its class may have a ``settle(cfg)``.
+        cfg: a training's settings; the class of its model may have a ``settle(cfg.model)``.
     """
     from fairseq.models import ARCH_MODEL_REGISTRY
 
-    name = getattr(cfg, "_name", None) or getattr(cfg, "arch", None)
+    if OmegaConf.is_missing(cfg, "model"):
+        return
+    name = getattr(cfg.model, "_name", None) or getattr(cfg.model, "arch", None)
     settle = getattr(ARCH_MODEL_REGISTRY.get(name), "settle", None)
     if settle is not None:
-        settle(cfg)
+        settle(cfg.model)
 
 
 def check_launches() -> None:
@@ -176,7 +179,7 @@ def check_launches() -> None:
         training = _is_training(main)
         if training:
             absolute_data_paths(cfg.task)
-            settle_model(cfg.model)
+            settle_model(cfg)
             bf16_without_tpu(cfg)
             refuse_fp16_on_cpu(cfg)
         if cfg.common.cpu or not torch.cuda.is_available():

@@ -129,4 +129,4 @@ def test_a_line_typed_above_the_limit_is_named_by_its_number(corrector):
 
 def test_dropout_that_is_to_be_kept_is_refused(corrector):
     error = corrector(corrector.generate("--retain-dropout")).error
-    assert error == "--retain-dropout is not supported by pbd_transformer; leave it out"
+    assert error == "--retain-dropout is not supported by this model; leave it out"

@@ -126,7 +126,7 @@ def test_hydra_trains_it(corrector, tmp_path, root):
     assert result.code == 0, result.out + result.err
     saved = torch.load(tmp_path / "ck" / "checkpoint_last.pt", weights_only=True)
     assert str(saved["cfg"]["model"]["copied_states"]) == "output"
-    assert saved["model"]["encoder.embed_positions.weight"].shape == (1026, 16)
+    assert saved["model"]["encoder.embed.positions.weight"].shape == (1026, 16)
     assert {"encoder.norm.weight", "decoder.norm.weight"}.isdisjoint(saved["model"]), "post-norm"
 
 
@@ -164,7 +164,7 @@ def test_a_checkpoint_without_sharing_is_refused_by_a_model_that_shares(correcto
     corrector.done(corrector.train(f"{flags} --no-parameter-sharing"))
     apart = corrector.folder / "apart" / "checkpoint_last.pt"
     error = refused(corrector, f"--finetune-from-model {apart}")
-    assert "which this model shares; give --no-parameter-sharing" in error
+    assert "which this model shares" in error and "--no-parameter-sharing" in error
 
 
 def test_a_training_without_a_sentence_ends_at_once(corrector):
