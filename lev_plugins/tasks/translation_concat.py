@@ -142,6 +142,7 @@ class TranslationConcatTask(TriplesTask):
         update_num: int,
         ignore_grad: bool = False,
     ) -> Tuple[Tensor, int, Dict[str, Any]]:
+        """fairseq's own step, on sources joined with their drafts."""
         return super().train_step(
             self.joined(sample), model, criterion, optimizer, update_num, ignore_grad
         )

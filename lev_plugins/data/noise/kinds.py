@@ -69,6 +69,7 @@ def random_edits(edits: Sequence[str]) -> Callable[[Sequence[str], int, random.R
     """
 
     def edit(word: Sequence[str], count: int, rng: random.Random) -> list[str]:
+        """The word with ``count`` letters edited."""
         chosen = sorted(sample(rng, letters(word), count))
         swappable, left = set(pairs(word)), len(word)
         made = [[one] for one in word]
