@@ -1,5 +1,5 @@
 """The systems, one folder each."""
 
-from . import gated, pbd, transformer_concat
+from . import enct5, gated, pbd, transformer_concat
 
-__all__ = ["gated", "pbd", "transformer_concat"]
+__all__ = ["enct5", "gated", "pbd", "transformer_concat"]

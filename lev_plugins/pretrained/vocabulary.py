@@ -213,11 +213,31 @@ def piece_model(directory: Directory) -> Optional[str]:
     return next((name for name in PIECES if directory.has(name)), None)
 
 
+def is_byte_t5(directory: Directory) -> bool:
+    """Whether it is a ByT5, whose pieces are bytes and which has no file of them."""
+    name = directory.optional_json(TOKENIZER_CONFIG).get("tokenizer_class", "")
+    if not name:
+        name = directory.config.text("tokenizer_class", "")
+    return isinstance(name, str) and name.startswith("ByT5")
+
+
+def _byte_rows(directory: Directory) -> Dict[str, int]:
+    """ByT5's: three special tokens, 256 bytes, and the extra ids."""
+    pieces = ["<pad>", "</s>", "<unk>", *(f"<0x{byte:02X}>" for byte in range(256))]
+    extra = directory.optional_json(TOKENIZER_CONFIG).get("extra_ids", 125)
+    if isinstance(extra, bool) or not isinstance(extra, int) or not 0 <= extra <= 10_000:
+        raise UserError(f"{directory.file(TOKENIZER_CONFIG)}: extra_ids is {extra!r}")
+    pieces += [f"<extra_id_{number}>" for number in range(extra)]
+    return {piece: row for row, piece in enumerate(pieces)}
+
+
 def _rows(directory: Directory, kind: str) -> "tuple[str, Dict[str, int]]":
     pieces = piece_model(directory)
     if kind == "t5" and pieces is not None:
         rows = _pieces(directory, pieces)
         return directory.file(pieces), rows
+    if kind == "t5" and is_byte_t5(directory):
+        return directory.file(TOKENIZER_CONFIG), _byte_rows(directory)
     if directory.has(TOKENIZER):
         return directory.file(TOKENIZER), _of_tokenizer(directory)
     if kind == "bert" and directory.has(WORDPIECE):
@@ -261,8 +281,11 @@ def _added(directory: Directory) -> Dict[str, int]:
     return rows
 
 
-def load_pieces(file: str) -> Any:
+def load_pieces(file: str, content: Optional[bytes] = None) -> Any:
     """A sentencepiece model.
+
+    Args:
+        file: its path, or what it goes by where ``content`` is the model itself.
 
     Raises:
         UserError: it cannot be read.
@@ -270,6 +293,8 @@ def load_pieces(file: str) -> Any:
     import sentencepiece
 
     try:
+        if content is not None:
+            return sentencepiece.SentencePieceProcessor(model_proto=content)
         return sentencepiece.SentencePieceProcessor(model_file=file)
     except (OSError, RuntimeError, ValueError) as error:
         raise UserError(f"{file}: not a sentencepiece model; copy it again") from error

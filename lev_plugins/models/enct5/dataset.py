@@ -1,0 +1,166 @@
+"""Examples of EncT5, one or several in a row, and batches of them.
+
+Shapes: B rows, S pieces of a row, L decoder positions of a row, N labels.
+"""
+
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+import torch
+from fairseq.data import FairseqDataset
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
+from ...compat import batch_every_sentence
+from .kinds import Kind
+from .packing import pack
+from .pieces import PAD, SPECIAL
+
+#: what the model reads, each B × S or B × L (see :class:`.model.EncT5Model`)
+COLUMNS = ("tokens", "segments", "spans", "latents", "latent_segments", "latent_spans")
+
+
+class Example(NamedTuple):
+    """One text with its label.
+
+    pieces: indices, with </s>. spans: for tagging the word of each piece, from 1; 0 at </s>.
+    labels: class; value; ids of the labels that hold; or the tag of each word, of those too that
+    the text was cut off before.
+    """
+
+    pieces: Tensor
+    spans: Tensor
+    labels: Tensor
+
+    @property
+    def words(self) -> int:
+        """How many words the row holds."""
+        return int(self.spans.max()) if len(self.spans) else 0
+
+
+class EncT5Dataset(FairseqDataset):
+    """Rows of examples.
+
+    Args:
+        pieces, spans, labels: fairseq's data sets, one entry an example; spans for tagging.
+        kind: what is predicted.
+        number: N.
+        row: with packing the most pieces in a row, else None.
+        most: most decoder positions in a row.
+        shuffle: whether rows of one length stand in an order that the seed draws.
+    """
+
+    def __init__(
+        self,
+        pieces: Any,
+        spans: Optional[Any],
+        labels: Any,
+        kind: Kind,
+        number: int,
+        row: Optional[int] = None,
+        most: int = 1024,
+        shuffle: bool = False,
+    ) -> None:
+        self.pieces, self.spans, self.labels = pieces, spans, labels
+        self.kind, self.number, self.shuffle = kind, number, shuffle
+        lengths = np.asarray(pieces.sizes, dtype=np.int64)
+        latents = np.array([self._latents(i) for i in range(len(pieces))], dtype=np.int64)
+        self.rows = [[i] for i in range(len(pieces))]
+        if row is not None:
+            self.rows = pack(lengths.tolist(), latents.tolist(), row, most)
+        self.row_sizes = np.array(
+            [[lengths[r].sum(), latents[r].sum()] for r in self.rows], dtype=np.int64
+        ).reshape(-1, 2)
+
+    def _latents(self, example: int) -> int:
+        if self.kind is not Kind.TAGGING:
+            return self.kind.latents(0, self.number).numel()
+        assert self.spans is not None
+        return int(self.spans[example].max())
+
+    def example(self, index: int) -> Example:
+        """One example."""
+        spans = torch.zeros(0) if self.spans is None else self.spans[index]
+        return Example(self.pieces[index].long(), spans.long(), self.labels[index].long())
+
+    def __getitem__(self, index: int) -> List[Example]:
+        return [self.example(i) for i in self.rows[index]]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def collater(self, samples: Sequence[List[Example]]) -> Dict[str, Any]:
+        """Rows of examples → a batch; ``target`` are the labels of its examples in order.
+
+        ``cut``: how many words the length limit cut off.
+        """
+        if not samples:
+            return {}
+        rows = collate(samples, self.kind, self.number)
+        examples = [example for row in samples for example in row]
+        reached = [self._reached(example) for example in examples]
+        return {
+            "nsentences": len(examples),
+            "ntokens": int(rows["segments"].ne(0).sum()),
+            "net_input": rows,
+            "target": self.kind.targets(reached, self.number),
+            "cut": sum(len(one.labels) for one in examples) - sum(map(len, reached)),
+        }
+
+    def _reached(self, example: Example) -> Tensor:
+        tagging = self.kind is Kind.TAGGING
+        return example.labels[: example.words] if tagging else example.labels
+
+    def num_tokens(self, index: int) -> int:
+        """What a row costs: its pieces or its decoder positions, whichever are more."""
+        return int(self.row_sizes[index].max())
+
+    def size(self, index: int) -> Tuple[int, int]:
+        """Pieces and decoder positions of a row."""
+        pieces, latents = self.row_sizes[index].tolist()
+        return pieces, latents
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Rows × 2: pieces and decoder positions."""
+        return self.row_sizes
+
+    def ordered_indices(self) -> np.ndarray:
+        """Rows by size; alike ones in an order that the seed draws."""
+        order = np.random.permutation(len(self)) if self.shuffle else np.arange(len(self))
+        return order[np.argsort(self.row_sizes.max(1)[order], kind="stable")]
+
+    def batch_by_size(self, indices: Sequence[int], **limits: Any) -> List[Any]:
+        """Batches that hold every row."""
+        return batch_every_sentence(self, indices, **limits)
+
+    @property
+    def supports_prefetch(self) -> bool:
+        return False
+
+
+def collate(samples: Sequence[List[Example]], kind: Kind, number: int) -> Dict[str, Tensor]:
+    """Joins the examples of each row and pads the rows on the right: :data:`COLUMNS`."""
+    parts: Dict[str, List[Tensor]] = {name: [] for name in COLUMNS}
+    for row in samples:
+        columns: Dict[str, List[Tensor]] = {name: [] for name in COLUMNS}
+        before = 0  # a word's number is its own in the whole row
+        for segment, example in enumerate(row, start=1):
+            words = example.words
+            inside = kind.latents(words, number)
+            spans = example.spans if words else torch.zeros_like(example.pieces)
+            order = torch.arange(1, words + 1) if words else torch.zeros_like(inside)
+            columns["tokens"].append(example.pieces)
+            columns["segments"].append(torch.full_like(example.pieces, segment))
+            columns["spans"].append(torch.where(spans > 0, spans + before, spans))
+            columns["latents"].append(inside)
+            columns["latent_segments"].append(torch.full_like(inside, segment))
+            columns["latent_spans"].append(torch.where(order > 0, order + before, order))
+            before += words
+        for name, values in columns.items():
+            parts[name].append(torch.cat(values))
+    padding = {"tokens": SPECIAL.index(PAD)}
+    return {
+        name: pad_sequence(values, batch_first=True, padding_value=padding.get(name, 0))
+        for name, values in parts.items()
+    }

@@ -1,0 +1,114 @@
+"""The model: T5's encoder, and a decoder of latents (paper, §3, Framework 1)."""
+
+import os
+from typing import Any
+
+from fairseq.models import BaseFairseqModel, register_model
+from torch import Tensor, nn
+
+from ...errors import UserError
+from ...modules.embedding import TokenEmbedding
+from ...modules.t5 import T5Encoder, T5Size
+from .config import EncT5Config, t5_size
+from .kinds import Kind
+from .network import LabelHeads, LatentDecoder, SharedHead
+from .pieces import PAD, SPECIAL
+from .t5_directory import T5Directory
+
+MODEL = "enct5"
+
+
+@register_model(MODEL, dataclass=EncT5Config)
+class EncT5Model(BaseFairseqModel):
+    """EncT5, for the task ``enct5``.
+
+    Args:
+        size: of the T5.
+        rows: of the table of pieces.
+        layers: decoder blocks.
+        kind: what is predicted.
+        number: labels or classes.
+    """
+
+    def __init__(self, size: T5Size, rows: int, layers: int, kind: Kind, number: int) -> None:
+        super().__init__()
+        table = nn.Embedding(rows, size.dim, padding_idx=SPECIAL.index(PAD))
+        nn.init.normal_(table.weight)
+        self.embed = TokenEmbedding(table, scale=1.0, dropout=size.dropout)
+        self.encoder: T5Encoder = size.encoder()
+        self.decoder = LatentDecoder(size, kind.vocabulary(number), layers)
+        self.head: nn.Module
+        if kind is Kind.MULTILABEL:
+            self.head = LabelHeads(size.dim, number)
+        else:
+            self.head = SharedHead(size.dim, 1 if kind is Kind.REGRESSION else number)
+
+    @classmethod
+    def settle(cls, cfg: EncT5Config) -> None:
+        """Notes the sizes of ``--t5-dir`` for the checkpoints, which do not need it any more.
+
+        Raises:
+            UserError: no T5 there.
+        """
+        if cfg.t5_dir:
+            cfg.t5_dir = os.path.abspath(cfg.t5_dir)
+            T5Directory(cfg.t5_dir).settle(cfg)
+
+    @classmethod
+    def build_model(cls, cfg: EncT5Config, task: Any) -> "EncT5Model":
+        """Builds it for what a task predicts; ``--t5-dir``'s weights are in it.
+
+        Raises:
+            UserError: options that contradict each other, another vocabulary than the data's, or
+                a directory that lacks something.
+        """
+        if str(cfg.decoder_init) == "t5" and not cfg.t5_dir:
+            raise UserError("--decoder-init t5 needs the T5: give --t5-dir DIR")
+        directory = T5Directory(cfg.t5_dir) if cfg.t5_dir else None
+        if directory is not None:
+            directory.settle(cfg)
+            directory.check_pieces(task.source_dictionary.symbols)
+        rows = max(cfg.t5_rows, len(task.source_dictionary))
+        model = cls(t5_size(cfg), rows, cfg.decoder_layers, task.kind, task.number)
+        if directory is not None:
+            decoder = model.decoder if str(cfg.decoder_init) == "t5" else None
+            directory.fill(model.embed.table, model.encoder, decoder)
+        return model
+
+    def forward(
+        self,
+        tokens: Tensor,
+        segments: Tensor,
+        spans: Tensor,
+        latents: Tensor,
+        latent_segments: Tensor,
+        latent_spans: Tensor,
+    ) -> Tensor:
+        """Logits of all predictions of a batch, example after example, row after row.
+
+        Who sees whom depends on the numbers of segments and spans alone, never on tokens.
+
+        Args:
+            tokens: B × S pieces. segments: B × S, the example of each, from 1; 0 at padding.
+            spans: B × S, the word of each, from 1, each word's own in its row; 0 for none
+                (``encdec_segment_ids`` in the paper).
+            latents: B × L, the decoder's input. latent_segments, latent_spans: B × L, likewise;
+                all spans are 0 unless words are tagged.
+
+        Returns:
+            P × C, E × 1, or for multilabel E × N × 2.
+        """
+        real = segments.ne(0)
+        mine = segments.unsqueeze(2) == segments.unsqueeze(1)
+        states = self.encoder(self.embed(tokens), real, mine.unsqueeze(1))
+        asking = latent_segments.ne(0)
+        sees = latent_segments.unsqueeze(2) == segments.unsqueeze(1)
+        words = latent_spans.unsqueeze(2)
+        sees = sees & ((words == 0) | (words == spans.unsqueeze(1)))
+        sees = sees | ~asking.unsqueeze(2)  # no softmax over nothing
+        same = latent_segments.unsqueeze(2) == latent_segments.unsqueeze(1)
+        return self.head(self.decoder(latents, same, states, sees)[asking])
+
+    def max_positions(self) -> None:
+        """Any length: places are known by their distance."""
+        return None
