@@ -20,6 +20,7 @@ from .generators import RefinementGenerator, RefinementOptions
 from .generators.history import EditTrace, Iteration
 from .generators.variants import Variants
 from .models.levenshtein import LevenshteinEditorModel
+from .modules.precision import lower_precision
 from .tasks import TranslationEditConfig, TranslationEditTask
 from .tasks.translation_edit import Draft
 
@@ -54,6 +55,7 @@ class LevenshteinEditor:
         data: Optional[str] = None,
         device: Optional[str] = None,
         reranker: Optional[str] = None,
+        precision: str = "fp32",
         **overrides: Any,
     ) -> "LevenshteinEditor":
         """Loads a checkpoint.
@@ -65,6 +67,7 @@ class LevenshteinEditor:
             device: such as ``cuda``; the CPU by default.
             reranker: checkpoint of an autoregressive model with the same dictionaries, which
                 ranks several answers (§3.3).
+            precision: fp32, bf16 or int8 (CPU); less is faster and may change outputs.
             **overrides: text processing as in fairseq, such as ``bpe="sentencepiece"``,
                 ``sentencepiece_model=…``, ``bpe="characters"``, ``tokenizer="moses"``; by default
                 what the model was trained with on the command line.
@@ -84,7 +87,10 @@ class LevenshteinEditor:
             ranking = load_model(reranker, task, load_state(find_checkpoint(reranker)), edits=False)
             ranking.to(device or "cpu")
         tokenizer, bpe = text_encoders(state["cfg"], overrides)
-        return cls([model.to(device or "cpu") for model in models], task, tokenizer, bpe, ranking)
+        for model in models:
+            model.to(device or "cpu")
+        lower_precision(models, precision)
+        return cls(models, task, tokenizer, bpe, ranking)
 
     @property
     def device(self) -> torch.device:

@@ -76,6 +76,7 @@ def load_corrector(args: argparse.Namespace) -> "Corrector":
         args.beam,
         args.max_iter,
         args.delete_threshold,
+        args.precision,
         **{name: getattr(args, name) for name in TEXT_PROCESSING},
     )
 
@@ -111,6 +112,12 @@ def build_parser() -> argparse.ArgumentParser:
         "(default: 1024, and 1 on a terminal)",
     )
     add("--device", metavar="NAME", help="such as cuda (default: cpu)")
+    add(
+        "--precision",
+        choices=("fp32", "bf16", "int8"),
+        default="fp32",
+        help="bf16 and int8 (CPU) are faster and may change what is corrected (default: fp32)",
+    )
     return parser
 
 

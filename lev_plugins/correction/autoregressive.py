@@ -9,6 +9,7 @@ from fairseq.data import Dictionary
 from fairseq.dataclass.configs import GenerationConfig
 from omegaconf import DictConfig, open_dict
 
+from ..modules.precision import lower_precision
 from .backends import Answer, TextProcessing, Tokens, batches
 from .edits import script
 
@@ -32,6 +33,7 @@ class Autoregressive:
         cfg: the first checkpoint's configuration.
         processing: from text to tokens and back.
         beam: width of the search.
+        precision: fp32, bf16 or int8.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class Autoregressive:
         blanks: bool,
         beam: int = 5,
         device: str | torch.device = "cpu",
+        precision: str = "fp32",
     ) -> None:
         self.models, self.task, self.device = list(models), task, torch.device(device)
         self.tokens, self.text, self.blanks = processing.tokens, processing.text, blanks
@@ -50,10 +53,12 @@ class Autoregressive:
         options = GenerationConfig(beam=beam, max_len_a=LONGEST_RATIO, max_len_b=LONGEST_MORE)
         with open_dict(cfg):
             cfg.generation = options
+            cfg.common.bf16 = False  # of the training
         for model in self.models:
             model.eval()
             model.to(self.device)
             model.prepare_for_inference_(cfg)  # its eval() returns nothing any more
+        lower_precision(self.models, precision)
         limits = utils.resolve_max_positions(
             task.max_positions(), *(model.max_positions() for model in self.models)
         )

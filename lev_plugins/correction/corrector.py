@@ -109,6 +109,7 @@ class Corrector:
         beam: int | None = None,
         max_iter: int | None = None,
         delete_threshold: float | None = None,
+        precision: str = "fp32",
         **processing: Any,
     ) -> "Corrector":
         """Loads a checkpoint of task translation_edit, translation or translation_concat.
@@ -122,6 +123,7 @@ class Corrector:
             unit, window: as of the class.
             beam: width of the search of a left-to-right model, 5 by default.
             max_iter, delete_threshold: of an edit model, 10 and the task's by default.
+            precision: fp32, bf16 or int8 (CPU); less is faster and may change outputs.
             **processing: text processing as in fairseq, such as ``bpe="sentencepiece"``,
                 ``sentencepiece_model=…``; by default what the model was trained with, and
                 characters where every symbol of the dictionary is one; ``"none"`` for none.
@@ -133,7 +135,9 @@ class Corrector:
         from .loading import load_backend  # the engine is slow to import, and tests do without
 
         check_unit(unit, window)
-        backend = load_backend(path, data, device, beam, max_iter, delete_threshold, processing)
+        backend = load_backend(
+            path, data, device, beam, max_iter, delete_threshold, precision, processing
+        )
         return cls(backend, unit, window)
 
     def correct(

@@ -31,6 +31,7 @@ def load_backend(
     beam: int | None = None,
     max_iter: int | None = None,
     delete_threshold: float | None = None,
+    precision: str = "fp32",
     processing: Mapping[str, Any] | None = None,
 ) -> Backend:
     """Loads a checkpoint, or several joined by ``:``.
@@ -41,6 +42,7 @@ def load_backend(
         device: such as ``cuda``; the CPU by default.
         beam: of autoregressive models alone, 5 by default.
         max_iter, delete_threshold: of edit models alone, 10 and the task's by default.
+        precision: fp32, bf16 or int8 (CPU); less is faster and may change outputs.
         processing: fairseq's names of text processing and their values; ``none`` switches the
             tokenizer or the subwords off.
 
@@ -58,7 +60,9 @@ def load_backend(
             raise UserError(f"--beam {beam}: {paths[0]} is an edit model, which has no beam")
         if max_iter is not None and max_iter < 1:
             raise UserError(f"--max-iter {max_iter}: must be 1 or more")
-        editor = LevenshteinEditor.from_pretrained(path, data, str(place), **_overrides(given))
+        editor = LevenshteinEditor.from_pretrained(
+            path, data, str(place), precision=precision, **_overrides(given)
+        )
         encoders = _processing(editor.tokenizer, editor.bpe, given, editor.task.src_dict)
         blanks = _knows_blanks(encoders, editor.task.src_dict)
         return LevenshteinBackend(editor, encoders, blanks, max_iter or 10, delete_threshold)
@@ -74,7 +78,7 @@ def load_backend(
             )
     if beam is not None and beam < 1:
         raise UserError(f"--beam {beam}: must be 1 or more")
-    return _autoregressive(paths, state, data, place, beam or 5, given)
+    return _autoregressive(paths, state, data, place, beam or 5, precision, given)
 
 
 def _autoregressive(
@@ -83,6 +87,7 @@ def _autoregressive(
     data: str | None,
     device: torch.device,
     beam: int,
+    precision: str,
     given: Mapping[str, Any],
 ) -> Autoregressive:
     """Task, models and text processing of left-to-right checkpoints."""
@@ -108,7 +113,7 @@ def _autoregressive(
     tokenizer, bpe = text_encoders(cfg, _overrides(given))
     encoders = _processing(tokenizer, bpe, given, task.source_dictionary)
     blanks = _knows_blanks(encoders, task.source_dictionary)
-    return Autoregressive(models, task, cfg, encoders, blanks, beam, device)
+    return Autoregressive(models, task, cfg, encoders, blanks, beam, device, precision)
 
 
 def _task(state: dict[str, Any], path: str, data: str | None) -> Any:

@@ -97,8 +97,12 @@ class Attention(nn.Module):
         With the same parameters as :meth:`project`; for self-attention (``cross=False``).
         """
         rows = 2 * self.output.in_features
-        bias = None if self.inputs.bias is None else self.inputs.bias[-rows:]
-        x = F.linear(x, self.inputs.weight[-rows:], bias)
+        layer: nn.Module = self.inputs
+        if isinstance(layer, nn.Linear):
+            bias = None if layer.bias is None else layer.bias[-rows:]
+            x = F.linear(x, layer.weight[-rows:], bias)
+        else:  # in 8 bits there is no part of a layer
+            x = layer(x)[..., -rows:]
         key, value = self._split(_unpacked(x, packing), 2)
         return key, value
 

@@ -7,6 +7,8 @@ from fairseq.models import FairseqEncoderDecoderModel
 from torch import Tensor
 
 from ..errors import UserError
+from ..modules.decoding import TiedOutput
+from ..modules.precision import Int8Linear, decoding_precision, lower_precision
 from .decoder import DecoderOut
 
 
@@ -43,6 +45,13 @@ class Seq2SeqModel(FairseqEncoderDecoderModel):
         if getattr(cfg.generation, "retain_dropout", False):
             raise UserError("--retain-dropout is not supported by this model; leave it out")
         super().prepare_for_inference_(cfg)
+        lower_precision([self], decoding_precision(cfg))
+
+    def int8_outputs(self) -> None:
+        """The vocabulary's product in 8 bits too, where it is the plain one."""
+        output = self.decoder.output
+        if isinstance(output, TiedOutput) and output.scale == 1.0:
+            self.decoder.output = Int8Linear(output.table.weight, output.bias)
 
     # checkpoints ------------------------------------------------------------------------------
 

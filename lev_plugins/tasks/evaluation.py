@@ -11,6 +11,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 from fairseq import utils
 from fairseq.criterions import FairseqCriterion
 from fairseq.data import Dictionary, encoders
+from fairseq.dataclass import ChoiceEnum
 from fairseq.dataclass.configs import GenerationConfig
 from fairseq.logging import metrics
 from fairseq.logging.meters import MetersDict
@@ -20,6 +21,7 @@ from omegaconf import II
 from torch import Tensor, nn
 
 from ..errors import UserError
+from ..modules.precision import PRECISIONS
 from ..scoring.metrics import METRICS, WORD_METRICS, Metric, add_up, bleu, make_metric
 from ..scoring.words import spelt_out
 
@@ -37,6 +39,13 @@ class EvaluationConfig(TranslationConfig):
         metadata={
             "help": "metrics of decoded text in validation, comma separated: "
             f"{', '.join(METRICS)}; text is decoded as the --eval-bleu-* flags say"
+        },
+    )
+    decode_precision: ChoiceEnum(PRECISIONS) = field(  # type: ignore[valid-type]
+        default="fp32",
+        metadata={
+            "help": "what fairseq-generate and fairseq-interactive compute in; bf16 and int8 (CPU) "
+            "are faster and may change outputs"
         },
     )
     best_checkpoint_metric: str = II("checkpoint.best_checkpoint_metric")

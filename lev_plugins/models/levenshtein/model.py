@@ -4,7 +4,7 @@ Shapes: B sentences, T tokens of the sequence being edited, S source tokens, C c
 V symbols, K = ``max_insertions``. Slot k lies between tokens k and k + 1.
 """
 
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import torch
 import torch.nn.functional as F
@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from ...data.roll_in import RollIn, join_deletion_inputs, token_predictions
 from ...errors import UserError
 from ...modules import Memory, Positions, TransformerStack
+from ...modules.precision import Int8Linear, decoding_precision, lower_precision
 from ...modules.transformer import attention_mask
 from ...ops.alignment import lcs_masks
 from ...tasks import TranslationEditTask
@@ -90,6 +91,7 @@ class LevenshteinEditorModel(BaseFairseqModel):
         for head in (self.deletion_head, self.placeholder_head):
             nn.init.zeros_(head.weight)
         self.token_head = _embedding(vocabulary, dim) if cfg.separate_output_embed else None
+        self.int8_head: Optional[nn.Module] = None
 
     def _stack_depths(self) -> Dict[str, int]:
         """The stacks that exist, each as deep as the deepest head that runs through it."""
@@ -178,6 +180,18 @@ class LevenshteinEditorModel(BaseFairseqModel):
         """Logits of the tokens at ``where`` (B × T, bool, P true; Eq. 5): P × V."""
         return self._project(self.features(tokens, memory, "token")[where])
 
+    # fewer bits ------------------------------------------------------------------------------
+
+    def prepare_for_inference_(self, cfg: Any) -> None:
+        """Called by fairseq before it decodes."""
+        super().prepare_for_inference_(cfg)
+        lower_precision([self], decoding_precision(cfg))
+
+    def int8_outputs(self) -> None:
+        """The vocabulary's product in 8 bits too."""
+        head = self.decoder_embed if self.token_head is None else self.token_head
+        self.int8_head = Int8Linear(head.weight)
+
     # the passes -------------------------------------------------------------------------------
 
     def features(self, tokens: Tensor, memory: Memory, head: str) -> Tensor:
@@ -197,6 +211,8 @@ class LevenshteinEditorModel(BaseFairseqModel):
         return F.linear(left, first) + F.linear(right, second)
 
     def _project(self, features: Tensor) -> Tensor:
+        if self.int8_head is not None:
+            return self.int8_head(features)
         head = self.decoder_embed if self.token_head is None else self.token_head
         return F.linear(features, head.weight)
 
