@@ -13,6 +13,7 @@ but what they decide comes from a script (see :class:`Script`), the same for bot
 
 import argparse
 import contextlib
+import copy
 import io
 import itertools
 import json
@@ -40,16 +41,19 @@ import lev_plugins  # noqa: E402, F401
 # isort: split
 from fairseq.criterions.nat_loss import LabelSmoothedDualImitationCriterion  # noqa: E402
 from fairseq.data import Dictionary  # noqa: E402
+from fairseq.dataclass.configs import FairseqConfig  # noqa: E402
 from fairseq.iterative_refinement_generator import IterativeRefinementGenerator  # noqa: E402
 from fairseq.models.nat.levenshtein_transformer import (  # noqa: E402
     LevenshteinTransformerModel,
     levenshtein_base_architecture,
 )
-from fairseq.optim.adam import Adam  # noqa: E402
+from fairseq.optim.adam import Adam, FairseqAdamConfig  # noqa: E402
+from fairseq.optim.fp16_optimizer import FP16Optimizer  # noqa: E402
 from fairseq.tasks.translation_lev import (  # noqa: E402
     TranslationLevenshteinConfig,
     TranslationLevenshteinTask,
 )
+from omegaconf import OmegaConf  # noqa: E402
 from torch import Tensor  # noqa: E402
 
 from lev_plugins.compat import run_cli  # noqa: E402
@@ -58,6 +62,7 @@ from lev_plugins.errors import UserError  # noqa: E402
 from lev_plugins.generators import RefinementGenerator, RefinementOptions  # noqa: E402
 from lev_plugins.models.levenshtein import LevenshteinEditorModel  # noqa: E402
 from lev_plugins.models.levenshtein.stock import editor_config  # noqa: E402
+from lev_plugins.modules.precision import PRECISIONS, lower_precision  # noqa: E402
 from lev_plugins.tasks import TranslationEditConfig, TranslationEditTask  # noqa: E402
 
 SIDES = ("stock", "ours")
@@ -87,12 +92,13 @@ class Row(NamedTuple):
 
 
 class Peers(NamedTuple):
-    """Both systems, with the same weights."""
+    """Both systems, with the same weights; ``less``: ours with fewer bits, by precision."""
 
     stock: LevenshteinTransformerModel
     stock_task: TranslationLevenshteinTask
     ours: LevenshteinEditorModel
     our_task: TranslationEditTask
+    less: dict[str, LevenshteinEditorModel]
 
     def model(self, side: str) -> torch.nn.Module:
         return self.stock if side == "stock" else self.ours
@@ -142,7 +148,12 @@ def build_peers(args: argparse.Namespace) -> Peers:
     ours = LevenshteinEditorModel.build_model(editor_config(options), our_task)
     ours.load_state_dict(stock.state_dict())
     kind = torch.bfloat16 if args.bf16 else torch.float32
-    return Peers(stock.to(args.device, kind), stock_task, ours.to(args.device, kind), our_task)
+    stock.to(args.device, kind)
+    ours.to(args.device, kind)
+    less = {name: copy.deepcopy(ours).eval() for name in args.less}
+    for name, model in less.items():
+        lower_precision([model], name)
+    return Peers(stock, stock_task, ours, our_task, less)
 
 
 def sentences(count: int, args: argparse.Namespace, special: int) -> list[tuple[Tensor, Tensor]]:
@@ -246,6 +257,29 @@ class Trainer:
         return gradients - started, self.now() - started
 
 
+class Bf16Trainer(Trainer):
+    """Ours as ``fairseq-train --bf16`` trains it: a model in bf16, its master copy in fp32."""
+
+    def __init__(self, peers: Peers, args: argparse.Namespace) -> None:
+        small = copy.deepcopy(peers.ours).bfloat16()
+        super().__init__(peers._replace(ours=small), "ours", args)
+        cfg = OmegaConf.structured(FairseqConfig())
+        cfg.common.bf16 = True
+        adam = {"_name": "adam", "lr": [0.0], "adam_betas": "(0.9, 0.98)"}
+        cfg.optimizer = OmegaConf.merge(OmegaConf.structured(FairseqAdamConfig()), adam)
+        parameters = [one for one in small.parameters() if one.requires_grad]
+        self.optimizer = FP16Optimizer.build_optimizer(cfg, parameters)
+
+    def update(self, sample: dict[str, Any]) -> tuple[float, float]:
+        self.model.train()
+        self.optimizer.zero_grad()
+        started = self.now()
+        self.optimizer.backward(self.loss(sample))
+        gradients = self.now()
+        self.optimizer.step()
+        return gradients - started, self.now() - started
+
+
 def clock(args: argparse.Namespace) -> Callable[[], float]:
     """A function that gives seconds, all work on the device done."""
     if args.clock == "cpu":
@@ -264,17 +298,21 @@ def time_training(peers: Peers, args: argparse.Namespace) -> list[Row]:
     """Gradients and whole updates on the same batches."""
     special = peers.our_task.target_dictionary.nspecial
     batches = training_batches(args, special)
-    trainers = {side: Trainer(peers, side, args) for side in SIDES}
-    for side in SIDES:  # not counted: first allocations, Adam's state
-        trainers[side].update(batches[0])
-    times: dict[str, list[tuple[float, float]]] = {side: [] for side in SIDES}
+    trainers: dict[str, Trainer] = {side: Trainer(peers, side, args) for side in SIDES}
+    if "bf16" in args.less:
+        trainers["bf16"] = Bf16Trainer(peers, args)
+    for trainer in trainers.values():  # not counted: first allocations, Adam's state
+        trainer.update(batches[0])
+    times: dict[str, list[tuple[float, float]]] = {side: [] for side in trainers}
     for number, sample in enumerate(batches):
-        for side in SIDES if number % 2 else reversed(SIDES):
+        for side in list(trainers) if number % 2 else reversed(list(trainers)):
             times[side].append(trainers[side].update(sample))
     names = ("training: gradients", "training: update with Adam")
     return [
-        row(name, *([1000 * one[part] for one in times[side]] for side in SIDES))
+        row(name + (f", ours in {side}" if side != "ours" else ""), stock, ours)
+        for side in list(trainers)[1:]
         for part, name in enumerate(names)
+        for stock, ours in [[[1000 * one[part] for one in times[s]] for s in ("stock", side)]]
     ]
 
 
@@ -384,7 +422,7 @@ def scripted(peers: Peers, script: Script) -> Iterator[None]:
             "forward_mask_ins": stock_insert,
             "forward_word_ins": stock_fill,
         },
-        ours: _scripted_methods(ours, script),
+        **{model: _scripted_methods(model, script) for model in (ours, *peers.less.values())},
     }
     for module, methods in replaced.items():
         vars(module).update(methods)
@@ -431,11 +469,14 @@ def decoders(peers: Peers, args: argparse.Namespace) -> dict[str, Decoder]:
         )
         for rules in (True, False)
     )
-    return {
+    found: dict[str, Decoder] = {
         "stock": lambda sample: stock.generate([peers.stock], sample),
         "same": lambda sample: same.generate([peers.ours], sample),
         "own": lambda sample: own.generate([peers.ours], sample),
     }
+    for precision, model in peers.less.items():
+        found[precision] = lambda sample, model=model: own.generate([model], sample)
+    return found
 
 
 def decoding_samples(args: argparse.Namespace, special: int, size: int) -> list[dict[str, Any]]:
@@ -485,7 +526,8 @@ def time_decoding(peers: Peers, args: argparse.Namespace) -> tuple[list[Row], li
         peers.model(side).eval()
     for size in BATCH_SIZES:
         samples = decoding_samples(args, special, size)
-        for name, label in RULES.items():
+        labels = RULES | {name: f"own rules, {name}" for name in peers.less}
+        for name, label in labels.items():
             # half precision rounds differently in the two models and may turn a close decision
             required = name == "same" and not args.bf16
             said = agreement(decode, name, samples, required)
@@ -494,7 +536,7 @@ def time_decoding(peers: Peers, args: argparse.Namespace) -> tuple[list[Row], li
         for number, sample in enumerate(samples):
             for name in list(decode) if number % 2 else reversed(list(decode)):
                 times[name].append(_milliseconds(decode[name], sample, clock(args)))
-        for name, label in RULES.items():
+        for name, label in labels.items():
             rows.append(row(f"decoding: batch {size}, {label}", times["stock"], times[name]))
         if args.drafts:
             notes.append(_drafted(decode["own"], samples, size, clock(args)))
@@ -634,6 +676,12 @@ def parser() -> argparse.ArgumentParser:
         "together, for a machine that others use meanwhile",
     )
     add("--bf16", action="store_true", help="parameters and activations in bfloat16")
+    add(
+        "--less",
+        default="",
+        metavar="PRECISIONS",
+        help="also time ours with fewer bits against stock in fp32: bf16, int8 or bf16,int8",
+    )
     add("--drafts", action="store_true", help="also time post-editing, which stock cannot do")
     add("--no-memory", action="store_true", help="leave out the two processes for the memory")
     add("--seed", type=int, default=1, help="of weights and sentences (default 1)")
@@ -653,6 +701,9 @@ def checked(argv: Sequence[str] | None) -> argparse.Namespace:
             raise UserError(f"--{name} {getattr(args, name)}: give 1 or more")
     if args.dim % args.heads:
         raise UserError(f"--heads {args.heads} does not divide --dim {args.dim}")
+    args.less = [one for one in args.less.split(",") if one]
+    if not set(args.less) <= set(PRECISIONS[1:]):
+        raise UserError(f"--less {','.join(args.less)}: bf16, int8 or both")
     if args.vocab < 20:
         raise UserError(f"--vocab {args.vocab}: give 20 or more")
     if args.device == "cuda" and not torch.cuda.is_available():

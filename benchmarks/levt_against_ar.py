@@ -1,0 +1,165 @@
+"""Decoding with LevT against an autoregressive Transformer of the same depth (paper, Table 1).
+
+    python benchmarks/levt_against_ar.py --threads 1 --less bf16,int8
+
+fairseq's Transformer with beam search, and ``levenshtein_editor``, one sentence at a time, in one
+run and in changing order. Both have random weights. Every output of the Transformer is as long as
+its source; LevT follows the script of levt_speed.py, which writes sentences of the same length in
+two or three iterations. A ratio is the median over single pairs of the Transformer's time over
+LevT's: above 1 LevT is faster.
+"""
+
+import argparse
+import contextlib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+import torch  # noqa: E402
+
+from benchmarks import levt_speed, pbd_speed  # noqa: E402
+
+# isort: split
+from fairseq.models.transformer import TransformerModel  # noqa: E402
+from fairseq.sequence_generator import SequenceGenerator  # noqa: E402
+
+from lev_plugins.compat import run_cli  # noqa: E402
+from lev_plugins.errors import UserError  # noqa: E402
+
+
+class AutoregressiveSearch:
+    """Beam search of fairseq's Transformer over outputs as long as their sources.
+
+    Args:
+        args: sizes, as of levt_speed.py.
+        task: with the dictionaries.
+    """
+
+    def __init__(self, args: argparse.Namespace, task: Any) -> None:
+        self.symbols = task.target_dictionary
+        options = pbd_speed.stock_options(args)
+        self.model = TransformerModel.build_model(options, task).to(args.device).eval()
+
+    def search(self, sample: dict[str, Any], beam: int) -> list[int]:
+        """The best output for one sentence."""
+        source = sample["net_input"]["src_tokens"][:, 1:]  # no <s>, as the translation task has it
+        words = source.size(1) - 1
+        generator = SequenceGenerator(
+            [self.model],
+            self.symbols,
+            beam_size=beam,
+            max_len_a=0,
+            max_len_b=words,
+            min_len=words,
+        )
+        lengths = torch.tensor([source.size(1)], device=source.device)
+        inputs = {"src_tokens": source, "src_lengths": lengths}
+        found = generator.generate([self.model], {"net_input": inputs})[0][0]["tokens"]
+        if len(found) != words + 1:
+            raise UserError(f"an output of {len(found)} tokens for a source of {words + 1}")
+        return list(found.tolist())
+
+
+def measure(args: argparse.Namespace) -> tuple[list[levt_speed.Row], str]:
+    """The rows of the table, and how many iterations LevT made."""
+    peers = levt_speed.build_peers(args)
+    peers.stock.eval()
+    peers.ours.eval()
+    special = peers.our_task.target_dictionary.nspecial
+    autoregressive = AutoregressiveSearch(args, peers.stock_task)
+    ours = levt_speed.decoders(peers, args)
+    systems = {f"AR, beam {beam}": beam for beam in args.beams}
+    levt = {"LevT": "own", **{f"LevT, {name}": name for name in args.less}}
+    samples = levt_speed.decoding_samples(args, special, 1)
+    now = levt_speed.clock(args)
+    times: dict[str, list[float]] = {name: [] for name in (*systems, *levt)}
+    steps = []
+    with torch.no_grad(), levt_speed.scripted(peers, levt_speed.Script(special)):
+        for number, sample in enumerate([samples[0], *samples]):
+            names = list(times) if number % 2 else list(times)[::-1]
+            for name in names:
+                started = now()
+                if name in systems:
+                    autoregressive.search(sample, systems[name])
+                else:
+                    found = ours[levt[name]](sample)
+                    steps.append(found[0][0]["steps"])
+                times[name].append(1000 * (now() - started))
+    counted = {name: taken[1:] for name, taken in times.items()}  # the first warms up
+    rows = [
+        levt_speed.row(f"{other} / {name}", counted[other], counted[name])
+        for other in systems
+        for name in levt
+    ]
+    return rows, f"LevT: {sum(steps) / len(steps):.2f} iterations on average"
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options: those of levt_speed.py that decoding depends on."""
+    made = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = made.add_argument
+    for name, default, what in (
+        ("layers", 6, "blocks in encoder and in decoder"),
+        ("dim", 512, "width"),
+        ("ffn", 2048, "width of the feed-forward layers"),
+        ("heads", 8, "attention heads"),
+        ("vocab", 8000, "symbols of the joined dictionary"),
+        ("length", 25, "mean length of a sentence"),
+        ("steps", 5, "a third of the measured sentences"),
+        ("iterations", 9, "stock's --iter-decode-max-iter"),
+        ("threads", 0, "torch's threads (0: torch's own choice)"),
+        ("seed", 1, "of weights and sentences"),
+    ):
+        add(f"--{name}", type=int, default=default, help=f"{what} (default {default})")
+    add("--beams", default="4,1", help="widths of the Transformer's search (default 4,1)")
+    add("--less", default="", metavar="PRECISIONS", help="LevT in bf16, int8 or bf16,int8 as well")
+    add("--device", choices=("cpu", "cuda"), default="cpu", help="where to run (default cpu)")
+    add("--clock", choices=("wall", "cpu"), default="wall", help="as of levt_speed.py")
+    return made
+
+
+def checked(argv: Sequence[str] | None) -> argparse.Namespace:
+    """Parsed options.
+
+    Raises:
+        UserError: values that no model or search can be made of.
+    """
+    given = parser().parse_args(argv)
+    beams = given.beams.split(",")
+    if not all(beam.isdecimal() and int(beam) > 0 for beam in beams):
+        raise UserError(f"--beams {given.beams}: widths of 1 or more, such as 4,1")
+    names = ("layers", "dim", "ffn", "heads", "vocab", "length", "steps", "iterations", "seed")
+    flags = [f"--{name}={getattr(given, name)}" for name in names]
+    flags += [f"--less={given.less}", f"--device={given.device}", f"--clock={given.clock}"]
+    args = levt_speed.checked(flags)
+    args.beams, args.threads, args.pre_norm = [int(b) for b in beams], given.threads, False
+    args.dropout = levt_speed.DROPOUT
+    return args
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure and print the table."""
+    args = checked(argv)
+    if args.threads:
+        torch.set_num_threads(args.threads)
+    with contextlib.redirect_stdout(sys.stderr):
+        rows, note = measure(args)
+    width = max(len(one.name) for one in rows)
+    print(f"{'batch 1':{width}}  {'AR':>9}  {'LevT':>9}  ratio  lowest … highest")
+    for one in rows:
+        ratios = f"{one.ratio:>5.2f}  {one.low:.2f} … {one.high:.2f}"
+        print(f"{one.name:{width}}  {one.stock:>6.1f} ms  {one.ours:>6.1f} ms  {ratios}")
+    print(f"{note}; medians of {3 * args.steps} sentences")
+    print(levt_speed.signature(args))
+    return 0
+
+
+if __name__ == "__main__":
+    run_cli(main)
