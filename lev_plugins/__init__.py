@@ -38,4 +38,8 @@ def __getattr__(name: str) -> Any:
         from .correction import Corrector
 
         return Corrector
+    if name == "EncT5":
+        from .prediction import EncT5
+
+        return EncT5
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

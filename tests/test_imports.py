@@ -10,7 +10,7 @@ import pytest
 FLOORS = (
     ("cli", "__init__"),
     ("correction",),
-    ("hub",),
+    ("hub", "prediction"),
     ("checkpoints",),
     ("models",),
     ("tasks",),

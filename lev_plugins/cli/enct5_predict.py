@@ -1,0 +1,257 @@
+"""Say what an EncT5 predicts of text: classes, values, labels or tags.
+
+    python -m lev_plugins.cli.enct5_predict --path checkpoint_best.pt < lines.txt > found.jsonl
+
+One record an input line, in order. A line is a text; two texts with a tab between them, where the
+model was trained on two; or words with blanks between them, where it tags. The checkpoint is all
+that is needed. Records are JSON objects (the keys of
+:meth:`lev_plugins.prediction.Prediction.to_dict` and
+:meth:`lev_plugins.prediction.Tagged.to_dict`, and the number of the ``line``), or with
+``--format tsv`` answer, tab and score.
+"""
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from ..compat import run_cli
+from ..data.text_files import LineNumbers, read_lines
+from ..errors import UserError
+from ..models.enct5.kinds import Kind
+from ..prediction import EncT5, check_threshold
+from .lines import STANDARD_STREAM, input_lines, json_line
+from .output import printable, standard_output, whole_file
+
+FORMATS = ("jsonl", "tsv")
+_PROMPT = "one text a line, two with a tab between them, or words with blanks between them:"
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command with the arguments ``argv`` (default: those of the process)."""
+    args = build_parser().parse_args(argv)
+    labels = _check(args)
+    with ExitStack() as stack:
+        # First: a folder that cannot be written is told before the model loads.
+        to_stdout = args.output == STANDARD_STREAM
+        out = standard_output() if to_stdout else stack.enter_context(whole_file(args.output))
+        model = EncT5.from_pretrained(args.path, args.device, args.batch_tokens)
+        written = _tsv(model, labels) if args.format == "tsv" else _json
+        report = _Report(model)
+        if model.description.texts > 1 and not _streams(args.input):
+            for _ in read_texts(args.input, model):  # once for its tabs, as above
+                pass
+        for number, found in enumerate(_found(model, args, labels), start=1):
+            out.write(written(number, found))
+            if to_stdout:
+                out.flush()
+            report.add(found)
+    report.close("" if to_stdout else f" written to {args.output}")
+
+
+def read_texts(path: str, model: EncT5) -> Iterator[str | list[str]]:
+    """What each line holds for the model.
+
+    Args:
+        path: a file in UTF-8, or ``-`` for stdin.
+
+    Raises:
+        UserError: the file cannot be read, a line is not UTF-8, or lacks the tab between two texts.
+    """
+    name = "stdin" if path == STANDARD_STREAM else path
+    lines, count = input_lines(path, _PROMPT), model.description.texts
+    if count == 1:  # a tab is a blank like others
+        yield from lines
+        return
+    for number, line in enumerate(lines, start=1):
+        texts = line.split("\t")
+        if len(texts) != count:
+            raise UserError(
+                f"{name}: line {number}: {len(texts) - 1} tabs; the model was trained on pairs of "
+                "texts, so a line is one text, a tab and the other"
+            )
+        yield texts
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The options of the command."""
+    parser = argparse.ArgumentParser(
+        prog=f"python -m {__package__}.enct5_predict",
+        description="Say what an EncT5 predicts: one record an input line, in order. A line is a "
+        "text; two texts with a tab between them; or words with blanks between them.",
+    )
+    parser.epilog = (
+        f"example: {parser.prog} --path checkpoint_best.pt --top-k 3 < lines.txt > found.jsonl"
+    )
+    add = parser.add_argument
+    add(
+        "--path",
+        required=True,
+        metavar="CHECKPOINT",
+        help="the trained model, or a folder with checkpoint_best.pt, checkpoint_last.pt or "
+        "model.pt; nothing else is needed",
+    )
+    add(
+        "--input",
+        default=STANDARD_STREAM,
+        metavar="FILE",
+        help="lines in UTF-8 (default: stdin)",
+    )
+    add(
+        "--output",
+        default=STANDARD_STREAM,
+        metavar="FILE",
+        help="records; whole or not at all (default: stdout)",
+    )
+    add("--format", choices=FORMATS, default=FORMATS[0], help=f"default: {FORMATS[0]}")
+    add(
+        "--top-k",
+        type=int,
+        metavar="N",
+        help="also list the N likeliest labels, of each word where words are tagged; jsonl alone",
+    )
+    add(
+        "--threshold",
+        type=float,
+        metavar="P",
+        help="many labels: those with a score above this hold (default: the best in validation, "
+        "which the checkpoint keeps)",
+    )
+    only = parser.add_mutually_exclusive_group()
+    only.add_argument(
+        "--labels",
+        metavar="NAME,…",
+        help="look at these labels alone; scores stay as they are with all",
+    )
+    only.add_argument("--labels-file", metavar="FILE", help="the same, one a line")
+    add(
+        "--batch-tokens",
+        type=int,
+        default=4096,
+        metavar="N",
+        help="most pieces at once, padding included; does not change what is found (default: 4096)",
+    )
+    add(
+        "--buffer",
+        type=int,
+        default=1024,
+        metavar="N",
+        help="lines that are in memory and sorted by length; 1 answers each line at once "
+        "(default: 1024, and 1 on a terminal)",
+    )
+    add("--device", metavar="NAME", help="such as cuda (default: the CPU)")
+    return parser
+
+
+def _check(args: argparse.Namespace) -> list[str] | None:
+    """What can be told without the model; returns the labels that are looked at, None for all."""
+    for name in ("top_k", "batch_tokens", "buffer"):
+        value = getattr(args, name)
+        if value is not None and value < 1:
+            raise UserError(f"--{name.replace('_', '-')} {value}: must be 1 or more")
+    if args.threshold is not None:
+        check_threshold(args.threshold)
+    if args.top_k is not None and args.format == "tsv":
+        raise UserError(f"--top-k {args.top_k}: a line of TSV has one answer; use --format jsonl")
+    if args.output == "":
+        raise UserError("--output needs the name of a file, or - for stdout")
+    given = {"--input": args.input, "--labels-file": args.labels_file}
+    for flag, path in given.items():
+        if path and STANDARD_STREAM not in (path, args.output):
+            if os.path.realpath(path) == os.path.realpath(args.output) != os.devnull:
+                raise UserError(f"--output would write over {flag} {path}; give another name")
+    if args.input != STANDARD_STREAM and not _streams(args.input):
+        # Read it once for its errors: better now than after an hour of predicting.
+        for _ in read_lines(args.input):
+            pass
+    if args.labels is not None:
+        return [label for label in args.labels.split(",") if label]
+    return list(read_lines(args.labels_file)) if args.labels_file else None
+
+
+def _streams(path: str) -> bool:
+    given = Path(path)
+    return path == STANDARD_STREAM or given.is_fifo() or given.is_char_device()
+
+
+def _found(model: EncT5, args: argparse.Namespace, labels: list[str] | None) -> Iterator[Any]:
+    """What is found in all lines; memory holds one buffer of them."""
+    typed = args.input == STANDARD_STREAM and sys.stdin.isatty()
+    size = 1 if typed else args.buffer
+    texts = read_texts(args.input, model)
+    if model.kind is not Kind.TAGGING:
+        return model.stream(texts, args.top_k, args.threshold, labels, size)
+    if args.threshold is not None:
+        raise UserError(f"--threshold {args.threshold}: the model tags words; leave it out")
+    return model.stream_tags(texts, args.top_k, labels, size)
+
+
+# records ------------------------------------------------------------------------------------
+
+
+def _json(number: int, found: Any) -> str:
+    return json_line({"line": number, **found.to_dict()})
+
+
+def _tsv(model: EncT5, labels: list[str] | None) -> Callable[[int, Any], str]:
+    """What makes a line of TSV of an answer.
+
+    Raises:
+        UserError: a label that cannot be told from the sign between labels.
+    """
+    sign = " " if model.kind is Kind.TAGGING else ","
+    if model.kind is Kind.TAGGING or model.kind.many:
+        for label in model.labels if labels is None else labels:
+            if sign in label:
+                raise UserError(
+                    f"--format tsv: the label {label!r} holds what stands between labels; use "
+                    "--format jsonl"
+                )
+
+    def line(_: int, found: Any) -> str:
+        values = found.to_dict()
+        if "value" in values:
+            return f"{values['value']}\n"
+        if "label" in values:
+            return f"{printable(values['label'])}\t{values['score']:.6f}\n"
+        names = values["tags"] if "tags" in values else values["labels"]
+        scores = (f"{score:.6f}" for score in values["scores"])
+        return f"{sign.join(map(printable, names))}\t{sign.join(scores)}\n"
+
+    return line
+
+
+class _Report:
+    """What was read only in part, and how fast it went."""
+
+    def __init__(self, model: EncT5) -> None:
+        longer = f"longer than {model.max_length} pieces"
+        one = "a word " if model.kind is Kind.TAGGING else ""
+        self.said = f"{longer}, read in several windows", f"{one}{longer}, cut off"
+        self.lines = 0
+        self.cut, self.windows = LineNumbers(), LineNumbers()
+        self.started = time.perf_counter()
+
+    def add(self, found: Any) -> None:
+        """Note the next line."""
+        self.lines += 1
+        if found.cut:
+            self.cut.add(self.lines)
+        if getattr(found, "windows", 1) > 1:
+            self.windows.add(self.lines)
+
+    def close(self, where: str) -> None:
+        """Tell it."""
+        seconds = time.perf_counter() - self.started
+        for what, lines in zip(self.said, (self.windows, self.cut)):
+            if lines:
+                print(f"{what}: {lines.count:,} lines ({lines})", file=sys.stderr)
+        print(f"{self.lines:,} lines in {seconds:.1f} s{where}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    run_cli(main)
