@@ -1,6 +1,7 @@
 """The benchmarks run at a tiny size, compare equal work and print their tables."""
 
 import importlib.util
+import json
 import re
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from types import ModuleType
 import pytest
 import torch
 
+from lev_plugins.cli import enct5_prepare
 from lev_plugins.errors import UserError
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
@@ -269,3 +271,180 @@ def test_what_is_missing_is_said_in_one_line(
     monkeypatch.setitem(sys.modules, "symspellpy", None)
     with pytest.raises(UserError, match=said):
         peers_of_spelling.main([one.format(text=few_words) for one in arguments])
+
+
+# ---------------------------------------------------------------- EncT5
+
+SMALLEST = (
+    "--layers 1 --dim 16 --ffn 16 --heads 2 --head-dim 8 --vocab 60 --steps 2 --tokens 60 "
+    "--length 5 --threads 1 --clock cpu"
+).split()
+ENCT5_ROW = re.compile(
+    r"^(\w+: [\w, ]+?) {2,}([\d.]+) +(ms|M) +([\d.]+) +(?:ms|M) +([\d.]+) +([\d.]+) … ([\d.]+)$",
+    re.M,
+)
+
+
+@pytest.fixture(scope="module")
+def enct5(speed):
+    yield from benchmark("enct5_speed")
+
+
+@pytest.fixture(scope="module")
+def packing(speed):
+    yield from benchmark("enct5_packing")
+
+
+def test_enct5_stands_beside_a_t5_that_writes_its_tags(enct5, capsys, tmp_path):
+    path = tmp_path / "numbers.json"
+    assert enct5.main([*SMALLEST, "--json", str(path)]) == 0
+    out = capsys.readouterr().out
+    rows = {match[1]: match for match in ENCT5_ROW.finditer(out)}
+    what = ["a sentence, batch 1", "a sentence, batch 32", "training, gradients"]
+    what.append("training, update with Adam")
+    kinds = ("tagging", "classification")
+    wanted = [f"{kind}: parameters" for kind in kinds]
+    wanted += [f"{kind}: {one}" for kind in kinds for one in what]
+    assert list(rows) == wanted
+    for match in rows.values():
+        assert 0 < float(match[6]) <= float(match[5]) <= float(match[7])
+    found = json.loads(path.read_text(encoding="utf-8"))
+    assert [one["name"] for one in found["rows"]] == wanted
+    assert all(one["t5"] > 0 < one["enct5"] for one in found["rows"])
+    assert found["options"]["clock"] == "cpu" and "|clock:cpu|" in out.splitlines()[-1]
+
+
+def test_a_t5_and_enct5_have_the_numbers_of_parameters_that_are_known(enct5):
+    # T5 1.1 small, and EncT5 of two classes, without making the numbers
+    args = enct5.checked([])
+    args.device = "meta"
+    with torch.device(args.device):
+        tagger, classifier = enct5.build_peers(args)
+    assert enct5.parameters(tagger.t5) == enct5.parameters(classifier.t5) == 76_961_152
+    assert enct5.parameters(classifier.enct5) == 38_482_306
+
+
+def test_both_read_the_same_sentences_and_say_equally_much(enct5):
+    args = enct5.checked(SMALLEST)
+    torch.manual_seed(1)
+    for peers in enct5.build_peers(args):
+        sample = enct5.decoding_batches(args, peers.kind, 4)[-1]
+        t5, tokens = sample.t5["net_input"]["src_tokens"], sample.enct5["tokens"]
+        assert torch.equal(t5[t5 > 2], tokens[tokens > 2])
+        written = sample.t5["target"]
+        assert written.ne(1).sum(1).tolist() == [count + 1 for count in sample.answers]
+        assert torch.equal(written[written > 2] - enct5.SPECIAL, sample.target)
+        for side in enct5.SIDES:
+            peers.model(side).eval()
+        found = {"t5": enct5.write(peers.t5, sample)}
+        found["enct5"] = enct5.predict(peers.enct5, peers.kind, sample)
+        enct5.check_answers(found, sample)
+        with pytest.raises(UserError, match="no fair race"):
+            enct5.check_answers({**found, "t5": [one[:-1] for one in found["t5"]]}, sample)
+
+
+def test_t5_writes_what_it_would_write_without_keeping_keys_and_values(enct5):
+    args = enct5.checked(SMALLEST)
+    torch.manual_seed(2)
+    tagger = enct5.build_peers(args)[0]
+    t5 = tagger.t5.eval()
+    sample = enct5.decoding_batches(args, tagger.kind, 3)[-1]
+    source = sample.t5["net_input"]
+    for row, tokens in enumerate(enct5.write(t5, sample)):
+        before = torch.cat([torch.tensor([enct5.EOS]), tokens[:-1]]).unsqueeze(0)
+        with torch.no_grad():
+            logits, _ = t5(source["src_tokens"][row : row + 1], None, before)
+        assert torch.equal(logits[0].argmax(-1), tokens)
+
+
+def prepared(folder: Path, kind: str) -> Path:
+    """Texts of one to nine words, as bytes."""
+    lines = []
+    for number in range(60):
+        words = [f"w{number % 7}"] * (1 + number % 9)
+        labels = {"tagging": " ".join("AB"[i % 2] for i in range(len(words))), "multilabel": "A,B"}
+        lines.append(f"{labels[kind]}\t{' '.join(words)}\n")
+    lines[0] = {"tagging": "A B\tw w\n", "multilabel": "A\tw w\n"}[kind]
+    (folder / "text.tsv").write_text("".join(lines), encoding="utf-8")
+    options = ["--kind", kind, "--train", str(folder / "text.tsv"), "--bytes"]
+    enct5_prepare.main([*options, "--destdir", str(folder / "data")])
+    return folder / "data"
+
+
+LAYOUT = re.compile(
+    r"^(sorted by length|random order|packed, rows of \d+) +([\d.]+) % +([\d.]+) +(\d+) +(\d+) +"
+    r"(\d+) … (\d+) +([\d.]+)$",
+    re.M,
+)
+
+
+@pytest.mark.parametrize("kind", ["tagging", "multilabel"])
+def test_packing_leaves_less_padding_and_the_same_logits(packing, kind, capsys, tmp_path):
+    data, path = prepared(tmp_path, kind), tmp_path / "numbers.json"
+    options = "--sizes tiny --rows 64 --tokens 128 --steps 2 --threads 1 --clock cpu --json".split()
+    assert packing.main([str(data), *options, str(path)]) == 0
+    out = capsys.readouterr().out
+    rows = {match[1]: match for match in LAYOUT.finditer(out)}
+    assert list(rows) == ["sorted by length", "random order", "packed, rows of 64"]
+    padding = [float(match[2]) for match in rows.values()]
+    assert padding[2] < padding[1] and padding[0] < padding[1]
+    for match in rows.values():
+        assert 0 < int(match[6]) <= int(match[5]) <= int(match[7]) and float(match[8]) > 0
+    assert float(re.search(r"^logits packed and one a row: within (\S+)$", out, re.M)[1]) < 1e-4
+    found = json.loads(path.read_text(encoding="utf-8"))
+    assert len({one["pieces"] for one in found["rows"]}) == 1 and len(found["rows"]) == 3
+    assert found["options"]["kind"] == kind
+
+
+def test_padding_is_counted_as_the_batches_have_it(packing, tmp_path):
+    args = packing.checked([str(prepared(tmp_path, "tagging")), "--rows", "64", "--tokens", "128"])
+    for layout in packing.layouts(args):
+        real = positions = 0
+        for batch in layout.batches:
+            segments = layout.sample(batch)["net_input"]["segments"]
+            real, positions = real + int(segments.ne(0).sum()), positions + segments.numel()
+        assert layout.pieces == real
+        assert layout.padding == pytest.approx(100 * (1 - real / positions))
+
+
+def test_packed_rows_that_see_each_other_are_noticed(packing, tmp_path, monkeypatch):
+    args = packing.checked([str(prepared(tmp_path, "tagging")), "--rows", "64", "--tokens", "128"])
+    model, packed = packing.build("tiny", args), packing.layouts(args)[2]
+    assert packing.check_logits(model, packed, args) < 1e-4
+    forward = type(model).forward
+
+    def careless(self, **inputs):
+        inputs["segments"] = inputs["segments"].clamp(max=1)
+        inputs["latent_segments"] = inputs["latent_segments"].clamp(max=1)
+        return forward(self, **inputs)
+
+    monkeypatch.setattr(type(model), "forward", careless)
+    with pytest.raises(UserError, match="rows of 64: logits differ"):
+        packing.check_logits(model, packed, args)
+
+
+@pytest.mark.parametrize(
+    "wrong, said",
+    [
+        (["--steps", "0"], "--steps 0"),
+        (["--head-dim", "0"], "--head-dim 0"),
+        (["--vocab", "20"], "--vocab 20: a tag is a piece of it; give 21"),
+        (["--dropout", "1"], "--dropout 1"),
+        (["--length", "200"], "--length 200"),
+        (["--json", "gone/x.json"], "--json gone/x.json: there is no folder gone"),
+    ],
+)
+def test_impossible_sizes_of_enct5_are_refused(enct5, wrong, said):
+    with pytest.raises(UserError, match=said):
+        enct5.checked([*SMALLEST, *wrong])
+
+
+def test_rows_that_do_not_fit_into_a_batch_are_refused(packing, tmp_path):
+    data = str(prepared(tmp_path, "tagging"))
+    with pytest.raises(UserError, match="--rows 1: give 2 or more"):
+        packing.checked([data, "--rows", "1"])
+    args = packing.checked([data, "--rows", "64", "--tokens", "50"])
+    with pytest.raises(UserError, match="--tokens 50: there is a row of 64"):
+        packing.layouts(args)
+    with pytest.raises(UserError, match="enct5.json does not exist"):
+        packing.main([str(tmp_path / "gone")])

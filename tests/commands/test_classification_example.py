@@ -1,0 +1,608 @@
+"""The example that tags and classifies with EncT5: its data, scores, scripts and configurations."""
+
+import argparse
+import dataclasses
+import gzip
+import importlib
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import torch
+from fairseq import criterions, models, options, tasks
+from hypothesis import given
+from hypothesis import strategies as st
+from omegaconf import OmegaConf
+
+import lev_plugins
+from lev_plugins.checkpoints import load_state
+from lev_plugins.cli import enct5_prepare
+from lev_plugins.errors import UserError
+from lev_plugins.models.enct5 import metrics
+from lev_plugins.models.enct5.kinds import Kind
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLE = ROOT / "examples" / "classification"
+PARTS = ("train", "dev", "test")
+sys.path.insert(0, str(ROOT / "tests" / "pretrained"))
+import checkpoints  # noqa: E402
+
+
+def example(*names: str) -> list[ModuleType]:
+    """Modules of the example, which import each other by plain names.
+
+    Other examples have modules of these names too: nothing is left where they would find it.
+    """
+    before = {name: sys.modules.pop(name, None) for name in ("texts", *names)}
+    sys.path.insert(0, str(EXAMPLE))
+    try:
+        return [importlib.import_module(name) for name in names]
+    finally:
+        sys.path.remove(str(EXAMPLE))
+        for name, module in before.items():
+            sys.modules.pop(name, None)
+            if module is not None:
+                sys.modules[name] = module
+
+
+texts, scores, prepare, evaluate = example("texts", "scores", "prepare", "evaluate")
+
+
+def run(
+    script: str, *arguments: object, programs: Path | None = None, **environ: str
+) -> subprocess.CompletedProcess[str]:
+    """Runs a script; ``programs``: a folder of programs that are found before all others."""
+    first = [] if programs is None else [str(programs)]
+    found = os.pathsep.join([*first, str(Path(sys.executable).parent), os.environ["PATH"]])
+    return subprocess.run(
+        ["bash", str(EXAMPLE / script), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PATH": found, "OMP_NUM_THREADS": "1", **environ},
+        timeout=300,
+    )
+
+
+def write(path: Path, lines: Sequence[str]) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+
+
+def tagged(*sentences: str) -> list[object]:
+    """``the/D cat/N`` → what is tagged."""
+    pairs = [[word.split("/") for word in sentence.split()] for sentence in sentences]
+    return [texts.Example(" ".join(w for w, _ in one), [t for _, t in one]) for one in pairs]
+
+
+def one_each(labels: Sequence[str]) -> list[object]:
+    return [texts.Example("text", [label]) for label in labels]
+
+
+# ---------------------------------------------------------------- scores
+
+classes = st.lists(st.tuples(*[st.integers(0, 2)] * 2), min_size=1, max_size=12)
+
+
+@given(classes)
+def test_classes_are_scored_as_in_training(pairs):
+    found, truth = zip(*pairs)
+    probabilities = torch.eye(3)[list(found)]
+    sums = metrics.statistics(Kind.CLASSIFICATION, probabilities, torch.tensor(truth))
+    wanted = metrics.summary(Kind.CLASSIFICATION, sums)
+    got = scores.class_scores([str(one) for one in found], one_each([str(one) for one in truth]))
+    assert got["accuracy"] == pytest.approx(wanted["accuracy"])
+    assert got["Matthews"] == pytest.approx(wanted["mcc"], abs=1e-9)
+
+
+label_sets = st.sets(st.sampled_from("abc"))
+
+
+@given(st.lists(st.tuples(label_sets, label_sets), min_size=1, max_size=8))
+def test_labels_are_scored_as_in_training(pairs):
+    said, truth = ([[name in one for name in "abc"] for one in side] for side in zip(*pairs))
+    groups = metrics.label_groups([60, 5, 0])
+    sums = metrics.statistics(
+        Kind.MULTILABEL_POOLED, torch.tensor(said).float(), torch.tensor(truth), groups=groups
+    )
+    found = [one for one, _ in pairs]
+    wanted = [texts.Example("text", sorted(one)) for _, one in pairs]
+    got = scores.label_scores(found, wanted)
+    assert got["micro-F1"] == pytest.approx(metrics.summary(Kind.MULTILABEL, sums)["micro_f1"])
+    assert got["texts right"] == pytest.approx(100 * sum(a == b for a, b in pairs) / len(pairs))
+
+
+def test_the_mean_of_f1_is_over_labels_that_occur():
+    wanted = [texts.Example("x", ["a"]), texts.Example("y", ["a", "b"])]
+    found = scores.label_scores([["a"], ["a", "c"]], wanted)
+    assert found["macro-F1"] == pytest.approx((100 + 0 + 0) / 3)
+    assert found["micro-F1"] == pytest.approx(100 * 4 / 6)
+
+
+def test_words_are_counted_by_whether_training_had_them():
+    wanted = tagged("the/D cat/N sat/V", "a/D mat/N")
+    found = scores.tag_scores([["D", "N", "N"], ["D", "N"]], wanted, {"the", "cat", "sat"})
+    assert found["word accuracy"] == pytest.approx(80)
+    assert found["known words"] == pytest.approx(200 / 3) and found["unknown words"] == 100
+    assert found["sentences right"] == 50
+
+
+def test_too_few_tags_are_not_scored():
+    with pytest.raises(ValueError):
+        scores.tag_scores([["D"]], tagged("the/D cat/N"), set())
+
+
+# ---------------------------------------------------------------- what needs no training
+
+TRAINING = ("the/D run/V run/N run/N", "Ann/P Bob/P the/D now/A", "by/V by/A the/D Mall/N")
+
+
+def test_a_word_gets_its_most_frequent_tag_and_of_equals_the_first():
+    guess = scores.FrequentTags(tagged(*TRAINING))
+    assert guess(["run", "by", "the"]) == ["N", "V", "D"]
+
+
+def test_a_new_word_gets_the_tag_of_all_or_of_words_that_begin_alike():
+    sentences = tagged(*TRAINING)
+    assert scores.FrequentTags(sentences)(["Zoe", "zoo"]) == ["D", "D"]
+    assert scores.FrequentTags(sentences, capitals=True)(["Zoe", "zoo"]) == ["P", "A"]
+
+
+def packed(folder: Path, name: str) -> list[str]:
+    """Lines of a file that may be packed."""
+    plain = folder / name
+    raw = plain.read_bytes() if plain.is_file() else gzip.open(f"{plain}.gz").read()
+    return raw.decode("utf-8").removesuffix("\n").split("\n")
+
+
+def test_the_known_scores_of_doing_without_training_come_out(lev_data, tmp_path):
+    for part in ("train", "test"):
+        for side in ("tok", "upos"):
+            write(tmp_path / f"{part}.{side}", packed(lev_data / "ud_ewt", f"{part}.{side}"))
+        lines = packed(lev_data / "multilabel", f"goemotions.{part}.tsv")
+        write(tmp_path / f"{part}.tsv", lines)
+    train, test = (
+        list(texts.tagged(tmp_path / f"{part}.tok", tmp_path / f"{part}.upos"))
+        for part in ("train", "test")
+    )
+    rows = evaluate.baselines(Kind.TAGGING, train, test)
+    found = [round(row["word accuracy"], 2) for row in rows.values()]
+    assert found == [86.20, 88.06] and "the same, capitals" in rows
+    labels = packed(lev_data / "multilabel", "goemotions.labels.txt")
+    train, test = (list(texts.named(tmp_path / f"{p}.tsv", labels)) for p in ("train", "test"))
+    row = evaluate.baselines(Kind.MULTILABEL, train, test)["always neutral"]
+    assert round(row["micro-F1, 0.5"], 1) == 30.4
+    write(tmp_path / "dev.tsv", packed(lev_data / "glue_like", "cola.dev.tsv"))
+    dev = texts.classified(tmp_path / "dev.tsv")
+    row = evaluate.baselines(Kind.CLASSIFICATION, dev, dev)["always 1"]
+    assert round(row["accuracy"], 1) == 69.1 and row["Matthews"] == 0
+
+
+# ---------------------------------------------------------------- text
+
+CONLLU = [
+    "# text = We don't go",
+    "1\tWe\twe\tPRON\tPRP\t_\t4\t_\t_\t_",
+    "2-3\tdon't\t_\t_\t_\t_\t_\t_\t_\t_",
+    "2\tdo\tdo\tAUX\tVBP\t_\t4\t_\t_\t_",
+    "3\tn't\tnot\tPART\tRB\t_\t4\t_\t_\t_",
+    "4\tgo 10 km\tgo\tVERB\tVB\t_\t0\t_\t_\t_",
+    "",
+]
+
+
+@pytest.mark.parametrize(
+    "tags, wanted", [("upos", "PRON AUX PART VERB"), ("xpos", "PRP VBP RB VB")]
+)
+def test_conllu_gives_words_and_tags_and_blanks_in_words_are_told(tags, wanted, tmp_path, capsys):
+    for part in PARTS:
+        write(tmp_path / f"{part}.conllu", CONLLU)
+    prepare.main(["tagging", str(tmp_path), str(tmp_path), "--tags", tags])
+    for part in ("train", "valid", "test"):
+        text = (tmp_path / f"{part}.tsv").read_text(encoding="utf-8")
+        assert text == f"{wanted}\tWe do n't go_10_km\n"
+    assert capsys.readouterr().err.count("1 words hold a blank and got _ for it") == 3
+
+
+def test_what_was_written_is_read_again(tmp_path):
+    for kind, found in (
+        (Kind.TAGGING, tagged("the/D cat/N", "a/D")),
+        (Kind.MULTILABEL, [texts.Example("x y", ["a", "b"]), texts.Example("z", [])]),
+        (Kind.CLASSIFICATION, one_each(["yes", "no, never"])),
+    ):
+        assert texts.write(tmp_path / "text.tsv", found, kind) == len(found)
+        assert texts.read(tmp_path / "text.tsv", kind) == found
+
+
+def test_labels_may_be_names_or_numbers(tmp_path):
+    write(tmp_path / "text.tsv", ["1,0\tone", "joy\ttwo", "\tthree"])
+    found = list(texts.named(tmp_path / "text.tsv", ["anger", "joy"]))
+    assert [one.labels for one in found] == [["joy", "anger"], ["joy"], []]
+    write(tmp_path / "text.tsv", ["0\tone", "2\ttwo"])
+    with pytest.raises(UserError, match="line 2: '2' is none of the 2 labels"):
+        list(texts.named(tmp_path / "text.tsv", ["anger", "joy"]))
+
+
+def test_words_and_tags_that_differ_in_number_name_the_line(tmp_path):
+    write(tmp_path / "a.tok", ["a b", "c d e"])
+    write(tmp_path / "a.upos", ["X Y", "X Y"])
+    with pytest.raises(UserError, match="line 2: 3 words in .*a.tok and 2 tags in .*a.upos"):
+        list(texts.tagged(tmp_path / "a.tok", tmp_path / "a.upos"))
+
+
+@pytest.mark.parametrize("hold_out", [0, 3])
+def test_without_a_test_set_dev_is_it_and_lines_of_train_choose(hold_out, tmp_path):
+    write(tmp_path / "train.tsv", [f"1\tt{number}" for number in range(1, 8)])
+    write(tmp_path / "dev.tsv", ["0\td1", "1\td2"])
+    flags = ["--hold-out", str(hold_out)]
+    (tmp_path / "text").mkdir()
+    prepare.main(["classification", str(tmp_path), str(tmp_path / "text"), *flags])
+    train, valid, test = (
+        [one.text for one in texts.classified(tmp_path / "text" / f"{part}.tsv")]
+        for part in ("train", "valid", "test")
+    )
+    assert test == ["d1", "d2"]
+    assert valid == (["t3", "t6"] if hold_out else test) and "t7" in train
+    assert len(train) == (5 if hold_out else 7) and not set(train) & set(valid)
+
+
+# ---------------------------------------------------------------- arguments
+
+
+@pytest.mark.parametrize(
+    "script, arguments, environ, said",
+    [
+        ("prepare.sh", ("tagging",), {}, "what, from where, to where"),
+        ("prepare.sh", ("tags", "{tmp}", "{tmp}/work"), {}, "no kind tags: tagging, multilabel"),
+        ("prepare.sh", ("tagging", "gone", "{tmp}/work"), {}, "no folder gone"),
+        (
+            "prepare.sh",
+            ("tagging", "{tmp}", "{tmp}/work"),
+            {},
+            "lacks train.tok train.upos dev.tok",
+        ),
+        ("prepare.sh", ("multilabel", "{tmp}", "{tmp}/work"), {}, "lacks .*test.tsv labels.txt"),
+        ("prepare.sh", ("tagging", "{tmp}", "{tmp}/work"), {"VOCAB": "few"}, "VOCAB=few"),
+        ("prepare.sh", ("tagging", "{tmp}", "{tmp}/work"), {"TAGS": "x"}, "TAGS=x: upos or xpos"),
+        ("prepare.sh", ("tagging", "{tmp}", "{tmp}/work"), {"T5": "gone"}, "no folder gone"),
+        ("prepare.sh", ("tagging", "{tmp}", "{tmp}/work"), {"HOLD_OUT": "1"}, "HOLD_OUT=1"),
+        ("train.sh", (), {}, "a folder is needed"),
+        ("train.sh", ("{tmp}",), {}, "no data in"),
+    ],
+)
+def test_a_script_without_its_files_says_so_in_one_line(script, arguments, environ, said, tmp_path):
+    done = run(script, *(one.format(tmp=tmp_path) for one in arguments), **environ)
+    assert done.returncode == 1 and done.stdout == ""
+    assert re.fullmatch(rf"error: [^\n]*{said}[^\n]*\n", done.stderr), done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_files_of_one_name_are_refused(tmp_path):
+    for name in ("a.train.tsv", "b.train.tsv", "dev.tsv"):
+        write(tmp_path / name, ["1\tx"])
+    done = run("prepare.sh", "classification", tmp_path, tmp_path / "work")
+    assert done.returncode == 1 and "has several files train.tsv" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "environ, said",
+    [
+        ({"KIND": "tagging"}, "KIND=tagging: .* was prepared for classification"),
+        ({"KIND": "multilabel_pooled"}, "KIND=multilabel_pooled: .* was prepared for"),
+        ({"UPDATES": "0"}, "UPDATES=0"),
+        ({"WIDTH": "30"}, "WIDTH=30: there are 4 attention heads"),
+        ({"DECODER_LAYERS": "0"}, "DECODER_LAYERS=0"),
+        ({"PACK": "no"}, "PACK=no"),
+        ({"SEED": "x"}, "SEED=x"),
+        ({"RUN": "../x"}, "RUN=../x"),
+    ],
+)
+def test_a_training_that_cannot_be_meant_is_refused(environ, said, tmp_path):
+    (tmp_path / "data").mkdir()
+    write(tmp_path / "kind", ["classification"])
+    done = run("train.sh", tmp_path, **environ)
+    assert done.returncode == 1 and re.fullmatch(rf"error: {said}[^\n]*\n", done.stderr)
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [([], "has no data"), (["--systems", "x"], "--systems x: there is no"), ([None], "nothing is")],
+)
+def test_what_cannot_be_scored_is_refused(arguments, said, tmp_path):
+    if arguments:
+        (tmp_path / "data").mkdir()
+        write(tmp_path / "kind", ["classification"])
+        for part in ("train", "test"):
+            write(tmp_path / "text" / f"{part}.tsv", ["1\tx"])
+    with pytest.raises(UserError, match=said) as caught:
+        evaluate.main([str(tmp_path), *filter(None, arguments)])
+    assert "\n" not in str(caught.value)
+
+
+def test_answers_for_other_lines_are_not_scored(tmp_path):
+    checkpoint, path = tmp_path / "checkpoint_best.pt", tmp_path / "answers.jsonl"
+    checkpoint.touch()
+    write(path, ['{"label": "1"}'])
+    os.utime(checkpoint, (1, 1))
+    assert evaluate.predicted(checkpoint, one_each("1"), [], path) == [{"label": "1"}]
+    with pytest.raises(UserError, match="1 answers for 2 lines of the test set; delete it"):
+        evaluate.predicted(checkpoint, one_each("10"), [], path)
+
+
+# ---------------------------------------------------------------- scripts
+
+SIZES = {"UPDATES": "3", "WIDTH": "16", "LAYERS": "1", "TOKENS": "400", "VOCAB": "60", "PACK": "32"}
+WORDS = ("cat", "dog", "mat", "sat", "ran", "the", "a", "on")
+
+
+def answers_file(folder: Path, answers: Sequence[dict[str, object]]) -> object:
+    """A checkpoint, and what enct5_predict said with it: ``system.jsonl``."""
+    path = folder / "checkpoint_best.pt"
+    path.touch()
+    os.utime(path, (1, 1))
+    write(folder / "system.jsonl", [json.dumps(one) for one in answers])
+    return evaluate.Checkpoint(path, parameters=1234, updates=5, threshold=0.3)
+
+
+def test_labels_are_scored_at_half_and_at_the_checkpoint_s_threshold(tmp_path):
+    answers = [
+        {"labels": ["a", "b"], "scores": [0.9, 0.3]},
+        {"labels": ["c", "a"], "scores": [0.7, 0.4]},
+    ]
+    checkpoint = answers_file(tmp_path, answers)
+    test = [texts.Example("x", ["a"]), texts.Example("y", ["c", "a"])]
+    found = {"train": test, "test": test}
+    row = evaluate.scores_of(Kind.MULTILABEL, "system", checkpoint, found, tmp_path)
+    assert row["micro-F1, 0.5"] == pytest.approx(100 * 4 / 5)
+    assert row["micro-F1, tuned"] == pytest.approx(100 * 6 / 7)
+    assert (row["texts right, 0.5"], row["texts right, tuned"], row["threshold"]) == (50, 50, 0.3)
+    assert (row["updates"], row["parameters"]) == (5, 1234)
+
+
+def test_tags_and_classes_are_scored_from_what_was_found(tmp_path):
+    checkpoint = answers_file(tmp_path, [{"tags": ["D", "N"], "label": "D"}])
+    found = {"train": tagged("the/D"), "test": tagged("the/D cat/V")}
+    row = evaluate.scores_of(Kind.TAGGING, "system", checkpoint, found, tmp_path)
+    assert (row["word accuracy"], row["known words"], row["unknown words"]) == (50, 100, 0)
+    found = {"train": one_each("D"), "test": one_each("D")}
+    row = evaluate.scores_of(Kind.CLASSIFICATION, "system", checkpoint, found, tmp_path)
+    assert row["accuracy"] == 100
+
+
+def test_the_table_leaves_empty_what_a_row_does_not_have():
+    rows = {"none": {"accuracy": 50.0}, "deep": {"accuracy": 66.666, "parameters": 12345}}
+    assert evaluate.rendered(rows).splitlines()[2:] == [
+        "| none | 50.00 |  |",
+        "| deep | 66.67 | 12,345 |",
+    ]
+
+
+def training_command(folder: Path, kind: str, *flags: str, **environ: str) -> argparse.Namespace:
+    """What train.sh asks fairseq-train for, as its parser reads it."""
+    programs = folder / "bin"
+    programs.mkdir()
+    fake = programs / "fairseq-train"
+    fake.write_text("#!/bin/sh\nfor word; do printf '%s\\n' \"$word\"; done\n")
+    fake.chmod(0o755)
+    (folder / "data").mkdir()
+    write(folder / "kind", [kind])
+    done = run("train.sh", folder, *flags, programs=programs, **environ)
+    assert done.returncode == 0, done.stderr
+    words = done.stdout.removesuffix("\n").split("\n")
+    assert words[0] == str(folder / "data")
+    return options.parse_args_and_arch(options.get_training_parser(), words)
+
+
+@pytest.mark.parametrize(
+    "kind, metric, updates",
+    [
+        ("tagging", "word_accuracy", 3000),
+        ("multilabel", "micro_f1_tuned", 1500),
+        ("classification", "mcc", 500),
+    ],
+)
+def test_each_kind_is_trained_and_its_best_checkpoint_kept(kind, metric, updates, tmp_path):
+    args = training_command(tmp_path, kind, "--lr", "0.5", DECODER_LAYERS="3", RUN="deep")
+    assert (args.task, args.arch, args.criterion, str(args.kind)) == (
+        "enct5",
+        "enct5_tiny",
+        "enct5",
+        kind,
+    )
+    assert args.best_checkpoint_metric == metric and args.maximize_best_checkpoint_metric
+    assert args.max_update == int(args.total_num_update) == updates
+    assert (args.encoder_embed_dim, args.encoder_attention_heads * args.attention_head_dim) == (
+        128,
+        128,
+    )
+    assert args.lr == [0.5] and args.decoder_layers == 3 and args.pack_length == 128 and args.pack
+    assert args.save_dir == str(tmp_path / f"{kind}-deep")
+
+
+def test_many_labels_may_be_pooled_and_rows_left_unpacked(tmp_path):
+    environ = {"KIND": "multilabel_pooled", "PACK": "0", "WIDTH": "16", "LAYERS": "1"}
+    args = training_command(tmp_path, "multilabel", **environ)
+    assert str(args.kind) == "multilabel_pooled" and args.best_checkpoint_metric == "micro_f1_tuned"
+    assert not args.pack and args.save_dir.endswith("/multilabel_pooled")
+    assert (args.encoder_embed_dim, args.encoder_layers, args.attention_head_dim) == (16, 1, 4)
+
+
+def test_with_a_t5_the_recipe_is_the_papers(tmp_path):
+    t5 = tmp_path / "t5-folder"
+    write(tmp_path / "t5", [str(t5)])
+    args = training_command(tmp_path, "classification")
+    assert (args.t5_dir, args.optimizer, args.lr_scheduler) == (str(t5), "adafactor", "fixed")
+    assert args.lr == [0.001] and args.scale_parameter and args.dropout == 0.1
+    refused = run("train.sh", tmp_path, WIDTH="16")
+    assert refused.returncode == 1 and "WIDTH and LAYERS are those of" in refused.stderr
+
+
+def write_data(folder: Path, kind: str) -> Path:
+    """A corpus of random words: train packed, all names behind another one."""
+    draw = random.Random(3)
+    for part, count in zip(PARTS, (40, 6, 7)):
+        lines = [draw.choices(WORDS, k=draw.randint(1, 7)) for _ in range(count)]
+        joined = [" ".join(words) for words in lines]
+        if kind == "tagging":
+            write(folder / f"x.{part}.tok", joined)
+            tags = [" ".join(word[0].upper() for word in words) for words in lines]
+            write(folder / f"x.{part}.upos", tags)
+        elif kind == "multilabel":
+            labels = [",".join(str(n) for n in range(4) if WORDS[n] in words) for words in lines]
+            write(folder / f"x.{part}.tsv", [f"{a}\t{b}" for a, b in zip(labels, joined)])
+        elif part != "test":
+            write(folder / f"x.{part}.tsv", [f"{len(b) % 2}\t{b}" for b in joined])
+    if kind == "multilabel":
+        write(folder / "x.labels.txt", WORDS[:4])
+    subprocess.run(["gzip", *map(str, folder.glob("x.train.*"))], check=True)
+    return folder
+
+
+def steps(*calls: tuple[str, list[object], dict[str, str]]) -> str:
+    """Runs scripts, which have to succeed; what the last one printed."""
+    done = None
+    for script, arguments, environ in calls:
+        done = run(script, *arguments, **environ)
+        assert done.returncode == 0, f"{script}: {done.stdout[-500:]} {done.stderr[-2000:]}"
+    assert done is not None
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    "kind, environ, metric",
+    [
+        pytest.param("tagging", {"RUN": "deep"}, "word accuracy", marks=pytest.mark.slow),
+        pytest.param(
+            "multilabel", {"KIND": "multilabel_pooled"}, "micro-F1, tuned", marks=pytest.mark.long
+        ),
+        pytest.param("classification", {"PACK": "0"}, "Matthews", marks=pytest.mark.long),
+    ],
+)
+def test_prepare_train_and_evaluate_end_in_a_table(kind, environ, metric, tmp_path):
+    data, work = write_data(tmp_path / "data", kind), tmp_path / "work"
+    out = steps(
+        ("prepare.sh", [kind, data, work, "--max-length", "100"], SIZES),
+        ("train.sh", [work, "--num-workers", "0", "--cpu"], {**SIZES, **environ}),
+        ("evaluate.sh", [work], {}),
+    )
+    found = json.loads((work / "output" / "scores.json").read_text(encoding="utf-8"))
+    *without, name = found["systems"]
+    assert len(without) == (2 if kind == "tagging" else 1)
+    assert name == environ.get("KIND", kind) + (f"-{environ['RUN']}" if "RUN" in environ else "")
+    lines = len((work / "text" / "test.tsv").read_text("utf-8").splitlines())
+    assert found["kind"] == kind and found["test"]["examples"] == lines
+    assert f"## {kind}: {lines} test examples" in out and f" {metric} |" in out
+    row = found["systems"][name]
+    assert row["updates"] in (1, 2, 3) and row["parameters"] > 1000
+    assert -100 <= row[metric] <= 100
+    answers = (work / "output" / f"{name}.jsonl").read_text("utf-8").splitlines()
+    assert len(answers) == lines
+    again = run("prepare.sh", kind, data, work)
+    assert again.returncode == 1 and "is there already" in again.stderr
+
+
+def byte_t5(folder: Path) -> Path:
+    """A tiny ByT5, drawn."""
+    tensors = checkpoints.t5_tensors(gated=True, tied=False)
+    for name in ("shared.weight", "lm_head.weight"):
+        tensors[name] = torch.randn(259, checkpoints.DIM)
+    checkpoints.write(folder, {**checkpoints.T5_1, "vocab_size": 259}, tensors)
+    (folder / "tokenizer.json").unlink()
+    settings = {"tokenizer_class": "ByT5Tokenizer", "extra_ids": 0}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    return folder
+
+
+@pytest.mark.long
+def test_training_can_begin_with_a_t5(tmp_path):
+    data, work = write_data(tmp_path / "data", "classification"), tmp_path / "work"
+    t5 = byte_t5(tmp_path / "t5")
+    refused = run("prepare.sh", "classification", data, work, T5=str(t5), VOCAB="50")
+    assert refused.returncode == 1 and "VOCAB=50: the pieces are those of" in refused.stderr
+    flags = ["--num-workers", "0", "--cpu", "--disable-validation"]
+    small = {"UPDATES": "2", "TOKENS": "400"}
+    steps(
+        ("prepare.sh", ["classification", data, work], {"T5": str(t5)}),
+        ("train.sh", [work, *flags], small),
+    )
+    state = load_state(str(work / "classification" / "checkpoint_last.pt"))
+    assert state["model"]["embed.table.weight"].shape == (259, checkpoints.DIM)
+    assert "Adafactor" in str(state["optimizer_history"][-1]["optimizer_name"])
+
+
+# ---------------------------------------------------------------- the configurations
+
+
+@pytest.mark.parametrize("name", ["config_adam", "config_adafactor"])
+def test_the_configurations_name_options_that_exist(name):
+    assert lev_plugins.__name__, "the import registers what is looked up here"
+    config = OmegaConf.load(EXAMPLE / f"{name}.yaml")
+    for part, registered in (
+        ("task", tasks.TASK_DATACLASS_REGISTRY),
+        ("model", models.MODEL_DATACLASS_REGISTRY),
+        ("criterion", criterions.CRITERION_DATACLASS_REGISTRY),
+    ):
+        known = {field.name for field in dataclasses.fields(registered[config[part]._name])}
+        assert set(config[part]) <= known | {"_name"}, part
+
+
+def test_the_configuration_for_adam_is_the_script_s_training():
+    config = OmegaConf.load(EXAMPLE / "config_adam.yaml")
+    script = (EXAMPLE / "train.sh").read_text(encoding="utf-8")
+    updates = config.optimization.max_update
+    assert f"tagging) updates={updates} lr={config.optimization.lr[0]} metric={config.checkpoint.best_checkpoint_metric}" in script
+    for name, value in (
+        ("WIDTH", config.model.encoder_embed_dim),
+        ("LAYERS", config.model.encoder_layers),
+        ("DECODER_LAYERS", config.model.decoder_layers),
+        ("DROPOUT", config.model.dropout),
+        ("TOKENS", config.dataset.max_tokens),
+        ("PACK", config.task.pack_length),
+        ("SEED", config.common.seed),
+    ):
+        assert f"${{{name}:-{value}}}" in script, name
+    assert config.model.encoder_ffn_embed_dim == 2 * config.model.encoder_embed_dim
+    heads = config.model.encoder_attention_heads
+    assert config.model.attention_head_dim * heads == config.model.encoder_embed_dim
+    assert config.lr_scheduler.warmup_updates == config.checkpoint.save_interval_updates == 301
+    assert config.lr_scheduler.total_num_update == updates == 3000
+
+
+def test_the_configuration_for_adafactor_is_the_papers():
+    config = OmegaConf.load(EXAMPLE / "config_adafactor.yaml")
+    rows = config.dataset.batch_size * config.optimization.update_freq[0]
+    assert (rows, config.optimization.max_update, config.model.dropout) == (128, 100_000, 0.1)
+    assert config.task.pack and config.task.max_source_positions == 512
+    assert list(config.optimizer.lr) == list(config.optimization.lr) == [0.001]
+    assert config.optimizer.scale_parameter and not config.optimizer.relative_step
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["config_adam", "config_adafactor"])
+def test_the_configurations_train_with_hydra(name, commands, tmp_path):
+    write(tmp_path / "text.tsv", ["A B\ta b", "C\tc"] * 5)
+    data, pieces = tmp_path / "data", ["--bytes"]
+    overrides = ["model.encoder_embed_dim=16", "common.cpu=true", "dataset.num_workers=0"]
+    if name == "config_adafactor":
+        t5 = byte_t5(tmp_path / "t5")
+        pieces = ["--t5-dir", str(t5)]
+        overrides[0] = f"model.t5_dir={t5}"
+        overrides += ["common.bf16=false", "optimization.update_freq=[1]"]
+    files = ["--train", str(tmp_path / "text.tsv"), "--valid", str(tmp_path / "text.tsv")]
+    enct5_prepare.main(["--kind", "tagging", *files, "--destdir", str(data), *pieces])
+    overrides += [
+        f"common.user_dir={ROOT / 'lev_plugins'}",
+        f"task.data={data}",
+        "optimization.max_update=1",
+        f"checkpoint.save_dir={tmp_path / 'saved'}",
+    ]
+    words = ["fairseq-hydra-train", "--config-path", str(EXAMPLE), "--config-name", name]
+    result = commands([*words, *overrides], tmp_path)
+    assert result.code == 0, result.err[-2000:]
+    assert (tmp_path / "saved" / "checkpoint_best.pt").is_file()
