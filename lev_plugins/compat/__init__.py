@@ -11,11 +11,14 @@
 ``interactive``    input lines lose their tabs and bad bytes end in a traceback
 ``encoders``       ``--bpe characters`` dies before anything begins
 ``scorers``        the chrF scorer cannot give its score
+``adafactor``      ``--scale-parameter`` multiplies the sizes of all tensors
+``progress``       progress bars show what metrics are made of
 ``reports``        a user's mistake ends in a traceback instead of one line
-``threads``          a training that ends within an epoch is aborted when Python shuts down
+``threads``        a training that ends within an epoch is aborted when Python shuts down
 =================  ===============================================================================
 """
 
+from .adafactor import mend_adafactor
 from .batches import batch_every_sentence, keep_every_sentence, lossless_batches
 from .causes import explain
 from .checkpoints import absolute_data_paths, allow_checkpoint_globals
@@ -24,6 +27,7 @@ from .interactive import read_interactive_lines, read_lines_whole
 from .launch import check_launches, infer_torchrun_on_cpu
 from .logs import calm_hydra_warnings, calm_root_logger, import_engine
 from .precision import bf16_without_tpu, refuse_fp16_on_cpu
+from .progress import hide_sums
 from .reports import one_line_errors, run_cli
 from .scorers import mend_chrf_score
 from .threads import end_readers_in_time
@@ -40,10 +44,12 @@ __all__ = [
     "configure_plain_encoders",
     "end_readers_in_time",
     "explain",
+    "hide_sums",
     "import_engine",
     "infer_torchrun_on_cpu",
     "keep_every_sentence",
     "lossless_batches",
+    "mend_adafactor",
     "mend_chrf_score",
     "one_line_errors",
     "read_interactive_lines",
@@ -70,6 +76,8 @@ def apply() -> None:
     keep_every_sentence()
     read_lines_whole()
     mend_chrf_score()
+    mend_adafactor()
+    hide_sums()
     configure_plain_encoders()
     end_readers_in_time()
     _applied = True

@@ -222,13 +222,16 @@ def is_byte_t5(directory: Directory) -> bool:
 
 
 def _byte_rows(directory: Directory) -> Dict[str, int]:
-    """ByT5's: three special tokens, 256 bytes, and the extra ids."""
+    """ByT5's: three special tokens, 256 bytes, and the extra ids (Xue et al., 2022, §3.1).
+
+    A tokenizer that was loaded and saved again lists the extra ids among the tokens added later.
+    """
     pieces = ["<pad>", "</s>", "<unk>", *(f"<0x{byte:02X}>" for byte in range(256))]
     extra = directory.optional_json(TOKENIZER_CONFIG).get("extra_ids", 125)
     if isinstance(extra, bool) or not isinstance(extra, int) or not 0 <= extra <= 10_000:
         raise UserError(f"{directory.file(TOKENIZER_CONFIG)}: extra_ids is {extra!r}")
     pieces += [f"<extra_id_{number}>" for number in range(extra)]
-    return {piece: row for row, piece in enumerate(pieces)}
+    return {piece: row for row, piece in enumerate(pieces)} | _added(directory)
 
 
 def _rows(directory: Directory, kind: str) -> "tuple[str, Dict[str, int]]":
@@ -293,9 +296,12 @@ def load_pieces(file: str, content: Optional[bytes] = None) -> Any:
     import sentencepiece
 
     try:
-        if content is not None:
-            return sentencepiece.SentencePieceProcessor(model_proto=content)
-        return sentencepiece.SentencePieceProcessor(model_file=file)
+        if content is None:
+            with open(file, "rb") as stream:
+                content = stream.read()
+        if not content:  # the library would take it for a model without pieces
+            raise ValueError("it is empty")
+        return sentencepiece.SentencePieceProcessor(model_proto=content)
     except (OSError, RuntimeError, ValueError) as error:
         raise UserError(f"{file}: not a sentencepiece model; copy it again") from error
 

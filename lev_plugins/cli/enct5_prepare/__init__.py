@@ -10,26 +10,25 @@ sets, ``labels.txt`` and a description, whole or not at all.
 
 import argparse
 import os
-import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import chain
 
-from ...data.text_files import read_lines, require_files
+from ...data.text_files import require_files
 from ...errors import UserError
-from ...models.enct5.description import Description
+from ...models.enct5.description import LARGEST, Description
 from ...models.enct5.kinds import KINDS, Kind
 from ...models.enct5.pieces import Cutter
-from .reading import CONLLU_TAGS, FORMATS, Labelled, Layout
+from ..preprocess import staged
+from .labels import Labels, found_labels, listed_labels
+from .reading import CONLLU_TAGS, FORMATS, Layout
 from .writing import (
-    SplitWriter,
     Summary,
-    check_labels,
     directory_cutter,
     file_cutter,
-    found_labels,
     trained_cutter,
     write_labels,
+    write_split,
 )
 
 
@@ -48,17 +47,17 @@ def build_parser() -> argparse.ArgumentParser:
     kinds = [kind for kind in KINDS if kind != Kind.MULTILABEL_POOLED.value]
     add("--kind", required=True, choices=kinds, help="what is to be predicted of a text")
     for split in ("train", "valid", "test"):
-        many = "; several, divided by commas, become valid, valid1 …" if split != "train" else ""
-        help_text = f"examples of the {split} set{many}"
+        several = f"; several, divided by commas, become {split}, {split}1 …"
+        help_text = f"examples of the {split} set" + (several if split != "train" else "")
         add(f"--{split}", metavar="FILE", required=split == "train", help=help_text)
     add("--destdir", required=True, metavar="DIR", help="new folder; whole or not at all")
     add("--format", choices=FORMATS, default="tsv", help="of the files (default: tsv)")
-    add("--label-column", type=int, default=1, metavar="N", help="of a TSV, from 1 (default: 1)")
-    add("--text-columns", default="2", metavar="N[,N]", help="one text or two (default: 2)")
+    add("--label-column", type=int, metavar="N", help="of a TSV, from 1 (default: 1)")
+    add("--text-columns", metavar="N[,N]", help="of a TSV: one text or two (default: 2)")
     add("--header", action="store_true", help="the first line of a TSV names the columns")
-    add("--label-separator", default=",", metavar="C", help="between several labels (default: ,)")
+    add("--label-separator", metavar="C", help="between many labels of a text (default: ,)")
     add("--label-numbers", action="store_true", help="labels are lines of --labels, from 0")
-    add("--tags", choices=list(CONLLU_TAGS), default="upos", help="of CoNLL-U (default: upos)")
+    add("--tags", choices=list(CONLLU_TAGS), help="of CoNLL-U (default: upos)")
     add(
         "--labels",
         metavar="FILE",
@@ -85,81 +84,92 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command; raises :class:`UserError` with nothing written."""
     args = build_parser().parse_args(argv)
     layout, files = _layout(args), _files(args)
-    require_files([*files.values(), *([args.labels] if args.labels else [])])
-    if os.path.exists(args.destdir):
-        raise UserError(f"--destdir {args.destdir} is there already; name another folder")
-    building = f"{args.destdir.rstrip('/')}.part"
-    shutil.rmtree(building, ignore_errors=True)
-    try:
-        os.makedirs(building)
-        _prepare(args, layout, files, building)
-        os.replace(building, args.destdir)
-    except OSError as error:
-        raise UserError(f"{args.destdir}: cannot be written ({error.strerror})") from error
-    finally:
-        shutil.rmtree(building, ignore_errors=True)
+    given = [*files.values(), *filter(None, (args.labels, args.sentencepiece_model))]
+    packed = [path for path in given if path.endswith(".gz") and os.path.isfile(path)]
+    if packed:
+        raise UserError(f"{packed[0]}: is packed; unpack first: gunzip -k {' '.join(packed)}")
+    require_files(given)
+    if os.path.lexists(args.destdir) or os.path.lexists(os.path.realpath(args.destdir)):
+        raise UserError(f"--destdir {args.destdir}: is there already; name another folder")
+    labels = _labels(args, layout)
+    for path in files.values():  # every line is judged before the work begins
+        for example in layout.read(path):
+            labels.stored(example)
+    cutter = _cutter(args, layout)
+    with staged(args.destdir) as folder:
+        _write(args, layout, files, labels, cutter, folder)
     print(f"prepared in {args.destdir}", file=sys.stderr)
 
 
 def _layout(args: argparse.Namespace) -> Layout:
+    """How the files are written.
+
+    Raises:
+        UserError: options that contradict each other, or would mean nothing.
+    """
     kind = Kind(args.kind)
-    columns = args.text_columns.split(",")
-    if not all(column.isdecimal() and int(column) > 0 for column in columns) or len(columns) > 2:
-        raise UserError(f"--text-columns {args.text_columns}: give one or two, as 2 or 2,3")
-    if args.label_column < 1:
-        raise UserError(f"--label-column {args.label_column}: columns count from 1")
     if args.format != "tsv" and kind is not Kind.TAGGING:
         raise UserError(f"--format {args.format} is for --kind tagging")
-    if kind is Kind.TAGGING and len(columns) > 1:
-        raise UserError(f"--text-columns {args.text_columns}: words are tagged of one text")
-    if args.max_length < 2:
-        raise UserError(f"--max-length {args.max_length}: give 2 or more")
+    _refuse(args, args.format == "tsv", "--format tsv", "label_column", "text_columns", "header")
+    _refuse(args, args.format == "conllu", "--format conllu", "tags")
+    _refuse(args, kind.many, "--kind multilabel", "label_separator")
+    _refuse(args, kind is not Kind.REGRESSION, "labels, not for values", "labels", "label_numbers")
     if args.label_numbers and not args.labels:
         raise UserError("--label-numbers needs --labels FILE, whose lines are counted")
-    texts = [int(column) - 1 for column in columns]
-    return Layout(
-        kind,
-        args.format,
-        args.label_column - 1,
-        texts,
-        args.header,
-        args.label_separator,
-        args.tags,
-    )
+    least = 2 if args.text_columns is None else 1 + len(args.text_columns.split(","))
+    if not least <= args.max_length <= LARGEST:
+        raise UserError(f"--max-length {args.max_length}: give {least} or more")
+    if args.vocab_size is not None and args.vocab_size < 4:
+        raise UserError(f"--vocab-size {args.vocab_size}: give 4 or more; 3 pieces are T5's own")
+    label, texts = _columns(args)
+    if kind is Kind.TAGGING and len(texts) > 1:
+        raise UserError(f"--text-columns {args.text_columns}: words are tagged of one text")
+    separator = "," if args.label_separator is None else args.label_separator
+    if separator == "" or "\t" in separator:
+        raise UserError(f"--label-separator {separator!r}: give a character, but no tab")
+    tags = args.tags or next(iter(CONLLU_TAGS))
+    return Layout(kind, args.format, label, texts, args.header, separator, tags)
+
+
+def _refuse(args: argparse.Namespace, fits: bool, where: str, *names: str) -> None:
+    """Raises :class:`UserError` if an option is given that would mean nothing."""
+    for name in () if fits else names:
+        if getattr(args, name) is not None and getattr(args, name) is not False:
+            raise UserError(f"--{name.replace('_', '-')} is for {where}; leave it out")
+
+
+def _columns(args: argparse.Namespace) -> tuple[int, list[int]]:
+    """Columns of the label and of the texts, from 0."""
+    label = 1 if args.label_column is None else args.label_column
+    if label < 1:
+        raise UserError(f"--label-column {label}: columns count from 1")
+    written = "2" if args.text_columns is None else args.text_columns
+    columns = written.split(",")
+    if len(columns) > 2 or not all(column.isdecimal() and int(column) > 0 for column in columns):
+        raise UserError(f"--text-columns {written}: give one or two, as 2 or 2,3")
+    texts = [int(column) for column in columns]
+    if len({label, *texts}) < 1 + len(texts):
+        raise UserError(f"--label-column {label} --text-columns {written}: a column is named twice")
+    return label - 1, [column - 1 for column in texts]
 
 
 def _files(args: argparse.Namespace) -> dict[str, str]:
     """Split → file."""
     files = {"train": args.train}
     for split in ("valid", "test"):
-        for number, path in enumerate((getattr(args, split) or "").split(",")):
-            if path:
-                files[f"{split}{number or ''}"] = path
+        paths = filter(None, (getattr(args, split) or "").split(","))
+        files.update({f"{split}{number or ''}": path for number, path in enumerate(paths)})
     return files
 
 
-def _prepare(args: argparse.Namespace, layout: Layout, files: dict[str, str], folder: str) -> None:
-    cutter = _cutter(args, layout)
-    labels = _labels(args, layout)
-    description = Description(
-        kind=layout.kind.value,
-        labels=labels,
-        pieces=cutter.pieces,
-        texts=len(layout.texts),
-        max_length=args.max_length,
-        model=cutter.serialised,
-    )
-    writer = SplitWriter(description, cutter)
-    for split, path in files.items():
-        examples = _named(layout.read(path), labels) if args.label_numbers else layout.read(path)
-        summary = writer.write(os.path.join(folder, split), examples)
-        if split == "train":
-            description.counts = [writer.counts[i] for i in range(len(labels))]
-            if writer.values:
-                description.low, description.high = min(writer.values), max(writer.values)
-        _report(split, path, summary, args.max_length)
-    write_labels(folder, labels)
-    description.write(folder)
+def _labels(args: argparse.Namespace, layout: Layout) -> Labels:
+    if layout.kind is Kind.REGRESSION:
+        return Labels(layout.kind)
+    if args.labels:
+        separator = None if args.label_numbers else layout.separator
+        names = listed_labels(args.labels, layout.kind, separator)
+        return Labels(layout.kind, names, args.label_numbers)
+    return Labels(layout.kind, found_labels(layout.read(args.train), layout.kind, args.train))
 
 
 def _cutter(args: argparse.Namespace, layout: Layout) -> Cutter:
@@ -175,45 +185,56 @@ def _cutter(args: argparse.Namespace, layout: Layout) -> Cutter:
     return trained_cutter(chain.from_iterable(examples), args.vocab_size)
 
 
-def _labels(args: argparse.Namespace, layout: Layout) -> list[str]:
-    if layout.kind is Kind.REGRESSION:
-        if args.labels:
-            raise UserError(f"--labels {args.labels}: values have no labels; leave it out")
-        return []
-    if args.labels:
-        labels = list(read_lines(args.labels))
-        check_labels(labels, args.labels)
-        return labels
-    labels = found_labels(layout.read(args.train))
-    check_labels(labels, args.train)
-    return labels
+def _write(
+    args: argparse.Namespace,
+    layout: Layout,
+    files: dict[str, str],
+    labels: Labels,
+    cutter: Cutter,
+    folder: str,
+) -> None:
+    description = Description(
+        kind=layout.kind.value,
+        labels=labels.names,
+        pieces=cutter.pieces,
+        texts=len(layout.texts),
+        max_length=args.max_length,
+        model=cutter.serialised,
+    )
+    _say(f"pieces: {len(cutter.pieces):,}" + _fewer(len(cutter.pieces), args.vocab_size))
+    for split, path in files.items():
+        prefix = os.path.join(folder, split)
+        summary = write_split(prefix, layout.read(path), cutter, labels, args.max_length)
+        _report(split, path, summary, args.max_length)
+        if split == "train" and layout.kind is Kind.REGRESSION:
+            description.low, description.high = summary.low, summary.high
+            _say(f"values: {summary.low:g} to {summary.high:g} in train")
+        elif split == "train":
+            description.counts = [summary.counts[i] for i in range(len(labels.names))]
+            zero = description.counts.count(0)
+            _say(f"labels: {len(labels.names):,}" + (f", {zero:,} not in train" if zero else ""))
+    write_labels(folder, labels.names)
+    description.write(folder)
 
 
-def _named(examples: Iterator[Labelled], labels: Sequence[str]) -> Iterator[Labelled]:
-    """The same with labels by name instead of by number."""
-    for example in examples:
-        wrong = [n for n in example.labels if not n.isdecimal() or int(n) >= len(labels)]
-        if wrong:
-            raise UserError(
-                f"{example.where}: {wrong[0]!r} is none of the {len(labels)} labels, which count "
-                "from 0"
-            )
-        example.labels = [labels[int(number)] for number in example.labels]
-        yield example
+def _fewer(count: int, wanted: int | None) -> str:
+    return f", the text gives no {wanted:,}" if wanted is not None and count < wanted else ""
 
 
 def _report(split: str, path: str, summary: Summary, most: int) -> None:
     words = f"{summary.words:,} words, " if summary.words else ""
     unknown = f", {summary.unknown:,} of them unknown" if summary.unknown else ""
-    print(
+    _say(
         f"{split}: {summary.examples:,} examples of {path}, {words}{summary.pieces:,} pieces"
-        + unknown,
-        file=sys.stderr,
+        + unknown
     )
     if summary.cut:
         lost = f"; {summary.lost:,} words lost, which count as errors" if summary.lost else ""
-        print(
+        _say(
             f"{split}: {summary.cut.count:,} examples are longer than {most} pieces and were cut "
-            f"off{lost} (examples {summary.cut})",
-            file=sys.stderr,
+            f"off{lost} (examples {summary.cut})"
         )
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr)

@@ -1,10 +1,11 @@
-"""Prepared data: fairseq's indexed data sets and their description."""
+"""Prepared data: what cuts their text, fairseq's indexed data sets, and the list of labels."""
 
 import base64
 import io
 import os
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,12 +14,22 @@ from fairseq.data import indexed_dataset
 
 from ...data.text_files import LineNumbers
 from ...errors import UserError
-from ...models.enct5.description import LABELS, PIECES, SPANS, Description
-from ...models.enct5.kinds import Kind, bits_of
-from ...models.enct5.pieces import Cutter
+from ...models.enct5.description import LABELS, PIECES, SPANS
+from ...models.enct5.kinds import Kind
+from ...models.enct5.pieces import SPECIAL, UNK, Cutter
 from ...models.enct5.t5_directory import T5Directory
 from ...pretrained.vocabulary import is_byte_t5, piece_model
+from .labels import Labels
 from .reading import Labelled
+
+#: The pieces that are found depend on the number of threads, so it is not the machine's.
+THREADS = 16
+#: Characters: what has more than 4192 bytes the trainer of pieces leaves out without a word.
+PORTION = 1000
+_TOO_FEW = re.compile(r"smaller than required_chars\. [0-9]+ vs ([0-9]+)")
+
+
+# ---------------------------------------------------------------- what cuts text
 
 
 def file_cutter(path: str) -> Cutter:
@@ -27,12 +38,7 @@ def file_cutter(path: str) -> Cutter:
     Raises:
         UserError: it cannot be read.
     """
-    try:
-        with open(path, "rb") as file:
-            content = file.read()
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror})") from error
-    return Cutter(base64.b64encode(content).decode(), name=path)
+    return Cutter(_content(path), name=path)
 
 
 def directory_cutter(path: str) -> Cutter:
@@ -48,22 +54,24 @@ def directory_cutter(path: str) -> Cutter:
             raise UserError(f"{path}: no sentencepiece model in it (spiece.model)")
         return Cutter(None, pieces, path)
     name = directory.place.file(model)
-    with open(name, "rb") as file:
-        return Cutter(base64.b64encode(file.read()).decode(), pieces, name)
+    return Cutter(_content(name), pieces, name)
 
 
 def trained_cutter(texts: Iterator[str], size: int) -> Cutter:
-    """A sentencepiece model of ``size`` pieces, trained on texts.
+    """A sentencepiece model, trained on texts; the same one from the same texts.
+
+    Args:
+        size: how many pieces it has; fewer where the texts do not give so many.
 
     Raises:
-        UserError: there is too little text for so many.
+        UserError: a size that cannot be.
     """
     import sentencepiece
 
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=texts,
+            sentence_iterator=(part for text in texts for part in portions(text)),
             model_writer=model,
             vocab_size=size,
             pad_id=0,
@@ -72,19 +80,50 @@ def trained_cutter(texts: Iterator[str], size: int) -> Cutter:
             bos_id=-1,
             character_coverage=1.0,
             hard_vocab_limit=False,
+            num_threads=THREADS,
             minloglevel=2,
         )
-    except RuntimeError as error:
-        reason = str(error).strip().splitlines()[-1]
+    except (RuntimeError, ValueError) as error:
+        least = _TOO_FEW.search(str(error))
+        reason = str(error).strip().rpartition("\n")[2]
         raise UserError(
-            f"--vocab-size {size}: no such vocabulary can be made ({reason})"
+            f"--vocab-size {size}: "
+            + (f"the characters of the text are {least[1]} pieces already" if least else reason)
         ) from error
     return Cutter(base64.b64encode(model.getvalue()).decode())
 
 
+def portions(text: str) -> Iterator[str]:
+    """A text in parts of :data:`PORTION` characters at most, cut at blanks where there are any."""
+    start = 0
+    while len(text) - start > PORTION:
+        blank = text.rfind(" ", start + 1, start + PORTION + 1)
+        end = blank if blank > 0 else start + PORTION
+        yield text[start:end]
+        start = end
+    yield text[start:]
+
+
+def _content(path: str) -> str:
+    """A file as base64."""
+    try:
+        with open(path, "rb") as file:
+            return base64.b64encode(file.read()).decode()
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror})") from error
+
+
+# ---------------------------------------------------------------- data
+
+
 @dataclass
 class Summary:
-    """What a split was made of."""
+    """What a split was made of.
+
+    examples, words, pieces: how many; words for tagging. unknown: pieces that are <unk>. cut:
+    examples that are too long. lost: words that were cut off. counts: how often there is each
+    label. low, high: least and greatest value.
+    """
 
     examples: int = 0
     words: int = 0
@@ -92,100 +131,58 @@ class Summary:
     unknown: int = 0
     cut: LineNumbers = field(default_factory=LineNumbers)
     lost: int = 0
+    counts: Counter[int] = field(default_factory=Counter)
+    low: float = np.inf
+    high: float = -np.inf
 
 
-class SplitWriter:
-    """Writes a split.
+def write_split(
+    prefix: str,
+    examples: Iterable[Labelled],
+    cutter: Cutter,
+    labels: Labels,
+    max_length: int,
+) -> Summary:
+    """Writes ``prefix.pieces``, ``.labels`` and for tagging ``.spans``, each .bin and .idx.
 
     Args:
-        description: of the data.
-        cutter: of the text.
+        max_length: most pieces of an example, ``</s>`` included.
+
+    Raises:
+        UserError: a label that is not known, or a value that is no number.
     """
-
-    def __init__(self, description: Description, cutter: Cutter) -> None:
-        self.description, self.cutter = description, cutter
-        self.kind = Kind(description.kind)
-        self.index = {label: number for number, label in enumerate(description.labels)}
-        self.counts: Counter[int] = Counter()
-        self.values: list[float] = []
-
-    def write(self, prefix: str, examples: Iterable[Labelled]) -> Summary:
-        """Writes ``prefix.pieces``, ``.labels`` and for tagging ``.spans``, each .bin and .idx.
-
-        Raises:
-            UserError: a label that is not among those known.
-        """
-        tagging = self.kind is Kind.TAGGING
-        names = [PIECES, LABELS, *([SPANS] if tagging else [])]
-        builders = {
-            name: indexed_dataset.MMapIndexedDatasetBuilder(f"{prefix}.{name}.bin", dtype=np.int32)
-            for name in names
-        }
-        self.counts.clear()
-        self.values.clear()
-        summary = Summary()
-        most = self.description.max_length
-        for number, example in enumerate(examples, start=1):
-            labels = self._labels(example)
-            cut = self.cutter.words if tagging else self.cutter.texts
-            found = cut(example.texts, most)
-            builders[PIECES].add_item(torch.tensor(found.pieces))
-            builders[LABELS].add_item(labels)
-            if tagging:
-                builders[SPANS].add_item(torch.tensor(found.spans))
-            summary.examples = number
-            summary.words += len(example.texts) if tagging else 0
-            summary.pieces += len(found.pieces)
-            summary.unknown += found.pieces.count(2)
-            if found.cut_off:
-                summary.cut.add(number)
-                summary.lost += len(example.texts) - found.reached
-        for name, builder in builders.items():
-            builder.finalize(f"{prefix}.{name}.idx")
-        return summary
-
-    def _labels(self, example: Labelled) -> torch.Tensor:
-        if self.kind is Kind.REGRESSION:
-            value = _number(example)
-            self.values.append(value)
-            return bits_of([value])
-        ids = []
-        for label in example.labels:
-            if label not in self.index:
-                raise UserError(
-                    f"{example.where}: the label {label!r} is not among the {len(self.index)} "
-                    "labels; mend the line, or give --labels FILE with all of them"
-                )
-            ids.append(self.index[label])
-        self.counts.update(set(ids) if self.kind.many else ids)
-        return torch.tensor(ids, dtype=torch.int32)
+    tagging = labels.kind is Kind.TAGGING
+    cut = cutter.words if tagging else cutter.texts
+    names = [PIECES, LABELS, *([SPANS] if tagging else [])]
+    builders = {
+        name: indexed_dataset.MMapIndexedDatasetBuilder(f"{prefix}.{name}.bin", dtype=np.int32)
+        for name in names
+    }
+    summary = Summary()
+    for number, example in enumerate(examples, start=1):
+        found = cut(example.texts, max_length)
+        builders[PIECES].add_item(torch.tensor(found.pieces))
+        builders[LABELS].add_item(labels.stored(example))
+        if tagging:
+            builders[SPANS].add_item(torch.tensor(found.spans))
+            summary.words += len(example.texts)
+        summary.examples = number
+        summary.pieces += len(found.pieces)
+        summary.unknown += found.pieces.count(SPECIAL.index(UNK))
+        if found.cut_off:
+            summary.cut.add(number)
+            summary.lost += len(example.texts) - found.reached
+        if labels.kind is Kind.REGRESSION:
+            value = labels.value(example)
+            summary.low, summary.high = min(summary.low, value), max(summary.high, value)
+        else:
+            summary.counts.update(labels.ids(example))
+    for name, builder in builders.items():
+        builder.finalize(f"{prefix}.{name}.idx")
+    return summary
 
 
-def _number(example: Labelled) -> float:
-    try:
-        value = float(example.labels[0])
-    except ValueError:
-        value = float("nan")
-    if not np.isfinite(value):
-        raise UserError(f"{example.where}: {example.labels[0]!r} is not a number")
-    return value
-
-
-def found_labels(examples: Iterable[Labelled]) -> list[str]:
-    """All labels of some examples, in the order of their characters."""
-    return sorted({label for example in examples for label in example.labels})
-
-
-def check_labels(labels: Sequence[str], where: str) -> None:
-    """Raises :class:`UserError` unless there are two labels or more, all different."""
-    twice = [label for label, count in Counter(labels).items() if count > 1]
-    if twice:
-        raise UserError(f"{where}: the label {twice[0]!r} stands there twice")
-    if len(labels) < 1:
-        raise UserError(f"{where}: holds no labels")
-
-
-def write_labels(folder: str, labels: Sequence[str]) -> None:
-    """Writes labels.txt."""
-    with open(os.path.join(folder, "labels.txt"), "w", encoding="utf-8") as file:
-        file.writelines(f"{label}\n" for label in labels)
+def write_labels(folder: str, names: Iterable[str]) -> None:
+    """Writes labels.txt, one a line."""
+    with open(os.path.join(folder, "labels.txt"), "w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{name}\n" for name in names)

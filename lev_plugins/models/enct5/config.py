@@ -17,8 +17,8 @@ class EncT5Config(FairseqDataclass):
     t5_dir: Optional[str] = field(
         default=None,
         metadata={
-            "help": "local Hugging Face directory of a T5 1.1, mT5 or ByT5 whose encoder to "
-            "start from; sizes are then its own"
+            "help": "local Hugging Face directory of a T5, mT5 or ByT5 whose encoder to start "
+            "from; its sizes win over those of --arch and of other options"
         },
     )
     decoder_layers: int = field(default=1, metadata={"help": "number of decoder blocks (paper: 1)"})
@@ -45,6 +45,9 @@ class EncT5Config(FairseqDataclass):
     )
     relative_attention_distance: int = field(
         default=128, metadata={"help": "distances from this one on share a bucket"}
+    )
+    layer_norm_epsilon: float = field(
+        default=1e-6, metadata={"help": "added to the mean square that norms divide by"}
     )
     dropout: float = field(default=0.1, metadata={"help": "dropout, wherever T5 has one"})
     t5_rows: int = field(
@@ -73,6 +76,12 @@ def t5_size(cfg: EncT5Config) -> T5Size:
         value = getattr(cfg, name)
         if value < 1:
             raise UserError(f"--{name.replace('_', '-')} {value}: give 1 or more")
+    if cfg.t5_rows < 0:
+        raise UserError(f"--t5-rows {cfg.t5_rows}: give 0 or more")
+    if not 0 <= cfg.layer_norm_epsilon < 1:
+        raise UserError(
+            f"--layer-norm-epsilon {cfg.layer_norm_epsilon}: give 0 or more, and less than 1"
+        )
     if not 0 <= cfg.dropout < 1:
         raise UserError(f"--dropout {cfg.dropout}: give 0 or more, and less than 1")
     buckets, longest = cfg.relative_attention_buckets, cfg.relative_attention_distance
@@ -91,6 +100,7 @@ def t5_size(cfg: EncT5Config) -> T5Size:
         feed_forward=str(cfg.feed_forward),
         buckets=buckets,
         longest=longest,
+        eps=cfg.layer_norm_epsilon,
         dropout=cfg.dropout,
         attention_dropout=cfg.dropout,
         activation_dropout=cfg.dropout,

@@ -9,22 +9,37 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
 from torch import Tensor
 
+from ...errors import UserError
 from .kinds import Kind
 from .metrics import PREFIX
+
+CRITERION = "enct5"
 
 
 @dataclass
 class EncT5CriterionConfig(FairseqDataclass):
-    pass
+    """No options: the loss follows from what the task predicts."""
 
 
-@register_criterion("enct5", dataclass=EncT5CriterionConfig)
+@register_criterion(CRITERION, dataclass=EncT5CriterionConfig)
 class EncT5Criterion(FairseqCriterion):
     """Cross-entropy, squared error or binary cross-entropy, whichever the task's kind needs.
 
     The loss is the mean over predictions: classes, values, labels or words. Logging outputs are
     sums, in validation with those that the task's metrics are made of.
+
+    Args:
+        task: what is predicted.
+
+    Raises:
+        UserError: it is another task than ``enct5``.
     """
+
+    def __init__(self, task: Any) -> None:
+        super().__init__(task)
+        if not isinstance(getattr(task, "kind", None), Kind):
+            name = getattr(getattr(task, "cfg", None), "_name", None) or type(task).__name__
+            raise UserError(f"--criterion {CRITERION} is for --task enct5, not for --task {name}")
 
     def forward(
         self, model: Any, sample: Dict[str, Any], reduce: bool = True
@@ -55,4 +70,5 @@ class EncT5Criterion(FairseqCriterion):
 
     @staticmethod
     def logging_outputs_can_be_summed() -> bool:
+        """Each is a number, the sum over a batch."""
         return True

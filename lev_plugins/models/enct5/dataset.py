@@ -14,7 +14,6 @@ from torch.nn.utils.rnn import pad_sequence
 from ...compat import batch_every_sentence
 from .kinds import Kind
 from .packing import pack
-from .pieces import PAD, SPECIAL
 
 #: what the model reads, each B × S or B × L (see :class:`.model.EncT5Model`)
 COLUMNS = ("tokens", "segments", "spans", "latents", "latent_segments", "latent_spans")
@@ -63,20 +62,23 @@ class EncT5Dataset(FairseqDataset):
     ) -> None:
         self.pieces, self.spans, self.labels = pieces, spans, labels
         self.kind, self.number, self.shuffle = kind, number, shuffle
-        lengths = np.asarray(pieces.sizes, dtype=np.int64)
-        latents = np.array([self._latents(i) for i in range(len(pieces))], dtype=np.int64)
+        sizes = np.stack([np.asarray(pieces.sizes, dtype=np.int64), self._positions()])
         self.rows = [[i] for i in range(len(pieces))]
         if row is not None:
-            self.rows = pack(lengths.tolist(), latents.tolist(), row, most)
-        self.row_sizes = np.array(
-            [[lengths[r].sum(), latents[r].sum()] for r in self.rows], dtype=np.int64
-        ).reshape(-1, 2)
+            self.rows = pack(sizes[0].tolist(), sizes[1].tolist(), row, most)
+        order = np.array([i for inside in self.rows for i in inside], dtype=np.int64)
+        row_of = np.repeat(np.arange(len(self.rows)), [len(inside) for inside in self.rows])
+        self.row_sizes = np.zeros((len(self.rows), 2), dtype=np.int64)
+        np.add.at(self.row_sizes, row_of, sizes[:, order].T)
 
-    def _latents(self, example: int) -> int:
+    def _positions(self) -> np.ndarray:
+        """Decoder positions of each example."""
         if self.kind is not Kind.TAGGING:
-            return self.kind.latents(0, self.number).numel()
+            same = self.kind.latents(0, self.number).numel()
+            return np.full(len(self.pieces), same, dtype=np.int64)
         assert self.spans is not None
-        return int(self.spans[example].max())
+        words = [int(self.spans[i].max()) for i in range(len(self.pieces))]
+        return np.array(words, dtype=np.int64)
 
     def example(self, index: int) -> Example:
         """One example."""
@@ -120,6 +122,11 @@ class EncT5Dataset(FairseqDataset):
         pieces, latents = self.row_sizes[index].tolist()
         return pieces, latents
 
+    def num_tokens_vec(self, indices: Sequence[int]) -> np.ndarray:
+        """:meth:`num_tokens` of several rows."""
+        found: np.ndarray = self.row_sizes[indices].max(1)
+        return found
+
     @property
     def sizes(self) -> np.ndarray:
         """Rows × 2: pieces and decoder positions."""
@@ -134,13 +141,18 @@ class EncT5Dataset(FairseqDataset):
         """Batches that hold every row."""
         return batch_every_sentence(self, indices, **limits)
 
-    @property
-    def supports_prefetch(self) -> bool:
-        return False
-
 
 def collate(samples: Sequence[List[Example]], kind: Kind, number: int) -> Dict[str, Tensor]:
-    """Joins the examples of each row and pads the rows on the right: :data:`COLUMNS`."""
+    """Joins the examples of each row and pads the rows on the right with 0.
+
+    Args:
+        samples: B rows.
+        kind: what is predicted.
+        number: N.
+
+    Returns:
+        :data:`COLUMNS`, long: B × S of the widest row's pieces, B × L of its decoder positions.
+    """
     parts: Dict[str, List[Tensor]] = {name: [] for name in COLUMNS}
     for row in samples:
         columns: Dict[str, List[Tensor]] = {name: [] for name in COLUMNS}
@@ -159,8 +171,5 @@ def collate(samples: Sequence[List[Example]], kind: Kind, number: int) -> Dict[s
             before += words
         for name, values in columns.items():
             parts[name].append(torch.cat(values))
-    padding = {"tokens": SPECIAL.index(PAD)}
-    return {
-        name: pad_sequence(values, batch_first=True, padding_value=padding.get(name, 0))
-        for name, values in parts.items()
-    }
+    # 0 is no segment, no span, and T5's padding
+    return {name: pad_sequence(values, batch_first=True) for name, values in parts.items()}

@@ -1,17 +1,20 @@
 """What a prepared data folder holds, and what a checkpoint keeps of it."""
 
 import json
+import math
 import os
 from dataclasses import asdict, dataclass, field
 from typing import Any, List, Mapping, Optional
 
 from ...errors import UserError
-from .kinds import KINDS
+from .kinds import KINDS, Kind
 from .pieces import Cutter
 
 DESCRIPTION = "enct5.json"
 PIECES, SPANS, LABELS = "pieces", "spans", "labels"
-_TYPES = {"labels": str, "pieces": str, "counts": int}
+#: most pieces of an example, and most examples that have a label: what files can count
+LARGEST = 2**31 - 1
+_LISTS = {"labels": str, "pieces": str, "counts": int}
 
 
 @dataclass
@@ -42,24 +45,47 @@ class Description:
             where: they were read, for the errors.
 
         Raises:
-            UserError: some are missing, or are of another type.
+            UserError: some are missing, of another type, or contradict each other.
         """
         try:
             found = cls(**values)
         except TypeError as error:
             raise UserError(f"{where}: not a description of EncT5's data ({error})") from error
-        lists = {name: getattr(found, name) for name in _TYPES}
-        for name, value in lists.items():
-            if not isinstance(value, list) or not all(
-                isinstance(one, _TYPES[name]) for one in value
-            ):
-                raise UserError(f"{where}: {name} is no list of {_TYPES[name].__name__}")
-        if found.kind not in KINDS:
-            raise UserError(f"{where}: kind is {found.kind!r}; known are {', '.join(KINDS)}")
-        numbers = (found.low, found.high, found.texts, found.max_length)
-        if not all(isinstance(one, (int, float)) for one in numbers) or found.max_length < 2:
-            raise UserError(f"{where}: max_length or other numbers cannot be; prepare again")
+        fault = found._wrong_type() or found._contradiction()
+        if fault:
+            raise UserError(f"{where}: {fault}; it is damaged: make or copy it again")
+        found.cutter(where)
         return found
+
+    def _wrong_type(self) -> Optional[str]:
+        """A field that has another type than it should, or a number that cannot be."""
+        for name, kind in _LISTS.items():
+            value = getattr(self, name)
+            if not isinstance(value, list) or any(type(one) is not kind for one in value):
+                return f"{name} is no list of {kind.__name__}"
+        if self.kind not in KINDS:
+            return f"kind is {self.kind!r:.40}; known are {', '.join(KINDS)}"
+        if not all(_finite(value) for value in (self.low, self.high)) or self.low > self.high:
+            return f"low and high are {self.low!r:.40} and {self.high!r:.40}"
+        if not _count(self.texts, 1, 2):
+            return f"texts is {self.texts!r:.40}, neither 1 nor 2"
+        if not _count(self.max_length, 2, LARGEST):
+            return f"max_length is {self.max_length!r:.40}"
+        model: Any = self.model
+        return None if model is None or isinstance(model, str) else "model is no text"
+
+    def _contradiction(self) -> Optional[str]:
+        """Fields that do not belong together."""
+        values = Kind(self.kind) is Kind.REGRESSION
+        if bool(self.labels) == values:
+            return f"{len(self.labels)} labels for {self.kind}"
+        if len(set(self.labels)) < len(self.labels):
+            return "a label is there twice"
+        if len(self.counts) not in (0, len(self.labels)):
+            return f"{len(self.labels)} labels, and {len(self.counts)} counts of them"
+        if not all(_count(one, 0, LARGEST) for one in self.counts):
+            return "counts are no numbers of examples"
+        return None
 
     @classmethod
     def read(cls, folder: str) -> "Description":
@@ -76,8 +102,10 @@ class Description:
             raise UserError(
                 f"{path} does not exist; make the data with python -m lev_plugins.cli.enct5_prepare"
             ) from error
-        except (ValueError, OSError) as error:
-            raise UserError(f"{path} cannot be read ({error}); prepare the data again") from error
+        except OSError as error:
+            raise UserError(f"{path} cannot be read ({error.strerror}); check the path") from error
+        except (ValueError, RecursionError) as error:
+            raise UserError(f"{path} is damaged ({error}); prepare the data again") from error
         if not isinstance(values, dict):
             raise UserError(f"{path}: holds no JSON object; prepare the data again")
         return cls.of(values, path)
@@ -88,6 +116,21 @@ class Description:
             json.dump(asdict(self), file, ensure_ascii=False)
             file.write("\n")
 
-    def cutter(self) -> Cutter:
-        """What cuts text as these data were cut."""
-        return Cutter(self.model, self.pieces)
+    def cutter(self, where: str = DESCRIPTION) -> Cutter:
+        """What cuts text as these data were cut.
+
+        Args:
+            where: the description was read, for the errors.
+
+        Raises:
+            UserError: the model or the pieces are damaged.
+        """
+        return Cutter(self.model, self.pieces, where)
+
+
+def _finite(value: Any) -> bool:
+    return type(value) in (int, float) and abs(value) < 1e300 and not math.isnan(value)
+
+
+def _count(value: Any, least: int, most: int) -> bool:
+    return type(value) is int and least <= value <= most

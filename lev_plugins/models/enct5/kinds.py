@@ -53,6 +53,10 @@ class Kind(enum.Enum):
     def targets(self, labels: Sequence[Tensor], number: int) -> Tensor:
         """What is to be predicted of several examples, in order.
 
+        Args:
+            labels: of each example, as the data hold them: ids, or the bits of a value.
+            number: N.
+
         Returns:
             E classes, long; E values, double; E × N, bool; or the tags of all words, long.
         """
@@ -92,13 +96,13 @@ class Kind(enum.Enum):
 
 
 def bits_of(values: Sequence[float]) -> Tensor:
-    """E values as 2 · E integers, for an indexed data set holds nothing else."""
+    """E values as 2 · E integers of 32 bits: the labels' data set holds nothing else."""
     return torch.tensor(values, dtype=torch.double).view(torch.int32)
 
 
 def values_of(bits: Tensor) -> Tensor:
-    """What :func:`bits_of` was given, double."""
-    return bits.int().view(torch.double)
+    """What :func:`bits_of` was given, double; integers of any size, not changed."""
+    return bits.to(torch.int32, copy=True).view(torch.double)
 
 
 KINDS: List[str] = [kind.value for kind in Kind]

@@ -14,7 +14,8 @@ from .kinds import Kind
 
 TOP = (1, 3, 5)
 BINS = 100  # thresholds that are tried
-CELLS = 40  # values of the histogram for Spearman, each way
+CELLS = 40  # bins of values for Spearman's ρ, each way
+ROUNDING = 1e-13  # of a sum of squares may be nothing but rounding
 GROUPS = ("all", "frequent", "few", "zero")
 FREQUENT = 50  # a label that was seen more often in training is frequent (paper, §4.2)
 PREFIX = "_"  # of the statistics' names in fairseq's logging outputs
@@ -105,16 +106,15 @@ def _class_statistics(found: Tensor, targets: Tensor, number: int, cut: int) -> 
         "said": torch.bincount(found, minlength=number),
         "both": torch.bincount(targets[right], minlength=number),
     }
-    sums = {f"{name}_{i}": float(c) for name, per in counts.items() for i, c in enumerate(per)}
-    return {**sums, "cut": float(cut)}
+    sums: Statistics = {"cut": float(cut)}
+    for name, per_class in counts.items():
+        sums.update(_numbered(name, per_class))
+    return sums
 
 
 def _class_summary(kind: Kind, sums: Mapping[str, float]) -> Dict[str, float]:
     number = sum(name.startswith("true_") for name in sums)
-    true, said, both = (
-        torch.tensor([sums[f"{name}_{i}"] for i in range(number)], dtype=torch.double)
-        for name in ("true", "said", "both")
-    )
+    true, said, both = (_series(sums, name, number) for name in ("true", "said", "both"))
     total, right = float(true.sum()), float(both.sum())
     answers = total + sums.get("cut", 0.0)
     accuracy = _percent(right, answers)
@@ -135,14 +135,11 @@ def _class_summary(kind: Kind, sums: Mapping[str, float]) -> Dict[str, float]:
 
 
 def _label_statistics(scores: Tensor, truth: Tensor, groups: Mapping[str, Tensor]) -> Statistics:
-    bins = (scores.double() * BINS).ceil().long().clamp(0, BINS)
-    sums = {}
+    # how many of the thresholds a score is above
+    above = torch.bucketize(scores.double(), _thresholds())
+    sums: Statistics = {}
     for name, chosen in (("right", truth), ("wrong", ~truth)):
-        for i, count in enumerate(torch.bincount(bins[chosen], minlength=BINS + 1)):
-            sums[f"{name}_{i}"] = float(count)
-    at_half = scores > 0.5
-    sums["half_right"] = float((at_half & truth).sum())
-    sums["half_said"] = float(at_half.sum())
+        sums.update(_numbered(name, torch.bincount(above[chosen], minlength=BINS + 1)))
     for name, members in {"all": torch.ones(truth.size(1), dtype=torch.bool), **groups}.items():
         sums.update(_ranking_statistics(scores[:, members], truth[:, members], name))
     return sums
@@ -168,19 +165,21 @@ def _ranking_statistics(scores: Tensor, truth: Tensor, group: str) -> Statistics
     return sums
 
 
+def _thresholds() -> Tensor:
+    """0.00 to 0.99; a label holds where its score is above the threshold."""
+    return torch.arange(BINS, dtype=torch.double) / BINS
+
+
 def _label_summary(sums: Mapping[str, float]) -> Dict[str, float]:
-    right, wrong = (
-        torch.tensor([sums[f"{name}_{i}"] for i in range(BINS + 1)], dtype=torch.double)
-        for name in ("right", "wrong")
-    )
+    right, wrong = (_series(sums, name, BINS + 1) for name in ("right", "wrong"))
     positives = float(right.sum())
-    # a label whose score is above i / BINS stands in a bin after i
-    said_right, said_wrong = right.flip(0).cumsum(0).flip(0), wrong.flip(0).cumsum(0).flip(0)
-    f1 = 2 * said_right[1:] / (said_right[1:] + said_wrong[1:] + positives).clamp(min=1)
-    best = int(f1.argmax())
+    # above threshold i are the labels that are above more than i thresholds
+    true, false = (one.flip(0).cumsum(0).flip(0)[1:] for one in (right, wrong))
+    f1 = 100 * 2 * true / (true + false + positives).clamp(min=1)
+    best = _nearest(f1, BINS // 2)
     found = {
-        "micro_f1": _percent(2 * sums["half_right"], sums["half_said"] + positives),
-        "micro_f1_tuned": 100 * float(f1[best]),
+        "micro_f1": float(f1[BINS // 2]),
+        "micro_f1_tuned": float(f1[best]),
         "threshold": best / BINS,
     }
     for group in GROUPS:
@@ -192,33 +191,32 @@ def _label_summary(sums: Mapping[str, float]) -> Dict[str, float]:
     return found
 
 
+def _nearest(f1: Tensor, middle: int) -> int:
+    """The best threshold; of equally good ones that which is nearest to the middle."""
+    best: List[int] = f1.eq(f1.max()).nonzero().flatten().tolist()
+    return min(best, key=lambda i: abs(i - middle))
+
+
 # a value an example ------------------------------------------------------------------------
 
 
 def _value_statistics(found: Tensor, wanted: Tensor, span: Tuple[float, float]) -> Statistics:
     sums = {"examples": float(len(found)), "squared": float((found - wanted).square().sum())}
-    for name, value in (("x", found), ("y", wanted)):
-        sums[name] = float(value.sum())
-    for name, value in (("xx", found * found), ("yy", wanted * wanted), ("xy", found * wanted)):
-        sums[name] = float(value.sum())
-    bins = [_bins(value, span) for value in (found, wanted)]
-    counts = torch.bincount(bins[0] * CELLS + bins[1], minlength=CELLS**2)
-    # all of them, so that every worker has the same names
-    sums.update({f"cell_{i}": float(count) for i, count in enumerate(counts)})
-    return sums
-
-
-def _bins(values: Tensor, span: Tuple[float, float]) -> Tensor:
+    # in units of the span, so that sums of squares lose nothing to a large mean
     low, high = span
-    width = (high - low) or 1.0
-    return ((values - low) / width * CELLS).long().clamp(0, CELLS - 1)
+    x, y = ((values - low) / ((high - low) or 1.0) for values in (found, wanted))
+    for name, value in (("x", x), ("y", y), ("xx", x * x), ("yy", y * y), ("xy", x * y)):
+        sums[name] = float(value.sum())
+    rows, columns = ((value.clamp(0, 1) * CELLS).long().clamp(0, CELLS - 1) for value in (x, y))
+    # all of them, so that every worker has the same names
+    sums.update(_numbered("cell", torch.bincount(rows * CELLS + columns, minlength=CELLS**2)))
+    return sums
 
 
 def _value_summary(sums: Mapping[str, float]) -> Dict[str, float]:
     n = sums["examples"]
-    cells = torch.tensor([sums[f"cell_{i}"] for i in range(CELLS**2)], dtype=torch.double)
-    cells = cells.view(CELLS, CELLS)
-    moments: List[float] = [sums[name] for name in ("x", "y", "xx", "yy", "xy")]
+    moments = [sums[name] for name in ("x", "y", "xx", "yy", "xy")]
+    cells = _series(sums, "cell", CELLS**2).view(CELLS, CELLS)
     return {
         "pearson": 100 * _correlation(n, *moments),
         "spearman": 100 * _rank_correlation(cells),
@@ -227,19 +225,37 @@ def _value_summary(sums: Mapping[str, float]) -> Dict[str, float]:
 
 
 def _correlation(n: float, x: float, y: float, xx: float, yy: float, xy: float) -> float:
-    spread = (n * xx - x * x) * (n * yy - y * y)
-    return (n * xy - x * y) / spread**0.5 if spread > 0 else 0.0
+    """Pearson's r of n pairs from their sums; 0 where one side is constant."""
+    spreads = []
+    for total, squares in ((x, xx), (y, yy)):
+        spread = n * squares - total * total
+        if not spread > ROUNDING * n * squares:
+            return 0.0
+        spreads.append(spread)
+    found = (n * xy - x * y) / (spreads[0] ** 0.5 * spreads[1] ** 0.5)
+    return min(max(found, -1.0), 1.0)
 
 
 def _rank_correlation(cells: Tensor) -> float:
     """Spearman's ρ of values in equal bins; those of one bin share a rank."""
+    n = float(cells.sum())
     ranks = []
     for axis in (1, 0):
         counts = cells.sum(axis)
-        ranks.append(counts.cumsum(0) - counts / 2)
+        ranks.append(counts.cumsum(0) - counts / 2 - n / 2)
     x, y = torch.meshgrid(*ranks, indexing="ij")
-    sums = [float((cells * value).sum()) for value in (x, y, x * x, y * y, x * y)]
-    return _correlation(float(cells.sum()), *sums)
+    return _correlation(n, *(float((cells * value).sum()) for value in (x, y, x * x, y * y, x * y)))
+
+
+# sums by name ------------------------------------------------------------------------------
+
+
+def _numbered(name: str, values: Tensor) -> Statistics:
+    return {f"{name}_{i}": float(value) for i, value in enumerate(values.tolist())}
+
+
+def _series(sums: Mapping[str, float], name: str, length: int) -> Tensor:
+    return torch.tensor([sums[f"{name}_{i}"] for i in range(length)], dtype=torch.double)
 
 
 def _percent(part: float, whole: float) -> float:

@@ -1,7 +1,8 @@
 """The model: T5's encoder, and a decoder of latents (paper, §3, Framework 1)."""
 
+import logging
 import os
-from typing import Any
+from typing import Any, Optional
 
 from fairseq.models import BaseFairseqModel, register_model
 from torch import Tensor, nn
@@ -12,10 +13,10 @@ from ...modules.t5 import T5Encoder, T5Size
 from .config import EncT5Config, t5_size
 from .kinds import Kind
 from .network import LabelHeads, LatentDecoder, SharedHead
-from .pieces import PAD, SPECIAL
 from .t5_directory import T5Directory
 
 MODEL = "enct5"
+logger = logging.getLogger(__name__)
 
 
 @register_model(MODEL, dataclass=EncT5Config)
@@ -32,7 +33,7 @@ class EncT5Model(BaseFairseqModel):
 
     def __init__(self, size: T5Size, rows: int, layers: int, kind: Kind, number: int) -> None:
         super().__init__()
-        table = nn.Embedding(rows, size.dim, padding_idx=SPECIAL.index(PAD))
+        table = nn.Embedding(rows, size.dim)
         nn.init.normal_(table.weight)
         self.embed = TokenEmbedding(table, scale=1.0, dropout=size.dropout)
         self.encoder: T5Encoder = size.encoder()
@@ -48,11 +49,16 @@ class EncT5Model(BaseFairseqModel):
         """Notes the sizes of ``--t5-dir`` for the checkpoints, which do not need it any more.
 
         Raises:
-            UserError: no T5 there.
+            UserError: no T5 there, or none given whose decoder to start from.
         """
-        if cfg.t5_dir:
-            cfg.t5_dir = os.path.abspath(cfg.t5_dir)
-            T5Directory(cfg.t5_dir).settle(cfg)
+        _check_decoder(cfg)
+        if not cfg.t5_dir:
+            return
+        cfg.t5_dir = os.path.abspath(cfg.t5_dir)
+        directory = T5Directory(cfg.t5_dir)
+        directory.settle(cfg)
+        sizes = ", ".join(f"{name} {size}" for name, size in directory.sizes().items())
+        logger.info("sizes of %s, whatever other options say: %s", cfg.t5_dir, sizes)
 
     @classmethod
     def build_model(cls, cfg: EncT5Config, task: Any) -> "EncT5Model":
@@ -62,9 +68,7 @@ class EncT5Model(BaseFairseqModel):
             UserError: options that contradict each other, another vocabulary than the data's, or
                 a directory that lacks something.
         """
-        if str(cfg.decoder_init) == "t5" and not cfg.t5_dir:
-            raise UserError("--decoder-init t5 needs the T5: give --t5-dir DIR")
-        directory = T5Directory(cfg.t5_dir) if cfg.t5_dir else None
+        directory = _directory(cfg)
         if directory is not None:
             directory.settle(cfg)
             directory.check_pieces(task.source_dictionary.symbols)
@@ -98,17 +102,54 @@ class EncT5Model(BaseFairseqModel):
         Returns:
             P × C, E × 1, or for multilabel E × N × 2.
         """
-        real = segments.ne(0)
         mine = segments.unsqueeze(2) == segments.unsqueeze(1)
-        states = self.encoder(self.embed(tokens), real, mine.unsqueeze(1))
-        asking = latent_segments.ne(0)
-        sees = latent_segments.unsqueeze(2) == segments.unsqueeze(1)
-        words = latent_spans.unsqueeze(2)
-        sees = sees & ((words == 0) | (words == spans.unsqueeze(1)))
-        sees = sees | ~asking.unsqueeze(2)  # no softmax over nothing
-        same = latent_segments.unsqueeze(2) == latent_segments.unsqueeze(1)
-        return self.head(self.decoder(latents, same, states, sees)[asking])
+        states = self.encoder(self.embed(tokens), segments.ne(0), mine.unsqueeze(1))
+        sees = reading(segments, spans, latent_segments, latent_spans)
+        return self.head(self.decoder(latents, latent_segments, states, sees))
 
     def max_positions(self) -> None:
         """Any length: places are known by their distance."""
         return None
+
+
+def _check_decoder(cfg: EncT5Config) -> None:
+    if str(cfg.decoder_init) == "t5" and not cfg.t5_dir:
+        raise UserError("--decoder-init t5 needs the T5: give --t5-dir DIR")
+
+
+def _directory(cfg: EncT5Config) -> Optional[T5Directory]:
+    """``--t5-dir``, None where there is none.
+
+    None as well for a checkpoint, which has its sizes and brings the weights, where the directory
+    has gone or has become another model's.
+    """
+    if not cfg.t5_rows:
+        _check_decoder(cfg)
+    if not cfg.t5_dir:
+        return None
+    try:
+        directory = T5Directory(cfg.t5_dir)
+    except UserError as error:
+        if not cfg.t5_rows:
+            raise
+        logger.warning("only a checkpoint's weights are used: %s", error)
+        return None
+    if cfg.t5_rows and not directory.settled(cfg):
+        logger.warning("%s: has other sizes now; only a checkpoint's weights are used", cfg.t5_dir)
+        return None
+    return directory
+
+
+def reading(
+    segments: Tensor, spans: Tensor, latent_segments: Tensor, latent_spans: Tensor
+) -> Tensor:
+    """Which pieces each decoder position reads: B × L × S, bool; one at least.
+
+    The text of its example; of that, where it has a span, the pieces of this span. A word without
+    pieces reads the whole text, and padding what it likes: there is no softmax over nothing.
+    """
+    text = latent_segments.unsqueeze(2) == segments.unsqueeze(1)
+    words = latent_spans.unsqueeze(2)
+    seen = text & ((words == 0) | (words == spans.unsqueeze(1)))
+    padding = latent_segments.eq(0).unsqueeze(2)
+    return seen | (~seen.any(2, keepdim=True) & (text | padding))

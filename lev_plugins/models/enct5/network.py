@@ -1,16 +1,23 @@
 """EncT5's decoder: latents that read the text, and the heads behind them (paper, §3).
 
-Shapes: B rows, S pieces, L decoder positions, C channels, V latents, P positions that are real,
-E examples, N labels.
+Shapes: B rows, S pieces, L decoder positions, C channels, H heads, D channels of a head, V latents,
+P positions that are real, E examples, N labels.
 """
+
+from typing import Optional
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from ...modules.decoding import DecoderBlock
+from ...modules.packing import Packing
 from ...modules.t5 import T5Size
-from ...modules.transformer import Memory
+from ...modules.transformer import Attention, Memory
+
+# how many latents ask at once where there are more: scores are SLICE × V for each head
+SLICE = 512
 
 
 class LatentDecoder(nn.Module):
@@ -18,7 +25,8 @@ class LatentDecoder(nn.Module):
 
     What the latents say to each other before any of them has read the text is the same for all
     examples: the first block's self-attention is computed once, over the table. (With one latent
-    all positions of a tagger are equal there, so this holds for words too.)
+    all positions of a tagger are equal there, so this holds for words too.) It is the one
+    attention without dropout on its weights: one draw would hold for every example of a batch.
 
     Args:
         size: of the T5.
@@ -40,35 +48,76 @@ class LatentDecoder(nn.Module):
         attention = block.block.self_attention
         x = block.block.self_norm(self.table.weight).unsqueeze(0)
         query, key, value = attention.project(x, None)
-        places = self.bias.places(x.size(1), x.size(1)).unsqueeze(0)
-        return attention.attend(query, key, value, places.to(query.dtype), None).squeeze(0)
+        if query.size(2) <= SLICE:
+            return self._heard(attention, query, key, value, 0)
+        # scores of thousands with thousands: made once more for the gradients rather than kept
+        parts = [
+            checkpoint(
+                self._heard,
+                attention,
+                part,
+                key,
+                value,
+                number * SLICE,
+                use_reentrant=False,
+                preserve_rng_state=False,
+            )
+            for number, part in enumerate(query.split(SLICE, 2))
+        ]
+        return torch.cat(parts)
 
-    def forward(self, latents: Tensor, same: Tensor, states: Tensor, sees: Tensor) -> Tensor:
-        """States of the positions, B × L × C.
+    def _heard(
+        self, attention: Attention, query: Tensor, key: Tensor, value: Tensor, first: int
+    ) -> Tensor:
+        """What some latents hear, from the one at ``first`` on: 1 × H × … × D → … × C."""
+        place = torch.arange(key.size(2), device=key.device)
+        behind = place[first : first + query.size(2), None] - place
+        # the bias of T5's decoder: whoever comes later is at distance 0
+        bucket = self.bias.bucket[behind.clamp(0, self.bias.longest)]
+        bias = self.bias.table(bucket).permute(2, 0, 1).unsqueeze(0)
+        return attention.attend_parts(query, [(key, value)], bias.to(query.dtype)).squeeze(0)
+
+    def forward(self, latents: Tensor, segments: Tensor, states: Tensor, sees: Tensor) -> Tensor:
+        """States of the positions that are real, row after row, P × C.
 
         Args:
             latents: B × L, long.
-            same: B × L × L, bool: which positions belong to one example; each to its own.
+            segments: B × L, the example of each position, 0 at padding.
             states: of the encoder, B × S × C.
-            sees: B × L × S, bool: which pieces a position reads; each one at least.
+            sees: B × L × S, bool: which pieces a position reads; one at least, padding too.
         """
         memory = Memory(states, sees.unsqueeze(1))
+        asking = segments.ne(0)
+        packing = _packing(asking)
         first, *others = self.blocks
         assert isinstance(first, DecoderBlock)
-        x = self._first(first, latents, memory)
+        chosen = latents if packing is None else latents.flatten()[packing.index]
+        x = self._first(first, chosen, memory, packing)
         if others:
-            bias = self.bias(same)
+            bias = self.bias(segments.unsqueeze(2) == segments.unsqueeze(1))
             for block in others:
-                x = block(x, bias, memory).x
-        return self.norm(x)
+                x = block(x, bias, memory, packing=packing).x
+        x = self.norm(x)
+        return x[asking] if packing is None else x
 
-    def _first(self, block: DecoderBlock, latents: Tensor, memory: Memory) -> Tensor:
+    def _first(
+        self, block: DecoderBlock, latents: Tensor, memory: Memory, packing: Optional[Packing]
+    ) -> Tensor:
+        """The first block: B × L latents → B × L × C, or packed, P → P × C."""
         heard = F.embedding(latents, self.greetings(block))
         inner, cross = block.block, block.cross_attention
         x = F.dropout(self.table(latents), self.dropout, self.training)
         x = inner.residual(x, nn.Identity(), lambda _: heard)
-        x = inner.residual(x, block.cross_norm, lambda h: cross(h, None, memory))
+        x = inner.residual(x, block.cross_norm, lambda h: cross(h, None, memory, packing))
         return inner.residual(x, inner.feed_norm, inner.feed_forward)
+
+
+def _packing(asking: Tensor) -> Optional[Packing]:
+    """Leaves the padding of B × L positions out, None where there is none, or one a row."""
+    packing = Packing(asking)
+    # a single query a row is never packed: attention answers it in a way of its own
+    padded = packing.index.numel() < asking.numel() and asking.size(1) > 1
+    return packing if padded else None
 
 
 class SharedHead(nn.Linear):

@@ -1,7 +1,7 @@
 """Text to T5's pieces, in T5's own order: padding 0, ``</s>`` 1, ``<unk>`` 2, then all others."""
 
 import base64
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, List, NamedTuple, Optional, Sequence
 
 from fairseq.data import Dictionary
 
@@ -12,7 +12,6 @@ PAD, EOS, UNK = "<pad>", "</s>", "<unk>"
 SPECIAL = (PAD, EOS, UNK)
 #: ByT5's vocabulary behind the special pieces (Xue et al., 2022, §3.1)
 BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
-MARK = "▁"
 
 
 class PieceDictionary(Dictionary):
@@ -21,14 +20,11 @@ class PieceDictionary(Dictionary):
     Where fairseq asks for <s> it gets the padding, with which T5's decoder starts.
 
     Args:
-        pieces: all of them in order, the three special ones first.
+        pieces: all of them in order, all different, the three special ones first.
     """
 
     def __init__(self, pieces: Sequence[str] = SPECIAL) -> None:
-        self.bos_word, self.unk_word, self.pad_word, self.eos_word = PAD, UNK, PAD, EOS
-        self.symbols: List[str] = []
-        self.count: List[int] = []
-        self.indices: Dict[str, int] = {}
+        super().__init__(bos=PAD, pad=PAD, eos=EOS, unk=UNK, add_special_symbols=False)
         self.pad_index = self.bos_index = self.add_symbol(PAD)
         self.eos_index = self.add_symbol(EOS)
         self.unk_index = self.add_symbol(UNK)
@@ -36,13 +32,20 @@ class PieceDictionary(Dictionary):
         for piece in list(pieces)[self.nspecial :]:
             self.add_symbol(piece)
 
+    @classmethod
+    def load(cls, f: Any, add_special_symbols: bool = True) -> "PieceDictionary":
+        """A dictionary's file, which holds all but the special pieces."""
+        found = cls()
+        found.add_from_file(f)
+        return found
+
 
 class Cut(NamedTuple):
     """A text as the model reads it.
 
     pieces: indices, ``</s>`` at the end. spans: for tagging the word of each piece, from 1, and 0
-    at ``</s>``; empty otherwise. reached: how many of the words are in it, whole or not.
-    cut_off: whether something was too long.
+    at ``</s>``; empty otherwise. reached: how many of the texts or words are in it; the last may
+    lack its end. cut_off: whether something was too long.
     """
 
     pieces: List[int]
@@ -54,13 +57,17 @@ class Cut(NamedTuple):
 class Cutter:
     """Cuts text into pieces.
 
+    Text that spells a special piece (``</s>``) is text like any other. Halves of surrogate pairs,
+    which no file can hold, are question marks.
+
     Args:
         model: a serialised sentencepiece model, base64; None for bytes (ByT5).
         pieces: the whole vocabulary in order; None for all that the model has.
-        name: of the model's file, for the errors.
+        name: where model and pieces come from, for the errors.
 
     Raises:
-        UserError: the model cannot be read, or has pieces that the vocabulary lacks.
+        UserError: the model cannot be read, the vocabulary is not in T5's order, or it lacks a
+            piece of the model.
     """
 
     def __init__(
@@ -70,63 +77,59 @@ class Cutter:
         name: str = "sentencepiece model",
     ) -> None:
         self.serialised = model
-        self.model: Any = None
-        own = list(BYTES)
-        if model is not None:
-            self.model = load_pieces(name, base64.b64decode(model))
-            own = [self.model.id_to_piece(i) for i in range(len(self.model))]
+        self.model: Any = None if model is None else _unpacked(model, name)
+        own = list(BYTES) if self.model is None else _spelt(self.model, name)
         self.pieces = list(pieces) if pieces is not None else whole_vocabulary(own)
+        check_pieces(self.pieces, name)
         row = {piece: index for index, piece in enumerate(self.pieces)}
+        row.update(dict.fromkeys(SPECIAL, SPECIAL.index(UNK)))
         self.rows = [row.get(piece, -1) for piece in own]
-        if model is not None:
+        if self.model is not None:
             self.rows[self.model.unk_id()] = SPECIAL.index(UNK)
-        normal = [not self._is_control(i) for i in range(len(own))]
-        missing = [p for p, at, used in zip(own, self.rows, normal) if at < 0 and used]
-        if missing:
-            raise UserError(f"{name}: the vocabulary lacks its piece {missing[0]!r}")
+        lacking = [at for at, index in enumerate(self.rows) if index < 0 and self._occurs(at)]
+        if lacking:
+            raise UserError(f"{name}: the vocabulary lacks the model's piece {own[lacking[0]]!r}")
 
-    def _is_control(self, piece: int) -> bool:
-        return self.model is not None and (self.model.is_control(piece))
+    def _occurs(self, piece: int) -> bool:
+        """Whether text can give a piece of the model."""
+        return self.model is None or not self.model.is_control(piece)
 
     def cut(self, text: str) -> List[int]:
         """Indices of a text's pieces, without ``</s>``; none for an empty text."""
-        if self.model is None:
-            return [self.rows[byte] for byte in text.encode("utf-8", "replace")]
-        return [self.rows[piece] for piece in self.model.encode(text.replace("\0", " "))]
+        encoded = text.encode("utf-8", "replace")
+        found = encoded if self.model is None else self.model.encode(encoded.decode("utf-8"))
+        return [self.rows[piece] for piece in found]
 
     def texts(self, texts: Sequence[str], most: int) -> Cut:
-        """One text, or two with ``</s>`` between them; the longer one is cut off first.
+        """One text, or two with ``</s>`` between them; of the longer one more is cut off.
 
         Args:
-            most: pieces in all, ``</s>`` included.
+            texts: one or several, each of which ``</s>`` follows.
+            most: pieces in all, ``</s>`` included; no fewer than texts.
         """
         parts = [self.cut(text) for text in texts]
-        room = most - len(parts)
-        total = sum(map(len, parts))
-        cut_off = total > room
-        while total > room:
-            longest = max(parts, key=len)
-            second = sorted(map(len, parts))[-2] if len(parts) > 1 else 0
-            spare = max(1, min(total - room, len(longest) - second))
-            del longest[-spare:]
-            total -= spare
-        pieces = [index for part in parts for index in (*part, SPECIAL.index(EOS))]
-        return Cut(pieces, [], len(texts), cut_off)
+        kept = _shares([len(part) for part in parts], most - len(parts))
+        pieces = [
+            index
+            for part, length in zip(parts, kept)
+            for index in (*part[:length], SPECIAL.index(EOS))
+        ]
+        return Cut(pieces, [], len(texts), sum(kept) < sum(map(len, parts)))
 
     def words(self, words: Sequence[str], most: int) -> Cut:
         """Words, each with pieces of its own, as far as they fit whole; at least the first.
 
-        A word without pieces is ``<unk>``.
+        A word without pieces is ``<unk>``. As bytes all but the first begin with a blank.
 
         Args:
-            most: pieces in all, ``</s>`` included.
+            most: pieces in all, ``</s>`` included; 2 or more.
         """
         pieces: List[int] = []
         spans: List[int] = []
         reached, cut_off = 0, False
         for number, word in enumerate(words, start=1):
             blank = " " if self.model is None and number > 1 else ""
-            found = self.cut(blank + word) or [SPECIAL.index(UNK)]
+            found = (self.cut(blank + word) if word else []) or [SPECIAL.index(UNK)]
             if len(pieces) + len(found) > most - 1:
                 cut_off = True
                 if reached:
@@ -138,6 +141,65 @@ class Cutter:
         return Cut([*pieces, SPECIAL.index(EOS)], [*spans, 0], reached, cut_off)
 
 
+def check_pieces(pieces: Sequence[str], where: str) -> None:
+    """Raises :class:`UserError` unless pieces are a vocabulary in T5's order, each there once.
+
+    Args:
+        where: they were read, for the error.
+    """
+    if tuple(pieces[: len(SPECIAL)]) != SPECIAL:
+        raise UserError(
+            f"{where}: the vocabulary begins with {' '.join(pieces[: len(SPECIAL)])!r}, and T5's "
+            f"with {' '.join(SPECIAL)!r}"
+        )
+    seen = set()
+    for piece in pieces:
+        if piece in seen:
+            raise UserError(f"{where}: the piece {piece!r} is twice in the vocabulary")
+        seen.add(piece)
+
+
 def whole_vocabulary(pieces: Sequence[str]) -> List[str]:
     """The special pieces, then all others in their order."""
     return [*SPECIAL, *(piece for piece in pieces if piece not in SPECIAL)]
+
+
+def _unpacked(model: str, name: str) -> Any:
+    """A sentencepiece model from base64."""
+    try:
+        content = base64.b64decode(model, validate=True)
+    except ValueError as error:
+        raise UserError(f"{name}: the sentencepiece model in it is damaged ({error})") from error
+    if not content:  # the library takes nothing for a model
+        raise UserError(f"{name}: not a sentencepiece model; it is empty")
+    return load_pieces(name, content)
+
+
+def _spelt(model: Any, name: str) -> List[str]:
+    """The pieces of a sentencepiece model."""
+    try:
+        return [model.id_to_piece(piece) for piece in range(len(model))]
+    except UnicodeDecodeError as error:
+        raise UserError(f"{name}: the sentencepiece model has pieces that are no text") from error
+
+
+def _shares(lengths: Sequence[int], room: int) -> List[int]:
+    """How much of each part stays, so that all fit: the longest ones are made equally long.
+
+    Where that does not come out even the first of them keep one more.
+    """
+    level = 0
+    for parts, length in zip(range(len(lengths), 0, -1), sorted(lengths)):
+        level = max(room // parts, 0)
+        if length > level:
+            room -= level * parts
+            break
+        room -= length
+    else:
+        return list(lengths)
+    kept = []
+    for length in lengths:
+        more = int(length > level and room > 0)
+        kept.append(min(length, level + more))
+        room -= more
+    return kept

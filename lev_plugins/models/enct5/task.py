@@ -1,25 +1,46 @@
 """The task: prepared data in, rows of examples out, metrics of what was predicted."""
 
 import functools
+import logging
 import os
+import struct
 from dataclasses import asdict, dataclass, field
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from itertools import zip_longest
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
-from fairseq.data import FairseqDataset, data_utils
-from fairseq.dataclass import ChoiceEnum, FairseqDataclass
+import torch
+from fairseq.criterions import FairseqCriterion
+from fairseq.data import ConcatDataset, EpochBatchIterator, FairseqDataset, indexed_dataset
+from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics as log
+from fairseq.models import ARCH_MODEL_REGISTRY, BaseFairseqModel
 from fairseq.tasks import FairseqTask, register_task
+from omegaconf import II
 from torch import Tensor
 
+from ...compat.program import running_command
 from ...errors import UserError
+from .criterion import CRITERION
 from .dataset import EncT5Dataset
 from .description import LABELS, PIECES, SPANS, Description
 from .kinds import KINDS, Kind
 from .metrics import PREFIX, Statistics, label_groups, names, statistics, summary
+from .model import EncT5Model
 from .pieces import PieceDictionary
 
+logger = logging.getLogger(__name__)
+
+TASK = "enct5"
 SUMS = "_statistics"
+LAST = "checkpoint_last.pt"  # the engine looks for it in --save-dir, for others where they are
+PREDICT = "python -m lev_plugins.cli.enct5_predict"
+PREPARE = "python -m lev_plugins.cli.enct5_prepare"
+#: of which less is better; the threshold is neither good nor bad
+LESS = ("loss", "mse")
+NEITHER = "threshold"
+#: head of an index: magic, version, type of the numbers, how many entries
+HEAD, INT32 = struct.Struct("<9sQBQ"), 4
 
 
 @dataclass
@@ -27,15 +48,16 @@ class EncT5TaskConfig(FairseqDataclass):
     data: Optional[str] = field(
         default=None, metadata={"help": "folder made by python -m lev_plugins.cli.enct5_prepare"}
     )
-    kind: Optional[ChoiceEnum(KINDS)] = field(  # type: ignore[valid-type]
+    kind: Optional[str] = field(
         default=None,
         metadata={
-            "help": "what is predicted; default: what the data were prepared for. multilabel and "
-            "multilabel_pooled take the same data"
+            "help": f"what is predicted, {', '.join(KINDS)}; default: what the data were prepared "
+            "for. multilabel and multilabel_pooled take the same data"
         },
     )
     pack: bool = field(
-        default=False, metadata={"help": "several examples in a row in training (paper, §3.1)"}
+        default=False,
+        metadata={"help": "several examples in a row in training, to save padding (paper, §4.1)"},
     )
     pack_length: int = field(
         default=0,
@@ -48,13 +70,22 @@ class EncT5TaskConfig(FairseqDataclass):
     max_target_positions: int = field(
         default=1024, metadata={"help": "most decoder positions (labels, words) in a row"}
     )
+    # what the commands are told; a task is given nothing but its own options
+    train_subset: str = II("dataset.train_subset")
+    best_checkpoint_metric: str = II("checkpoint.best_checkpoint_metric")
+    maximize_best_checkpoint_metric: bool = II("checkpoint.maximize_best_checkpoint_metric")
+    save_dir: str = II("checkpoint.save_dir")
+    restore_file: str = II("checkpoint.restore_file")
+    continue_once: Optional[str] = II("checkpoint.continue_once")
+    finetune_from_model: Optional[str] = II("checkpoint.finetune_from_model")
 
 
-@register_task("enct5", dataclass=EncT5TaskConfig)
+@register_task(TASK, dataclass=EncT5TaskConfig)
 class EncT5Task(FairseqTask):
     """Classification, regression, multi-label classification and tagging with EncT5.
 
-    A checkpoint keeps the description of its data and the threshold that validation found best.
+    A checkpoint keeps the description of its data, and for several labels the threshold that
+    the last validation found best, on the first set of ``--valid-subset``.
 
     Args:
         cfg: settings.
@@ -69,38 +100,50 @@ class EncT5Task(FairseqTask):
     def __init__(self, cfg: EncT5TaskConfig, description: Description) -> None:
         super().__init__(cfg)
         self.description = description
-        self.kind = Kind(str(cfg.kind) if cfg.kind else description.kind)
-        self._check()
+        self.kind = _kind(cfg.kind or description.kind)
         self.dictionary = PieceDictionary(description.pieces)
-        self.groups = label_groups(description.counts) if self.kind.many else {}
+        self._check()
+        self.groups: Optional[Dict[str, Tensor]] = None
+        if self.kind.many and description.counts:
+            self.groups = label_groups(description.counts)
+        self.metric_names = names(self.kind, self.number, self.groups)
         self.state.merge_state_dict({"description": asdict(description), "threshold": 0.5})
+        self.trains = False
+        self.first_subset = True
+        self.summed: Tuple[Optional[Tensor], Dict[str, float]] = (None, {})
 
     def _check(self) -> None:
-        if self.cfg.pack_length < 0 or (self.cfg.pack_length and not self.cfg.pack):
-            raise UserError(f"--pack-length {self.cfg.pack_length}: give it with --pack, above 0")
-        prepared, most = Kind(self.description.kind), self.cfg.max_target_positions
-        if self.kind is not prepared and not (self.kind.many and prepared.many):
+        cfg, where = self.cfg, self.cfg.data or "the checkpoint"
+        if cfg.pack_length and not cfg.pack:
+            raise UserError(f"--pack-length {cfg.pack_length}: give it with --pack")
+        if not 0 <= cfg.pack_length <= cfg.max_source_positions:
             raise UserError(
-                f"--kind {self.kind.value}: {self.cfg.data} was prepared for {prepared.value}"
+                f"--pack-length {cfg.pack_length}: give a number from 1 to "
+                f"--max-source-positions {cfg.max_source_positions}"
             )
+        prepared, most = Kind(self.description.kind), cfg.max_target_positions
+        if self.kind is not prepared and not (self.kind.many and prepared.many):
+            raise UserError(f"--kind {self.kind.value}: {where} was prepared for {prepared.value}")
         if self.kind is Kind.MULTILABEL and self.number > most:
             raise UserError(
                 f"{self.number} labels are more than --max-target-positions {most}; raise it, or "
                 "give --kind multilabel_pooled"
             )
+        if self.dictionary.symbols != self.description.pieces:
+            raise UserError(f"{where}: the pieces are not T5's, or one is there twice")
 
     @classmethod
     def setup_task(cls, cfg: EncT5TaskConfig, **kwargs: Any) -> "EncT5Task":
         """Reads what the data folder holds.
 
         Raises:
-            UserError: nothing that was prepared.
+            UserError: nothing that was prepared, or a command that writes text.
         """
+        command = running_command()
+        if command in ("generate", "interactive"):
+            raise UserError(f"fairseq-{command} writes text, and EncT5 writes none; use {PREDICT}")
         if not cfg.data:
-            raise UserError(
-                "no data folder given; name the one that python -m lev_plugins.cli.enct5_prepare "
-                "made"
-            )
+            raise UserError(f"no data folder given; name the one that {PREPARE} made")
         return cls(cfg, Description.read(cfg.data))
 
     @property
@@ -130,83 +173,236 @@ class EncT5Task(FairseqTask):
         dictionary.add_from_file(filename)
         return dictionary
 
+    # model and checkpoint ---------------------------------------------------------------------
+
+    def build_model(self, cfg: Any, from_checkpoint: bool = False) -> BaseFairseqModel:
+        """Builds the model.
+
+        Raises:
+            UserError: it is not an EncT5.
+        """
+        name = getattr(cfg, "_name", None) or getattr(cfg, "arch", None)
+        found = ARCH_MODEL_REGISTRY.get(name)
+        if found is not None and not issubclass(found, EncT5Model):
+            raise UserError(f"--arch {name} is no EncT5; --task {TASK} goes with --arch enct5_…")
+        self.trains = not from_checkpoint
+        return super().build_model(cfg, from_checkpoint)
+
+    def build_criterion(self, cfg: Any, from_checkpoint: bool = False) -> FairseqCriterion:
+        """Builds the criterion; what a training begins with and selects by is checked here too.
+
+        Raises:
+            UserError: another criterion, a metric that validation does not give, or a checkpoint
+                of other data.
+        """
+        name = getattr(cfg, "_name", None) or CRITERION
+        if name != CRITERION:
+            raise UserError(f"--criterion {name}: --task {TASK} goes with --criterion {CRITERION}")
+        if self.trains:
+            self._check_best_metric()
+            self._look_at_start()
+        return super().build_criterion(cfg, from_checkpoint)
+
+    def _check_best_metric(self) -> None:
+        best = _told(self.cfg.best_checkpoint_metric)
+        if best is None:
+            return
+        known = ["loss", *(name for name in self.metric_names if name != NEITHER)]
+        if best not in known:
+            raise UserError(
+                f"--best-checkpoint-metric {best}: validation of {self.kind.value} gives "
+                f"{', '.join(known)}"
+            )
+        flag = "--maximize-best-checkpoint-metric"
+        if (best not in LESS) != bool(self.cfg.maximize_best_checkpoint_metric):
+            way = f"higher is better; give {flag}"
+            if best in LESS:
+                way = f"lower is better; leave {flag} out"
+            raise UserError(f"--best-checkpoint-metric {best}: {way}")
+
+    def _look_at_start(self) -> None:
+        """Takes over what the checkpoint keeps with which a training begins.
+
+        The engine's trainer saves the state of a task and does not give it back.
+        """
+        restored = _told(self.cfg.restore_file)
+        if restored == LAST:
+            restored = os.path.join(_told(self.cfg.save_dir) or "", LAST)
+        starts = (restored, _told(self.cfg.continue_once), _told(self.cfg.finetune_from_model))
+        path = next((path for path in starts if path and os.path.isfile(path)), None)
+        if path is None:
+            return
+        try:
+            state = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+            kept = state["task_state"]
+        except Exception:  # the engine reads it next, and says what is wrong with it
+            return
+        self.load_state_dict(kept)
+
     def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
         """Takes over what a checkpoint keeps.
 
         Raises:
-            UserError: it was trained on other labels or pieces.
+            UserError: it was trained on other labels or pieces, or holds something else.
         """
-        kept = Description.of(state_dict.get("description") or {}, "checkpoint")
-        for name in ("labels", "pieces"):
-            if getattr(kept, name) != getattr(self.description, name):
-                raise UserError(
-                    f"{self.cfg.data}: its {name} are not those that the checkpoint was trained "
-                    "with; prepare the data with the same labels.txt and pieces"
-                )
-        self.state.merge_state_dict({"threshold": float(state_dict.get("threshold", 0.5))})
+        values = state_dict.get("description") if isinstance(state_dict, dict) else None
+        if not isinstance(values, dict):
+            raise UserError("the checkpoint holds no description of its data: it is no EncT5's")
+        kept = Description.of(values, "the checkpoint")
+        if kept.kind != self.description.kind:
+            raise UserError(
+                f"{self.cfg.data} was prepared for {self.description.kind}, and the checkpoint is "
+                f"of {kept.kind}"
+            )
+        for name, flags in (
+            ("labels", "--labels"),
+            ("pieces", "--sentencepiece-model or --t5-dir"),
+        ):
+            here, there = getattr(self.description, name), getattr(kept, name)
+            for index, (one, other) in enumerate(zip_longest(here, there)):
+                if one != other:
+                    raise UserError(
+                        f"{self.cfg.data}: its {name} are not those that the checkpoint was "
+                        f"trained with (number {index} is {one!r}, there {other!r}); prepare the "
+                        f"data with the same {flags}"
+                    )
+        threshold = state_dict.get("threshold")
+        if not isinstance(threshold, float) or not 0 <= threshold <= 1:
+            raise UserError(f"the checkpoint's threshold is {threshold!r}, no number from 0 to 1")
+        self.state.merge_state_dict({"threshold": threshold})
 
     # data -------------------------------------------------------------------------------------
 
     def load_dataset(self, split: str, combine: bool = False, **kwargs: Any) -> None:
-        """Loads a split.
+        """Loads a split; with ``combine`` together with its further parts (valid1, valid2 …).
 
         Raises:
-            FileNotFoundError: there is none.
+            UserError: there is none, or it is damaged.
         """
-        tagging = self.kind is Kind.TAGGING
-        training = split == "train"
-        dataset = EncT5Dataset(
-            self._part(split, PIECES),
-            self._part(split, SPANS) if tagging else None,
-            self._part(split, LABELS),
+        prefixes = [os.path.join(self.cfg.data or "", split)]
+        while combine and os.path.isfile(f"{prefixes[0]}{len(prefixes)}.{PIECES}.idx"):
+            prefixes.append(f"{prefixes[0]}{len(prefixes)}")
+        if not os.path.isfile(f"{prefixes[0]}.{PIECES}.idx"):
+            known = split if split in ("train", "valid", "test") else "valid or --test"
+            raise UserError(
+                f"{self.cfg.data} has no {split} data ({split}.{PIECES}.idx is missing); name "
+                f"another split, or prepare it with {PREPARE} --{known} FILE"
+            )
+        stored = [
+            Stored(prefix, self.kind, self.number, len(self.dictionary)) for prefix in prefixes
+        ]
+        training = split in ("train", _told(self.cfg.train_subset))
+        self.datasets[split] = EncT5Dataset(
+            _joined([one.pieces for one in stored]),
+            _joined([one.spans for one in stored]) if self.kind is Kind.TAGGING else None,
+            _joined([one.labels for one in stored]),
             self.kind,
             self.number,
             row=self._packed_row() if training else None,
             most=self.cfg.max_target_positions,
             shuffle=training,
         )
-        self.datasets[split] = dataset
 
     def _packed_row(self) -> Optional[int]:
         """Most pieces in a row of several examples, None without packing."""
-        most = self.cfg.max_source_positions
-        return min(self.cfg.pack_length or most, most) if self.cfg.pack else None
-
-    def _part(self, split: str, name: str) -> Any:
-        path = os.path.join(self.cfg.data or "", f"{split}.{name}")
-        found = data_utils.load_indexed_dataset(path, None, "mmap")
-        if found is None:
-            raise FileNotFoundError(f"Dataset not found: {split} ({path})")
-        return found
+        return (self.cfg.pack_length or self.cfg.max_source_positions) if self.cfg.pack else None
 
     def max_positions(self) -> Tuple[int, int]:
         """Most pieces and decoder positions in a row."""
         return self.cfg.max_source_positions, self.cfg.max_target_positions
 
+    def get_batch_iterator(
+        self,
+        dataset: FairseqDataset,
+        max_tokens: Optional[int] = None,
+        max_sentences: Optional[int] = None,
+        max_positions: Any = None,
+        *,
+        epoch: int = 1,
+        disable_iterator_cache: bool = False,
+        update_epoch_batch_itr: bool = False,
+        **options: Any,
+    ) -> EpochBatchIterator:
+        """The engine's, with batches that do not depend on where a training begins.
+
+        Batches that serve all epochs are drawn by the engine with a seed that has the epoch in
+        it in which the training began, or was taken up again. What is longer than a batch may be
+        is told by its name in validation too, where the engine fails an assertion.
+        """
+        lasting = not (disable_iterator_cache or update_epoch_batch_itr)
+        made = dataset in self.dataset_to_epoch_iter
+        if max_tokens is not None:
+            given = (max_tokens, max_tokens) if max_positions is None else max_positions
+            max_positions = tuple(min(limit, max_tokens) for limit in given)
+        iterator = super().get_batch_iterator(
+            dataset,
+            max_tokens=max_tokens,
+            max_sentences=max_sentences,
+            max_positions=max_positions,
+            epoch=1 if lasting else epoch,
+            disable_iterator_cache=disable_iterator_cache,
+            update_epoch_batch_itr=update_epoch_batch_itr,
+            **options,
+        )
+        if lasting and not made:
+            iterator.epoch = max(epoch, 1)
+        return iterator
+
     def filter_indices_by_size(
         self,
         indices: np.ndarray,
-        dataset: FairseqDataset,
+        dataset: EncT5Dataset,
         max_positions: Any = None,
         ignore_invalid_inputs: bool = False,
     ) -> np.ndarray:
-        """Nothing is left out.
+        """Leaves out nothing in training, and in validation only what is to be skipped.
 
         Raises:
             UserError: a row is too long.
         """
-        long = [i for i in indices if any(s > m for s, m in zip(dataset.size(i), max_positions))]
-        if long:
-            pieces, latents = dataset.size(long[0])
+        long = (dataset.sizes[indices] > np.asarray(max_positions)).any(1)
+        if not long.any():
+            return indices
+        rows = sorted(int(row) for row in indices[long])
+        split = next((name for name, one in self.datasets.items() if one is dataset), "data")
+        pieces, latents = dataset.size(rows[0])
+        most, most_latents = max_positions
+        size = (
+            f"{pieces} pieces and {latents} decoder positions where {most} and {most_latents} are "
+            "allowed"
+        )
+        if len(dataset.rows[rows[0]]) > 1:
+            less = [f"--pack-length {most}"] if pieces > most else []
+            less += [f"--max-target-positions {most_latents}"] if latents > most_latents else []
             raise UserError(
-                f"{len(long)} examples are too long, one with {pieces} pieces and {latents} "
-                f"decoder positions where {max_positions[0]} and {max_positions[1]} are allowed; "
-                "raise --max-source-positions, --max-target-positions and --max-tokens, or prepare "
-                "the data with a smaller --max-length"
+                f"{split}: a packed row has {size}; raise --max-tokens, or give {' '.join(less)}"
             )
-        return indices
+        shown = ", ".join(str(dataset.rows[row][0] + 1) for row in rows[:20])
+        shown += " …" if len(rows) > 20 else ""
+        if ignore_invalid_inputs and not dataset.shuffle:
+            logger.warning("%s: %d examples are too long and skipped: %s", split, len(rows), shown)
+            return indices[~long]
+        raise UserError(
+            f"{split}: {len(rows)} examples are too long ({shown}); number "
+            f"{dataset.rows[rows[0]][0] + 1} has {size}; raise --max-source-positions, "
+            "--max-target-positions or --max-tokens, or prepare the data with a smaller "
+            "--max-length"
+        )
 
     # metrics ----------------------------------------------------------------------------------
+
+    def begin_valid_epoch(self, epoch: int, model: Any) -> None:
+        """The set that is validated next is the first of ``--valid-subset``."""
+        self.first_subset = True
+        # the engine adds up all validations of a training there, and keeps that in checkpoints:
+        # sums of what an older version counted could not be added to
+        log.reset_meters("valid")
+
+    def post_validate(self, model: Any, stats: Mapping[str, Any], agg: Any) -> None:
+        """Keeps the threshold that is best on the first set, before a checkpoint is saved."""
+        if self.first_subset and NEITHER in stats:
+            self.state.merge_state_dict({NEITHER: float(stats[NEITHER])})
+        self.first_subset = False
 
     def statistics(self, scores: Tensor, targets: Tensor, cut: int) -> Statistics:
         """What a validation batch adds to the metrics."""
@@ -214,23 +410,24 @@ class EncT5Task(FairseqTask):
         return statistics(self.kind, scores, targets, cut, self.groups, span)
 
     def reduce_metrics(self, logging_outputs: List[Mapping[str, Any]], criterion: Any) -> None:
-        """Logs the metrics of all batches of all workers so far, and keeps the best threshold."""
+        """Logs the metrics of all batches of all workers so far, of validation only."""
         super().reduce_metrics(logging_outputs, criterion)
-        keys = [key for key in logging_outputs[0] if key.startswith(PREFIX)]
+        first: Mapping[str, Any] = next(iter(logging_outputs), {})
+        keys = [key for key in first if key.startswith(PREFIX)]
         if not keys:
             return
-        sums = np.array([sum(float(one.get(k, 0)) for one in logging_outputs) for k in keys])
-        log.log_scalar(SUMS, sums)
-        counted = [key[len(PREFIX) :] for key in keys]
-        for name in names(self.kind, self.number, self.groups):
+        sums = [sum(float(one[key]) for one in logging_outputs) for key in keys]
+        log.log_scalar(SUMS, torch.tensor(sums, dtype=torch.double))  # the meter adds them up
+        counted = [key.removeprefix(PREFIX) for key in keys]
+        for name in self.metric_names:
             log.log_derived(name, functools.partial(self._metric, name, counted))
-        if self.kind.many:
-            innermost = log.get_active_aggregators()[-1]
-            found = self._metric("threshold", counted, innermost)
-            self.state.merge_state_dict({"threshold": found})
 
-    def _metric(self, name: str, counted: List[str], meters: Any) -> float:
-        return round(summary(self.kind, dict(zip(counted, meters[SUMS].sum)))[name], 4)
+    def _metric(self, name: str, counted: Sequence[str], meters: Any) -> float:
+        """A metric as the engine prints it, to six digits."""
+        sums = meters[SUMS].sum
+        if self.summed[0] is not sums:  # for all names one after the other
+            self.summed = sums, summary(self.kind, dict(zip(counted, sums.tolist())))
+        return float(f"{self.summed[1][name]:.6g}")
 
     # what this task does not do ---------------------------------------------------------------
 
@@ -240,6 +437,112 @@ class EncT5Task(FairseqTask):
         Raises:
             UserError: always.
         """
-        raise UserError(
-            "EncT5 writes no text; python -m lev_plugins.cli.enct5_predict prints its predictions"
-        )
+        raise UserError(f"EncT5 writes no text; {PREDICT} prints its predictions")
+
+
+def _kind(name: str) -> Kind:
+    if name not in KINDS:
+        raise UserError(f"--kind {name}: there are {', '.join(KINDS)}")
+    return Kind(name)
+
+
+class Part(NamedTuple):
+    """One indexed data set: entries, the length of each, and all numbers one after the other."""
+
+    entries: Any
+    sizes: np.ndarray
+    numbers: np.ndarray
+
+    def within(self, limit: int) -> bool:
+        """Whether all numbers are in [0, limit)."""
+        return len(self.numbers) == 0 or 0 <= self.numbers.min() <= self.numbers.max() < limit
+
+
+class Stored:
+    """What ``enct5_prepare`` wrote of one split: pieces, labels and for tagging spans.
+
+    Args:
+        prefix: path without ``.pieces.idx``.
+        kind: what is predicted.
+        number: labels or classes.
+        vocabulary: how many pieces there are.
+
+    Raises:
+        UserError: a file is missing, cut off or damaged, or the files do not belong together.
+    """
+
+    def __init__(self, prefix: str, kind: Kind, number: int, vocabulary: int) -> None:
+        self.prefix = prefix
+        pieces, labels = self._read(PIECES), self._read(LABELS)
+        self.pieces, self.labels = pieces.entries, labels.entries
+        self._demand(PIECES, pieces.within(vocabulary) and bool((pieces.sizes > 0).all()))
+        self._demand(LABELS, len(labels.sizes) == len(pieces.sizes))
+        if kind is Kind.REGRESSION:
+            values = labels.numbers.view(np.double) if len(labels.numbers) % 2 == 0 else [np.nan]
+            self._demand(LABELS, bool((labels.sizes == 2).all() and np.isfinite(values).all()))
+        else:
+            self._demand(LABELS, labels.within(number))
+        if kind is Kind.CLASSIFICATION:
+            self._demand(LABELS, bool((labels.sizes == 1).all()))
+        self.spans: Any = None
+        if kind is Kind.TAGGING:
+            spans = self._read(SPANS)
+            self.spans = spans.entries
+            self._demand(SPANS, np.array_equal(spans.sizes, pieces.sizes))
+            self._demand(SPANS, _numbers_words(spans, labels.sizes))
+
+    def _demand(self, name: str, holds: bool) -> None:
+        if not holds:
+            raise UserError(
+                f"{self.prefix}.{name}: damaged, or of other data; prepare the data again"
+            )
+
+    def _read(self, name: str) -> Part:
+        path = f"{self.prefix}.{name}"
+        try:
+            with open(f"{path}.idx", "rb") as file:
+                *head, count = HEAD.unpack(file.read(HEAD.size))
+            self._demand(name, head == [b"MMIDIDX\0\0", 1, INT32])
+            self._demand(name, os.path.getsize(f"{path}.idx") == HEAD.size + 12 * count)
+            sizes = np.fromfile(f"{path}.idx", np.int32, count, offset=HEAD.size)
+            places = np.fromfile(f"{path}.idx", np.int64, offset=HEAD.size + sizes.nbytes)
+            ends = sizes.cumsum(dtype=np.int64)
+            self._demand(name, bool((sizes >= 0).all()) and count > 0)
+            self._demand(name, np.array_equal(places, 4 * (ends - sizes)))
+            self._demand(name, os.path.getsize(f"{path}.bin") == 4 * ends[-1])
+        except OSError as error:
+            raise UserError(
+                f"{error.filename}: cannot be read ({error.strerror}); prepare the data again"
+            ) from error
+        except struct.error:
+            self._demand(name, False)
+        if ends[-1] == 0:  # no example has a label, and nothing cannot be mapped
+            return Part([torch.zeros(0, dtype=torch.long)] * count, sizes, np.zeros(0, np.int32))
+        numbers = np.memmap(f"{path}.bin", np.int32, "r")
+        return Part(indexed_dataset.MMapIndexedDataset(path), sizes, numbers)
+
+
+def _numbers_words(spans: Part, words: np.ndarray) -> bool:
+    """Whether spans count words from 1 on, as many as there are at most, and end in a 0."""
+    if not (spans.sizes > 1).all():
+        return False
+    ends = spans.sizes.cumsum(dtype=np.int64)
+    numbers = np.asarray(spans.numbers)
+    steps = np.diff(numbers, prepend=0)
+    steps[ends - spans.sizes] = steps[ends - 1] = 0
+    holds = (
+        numbers[ends - spans.sizes] == 1,
+        numbers[ends - 1] == 0,
+        numbers[ends - 2] <= words,
+        (steps == 0) | (steps == 1),
+    )
+    return all(bool(one.all()) for one in holds)
+
+
+def _joined(parts: Sequence[Any]) -> Any:
+    return parts[0] if len(parts) == 1 else ConcatDataset(parts)
+
+
+def _told(setting: Optional[str]) -> Optional[str]:
+    """What a command was told; None outside of one, where there is nothing to look it up in."""
+    return None if setting is None or str(setting).startswith("${") else str(setting)

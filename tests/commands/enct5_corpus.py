@@ -1,0 +1,96 @@
+"""Small tasks for EncT5, one of each kind, prepared as users do and trained by real commands."""
+
+import random
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from conftest import Commands, Result
+
+from lev_plugins.cli import enct5_prepare
+
+LETTERS = "abcdefgh"
+SIZES = (
+    "--encoder-embed-dim 32 --encoder-ffn-embed-dim 64 --encoder-layers 1 "
+    "--encoder-attention-heads 2 --attention-head-dim 16"
+)
+MODEL = f"--arch enct5 {SIZES} --dropout 0"
+TRAINING = (
+    "--optimizer adam --lr 0.01 --clip-norm 1 --batch-size 32 --num-workers 0 --cpu "
+    "--log-format simple --log-interval 50 --no-epoch-checkpoints --ignore-unused-valid-subsets"
+)
+LENGTHS = {"train": 192, "valid": 21, "valid1": 11}
+
+
+def labelled(kind: str, words: list[str]) -> str:
+    """What is to be found out: a rule that a tiny model learns at once.
+
+    Classes: whether there is an ``a``. Values: the share of ``a``. Labels: which of a to d are
+    there. Tags: the letter itself, in capitals.
+    """
+    if kind == "classification":
+        return "yes" if "a" in words else "no"
+    if kind == "regression":
+        return str(words.count("a") / len(words))
+    if kind == "tagging":
+        return " ".join(word.upper() for word in words)
+    return ",".join(letter for letter in "abcd" if letter in words)
+
+
+def write_corpus(folder: Path, kind: str) -> None:
+    """TSV files of :data:`LENGTHS`: what is to be found out, a tab, one to six letters."""
+    draw = random.Random(7)
+    for split, length in LENGTHS.items():
+        texts = [draw.choices(LETTERS, k=draw.randint(1, 6)) for _ in range(length)]
+        lines = [f"{labelled(kind, words)}\t{' '.join(words)}\n" for words in texts]
+        (folder / f"{split}.tsv").write_text("".join(lines))
+
+
+class Corpus(NamedTuple):
+    """A folder with text and prepared data, and the commands of the task ``enct5`` on them."""
+
+    commands: Commands
+    folder: Path
+    kind: str
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "data"
+
+    def train(self, more: str, model: str = MODEL) -> str:
+        """A training command."""
+        kind = f"--kind {self.kind}" if self.kind == "multilabel_pooled" else ""
+        return f"fairseq-train {self.data} {kind} {model} --criterion enct5 {TRAINING} {more}"
+
+    def validate(self, path: object, more: str = "--batch-size 4") -> str:
+        """A command that computes the metrics of a checkpoint."""
+        return f"fairseq-validate {self.data} --path {path} --cpu {more}"
+
+    def done(self, command: str) -> Result:
+        """Run a command, which has to succeed."""
+        return self.commands.done(command, self.folder, task="enct5")
+
+    def __call__(self, command: str) -> Result:
+        return self.commands.plugin(command, self.folder, "enct5")
+
+
+def prepared(commands: Commands, folder: Path, kind: str) -> Corpus:
+    """Writes text and prepares it, as bytes: train, valid and valid1."""
+    write_corpus(folder, kind)
+    files = {split: str(folder / f"{split}.tsv") for split in LENGTHS}
+    arguments = ["--kind", kind.removesuffix("_pooled"), "--bytes", "--train", files["train"]]
+    arguments += ["--valid", f"{files['valid']},{files['valid1']}"]
+    enct5_prepare.main([*arguments, "--destdir", str(folder / "data")])
+    return Corpus(commands, folder, kind)
+
+
+def scores(log: str, subset: str = "valid") -> list[dict[str, float]]:
+    """Metric → value of every validation, in order, without speeds and the like."""
+    found = []
+    for line in log.splitlines():
+        _, there, told = line.partition(f"valid on '{subset}' subset | ")
+        if there:
+            values = dict(one.split(" ") for one in told.split(" | "))
+            names = [name for name in values if not re.match("wps|wpb|bsz|num_|best_", name)]
+            found.append({name: float(values[name]) for name in names})
+    return found

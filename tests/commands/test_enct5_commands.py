@@ -1,0 +1,219 @@
+"""``enct5`` with fairseq's commands: trained, validated, taken up again, in two processes."""
+
+import json
+import re
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from enct5_corpus import Corpus, prepared, scores
+
+import lev_plugins  # noqa: F401  (torch may then read checkpoints)
+
+TWO = "--distributed-backend gloo --distributed-world-size 2 --ddp-backend legacy_ddp"
+BEST = "--maximize-best-checkpoint-metric --best-checkpoint-metric"
+PACKED = "--pack --pack-length 20"
+# kind → what is asked of its training, and the metric that tells whether the rule was found
+ASKED = {
+    "classification": (f"{BEST} mcc --patience 9 --max-update 12", "mcc", 90),
+    "regression": ("--best-checkpoint-metric mse --num-workers 2 --max-update 24", "pearson", 80),
+    "multilabel": (f"{BEST} rp@1 --keep-best-checkpoints 2 --max-update 12", "micro_f1", 90),
+    "multilabel_pooled": (f"{BEST} ndcg@3 --max-update 24", "micro_f1_tuned", 90),
+    "tagging": (f"{PACKED} --max-tokens 60 --update-freq 2 --max-update 24", "word_accuracy", 90),
+}
+
+QUICK = ("multilabel", "tagging")  # each takes two commands: the other kinds are in the slow tests
+
+
+@pytest.fixture(scope="module")
+def corpus(commands, tmp_path_factory):
+    """Prepares the data of a kind, once."""
+    made: dict[str, Corpus] = {}
+
+    def make(kind: str) -> Corpus:
+        if kind not in made:
+            made[kind] = prepared(commands, tmp_path_factory.mktemp(kind), kind)
+        return made[kind]
+
+    return make
+
+
+def state(path: Path) -> dict[str, Any]:
+    return torch.load(path, weights_only=True)
+
+
+def everything(path: Path) -> dict[str, torch.Tensor]:
+    """All tensors of a training's state: the model and what the optimizer remembers."""
+    kept = state(path)
+    found = dict(kept["model"])
+    for number, moments in kept["last_optimizer_state"]["state"].items():
+        found |= {f"{number}.{name}": value for name, value in moments.items()}
+    return {name: value for name, value in found.items() if torch.is_tensor(value)}
+
+
+# trained and validated ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [kind if kind in QUICK else pytest.param(kind, marks=pytest.mark.slow) for kind in ASKED],
+)
+def test_a_rule_is_learnt_and_fairseq_validate_gives_what_the_training_gave(corpus, kind):
+    flags, metric, least = ASKED[kind]
+    made = corpus(kind)
+    log = made.done(made.train(f"{flags} --save-dir trained")).out
+    last = made.folder / "trained" / "checkpoint_last.pt"
+    told = scores(log)[-1]
+    assert told[metric] > least
+    inside = [line for line in log.splitlines() if re.search(r"\| train(_inner)? \|", line)]
+    assert inside and not any(f" {metric} " in line for line in inside)
+    again = scores(made.done(made.validate(last)).out)
+    assert again == [told]
+    assert state(last)["task_state"]["threshold"] == told.get("threshold", 0.5)
+
+
+def test_a_metric_with_an_odd_name_selects_checkpoints(corpus):
+    """After the test above, which has trained: the name stands in the names of files."""
+    folder = corpus("multilabel").folder / "trained"
+    if not folder.exists():
+        made = corpus("multilabel")
+        made.done(made.train(f"{ASKED['multilabel'][0]} --save-dir trained"))
+    names = {path.name for path in folder.iterdir()}
+    best = [re.fullmatch(r"checkpoint\.best_rp@1_([0-9.]+)\.pt", name) for name in names]
+    values = [float(one[1][:-1]) for one in best if one]
+    assert 0 < len(values) <= 2
+    kept = state(folder / "checkpoint_best.pt")["extra_state"]
+    assert kept["val_loss"] == kept["best"] == max(values)
+
+
+# taken up again -------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_stopping_in_the_middle_of_a_later_epoch_changes_no_bit(corpus, tmp_path):
+    """Ten batches an epoch. The threshold is kept where no validation finds another one."""
+    made = corpus("multilabel")
+    model = "--arch enct5_tiny --encoder-embed-dim 32 --dropout 0.2"
+    flags = f"{PACKED} --batch-size 7 --lr-scheduler inverse_sqrt --save-dir {tmp_path}"
+    whole = made.done(made.train(f"{flags}/whole --max-update 18", model)).out
+    assert re.search(r"grouped total_num_itrs = (\d+)", whole)[1] == "10"
+    first = made.done(made.train(f"{flags}/parts --max-update 14", model)).out
+    halfway = everything(tmp_path / "parts" / "checkpoint_last.pt")
+    more = f"{flags}/parts --max-update 18 --disable-validation"
+    second = made.done(made.train(more, model)).out
+    assert "checkpoint_last.pt (epoch 2 @ 14 updates)" in second
+    one, other = (everything(tmp_path / x / "checkpoint_last.pt") for x in ("whole", "parts"))
+    assert one.keys() == other.keys() and len(one) > 60
+    assert not [name for name in one if not torch.equal(one[name], other[name])]
+    assert not any(torch.equal(one[name], halfway[name]) for name in one if "weight" in name)
+    kept = state(tmp_path / "parts" / "checkpoint_last.pt")["task_state"]["threshold"]
+    assert kept == scores(first)[-1]["threshold"] != 0.5
+
+
+# two processes --------------------------------------------------------------------------------
+
+
+def ranks(commands, command, root):
+    """Run a command in two processes as torchrun would, with what torchrun would tell them."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    words = [*command.split(), "--user-dir", "lev_plugins", "--task", "enct5"]
+    told = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2"}
+    started = [
+        commands.start(words, root, environ={**told, "RANK": rank, "LOCAL_RANK": rank})
+        for rank in "01"
+    ]
+    return [commands.finish(one) for one in started]
+
+
+@pytest.mark.slow
+def test_two_processes_train_count_and_tune_as_one_does(corpus, commands, tmp_path, root):
+    """Validation has two batches, and three: there the second process runs out first."""
+    made = corpus("multilabel")
+    flags = (
+        f"{PACKED} --batch-size 8 --optimizer sgd --lr 0.1 --max-update 4 --dropout 0 "
+        f"--validate-interval-updates 2 --valid-subset valid1,valid --save-dir {tmp_path}"
+    )
+    one = made.done(made.train(f"{flags}/one --update-freq 2")).out
+    first, second = ranks(commands, made.train(f"{flags}/two {TWO}"), root)
+    assert first.code == second.code == 0, first.err + second.err
+    assert "training on 2 devices" in first.out
+    for subset in ("valid1", "valid"):
+        assert len(scores(one, subset)) == 2 and scores(first.out, subset) == scores(one, subset)
+    kept = [state(tmp_path / name / "checkpoint_last.pt") for name in ("one", "two")]
+    for name, value in kept[0]["model"].items():
+        torch.testing.assert_close(kept[1]["model"][name], value, rtol=1e-5, atol=1e-5)
+    told = [scores(one, subset)[-1]["threshold"] for subset in ("valid1", "valid")]
+    assert [one["task_state"]["threshold"] for one in kept] == [told[0]] * 2 != [told[1]] * 2
+
+
+# hydra ----------------------------------------------------------------------------------------
+
+CONFIG = """
+common: {{cpu: true, user_dir: {user_dir}, log_format: simple}}
+task: {{_name: enct5, data: {data}, pack: true, pack_length: 30}}
+model: {{_name: enct5, encoder_layers: 1, encoder_embed_dim: 32, encoder_ffn_embed_dim: 64}}
+criterion: {{_name: enct5}}
+optimization: {{max_update: 6, lr: [0.01]}}
+optimizer: {{_name: adam, adam_betas: "(0.9,0.98)"}}
+lr_scheduler: {{_name: fixed}}
+dataset: {{batch_size: 16, num_workers: 0, ignore_unused_valid_subsets: true}}
+checkpoint:
+  save_dir: {folder}/kept
+  best_checkpoint_metric: word_accuracy
+  maximize_best_checkpoint_metric: true
+"""
+
+
+@pytest.mark.slow
+def test_hydra_trains_and_selects(corpus, commands, tmp_path, root):
+    told = {"user_dir": root / "lev_plugins", "data": corpus("tagging").data, "folder": tmp_path}
+    (tmp_path / "tags.yaml").write_text(CONFIG.format(**told))
+    command = f"fairseq-hydra-train --config-dir {tmp_path} --config-name tags"
+    result = commands(command, tmp_path)
+    assert result.code == 0, result.err
+    kept = state(tmp_path / "kept" / "checkpoint_best.pt")
+    values = [one["word_accuracy"] for one in scores(result.out)]
+    assert kept["extra_state"]["best"] == max(values) > 20
+
+
+# mistakes -------------------------------------------------------------------------------------
+
+
+def test_labels_that_a_checkpoint_does_not_have_are_refused(corpus, commands, tmp_path):
+    made = corpus("multilabel_pooled")
+    made.done(made.train(f"--max-update 1 --disable-validation --bf16 --save-dir {tmp_path}"))
+    checkpoint = (tmp_path / "checkpoint_last.pt").rename(tmp_path / "some.pt")
+    assert state(checkpoint)["task_state"]["threshold"] == 0.5
+    other = prepared(commands, tmp_path, "multilabel_pooled")
+    description = json.loads((other.data / "enct5.json").read_text())
+    description["labels"][1] = "z"
+    (other.data / "enct5.json").write_text(json.dumps(description))
+    start = f"--finetune-from-model {checkpoint} --max-update 2 --save-dir {tmp_path}/new"
+    error = other(other.train(start)).error
+    assert f"{other.data}: its labels are not those that the checkpoint was trained with" in error
+    assert "(number 1 is 'z', there 'b')" in error
+    assert not list(tmp_path.glob("new/*.pt"))
+
+
+@pytest.mark.parametrize(
+    ("given", "instead", "said"),
+    [
+        ("--criterion enct5", "", "--criterion cross_entropy: --task enct5 goes with --criterion"),
+        ("--batch-size 32", "--max-tokens 7", "decoder positions where 7 and 7 are allowed; raise"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(corpus, tmp_path, given, instead, said):
+    made = corpus("tagging")
+    train = made.train(f"--save-dir {tmp_path}")
+    assert said in made(train.replace(given, instead)).error
+    assert not list(tmp_path.iterdir())
+
+
+def test_fairseq_generate_points_to_the_command_that_predicts(corpus, tmp_path):
+    made = corpus("tagging")
+    error = made(f"fairseq-generate {made.data} --path {tmp_path}/any.pt --cpu").error
+    assert error.endswith("EncT5 writes none; use python -m lev_plugins.cli.enct5_predict")
