@@ -9,17 +9,16 @@ N labels or classes, W words.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple, Self
 
 import torch
-from omegaconf import DictConfig, open_dict
 from torch import Tensor
 
 from .checkpoints import find_checkpoint, load_model, load_state
 from .errors import UserError
-from .models.enct5 import EncT5Config, EncT5Model, EncT5Task, EncT5TaskConfig
+from .models.enct5 import EncT5Model, EncT5Task, EncT5TaskConfig
 from .models.enct5.dataset import Example, collate
 from .models.enct5.description import Description
 from .models.enct5.kinds import Kind
@@ -152,7 +151,6 @@ class EncT5:
         path = find_checkpoint(path)
         state = load_state(path)
         task = _task(state, path)
-        _complete(state["cfg"].model)
         loaded = load_model(path, task, state, edits=False)
         if not isinstance(loaded, EncT5Model):
             raise UserError(f"{path} holds a {type(loaded).__name__}, not an enct5")
@@ -529,12 +527,3 @@ def _task(state: dict[str, Any], path: str) -> EncT5Task:
         raise UserError(f"{path}: its threshold is {threshold!r}, and must be between 0 and 1")
     names = ("kind", "max_source_positions", "max_target_positions")
     return EncT5Task(EncT5TaskConfig(**{n: cfg[n] for n in names if n in cfg}), description)
-
-
-def _complete(cfg: DictConfig) -> None:
-    """Settings of a model that needs no T5, with the options that came after its training."""
-    with open_dict(cfg):
-        for one in fields(EncT5Config):
-            if one.name not in cfg:
-                cfg[one.name] = one.default
-        cfg.t5_dir, cfg.decoder_init = None, "scratch"  # the weights are all in the checkpoint

@@ -28,6 +28,7 @@ from ..data.noisy_pairs import NoisyPairs, NoisySide, TextSide
 from ..data.plain_text import PlainText
 from ..errors import UserError
 from .evaluation import EvaluatedTask, EvaluationConfig
+from .lasting_batches import LastingBatches
 
 logger = logging.getLogger(__name__)
 
@@ -93,7 +94,7 @@ class NoisyTranslationConfig(EvaluationConfig):
 
 
 @register_task("noisy_translation", dataclass=NoisyTranslationConfig)
-class NoisyTranslationTask(EvaluatedTask):
+class NoisyTranslationTask(LastingBatches, EvaluatedTask):
     """fairseq's translation task on plain text, with noise on the source (gated-Trans, §4.1.1).
 
     A data folder has ``dict.SRC.txt``, ``dict.TGT.txt`` and, one sentence a line, ``train.SRC``,
@@ -297,39 +298,13 @@ class NoisyTranslationTask(EvaluatedTask):
         return kept
 
     def get_batch_iterator(
-        self,
-        dataset: FairseqDataset,
-        *args: Any,
-        max_positions: Any = None,
-        epoch: int = 1,
-        disable_iterator_cache: bool = False,
-        update_epoch_batch_itr: bool = False,
-        **options: Any,
+        self, dataset: FairseqDataset, *args: Any, max_positions: Any = None, **options: Any
     ) -> EpochBatchIterator:
-        """The engine's, with batches that do not depend on where a training begins.
-
-        Batches that serve all epochs are drawn by the engine with a seed that has the epoch in
-        it in which the training began, or was taken up again.
-        """
-        lasting = not (disable_iterator_cache or update_epoch_batch_itr)
-        made = dataset in self.dataset_to_epoch_iter
+        """The engine's; noise stays below the limit of the model."""
         if isinstance(dataset, NoisyPairs) and max_positions is not None:
             longest = max_positions[0] if isinstance(max_positions, tuple) else max_positions
             dataset.limit(int(longest))
-        iterator = super().get_batch_iterator(
-            dataset,
-            *args,
-            max_positions=max_positions,
-            epoch=1 if lasting else epoch,
-            disable_iterator_cache=disable_iterator_cache,
-            update_epoch_batch_itr=update_epoch_batch_itr,
-            **options,
-        )
-        if lasting and not made:
-            iterator.epoch = max(epoch, 1)
-            # before the engine goes on where a training stopped: it then begins to read at once
-            dataset.set_epoch(iterator.epoch)
-        return iterator
+        return super().get_batch_iterator(dataset, *args, max_positions=max_positions, **options)
 
     # validation -------------------------------------------------------------------------------
 

@@ -12,7 +12,6 @@ from fairseq.data import (
     AppendTokenDataset,
     ConcatDataset,
     Dictionary,
-    EpochBatchIterator,
     FairseqDataset,
     StripTokenDataset,
     TruncateDataset,
@@ -24,6 +23,7 @@ from torch import Tensor
 from ..data.symbols import difference
 from ..errors import UserError
 from .evaluation import EvaluatedTask, EvaluationConfig
+from .lasting_batches import LastingBatches
 
 PLACEHOLDER = "<plh>"
 logger = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ class TriplesConfig(EvaluationConfig):
     )
 
 
-class TriplesTask(EvaluatedTask):
+class TriplesTask(LastingBatches, EvaluatedTask):
     """fairseq's translation data, with ``train.src-tgt.DRAFT`` beside them.
 
     A subclass says in :meth:`make_dataset` what a sentence of the three sides looks like.
@@ -178,34 +178,6 @@ class TriplesTask(EvaluatedTask):
             "%d lines above the limit of %s tokens are skipped: %s", len(lines), limits, shown
         )
         return kept
-
-    def get_batch_iterator(
-        self,
-        dataset: FairseqDataset,
-        *args: Any,
-        epoch: int = 1,
-        disable_iterator_cache: bool = False,
-        update_epoch_batch_itr: bool = False,
-        **options: Any,
-    ) -> EpochBatchIterator:
-        """The engine's, with batches that do not depend on where a training begins.
-
-        Batches that serve all epochs are drawn by the engine with a seed that has the epoch in
-        it in which the training began, or was taken up again: it then went on with others.
-        """
-        lasting = not (disable_iterator_cache or update_epoch_batch_itr)
-        made = dataset in self.dataset_to_epoch_iter
-        iterator = super().get_batch_iterator(
-            dataset,
-            *args,
-            epoch=1 if lasting else epoch,
-            disable_iterator_cache=disable_iterator_cache,
-            update_epoch_batch_itr=update_epoch_batch_itr,
-            **options,
-        )
-        if lasting and not made:
-            iterator.epoch = max(epoch, 1)
-        return iterator
 
     def max_positions(self) -> Tuple[int, int]:
         """The longest source and target in tokens, <s> and </s> included."""

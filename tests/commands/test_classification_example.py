@@ -556,7 +556,8 @@ def test_the_configuration_for_adam_is_the_script_s_training():
     config = OmegaConf.load(EXAMPLE / "config_adam.yaml")
     script = (EXAMPLE / "train.sh").read_text(encoding="utf-8")
     updates = config.optimization.max_update
-    assert f"tagging) updates={updates} lr={config.optimization.lr[0]} metric={config.checkpoint.best_checkpoint_metric}" in script
+    lr, metric = config.optimization.lr[0], config.checkpoint.best_checkpoint_metric
+    assert f"tagging) updates={updates} lr={lr} metric={metric}" in script
     for name, value in (
         ("WIDTH", config.model.encoder_embed_dim),
         ("LAYERS", config.model.encoder_layers),

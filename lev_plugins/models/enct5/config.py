@@ -1,9 +1,10 @@
 """The options of ``enct5``; names and meanings follow fairseq's transformer where it has them."""
 
-from dataclasses import dataclass, field
-from typing import Optional
+from dataclasses import dataclass, field, fields
+from typing import Any, Optional
 
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
+from omegaconf import OmegaConf
 
 from ...errors import UserError
 from ...modules.t5 import FEED_FORWARD, T5Size
@@ -105,3 +106,13 @@ def t5_size(cfg: EncT5Config) -> T5Size:
         attention_dropout=cfg.dropout,
         activation_dropout=cfg.dropout,
     )
+
+
+def standing_alone(cfg: Any) -> Any:
+    """The settings of a checkpoint, which has all weights: no T5 is looked for.
+
+    Options that came after its training get their defaults.
+    """
+    whole = {one.name: getattr(cfg, one.name, one.default) for one in fields(EncT5Config)}
+    whole.update(t5_dir=None, decoder_init="scratch", _name=getattr(cfg, "_name", None))
+    return OmegaConf.create(whole)

@@ -68,6 +68,8 @@ class EncT5Model(BaseFairseqModel):
             UserError: options that contradict each other, another vocabulary than the data's, or
                 a directory that lacks something.
         """
+        if not isinstance(getattr(task, "kind", None), Kind):
+            raise UserError(f"enct5 does not work with {type(task).__name__}; give --task enct5")
         directory = _directory(cfg)
         if directory is not None:
             directory.settle(cfg)

@@ -3,31 +3,33 @@
 import functools
 import logging
 import os
-import struct
 from dataclasses import asdict, dataclass, field
 from itertools import zip_longest
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 import torch
 from fairseq.criterions import FairseqCriterion
-from fairseq.data import ConcatDataset, EpochBatchIterator, FairseqDataset, indexed_dataset
+from fairseq.data import ConcatDataset, EpochBatchIterator, FairseqDataset
 from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics as log
 from fairseq.models import ARCH_MODEL_REGISTRY, BaseFairseqModel
-from fairseq.tasks import FairseqTask, register_task
+from fairseq.tasks import register_task
 from omegaconf import II
 from torch import Tensor
 
 from ...compat.program import running_command
 from ...errors import UserError
+from ...tasks.lasting_batches import LastingBatches
+from .config import standing_alone
 from .criterion import CRITERION
 from .dataset import EncT5Dataset
-from .description import LABELS, PIECES, SPANS, Description
+from .description import PIECES, Description
 from .kinds import KINDS, Kind
 from .metrics import PREFIX, Statistics, label_groups, names, statistics, summary
 from .model import EncT5Model
 from .pieces import PieceDictionary
+from .stored import Stored
 
 logger = logging.getLogger(__name__)
 
@@ -39,8 +41,6 @@ PREPARE = "python -m lev_plugins.cli.enct5_prepare"
 #: of which less is better; the threshold is neither good nor bad
 LESS = ("loss", "mse")
 NEITHER = "threshold"
-#: head of an index: magic, version, type of the numbers, how many entries
-HEAD, INT32 = struct.Struct("<9sQBQ"), 4
 
 
 @dataclass
@@ -81,7 +81,7 @@ class EncT5TaskConfig(FairseqDataclass):
 
 
 @register_task(TASK, dataclass=EncT5TaskConfig)
-class EncT5Task(FairseqTask):
+class EncT5Task(LastingBatches):
     """Classification, regression, multi-label classification and tagging with EncT5.
 
     A checkpoint keeps the description of its data, and for several labels the threshold that
@@ -186,7 +186,7 @@ class EncT5Task(FairseqTask):
         if found is not None and not issubclass(found, EncT5Model):
             raise UserError(f"--arch {name} is no EncT5; --task {TASK} goes with --arch enct5_…")
         self.trains = not from_checkpoint
-        return super().build_model(cfg, from_checkpoint)
+        return super().build_model(standing_alone(cfg) if from_checkpoint else cfg)
 
     def build_criterion(self, cfg: Any, from_checkpoint: bool = False) -> FairseqCriterion:
         """Builds the criterion; what a training begins with and selects by is checked here too.
@@ -314,39 +314,21 @@ class EncT5Task(FairseqTask):
     def get_batch_iterator(
         self,
         dataset: FairseqDataset,
+        *args: Any,
         max_tokens: Optional[int] = None,
-        max_sentences: Optional[int] = None,
         max_positions: Any = None,
-        *,
-        epoch: int = 1,
-        disable_iterator_cache: bool = False,
-        update_epoch_batch_itr: bool = False,
         **options: Any,
     ) -> EpochBatchIterator:
-        """The engine's, with batches that do not depend on where a training begins.
+        """The engine's; what is longer than a batch may be is told in validation too.
 
-        Batches that serve all epochs are drawn by the engine with a seed that has the epoch in
-        it in which the training began, or was taken up again. What is longer than a batch may be
-        is told by its name in validation too, where the engine fails an assertion.
+        There the engine fails an assertion.
         """
-        lasting = not (disable_iterator_cache or update_epoch_batch_itr)
-        made = dataset in self.dataset_to_epoch_iter
         if max_tokens is not None:
             given = (max_tokens, max_tokens) if max_positions is None else max_positions
             max_positions = tuple(min(limit, max_tokens) for limit in given)
-        iterator = super().get_batch_iterator(
-            dataset,
-            max_tokens=max_tokens,
-            max_sentences=max_sentences,
-            max_positions=max_positions,
-            epoch=1 if lasting else epoch,
-            disable_iterator_cache=disable_iterator_cache,
-            update_epoch_batch_itr=update_epoch_batch_itr,
-            **options,
+        return super().get_batch_iterator(
+            dataset, *args, max_tokens=max_tokens, max_positions=max_positions, **options
         )
-        if lasting and not made:
-            iterator.epoch = max(epoch, 1)
-        return iterator
 
     def filter_indices_by_size(
         self,
@@ -444,99 +426,6 @@ def _kind(name: str) -> Kind:
     if name not in KINDS:
         raise UserError(f"--kind {name}: there are {', '.join(KINDS)}")
     return Kind(name)
-
-
-class Part(NamedTuple):
-    """One indexed data set: entries, the length of each, and all numbers one after the other."""
-
-    entries: Any
-    sizes: np.ndarray
-    numbers: np.ndarray
-
-    def within(self, limit: int) -> bool:
-        """Whether all numbers are in [0, limit)."""
-        return len(self.numbers) == 0 or 0 <= self.numbers.min() <= self.numbers.max() < limit
-
-
-class Stored:
-    """What ``enct5_prepare`` wrote of one split: pieces, labels and for tagging spans.
-
-    Args:
-        prefix: path without ``.pieces.idx``.
-        kind: what is predicted.
-        number: labels or classes.
-        vocabulary: how many pieces there are.
-
-    Raises:
-        UserError: a file is missing, cut off or damaged, or the files do not belong together.
-    """
-
-    def __init__(self, prefix: str, kind: Kind, number: int, vocabulary: int) -> None:
-        self.prefix = prefix
-        pieces, labels = self._read(PIECES), self._read(LABELS)
-        self.pieces, self.labels = pieces.entries, labels.entries
-        self._demand(PIECES, pieces.within(vocabulary) and bool((pieces.sizes > 0).all()))
-        self._demand(LABELS, len(labels.sizes) == len(pieces.sizes))
-        if kind is Kind.REGRESSION:
-            values = labels.numbers.view(np.double) if len(labels.numbers) % 2 == 0 else [np.nan]
-            self._demand(LABELS, bool((labels.sizes == 2).all() and np.isfinite(values).all()))
-        else:
-            self._demand(LABELS, labels.within(number))
-        if kind is Kind.CLASSIFICATION:
-            self._demand(LABELS, bool((labels.sizes == 1).all()))
-        self.spans: Any = None
-        if kind is Kind.TAGGING:
-            spans = self._read(SPANS)
-            self.spans = spans.entries
-            self._demand(SPANS, np.array_equal(spans.sizes, pieces.sizes))
-            self._demand(SPANS, _numbers_words(spans, labels.sizes))
-
-    def _demand(self, name: str, holds: bool) -> None:
-        if not holds:
-            raise UserError(
-                f"{self.prefix}.{name}: damaged, or of other data; prepare the data again"
-            )
-
-    def _read(self, name: str) -> Part:
-        path = f"{self.prefix}.{name}"
-        try:
-            with open(f"{path}.idx", "rb") as file:
-                *head, count = HEAD.unpack(file.read(HEAD.size))
-            self._demand(name, head == [b"MMIDIDX\0\0", 1, INT32])
-            self._demand(name, os.path.getsize(f"{path}.idx") == HEAD.size + 12 * count)
-            sizes = np.fromfile(f"{path}.idx", np.int32, count, offset=HEAD.size)
-            places = np.fromfile(f"{path}.idx", np.int64, offset=HEAD.size + sizes.nbytes)
-            ends = sizes.cumsum(dtype=np.int64)
-            self._demand(name, bool((sizes >= 0).all()) and count > 0)
-            self._demand(name, np.array_equal(places, 4 * (ends - sizes)))
-            self._demand(name, os.path.getsize(f"{path}.bin") == 4 * ends[-1])
-        except OSError as error:
-            raise UserError(
-                f"{error.filename}: cannot be read ({error.strerror}); prepare the data again"
-            ) from error
-        except struct.error:
-            self._demand(name, False)
-        if ends[-1] == 0:  # no example has a label, and nothing cannot be mapped
-            return Part([torch.zeros(0, dtype=torch.long)] * count, sizes, np.zeros(0, np.int32))
-        numbers = np.memmap(f"{path}.bin", np.int32, "r")
-        return Part(indexed_dataset.MMapIndexedDataset(path), sizes, numbers)
-
-
-def _numbers_words(spans: Part, words: np.ndarray) -> bool:
-    """Whether spans count words from 1 on, as many as there are at most, and end in a 0."""
-    if not (spans.sizes > 1).all():
-        return False
-    ends = spans.sizes.cumsum(dtype=np.int64)
-    numbers = np.asarray(spans.numbers)
-    steps = np.diff(numbers, prepend=0)
-    steps[ends - spans.sizes] = steps[ends - 1] = 0
-    holds = (
-        numbers[ends - spans.sizes] == 1,
-        numbers[ends - 1] == 0,
-        numbers[ends - 2] <= words,
-        (steps == 0) | (steps == 1),
-    )
-    return all(bool(one.all()) for one in holds)
 
 
 def _joined(parts: Sequence[Any]) -> Any:

@@ -1,0 +1,109 @@
+"""What was prepared, as it lies on the disk: looked at closely before it is believed."""
+
+import os
+import struct
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from fairseq.data import indexed_dataset
+
+from ...errors import UserError
+from .description import LABELS, PIECES, SPANS
+from .kinds import Kind
+
+#: of an index: name, version, type of the numbers (4: int32), entries
+HEAD, INT32 = struct.Struct("<9sQBQ"), 4
+
+
+class Part(NamedTuple):
+    """One indexed data set: entries, the length of each, and all numbers one after the other."""
+
+    entries: Any
+    sizes: np.ndarray
+    numbers: np.ndarray
+
+    def within(self, limit: int) -> bool:
+        """Whether all numbers are in [0, limit)."""
+        return len(self.numbers) == 0 or 0 <= self.numbers.min() <= self.numbers.max() < limit
+
+
+class Stored:
+    """What ``enct5_prepare`` wrote of one split: pieces, labels and for tagging spans.
+
+    Args:
+        prefix: path without ``.pieces.idx``.
+        kind: what is predicted.
+        number: labels or classes.
+        vocabulary: how many pieces there are.
+
+    Raises:
+        UserError: a file is missing, cut off or damaged, or the files do not belong together.
+    """
+
+    def __init__(self, prefix: str, kind: Kind, number: int, vocabulary: int) -> None:
+        self.prefix = prefix
+        pieces, labels = self._read(PIECES), self._read(LABELS)
+        self.pieces, self.labels = pieces.entries, labels.entries
+        self._demand(PIECES, pieces.within(vocabulary) and bool((pieces.sizes > 0).all()))
+        self._demand(LABELS, len(labels.sizes) == len(pieces.sizes))
+        if kind is Kind.REGRESSION:
+            values = labels.numbers.view(np.double) if len(labels.numbers) % 2 == 0 else [np.nan]
+            self._demand(LABELS, bool((labels.sizes == 2).all() and np.isfinite(values).all()))
+        else:
+            self._demand(LABELS, labels.within(number))
+        if kind is Kind.CLASSIFICATION:
+            self._demand(LABELS, bool((labels.sizes == 1).all()))
+        self.spans: Any = None
+        if kind is Kind.TAGGING:
+            spans = self._read(SPANS)
+            self.spans = spans.entries
+            self._demand(SPANS, np.array_equal(spans.sizes, pieces.sizes))
+            self._demand(SPANS, _numbers_words(spans, labels.sizes))
+
+    def _demand(self, name: str, holds: bool) -> None:
+        if not holds:
+            raise UserError(
+                f"{self.prefix}.{name}: damaged, or of other data; prepare the data again"
+            )
+
+    def _read(self, name: str) -> Part:
+        path = f"{self.prefix}.{name}"
+        try:
+            with open(f"{path}.idx", "rb") as file:
+                *head, count = HEAD.unpack(file.read(HEAD.size))
+            self._demand(name, head == [b"MMIDIDX\0\0", 1, INT32])
+            self._demand(name, os.path.getsize(f"{path}.idx") == HEAD.size + 12 * count)
+            sizes = np.fromfile(f"{path}.idx", np.int32, count, offset=HEAD.size)
+            places = np.fromfile(f"{path}.idx", np.int64, offset=HEAD.size + sizes.nbytes)
+            ends = sizes.cumsum(dtype=np.int64)
+            self._demand(name, bool((sizes >= 0).all()) and count > 0)
+            self._demand(name, np.array_equal(places, 4 * (ends - sizes)))
+            self._demand(name, os.path.getsize(f"{path}.bin") == 4 * ends[-1])
+        except OSError as error:
+            raise UserError(
+                f"{error.filename}: cannot be read ({error.strerror}); prepare the data again"
+            ) from error
+        except struct.error:
+            self._demand(name, False)
+        if ends[-1] == 0:  # no example has a label, and nothing cannot be mapped
+            return Part([torch.zeros(0, dtype=torch.long)] * count, sizes, np.zeros(0, np.int32))
+        numbers = np.memmap(f"{path}.bin", np.int32, "r")
+        return Part(indexed_dataset.MMapIndexedDataset(path), sizes, numbers)
+
+
+def _numbers_words(spans: Part, words: np.ndarray) -> bool:
+    """Whether spans count words from 1 on, as many as there are at most, and end in a 0."""
+    if not (spans.sizes > 1).all():
+        return False
+    ends = spans.sizes.cumsum(dtype=np.int64)
+    numbers = np.asarray(spans.numbers)
+    steps = np.diff(numbers, prepend=0)
+    steps[ends - spans.sizes] = steps[ends - 1] = 0
+    holds = (
+        numbers[ends - spans.sizes] == 1,
+        numbers[ends - 1] == 0,
+        numbers[ends - 2] <= words,
+        (steps == 0) | (steps == 1),
+    )
+    return all(bool(one.all()) for one in holds)
