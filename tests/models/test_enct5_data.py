@@ -385,6 +385,14 @@ def test_rows_of_one_length_stand_in_an_order_that_the_seed_draws():
     assert calm == sorted(range(60), key=lambda i: (data.num_tokens(i), i))
 
 
+def test_rows_that_cost_what_the_labels_cost_still_stand_by_their_pieces():
+    made = examples(Kind.MULTILABEL, 60, 11, longest=4)
+    data = dataset(Kind.MULTILABEL, made, shuffle=True)
+    sizes = [data.size(number) for number in data.ordered_indices()]
+    assert len({max(size) for size in sizes}) < len({size[0] for size in sizes})
+    assert sizes == sorted(sizes, key=lambda size: (max(size), size[0]))
+
+
 def test_no_rows_are_an_empty_batch():
     assert dataset(Kind.CLASSIFICATION, examples(Kind.CLASSIFICATION, 2, 1)).collater([]) == {}
     nothing = dataset(Kind.MULTILABEL, [], row=10)
