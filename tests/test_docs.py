@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from fairseq import criterions, models, options, registry, tasks
 from fairseq.dataclass.utils import gen_parser_from_dataclass
+from fairseq.optim.adafactor import FairseqAdafactor
 from fairseq.optim.adam import FairseqAdamConfig
 from fairseq.tasks.translation import TranslationConfig
 from omegaconf import OmegaConf
@@ -28,6 +29,8 @@ from lev_plugins.cli import (
     compare,
     correct,
     distill,
+    enct5_predict,
+    enct5_prepare,
     gate_analysis,
     gates,
     latency,
@@ -47,7 +50,7 @@ DOCUMENTS = sorted(
 )
 SCRIPTS = sorted(ROOT.glob("examples/*/*.sh"))
 USER_DIR = (ROOT / "user_dir.md").read_text(encoding="utf-8")
-LOOKED_AT = ("${checkpoint.", "${bpe}", "${tokenizer}")
+LOOKED_AT = ("${checkpoint.", "${dataset.", "${bpe}", "${tokenizer}")
 SHARED_BY_TASKS = {one.name for one in dataclasses.fields(EvaluationConfig)} | {"seed"}
 FOLDERS = ("lev_plugins", "examples", "benchmarks", "tests", ".ci")
 TORCHRUN = {"--nproc_per_node", "--standalone"}
@@ -59,6 +62,8 @@ COMMANDS = {
         compare,
         correct,
         distill,
+        enct5_predict,
+        enct5_prepare,
         gate_analysis,
         gates,
         latency,
@@ -118,8 +123,9 @@ def configurations() -> list[type]:
 
 
 def own_fields(configuration: type) -> list[dataclasses.Field]:
-    """Its fields without ``_name`` and what fairseq's task or optimizer declares."""
-    inherited = {"_name"}
+    """Its fields without ``_name``, the data folder, which has no flag, and what fairseq's task
+    or optimizer declares."""
+    inherited = {"_name", "data"}
     for engine in (TranslationConfig, FairseqAdamConfig):
         if issubclass(configuration, engine):
             inherited |= {one.name for one in dataclasses.fields(engine)}
@@ -152,7 +158,9 @@ def component_flags() -> set[str]:
         parser = argparse.ArgumentParser(conflict_handler="resolve")
         gen_parser_from_dataclass(parser, configuration())
         found |= flags_of(parser)
-    return found
+    parser = argparse.ArgumentParser()  # it has no config dataclass
+    FairseqAdafactor.add_args(parser)
+    return found | flags_of(parser)
 
 
 @pytest.fixture(scope="module")
@@ -219,6 +227,9 @@ SECTIONS = {
     "TransformerConcatConfig": "Autoregressive baseline",
     "TranslationConcatConfig": "Task",
     "BackboneAdamConfig": "backbone_adam",
+    "EncT5Config": "enct5, the model",
+    "EncT5CriterionConfig": "enct5, the criterion",
+    "EncT5TaskConfig": "enct5, the task",
     "CharacterErrorRateConfig": "Scoring",
     "GatedTransformerConfig": "gated_transformer",
     "NoisyTranslationConfig": "noisy_translation",
@@ -296,12 +307,13 @@ def test_the_commands_own_options_stand_in_their_tables(title):
 
 def sizes_of_options(cfg: Any) -> list[Any]:
     """Blocks, width, feed-forward width, heads, norm and most insertions; a decoder that has no
-    options of its own is as wide as the encoder."""
+    options of its own is as wide as the encoder, and T5's blocks know one norm."""
 
     def side(name: str) -> Any:
         return getattr(cfg, f"decoder_{name}", None) or getattr(cfg, f"encoder_{name}")
 
-    before = getattr(cfg, "decoder_normalize_before", cfg.encoder_normalize_before)
+    encoder_norm = getattr(cfg, "encoder_normalize_before", True)
+    before = getattr(cfg, "decoder_normalize_before", encoder_norm)
     return [
         f"{cfg.encoder_layers} + {side('layers')}",
         cfg.encoder_embed_dim,

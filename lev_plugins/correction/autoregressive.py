@@ -53,7 +53,6 @@ class Autoregressive:
         options = GenerationConfig(beam=beam, max_len_a=LONGEST_RATIO, max_len_b=LONGEST_MORE)
         with open_dict(cfg):
             cfg.generation = options
-            cfg.common.bf16 = False  # of the training
         for model in self.models:
             model.eval()
             model.to(self.device)

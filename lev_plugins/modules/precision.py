@@ -13,9 +13,11 @@ from typing import Any, Optional
 import torch
 from torch import Tensor, nn
 
+from ..compat.program import running_command
 from ..errors import UserError
 
 PRECISIONS = ("fp32", "bf16", "int8")
+DECODING = ("generate", "interactive")
 #: layers with fewer weights are not worth the rounding
 LEAST_WEIGHTS = 4096
 
@@ -73,6 +75,8 @@ def lower_precision(models: Iterable[nn.Module], precision: str) -> None:
 def decoding_precision(cfg: Any) -> str:
     """What a decoding command asks for: ``--decode-precision``, or fairseq's ``--bf16``.
 
+    Outside of fairseq's commands ``bf16`` is the training's, and says nothing.
+
     Args:
         cfg: fairseq's configuration of the command.
 
@@ -80,7 +84,8 @@ def decoding_precision(cfg: Any) -> str:
         UserError: both, and they differ.
     """
     wanted = str(getattr(cfg.task, "decode_precision", None) or PRECISIONS[0])
-    if not getattr(cfg.common, "bf16", False):
+    commanded = running_command() in DECODING
+    if not commanded or not getattr(cfg.common, "bf16", False):
         return wanted
     if wanted == "int8":
         raise UserError("--decode-precision int8 and --bf16 exclude each other; give one of them")
@@ -91,6 +96,11 @@ def _check_int8(model: nn.Module) -> None:
     first = next(model.parameters(), None)
     if first is not None and first.device.type != "cpu":
         raise UserError("precision int8 is for a CPU; on a GPU use --fp16 or bf16")
+    if any(type(part).__module__.startswith("fairseq.modules") for part in model.modules()):
+        raise UserError(
+            f"precision int8 does not go with fairseq's own layers ({type(model).__name__}); use "
+            "bf16"
+        )
     kernels: Any = torch.ops.quantized
     engines = [name for name in torch.backends.quantized.supported_engines if name != "none"]
     if not engines or not hasattr(kernels, "linear_dynamic"):

@@ -1,10 +1,12 @@
 """Fewer bits for decoding."""
 
+import sys
 from argparse import Namespace
 
 import pytest
 import tiny
 import torch
+from fairseq.modules import MultiheadAttention
 from torch import nn
 
 from lev_plugins.errors import UserError
@@ -75,15 +77,30 @@ def test_a_model_on_another_device_is_refused():
         (None, True, "bf16"),
     ],
 )
-def test_the_command_says_what_to_compute_in(wanted, bf16, found):
+def test_the_command_says_what_to_compute_in(wanted, bf16, found, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["fairseq-generate"])
     cfg = Namespace(task=Namespace(decode_precision=wanted), common=Namespace(bf16=bf16))
     assert decoding_precision(cfg) == found
 
 
-def test_two_precisions_at_once_are_refused():
+def test_two_precisions_at_once_are_refused(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["fairseq-interactive"])
     cfg = Namespace(task=Namespace(decode_precision="int8"), common=Namespace(bf16=True))
     with pytest.raises(UserError, match="--bf16 exclude"):
         decoding_precision(cfg)
+
+
+def test_what_a_training_computed_in_says_nothing_about_decoding():
+    cfg = Namespace(task=Namespace(decode_precision="fp32"), common=Namespace(bf16=True))
+    assert decoding_precision(cfg) == "fp32"
+
+
+def test_layers_of_fairseq_itself_stay_as_they_are():
+    attention = MultiheadAttention(64, 4)
+    with pytest.raises(UserError, match="fairseq's own layers .Sequential.; use bf16"):
+        lower_precision([nn.Sequential(attention)], "int8")
+    lower_precision([attention], "bf16")
+    assert attention.q_proj.weight.dtype == torch.bfloat16
 
 
 def test_a_command_whose_task_has_no_such_option_computes_in_full():

@@ -24,6 +24,7 @@ from torch import Tensor, nn
 
 from ...data.concat import join_draft, parts_and_positions
 from ...errors import UserError
+from ...modules.precision import decoding_precision, lower_precision
 from ...tasks.triples import TriplesTask
 from .config import TransformerConcatConfig, engine_config
 
@@ -155,6 +156,11 @@ class TransformerConcatModel(TransformerModelBase):
                 "preprocess with --joined-dictionary or leave the option out"
             )
         return super().build_model(engine, task)
+
+    def prepare_for_inference_(self, cfg: Any) -> None:
+        """Called by fairseq before it decodes."""
+        super().prepare_for_inference_(cfg)
+        lower_precision([self], decoding_precision(cfg))
 
     @classmethod
     def build_encoder(
