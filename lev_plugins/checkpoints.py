@@ -2,8 +2,9 @@
 
 import os
 from argparse import Namespace
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Optional
 
+import torch
 from fairseq import checkpoint_utils
 from fairseq.data import encoders
 from omegaconf import DictConfig, OmegaConf
@@ -12,6 +13,21 @@ from .compat import explain
 from .errors import UserError
 
 CHECKPOINTS = ("checkpoint_best.pt", "checkpoint_last.pt", "model.pt")
+
+
+def device_named(name: Optional[str]) -> torch.device:
+    """A device that is here; the CPU by default.
+
+    Raises:
+        UserError: there is none of that name.
+    """
+    try:
+        device = torch.device(name or "cpu")
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = (str(error).splitlines() or [""])[0][:120]
+        raise UserError(f"device {name} cannot be used here ({reason}); leave it out") from error
+    return device
 
 
 def separate_paths(path: str) -> List[str]:

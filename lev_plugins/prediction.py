@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Self
 import torch
 from torch import Tensor
 
-from .checkpoints import find_checkpoint, load_model, load_state
+from .checkpoints import device_named, find_checkpoint, load_model, load_state
 from .errors import UserError
 from .models.enct5 import EncT5Model, EncT5Task, EncT5TaskConfig
 from .models.enct5.dataset import Example, collate
@@ -147,7 +147,7 @@ class EncT5:
                 description of its data; a device that is not here.
         """
         _at_least_one("batch_tokens", batch_tokens)
-        place = _device(device)
+        place = device_named(device)
         path = find_checkpoint(path)
         state = load_state(path)
         task = _task(state, path)
@@ -498,16 +498,6 @@ def _strings(where: str, given: Any) -> tuple[str, ...]:
 def _example(cut: Cut) -> Example:
     pieces, spans = (torch.tensor(one, dtype=torch.long) for one in (cut.pieces, cut.spans))
     return Example(pieces, spans, torch.zeros(0, dtype=torch.long))
-
-
-def _device(name: str | None) -> torch.device:
-    try:
-        device = torch.device(name or "cpu")
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
-        reason = (str(error).splitlines() or [""])[0][:120]
-        raise UserError(f"device {name} cannot be used here ({reason}); leave it out") from error
-    return device
 
 
 def _task(state: dict[str, Any], path: str) -> EncT5Task:

@@ -108,6 +108,13 @@ def build_parser() -> argparse.ArgumentParser:
         help="records; whole or not at all (default: stdout)",
     )
     add("--format", choices=FORMATS, default=FORMATS[0], help=f"default: {FORMATS[0]}")
+    _add_choice(parser)
+    _add_speed(parser)
+    return parser
+
+
+def _add_choice(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
     add(
         "--top-k",
         type=int,
@@ -128,6 +135,10 @@ def build_parser() -> argparse.ArgumentParser:
         help="look at these labels alone; scores stay as they are with all",
     )
     only.add_argument("--labels-file", metavar="FILE", help="the same, one a line")
+
+
+def _add_speed(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
     add(
         "--batch-tokens",
         type=int,
@@ -144,7 +155,6 @@ def build_parser() -> argparse.ArgumentParser:
         "(default: 1024, and 1 on a terminal)",
     )
     add("--device", metavar="NAME", help="such as cuda (default: the CPU)")
-    return parser
 
 
 def _check(args: argparse.Namespace) -> list[str] | None:
@@ -213,6 +223,7 @@ def _tsv(model: EncT5, labels: list[str] | None) -> Callable[[int, Any], str]:
                 )
 
     def line(_: int, found: Any) -> str:
+        """Answer, tab and score."""
         values = found.to_dict()
         if "value" in values:
             return f"{values['value']}\n"

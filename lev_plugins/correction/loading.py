@@ -12,7 +12,14 @@ from fairseq.data.encoders.characters import SPACE_ESCAPE, Characters
 from fairseq.models import FairseqEncoderDecoderModel, FairseqIncrementalDecoder
 from omegaconf import open_dict
 
-from ..checkpoints import find_checkpoint, load_model, load_state, separate_paths, text_encoders
+from ..checkpoints import (
+    device_named,
+    find_checkpoint,
+    load_model,
+    load_state,
+    separate_paths,
+    text_encoders,
+)
 from ..errors import UserError
 from ..hub import LevenshteinEditor
 from .autoregressive import Autoregressive
@@ -51,7 +58,7 @@ def load_backend(
             not found, options that the kind does not have.
     """
     given = {name: value for name, value in (processing or {}).items() if value is not None}
-    place = _device(device)
+    place = device_named(device)
     paths = [find_checkpoint(one) for one in separate_paths(path)]
     state = load_state(paths[0])
     name = getattr(state["cfg"].task, "_name", None)
@@ -143,16 +150,6 @@ def _task(state: dict[str, Any], path: str, data: str | None) -> Any:
                 f"{path}: --data DIR"
             )
     return tasks.setup_task(cfg)
-
-
-def _device(name: str | None) -> torch.device:
-    try:
-        device = torch.device(name or "cpu")
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
-        reason = (str(error).splitlines() or [""])[0][:120]
-        raise UserError(f"--device {name} cannot be used here ({reason}); leave it out") from error
-    return device
 
 
 def _overrides(given: Mapping[str, Any]) -> dict[str, Any]:
