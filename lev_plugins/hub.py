@@ -28,6 +28,8 @@ from .tasks.translation_edit import Draft
 class LevenshteinEditor:
     """A trained model, its dictionaries and its text processing.
 
+    Several threads may use one editor; it serves them in turn.
+
     Args:
         models: ``levenshtein_editor`` models; the probabilities of several are averaged.
         task: the ``translation_edit`` task that it belongs to.
@@ -178,15 +180,16 @@ class LevenshteinEditor:
             variants=Variants(count, variants, noise_scale, seed),
             nbest=nbest,
         )
-        try:
-            items = [
-                self._item(number, *row, markup, hard_terms)
-                for number, row in enumerate(rows, start=1)
-            ]
-            self._check_lengths(items)
-            return self._decode(generator, items, max(batch_size, 1))
-        finally:
-            self.task.forget_unknown_words()
+        with self.task.turns:
+            try:
+                items = [
+                    self._item(number, *row, markup, hard_terms)
+                    for number, row in enumerate(rows, start=1)
+                ]
+                self._check_lengths(items)
+                return self._decode(generator, items, max(batch_size, 1))
+            finally:
+                self.task.forget_unknown_words()
 
     def _generator(self, delete_threshold: Optional[float], **options: Any) -> RefinementGenerator:
         """A generator with options of :class:`RefinementOptions`."""

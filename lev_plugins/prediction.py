@@ -112,6 +112,8 @@ def _rounded(scores: Sequence[float]) -> list[float]:
 class EncT5:
     """A trained model with what cuts text for it.
 
+    Nothing of it changes while it predicts, so several threads may use one at once.
+
     Args:
         model: an ``enct5``.
         task: the task that it belongs to.

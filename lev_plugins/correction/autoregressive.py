@@ -1,5 +1,6 @@
 """Models that write from left to right: any of fairseq's, on task translation or our own."""
 
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -63,6 +64,7 @@ class Autoregressive:
         )
         self.limit = max(1, min(int(limits[0]) - 2, int(ROOM * int(limits[1]))))
         self.generator = task.build_generator(self.models, options)
+        self.turns = threading.RLock()
         self.symbols = _spelt(task.target_dictionary)
 
     def write(self, units: Sequence[Tokens], batch_size: int) -> list[Answer | None]:
@@ -70,7 +72,9 @@ class Autoregressive:
         answers: list[Answer | None] = [None] * len(units)
         for numbers in batches(units, batch_size):
             chosen = [units[number] for number in numbers]
-            for place, hypotheses in self._hypotheses(chosen):
+            with self.turns:  # the engine grows tables of positions while it decodes
+                found = self._hypotheses(chosen)
+            for place, hypotheses in found:
                 answers[numbers[place]] = self._answer(chosen[place], hypotheses)
         return answers
 

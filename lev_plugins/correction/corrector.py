@@ -78,6 +78,8 @@ class _Proposal:
 class Corrector:
     """Corrects lines with any backend.
 
+    Several threads may use one corrector; its model serves them in turn.
+
     Args:
         backend: the model.
         unit: what it reads at once: ``word``, ``line``, ``sentence`` or ``window``; by default

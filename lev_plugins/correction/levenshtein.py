@@ -150,14 +150,22 @@ class LevenshteinBackend:
         """See :class:`~.backends.Backend`; an answer always comes to an end."""
         answers: list[Answer | None] = [None] * len(units)
         for numbers in batches(units, batch_size):
-            chosen = [units[number] for number in numbers]
-            try:
-                found = self.generator.generate([self.policy], self._batch(chosen))
-                for row, (number, (hypothesis,)) in enumerate(zip(numbers, found, strict=True)):
-                    answers[number] = self._answer(units[number], hypothesis, row)
-            finally:
-                self.task.forget_unknown_words()
+            with self.task.turns:
+                chosen = self._answers([units[number] for number in numbers])
+            for number, answer in zip(numbers, chosen, strict=True):
+                answers[number] = answer
         return answers
+
+    def _answers(self, units: Sequence[Tokens]) -> list[Answer]:
+        """Of one batch."""
+        try:
+            found = self.generator.generate([self.policy], self._batch(units))
+            return [
+                self._answer(unit, hypothesis, row)
+                for row, (unit, (hypothesis,)) in enumerate(zip(units, found, strict=True))
+            ]
+        finally:
+            self.task.forget_unknown_words()
 
     def _batch(self, units: Sequence[Tokens]) -> dict[str, Any]:
         task = self.task

@@ -1,6 +1,7 @@
 """Task ``translation_edit``: from a source, and a draft where there is one, to a target."""
 
 import copy
+import threading
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
@@ -134,6 +135,7 @@ class TranslationEditTask(TriplesTask):
         self.placeholder = tgt_dict.index(PLACEHOLDER)
         self.epoch = 1
         self.strangers: Dict[str, int] = {}  # unknown words of drafts and their numbers
+        self.turns = threading.RLock()  # held from encoding drafts to forgetting their words
         self.ours = False  # whether this task has trained the checkpoint that is being loaded
         self.edits = False  # whether the model built last is an edit model
         # how often a word is met, for random roll-in; dictionaries of checkpoints know it of none

@@ -1,0 +1,88 @@
+"""Small objects of the Python interface, made without a file: untrained, and with opinions."""
+
+import copy
+from functools import cache
+from typing import Any
+
+import tiny
+import torch
+from fairseq import options, tasks
+from fairseq.data.encoders.characters import Characters
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+
+from lev_plugins import Corrector, EncT5, LevenshteinEditor
+from lev_plugins.correction.autoregressive import Autoregressive
+from lev_plugins.correction.backends import TextProcessing
+from lev_plugins.correction.levenshtein import LevenshteinBackend
+from lev_plugins.models.enct5 import EncT5Config, EncT5Model, EncT5Task, EncT5TaskConfig
+from lev_plugins.models.enct5.description import Description
+from lev_plugins.models.enct5.pieces import Cutter
+
+LABELS = ["red", "green", "blue"]
+ENCT5: dict[str, Any] = {
+    "encoder_embed_dim": 8,
+    "encoder_ffn_embed_dim": 10,
+    "encoder_layers": 1,
+    "encoder_attention_heads": 2,
+    "attention_head_dim": 3,
+    "dropout": 0.0,
+}
+WRITING = (
+    "nowhere --task {task} --arch {arch} --optimizer adam --source-lang src --target-lang tgt "
+    "--encoder-embed-dim 8 --encoder-ffn-embed-dim 8 --encoder-layers 1 "
+    "--encoder-attention-heads 2 --decoder-embed-dim 8 --decoder-ffn-embed-dim 8 "
+    "--decoder-layers 1 --decoder-attention-heads 2 --dropout 0 "
+    "--max-source-positions 40 --max-target-positions 40"
+)
+
+
+def editor(count: int = 1, characters: bool = False, **options: Any) -> LevenshteinEditor:
+    """Of :func:`tiny.task`'s letters; with ``characters`` a blank is a token too, unknown to it."""
+    task = tiny.task()
+    models = [tiny.sharpen(tiny.model(task, seed, **options)) for seed in range(3, 3 + count)]
+    return LevenshteinEditor(models, task, bpe=Characters() if characters else None)
+
+
+def edit_corrector(unit: str | None = None, window: int | None = None, **more: Any) -> Corrector:
+    """A corrector with an edit model of characters; ``more``: options of its backend."""
+    made = editor(characters=True)
+    backend = LevenshteinBackend(made, TextProcessing(None, made.bpe), blanks=True, **more)
+    return Corrector(backend, unit, window)
+
+
+@cache
+def _written(task: str, arch: str) -> Any:
+    words = WRITING.format(task=task, arch=arch).split()
+    args = options.parse_args_and_arch(options.get_training_parser(), words)
+    return convert_namespace_to_omegaconf(args)
+
+
+def writing_corrector(
+    task: str = "translation", unit: str | None = None, window: int | None = None
+) -> Corrector:
+    """A corrector whose model writes from left to right; ``translation_concat`` is the other."""
+    arch = "transformer" if task == "translation" else "transformer_concat_char"
+    cfg = copy.deepcopy(_written(task, arch))
+    kind = tasks.TASK_REGISTRY[task]
+    of = kind(cfg.task, tiny.dictionary(), tiny.dictionary())
+    torch.manual_seed(3)
+    model = of.build_model(cfg.model)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.3 * torch.randn(parameter.shape))
+    processing = TextProcessing(None, Characters())
+    backend = Autoregressive([model], of, cfg, processing, blanks=True, beam=2)
+    return Corrector(backend, unit, window)
+
+
+def enct5(kind: str, texts: int = 1, limit: int = 24) -> EncT5:
+    """Reads bytes, at most so many; classes, labels or tags are :data:`LABELS`."""
+    labels = [] if kind == "regression" else LABELS
+    counts = [1] * len(labels)
+    known = Description(kind, labels, Cutter(None).pieces, counts, texts=texts, max_length=limit)
+    task = EncT5Task(EncT5TaskConfig(kind=kind), known)
+    torch.manual_seed(1)
+    model = EncT5Model.build_model(EncT5Config(**ENCT5), task)
+    for parameter in model.head.parameters():  # so that answers differ from text to text
+        torch.nn.init.normal_(parameter, std=0.5)
+    return EncT5(model, task)
