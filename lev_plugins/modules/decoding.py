@@ -11,6 +11,7 @@ from typing import NamedTuple, Optional, Tuple
 import torch
 from torch import Tensor, nn
 
+from .linear import linear
 from .packing import Packing
 from .transformer import Attention, Memory, TransformerBlock
 
@@ -153,4 +154,4 @@ class TiedOutput(nn.Module):
     def forward(self, features: Tensor) -> Tensor:
         """B × T × C → B × T × V."""
         features = features if self.scale == 1.0 else features * self.scale
-        return nn.functional.linear(features, self.table.weight, self.bias)
+        return linear(features, self.table.weight, self.bias)

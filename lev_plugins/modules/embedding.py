@@ -2,8 +2,9 @@
 
 from typing import Optional
 
-import torch.nn.functional as F
 from torch import Tensor, nn
+
+from .dropout import dropout
 
 
 class TokenEmbedding(nn.Module):
@@ -36,7 +37,7 @@ class TokenEmbedding(nn.Module):
         if self.positions is not None:
             x = x + self.positions(tokens)[:, first:]
         x = x if self.norm is None else self.norm(x)
-        return F.dropout(x, self.dropout, self.training)
+        return dropout(x, self.dropout, self.training)
 
     def vectors(self, tokens: Tensor) -> Tensor:
         """The tokens' own vectors, wherever they stand: any shape → that shape × C."""

@@ -15,11 +15,13 @@ from torch import Tensor, nn
 
 from ..compat.program import running_command
 from ..errors import UserError
+from .linear import Linear
 
 PRECISIONS = ("fp32", "bf16", "int8")
 DECODING = ("generate", "interactive")
 #: layers with fewer weights are not worth the rounding
 LEAST_WEIGHTS = 4096
+PLAIN = (nn.Linear, Linear)
 
 
 class Int8Linear(nn.Module):
@@ -113,5 +115,9 @@ def _check_int8(model: nn.Module) -> None:
 def _replace_layers(model: nn.Module) -> None:
     for parent in list(model.modules()):
         for name, layer in list(parent.named_children()):
-            if type(layer) is nn.Linear and layer.weight.numel() >= LEAST_WEIGHTS:
+            if (
+                isinstance(layer, nn.Linear)
+                and type(layer) in PLAIN
+                and layer.weight.numel() >= LEAST_WEIGHTS
+            ):
                 setattr(parent, name, Int8Linear(layer.weight, layer.bias))

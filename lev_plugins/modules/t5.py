@@ -17,7 +17,9 @@ from torch import Tensor, nn
 
 from .backbone import Backbone
 from .decoding import DecoderBlock, TiedOutput
+from .dropout import dropout
 from .embedding import TokenEmbedding, token_table
+from .linear import Linear
 from .packing import Packing
 from .transformer import Attention, TransformerBlock, attention_mask
 
@@ -58,7 +60,7 @@ class RMSNorm(nn.Module):
         wide = x if x.dtype == torch.float64 else x.float()
         scale = torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + self.eps)
         x = (wide * scale).to(x.dtype) * self.weight.to(x.dtype)
-        return F.dropout(x, self.dropout, self.training) if self.dropout else x
+        return dropout(x, self.dropout, self.training)
 
 
 def distance_buckets(buckets: int, longest: int) -> Tensor:
@@ -138,9 +140,9 @@ class T5Attention(Attention):
         nn.Module.__init__(self)  # none of the parent's layers has the right shape
         inner = heads * head_dim
         self.heads, self.dropout, self.cross = heads, dropout, cross
-        self.query = nn.Linear(dim, inner, bias=False) if cross else None
-        self.inputs = nn.Linear(dim, (2 if cross else 3) * inner, bias=False)
-        self.output = nn.Linear(inner, dim, bias=False)
+        self.query = Linear(dim, inner, bias=False) if cross else None
+        self.inputs = Linear(dim, (2 if cross else 3) * inner, bias=False)
+        self.output = Linear(inner, dim, bias=False)
         # the scores are not scaled: the queries start out small instead
         asks = self.inputs.weight.data[:inner] if self.query is None else self.query.weight
         nn.init.normal_(self.inputs.weight, std=dim**-0.5)
@@ -211,14 +213,14 @@ class T5Block(TransformerBlock):
         self.self_attention = T5Attention(dim, size.heads, size.head_dim, size.attention_dropout)
         self.self_norm, self.feed_norm = RMSNorm(dim, size.eps), RMSNorm(dim, size.eps)
         self.cross_attention, self.cross_norm = None, None
-        self.expand = nn.Linear(dim, (2 if self.gated else 1) * hidden, bias=False)
-        self.contract = nn.Linear(hidden, dim, bias=False)
+        self.expand = Linear(dim, (2 if self.gated else 1) * hidden, bias=False)
+        self.contract = Linear(hidden, dim, bias=False)
         nn.init.normal_(self.expand.weight, std=dim**-0.5)
         nn.init.normal_(self.contract.weight, std=hidden**-0.5)
 
     def residual(self, x: Tensor, norm: nn.Module, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         """A sub-layer with its norm, its dropout and the way round it."""
-        out = F.dropout(within_range(sublayer(norm(x))), self.dropout, self.training)
+        out = dropout(within_range(sublayer(norm(x))), self.dropout, self.training)
         return within_range(x + out)
 
     def feed_forward(self, x: Tensor) -> Tensor:
@@ -229,7 +231,7 @@ class T5Block(TransformerBlock):
             x = self.activation(gate) * x
         else:
             x = self.activation(x)
-        x = F.dropout(within_range(x), self.activation_dropout, self.training)
+        x = dropout(within_range(x), self.activation_dropout, self.training)
         return self.contract(x)
 
 

@@ -11,6 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from .dropout import dropout
+from .linear import Linear, linear
 from .packing import Packing
 
 
@@ -42,8 +44,8 @@ def attention_mask(real: Tensor) -> Tensor:
     return real[:, None, None, :]
 
 
-def _linear(inputs: int, outputs: int, gain: float = 1.0) -> nn.Linear:
-    layer = nn.Linear(inputs, outputs)
+def _linear(inputs: int, outputs: int, gain: float = 1.0) -> Linear:
+    layer = Linear(inputs, outputs)
     nn.init.xavier_uniform_(layer.weight, gain=gain)
     nn.init.zeros_(layer.bias)
     return layer
@@ -62,8 +64,8 @@ class Attention(nn.Module):
         super().__init__()
         self.heads, self.dropout, self.cross = heads, dropout, cross
         # each of the three projections is drawn as if it stood alone, as fairseq does
-        self.query = nn.Linear(dim, dim) if cross else None
-        self.inputs = nn.Linear(dim, (2 if cross else 3) * dim)
+        self.query = Linear(dim, dim) if cross else None
+        self.inputs = Linear(dim, (2 if cross else 3) * dim)
         self.output = _linear(dim, dim)
         for layer in (self.query, self.inputs):
             if layer is not None:
@@ -100,7 +102,7 @@ class Attention(nn.Module):
         layer: nn.Module = self.inputs
         if isinstance(layer, nn.Linear):
             bias = None if layer.bias is None else layer.bias[-rows:]
-            x = F.linear(x, layer.weight[-rows:], bias)
+            x = linear(x, layer.weight[-rows:], bias)
         else:  # in 8 bits there is no part of a layer
             x = layer(x)[..., -rows:]
         key, value = self._split(_unpacked(x, packing), 2)
@@ -155,7 +157,7 @@ class Attention(nn.Module):
         """
         key, value = self.keys_values(memory)
         weights = self._weights(self._queries(x, packing), [key], memory.mask)
-        out = F.dropout(weights, self.dropout, self.training) @ value
+        out = dropout(weights, self.dropout, self.training) @ value
         out = out.transpose(1, 2).flatten(2)
         out = self.output(out if packing is None else packing.pack(out))
         return out, weights.mean(1)
@@ -238,13 +240,13 @@ class TransformerBlock(nn.Module):
     def residual(self, x: Tensor, norm: nn.Module, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         """A sub-layer with its norm, its dropout and the way round it."""
         out = sublayer(norm(x) if self.pre_norm else x)
-        x = x + F.dropout(out, self.dropout, self.training)
+        x = x + dropout(out, self.dropout, self.training)
         return x if self.pre_norm else norm(x)
 
     def feed_forward(self, x: Tensor) -> Tensor:
         """The last sub-layer, without its norm."""
         x = self.activation(self.expand(x))
-        return self.contract(F.dropout(x, self.activation_dropout, self.training))
+        return self.contract(dropout(x, self.activation_dropout, self.training))
 
     def forward(
         self,

@@ -16,6 +16,7 @@ from ..errors import UserError
 from ..modules.backbone import Backbone, EncoderBody
 from ..modules.decoding import DecoderBlock, TiedOutput
 from ..modules.embedding import TokenEmbedding, token_table
+from ..modules.linear import Linear
 from ..modules.positions import Positions
 from ..modules.transformer import Attention, TransformerBlock, TransformerStack
 from .directory import Config, Weights
@@ -112,7 +113,7 @@ class BertOutput(nn.Module):
     def __init__(self, table: nn.Embedding, activation: str, eps: float) -> None:
         super().__init__()
         dim = table.embedding_dim
-        self.transform, self.norm = nn.Linear(dim, dim), nn.LayerNorm(dim, eps=eps)
+        self.transform, self.norm = Linear(dim, dim), nn.LayerNorm(dim, eps=eps)
         self.activation = ACTIVATIONS[activation]
         self.logits = TiedOutput(table, bias=True)
 

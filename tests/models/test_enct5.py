@@ -25,6 +25,8 @@ from lev_plugins.models.enct5.config import t5_size
 from lev_plugins.models.enct5.dataset import Example, collate
 from lev_plugins.models.enct5.kinds import Kind
 from lev_plugins.models.enct5.model import reading
+from lev_plugins.modules import embedding, transformer
+from lev_plugins.modules import t5 as t5_blocks
 from lev_plugins.modules.t5 import Symbols, t5
 
 ALL = list(Kind)
@@ -365,10 +367,12 @@ def test_dropout_is_wherever_t5_has_one(monkeypatch):
     model, places = enct5_models.build(Kind.TAGGING, decoder_layers=3, dropout=0.25).train(), []
 
     def dropout(x: Tensor, p: float, training: bool) -> Tensor:
-        places.append((p, training, len(x.flatten(0, -2))))
+        if p:
+            places.append((p, training, len(x.flatten(0, -2))))
         return x
 
-    monkeypatch.setattr(torch.nn.functional, "dropout", dropout)
+    for module in (embedding, network, t5_blocks, transformer):
+        monkeypatch.setattr(module, "dropout", dropout)
     answers(model, [[enct5_models.example(Kind.TAGGING, 9)] * 2], Kind.TAGGING)
     # embeddings, sub-layers, inside each feed-forward layer, after the last norm
     assert len(places) == (1 + 2 * (2 + 1) + 1) + (1 + 3 * (3 + 1) + 1)

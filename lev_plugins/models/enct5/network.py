@@ -12,6 +12,8 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from ...modules.decoding import DecoderBlock
+from ...modules.dropout import dropout
+from ...modules.linear import Linear
 from ...modules.packing import Packing
 from ...modules.t5 import T5Size
 from ...modules.transformer import Attention, Memory
@@ -106,7 +108,7 @@ class LatentDecoder(nn.Module):
         """The first block: B × L latents → B × L × C, or packed, P → P × C."""
         heard = F.embedding(latents, self.greetings(block))
         inner, cross = block.block, block.cross_attention
-        x = F.dropout(self.table(latents), self.dropout, self.training)
+        x = dropout(self.table(latents), self.dropout, self.training)
         x = inner.residual(x, nn.Identity(), lambda _: heard)
         x = inner.residual(x, block.cross_norm, lambda h: cross(h, None, memory, packing))
         return inner.residual(x, inner.feed_norm, inner.feed_forward)
@@ -120,7 +122,7 @@ def _packing(asking: Tensor) -> Optional[Packing]:
     return packing if padded else None
 
 
-class SharedHead(nn.Linear):
+class SharedHead(Linear):
     """One projection for all positions: P × C → P × outputs."""
 
     def __init__(self, dim: int, outputs: int) -> None:

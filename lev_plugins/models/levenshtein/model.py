@@ -15,6 +15,8 @@ from torch import Tensor, nn
 from ...data.roll_in import RollIn, join_deletion_inputs, token_predictions
 from ...errors import UserError
 from ...modules import Memory, Positions, TransformerStack
+from ...modules.dropout import dropout
+from ...modules.linear import linear
 from ...modules.precision import Int8Linear, decoding_precision, lower_precision
 from ...modules.transformer import attention_mask
 from ...ops.alignment import lcs_masks
@@ -169,7 +171,7 @@ class LevenshteinEditorModel(BaseFairseqModel):
     def deletion_logits(self, tokens: Tensor, memory: Memory) -> Tensor:
         """Logits of keeping (0) and deleting (1) each token (Eq. 3): B × T × 2."""
         features = self.features(tokens, memory, "deletion")
-        return F.linear(features, self.deletion_head.weight)
+        return linear(features, self.deletion_head.weight)
 
     def placeholder_logits(self, tokens: Tensor, memory: Memory) -> Tensor:
         """Logits of the number of tokens missing in each slot (Eq. 4): B × (T − 1) × (K + 1)."""
@@ -203,18 +205,18 @@ class LevenshteinEditorModel(BaseFairseqModel):
 
     def _embed(self, tokens: Tensor, table: nn.Embedding, positions: Positions) -> Tensor:
         x = self.scale * table(tokens) + positions(tokens)
-        return F.dropout(x, self.cfg.dropout, self.training)
+        return dropout(x, self.cfg.dropout, self.training)
 
     def _slot_logits(self, left: Tensor, right: Tensor) -> Tensor:
         # concat(h_i, h_i+1) · Bᵀ without making the concatenation
         first, second = self.placeholder_head.weight.chunk(2, dim=1)
-        return F.linear(left, first) + F.linear(right, second)
+        return linear(left, first) + F.linear(right, second)
 
     def _project(self, features: Tensor) -> Tensor:
         if self.int8_head is not None:
             return self.int8_head(features)
         head = self.decoder_embed if self.token_head is None else self.token_head
-        return F.linear(features, head.weight)
+        return linear(features, head.weight)
 
     def forward(
         self, src_tokens: Tensor, src_lengths: Optional[Tensor], roll_in: RollIn
@@ -240,9 +242,7 @@ class LevenshteinEditorModel(BaseFairseqModel):
             keep, _ = lcs_masks(inputs, roll_in.target, self.pad)
         inner = inputs.ne(self.pad) & inputs.ne(self.bos) & inputs.ne(self.eos)
         features = self.features(inputs, memory, "deletion")[inner]
-        deletion = PolicyOutput(
-            F.linear(features, self.deletion_head.weight), (~keep[inner]).long()
-        )
+        deletion = PolicyOutput(linear(features, self.deletion_head.weight), (~keep[inner]).long())
         return {"deletion": deletion, "placeholder": placeholder, "token": token}
 
     def never_predicted(self) -> List[int]:

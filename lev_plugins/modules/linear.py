@@ -1,0 +1,121 @@
+"""Linear layers by the faster of torch's two matrix products on a CPU.
+
+torch multiplies single precision by MKL. On CPUs that are not Intel's, MKL leaves more than half of
+the machine unused, while oneDNN, which every torch build carries too, does not: the same product,
+rounded in another order. Where oneDNN is not the better one, or not there, these are torch's own
+layers.
+"""
+
+import contextlib
+import os
+import platform
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Optional, Tuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+#: multiplications below which starting oneDNN takes longer than it saves
+LEAST_PRODUCT = 2**21
+#: with fewer rows the weights' way through the memory is all that counts
+LEAST_ROWS = 4
+#: 0 or 1 in this variable of the environment: oneDNN never, or wherever torch has it
+SWITCH = "LEV_PLUGINS_ONEDNN"
+CPUINFO = Path("/proc/cpuinfo")
+
+
+def linear(x: Tensor, weight: Tensor, bias: Optional[Tensor] = None) -> Tensor:
+    """``torch.nn.functional.linear``: … × inputs, outputs × inputs, outputs → … × outputs."""
+    if not _one_dnn_pays(x, weight):
+        return F.linear(x, weight, bias)
+    flat = x.reshape(-1, x.size(-1))
+    if torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad):
+        out = _Linear.apply(flat, weight, bias)
+    else:
+        out = _product(flat, weight, bias)
+    return out.view(*x.shape[:-1], weight.size(0))
+
+
+class Linear(nn.Linear):
+    """A layer of torch, multiplied by :func:`linear`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """… × inputs → … × outputs."""
+        return linear(input, self.weight, self.bias)
+
+
+@contextlib.contextmanager
+def one_dnn(wanted: bool) -> Iterator[None]:
+    """Inside the block oneDNN multiplies always (where torch has it), or never."""
+    global _wanted
+    before, _wanted = _wanted, wanted and _available()
+    try:
+        yield
+    finally:
+        _wanted = before
+
+
+def _available() -> bool:
+    return torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+
+
+def _by_default() -> bool:
+    """Whether oneDNN is the faster one here, or :data:`SWITCH` says so."""
+    said = os.environ.get(SWITCH, "")
+    if said in ("0", "1"):
+        return said == "1" and _available()
+    return _available() and torch.backends.mkl.is_available() and not _intel()
+
+
+def _intel() -> bool:
+    if not CPUINFO.is_file():
+        return "AuthenticAMD" not in platform.processor()
+    with CPUINFO.open(encoding="utf-8", errors="replace") as lines:
+        return any("GenuineIntel" in line for line in lines if line.startswith("vendor_id"))
+
+
+_wanted = _by_default()
+
+
+def _one_dnn_pays(x: Tensor, weight: Tensor) -> bool:
+    return (
+        _wanted
+        and x.dtype == weight.dtype == torch.float32
+        and x.device.type == weight.device.type == "cpu"
+        and x.numel() >= LEAST_ROWS * weight.size(1)
+        and x.numel() * weight.size(0) >= LEAST_PRODUCT
+        and not torch.is_autocast_enabled("cpu")
+    )
+
+
+def _product(x: Tensor, weight: Tensor, bias: Optional[Tensor] = None) -> Tensor:
+    """N × inputs, outputs × inputs → N × outputs; either may be a transposed view."""
+    x, weight = _dense(x), _dense(weight)
+    out: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
+    return out
+
+
+def _dense(x: Tensor) -> Tensor:
+    # parts of wider rows go through oneDNN's slowest way, a hundred times slower
+    return x if x.is_contiguous() or x.t().is_contiguous() else x.contiguous()
+
+
+class _Linear(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Optional[Tensor]) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        return _product(x, weight, bias)
+
+    @staticmethod
+    def backward(
+        ctx: Any, grad: Tensor
+    ) -> Tuple[Optional[Tensor], Optional[Tensor], Optional[Tensor]]:
+        x, weight = ctx.saved_tensors
+        wanted = ctx.needs_input_grad
+        return (
+            _product(grad, weight.t()) if wanted[0] else None,
+            _product(grad.t(), x.t()) if wanted[1] else None,
+            grad.sum(0) if wanted[2] else None,
+        )

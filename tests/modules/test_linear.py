@@ -1,0 +1,160 @@
+"""oneDNN's matrix product: torch's own results and gradients, whoever multiplies."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from lev_plugins.modules import linear as linear_module
+from lev_plugins.modules.linear import LEAST_PRODUCT, LEAST_ROWS, Linear, linear, one_dnn
+
+needs_one_dnn = pytest.mark.skipif(
+    not linear_module._available(), reason="this torch was built without oneDNN"
+)
+#: of single precision, for sums of some hundred products
+CLOSE = {"rtol": 1e-4, "atol": 1e-4}
+
+
+@pytest.fixture
+def products(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
+    """The shapes that oneDNN multiplied; here it multiplies whatever its size."""
+    seen: list[tuple[int, ...]] = []
+    product = linear_module._product
+
+    def noting(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+        seen.append((*x.shape, weight.size(0)))
+        return product(x, weight, bias)
+
+    monkeypatch.setattr(linear_module, "LEAST_PRODUCT", 0)
+    monkeypatch.setattr(linear_module, "_product", noting)
+    return seen
+
+
+def drawn(*shape: int) -> Tensor:
+    return torch.randn(shape).requires_grad_()
+
+
+def gradients(out: Tensor, inputs: list[Tensor]) -> tuple[Tensor, ...]:
+    weights = torch.linspace(-1, 1, out.numel()).view_as(out)
+    return torch.autograd.grad((out * weights).sum(), inputs)
+
+
+@needs_one_dnn
+@settings(max_examples=60)
+@given(
+    lead=st.lists(st.integers(1, 5), max_size=2),
+    rows=st.integers(LEAST_ROWS, 40),
+    inputs=st.integers(1, 70),
+    outputs=st.integers(1, 70),
+    biased=st.booleans(),
+    slanted=st.booleans(),
+    seed=st.integers(0, 2**31),
+)
+def test_results_and_gradients_are_torchs(lead, rows, inputs, outputs, biased, slanted, seed):
+    torch.manual_seed(seed)
+    x, weight = drawn(*lead, rows, inputs), drawn(outputs, inputs)
+    bias = drawn(outputs) if biased else None
+    given_x = x.transpose(-1, -2).contiguous().transpose(-1, -2) if slanted else x
+    wanted = F.linear(given_x, weight, bias)
+    with pytest.MonkeyPatch.context() as patch, one_dnn(True):
+        patch.setattr(linear_module, "LEAST_PRODUCT", 0)
+        found = linear(given_x, weight, bias)
+        leaves = [x, weight] + ([] if bias is None else [bias])
+        torch.testing.assert_close(found, wanted, **CLOSE)
+        pairs = zip(gradients(found, leaves), gradients(wanted, leaves), strict=True)
+    for one, other in pairs:
+        torch.testing.assert_close(one, other, **CLOSE)
+
+
+@needs_one_dnn
+def test_all_three_products_of_an_update_are_one_dnns(products):
+    layer, x = Linear(16, 24), drawn(2, 5, 16)
+    with one_dnn(True):
+        layer(x).sum().backward()
+    assert products == [(10, 16, 24), (10, 24, 16), (24, 10, 16)]
+
+
+@needs_one_dnn
+def test_nothing_is_multiplied_for_gradients_that_nobody_wants(products):
+    x, weight = drawn(8, 16), drawn(24, 16)
+    with one_dnn(True):
+        linear(x, weight.detach()).sum().backward()
+        linear(x.detach(), weight).sum().backward()
+        with torch.no_grad():
+            linear(x, weight)
+    assert products == [(8, 16, 24), (8, 24, 16), (8, 16, 24), (24, 8, 16), (8, 16, 24)]
+
+
+@needs_one_dnn
+@pytest.mark.parametrize(
+    "x",
+    [
+        torch.randn(8, 16, dtype=torch.float64),
+        torch.randn(8, 16, dtype=torch.bfloat16),
+        torch.randn(LEAST_ROWS - 1, 16),
+        torch.randn(0, 16),
+    ],
+    ids=["double", "bfloat16", "few rows", "no rows"],
+)
+def test_what_it_is_not_for_is_left_to_torch(products, x):
+    weight = torch.randn(24, 16, dtype=x.dtype)
+    with one_dnn(True):
+        assert torch.equal(linear(x, weight), F.linear(x, weight))
+    assert products == []
+
+
+@needs_one_dnn
+def test_autocast_keeps_its_say(products):
+    x, weight = torch.randn(8, 16), torch.randn(24, 16)
+    with one_dnn(True), torch.autocast("cpu", dtype=torch.bfloat16):
+        assert linear(x, weight).dtype == torch.bfloat16
+    assert products == []
+
+
+@needs_one_dnn
+def test_small_products_are_left_to_torch_and_large_ones_are_not(monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        linear_module, "_product", lambda x, w, b=None: asked.append(1) or x @ w.t()
+    )
+    weight = torch.randn(64, 128)
+    rows = LEAST_PRODUCT // weight.numel()
+    with one_dnn(True):
+        linear(torch.randn(rows - 1, 128), weight)
+        assert asked == []
+        linear(torch.randn(rows, 128), weight)
+    assert asked == [1]
+
+
+@pytest.mark.parametrize(("said", "wanted"), [("0", False), ("1", linear_module._available())])
+def test_the_environment_decides_where_it_says_so(said, wanted):
+    program = "from lev_plugins.modules import linear; print(linear._wanted)"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, linear_module.SWITCH: said},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.split()[-1] == str(wanted), done.stderr
+
+
+@pytest.mark.parametrize("vendor", ["GenuineIntel", "AuthenticAMD"])
+def test_intels_cpus_keep_mkl(monkeypatch, tmp_path, vendor):
+    cpuinfo = tmp_path / "cpuinfo"
+    cpuinfo.write_text(f"processor\t: 0\nvendor_id\t: {vendor}\n")
+    monkeypatch.setattr(linear_module, "CPUINFO", cpuinfo)
+    assert linear_module._intel() == (vendor == "GenuineIntel")
+
+
+def test_parts_of_wider_rows_are_copied_together_and_transposed_ones_are_not():
+    whole = torch.randn(6, 10)
+    part = whole[:, :5]
+    assert torch.equal(linear_module._dense(part), part)
+    assert linear_module._dense(part).is_contiguous()
+    assert linear_module._dense(whole.t()).data_ptr() == whole.data_ptr()
