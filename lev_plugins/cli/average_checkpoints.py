@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..compat import run_cli
+from ..compat import run_cli, whole_checkpoint, write_failure
 from ..errors import UserError
 
 # checkpoint_EPOCH_UPDATES.pt and checkpointEPOCH.pt, as fairseq numbers them
@@ -166,17 +166,14 @@ def save(state: dict[str, Any], output: str) -> None:
     Raises:
         UserError: it cannot be written.
     """
-    target = Path(os.path.realpath(output))
-    # in the same folder, for a rename cannot cross file systems
-    written = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        with open(written, "wb") as file:
+        with whole_checkpoint(os.path.realpath(output)) as file:
             torch.save(state, file)
-        os.replace(written, target)
-    except OSError as error:
-        raise UserError(f"{output}: cannot be written ({error.strerror})") from error
-    finally:
-        written.unlink(missing_ok=True)
+    except Exception as error:
+        failure = write_failure(error)
+        if failure is None:
+            raise
+        raise UserError(f"{output}: cannot be written ({failure.strerror})") from error
 
 
 def _check_equal_shapes(

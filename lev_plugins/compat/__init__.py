@@ -2,33 +2,47 @@
 
 ``apply()`` is called once, when the package is imported, before anything is registered.
 
-=================  ===============================================================================
-``logs``           importing fairseq turns the root logger to DEBUG; hydra's warnings
-``checkpoints``    torch refuses fairseq's checkpoints; checkpoints keep relative data paths
-``launch``         several processes on a CPU crash, train nothing, or train each for itself
-``precision``      ``--bf16`` takes every machine for a TPU, ``--fp16`` on a CPU crashes
-``batches``        the last batch is dropped when its size does not suit the multiple
-``interactive``    input lines lose their tabs and bad bytes end in a traceback
-``encoders``       ``--bpe characters`` dies before anything begins
-``scorers``        the chrF scorer cannot give its score
-``adafactor``      ``--scale-parameter`` multiplies the sizes of all tensors
-``progress``       progress bars show what metrics are made of
-``reports``        a user's mistake ends in a traceback instead of one line
-``threads``        a training that ends within an epoch is aborted when Python shuts down
-=================  ===============================================================================
+====================  ==============================================================================
+``logs``              importing fairseq turns the root logger to DEBUG; hydra's warnings
+``checkpoints``       torch refuses fairseq's checkpoints; checkpoints keep relative data paths
+``saving``            a kill or a full disk leaves half a checkpoint where a whole one stood
+``checkpoint_files``  checkpoints are believed: what they say is run, allocated, or a traceback
+``evaluation``        settings of a checkpoint are run as Python
+``indexed``           index files are believed
+``launch``            several processes on a CPU crash, train nothing, or train each for itself
+``precision``         ``--bf16`` takes every machine for a TPU, ``--fp16`` on a CPU crashes
+``batches``           the last batch is dropped when its size does not suit the multiple
+``interactive``       input lines lose their tabs and bad bytes end in a traceback
+``encoders``          ``--bpe characters`` dies before anything begins
+``scorers``           the chrF scorer cannot give its score
+``adafactor``         ``--scale-parameter`` multiplies the sizes of all tensors
+``progress``          progress bars show what metrics are made of
+``reports``           a user's mistake ends in a traceback instead of one line
+``threads``           a training that ends within an epoch is aborted when Python shuts down
+====================  ==============================================================================
 """
 
 from .adafactor import mend_adafactor
 from .batches import batch_every_sentence, keep_every_sentence, lossless_batches
 from .causes import explain
+from .checkpoint_files import distrust_checkpoints, read_checkpoint, usable
 from .checkpoints import absolute_data_paths, allow_checkpoint_globals
 from .encoders import configure_plain_encoders
+from .evaluation import evaluate_settings, evaluated
+from .indexed import check_index_files
 from .interactive import read_interactive_lines, read_lines_whole
 from .launch import check_launches, infer_torchrun_on_cpu
 from .logs import calm_hydra_warnings, calm_root_logger, import_engine
 from .precision import bf16_without_tpu, refuse_fp16_on_cpu
 from .progress import hide_sums
 from .reports import one_line_errors, run_cli
+from .saving import (
+    refuse_asynchronous_checkpoints,
+    way_on,
+    whole_checkpoint,
+    write_checkpoints_whole,
+    write_failure,
+)
 from .scorers import mend_chrf_score
 from .threads import end_readers_in_time
 
@@ -40,9 +54,13 @@ __all__ = [
     "bf16_without_tpu",
     "calm_hydra_warnings",
     "calm_root_logger",
+    "check_index_files",
     "check_launches",
     "configure_plain_encoders",
+    "distrust_checkpoints",
     "end_readers_in_time",
+    "evaluate_settings",
+    "evaluated",
     "explain",
     "hide_sums",
     "import_engine",
@@ -52,10 +70,17 @@ __all__ = [
     "mend_adafactor",
     "mend_chrf_score",
     "one_line_errors",
+    "read_checkpoint",
     "read_interactive_lines",
     "read_lines_whole",
+    "refuse_asynchronous_checkpoints",
     "refuse_fp16_on_cpu",
     "run_cli",
+    "usable",
+    "way_on",
+    "whole_checkpoint",
+    "write_checkpoints_whole",
+    "write_failure",
 ]
 
 _applied = False
@@ -71,6 +96,10 @@ def apply() -> None:
     calm_root_logger()
     calm_hydra_warnings()
     allow_checkpoint_globals()
+    distrust_checkpoints()
+    evaluate_settings()
+    check_index_files()
+    write_checkpoints_whole()
     infer_torchrun_on_cpu()
     check_launches()
     keep_every_sentence()

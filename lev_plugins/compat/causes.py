@@ -14,12 +14,14 @@ from pathlib import Path
 from types import FrameType
 
 from ..errors import UserError
+from .saving import way_on
 
 _READERS = {
     "load_checkpoint_to_cpu": ("local_path", "path"),
     "load_ema_from_checkpoint": ("fpath",),
 }
 _NO_ACCESS = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM}
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
 _REFUSED_GLOBAL = r"[Uu]nsupported (?:GLOBAL|global: GLOBAL|operand|class) (\S+)"
 _LONGEST_REASON = 240
 
@@ -112,7 +114,10 @@ def _unreadable_checkpoint(error: BaseException) -> str | None:
             f"checkpoint {path} asks for {refused[1]}, which is not allowed: loading it could run "
             "foreign code; use a checkpoint that fairseq has saved"
         )
-    return f"checkpoint {path} is truncated, damaged or not a checkpoint; copy it again"
+    going_on = _local(error, "load_checkpoint", "checkpoint_path") is not None
+    last = Path(path).name.startswith("checkpoint_last")
+    way = way_on(path) if going_on and last else "copy it again"
+    return f"checkpoint {path} is truncated, damaged or not a checkpoint; {way}"
 
 
 def _not_a_checkpoint(error: BaseException) -> str | None:
@@ -176,6 +181,16 @@ def _missing_file(error: BaseException) -> str | None:
     return f"{os.fsdecode(error.filename)}: {reason[0].lower()}{reason[1:]}; check the path"
 
 
+def _no_room(error: BaseException) -> str | None:
+    """Something cannot be written: the disk is full or closed, or a file as large as may be."""
+    if not isinstance(error, OSError) or error.errno not in _NO_ROOM:
+        return None
+    named = isinstance(error.filename, (str, bytes))
+    where = os.fsdecode(error.filename) if named else "the output"
+    reason = os.strerror(error.errno)
+    return f"{where} is not written: {reason[0].lower()}{reason[1:]}; make room or write elsewhere"
+
+
 def _too_long(error: BaseException) -> str | None:
     """A line with more tokens than the model reads, in a task of the engine's own.
 
@@ -235,6 +250,7 @@ _KNOWN = (
     _not_a_checkpoint,
     _bad_dictionary,
     _missing_file,
+    _no_room,
     _too_long,
     _unknown_metric,
     _engine_message,

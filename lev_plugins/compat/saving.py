@@ -1,0 +1,189 @@
+"""Checkpoints are on the disk whole or not at all, however a training ends."""
+
+import contextlib
+import errno
+import functools
+import os
+import shutil
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import torch
+
+from ..errors import UserError
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # the disk, the user's share of it, one file
+_CLOSED = {errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.EISDIR}
+_PAUSES = (2.5, 2.5)  # seconds between the tries, as the engine has them
+_LAST = "checkpoint_last.pt"
+
+
+@contextlib.contextmanager
+def whole_checkpoint(path: str) -> Iterator[BinaryIO]:
+    """Open a file that takes the place of ``path`` at the end, when all of it is on the disk.
+
+    Until then, and if anything fails, what stood there stays. A link is replaced, not followed:
+    what it names may be another checkpoint.
+    """
+    written = f"{path}.tmp"  # in the same folder, for a rename cannot cross file systems
+    try:
+        with open(written, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(written, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.remove(written)
+        raise
+    _sync_folder(path)
+
+
+def _sync_folder(path: str) -> None:
+    """A new name outlives a loss of power once its folder is on the disk; not all can do that."""
+    with contextlib.suppress(OSError):
+        folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def write_failure(error: BaseException) -> OSError | None:
+    """What the system said: where a write fails, torch may raise an error of its own over it."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, OSError):
+        cause = cause.__cause__ or cause.__context__
+    return cause
+
+
+def _write(path: str, fill: Callable[[BinaryIO], object]) -> None:
+    """Write a checkpoint; where the system refuses, once more from its beginning.
+
+    Raises:
+        UserError: it cannot be written; what stood there is as it was.
+    """
+    for pause in (*_PAUSES, None):
+        try:
+            with whole_checkpoint(path) as file:
+                fill(file)
+            return
+        except Exception as error:
+            failure = write_failure(error)
+            if failure is None:
+                raise
+            if pause is None or failure.errno in _FULL | _CLOSED:  # another try changes nothing
+                raise UserError(_not_written(path, failure)) from error
+        time.sleep(pause)
+
+
+def _not_written(path: str, failure: OSError) -> str:
+    way = "make room" if failure.errno in _FULL else "check the folder"
+    last = os.path.join(os.path.dirname(path), _LAST)
+    kept = f"; the training so far is in {last}" if os.path.isfile(last) else ""
+    return (
+        f"checkpoint {path} is not written ({failure.strerror}); {way}, or give another "
+        f"--save-dir{kept}"
+    )
+
+
+def _copy(source: str, path: str) -> None:
+    def fill(file: BinaryIO) -> None:
+        with open(source, "rb") as whole:
+            shutil.copyfileobj(whole, file, 1 << 20)
+
+    _write(path, fill)
+
+
+def _updates(path: Path) -> int | None:
+    """The updates of a training that can go on from here; ``None`` where it cannot."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if archive.testzip() is not None:
+                return None
+        state = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+        if "train_iterator" not in state["extra_state"] or "last_optimizer_state" not in state:
+            return None
+        return int(state["optimizer_history"][-1]["num_updates"])
+    except Exception:  # whatever a damaged file makes torch raise
+        return None
+
+
+def way_on(torn: str) -> str:
+    """What to do about a checkpoint that a training cannot go on from.
+
+    Args:
+        torn: its path. All others in its folder are read from end to end.
+    """
+    folder = Path(torn).parent
+    others = sorted(path for path in folder.glob("*.pt") if path.name != Path(torn).name)
+    updates = {path: _updates(path) for path in others}
+    whole = {path: number for path, number in updates.items() if number is not None}
+    if not whole:
+        return (
+            f"no other checkpoint in {folder} is one to go on from: copy it again, give another "
+            "with --restore-file, or move it away to begin anew"
+        )
+    newest = max(whole, key=lambda path: whole[path])
+    return (
+        f"{newest} is whole, with {whole[newest]} updates: copy it to {torn}, or give it once "
+        "with --restore-file"
+    )
+
+
+def refuse_asynchronous_checkpoints(cfg: Any) -> None:
+    """Refuse ``--write-checkpoints-asynchronously``.
+
+    Fault: the engine then writes each checkpoint in place, so that a training that is stopped
+    leaves a torn one, and neither ``checkpoint_last.pt`` nor ``checkpoint_best.pt`` beside it.
+
+    Args:
+        cfg: a training's settings.
+
+    Raises:
+        UserError: the option was given.
+    """
+    if cfg.checkpoint.write_checkpoints_asynchronously:
+        raise UserError(
+            "--write-checkpoints-asynchronously leaves torn checkpoints where a training is "
+            f"stopped, and no {_LAST} to go on from; leave it out"
+        )
+
+
+def write_checkpoints_whole() -> None:
+    """Let a training that is killed, or a disk that is full, cost no checkpoint.
+
+    Faults: ``checkpoint_last.pt`` and ``checkpoint_best.pt`` are copied in place, so that a kill
+    within a copy leaves half a file under the name that a training goes on from. A write that
+    fails is tried again behind what it has written already: where that succeeds, a file that
+    nobody can read takes the place of the last good one. On a full disk half a file stays, and a
+    traceback says so five seconds later. Paths that are not of this machine pass to the engine.
+    """
+    from fairseq import checkpoint_utils
+    from fairseq.file_io import PathManager
+
+    save: Callable[..., None] = checkpoint_utils.torch_persistent_save
+    copy: Callable[..., bool] = PathManager.copy
+
+    @functools.wraps(save, assigned=())
+    def torch_persistent_save(obj: Any, filename: str, async_write: bool = False) -> None:
+        """Save whatever torch can save under a name."""
+        if async_write or not PathManager.supports_rename(filename):
+            save(obj, filename, async_write)
+        else:
+            _write(filename, functools.partial(torch.save, obj))
+
+    @functools.wraps(copy, assigned=())
+    def copied(src_path: str, dst_path: str, overwrite: bool = False) -> bool:
+        """Copy a file; without ``overwrite`` as the engine does."""
+        ours = overwrite and all(map(PathManager.supports_rename, (src_path, dst_path)))
+        if not ours:
+            return copy(src_path, dst_path, overwrite)
+        _copy(src_path, dst_path)
+        return True
+
+    checkpoint_utils.torch_persistent_save = torch_persistent_save
+    PathManager.copy = staticmethod(copied)

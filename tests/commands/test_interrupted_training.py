@@ -1,0 +1,421 @@
+"""Trainings that are killed, at any moment and within a write, end as if they never had been."""
+
+import contextlib
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import conftest
+import enct5_corpus
+import pbd_corpus
+import pytest
+import torch
+
+import lev_plugins  # noqa: F401  (torch may then read checkpoints)
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "pretrained"))
+import checkpoints  # noqa: E402
+
+CUT_SHORT = Path(__file__).with_name("cut_short")
+BIN = Path(sys.executable).parent
+TIMEOUT = 300  # seconds
+# Every save is a validation too; names of all kinds are written and cleared away.
+SAVING = (
+    "--save-interval-updates {every} --keep-interval-updates 2 --keep-best-checkpoints 2 "
+    "--no-epoch-checkpoints --log-format simple --log-interval 1 --seed 5 --cpu"
+)
+DROPOUT = "--dropout 0.3 --attention-dropout 0.1"
+DECAY = (
+    "--lr-scheduler polynomial_decay --warmup-updates 3 --total-num-update 70 "
+    "--adam-betas (0.9,0.98) --clip-norm 1"
+)
+PAIR = "--criterion label_smoothed_cross_entropy --label-smoothing 0.1 --batch-size 16"
+WORDS = "apple banana cherry damson elderberry figtree grapes hazelnut".split()
+
+
+class Training(NamedTuple):
+    """A command that draws all that its system can draw; ``{data}`` is where :attr:`prepare` says.
+
+    epoch: updates of one, so that kills are seen to fall into several.
+    """
+
+    prepare: Callable[[conftest.Commands, Path], Path]
+    flags: str
+    epoch: int
+
+
+def triples(commands: conftest.Commands, folder: Path) -> Path:
+    conftest.prepared(
+        commands, folder, "--source-lang src --target-lang tgt --draft-lang mt", joined=True
+    )
+    return folder / "bin"
+
+
+def pairs(commands: conftest.Commands, folder: Path) -> Path:
+    return pbd_corpus.prepared(commands, folder).data
+
+
+def tags(commands: conftest.Commands, folder: Path) -> Path:
+    return enct5_corpus.prepared(commands, folder, "tagging").data
+
+
+def text(commands: conftest.Commands, folder: Path) -> Path:
+    """Clean text, which becomes noisy as it is read, anew in every epoch."""
+    draw = random.Random(1)
+    for split, size in (("train", 120), ("valid", 9)):
+        lines = (" ".join(draw.choices(WORDS, k=draw.randint(1, 4))) for _ in range(size))
+        (folder / f"{split}.clean").write_text("".join(f"{line}\n" for line in lines))
+    letters = [chr(code) for code in range(33, 127)] + ["▁"]
+    for side in ("noisy", "clean"):
+        (folder / f"dict.{side}.txt").write_text("".join(f"{one} 1\n" for one in letters))
+    return folder
+
+
+def backbone(commands: conftest.Commands, folder: Path) -> Path:
+    """Clean text, and a tiny BERT in the folder ``bert``."""
+    checkpoints.bert(folder / "bert")
+    lines = ["the cat sat", "a cat sat on the mat", "the mat", "unhappy cats sat", "a mat"]
+    for split, times in (("train", 24), ("valid", 1)):
+        (folder / f"{split}.clean").write_text("".join(f"{line}\n" for line in lines * times))
+    result = commands("python -m lev_plugins.cli.backbone bert --dict dict.noisy.txt", folder)
+    assert result.code == 0, result.err
+    shutil.copy(folder / "dict.noisy.txt", folder / "dict.clean.txt")
+    return folder
+
+
+LANGUAGES = "--source-lang noisy --target-lang clean"
+TRAININGS = {
+    "levenshtein_editor": Training(
+        triples,
+        "--task translation_edit --source-lang src --target-lang tgt --draft-lang mt "
+        f"{conftest.MODEL} --share-all-embeddings --criterion edit_policy_loss --batch-size 32 "
+        f"{DROPOUT} --activation-dropout 0.1 --roll-in-tokens sample --alpha-start 0 "
+        "--beta-start 0 --alpha 0.9 --beta 0.9 --roll-in-updates 20 "
+        f"--optimizer adam --lr 0.01 {DECAY}",
+        8,
+    ),
+    "gated_transformer": Training(
+        text,
+        f"--task noisy_translation {LANGUAGES} --noise all --bpe characters "
+        f"--arch gated_transformer_char {pbd_corpus.SIZES} --decoder-layers 1 "
+        f"--share-all-embeddings --gates mask,copy,generate {PAIR} {DROPOUT} --num-workers 2 "
+        f"--optimizer adam --lr 0.005 {DECAY}",
+        8,
+    ),
+    "pbd_transformer": Training(
+        pairs,
+        f"--task translation {pbd_corpus.MODEL} {PAIR} {DROPOUT} --update-freq 2 "
+        f"--optimizer adam --lr 0.005 {DECAY}",
+        9,
+    ),
+    "enct5": Training(
+        tags,
+        f"--task enct5 --arch enct5 {enct5_corpus.SIZES} --dropout 0.3 --criterion enct5 --pack "
+        "--pack-length 20 --max-tokens 120 --ignore-unused-valid-subsets "
+        "--best-checkpoint-metric word_accuracy --maximize-best-checkpoint-metric "
+        "--optimizer adafactor --scale-parameter --lr 0.01 --lr-scheduler fixed",
+        12,
+    ),
+}
+# further optimizers of the examples
+MORE_TRAININGS = {
+    "gated_transformer, pre-trained": Training(
+        backbone,
+        f"--task noisy_translation {LANGUAGES} --noise swap --bpe hf_wordpiece "
+        "--hf-directory {data}/bert --arch gated_bert_minilm --backbone {data}/bert "
+        "--max-source-positions 9 --max-target-positions 9 --optimizer backbone_adam "
+        f"--backbone-lr-ratio 0.1 --lr 0.01 {PAIR} {DROPOUT} {DECAY}",
+        7,
+    ),
+    "enct5 with Adam": Training(
+        tags,
+        f"--task enct5 --arch enct5 {enct5_corpus.SIZES} --dropout 0.3 --criterion enct5 "
+        f"--batch-size 16 --ignore-unused-valid-subsets --optimizer adam --lr 0.01 {DECAY}",
+        12,
+    ),
+}
+
+
+# what a training leaves -------------------------------------------------------------------------
+
+
+def remains(path: Path) -> dict[str, Any]:
+    """All of a checkpoint but times and speeds: parameters, optimizer, place in the data, best.
+
+    Its history of optimizers gets an entry whenever a training begins; the last is the present.
+    """
+    state = torch.load(path, weights_only=True)
+    kept = ("model", "criterion", "task_state", "last_optimizer_state")
+    place = ("train_iterator", "val_loss", "best")
+    extra = {name: state["extra_state"].get(name) for name in place}
+    now = {"now": state["optimizer_history"][-1]}
+    return {**{name: state[name] for name in kept}, **extra, **now}
+
+
+def differences(one: Any, other: Any, where: str = "") -> list[str]:
+    """Where two states differ, bit for bit."""
+    if torch.is_tensor(one) and torch.is_tensor(other):
+        return [] if one.dtype == other.dtype and torch.equal(one, other) else [where]
+    if isinstance(one, Mapping) and isinstance(other, Mapping) and one.keys() == other.keys():
+        return [x for name in one for x in differences(one[name], other[name], f"{where}/{name}")]
+    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        both = enumerate(zip(one, other, strict=True))
+        return [x for place, pair in both for x in differences(*pair, f"{where}/{place}")]
+    return [] if type(one) is type(other) and one == other else [where]
+
+
+def assert_the_same_ending(folder: Path, whole: Path) -> None:
+    """The same files, none half written, and in each of them the same, bit for bit."""
+    names = sorted(path.name for path in whole.iterdir())
+    assert sorted(path.name for path in folder.iterdir()) == names
+    assert {"checkpoint_last.pt", "checkpoint_best.pt"} < set(names)
+    for name in names:
+        found, expected = remains(folder / name), remains(whole / name)
+        assert len(expected["model"]) > 20 and expected["last_optimizer_state"]["state"]
+        assert differences(found, expected) == [], name
+
+
+def assert_none_is_torn(folder: Path) -> None:
+    """Whatever has a checkpoint's name is one, whole."""
+    for path in folder.glob("*.pt"):
+        with zipfile.ZipFile(path) as archive:
+            assert archive.testzip() is None, path
+        assert remains(path)["model"], path
+
+
+def updates(folder: Path) -> int:
+    """How far the training that stopped here had come when it last saved."""
+    last = folder / "checkpoint_last.pt"
+    return remains(last)["now"]["num_updates"] if last.exists() else 0
+
+
+# a short training, killed once or twice ---------------------------------------------------------
+
+
+class Runs:
+    """The command of a system, begun as often as is wanted, in a process that is warm."""
+
+    def __init__(self, name: str, commands: conftest.Commands, folder: Path) -> None:
+        self.commands = commands
+        self.training = {**TRAININGS, **MORE_TRAININGS}[name]
+        self.folder = folder
+        self.data = self.training.prepare(commands, folder)
+
+    def command(self, saved: Path, more: str) -> str:
+        flags = self.training.flags.format(data=self.data)
+        return (
+            f"fairseq-train {self.data} --user-dir {CUT_SHORT} {flags} {SAVING} --save-dir {saved} "
+            f"{more}"
+        )
+
+    def start(self, saved: Path, cut: str = "") -> tuple[int, list[Path]]:
+        """Seventeen updates: two epochs, and saves in the midst and at the end of each."""
+        environ = {"PYTHONPATH": str(conftest.ROOT)} | ({"CUT_SHORT": cut} if cut else {})
+        command = self.command(saved, "--max-update 17").format(every=3)
+        return self.commands.start(command, self.folder, environ=environ)
+
+    def __call__(self, saved: Path, cut: str = "") -> conftest.Result:
+        return self.commands.finish(self.start(saved, cut))
+
+    def done(self, saved: Path) -> conftest.Result:
+        result = self(saved)
+        assert result.code == 0, result.out[-3000:] + result.err[-3000:]
+        return result
+
+
+@pytest.fixture(scope="module")
+def runs(commands, tmp_path_factory):
+    """Prepares a system's data and trains it once without interruption, in the folder ``whole``."""
+    made: dict[str, Runs] = {}
+
+    def make(name: str) -> Runs:
+        if name not in made:
+            made[name] = Runs(name, commands, tmp_path_factory.mktemp("interrupted"))
+            made[name].done(made[name].folder / "whole")
+        return made[name]
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("name", "cut"),
+    [
+        # within the copy that a training goes on from, where an epoch has ended
+        ("levenshtein_editor", "checkpoint_last:3:30000"),
+        # within the first file of a save
+        ("gated_transformer", "checkpoint_1_6:1:30000"),
+        # the copy that is best so far is all there, and has not got its name
+        ("pbd_transformer", "checkpoint_best:2:-1"),
+        # within one of the best, of which two are kept
+        ("enct5", "checkpoint.best_:2:30000"),
+    ],
+)
+def test_a_training_killed_within_a_save_ends_as_if_it_never_had_been(runs, tmp_path, name, cut):
+    run = runs(name)
+    whole, saved = run.folder / "whole", tmp_path / "saved"
+    assert (whole / "checkpoint_last.pt").stat().st_size > 60000, "a cut is within a file"
+    killed = run(saved, cut)
+    assert killed.code == -(signal.SIGKILL if cut.endswith("-1") else signal.SIGXFSZ)
+    assert_none_is_torn(saved)
+    assert [path.name for path in saved.glob("*.tmp")], "the kill was within a write"
+    reached = updates(saved)
+    assert 3 <= reached < 17
+    resumed = run.done(saved)
+    assert f"@ {reached} updates)" in resumed.out and "Loaded checkpoint" in resumed.out
+    assert_the_same_ending(saved, whole)
+
+
+def wait_for(log: Path, updates: int, running: Callable[[], bool]) -> None:
+    """Until a training has told that it came so far."""
+    end = time.monotonic() + TIMEOUT
+    told = 0
+    while told < updates:
+        assert running() and time.monotonic() < end, log.read_text("utf-8", "replace")[-3000:]
+        time.sleep(0.002)
+        found = re.findall(r"num_updates=(\d+)", log.read_text("utf-8", "replace"))
+        told = int(found[-1]) if found else 0
+
+
+def test_a_training_killed_between_updates_ends_as_if_it_never_had_been(runs, tmp_path):
+    """In the second epoch, with processes that read ahead; killed from outside."""
+    run, saved = runs("gated_transformer"), tmp_path / "saved"
+    pid, streams = started = run.start(saved)
+    wait_for(streams[1], 11, lambda: not Path(f"/proc/{pid}/stat").read_text().count(") Z "))
+    os.kill(pid, signal.SIGKILL)
+    assert run.commands.finish(started).code == -signal.SIGKILL
+    reached = updates(saved)
+    assert run.training.epoch < reached < 17
+    assert f"@ {reached} updates)" in run.done(saved).out
+    assert_the_same_ending(saved, run.folder / "whole")
+
+
+# a torn checkpoint, a full disk -------------------------------------------------------------------
+
+
+@pytest.fixture
+def stopped(runs, tmp_path):
+    """The folder of a training that stopped after 15 of 17 updates, as it was then, or nearly."""
+    for name in ("checkpoint_1_9.pt", "checkpoint_2_15.pt"):
+        shutil.copy(runs("enct5").folder / "whole" / name, tmp_path / name)
+    shutil.copy(tmp_path / "checkpoint_2_15.pt", tmp_path / "checkpoint_last.pt")
+    return tmp_path
+
+
+def test_a_torn_checkpoint_is_told_with_the_one_to_go_on_from(runs, stopped):
+    """It was torn elsewhere: by a copy, or a machine that lost its power."""
+    run, last = runs("enct5"), stopped / "checkpoint_last.pt"
+    os.truncate(last, last.stat().st_size // 2)
+    before = {path.name: path.read_bytes() for path in stopped.iterdir()}
+    good = stopped / "checkpoint_2_15.pt"
+    assert run(stopped).error == (
+        f"checkpoint {last} is truncated, damaged or not a checkpoint; {good} is whole, with 15 "
+        f"updates: copy it to {last}, or give it once with --restore-file"
+    )
+    assert {path.name: path.read_bytes() for path in stopped.iterdir()} == before
+    once = run.command(stopped, f"--max-update 17 --restore-file {good}").format(every=3)
+    result = run.commands(once, run.folder, environ={"PYTHONPATH": str(conftest.ROOT)})
+    assert result.code == 0 and "@ 15 updates)" in result.out, result.err
+    assert differences(remains(last), remains(run.folder / "whole" / last.name)) == []
+
+
+def test_a_full_disk_ends_a_training_in_one_line_and_costs_nothing(runs, stopped):
+    run, last = runs("enct5"), stopped / "checkpoint_last.pt"
+    before = last.read_bytes()
+    (stopped / "checkpoint_last.pt.tmp").symlink_to("/dev/full")
+    assert run(stopped).error == (
+        f"checkpoint {last} is not written (No space left on device); make room, or give another "
+        f"--save-dir; the training so far is in {last}"
+    )
+    assert last.read_bytes() == before and not list(stopped.glob("*.tmp"))
+    assert_none_is_torn(stopped)
+    assert "@ 15 updates)" in run.done(stopped).out
+    assert differences(remains(last), remains(run.folder / "whole" / last.name)) == []
+
+
+# a longer training, killed again and again --------------------------------------------------------
+
+LONG = 64  # updates
+KILLS = 6
+
+
+def real(run: Runs, saved: Path, log: Path, cut: str) -> subprocess.Popen[bytes]:
+    """Start ``fairseq-train`` as a user does, in a process of its own."""
+    command = run.command(saved, f"--max-update {LONG}").format(every=5).split()
+    left_out = ("WORLD_SIZE", "RANK", "LEV_PLUGINS_TRACEBACK")
+    environ = {name: value for name, value in os.environ.items() if name not in left_out}
+    environ |= {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1", "PYTHONPATH": str(conftest.ROOT)}
+    environ |= {"CUT_SHORT": cut} if cut else {}
+    words = [str(BIN / command[0]), *command[1:]]
+    with open(log, "wb") as out:
+        return subprocess.Popen(words, cwd=run.folder, stdout=out, stderr=out, env=environ)
+
+
+def descendants(pid: int) -> list[int]:
+    found: list[int] = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            if path.read_text().rpartition(")")[2].split()[1] == str(pid):
+                found.append(int(path.parent.name))
+    return [*found, *(one for child in found for one in descendants(child))]
+
+
+def are_gone(pids: list[int], seconds: float) -> bool:
+    """Whether none of these processes is left; torch's look for their parent every five seconds."""
+    end = time.monotonic() + seconds
+    while any(Path(f"/proc/{pid}").exists() for pid in pids) and time.monotonic() < end:
+        time.sleep(0.1)
+    return not any(Path(f"/proc/{pid}").exists() for pid in pids)
+
+
+def kill_between_updates(run: Runs, saved: Path, log: Path, draw: random.Random) -> str:
+    """SIGKILL from outside, some updates and some milliseconds after the last save."""
+    reached = updates(saved)
+    process = real(run, saved, log, "")
+    wait_for(log, reached + draw.randint(1, 9), lambda: process.poll() is None)
+    time.sleep(draw.uniform(0, 0.05))
+    workers = descendants(process.pid)
+    process.kill()
+    assert process.wait(TIMEOUT) == -signal.SIGKILL, log.read_text()[-3000:]
+    assert are_gone(workers, 30), "processes of a killed training live on"
+    return f"SIGKILL between updates, {len(workers)} processes besides"
+
+
+def kill_within_a_write(run: Runs, saved: Path, log: Path, draw: random.Random) -> str:
+    """The end at a byte drawn by chance, or before the new name, of a file drawn by chance."""
+    size = (run.folder / "whole" / "checkpoint_last.pt").stat().st_size
+    cut = f"checkpoint:{draw.randint(1, 5)}:{draw.choice([-1, *draw.choices(range(size), k=4)])}"
+    code = real(run, saved, log, cut).wait(TIMEOUT)
+    assert code in (-signal.SIGKILL, -signal.SIGXFSZ), log.read_text()[-3000:]
+    (torn,) = saved.glob("*.tmp")
+    return f"within {torn.name.removesuffix('.tmp')}, at byte {torn.stat().st_size} of about {size}"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [*TRAININGS, *MORE_TRAININGS])
+def test_a_training_killed_again_and_again_ends_as_if_it_never_had_been(commands, tmp_path, name):
+    """Prints where it was killed: ``-s`` shows it."""
+    run = Runs(name, commands, tmp_path)
+    whole, saved, log = tmp_path / "whole", tmp_path / "saved", tmp_path / "log"
+    assert real(run, whole, log, "").wait(TIMEOUT) == 0, log.read_text()[-3000:]
+    draw = random.Random(name)
+    ways = [kill_between_updates, kill_within_a_write] * (KILLS // 2)
+    draw.shuffle(ways)
+    for kill in ways:
+        told = kill(run, saved, log, draw)
+        assert_none_is_torn(saved)
+        reached = updates(saved)
+        assert reached < LONG
+        epoch, within = divmod(reached, run.training.epoch)
+        print(f"{name}: {told}; next from update {reached} (epoch {epoch + 1}, {within} updates)")
+    assert real(run, saved, log, "").wait(TIMEOUT) == 0, log.read_text()[-3000:]
+    assert updates(saved) == LONG
+    assert_the_same_ending(saved, whole)
