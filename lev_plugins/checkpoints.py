@@ -9,7 +9,7 @@ from fairseq import checkpoint_utils
 from fairseq.data import encoders
 from omegaconf import DictConfig, OmegaConf
 
-from .compat import explain
+from .compat import explain, usable
 from .errors import UserError
 
 CHECKPOINTS = ("checkpoint_best.pt", "checkpoint_last.pt", "model.pt")
@@ -60,16 +60,22 @@ def load_state(path: str) -> Dict[str, Any]:
     """
     try:
         state = checkpoint_utils.load_checkpoint_to_cpu(path)
+    except UserError:
+        raise
     except Exception as error:  # whatever a damaged file makes torch raise
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
         raise UserError(
-            f"checkpoint {path} cannot be read ({reason}): damaged, or not a fairseq checkpoint"
+            explain(error)
+            or f"checkpoint {path} cannot be read ({reason}): damaged, or not a fairseq checkpoint"
         ) from error
     if state.get("cfg") is None and state.get("args") is not None:
         from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
-        state["cfg"] = convert_namespace_to_omegaconf(state["args"])
-    if "model" not in state or state.get("cfg") is None:
+        with usable(path):
+            state["cfg"] = convert_namespace_to_omegaconf(state["args"])
+    cfg = state.get("cfg")
+    told = isinstance(cfg, DictConfig) and None not in (cfg.get("model"), cfg.get("task"))
+    if not told or not isinstance(state.get("model"), dict):
         raise UserError(f"checkpoint {path} is not a fairseq checkpoint")
     return state
 
@@ -99,13 +105,13 @@ def text_encoders(cfg: DictConfig, overrides: Dict[str, Any]) -> List[Any]:
     """
     built = []
     for kind, build in (("tokenizer", encoders.build_tokenizer), ("bpe", encoders.build_bpe)):
-        wanted = cfg.get(kind)
-        if overrides.get(kind):
-            wanted = Namespace(**overrides)
-        elif wanted is not None:
-            known = {name: value for name, value in overrides.items() if name in wanted}
-            wanted = OmegaConf.merge(wanted, known)
         try:
+            wanted = cfg.get(kind)
+            if overrides.get(kind):
+                wanted = Namespace(**overrides)
+            elif wanted is not None:
+                known = {name: value for name, value in overrides.items() if name in wanted}
+                wanted = OmegaConf.merge(wanted, known)
             built.append(None if wanted is None else build(wanted))
         except KeyError as error:
             raise UserError(f"{kind} {error} is not one that fairseq has") from error
@@ -114,4 +120,6 @@ def text_encoders(cfg: DictConfig, overrides: Dict[str, Any]) -> List[Any]:
                 f"{kind}: {error}; name its files to from_pretrained (sentencepiece_model=… "
                 "bpe_codes=…)"
             ) from error
+        except (AttributeError, RuntimeError, TypeError, ValueError) as error:  # a damaged setting
+            raise UserError(f"{kind}: {error}; name another one to from_pretrained") from error
     return built

@@ -15,6 +15,7 @@ from fairseq.data import Dictionary
 from torch import Tensor
 
 from .checkpoints import find_checkpoint, load_model, load_state, separate_paths, text_encoders
+from .compat import usable
 from .errors import UserError
 from .generators import RefinementGenerator, RefinementOptions
 from .generators.history import EditTrace, Iteration
@@ -80,7 +81,8 @@ class LevenshteinEditor:
         """
         paths = [find_checkpoint(one) for one in separate_paths(path)]
         state = load_state(paths[0])
-        task = _task(state, paths[0], data)
+        with usable(paths[0]):
+            task = _task(state, paths[0], data)
         models = [
             load_model(one, task, state if one == paths[0] else load_state(one)) for one in paths
         ]

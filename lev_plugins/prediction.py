@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from .checkpoints import device_named, find_checkpoint, load_model, load_state
+from .compat import usable
 from .errors import UserError
 from .models.enct5 import EncT5Model, EncT5Task, EncT5TaskConfig
 from .models.enct5.dataset import Example, collate
@@ -152,7 +153,8 @@ class EncT5:
         place = device_named(device)
         path = find_checkpoint(path)
         state = load_state(path)
-        task = _task(state, path)
+        with usable(path):
+            task = _task(state, path)
         loaded = load_model(path, task, state, edits=False)
         if not isinstance(loaded, EncT5Model):
             raise UserError(f"{path} holds a {type(loaded).__name__}, not an enct5")

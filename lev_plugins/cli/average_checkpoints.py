@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..compat import run_cli, whole_checkpoint, write_failure
+from ..compat import explain, read_checkpoint, run_cli, whole_checkpoint, write_failure
 from ..errors import UserError
 
 # checkpoint_EPOCH_UPDATES.pt and checkpointEPOCH.pt, as fairseq numbers them
@@ -149,13 +149,12 @@ def load(path: Path) -> dict[str, Any]:
         UserError: it cannot be read, or is no checkpoint of fairseq's.
     """
     try:
-        state = torch.load(path, map_location="cpu", weights_only=True)
+        state = read_checkpoint(path)
     except Exception as error:  # whatever a damaged file makes torch raise
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
-        raise UserError(
-            f"checkpoint {path} cannot be read ({reason}): damaged, or not a fairseq checkpoint"
-        ) from error
-    if not isinstance(state, dict) or not isinstance(state.get("model"), dict):
+        said = explain(error) or f"checkpoint {path} cannot be read ({error})"
+        raise UserError(said) from error
+    model = state.get("model") if isinstance(state, dict) else None
+    if not isinstance(model, dict) or not all(isinstance(one, Tensor) for one in model.values()):
         raise UserError(f"checkpoint {path} is not a fairseq checkpoint")
     return state
 

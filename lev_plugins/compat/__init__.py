@@ -24,7 +24,7 @@
 
 from .adafactor import mend_adafactor
 from .batches import batch_every_sentence, keep_every_sentence, lossless_batches
-from .causes import explain
+from .causes import explain, refusal
 from .checkpoint_files import distrust_checkpoints, read_checkpoint, usable
 from .checkpoints import absolute_data_paths, allow_checkpoint_globals
 from .encoders import configure_plain_encoders
@@ -73,6 +73,7 @@ __all__ = [
     "read_checkpoint",
     "read_interactive_lines",
     "read_lines_whole",
+    "refusal",
     "refuse_asynchronous_checkpoints",
     "refuse_fp16_on_cpu",
     "run_cli",

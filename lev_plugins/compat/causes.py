@@ -19,10 +19,11 @@ from .saving import way_on
 _READERS = {
     "load_checkpoint_to_cpu": ("local_path", "path"),
     "load_ema_from_checkpoint": ("fpath",),
+    "read_checkpoint": ("path",),
 }
 _NO_ACCESS = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM}
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
-_REFUSED_GLOBAL = r"[Uu]nsupported (?:GLOBAL|global: GLOBAL|operand|class) (\S+)"
+_REFUSED_GLOBAL = r"[Uu]nsupported (?:GLOBAL|global: GLOBAL|class) (\S+)"
 _LONGEST_REASON = 240
 
 _SAID_BY_THE_ENGINE = (
@@ -101,19 +102,30 @@ def _our_own(error: BaseException) -> str | None:
     return text if isinstance(error, UserError) else None
 
 
+def refusal(error: BaseException) -> str | None:
+    """What ``torch.load`` refused to unpickle; its own message says how to load it nevertheless.
+
+    Args:
+        error: that it raised.
+    """
+    refused = re.search(_REFUSED_GLOBAL, str(error))
+    if refused is None:
+        return None
+    return f"asks for {refused[1]}, which is not allowed: loading it could run foreign code"
+
+
 def _unreadable_checkpoint(error: BaseException) -> str | None:
     """Whatever ``torch.load`` raises over a file: torch has no class of its own for it."""
     path = _checkpoint_read(error)
     if path is None or not _passed(error, "load", "torch/serialization.py"):
         return None
-    if isinstance(error, (MemoryError, KeyboardInterrupt)):
+    if isinstance(error, KeyboardInterrupt):
         return None
-    refused = re.search(_REFUSED_GLOBAL, str(error))
+    if isinstance(error, MemoryError):
+        return f"checkpoint {path} asks for more memory than there is; is it damaged? copy it again"
+    refused = refusal(error)
     if refused is not None:
-        return (
-            f"checkpoint {path} asks for {refused[1]}, which is not allowed: loading it could run "
-            "foreign code; use a checkpoint that fairseq has saved"
-        )
+        return f"checkpoint {path} {refused}; use a checkpoint that fairseq has saved"
     going_on = _local(error, "load_checkpoint", "checkpoint_path") is not None
     last = Path(path).name.startswith("checkpoint_last")
     way = way_on(path) if going_on and last else "copy it again"

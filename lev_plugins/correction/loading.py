@@ -20,6 +20,7 @@ from ..checkpoints import (
     separate_paths,
     text_encoders,
 )
+from ..compat import usable
 from ..errors import UserError
 from ..hub import LevenshteinEditor
 from .autoregressive import Autoregressive
@@ -99,7 +100,8 @@ def _autoregressive(
 ) -> Autoregressive:
     """Task, models and text processing of left-to-right checkpoints."""
     cfg = state["cfg"]
-    task = _task(state, paths[0], data)
+    with usable(paths[0]):
+        task = _task(state, paths[0], data)
     models = []
     for one in paths:
         loaded = state if one == paths[0] else load_state(one)

@@ -8,7 +8,6 @@ ends in one :class:`UserError` that names the file.
 import importlib
 import json
 import os
-import pickle
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any, Dict, Optional, Tuple
 import torch
 from torch import Tensor
 
+from ..compat import refusal
 from ..errors import UserError
 
 Shape = Tuple[int, ...]
@@ -154,9 +154,9 @@ def _safetensors(path: str) -> Stored:
 def _pickle(path: str) -> Stored:
     try:
         found = torch.load(path, map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, OSError, EOFError, ValueError, RuntimeError, KeyError) as error:
-        reason = str(error).strip().split("\n")[0]
-        raise UserError(f"{path}: no weights that can be read safely ({reason})") from error
+    except Exception as error:  # whatever a damaged file makes torch raise
+        reason = refusal(error) or (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise UserError(f"{path}: no weights that can be read safely ({reason:.200})") from error
     if not isinstance(found, dict):
         raise UserError(f"{path}: holds a {type(found).__name__}, not tensors by name")
     return {

@@ -1,16 +1,8 @@
 """Checkpoints of every kind as correctors, and those that are none."""
 
-import copy
-from functools import cache
-from pathlib import Path
-from typing import Any
-
 import pytest
 import tiny
-import torch
-from fairseq import options, tasks
-from fairseq.dataclass.utils import convert_namespace_to_omegaconf
-from omegaconf import OmegaConf
+from saved import changed, save
 
 import lev_plugins
 from lev_plugins import Corrector, UserError
@@ -20,59 +12,7 @@ from lev_plugins.correction.levenshtein import LevenshteinBackend
 # Said by hydra whenever fairseq composes a configuration.
 pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
 
-SIZES = (
-    "--encoder-embed-dim 16 --encoder-ffn-embed-dim 16 --encoder-layers 1 "
-    "--encoder-attention-heads 2 --decoder-layers 1 --dropout 0 "
-    "--max-source-positions 40 --max-target-positions 40"
-)
-KINDS = {
-    "editor": "--task translation_edit --arch levenshtein_editor_char --criterion edit_policy_loss",
-    "stock": "--task translation --arch transformer --decoder-embed-dim 16 "
-    "--decoder-ffn-embed-dim 16 --decoder-attention-heads 2",
-    "concat": "--task translation_concat --arch transformer_concat_char",
-}
 LINE = "abc  hgx\tzz \u2028dead beef \udcff.\r"
-
-
-@cache
-def parsed(data: Path, kind: str) -> Any:
-    words = f"{data} {KINDS[kind]} --optimizer adam {SIZES} --source-lang src --target-lang tgt"
-    args = options.parse_args_and_arch(options.get_training_parser(), words.split())
-    return convert_namespace_to_omegaconf(args)
-
-
-@torch.no_grad()
-def save(path: Path, data: Path, kind: str, seed: int = 3) -> Path:
-    """A checkpoint of a model that was not trained and has opinions nevertheless."""
-    cfg = copy.deepcopy(parsed(data.parent / "bin", kind))
-    cfg.task.data = str(data)
-    torch.manual_seed(seed)
-    task = tasks.setup_task(cfg.task)
-    model = task.build_model(cfg.model)
-    for parameter in model.parameters():
-        parameter.add_(0.3 * torch.randn(parameter.shape))
-    state = {
-        "args": None,
-        "cfg": OmegaConf.to_container(cfg, resolve=True, enum_to_str=True),
-        "model": model.state_dict(),
-        "criterion": None,
-        "optimizer_history": [
-            {"optimizer_name": "FairseqAdam", "lr_scheduler_state": {}, "num_updates": 1}
-        ],
-        "task_state": task.state_dict(),
-        "extra_state": {"train_iterator": {"epoch": 1}},
-        "last_optimizer_state": None,
-    }
-    torch.save(state, path)
-    return path
-
-
-def changed(path: Path, outcome: Path, section: str, name: str, value: Any) -> Path:
-    """A checkpoint with another value in its configuration."""
-    state = torch.load(path, weights_only=True)
-    state["cfg"][section] = {**(state["cfg"][section] or {}), name: value}
-    torch.save(state, outcome)
-    return outcome
 
 
 @pytest.fixture(scope="module")
@@ -172,7 +112,7 @@ def test_what_cannot_be_is_told_in_one_line(folder, name, given, message):
 
 def test_a_file_that_is_no_checkpoint_is_told(tmp_path):
     (tmp_path / "text.pt").write_text("no checkpoint")
-    with pytest.raises(UserError, match="text.pt cannot be read"):
+    with pytest.raises(UserError, match="text.pt is truncated, damaged or not a checkpoint"):
         Corrector.from_pretrained(str(tmp_path / "text.pt"))
 
 

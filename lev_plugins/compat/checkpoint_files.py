@@ -1,0 +1,203 @@
+"""Checkpoint files of strangers: read without running, believing or allocating what they say."""
+
+import contextlib
+import contextvars
+import functools
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from ..errors import UserError
+from .causes import explain
+
+_MOST_SETTINGS = 100_000
+#: elements that a model may have beyond those of its checkpoint, as tables of positions
+_SLACK = 2**24
+#: a tensor takes more bytes than that in a file; and so many parameters may have been built in vain
+_LEAST_BYTES, _SPARE = 64, 1000
+_FACTORIES = (torch.empty, torch.zeros, torch.ones, torch.full, torch.rand, torch.randn)
+
+
+def read_checkpoint(file: Any, map_location: Any = "cpu", **options: Any) -> Any:
+    """``torch.load`` that unpickles plain data only, and looks at what it has got.
+
+    Args:
+        file: a path, or an open file.
+        map_location: as in ``torch.load``.
+        options: of ``torch.load``.
+
+    Returns:
+        what the file holds.
+
+    Raises:
+        UserError: settings without end, or a tensor larger than what is stored of it.
+        Exception: whatever ``torch.load`` raises; see :func:`~.causes.explain`.
+    """
+    path = os.fspath(file) if isinstance(file, (str, os.PathLike)) else str(file.name)
+    state = torch.load(file, map_location=map_location, **{**options, "weights_only": True})
+    if isinstance(state, Mapping):
+        for name in ("cfg", "args"):
+            _refuse_endless(path, state.get(name))
+        _refuse_inflated(path, state.get("model"))
+    return state
+
+
+def _refuse_endless(path: str, settings: Any) -> None:
+    """Settings that name themselves, or one list many times over, are copied until memory ends."""
+    open_ends, count = [settings], 0
+    while open_ends:
+        one = open_ends.pop()
+        count += 1
+        if count > _MOST_SETTINGS:
+            raise UserError(
+                f"checkpoint {path} has more than {_MOST_SETTINGS:,} settings; it is damaged: use "
+                "a checkpoint that fairseq has saved"
+            )
+        if isinstance(one, Mapping):
+            open_ends.extend(one.values())
+        elif isinstance(one, (list, tuple, set, frozenset)):
+            open_ends.extend(one)
+        elif hasattr(one, "__dict__") and not isinstance(one, type):
+            open_ends.append(vars(one))
+
+
+def _refuse_inflated(path: str, tensors: Any) -> None:
+    """One stored number can be a tensor of any size, which a copy would write out."""
+    for name, tensor in tensors.items() if isinstance(tensors, Mapping) else ():
+        if not isinstance(tensor, Tensor) or tensor.layout is not torch.strided:
+            continue
+        if tensor.numel() * tensor.element_size() > tensor.untyped_storage().nbytes():
+            raise UserError(
+                f"checkpoint {path}: {name} is {tuple(tensor.shape)}, of which the file holds "
+                f"{tensor.untyped_storage().nbytes():,} bytes; it is damaged: copy it again"
+            )
+
+
+class _CarefulTorch(ModuleType):
+    """torch as the engine's module of checkpoints sees it."""
+
+    load = staticmethod(read_checkpoint)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(torch, name)
+
+
+def distrust_checkpoints() -> None:
+    """Let the engine read a checkpoint as :func:`read_checkpoint` does, and build what it holds.
+
+    Faults: the engine's ``torch.load`` unpickles anything where TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD
+    is set, which many advise to set for fairseq. It builds a model by a checkpoint's settings
+    before it looks at the parameters: a width of a thousand million takes all memory. And what
+    is raised over settings that make no model is a traceback of some layer.
+    """
+    from fairseq import checkpoint_utils
+
+    engine = checkpoint_utils.load_model_ensemble_and_task
+    checkpoint_utils.torch = _CarefulTorch("torch")
+
+    @functools.wraps(engine, assigned=())
+    def load_model_ensemble_and_task(
+        filenames: Sequence[str], *args: Any, **options: Any
+    ) -> tuple[Any, Any, Any]:
+        """The engine's models, settings and task.
+
+        Raises:
+            UserError: a checkpoint whose settings make no model, or a larger one than it holds.
+        """
+        with usable(":".join(filenames)), _room_for(filenames):
+            return engine(filenames, *args, **options)
+
+    checkpoint_utils.load_model_ensemble_and_task = load_model_ensemble_and_task
+
+
+@contextlib.contextmanager
+def usable(path: str) -> Iterator[None]:
+    """Whatever goes wrong inside over a checkpoint is said of the checkpoint.
+
+    Raises:
+        UserError: in the place of an exception that nobody would understand.
+    """
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, (UserError, torch.OutOfMemoryError)) or explain(error) is not None:
+            raise
+        raise UserError(
+            f"checkpoint {path} cannot be used here ({type(error).__name__}: {str(error)[:200]}); "
+            "it is damaged, or made for another version or another task"
+        ) from error
+
+
+_rooms: contextvars.ContextVar[int | None] = contextvars.ContextVar("room", default=None)
+
+
+@contextlib.contextmanager
+def _room_for(paths: Sequence[str]) -> Iterator[None]:
+    """Inside, modules have so many parameters as the files can hold, and some more.
+
+    Files hold two bytes for a parameter at least; what is built may be twice as much, for parts
+    that are shared are built first.
+    """
+    if _rooms.get() is not None:  # a model that loads another
+        yield
+        return
+    bytes_held = sum(os.path.getsize(path) for path in paths if os.path.isfile(path))
+    most = bytes_held + _SLACK
+    left = _rooms.set(most)
+    total = number = 0
+
+    def count(module: nn.Module, name: str, parameter: Any) -> None:
+        nonlocal total, number
+        total += 0 if parameter is None else parameter.numel()
+        number += 1
+        if total > most or number > bytes_held // _LEAST_BYTES + _SPARE:
+            raise _too_large(paths, total)
+
+    hook = nn.modules.module.register_module_parameter_registration_hook(count)
+    try:
+        with _Sizes(paths, most):
+            yield
+    finally:
+        hook.remove()
+        _rooms.reset(left)
+
+
+class _Sizes(TorchFunctionMode):
+    """Inside, no tensor is made that is larger than all parameters may be."""
+
+    def __init__(self, paths: Sequence[str], most: int) -> None:
+        super().__init__()
+        self.paths, self.most = paths, most
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None
+    ) -> Any:
+        size = _size(func, args)
+        if size > self.most:
+            raise _too_large(self.paths, size)
+        return func(*args, **(kwargs or {}))
+
+
+def _size(func: Any, args: Sequence[Any]) -> int:
+    """Elements of what a function makes, as far as that is seen from its arguments."""
+    if func is torch.arange:
+        return int(max((one for one in args if isinstance(one, (int, float))), default=0))
+    if func not in _FACTORIES:
+        return 0
+    sizes = args[0] if args and isinstance(args[0], (tuple, list)) else args
+    size = 1
+    for one in sizes:
+        size *= one if isinstance(one, int) else 1
+    return size
+
+
+def _too_large(paths: Sequence[str], size: int) -> UserError:
+    return UserError(
+        f"checkpoint {':'.join(paths)} is of a model with {size:,} parameters and more, which the "
+        "file is too small to hold; it is damaged, or its settings are not its own"
+    )

@@ -1,0 +1,234 @@
+"""A checkpoint of a stranger: no way in runs what it says, and each says in one line why not."""
+
+import os
+import pickle
+import runpy
+import sys
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from conftest import SIZES, TRAINING, Result
+from saved import save
+
+from lev_plugins import Corrector, EncT5, LevenshteinEditor, UserError, compat
+from lev_plugins.cli import enct5_prepare
+from lev_plugins.models.transformer_concat import TransformerConcatModel
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "pretrained"))
+import checkpoints  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
+LETTERS = "abcdefgh"
+LANGUAGES = "--source-lang src --target-lang tgt"
+
+
+class Malicious:
+    """Unpickling this makes a file."""
+
+    def __init__(self, victim: Path) -> None:
+        self.victim = victim
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.system, (f"touch {self.victim}",)
+
+
+@pytest.fixture(scope="module")
+def folder(commands, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """``bin``, good checkpoints of an editor and of two that write, and examples for EncT5."""
+    made = tmp_path_factory.mktemp("strangers")
+    lines = [" ".join(LETTERS[i:] + LETTERS[:i]) for i in range(8)]
+    for split in ("train", "valid", "test"):
+        for language in ("src", "tgt", "mt"):
+            (made / f"{split}.{language}").write_text("".join(f"{line}\n" for line in lines))
+    prefixes = "".join(f" --{split}pref {split}" for split in ("train", "valid", "test"))
+    drafts = f"{LANGUAGES} --draft-lang mt --joined-dictionary --destdir bin"
+    commands.preprocess(drafts + prefixes, made)
+    for kind in ("editor", "stock", "concat"):
+        save(made / f"{kind}.pt", made / "bin", kind)
+    (made / "examples").write_text("".join(f"{line[0]}\t{line}\n" for line in lines))
+    flags = f"--kind classification --train {made}/examples --bytes --destdir {made}/enct5"
+    enct5_prepare.main(flags.split())
+    return made
+
+
+@pytest.fixture
+def victim(tmp_path: Path) -> Path:
+    return tmp_path / "victim"
+
+
+@pytest.fixture
+def evil(folder: Path, victim: Path, tmp_path: Path) -> Path:
+    """A folder with a good checkpoint that holds one thing more, under the usual names."""
+    home = tmp_path / "evil"
+    home.mkdir()
+    state = torch.load(folder / "editor.pt", weights_only=True)
+    for name in ("checkpoint_last.pt", "checkpoint_best.pt", "model.pt", "evil.pt"):
+        torch.save({**state, "extra_state": Malicious(victim)}, home / name)
+    return home / "evil.pt"
+
+
+def unpacked(evil: Path, victim: Path, folder: Path) -> Path:
+    """A Hugging Face directory whose weights are a pickle of that sort."""
+    directory = checkpoints.t5(evil.parent / "t5")
+    (directory / "model.safetensors").unlink()
+    torch.save({"shared.weight": Malicious(victim)}, directory / "pytorch_model.bin")
+    return directory
+
+
+def cli(name: str, arguments: str) -> Callable[..., str]:
+    """One of our commands, in this process; gives the line in which it ends."""
+
+    def run(capsys: Any, monkeypatch: Any, places: dict[str, Path], **_: Any) -> str:
+        words = arguments.format(**places).split()
+        monkeypatch.setattr(sys, "argv", [name, *words])
+        with pytest.raises(SystemExit) as left:
+            runpy.run_module(f"lev_plugins.cli.{name}", run_name="__main__", alter_sys=False)
+        shown = capsys.readouterr()
+        return Result(int(left.value.code or 0), shown.out, shown.err).error
+
+    return run
+
+
+def engine(command: str, task: str = "translation_edit") -> Callable[..., str]:
+    """One of fairseq's commands."""
+
+    def run(commands: Any, places: dict[str, Path], tmp_path: Path, **_: Any) -> str:
+        environ = {"TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}
+        words = command.format(**places)
+        return commands.plugin(words, tmp_path, task=task, environ=environ, stdin=b"a b\n").error
+
+    return run
+
+
+def python(call: Callable[[dict[str, Any]], Any]) -> Callable[..., str]:
+    """A call in Python, which raises a UserError."""
+
+    def run(places: dict[str, Path], monkeypatch: Any, **_: Any) -> str:
+        monkeypatch.setenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1")
+        with pytest.raises(UserError) as raised:
+            call({name: str(place) for name, place in places.items()})
+        return str(raised.value)
+
+    return run
+
+
+def hub(places: dict[str, str]) -> None:
+    """fairseq's own ``from_pretrained``, whose errors its commands explain."""
+    try:
+        TransformerConcatModel.from_pretrained(
+            places["home"], "evil.pt", places["data"], source_lang="src", target_lang="tgt"
+        )
+    except pickle.UnpicklingError as error:
+        raise UserError(compat.explain(error) or "") from error
+
+
+TRAIN = (
+    f"fairseq-train {{data}} {LANGUAGES} --arch levenshtein_editor_char {SIZES} --max-update 1 "
+    f"--criterion edit_policy_loss {TRAINING} --disable-validation"
+)
+READ = f"{{data}} {LANGUAGES} --cpu"
+ENTRIES = {
+    "train: --restore-file": engine(f"{TRAIN} --save-dir new --restore-file {{evil}}"),
+    "train: --finetune-from-model": engine(
+        f"{TRAIN} --save-dir new --finetune-from-model {{evil}}"
+    ),
+    "train: checkpoint_last.pt": engine(f"{TRAIN} --save-dir {{home}}"),
+    "train: --continue-once": engine(f"{TRAIN} --save-dir new --continue-once {{evil}}"),
+    "train: --backbone": engine(
+        f"fairseq-train {{data}} {LANGUAGES} --arch gated_transformer --backbone {{t5}} "
+        f"--criterion cross_entropy {TRAINING} --save-dir new",
+        task="noisy_translation",
+    ),
+    "train: --t5-dir": engine(
+        f"fairseq-train {{enct5}} --arch enct5_base --t5-dir {{t5}} --criterion enct5 "
+        f"{TRAINING} --save-dir new",
+        task="enct5",
+    ),
+    "generate": engine(f"fairseq-generate {READ} --path {{evil}}"),
+    "generate: reranker": engine(
+        f"fairseq-generate {READ} --path {{editor}}:{{evil}} --iter-decode-with-beam 2 "
+        "--iter-decode-with-external-reranker"
+    ),
+    "interactive": engine(f"fairseq-interactive {READ} --path {{evil}}"),
+    "validate": engine(f"fairseq-validate {READ} --path {{evil}} --batch-size 2"),
+    "correct": cli("correct", "--path {evil}"),
+    "correct: ensemble": cli("correct", "--path {stock}:{evil}"),
+    "trace": cli("trace", "--path {evil} --input {lines}"),
+    "gates": cli("gates", "--path {evil} --input {lines}"),
+    "enct5_predict": cli("enct5_predict", "--path {evil} --input {lines}"),
+    "enct5_prepare": cli(
+        "enct5_prepare",
+        "--kind classification --train {examples} --t5-dir {t5} --destdir {home}/new",
+    ),
+    "average_checkpoints": cli("average_checkpoints", "{editor} {evil} --output {home}/new.pt"),
+    "distill": cli(
+        "distill", "--path {evil} --data {data} --source {lines} --output-prefix {home}/new"
+    ),
+    "oracle_curve": cli("oracle_curve", "{data} --path {evil} --cpu"),
+    "latency": cli("latency", "{data} --path {evil}"),
+    "latency: --ar-path": cli("latency", "{data} --path {editor} --ar-path {evil}"),
+    "backbone": cli("backbone", "{t5}"),
+    "LevenshteinEditor": python(lambda at: LevenshteinEditor.from_pretrained(at["evil"])),
+    "LevenshteinEditor: folder": python(lambda at: LevenshteinEditor.from_pretrained(at["home"])),
+    "LevenshteinEditor: reranker": python(
+        lambda at: LevenshteinEditor.from_pretrained(at["editor"], reranker=at["evil"])
+    ),
+    "Corrector": python(lambda at: Corrector.from_pretrained(at["evil"])),
+    "Corrector: ensemble": python(
+        lambda at: Corrector.from_pretrained(f"{at['stock']}:{at['evil']}")
+    ),
+    "EncT5": python(lambda at: EncT5.from_pretrained(at["evil"])),
+    "fairseq's hub": python(hub),
+}
+
+
+@pytest.fixture
+def places(folder: Path, evil: Path, victim: Path) -> dict[str, Path]:
+    return {
+        "evil": evil,
+        "home": evil.parent,
+        "data": folder / "bin",
+        "lines": folder / "test.src",
+        "examples": folder / "examples",
+        "t5": unpacked(evil, victim, folder),
+        "enct5": folder / "enct5",
+        **{name: folder / f"{name}.pt" for name in ("editor", "stock", "concat")},
+    }
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_no_way_in_runs_a_pickle(entry, places, victim, commands, capsys, monkeypatch, tmp_path):
+    given = {"commands": commands, "capsys": capsys, "monkeypatch": monkeypatch}
+    said = ENTRIES[entry](places=places, tmp_path=tmp_path, **given)
+    assert not victim.exists(), "it was run"
+    assert "system" in said, "refused, but for another reason"
+    assert any(str(places[name]) in said for name in ("evil", "home", "t5"))
+    assert not list(tmp_path.glob("new*")) or not list((tmp_path / "new").glob("*"))
+
+
+BUILDING = (
+    *(("editor", one) for one in ("generate", "interactive", "validate", "oracle_curve", "trace")),
+    *(("editor", one) for one in ("correct", "latency", "LevenshteinEditor", "Corrector")),
+    *(("stock", one) for one in ("correct", "gates", "distill", "latency: --ar-path", "Corrector")),
+    ("stock", "fairseq's hub"),
+)
+
+
+@pytest.mark.parametrize("base, entry", BUILDING)
+def test_no_way_in_runs_a_setting(
+    base, entry, places, folder, victim, commands, capsys, monkeypatch, tmp_path
+):
+    state = torch.load(folder / f"{base}.pt", weights_only=True)
+    call = f"__import__('os').system('touch {victim}') or [(8, 3)]"
+    state["cfg"]["model"] = Namespace(
+        _name="fconv", arch="fconv", encoder_layers=call, decoder_layers=call
+    )
+    torch.save(state, places["evil"])
+    given = {"commands": commands, "capsys": capsys, "monkeypatch": monkeypatch}
+    said = ENTRIES[entry](places=places, tmp_path=tmp_path, **given)
+    assert not victim.exists(), "it was run"
+    assert "nothing is run" in said or "no gates" in said, "refused, but for another reason"
