@@ -1,5 +1,7 @@
 """The one exception for a user's mistake, and the line that commands print for it."""
 
+_LONGEST = 2_000  # characters of a message; a line of text that it quotes may have any number
+
 
 class UserError(ValueError):
     """Something the user can mend: a missing file, a line that cannot be read, a bad value.
@@ -10,4 +12,7 @@ class UserError(ValueError):
     """
 
     def __init__(self, message: str) -> None:
-        super().__init__(" ".join(str(message).split()))
+        text = " ".join(str(message).split())
+        if len(text) > _LONGEST:  # the way out stands at the end
+            text = f"{text[: _LONGEST // 2]} […] {text[-_LONGEST // 2 :]}"
+        super().__init__(text)

@@ -102,8 +102,9 @@ class LevenshteinEditor:
 
     @property
     def _limits(self) -> Tuple[int, ...]:
-        """The longest source and draft that all models read."""
-        return tuple(min(sizes) for sizes in zip(*(model.max_positions() for model in self.models)))
+        """The longest source and draft that the task and all models read."""
+        limits = (one.max_positions() for one in (self.task, *self.models))
+        return tuple(min(sizes) for sizes in zip(*limits))
 
     def edit(
         self,

@@ -10,6 +10,7 @@ stand between single blanks. The rest is said in :mod:`lev_plugins.data.draft_no
 
 import argparse
 import os
+import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -28,6 +29,7 @@ RATES = {
     "similar": "share of the replacements by a token that looks like the old one: one edited "
     "character up to five characters, two in longer tokens; where there is none, by any other",
 }
+_COUNT = re.compile(r"[0-9]{1,18}")
 _OVERWRITE = "#fairseq:overwrite"  # a flag in dictionary files, behind the count
 
 
@@ -130,10 +132,10 @@ def read_vocabulary(path: str) -> Counter[str]:
         if not words:
             continue
         count = words[1] if len(words) > 1 else "1"
-        if len(words) > 2 or not (count.isascii() and count.isdigit()):
+        if len(words) > 2 or not _COUNT.fullmatch(count):
             raise UserError(
                 f"{path}: line {number}: {line[:60]!r} is neither 'token' nor 'token count', the "
-                "count a whole number"
+                "count a whole number of up to 18 digits"
             )
         refuse_special_tokens(path, number, words[:1])
         counts[words[0]] += int(count)

@@ -19,11 +19,14 @@ _BYTE_ORDER_MARK = "\ufeff"
 _WORD = re.compile(r"\S+")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 # The end of a sentence, with closing quotes and brackets: before a blank, or, where the script
-# has no blanks, anywhere.
+# has no blanks, anywhere. A run of dots is tried once, from its beginning: a long one would else
+# take the square of its length.
+_DOTS = r".!?\u2026\u0964\u061f\u06d4"
 _SENTENCE_END = re.compile(
-    r"[.!?\u2026\u0964\u061f\u06d4]+[\"'\u201d\u2019\u00bb)\]]*(?=\s)"
+    rf"(?<![{_DOTS}])[{_DOTS}]++[\"'\u201d\u2019\u00bb)\]]*+(?=\s)"
     r"|[\u3002\uff01\uff1f\uff61]+[\u201d\u2019\u300d\u300f\uff09]*"
 )
+_SHOWN = re.compile(r"\S")
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,7 @@ def spans(line: str, kind: Kind, window: int = 0) -> Iterator[tuple[int, int]]:
 def _sentences(line: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Cuts behind what ends a sentence, unless the text goes on in lower case."""
     for match in _SENTENCE_END.finditer(line, start, end):
-        following = _WORD.search(line, match.end(), end)
+        following = _SHOWN.search(line, match.end(), end)
         if following is None or line[following.start()].islower():
             continue
         yield start, match.end()

@@ -21,7 +21,7 @@ from ..errors import UserError
 SPECIAL_TOKENS = frozenset({"<s>", "<pad>", "</s>", "<plh>"})
 
 _BYTE_ORDER_MARK = "\ufeff"
-_ALIGNMENT = re.compile(r"([0-9]+)-([0-9]+)")
+_ALIGNMENT = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")
 _SHOWN = 5
 
 
@@ -175,7 +175,9 @@ def parse_alignment(
     for item in line.split():
         match = _ALIGNMENT.fullmatch(item)
         if match is None:
-            raise UserError(f"{path}: line {number}: {item!r} is no alignment; write i-j, as 0-2")
+            raise UserError(
+                f"{path}: line {number}: {item[:40]!r} is no alignment; write i-j, as 0-2"
+            )
         i, j = int(match[1]), int(match[2])
         if i >= source_words or j >= target_words:
             raise UserError(

@@ -230,7 +230,13 @@ class TranslationEditTask(TriplesTask):
         return self._coded(text, [], encode_fn)
 
     def _coded(self, plain: str, spans: Sequence[Mark], encode_fn: Callable[[str], str]) -> Draft:
-        """A draft from its plain text and the marks on it."""
+        """A draft from its plain text and the marks on it.
+
+        Marks on more tokens than are read are not placed, which would take the square of their
+        number: such a draft is refused, or skipped, for its length.
+        """
+        if spans and len(encode_fn(plain).split()) + 2 > self.cfg.max_target_positions:
+            spans = []
         words, bits = token_marks(plain, spans, encode_fn)
         terms = [mark for mark in spans if mark.kind == "term"]
         tokens = [self._draft_token(word) for word in words]

@@ -125,7 +125,8 @@ class Commands:
         """Wait for a command; one that hangs is killed, which gives a negative status."""
         pid, (_, out, err) = started
         code = self._ask({"wait": pid, "seconds": TIMEOUT})
-        return Result(code, out.read_text("utf-8"), err.read_text("utf-8", "replace"))
+        shown = out.read_text("utf-8", "surrogateescape")
+        return Result(code, shown, err.read_text("utf-8", "replace"))
 
     def __call__(self, command: str | Sequence[str], cwd: Path, **options: Any) -> Result:
         """Run a command as it is."""

@@ -98,7 +98,7 @@ class Journal:
     def _compare(self, header: bytes, settings: Mapping[str, Any]) -> None:
         try:
             begun = dict(json.loads(header))
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             raise UserError(
                 f"{self.path} is no journal of this command; delete it, or choose another "
                 "--output-prefix"
@@ -138,10 +138,21 @@ class Journal:
         self.done += len(records)
 
     def records(self) -> Iterator[Record]:
-        """Everything saved so far, in order."""
-        with open(self.path, encoding="utf-8", newline="\n") as file:
+        """Everything saved so far, in order.
+
+        Raises:
+            UserError: a line is no record.
+        """
+        with open(self.path, "rb") as file:
             next(file)
-            yield from map(Record.parse, file)
+            for number, line in enumerate(file, start=2):
+                try:
+                    record = Record.parse(line.decode())
+                except ValueError as error:
+                    raise UserError(
+                        f"{self.path}: damaged, in line {number}; delete it to begin anew"
+                    ) from error
+                yield record
 
     def __enter__(self) -> "Journal":
         return self

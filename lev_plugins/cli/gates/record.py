@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,7 @@ from ...errors import UserError
 
 GATES = ("mask", "copy", "generate", "skip")
 END = "</s>"
+_LARGEST = 1e9  # no gate has it: a bound on what is added up and drawn
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ def read_records(path: str) -> Iterator[Record]:
     for number, line in enumerate(read_lines(path), start=1):
         try:
             value = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise UserError(f"{path}: line {number} is not JSON ({error})") from error
         names = {field.name for field in dataclasses.fields(Record)}
         if not isinstance(value, dict) or set(value) != names:
@@ -63,14 +65,38 @@ def read_records(path: str) -> Iterator[Record]:
                 f"{path}: line {number} is no record of gates; write the file with "
                 "python -m lev_plugins.cli.gates"
             )
-        record = Record(**value)
-        sizes = {"mask": len(record.source_tokens)}
-        for name in (*GATES, "log_probability"):
-            values = getattr(record, name)
-            size = sizes.get(name, len(record.target_tokens))
-            if values is not None and len(values) != size:
-                raise UserError(f"{path}: line {number}: {name} has {len(values)} of {size} values")
-        yield record
+        _check(f"{path}: line {number}", value)
+        yield Record(**value)
+
+
+def _check(where: str, value: dict[str, Any]) -> None:
+    """Raises :class:`UserError` where a value is not what a record has there."""
+    kinds = {"line": int, "source": str, "target": str, "forced": bool, "variant": str}
+    for name, kind in kinds.items():
+        if type(value[name]) is not kind:
+            raise UserError(f"{where}: {name} is {_short(value[name])}, no {kind.__name__}")
+    for name in ("source_tokens", "target_tokens"):
+        if not _list_of(value[name], str):
+            raise UserError(f"{where}: {name} is {_short(value[name])}, no list of texts")
+    for name in (*GATES, "log_probability"):
+        values = value[name]
+        if values is None and name in GATES:
+            continue
+        size = len(value["source_tokens" if name == "mask" else "target_tokens"])
+        if not _list_of(values, (int, float)) or not all(abs(one) <= _LARGEST for one in values):
+            raise UserError(
+                f"{where}: {name} is {_short(values)}, no list of numbers up to {_LARGEST:g}"
+            )
+        if len(values) != size:
+            raise UserError(f"{where}: {name} has {len(values)} of {size} values")
+
+
+def _list_of(value: Any, kind: type | tuple[type, ...]) -> bool:
+    return isinstance(value, list) and all(isinstance(one, kind) for one in value)
+
+
+def _short(value: Any) -> str:
+    return textwrap.shorten(repr(value), 40, placeholder=" …")
 
 
 def average(values: Sequence[float] | None) -> float | None:

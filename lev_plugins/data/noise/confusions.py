@@ -8,7 +8,6 @@ of the clean piece's occurrences that were read so.
 """
 
 import json
-import math
 import random
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -198,7 +197,7 @@ def load_confusions(path: str) -> Confusions:
             found = json.load(file)
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except ValueError as error:  # no JSON, or no UTF-8
+    except (ValueError, RecursionError) as error:  # no JSON, or no UTF-8
         raise UserError(f"{path}: not JSON ({error}); {_MAKE}") from error
     rates = found.get("rates") if isinstance(found, dict) else None
     if not isinstance(rates, dict) or not rates:
@@ -222,7 +221,7 @@ def _check(path: str, clean: str, ways: Any) -> None:
             )
     numbers = list(ways.values())
     for rate in numbers:
-        if not isinstance(rate, (int, float)) or not math.isfinite(rate) or not 0 <= rate <= 1:
+        if not isinstance(rate, (int, float)) or not 0 <= rate <= 1:
             raise UserError(f"{path}: {clean!r}: the rate {rate!r} is outside [0, 1]")
     if sum(numbers) > 1 + 1e-6:
         raise UserError(f"{path}: {clean!r}: its rates are {sum(numbers):g} together, above 1")

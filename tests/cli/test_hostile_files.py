@@ -1,0 +1,159 @@
+"""What commands read may hold anything: it is read, or refused with one line that says where."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import editdistance
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from lev_plugins.cli import gate_analysis
+from lev_plugins.cli.distill.journal import Journal, Record
+from lev_plugins.cli.gates.record import GATES, read_records
+from lev_plugins.cli.make_drafts import read_vocabulary
+from lev_plugins.cli.noise import changes
+from lev_plugins.cli.report.printed import read_printed
+from lev_plugins.data.noise import Noise, NoiseOptions, load_confusions, sentence_random
+from lev_plugins.data.text_files import parse_alignment
+from lev_plugins.errors import UserError
+
+DEEP = "[" * 100_000
+HUGE = "9" * 5_000  # Python reads no number of so many digits
+GOOD: dict[str, Any] = {
+    "line": 1,
+    "source": "a b",
+    "source_tokens": ["a", "b", "</s>"],
+    "target": "a",
+    "target_tokens": ["a", "</s>"],
+    **{gate: [0.5, 0.5] for gate in GATES[1:]},
+    "mask": [0.1, 0.2, 0.3],
+    "log_probability": [-0.1, -0.2],
+    "forced": False,
+    "variant": "paper",
+}
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner),
+    max_leaves=6,
+)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("hostile") / "file"
+
+
+@contextmanager
+def refused(*said: str) -> Iterator[None]:
+    with pytest.raises(UserError) as caught:
+        yield
+    assert all(one in str(caught.value) for one in said), str(caught.value)
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 2_100
+
+
+def read_or_refused(read: Callable[[], Any], path: Path) -> Any:
+    """What is read; None where the file, which is named, is refused."""
+    try:
+        return read()
+    except UserError as error:
+        assert str(error).startswith(str(path)) and "\n" not in str(error)
+        return None
+
+
+@given(st.sampled_from(sorted(GOOD)), VALUES)
+@example("mask", [0.1, float("nan"), 0.3])
+@example("mask", [10**400] * 3)
+@example("source_tokens", 3)
+@example("target", None)
+def test_a_record_of_gates_is_analysed_or_its_line_is_refused(path, name, value):
+    path.write_text(json.dumps(GOOD) + "\n" + json.dumps({**GOOD, name: value}) + "\n")
+    outputs = ["--json", f"{path}.json", "--csv", f"{path}.csv"]
+    try:
+        gate_analysis.main([str(path), *outputs])
+    except UserError as error:
+        assert str(error).startswith(f"{path}: line 2: ") and "\n" not in str(error)
+    else:
+        assert json.loads(Path(f"{path}.json").read_text())["systems"][0]["lines"] == 2
+
+
+@pytest.mark.parametrize("line", [DEEP, HUGE, '"', "\ufeff{}", "\0", "{}", "null", "NaN"])
+def test_a_line_that_is_no_record_of_gates_is_named(path, line):
+    path.write_text(f"{json.dumps(GOOD)}\n{line}\n", "utf-8")
+    with refused(f"{path}: line 2 is no"):
+        list(read_records(str(path)))
+
+
+@given(VALUES | st.dictionaries(st.text(max_size=2), st.dictionaries(st.text(max_size=2), VALUES)))
+@example({"a": {"b": 10**400}})
+@example({"\ud800": {"\udfff": 1}})
+@example({"a": {"b": True}})
+def test_a_table_of_confusions_makes_noise_or_is_refused(path, rates):
+    path.write_text(json.dumps({"rates": rates}))
+    table = read_or_refused(lambda: load_confusions(str(path)), path)
+    if table is not None:
+        noise = Noise(NoiseOptions(kinds=("ocr",), confusions=table))
+        assert len(noise("a b", sentence_random(1, 0, 0)).split(" ")) == 2
+
+
+@pytest.mark.parametrize("text", [DEEP, '{"rates": ' * 5_000, HUGE, "\xff", "\0", ""])
+def test_what_is_no_table_of_confusions_is_refused(path, text):
+    path.write_bytes(text.encode("latin-1"))
+    with refused(str(path), "table"):
+        load_confusions(str(path))
+
+
+@pytest.mark.parametrize("damage", [b"\xff\n", b"fine\t0\n", b"\0\n", b"\n"])
+def test_a_damaged_journal_is_refused_with_its_line(path, damage):
+    settings = {"--beam": 5}
+    path.unlink(missing_ok=True)
+    with Journal(str(path), settings, 2, 4) as journal:
+        journal.append([Record("fine", False, "a\u2028b\x85\r"), Record("fine", True, "")])
+    path.write_bytes(path.read_bytes() + damage * 2)
+    with Journal(str(path), settings, 2, 4) as journal:
+        assert journal.done == 4
+        with refused(f"{path}: damaged, in line"):
+            list(journal.records())
+    path.write_text(DEEP + "\n")
+    with refused(f"{path} is no journal"), Journal(str(path), settings, 2, 4):
+        pass
+
+
+def test_a_number_of_any_length_is_no_traceback(path):
+    path.write_text(f"word 3\nword {HUGE}\n")
+    with refused(f"{path}: line 2", "whole number"):
+        read_vocabulary(str(path))
+    with refused("a.align: line 7", "is no alignment"):
+        parse_alignment("a.align", 7, f"0-{HUGE}", 3, 3)
+
+
+PRINTED = st.lists(
+    st.tuples(
+        st.sampled_from("STHDPIEX"),
+        st.integers(0, 2) | st.just(int("9" * 18)),
+        st.sampled_from(["\t", "\t-1.0\t", "\tnan\t", "\tx\t", " ", "", "\t1e999\t"]),
+        st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n"), max_size=4),
+    ).map(lambda parts: f"{parts[0]}-{parts[1]}{parts[2]}{parts[3]}\n"),
+    max_size=6,
+).map("".join)
+
+
+@given(PRINTED.map(str.encode) | st.binary(max_size=30))
+def test_what_fairseq_printed_is_read_or_refused(path, text):
+    path.write_bytes(text)
+    found = read_or_refused(lambda: read_printed(str(path)), path)
+    if found is not None:
+        shown = {line.split(b"\t")[0] for line in text.split(b"\n") if line[:2] in (b"H-", b"D-")}
+        assert {int(one[2:]) for one in shown} == set(found.outputs)
+
+
+WORD = st.lists(st.sampled_from("ab"), max_size=8)
+
+
+@given(WORD, WORD, st.integers(0, 9))
+def test_changes_are_counted_the_same_for_long_words(before, after, most):
+    assert changes(before, after, long=0, most=most) == editdistance.eval(before, after)
+    assert changes(before * 30, before * 30 + after, long=0) == len(after)

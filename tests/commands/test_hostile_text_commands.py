@@ -1,0 +1,177 @@
+"""The real commands on a file of lines that break programs: an output a line, in order."""
+
+import json
+import random
+import re
+
+import pytest
+
+from lev_plugins.cli.report.printed import read_printed
+
+SEPARATORS = "\u2028\u2029\x0b\x0c\x1c\x1d\x1e\x1f\x85\u00a0\u3000"
+#: every one stays a single line; what is in it is read as words and blanks
+LINES = [
+    "",
+    " ",
+    f"  a{SEPARATORS}b  ",
+    SEPARATORS,
+    "a\0b \0",
+    "e\u0301 " + "\u0301" * 200,
+    "\u05d0\u05d1 \u202eabc\u202c \u2067d",
+    "\u200b a\u200db \u2060 \ufeff",
+    "\U0001f469\u200d\U0001f469\u200d\U0001f467 \U0010ffff \ufdd0",
+    "<unk> </s>. <script>alert('a')</script> & \"",
+    "\\[= [- =] [+x+] @@ ## \u2581 \u2581a",
+    "H-0\t-1\tx".replace("\t", " "),
+    "x" * 100_000,
+    "\u00df\u0130\ufb01\ufdfa " * 30,
+    "a" + " " * 100_000 + "b",
+    "\x1b[31m \x07\x08\x7f",
+    "a b c",
+]
+
+
+@pytest.fixture(scope="module")
+def lines():
+    """The lines in an order of its own, so that none keeps its place by chance."""
+    shuffled = [*LINES, *LINES]
+    random.Random(4).shuffle(shuffled)
+    return shuffled
+
+
+def written(commands):
+    """Standard output of the last command, as lines that end at line feeds alone."""
+    raw = (commands.folder / f"{commands.count}.out").read_bytes()
+    return raw.decode("utf-8").split("\n")
+
+
+def by_letter(lines, letter):
+    """``H-3<TAB>score<TAB>text`` → [(3, last field) …], in the order printed."""
+    found = (
+        re.match(rf"{letter}-([0-9]+)\t(?:[-0-9.e]+\t)?(.*)", line, re.DOTALL) for line in lines
+    )
+    return [(int(one[1]), one[2]) for one in found if one]
+
+
+def succeeded(result):
+    assert result.code == 0 and "Traceback" not in result.err, result.err[-2000:]
+
+
+def words(line):
+    return " ".join(line.split())
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["unix", "windows"])
+def test_interactive_answers_every_line_in_order(commands, triples, lines, end):
+    """Drafts that nothing is known of come back word for word when nothing may be deleted."""
+    text = "".join(f"{line}{end}" for line in lines) + end.join(
+        f"a\t{line}" for line in ("\0 \u200b", "", " ")
+    )
+    commands.done(
+        triples.interactive("--buffer-size 5 --batch-size 2 --iter-decode-max-iter 3"),
+        triples.folder,
+        stdin=text,
+    )
+    numbers = [number for number, _ in by_letter(written(commands), "H")]
+    assert numbers == list(range(len(lines) + 3))
+
+
+def test_interactive_gives_drafts_that_it_leaves_alone_back_as_they_came(commands, triples, lines):
+    stdin = "".join(f"a b\t{line}\n" for line in lines)
+    flags = "--delete-threshold 1 --iter-decode-max-iter 1 --iter-decode-eos-penalty -1000"
+    commands.done(
+        triples.interactive(f"{flags} --buffer-size 7 --batch-size 3"), triples.folder, stdin=stdin
+    )
+    found = by_letter(written(commands), "H")
+    assert [number for number, _ in found] == list(range(len(lines)))
+    for (_, text), line in zip(found, lines, strict=True):
+        assert text == words(line)
+
+
+def test_generate_answers_every_line_and_its_output_is_read_again(
+    commands, triples, lines, tmp_path
+):
+    for side in ("src", "tgt", "mt"):
+        (tmp_path / f"odd.{side}").write_bytes("".join(f"{line}\n" for line in lines).encode())
+    made = commands(
+        "python -m lev_plugins.cli.preprocess --source-lang src --target-lang tgt --draft-lang mt "
+        f"--testpref odd --destdir bin --joined-dictionary --srcdict {triples.data}/dict.src.txt",
+        tmp_path,
+    )
+    succeeded(made)
+    command = (
+        f"fairseq-generate bin {triples.flags} --path {triples.checkpoint} --cpu --batch-size 3 "
+        "--iter-decode-max-iter 2"
+    )
+    commands.done(command, tmp_path)
+    printed = written(commands)
+    numbers = [number for number, _ in by_letter(printed, "H")]
+    assert sorted(numbers) == list(range(len(lines)))
+    (tmp_path / "out").write_bytes("\n".join(printed).encode())
+    assert sorted(read_printed(str(tmp_path / "out")).outputs) == sorted(numbers)
+
+
+def test_correct_changes_no_byte_that_the_model_leaves_alone(commands, triples, lines, tmp_path):
+    raw = b"".join(line.encode() + b"\n" for line in lines) + b"\xff\xfe\xed\xa0\x80\r\r\n\xef\xbb"
+    for unit in ("line", "sentence"):
+        result = commands(
+            f"python -m lev_plugins.cli.correct --path {triples.checkpoint} --bpe none "
+            f"--min-confidence 1 --unit {unit} --max-iter 2 --buffer 9",
+            tmp_path,
+            stdin=raw,
+        )
+        succeeded(result)
+        assert (commands.folder / f"{commands.count}.out").read_bytes() == raw
+
+
+def test_trace_shows_every_line_in_text_json_and_html(commands, triples, lines, tmp_path):
+    pairs = [f"{line}\ta {line}" if n % 2 else line for n, line in enumerate(lines)]
+    result = commands(
+        f"python -m lev_plugins.cli.trace --path {triples.checkpoint} --max-iter 2 --json j "
+        "--html h",
+        tmp_path,
+        stdin="".join(f"{pair}\n" for pair in pairs),
+    )
+    succeeded(result)
+    records = [json.loads(line) for line in (tmp_path / "j").read_text("utf-8").split("\n")[:-1]]
+    assert [record["source"] for record in records] == lines
+    shown = [line for line in written(commands) if line.startswith("(sentence ")]
+    assert len(shown) == len(lines)
+    assert "<script>" not in (tmp_path / "h").read_text("utf-8")
+
+
+def test_noise_keeps_every_line_and_all_of_its_blanks(commands, lines, tmp_path):
+    text = "".join(f"{line}\n" for line in lines) + "no end\r"
+    result = commands(
+        "python -m lev_plugins.cli.noise --kind all --word-rate 1", tmp_path, stdin=text
+    )
+    succeeded(result)
+    found = written(commands)
+    assert len(found) == len(lines) + 1
+    for one, other in zip(found, text.split("\n"), strict=True):
+        assert re.findall(r"\s+", one) == re.findall(r"\s+", other)
+
+
+def test_make_drafts_keeps_every_line(commands, lines, tmp_path):
+    (tmp_path / "in").write_bytes("".join(f"{line}\r\n" for line in lines).encode())
+    command = "python -m lev_plugins.cli.make_drafts --input in --output out"
+    succeeded(commands(f"{command} --drop 0.3 --replace 0.3 --similar 0.5", tmp_path))
+    assert (tmp_path / "out").read_bytes().count(b"\n") == len(lines)
+    succeeded(commands(command, tmp_path))
+    assert (tmp_path / "out").read_bytes().decode().split("\n")[:-1] == lines
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "trace --path {model}",
+        "noise --kind all",
+        "make_drafts --input in --output out --drop 0.1",
+    ],
+)
+def test_a_byte_that_is_no_text_is_named_by_its_line(commands, triples, tmp_path, command):
+    raw = b"a b\n\xe2\x80\xa8c\nd \xff e\n"
+    (tmp_path / "in").write_bytes(raw)
+    filled = command.format(model=triples.checkpoint)
+    result = commands(f"python -m lev_plugins.cli.{filled}", tmp_path, stdin=raw)
+    assert "line 3" in result.error and "UTF-8" in result.error
