@@ -9,9 +9,11 @@
 ``checkpoint_files``  checkpoints are believed: what they say is run, allocated, or a traceback
 ``evaluation``        settings of a checkpoint are run as Python
 ``indexed``           index files are believed
+``resuming``          a resumed training forgets its patience and the last loss
 ``launch``            several processes on a CPU crash, train nothing, or train each for itself
 ``precision``         ``--bf16`` takes every machine for a TPU, ``--fp16`` on a CPU crashes
-``batches``           the last batch is dropped when its size does not suit the multiple
+``batches``           the last batch is dropped when its size does not suit the multiple; a resumed
+                      training has other batches
 ``interactive``       input lines lose their tabs and bad bytes end in a traceback
 ``encoders``          ``--bpe characters`` dies before anything begins
 ``scorers``           the chrF scorer cannot give its score
@@ -23,7 +25,7 @@
 """
 
 from .adafactor import mend_adafactor
-from .batches import batch_every_sentence, keep_every_sentence, lossless_batches
+from .batches import batch_every_sentence, cut_batches_once, keep_every_sentence, lossless_batches
 from .causes import explain, refusal
 from .checkpoint_files import distrust_checkpoints, read_checkpoint, usable
 from .checkpoints import absolute_data_paths, allow_checkpoint_globals
@@ -57,6 +59,7 @@ __all__ = [
     "check_index_files",
     "check_launches",
     "configure_plain_encoders",
+    "cut_batches_once",
     "distrust_checkpoints",
     "end_readers_in_time",
     "evaluate_settings",
@@ -104,6 +107,7 @@ def apply() -> None:
     infer_torchrun_on_cpu()
     check_launches()
     keep_every_sentence()
+    cut_batches_once()
     read_lines_whole()
     mend_chrf_score()
     mend_adafactor()

@@ -108,3 +108,31 @@ def keep_every_sentence() -> None:
         return []
 
     FairseqDataset.batch_by_size = batch_by_size
+
+
+def cut_batches_once() -> None:
+    """Let a training go on after a break, in whatever epoch, as if there had been none.
+
+    Fault: batches that serve all epochs are cut from sentences in the order of their lengths, and
+    among equal lengths in one that is drawn with the epoch in which the training began, or was
+    taken up again: it then went on with other batches. All are cut as for the first epoch now.
+    Tasks that cut batches anew for every epoch get those of that epoch, as before.
+    """
+    from fairseq.tasks import FairseqTask
+
+    engine = FairseqTask.get_batch_iterator
+
+    @functools.wraps(engine, assigned=())
+    def get_batch_iterator(self: Any, dataset: Any, *limits: Any, **options: Any) -> Any:
+        """The engine's iterator, with the batches of a training that begins with epoch 1."""
+        anew = options.get("disable_iterator_cache") or options.get("update_epoch_batch_itr")
+        made = dataset in self.dataset_to_epoch_iter
+        if made or anew or "epoch" not in options or not self.can_reuse_epoch_itr(dataset):
+            return engine(self, dataset, *limits, **options)
+        iterator = engine(self, dataset, *limits, **{**options, "epoch": 1})
+        iterator.epoch = max(options["epoch"], 1)
+        # before the engine goes on where a training stopped: it then begins to read at once
+        dataset.set_epoch(iterator.epoch)
+        return iterator
+
+    FairseqTask.get_batch_iterator = get_batch_iterator

@@ -13,6 +13,7 @@ from ..errors import UserError
 from .checkpoints import absolute_data_paths
 from .precision import bf16_without_tpu, refuse_fp16_on_cpu
 from .program import running_command
+from .resuming import carry_over
 from .saving import refuse_asynchronous_checkpoints
 
 _TORCHRUN = ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK")
@@ -184,6 +185,7 @@ def check_launches() -> None:
             bf16_without_tpu(cfg)
             refuse_fp16_on_cpu(cfg)
             refuse_asynchronous_checkpoints(cfg)
+            carry_over(main.__globals__["should_stop_early"])
         if cfg.common.cpu or not torch.cuda.is_available():
             check_cpu_launch(cfg.distributed_training, training)
         engine(cfg, main, **kwargs)

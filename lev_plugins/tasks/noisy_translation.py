@@ -28,7 +28,6 @@ from ..data.noisy_pairs import NoisyPairs, NoisySide, TextSide
 from ..data.plain_text import PlainText
 from ..errors import UserError
 from .evaluation import EvaluatedTask, EvaluationConfig
-from .lasting_batches import LastingBatches
 
 logger = logging.getLogger(__name__)
 
@@ -94,7 +93,7 @@ class NoisyTranslationConfig(EvaluationConfig):
 
 
 @register_task("noisy_translation", dataclass=NoisyTranslationConfig)
-class NoisyTranslationTask(LastingBatches, EvaluatedTask):
+class NoisyTranslationTask(EvaluatedTask):
     """fairseq's translation task on plain text, with noise on the source (gated-Trans, §4.1.1).
 
     A data folder has ``dict.SRC.txt``, ``dict.TGT.txt`` and, one sentence a line, ``train.SRC``,

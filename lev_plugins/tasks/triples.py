@@ -23,7 +23,6 @@ from torch import Tensor
 from ..data.symbols import difference
 from ..errors import UserError
 from .evaluation import EvaluatedTask, EvaluationConfig
-from .lasting_batches import LastingBatches
 
 PLACEHOLDER = "<plh>"
 logger = logging.getLogger(__name__)
@@ -40,7 +39,7 @@ class TriplesConfig(EvaluationConfig):
     )
 
 
-class TriplesTask(LastingBatches, EvaluatedTask):
+class TriplesTask(EvaluatedTask):
     """fairseq's translation data, with ``train.src-tgt.DRAFT`` beside them.
 
     A subclass says in :meth:`make_dataset` what a sentence of the three sides looks like.

@@ -136,6 +136,14 @@ MORE_TRAININGS = {
         f"--backbone-lr-ratio 0.1 --lr 0.01 {PAIR} {DROPOUT} {DECAY}",
         7,
     ),
+    # not an example's; the loss of an epoch's end counts, and how many have brought nothing
+    "pbd_transformer, impatient": Training(
+        pairs,
+        f"--task translation {pbd_corpus.MODEL} {PAIR} {DROPOUT} --optimizer adam --lr 0.005 "
+        "--lr-scheduler reduce_lr_on_plateau --lr-patience 1 --lr-threshold 0.2 --lr-shrink 0.3 "
+        "--warmup-updates 2 --patience 99",
+        17,
+    ),
     "enct5 with Adam": Training(
         tags,
         f"--task enct5 --arch enct5 {enct5_corpus.SIZES} --dropout 0.3 --criterion enct5 "
@@ -155,7 +163,7 @@ def remains(path: Path) -> dict[str, Any]:
     """
     state = torch.load(path, weights_only=True)
     kept = ("model", "criterion", "task_state", "last_optimizer_state")
-    place = ("train_iterator", "val_loss", "best")
+    place = ("train_iterator", "val_loss", "best", "carried_over")
     extra = {name: state["extra_state"].get(name) for name in place}
     now = {"now": state["optimizer_history"][-1]}
     return {**{name: state[name] for name in kept}, **extra, **now}
@@ -251,10 +259,10 @@ def runs(commands, tmp_path_factory):
     [
         # within the copy that a training goes on from, where an epoch has ended
         ("levenshtein_editor", "checkpoint_last:3:30000"),
-        # within the first file of a save
-        ("gated_transformer", "checkpoint_1_6:1:30000"),
+        # within the first file of a save, in the second epoch
+        ("gated_transformer", "checkpoint_2_12:1:30000"),
         # the copy that is best so far is all there, and has not got its name
-        ("pbd_transformer", "checkpoint_best:2:-1"),
+        ("pbd_transformer", "checkpoint_best:4:-1"),
         # within one of the best, of which two are kept
         ("enct5", "checkpoint.best_:2:30000"),
     ],

@@ -14,13 +14,12 @@ from fairseq.data import ConcatDataset, EpochBatchIterator, FairseqDataset
 from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics as log
 from fairseq.models import ARCH_MODEL_REGISTRY, BaseFairseqModel
-from fairseq.tasks import register_task
+from fairseq.tasks import FairseqTask, register_task
 from omegaconf import II
 from torch import Tensor
 
 from ...compat.program import running_command
 from ...errors import UserError
-from ...tasks.lasting_batches import LastingBatches
 from .config import standing_alone
 from .criterion import CRITERION
 from .dataset import EncT5Dataset
@@ -81,7 +80,7 @@ class EncT5TaskConfig(FairseqDataclass):
 
 
 @register_task(TASK, dataclass=EncT5TaskConfig)
-class EncT5Task(LastingBatches):
+class EncT5Task(FairseqTask):
     """Classification, regression, multi-label classification and tagging with EncT5.
 
     A checkpoint keeps the description of its data, and for several labels the threshold that

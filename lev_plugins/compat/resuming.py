@@ -1,0 +1,85 @@
+"""What a training must know to go on, and the engine does not keep."""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+_KEPT = "carried_over"  # in a checkpoint's ``extra_state``
+_PATIENCE = ("best", "num_runs")
+_PLATEAU = ("num_bad_epochs", "cooldown_counter", "last_epoch")
+
+
+def _plateau(trainer: Any) -> Any:
+    """torch's scheduler below ``reduce_lr_on_plateau``; None below any other."""
+    return getattr(trainer.lr_scheduler, "lr_scheduler", None)
+
+
+def _numbers(holder: Any, names: tuple[str, ...]) -> dict[str, float]:
+    found: dict[str, Any] = {name: getattr(holder, name, None) for name in names}
+    # a loss may be one of numpy's or torch's
+    plain = {name: one.item() if hasattr(one, "item") else one for name, one in found.items()}
+    return {name: one for name, one in plain.items() if one is not None}
+
+
+def _ended_an_epoch(extra: dict[str, Any]) -> bool:
+    return not extra.get("train_iterator", {}).get("iterations_in_epoch", 1)
+
+
+def carry_over(should_stop_early: Any) -> None:
+    """Let a training that is taken up again stop, and lower its learning rate, when it would have.
+
+    Faults: ``--patience`` counts validations without progress from nought after every break. A
+    checkpoint is written at an epoch's end before ``--lr-scheduler reduce_lr_on_plateau`` has seen
+    the loss, which it then never sees; nor does it remember how many epochs brought nothing.
+
+    Args:
+        should_stop_early: the engine's function, which keeps its count as attributes.
+    """
+    from fairseq.trainer import Trainer
+
+    if hasattr(Trainer.lr_step, "__wrapped__"):
+        return
+    save: Callable[..., Any] = Trainer.save_checkpoint
+    load: Callable[..., Any] = Trainer.load_checkpoint
+    step: Callable[..., Any] = Trainer.lr_step
+
+    @functools.wraps(save, assigned=())
+    def save_checkpoint(self: Any, filename: str, extra_state: dict[str, Any]) -> Any:
+        """The engine's, with what it forgets."""
+        kept = {
+            "patience": _numbers(should_stop_early, _PATIENCE),
+            "plateau": _numbers(_plateau(self), _PLATEAU),
+        }
+        return save(self, filename, {**extra_state, _KEPT: kept})
+
+    @functools.wraps(load, assigned=())
+    def load_checkpoint(
+        self: Any,
+        filename: str,
+        reset_optimizer: bool = False,
+        reset_lr_scheduler: bool = False,
+        optimizer_overrides: Any = None,
+        reset_meters: bool = False,
+    ) -> Any:
+        """The engine's; what is to be reset is not carried over."""
+        resets = (reset_optimizer, reset_lr_scheduler, optimizer_overrides, reset_meters)
+        extra = load(self, filename, *resets)
+        kept = (extra or {}).get(_KEPT, {})
+        if kept and not (reset_optimizer or reset_meters):
+            vars(should_stop_early).update(kept["patience"])
+        if kept and not (reset_optimizer or reset_lr_scheduler):
+            if _plateau(self) is not None:
+                vars(_plateau(self)).update(kept["plateau"])
+            self.loss_to_see = extra.get("val_loss") if _ended_an_epoch(extra) else None
+        return extra
+
+    @functools.wraps(step, assigned=())
+    def lr_step(self: Any, epoch: int, val_loss: float | None = None) -> Any:
+        """The engine's; the first one of a training taken up again sees the last loss."""
+        if val_loss is None and getattr(self, "loss_to_see", None) is not None:
+            val_loss, self.loss_to_see = self.loss_to_see, None
+            self.lr_step_update()  # which tells a scheduler that it has warmed up
+        return step(self, epoch, val_loss)
+
+    Trainer.save_checkpoint, Trainer.load_checkpoint = save_checkpoint, load_checkpoint
+    Trainer.lr_step = lr_step
