@@ -27,7 +27,7 @@
 from .adafactor import mend_adafactor
 from .batches import batch_every_sentence, cut_batches_once, keep_every_sentence, lossless_batches
 from .causes import explain, refusal
-from .checkpoint_files import distrust_checkpoints, read_checkpoint, usable
+from .checkpoint_files import distrust_checkpoints, inflated, read_checkpoint, usable
 from .checkpoints import absolute_data_paths, allow_checkpoint_globals
 from .encoders import configure_plain_encoders
 from .evaluation import evaluate_settings, evaluated
@@ -68,6 +68,7 @@ __all__ = [
     "hide_sums",
     "import_engine",
     "infer_torchrun_on_cpu",
+    "inflated",
     "keep_every_sentence",
     "lossless_batches",
     "mend_adafactor",

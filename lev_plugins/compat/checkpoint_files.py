@@ -69,13 +69,18 @@ def _refuse_endless(path: str, settings: Any) -> None:
 def _refuse_inflated(path: str, tensors: Any) -> None:
     """One stored number can be a tensor of any size, which a copy would write out."""
     for name, tensor in tensors.items() if isinstance(tensors, Mapping) else ():
-        if not isinstance(tensor, Tensor) or tensor.layout is not torch.strided:
-            continue
-        if tensor.numel() * tensor.element_size() > tensor.untyped_storage().nbytes():
+        if isinstance(tensor, Tensor) and inflated(tensor):
             raise UserError(
                 f"checkpoint {path}: {name} is {tuple(tensor.shape)}, of which the file holds "
                 f"{tensor.untyped_storage().nbytes():,} bytes; it is damaged: copy it again"
             )
+
+
+def inflated(tensor: Tensor) -> bool:
+    """Whether a tensor is larger than what is stored of it."""
+    if tensor.layout is not torch.strided:
+        return False
+    return tensor.numel() * tensor.element_size() > tensor.untyped_storage().nbytes()
 
 
 class _CarefulTorch(ModuleType):

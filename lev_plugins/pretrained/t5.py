@@ -73,7 +73,7 @@ class T5Plan:
             decoder_layers=config.count("num_decoder_layers", layers),
             feed_forward=config.one_of("feed_forward_proj", "relu", FEED_FORWARD),
             buckets=config.count("relative_attention_num_buckets", 32),
-            longest=config.count("relative_attention_max_distance", 128),
+            longest=config.count("relative_attention_max_distance", 128, most=2**20),
             eps=config.number("layer_norm_epsilon", 1e-6),
             tied=_is_tied(weights),
             # 1.0 alone shrinks the states, and its configuration is the one that says: tied
