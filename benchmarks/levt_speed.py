@@ -524,6 +524,7 @@ def time_decoding(peers: Peers, args: argparse.Namespace) -> tuple[list[Row], li
     rows, notes = [], []
     for side in SIDES:
         peers.model(side).eval()
+    lower_precision([peers.ours], PRECISIONS[0])  # as fairseq-generate does before it decodes
     for size in BATCH_SIZES:
         samples = decoding_samples(args, special, size)
         labels = RULES | {name: f"own rules, {name}" for name in peers.less}

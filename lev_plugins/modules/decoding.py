@@ -151,7 +151,11 @@ class TiedOutput(nn.Module):
         self.table, self.scale = table, scale
         self.bias = nn.Parameter(torch.zeros(table.num_embeddings)) if bias else None
 
+    def output_weight(self) -> Tensor:
+        """What features become logits of symbols by: V × C."""
+        return self.table.weight
+
     def forward(self, features: Tensor) -> Tensor:
         """B × T × C → B × T × V."""
         features = features if self.scale == 1.0 else features * self.scale
-        return linear(features, self.table.weight, self.bias)
+        return linear(features, self.output_weight(), self.bias)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from ..compat.program import running_command
 from ..errors import UserError
-from .linear import Linear
+from .linear import Linear, make_ready
 
 PRECISIONS = ("fp32", "bf16", "int8")
 DECODING = ("generate", "interactive")
@@ -53,10 +53,11 @@ def lower_precision(models: Iterable[nn.Module], precision: str) -> None:
     """Makes models compute with fewer bits, in place, for decoding.
 
     A model may have ``int8_outputs()``, called after its layers were replaced, for products that no
-    layer does (its vocabulary).
+    layer does (its vocabulary); a part of it may have ``output_weight()``, the weight of such a
+    product.
 
     Args:
-        precision: one of :data:`PRECISIONS`; fp32 changes nothing.
+        precision: one of :data:`PRECISIONS`; fp32 computes the same, only sooner.
 
     Raises:
         UserError: another name; or 8 bits are wanted and the machine, or this torch, cannot.
@@ -72,6 +73,8 @@ def lower_precision(models: Iterable[nn.Module], precision: str) -> None:
             outputs = getattr(model, "int8_outputs", None)
             if outputs is not None:
                 outputs()
+        if precision != "int8":
+            _make_ready(model)
 
 
 def decoding_precision(cfg: Any) -> str:
@@ -110,6 +113,15 @@ def _check_int8(model: nn.Module) -> None:
             f"precision int8: torch {torch.__version__} has no 8-bit products on this machine; "
             "use bf16"
         )
+
+
+def _make_ready(model: nn.Module) -> None:
+    for part in model.modules():
+        output: Any = getattr(part, "output_weight", None)
+        if isinstance(part, Linear):
+            make_ready(part.weight)
+        elif output is not None:
+            make_ready(output())
 
 
 def _replace_layers(model: nn.Module) -> None:

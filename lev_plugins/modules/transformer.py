@@ -22,12 +22,14 @@ class Memory:
 
     states: B × S × C. mask: B × 1 × 1 × S, bool, True where attention may look; None allows
     all. Keys and values are projected once per source and reused by every pass through the same
-    layer, in training as in decoding.
+    layer, in training as in decoding. latest: the sequences that were last read beside it and what
+    was made of them, B × T and B × T × C, where another pass may ask for the same.
     """
 
     states: Tensor
     mask: Optional[Tensor]
     cache: Dict[int, Tuple[Tensor, Tensor]] = field(default_factory=dict)
+    latest: Optional[Tuple[Tensor, Tensor]] = None
 
     def select(self, rows: Tensor) -> "Memory":
         """The memory of the sentences at ``rows`` (long indices), projections included."""
@@ -36,7 +38,10 @@ class Memory:
             for layer, (k, v) in self.cache.items()
         }
         mask = None if self.mask is None else self.mask.index_select(0, rows)
-        return Memory(self.states.index_select(0, rows), mask, cache)
+        latest = self.latest
+        if latest is not None:
+            latest = latest[0].index_select(0, rows), latest[1].index_select(0, rows)
+        return Memory(self.states.index_select(0, rows), mask, cache, latest)
 
 
 def attention_mask(real: Tensor) -> Tensor:

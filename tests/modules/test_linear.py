@@ -1,5 +1,6 @@
 """oneDNN's matrix product: torch's own results and gradients, whoever multiplies."""
 
+import io
 import os
 import subprocess
 import sys
@@ -9,10 +10,19 @@ import torch
 import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor
+from torch import Tensor, nn
 
 from lev_plugins.modules import linear as linear_module
-from lev_plugins.modules.linear import LEAST_PRODUCT, LEAST_ROWS, Linear, linear, one_dnn
+from lev_plugins.modules.decoding import TiedOutput
+from lev_plugins.modules.linear import (
+    LEAST_PRODUCT,
+    LEAST_ROWS,
+    Linear,
+    linear,
+    make_ready,
+    one_dnn,
+)
+from lev_plugins.modules.precision import lower_precision
 
 needs_one_dnn = pytest.mark.skipif(
     not linear_module._available(), reason="this torch was built without oneDNN"
@@ -158,3 +168,80 @@ def test_parts_of_wider_rows_are_copied_together_and_transposed_ones_are_not():
     assert torch.equal(linear_module._dense(part), part)
     assert linear_module._dense(part).is_contiguous()
     assert linear_module._dense(whole.t()).data_ptr() == whole.data_ptr()
+
+
+# weights that lie ready ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def ready_products(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """For each product of oneDNN whether the weight lay ready; here it multiplies all of them."""
+    seen: list[bool] = []
+    one_dnn_itself = linear_module._one_dnn
+
+    def noting(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        seen.append(weight.is_mkldnn)
+        return one_dnn_itself(x, weight, bias)
+
+    monkeypatch.setattr(linear_module, "LEAST_PRODUCT", 0)
+    monkeypatch.setattr(linear_module, "LEAST_READY", 0)
+    monkeypatch.setattr(linear_module, "_one_dnn", noting)
+    return seen
+
+
+@needs_one_dnn
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("rows", [0, 1, 3, 25, 200])
+def test_a_weight_that_lies_ready_gives_torchs_products(ready_products, rows, dtype):
+    torch.manual_seed(rows)
+    layer = Linear(48, 80).to(dtype).requires_grad_(False)
+    x = torch.randn(2, rows, 48, dtype=dtype)
+    with one_dnn(True):
+        make_ready(layer.weight)
+        found = layer(x)
+    wanted = F.linear(x.double(), layer.weight.double(), layer.bias.double())
+    spread = {"rtol": 0, "atol": 1e-5 if dtype == torch.float32 else 2e-2}
+    torch.testing.assert_close(found.double(), wanted, **spread)
+    assert found.dtype == dtype and ready_products == [True]
+
+
+@needs_one_dnn
+@pytest.mark.parametrize("how", ["a step", "a checkpoint", "another storage"])
+def test_a_changed_weight_is_not_taken_for_what_it_was(ready_products, how):
+    layer, x = Linear(16, 24), torch.randn(8, 16)
+    with one_dnn(True), torch.no_grad():
+        make_ready(layer.weight)
+        before = layer(x)
+        if how == "a step":
+            layer.weight.add_(1.0)
+        elif how == "a checkpoint":
+            layer.load_state_dict(Linear(16, 24).state_dict())
+        else:
+            layer.weight.data = layer.weight.data + 1.0
+        after = layer(x)
+    assert ready_products == [True, False]
+    torch.testing.assert_close(after, F.linear(x, layer.weight, layer.bias), **CLOSE)
+    assert not torch.allclose(before, after)
+
+
+@needs_one_dnn
+def test_learning_takes_the_weight_itself(ready_products):
+    layer, x = Linear(16, 24), torch.randn(8, 16)
+    with one_dnn(True):
+        make_ready(layer.weight)
+        layer(x).sum().backward()
+    assert ready_products == [False, False]
+
+
+@needs_one_dnn
+def test_decoders_have_their_weights_ready_and_save_them_as_ever():
+    model = nn.Sequential(Linear(64, 64), nn.Linear(64, 64), TiedOutput(nn.Embedding(9, 64)))
+    with one_dnn(True):
+        lower_precision([model], "fp32")
+    ready = [linear_module._ready(weight) is not None for weight in model.parameters()]
+    assert ready == [True, False, False, False, True]
+    saved = io.BytesIO()
+    torch.save(model.state_dict(), saved)
+    saved.seek(0)
+    for name, value in torch.load(saved, weights_only=True).items():
+        assert torch.equal(value, model.state_dict()[name])

@@ -23,7 +23,7 @@ def in_eight_bits(values: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
 
 def test_a_layer_in_eight_bits_does_what_its_rounded_weights_do():
     torch.manual_seed(1)
-    layer, x = nn.Linear(64, 96), torch.randn(7, 64)
+    layer, x = nn.Linear(64, 96).requires_grad_(False), torch.randn(7, 64)
     small = Int8Linear(layer.weight, layer.bias)
     weight = in_eight_bits(layer.weight, layer.weight.abs().amax(1, keepdim=True) / 127)
     # what comes in is rounded as well, to a 127th or so of its range

@@ -171,11 +171,12 @@ class LevenshteinEditorModel(BaseFairseqModel):
     def deletion_logits(self, tokens: Tensor, memory: Memory) -> Tensor:
         """Logits of keeping (0) and deleting (1) each token (Eq. 3): B × T × 2."""
         features = self.features(tokens, memory, "deletion")
+        memory.latest = (tokens, features) if self._same_exit() else None
         return linear(features, self.deletion_head.weight)
 
     def placeholder_logits(self, tokens: Tensor, memory: Memory) -> Tensor:
         """Logits of the number of tokens missing in each slot (Eq. 4): B × (T − 1) × (K + 1)."""
-        features = self.features(tokens, memory, "placeholder")
+        features = self._known_features(tokens, memory)
         return self._slot_logits(features[:, :-1], features[:, 1:])
 
     def token_logits(self, tokens: Tensor, memory: Memory, where: Tensor) -> Tensor:
@@ -191,8 +192,12 @@ class LevenshteinEditorModel(BaseFairseqModel):
 
     def int8_outputs(self) -> None:
         """The vocabulary's product in 8 bits too."""
+        self.int8_head = Int8Linear(self.output_weight())
+
+    def output_weight(self) -> Tensor:
+        """What features become logits of symbols by: V × C."""
         head = self.decoder_embed if self.token_head is None else self.token_head
-        self.int8_head = Int8Linear(head.weight)
+        return head.weight
 
     # the passes -------------------------------------------------------------------------------
 
@@ -202,6 +207,30 @@ class LevenshteinEditorModel(BaseFairseqModel):
         mask = attention_mask(tokens.ne(self.pad))
         x = self.decoder[self.stack_of[head]](x, mask, memory, self.depths[head])
         return x if self.decoder_norm is None else self.decoder_norm(x)
+
+    def _same_exit(self) -> bool:
+        """Whether the heads for deleting and for inserting read the same features."""
+        heads = ("deletion", "placeholder")
+        return len({(self.stack_of[head], self.depths[head]) for head in heads}) == 1
+
+    def _known_features(self, tokens: Tensor, memory: Memory) -> Tensor:
+        """Features for the placeholder head, B × T × C.
+
+        Those of sentences that lost nothing are the deletion head's: no pass is made for them.
+        """
+        width = tokens.size(1)
+        if memory.latest is None or memory.latest[0].size(1) < width:
+            return self.features(tokens, memory, "placeholder")
+        before, known = memory.latest
+        lost = before[:, :width].ne(tokens).any(1) | before[:, width:].ne(self.pad).any(1)
+        rows = lost.nonzero().squeeze(1)
+        if len(rows) == len(tokens):
+            return self.features(tokens, memory, "placeholder")
+        known = known[:, :width]
+        if not len(rows):
+            return known
+        made = self.features(tokens[rows], memory.select(rows), "placeholder")
+        return known.index_copy(0, rows, made)
 
     def _embed(self, tokens: Tensor, table: nn.Embedding, positions: Positions) -> Tensor:
         x = self.scale * table(tokens) + positions(tokens)
@@ -215,8 +244,7 @@ class LevenshteinEditorModel(BaseFairseqModel):
     def _project(self, features: Tensor) -> Tensor:
         if self.int8_head is not None:
             return self.int8_head(features)
-        head = self.decoder_embed if self.token_head is None else self.token_head
-        return linear(features, head.weight)
+        return linear(features, self.output_weight())
 
     def forward(
         self, src_tokens: Tensor, src_lengths: Optional[Tensor], roll_in: RollIn
