@@ -21,12 +21,13 @@ import torch  # noqa: E402
 
 from lev_plugins import LevenshteinEditor  # noqa: E402
 from lev_plugins.compat import run_cli  # noqa: E402
-from lev_plugins.data.markup import escape_markup  # noqa: E402
+from lev_plugins.data.markup import escape_markup, write_mark  # noqa: E402
 from lev_plugins.data.text_files import read_parallel  # noqa: E402
 from lev_plugins.ops.alignment import lcs_masks  # noqa: E402
 from lev_plugins.scoring.metrics import make_metric  # noqa: E402
 
 METRICS = ("bleu", "ter_normalized", "accuracy")
+KINDS = {"=": "keep", "-": "drop"}
 
 
 def main() -> int:
@@ -105,11 +106,7 @@ def marked(draft: str, right: Sequence[bool], wrong: str) -> str:
     words = []
     for word, is_right in zip(draft.split(), right):
         sign = "=" if is_right else wrong
-        word = escape_markup(word)
-        if sign:
-            inside = word.replace(f"{sign}]", f"\\{sign}]")
-            word = f"[{sign}{inside}{sign}]"
-        words.append(word)
+        words.append(write_mark(word, KINDS[sign]) if sign else escape_markup(word))
     return " ".join(words)
 
 

@@ -5,7 +5,8 @@ r"""Marks that a person puts on a draft: what stays, what goes, which terms are 
     [+text+]   a term: stays, and nothing is inserted inside it
 
 ``\[=``, ``\[-`` and ``\[+`` are the marks' own characters; inside a mark ``\=]``, ``\-]`` and
-``\+]`` are. A backslash anywhere else is a backslash. Marks do not stand inside each other.
+``\+]`` are. A backslash right before any of these is written twice: ``C:\\[=x=]`` is ``C:\`` and a
+mark. A backslash anywhere else is a backslash. Marks do not stand inside each other.
 
 The marks of a token are bits: KEEP, DROP, and JOINED (to the token that follows).
 """
@@ -18,7 +19,9 @@ from ..errors import UserError
 
 KEEP, DROP, JOINED = 1, 2, 4
 _KINDS = {"=": "keep", "-": "drop", "+": "term"}
-_OPENING = re.compile(r"\\(\[[=+-])|\[([=+-])")
+_SIGNS = {kind: sign for sign, kind in _KINDS.items()}
+# what is meant by the bracket is told by the backslashes before it: an odd number, the bracket
+_OPENING = re.compile(r"(?<!\\)(\\*)\[([=+-])")
 
 
 @dataclass(frozen=True)
@@ -43,14 +46,15 @@ def parse_markup(text: str) -> tuple[str, list[Mark]]:
     marks: list[Mark] = []
     length = position = 0
     while found := _OPENING.search(text, position):
-        before = text[position : found.start()]
+        escaped, before = _backslashes(found[1])
+        before = text[position : found.start()] + before
         position = found.end()
-        if found[1]:
-            piece = before + found[1]
+        if escaped:
+            piece = f"{before}[{found[2]}"
             plain.append(piece)
             length += len(piece)
             continue
-        inside, position = _inside(text, found.start(), position, found[2])
+        inside, position = _inside(text, found.end() - 2, position, found[2])
         plain += [before, inside]
         start = length + len(before)
         length = start + len(inside)
@@ -61,22 +65,22 @@ def parse_markup(text: str) -> tuple[str, list[Mark]]:
 
 def _inside(text: str, opening: int, start: int, sign: str) -> tuple[str, int]:
     """What a mark holds, and where the text goes on behind it."""
-    close = re.compile(rf"\\?\{sign}\]")
+    close = re.compile(rf"(?<!\\)(\\*)\{sign}\]")
     shown = text[opening : opening + 20]
     pieces, position = [], start
     while found := close.search(text, position):
-        escaped = found[0].startswith("\\")
-        pieces.append(text[position : found.start()] + (f"{sign}]" if escaped else ""))
+        escaped, before = _backslashes(found[1])
+        pieces.append(text[position : found.start()] + before + (f"{sign}]" if escaped else ""))
         position = found.end()
         if escaped:
             continue
         inside = "".join(pieces)
         openings = _OPENING.finditer(text, start, found.start())
-        nested = next((one for one in openings if not one[1]), None)
+        nested = next((f"[{one[2]}" for one in openings if len(one[1]) % 2 == 0), None)
         if nested:
             raise UserError(
-                f"the mark {shown!r} has {nested[0]!r} inside; close it with '{sign}]' first, or "
-                f"write \\{nested[0]} for the characters themselves"
+                f"the mark {shown!r} has {nested!r} inside; close it with '{sign}]' first, or "
+                f"write \\{nested} for the characters themselves"
             )
         if not inside.strip():
             raise UserError(f"the mark '[{sign}{sign}]' is empty; put the text inside")
@@ -87,13 +91,43 @@ def _inside(text: str, opening: int, start: int, sign: str) -> tuple[str, int]:
     )
 
 
+def _backslashes(run: str) -> tuple[bool, str]:
+    """Whether the backslashes before a bracket make it one, and those of them that are text."""
+    return len(run) % 2 == 1, run[: len(run) // 2]
+
+
 def _unescaped(inside: str) -> str:
-    return _OPENING.sub(lambda found: found[1] or found[0], inside)
+    return _OPENING.sub(lambda found: f"{_backslashes(found[1])[1]}[{found[2]}", inside)
 
 
-def escape_markup(text: str) -> str:
-    """Text in which nothing is taken for a mark: ``parse_markup(escape_markup(t)) == (t, [])``."""
-    return re.sub(r"(?=\[[=+-])", r"\\", text)
+def escape_markup(text: str, before_mark: bool = False) -> str:
+    """Text in which nothing is taken for a mark: ``parse_markup(escape_markup(t)) == (t, [])``.
+
+    Args:
+        before_mark: a mark follows, which the end of the text must not change.
+    """
+    text = re.sub(r"(?<!\\)(\\*)(\[[=+-])", r"\1\1\\\2", text)
+    return _doubled_at_the_end(text) if before_mark else text
+
+
+def write_mark(text: str, kind: str) -> str:
+    """The mark that holds a text, whatever it is.
+
+    Args:
+        kind: keep, drop or term.
+
+    Raises:
+        UserError: the text is blank, or the kind is none.
+    """
+    if kind not in _SIGNS or not text.strip():
+        raise UserError(f"no mark {kind!r} on {text[:20]!r}; kinds are {', '.join(_SIGNS)}")
+    sign = _SIGNS[kind]
+    inside = re.sub(rf"(?<!\\)(\\*)(\{sign}\])", r"\1\1\\\2", escape_markup(text))
+    return f"[{sign}{_doubled_at_the_end(inside)}{sign}]"
+
+
+def _doubled_at_the_end(text: str) -> str:
+    return text + text[len(text.rstrip("\\")) :]
 
 
 def token_marks(

@@ -1,6 +1,8 @@
 """Marks on drafts: read from text, written as text, and found again on tokens."""
 
+import contextlib
 import itertools
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +20,7 @@ from lev_plugins.data.markup import (
     escape_markup,
     parse_markup,
     token_marks,
+    write_mark,
 )
 from lev_plugins.errors import UserError
 
@@ -27,13 +30,6 @@ KINDS = st.sampled_from(list(SIGNS))
 TEXT = st.one_of(
     st.text(max_size=30), st.lists(st.sampled_from([*"[]=-+\\ab "]), max_size=14).map("".join)
 )
-
-
-def marked(text: str, kind: str) -> str:
-    """A mark that holds the text, whatever it is; it must not end in a backslash."""
-    sign = SIGNS[kind]
-    inside = escape_markup(text).replace(f"{sign}]", f"\\{sign}]")
-    return f"[{sign}{inside}{sign}]"
 
 
 # text ----------------------------------------------------------------------------------------
@@ -56,9 +52,8 @@ def test_text_without_an_opening_needs_no_escape(text):
 def test_marks_hold_what_was_put_in_and_know_their_places(parts, end):
     written, plain, expected = "", "", []
     for before, inside, kind in parts:
-        # what comes before a mark's bracket must not be taken for its escape
-        assume(inside.strip() and not inside.endswith("\\") and not before.endswith("\\"))
-        written += escape_markup(before) + marked(inside, kind)
+        assume(inside.strip())
+        written += escape_markup(before, before_mark=True) + write_mark(inside, kind)
         start = len(plain) + len(before)
         plain += before + inside
         expected.append(Mark(start, len(plain), kind))
@@ -78,6 +73,10 @@ def test_marks_hold_what_was_put_in_and_know_their_places(parts, end):
         ("[==x==]", "=x=", [(0, 3, "keep")]),
         ("[=a[=]", "a[", [(0, 2, "keep")]),
         ("[+C:\\dir+]", "C:\\dir", [(0, 6, "term")]),
+        ("C:\\\\[=x=]", "C:\\x", [(3, 4, "keep")]),
+        ("C:\\\\\\[=x=]", "C:\\[=x=]", []),
+        ("[+C:\\\\+]", "C:\\", [(0, 3, "term")]),
+        ("[+a\\\\\\+]+]", "a\\+]", [(0, 4, "term")]),
         ("ünï [= ß =]", "ünï  ß ", [(4, 7, "keep")]),
     ],
 )
@@ -104,6 +103,32 @@ def test_a_mark_that_cannot_be_read_is_refused_with_the_way_out(text, said):
     with pytest.raises(UserError) as caught:
         parse_markup(text)
     assert said in str(caught.value) and "\n" not in str(caught.value)
+
+
+@given(TEXT, KINDS, TEXT)
+def test_no_text_opens_closes_or_moves_a_mark(before, kind, inside):
+    assume(inside.strip())
+    written = escape_markup(before, before_mark=True) + write_mark(inside, kind)
+    plain, marks = parse_markup(written + escape_markup(before))
+    assert plain == before + inside + before
+    assert marks == [Mark(len(before), len(before) + len(inside), kind)]
+
+
+@pytest.mark.parametrize("text, kind", [(" ", "keep"), ("", "drop"), ("a", "="), ("a", "stay")])
+def test_a_mark_needs_a_text_and_a_kind(text, kind):
+    with pytest.raises(UserError, match="kinds are keep, drop, term"):
+        write_mark(text, kind)
+
+
+@pytest.mark.parametrize("unit", ["\\", "[", "[=", "\\[=", "=]", "\\=]", "[=a=]", "[=\\", "[-[+"])
+def test_a_long_text_is_read_in_a_moment(unit):
+    for text in (unit * 50_000, f"[={unit * 50_000}=]"):
+        started = time.process_time()
+        with contextlib.suppress(UserError):
+            parse_markup(text)
+        assert parse_markup(escape_markup(text)) == (text, [])
+        assert parse_markup(write_mark(text, "keep"))[0] == text
+        assert time.process_time() - started < 2
 
 
 @given(TEXT)
@@ -320,7 +345,7 @@ def real_pieces(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str
 def test_words_are_found_among_real_sentence_pieces(real_pieces, kind, first):
     words = ["walked", "zz", "stoping.", "talks"]  # zz is not known to it
     for last in range(first, 4):
-        inside = marked(" ".join(words[first : last + 1]), kind)
+        inside = write_mark(" ".join(words[first : last + 1]), kind)
         plain, marks = parse_markup(" ".join([*words[:first], inside, *words[last + 1 :]]))
         tokens, bits = token_marks(plain, marks, real_pieces)
         counts = [len(real_pieces(word).split()) for word in words]
