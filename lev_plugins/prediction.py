@@ -25,6 +25,7 @@ from .models.enct5.description import Description
 from .models.enct5.kinds import Kind
 from .models.enct5.pieces import Cut
 from .models.enct5.task import TASK
+from .modules.precision import lower_precision
 
 Text = str | Sequence[str]
 BATCH_TOKENS = 4096
@@ -129,6 +130,7 @@ class EncT5:
         self, model: EncT5Model, task: EncT5Task, batch_tokens: int = BATCH_TOKENS
     ) -> None:
         self.model, self.task = model.eval(), task
+        lower_precision([self.model], "fp32")
         self.kind, self.description = task.kind, task.description
         self.batch_tokens = _at_least_one("batch_tokens", batch_tokens)
         self.cutter = self.description.cutter("the checkpoint")
