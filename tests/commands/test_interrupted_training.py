@@ -388,7 +388,8 @@ def kill_between_updates(run: Runs, saved: Path, log: Path, draw: random.Random)
     """SIGKILL from outside, some updates and some milliseconds after the last save."""
     reached = updates(saved)
     process = real(run, saved, log, "")
-    wait_for(log, reached + draw.randint(1, 9), lambda: process.poll() is None)
+    there = min(reached + draw.randint(1, 14), LONG - 2)
+    wait_for(log, there, lambda: process.poll() is None)
     time.sleep(draw.uniform(0, 0.05))
     workers = descendants(process.pid)
     process.kill()
@@ -400,10 +401,11 @@ def kill_between_updates(run: Runs, saved: Path, log: Path, draw: random.Random)
 def kill_within_a_write(run: Runs, saved: Path, log: Path, draw: random.Random) -> str:
     """The end at a byte drawn by chance, or before the new name, of a file drawn by chance."""
     size = (run.folder / "whole" / "checkpoint_last.pt").stat().st_size
-    cut = f"checkpoint:{draw.randint(1, 5)}:{draw.choice([-1, *draw.choices(range(size), k=4)])}"
+    number = draw.randint(1, 9 if updates(saved) < LONG // 2 else 4)
+    cut = f"checkpoint:{number}:{draw.choice([-1, *draw.choices(range(size), k=4)])}"
     code = real(run, saved, log, cut).wait(TIMEOUT)
     assert code in (-signal.SIGKILL, -signal.SIGXFSZ), log.read_text()[-3000:]
-    (torn,) = saved.glob("*.tmp")
+    torn = max(saved.glob("*.tmp"), key=lambda path: path.stat().st_mtime_ns)
     return f"within {torn.name.removesuffix('.tmp')}, at byte {torn.stat().st_size} of about {size}"
 
 
