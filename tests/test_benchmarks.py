@@ -125,6 +125,71 @@ def test_impossible_sizes_are_refused(speed, wrong, said):
         speed.checked([*TINY, *wrong])
 
 
+# ---------------------------------------------------------------- LevT against a Transformer
+
+AGAINST = [*TINY[: TINY.index("--tokens")], *"--length 6 --threads 1 --clock cpu".split()]
+AGAINST_ROW = re.compile(
+    r"^(AR, beam \d / LevT(?:, \w+)?) +"
+    + r" +".join([r"([\d.]+) ms +([\d.]+) ms +([\d.]+)"] * 2)
+    + "$",
+    re.M,
+)
+
+
+@pytest.fixture(scope="module")
+def against(speed):
+    yield from benchmark("levt_against_ar")
+
+
+def test_levt_stands_beside_every_beam_of_a_transformer(against, capsys):
+    assert against.main([*AGAINST, "--beams", "2,1", "--less", "bf16"]) == 0
+    out = capsys.readouterr().out
+    rows = {match[1]: match for match in AGAINST_ROW.finditer(out)}
+    assert list(rows) == [
+        f"AR, beam {beam} / LevT{less}" for beam in (2, 1) for less in ("", ", bf16")
+    ]
+    for match in rows.values():
+        for first in (2, 5):  # medians, then means
+            ar, levt, ratio = (float(match[group]) for group in range(first, first + 3))
+            assert ratio == pytest.approx(ar / levt, rel=0.2)
+    iterations = re.search(r"^LevT: ([\d.]+) iterations on average; 3 sentences$", out, re.M)
+    assert 1 <= float(iterations[1]) <= 10
+    assert "|clock:cpu|" in out.splitlines()[-1]
+
+
+def test_an_output_of_another_length_stops_the_race(against, monkeypatch):
+    args = against.checked(AGAINST)
+    peers = against.levt_speed.build_peers(args)
+    (sample, *_) = against.levt_speed.decoding_samples(args, 4, 1)
+    search = against.AutoregressiveSearch(args, peers.stock_task)
+    words = sample["net_input"]["src_tokens"].size(1) - 2
+    for beam in (1, 3):
+        assert len(search.search(sample, beam)) == words + 1
+    generator = against.SequenceGenerator
+
+    def shorter(*given, max_len_b, min_len, **options):
+        return generator(*given, max_len_b=max_len_b - 1, min_len=1, **options)
+
+    monkeypatch.setattr(against, "SequenceGenerator", shorter)
+    with pytest.raises(UserError, match=rf"an output of \d+ tokens for a source of {words + 1}"):
+        search.search(sample, 1)
+
+
+@pytest.mark.parametrize(
+    "wrong, said",
+    [
+        (["--beams", "4,0"], "--beams 4,0: widths of 1 or more"),
+        (["--beams", "wide"], "--beams wide"),
+        (["--every", "0"], "--every 0: give 1 or more"),
+        (["--heads", "5"], "--heads 5 does not divide --dim 32"),
+        (["--less", "int4"], "--less int4: bf16, int8 or both"),
+    ],
+)
+def test_impossible_beams_and_sizes_are_refused(against, wrong, said):
+    with pytest.raises(UserError, match=said):
+        against.checked([*AGAINST, *wrong])
+
+
 # ---------------------------------------------------------------- PBD
 
 PBD_ROW = re.compile(
