@@ -33,7 +33,7 @@ READY = "_laid_out_for_one_dnn"
 
 def linear(x: Tensor, weight: Tensor, bias: Optional[Tensor] = None) -> Tensor:
     """``torch.nn.functional.linear``: … × inputs, outputs × inputs, outputs → … × outputs."""
-    if not _possible(x, weight):
+    if x.numel() * weight.size(0) < LEAST_READY or not _possible(x, weight):
         return F.linear(x, weight, bias)
     learning = torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad)
     ready = None if learning else _ready(weight)
@@ -111,11 +111,10 @@ def _possible(x: Tensor, weight: Tensor) -> bool:
 
 
 def _pays(x: Tensor, weight: Tensor, ready: Optional[Tensor]) -> bool:
-    work = x.numel() * weight.size(0)
     if ready is not None:
-        return work >= LEAST_READY
+        return True
     # torch itself multiplies bfloat16 by oneDNN
-    enough = x.dtype == torch.float32 and work >= LEAST_PRODUCT
+    enough = x.dtype == torch.float32 and x.numel() * weight.size(0) >= LEAST_PRODUCT
     return enough and x.numel() >= LEAST_ROWS * weight.size(1)
 
 

@@ -42,6 +42,7 @@ def products(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
         return product(x, weight, bias)
 
     monkeypatch.setattr(linear_module, "LEAST_PRODUCT", 0)
+    monkeypatch.setattr(linear_module, "LEAST_READY", 0)
     monkeypatch.setattr(linear_module, "_product", noting)
     return seen
 
@@ -74,6 +75,7 @@ def test_results_and_gradients_are_torchs(lead, rows, inputs, outputs, biased, s
     wanted = F.linear(given_x, weight, bias)
     with pytest.MonkeyPatch.context() as patch, one_dnn(True):
         patch.setattr(linear_module, "LEAST_PRODUCT", 0)
+        patch.setattr(linear_module, "LEAST_READY", 0)
         found = linear(given_x, weight, bias)
         leaves = [x, weight] + ([] if bias is None else [bias])
         torch.testing.assert_close(found, wanted, **CLOSE)
