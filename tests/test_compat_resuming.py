@@ -95,14 +95,13 @@ def engine(monkeypatch):
         def lr_step(self, epoch, val_loss=None):
             self.seen.append(val_loss)
 
-    def should_stop_early():
-        pass
-
+    program: dict[str, Any] = {}
+    exec("def main(): pass\ndef should_stop_early(): pass", program)
     disk: dict[str, Any] = {}
     monkeypatch.setattr(fairseq.trainer, "Trainer", Trainer)
-    carry_over(should_stop_early)
-    carry_over(should_stop_early)  # a second time changes nothing
-    return SimpleNamespace(Trainer=Trainer, stop=should_stop_early, disk=disk)
+    carry_over(program["main"])
+    carry_over(program["main"])  # a second time changes nothing
+    return SimpleNamespace(Trainer=Trainer, stop=program["should_stop_early"], disk=disk)
 
 
 def saved(engine: Any, place: int = 0) -> None:

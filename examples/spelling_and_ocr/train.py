@@ -51,7 +51,9 @@ def main() -> int:
     if not last.is_file():
         return _fail(f"no checkpoint in {args.save}")
     # the learning rate ends at zero, so the last parameters are the ones to keep
-    shutil.copyfile(last, Path(args.save, "checkpoint_best.pt"))
+    best = Path(args.save, "checkpoint_best.pt")
+    shutil.copyfile(last, f"{best}.tmp")
+    os.replace(f"{best}.tmp", best)  # all of it, or what was there
     return 0
 
 

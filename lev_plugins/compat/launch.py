@@ -185,7 +185,7 @@ def check_launches() -> None:
             bf16_without_tpu(cfg)
             refuse_fp16_on_cpu(cfg)
             refuse_asynchronous_checkpoints(cfg)
-            carry_over(main.__globals__["should_stop_early"])
+            carry_over(main)
         if cfg.common.cpu or not torch.cuda.is_available():
             check_cpu_launch(cfg.distributed_training, training)
         engine(cfg, main, **kwargs)

@@ -25,7 +25,7 @@ def _ended_an_epoch(extra: dict[str, Any]) -> bool:
     return not extra.get("train_iterator", {}).get("iterations_in_epoch", 1)
 
 
-def carry_over(should_stop_early: Any) -> None:
+def carry_over(main: Callable[..., Any]) -> None:
     """Let a training that is taken up again stop, and lower its learning rate, when it would have.
 
     Faults: ``--patience`` counts validations without progress from nought after every break. A
@@ -33,11 +33,12 @@ def carry_over(should_stop_early: Any) -> None:
     the loss, which it then never sees; nor does it remember how many epochs brought nothing.
 
     Args:
-        should_stop_early: the engine's function, which keeps its count as attributes.
+        main: what trains; the function beside it that stops early keeps its count as attributes.
     """
     from fairseq.trainer import Trainer
 
-    if hasattr(Trainer.lr_step, "__wrapped__"):
+    should_stop_early = main.__globals__.get("should_stop_early")
+    if should_stop_early is None or hasattr(Trainer.lr_step, "__wrapped__"):
         return
     save: Callable[..., Any] = Trainer.save_checkpoint
     load: Callable[..., Any] = Trainer.load_checkpoint
