@@ -142,6 +142,11 @@ Stored = Dict[str, _Stored]
 def _safetensors(path: str) -> Stored:
     library = optional_library("safetensors", f"{path}: reading it")
     try:
+        with open(path, "rb"):  # the library says of whatever it may not read that it is not there
+            pass
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror})") from error
+    try:
         file = library.safe_open(path, framework="pt")
         return {
             name: _Stored(path, file.get_slice(name).get_shape(), partial(file.get_tensor, name))

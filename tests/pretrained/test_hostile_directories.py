@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import random
 import resource
 import shutil
@@ -239,3 +240,11 @@ def test_links_that_lead_out_of_a_folder_are_files_like_others(tmp_path):
     (folder / "vocab.txt").unlink()
     (folder / "vocab.txt").symlink_to(folder / "vocab.txt")
     assert outcome(folder) != "loaded"
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="nothing is forbidden to root")
+def test_a_file_that_may_not_be_read_is_told(folder):
+    for path in sorted(folder.iterdir()):
+        path.chmod(0)
+        assert "cannot be read" in outcome(folder) and str(path) in outcome(folder)
+        path.chmod(0o644)
