@@ -3,10 +3,15 @@
 import math
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import ModuleType
+from typing import Any
 
 import pytest
+import tiny
+from fairseq.dataclass.configs import FairseqConfig
+from fairseq_cli import interactive
+from omegaconf import OmegaConf
 from test_benchmarks import benchmark
 
 from lev_plugins.errors import UserError
@@ -43,6 +48,22 @@ def test_memory_is_flat_the_pace_steady_and_the_order_kept(load, capsys, monkeyp
         assert order == "yes" and float(growth) < GROWTH
         # answers of correct and predict come by buffers of lines: their tenths are too coarse
         assert interface not in ("generate", "interactive") or float(last) > 0.5 * float(second)
+
+
+def test_interactive_keeps_no_buffer_that_it_has_answered():
+    """The engine keeps all; where it does no longer, compat/interactive.py need not forget them."""
+    task = tiny.task()
+    cfg = OmegaConf.structured(FairseqConfig())
+
+    def kept(make_batches: Callable[..., Iterator[Any]]) -> int:
+        task.dataset_to_epoch_iter.clear()
+        for line in ("a b", "c", "d"):
+            batches = list(make_batches([line] * 5, cfg, task, (64, 64), lambda text: text))
+            assert sum(len(batch.ids) for batch in batches) == 5
+        return len(task.dataset_to_epoch_iter)
+
+    assert kept(interactive.make_batches) == 0
+    assert kept(interactive.make_batches.__wrapped__) == 3
 
 
 def test_sentences_spell_their_numbers(load):

@@ -1,6 +1,7 @@
 """Input lines of ``fairseq-interactive``, as they were typed."""
 
 import contextlib
+import functools
 import importlib
 import sys
 from collections.abc import Iterable, Iterator
@@ -69,8 +70,26 @@ def read_interactive_lines(input: str, buffer_size: int) -> Iterator[list[str]]:
         yield buffer
 
 
+def _forgetful(engine: Any) -> Any:
+    """The engine's ``make_batches``, which lets go of a buffer when it has been answered.
+
+    Fault: the task keeps the iterator of every buffer, and with it the lines, as if they were the
+    split of a training: about 650 bytes a line of eight words, until the command ends.
+    """
+
+    @functools.wraps(engine)
+    def make_batches(lines: Any, cfg: Any, task: Any, *rest: Any) -> Iterator[Any]:
+        """The batches of a buffer."""
+        try:
+            yield from engine(lines, cfg, task, *rest)
+        finally:
+            task.dataset_to_epoch_iter.clear()
+
+    return make_batches
+
+
 def read_lines_whole() -> None:
-    """Put :func:`read_interactive_lines` in the place of the engine's reader.
+    """Put :func:`read_interactive_lines` in the place of the engine's reader, and keep no buffer.
 
     ``main()`` looks the name up when it runs, so it is enough to do this before: in the module,
     and in ``__main__`` where ``python -m fairseq_cli.interactive`` runs a second copy of it.
@@ -81,3 +100,4 @@ def read_lines_whole() -> None:
         modules.append(sys.modules["__main__"])
     for module in modules:
         module.buffered_read = read_interactive_lines
+        module.make_batches = _forgetful(module.make_batches)
