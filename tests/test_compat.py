@@ -342,6 +342,32 @@ def test_backends_that_need_a_gpu_are_refused(started, monkeypatch, settings, na
     assert not started
 
 
+@pytest.mark.parametrize("backend", ["fully_sharded", "slowmo"])
+def test_fairscale_is_asked_for_before_anything_is_built(started, monkeypatch, backend):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    spawned: list[Any] = []
+    monkeypatch.setattr(torch.multiprocessing, "spawn", lambda **kwargs: spawned.append(kwargs))
+    settings = {"distributed_world_size": 2, "distributed_init_method": "tcp://host:1"}
+    cfg = training_config(**settings, ddp_backend=backend)
+    cfg.common.cpu = False
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(UserError, match=f"--ddp-backend {backend} needs the library fairscale"):
+        launch(cfg, started)
+    assert not spawned
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
+    launch(cfg, started)
+    assert len(spawned) == 1
+
+
+def test_nothing_is_sharded_in_one_process(started, monkeypatch):
+    with pytest.raises(UserError, match="fully_sharded shards .* several GPUs.*leave the option"):
+        launch(training_config(ddp_backend="fully_sharded"), started)
+    assert not started
+    launch(training_config(ddp_backend="slowmo"), started)  # the engine leaves it out
+    assert len(started) == 1
+
+
 def test_pytorch_ddp_still_cannot_train_on_a_cpu(tmp_path):
     from fairseq.models.distributed_fairseq_model import DistributedFairseqModel
 

@@ -1,6 +1,7 @@
 """Training in several processes on a machine without a GPU."""
 
 import functools
+import importlib.util
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -142,6 +143,34 @@ def check_cpu_launch(cfg: Any, training: bool) -> None:
     _refuse_gpu_backends(cfg)
 
 
+def refuse_fairscale(cfg: Any) -> None:
+    """Refuse ``fully_sharded`` and ``slowmo`` where they would end in a traceback.
+
+    Fault: both are fairscale's, which the engine looks for once the model is built, and which
+    shards nothing in a process that has no other.
+
+    Args:
+        cfg: ``FairseqConfig.distributed_training`` of a training that is no CPU's or has one
+            process.
+
+    Raises:
+        UserError: there is one process, or no fairscale.
+    """
+    backend = cfg.ddp_backend
+    world = int(os.environ["WORLD_SIZE"]) if _under_torchrun() else cfg.distributed_world_size
+    if backend == "fully_sharded" and world == 1:
+        raise UserError(
+            "--ddp-backend fully_sharded shards a model among several GPUs, and this is one "
+            "process; leave the option out"
+        )
+    needed = backend == "fully_sharded" or (backend == "slowmo" and world > 1)
+    if needed and importlib.util.find_spec("fairscale") is None:
+        raise UserError(
+            f"--ddp-backend {backend} needs the library fairscale; install it: pip install "
+            "fairscale, or leave the option out for torch's own DDP"
+        )
+
+
 def settle_model(cfg: Any) -> None:
     """Let a model complete its own settings before they are kept for the checkpoints.
 
@@ -167,7 +196,8 @@ def check_launches() -> None:
     Faults, all seen on a CPU: torchrun without ``--distributed-world-size`` trains every rank
     alone, in silence; a world of two with ``tcp://`` and without ``--distributed-no-spawn`` trains
     nothing and exits with status 0; without an init method it fails an assertion;
-    ``pytorch_ddp`` and nccl raise. Launches on GPUs pass untouched. Besides, a training's
+    ``pytorch_ddp`` and nccl raise. Launches on GPUs pass, unless they need a fairscale that is
+    not there. Besides, a training's
     ``data`` is made absolute, and its model and precision are settled: this is the last place
     before the engine keeps the settings.
     """
@@ -188,6 +218,8 @@ def check_launches() -> None:
             carry_over(main)
         if cfg.common.cpu or not torch.cuda.is_available():
             check_cpu_launch(cfg.distributed_training, training)
+        if training:
+            refuse_fairscale(cfg.distributed_training)
         engine(cfg, main, **kwargs)
 
     utils.call_main = call_main
