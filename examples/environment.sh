@@ -239,13 +239,17 @@ engine_loads() { # the compiled parts, against this torch
 
 install_package() {
   # With CUDA_HOME set the build wants CUDA sources that the release lacks; -g0 halves its size.
+  # For Python 3.12 there is a wheel on PyPI, compiled against some older torch: it does not load.
+  local compiled="--no-build-isolation --no-binary fairseq-fixed"
   unset CUDA_HOME
   export CFLAGS="-g0"
-  run_pip install --no-build-isolation -c constraints.txt -e '.[test]' ||
+  # shellcheck disable=SC2086
+  run_pip install $compiled -c constraints.txt -e '.[test]' ||
     fail "$(explain "installing lev_plugins")"
   if ! engine_loads; then
     # pip's cache does not record which torch a wheel was compiled against.
-    run_pip install --no-build-isolation --no-cache-dir --no-deps --force-reinstall \
+    # shellcheck disable=SC2086
+    run_pip install $compiled --no-cache-dir --no-deps --force-reinstall \
       "$(pin fairseq-fixed)" || fail "$(explain "compiling fairseq")"
     engine_loads || fail "$(explain "loading fairseq")"
   fi
