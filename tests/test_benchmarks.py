@@ -190,6 +190,196 @@ def test_impossible_beams_and_sizes_are_refused(against, wrong, said):
         against.checked([*AGAINST, *wrong])
 
 
+# ---------------------------------------------------------------- growth
+
+GROWTH = [*TINY[: TINY.index("--tokens")], *"--tokens 64 --threads 1 --clock cpu".split()]
+GROWTH += "--lengths 4,8,16 --batches 1,3 --typical 6 --beam 2".split()
+
+
+@pytest.fixture(scope="module")
+def growth(speed):
+    yield from benchmark("levt_growth")
+
+
+def test_growth_is_told_for_lengths_and_batches_and_drawn(growth, capsys, tmp_path):
+    picture = tmp_path / "growth.png"
+    assert growth.main([*GROWTH, "--png", str(picture)]) == 0
+    training, lengths, batches, end = capsys.readouterr().out.split("\n\n")
+    wanted = {
+        training: ("training: ms an update of at most 64 tokens", ["4", "8", "16"], 2),
+        lengths: ("decoding: ms a sentence, batch 1", ["4", "8", "16"], 3),
+        batches: ("decoding: ms a sentence of about 6 tokens", ["1", "3"], 2),
+    }
+    for text, (title, points, systems) in wanted.items():
+        first, head, *rows = text.splitlines()
+        assert first == title and ("AR, beam 2" in head) == (systems == 3)
+        words = [line.replace("×", "").split() for line in rows]
+        cells = {name: values for name, *values in words}
+        assert list(cells)[: len(points) + 2] == [*points, "growth", "exponent"]
+        for point in points:
+            *times, ratio = (float(cell) for cell in cells[point][: systems + 1])
+            assert len(cells[point]) == 2 * systems - 1
+            assert ratio == pytest.approx(times[0] / times[1], rel=0.02)
+        growths = [float(cell) for cell in cells["growth"]]
+        for place, grown in enumerate(growths):
+            start, stop = (float(cells[point][place]) for point in (points[0], points[-1]))
+            assert grown == pytest.approx(stop / start, rel=0.02)
+    assert "iterations at 4, 8, 16: stock " in lengths and "iterations at 1, 3" in batches
+    assert "labels equal" in end and "|clock:cpu|" in end
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_an_exponent_is_the_slope_of_the_medians(growth):
+    def curve(power):
+        return {x: [5.0, 2.0 * x**power, 2.0 * x**power] for x in (8, 16, 64)}
+
+    found = growth.Curves("decoding: ms", "length", {"stock": curve(2), "ours": curve(0.5)}, {})
+    assert found.exponent("stock") == pytest.approx(2)
+    assert found.exponent("ours") == pytest.approx(0.5)
+    assert found.ratios("stock")[0] == pytest.approx(8**1.5)
+    shared = growth.Curves("decoding: ms", "batch", {"ours": curve(1)}, {}, per=float)
+    assert shared.middle("ours") == [2, 2, 2] and shared.exponent("ours") == pytest.approx(0)
+
+
+def test_all_lengths_and_systems_take_turns(growth):
+    seen = []
+    samples = {8: [{"x": 8}] * 2, 16: [{"x": 16}] * 4}
+    systems = {
+        name: lambda sample, name=name: seen.append((sample["x"], name)) or 1.0
+        for name in ("stock", "ours")
+    }
+    found = growth.in_rounds(samples, systems, lambda: 0.0, title="", label="length")
+    assert {x: len(taken) for x, taken in found.times["ours"].items()} == {8: 2, 16: 4}
+    rounds = [seen[4 + 4 * number : 8 + 4 * number] for number in (0, 1)]  # four warm up
+    assert all(sorted(one) == sorted(seen[:4]) for one in rounds) and rounds[0] != rounds[1]
+
+
+@pytest.mark.parametrize(
+    "wrong, said",
+    [
+        (["--lengths", "8"], "--lengths 8: two or more rising numbers up to 340"),
+        (["--lengths", "8,4"], "--lengths 8,4"),
+        (["--lengths", "8,500"], "--lengths 8,500"),
+        (["--batches", "0,2"], "--batches 0,2"),
+        (["--batches", "1,two"], "--batches 1,two"),
+        (["--tokens", "20"], "--tokens 20: batches of sentences of 16 tokens need 32"),
+        (["--beam", "0"], "--beam 0: give 1 to 96"),
+        (["--png", "gone/x.png"], "--png gone/x.png: there is no folder gone"),
+    ],
+)
+def test_curves_that_cannot_be_are_refused(growth, wrong, said):
+    with pytest.raises(UserError, match=said):
+        growth.checked([*GROWTH, *wrong])
+
+
+# ---------------------------------------------------------------- scaling
+
+SCALING = "--layers 1 --dim 16 --ffn 16 --heads 2 --vocab 30 --tokens 100".split()
+SCALING += "--interval 1 --updates 2 --repeats 1".split()
+
+
+@pytest.fixture(scope="module")
+def scaling(speed):
+    yield from benchmark("scaling")
+
+
+@pytest.mark.slow
+def test_one_and_two_processes_train_and_are_compared(scaling, capsys):
+    assert scaling.main(SCALING) == 0
+    measured, paper = capsys.readouterr().out.split("\n\n")
+    _, alone, two, signature = measured.splitlines()
+    updates, tokens, ms, gain = (float(cell) for cell in alone.split()[1:5])
+    assert alone.split()[0] == "1" and gain == 1 and ms == pytest.approx(1000 / updates, rel=0.05)
+    gain = float(two.split()[4])
+    assert gain == pytest.approx(float(two.split()[2]) / tokens, rel=0.05)
+    assert two.endswith(f"{50 * gain:.0f} %") or abs(50 * gain - float(two.split()[-2])) < 1.5
+    assert "|ddp_backend:legacy_ddp|" in signature and "ms a step" in paper
+
+
+@pytest.mark.long
+def test_processes_say_no_more_to_each_other_than_in_stocks_training(scaling, tmp_path):
+    args = scaling.checked(SCALING)
+    scaling.prepare(tmp_path, 60, args)
+    stock, ours = (line.split(": ")[1] for line in scaling.talk(args, tmp_path).splitlines())
+    assert ours == stock == "3 all_reduce"  # gradients; what is logged as numbers, as tensors
+
+
+def log(*intervals: tuple[float, float]) -> str:
+    """What fairseq prints: tokens a second and tokens a batch, one pair an interval."""
+    lines = ["2026-11-20 | INFO | fairseq_cli.train | num. shared model params: 1,234,567 (num."]
+    for wps, wpb in intervals:
+        found = {"loss": "9.1", "wps": f"{wps:g}", "ups": "0.01", "wpb": f"{wpb:g}"}
+        found["train_wall"] = "7"
+        lines.append(f"2026-11-20 12:00:00 | INFO | train_inner | {json.dumps(found)}")
+    return "\n".join(lines) + "\n"
+
+
+def test_the_first_interval_of_a_log_does_not_count(scaling):
+    found = scaling.read_log(log((10, 1000), (2000, 1000), (3000, 1000), (9000, 900)))
+    assert found == scaling.Speed(3.0, 3000.0, 7.0, 1234567)
+    with pytest.raises(UserError, match="fewer than two intervals; raise --updates"):
+        scaling.read_log(log((10, 1000)))
+
+
+def test_speed_ups_are_medians_of_runs_in_pairs(scaling):
+    def runs(*tokens: float) -> list:
+        return [scaling.Speed(one / 100, one, 1, 1) for one in tokens]
+
+    table = scaling.scaling_table({1: runs(100, 200, 400), 2: runs(150, 400, 400)})
+    assert table.splitlines()[2].split() == "2 4.00 400 250.0 1.50 1.00 … 2.00 75 %".split()
+
+
+def test_a_ring_sends_nearly_twice_the_gradients(scaling):
+    # 4 GB among 2: each sends 4 GB, among 8 7 GB; at 100 GB/s that is 40 and 70 ms
+    assert scaling.seconds(2, 4e9, 100) == pytest.approx(0.04)
+    assert scaling.seconds(8, 4e9, 100) == pytest.approx(0.07)
+    # a backward pass of 50 ms hides the first; of the second 20 ms are left
+    assert scaling.left_over(0.04, 4e9, 0.1) == pytest.approx(0.04 * 25e6 / 4e9)
+    assert scaling.left_over(0.07, 4e9, 0.1) == pytest.approx(0.02)
+    # a model smaller than a bucket is reduced at the end
+    assert scaling.left_over(0.001, 1e6, 0.1) == 0.001
+    lines = scaling.paper_table(1e9, 0.1, [100]).splitlines()
+    assert lines[3].split() == "8 fp32 4000.0 7000.0 70.00 20.00 83.3 %".split()
+
+
+def test_the_table_on_paper_needs_no_training(scaling, capsys, monkeypatch):
+    monkeypatch.setattr(scaling, "ran", None)
+    given = ["--parameters", "1e9", "--step-ms", "100", "--bandwidth", "100"]
+    assert scaling.main([*SCALING, *given]) == 0
+    out = capsys.readouterr().out
+    assert out == scaling.paper_table(1e9, 0.1, [100.0]) + "\n"
+
+
+def test_a_training_that_fails_is_told_with_its_own_error(scaling, tmp_path, monkeypatch):
+    def failing(words, folder, threads):
+        said = "Traceback\n  x\n[rank0]: RuntimeError: boom\nerror: no such thing\nChildError: 1\n"
+        return subprocess.CompletedProcess(words, 1, "", said)
+
+    monkeypatch.setattr(scaling, "prepare", lambda *given: None)
+    monkeypatch.setattr(scaling, "ran", failing)
+    with pytest.raises(UserError, match="^2 processes: error: no such thing$"):
+        scaling.measure(scaling.checked([*SCALING, "--processes", "2"]), tmp_path)
+    said = scaling.try_backends(scaling.checked(SCALING), tmp_path).splitlines()
+    assert len(said) == 13 and said[-1].split()[:3] == ["fully_sharded", "1", "error:"]
+
+
+@pytest.mark.parametrize(
+    "wrong, said",
+    [
+        (["--heads", "5"], "--heads 5 does not divide --dim 16"),
+        (["--repeats", "0"], "--repeats 0"),
+        (["--interval", "4"], "--updates 2: give a multiple of --interval 4"),
+        (["--tokens", "20"], "--tokens 20: sentences need 100"),
+        (["--processes", "1,0"], "--processes 1,0: numbers above 0"),
+        (["--bandwidth", "fast"], "--bandwidth fast"),
+        (["--step-ms", "-1"], "--step-ms -1: give a number above 0"),
+    ],
+)
+def test_a_scaling_that_cannot_be_measured_is_refused(scaling, wrong, said):
+    with pytest.raises(UserError, match=said):
+        scaling.checked([*SCALING, *wrong])
+
+
 # ---------------------------------------------------------------- PBD
 
 PBD_ROW = re.compile(
