@@ -1,6 +1,7 @@
-"""Checkpoints of models that nobody trained, saved as fairseq saves them."""
+"""Checkpoints of models that nobody trained, saved as fairseq saves them, and what harms in one."""
 
 import copy
+import os
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import torch
 from fairseq import options, tasks
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from omegaconf import OmegaConf
+from torch import nn
 
 SIZES = (
     "--encoder-embed-dim 16 --encoder-ffn-embed-dim 16 --encoder-layers 1 "
@@ -40,6 +42,11 @@ def save(path: Path, data: Path, kind: str, seed: int = 3) -> Path:
     model = task.build_model(cfg.model)
     for parameter in model.parameters():
         parameter.add_(0.3 * torch.randn(parameter.shape))
+    return write(path, cfg, model, task.state_dict())
+
+
+def write(path: Path, cfg: Any, model: nn.Module, task_state: dict[str, Any]) -> Path:
+    """A checkpoint with these settings, parameters and state of the task."""
     state = {
         "args": None,
         "cfg": OmegaConf.to_container(cfg, resolve=True, enum_to_str=True),
@@ -48,10 +55,11 @@ def save(path: Path, data: Path, kind: str, seed: int = 3) -> Path:
         "optimizer_history": [
             {"optimizer_name": "FairseqAdam", "lr_scheduler_state": {}, "num_updates": 1}
         ],
-        "task_state": task.state_dict(),
+        "task_state": task_state,
         "extra_state": {"train_iterator": {"epoch": 1}},
         "last_optimizer_state": None,
     }
+    path.parent.mkdir(parents=True, exist_ok=True)
     torch.save(state, path)
     return path
 
@@ -62,3 +70,13 @@ def changed(path: Path, outcome: Path, section: str, name: str, value: Any) -> P
     state["cfg"][section] = {**(state["cfg"][section] or {}), name: value}
     torch.save(state, outcome)
     return outcome
+
+
+class Malicious:
+    """Unpickling this makes a file."""
+
+    def __init__(self, victim: Path) -> None:
+        self.victim = victim
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.system, (f"touch {self.victim}",)

@@ -25,6 +25,7 @@ from fairseq.models.transformer import TransformerModel
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from omegaconf import OmegaConf
+from saved import Malicious
 
 import lev_plugins
 from lev_plugins import compat
@@ -141,16 +142,6 @@ def test_numbers_of_numpy_survive_a_checkpoint(value):
     loaded = torch.load(buffer, weights_only=True)["metric"]
     assert type(loaded) is type(value)
     np.testing.assert_array_equal(loaded, value)
-
-
-class Malicious:
-    """Unpickling this runs a command."""
-
-    def __init__(self, victim: Path) -> None:
-        self.victim = victim
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return os.system, (f"touch {self.victim}",)
 
 
 def test_a_checkpoint_that_would_run_a_command_is_still_refused(tmp_path):

@@ -22,7 +22,7 @@ import torch
 from fairseq import checkpoint_utils
 from hypothesis import given
 from hypothesis import strategies as st
-from saved import changed, save
+from saved import Malicious, changed, save
 
 import lev_plugins
 from lev_plugins import Corrector, EncT5, LevenshteinEditor, UserError, compat
@@ -33,16 +33,6 @@ from lev_plugins.compat import evaluation
 pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
 ROOM = 512  # MiB that a refusal may take, and no file here holds a tenth of one
 HUGE = 10**9
-
-
-class Malicious:
-    """Unpickling this makes a file."""
-
-    def __init__(self, victim: Path) -> None:
-        self.victim = victim
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return os.system, (f"touch {self.victim}",)
 
 
 @pytest.fixture(scope="module")

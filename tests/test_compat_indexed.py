@@ -1,7 +1,6 @@
 """Preprocessed files that are damaged, forged or of other data: noticed before they are used."""
 
 import copy
-import os
 import pickle
 import random
 import resource
@@ -16,7 +15,7 @@ import pytest
 import tiny
 from fairseq import tasks
 from fairseq.data import Dictionary, data_utils, indexed_dataset
-from saved import parsed
+from saved import Malicious, parsed
 
 from lev_plugins import UserError, compat
 
@@ -156,16 +155,6 @@ def test_sentences_of_another_dictionary_are_refused(prefix, impl, symbols):
 def test_numbers_that_are_no_symbols_are_left_alone(prefix, impl, symbols):
     found = indexed_dataset.make_dataset(str(prefix), impl)
     assert len(found) == len(LINES)
-
-
-class Malicious:
-    """Unpickling this makes a file."""
-
-    def __init__(self, victim: Path) -> None:
-        self.victim = victim
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return os.system, (f"touch {self.victim}",)
 
 
 @pytest.fixture

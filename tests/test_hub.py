@@ -13,6 +13,7 @@ import torch
 from fairseq import options
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from omegaconf import OmegaConf
+from saved import write
 
 import lev_plugins
 from lev_plugins import LevenshteinEditor, UserError
@@ -60,21 +61,7 @@ def save(path: Path, cfg: Any, seed: int = 3) -> Path:
     """A checkpoint of a model that was not trained."""
     task = TranslationEditTask(cfg.task, tiny.dictionary(), tiny.dictionary())
     model = enliven(task.build_model(cfg.model), seed)
-    state = {
-        "args": None,
-        "cfg": OmegaConf.to_container(cfg, resolve=True, enum_to_str=True),
-        "model": model.state_dict(),
-        "criterion": None,
-        "optimizer_history": [
-            {"optimizer_name": "FairseqAdam", "lr_scheduler_state": {}, "num_updates": 1}
-        ],
-        "task_state": task.state_dict(),
-        "extra_state": {"train_iterator": {"epoch": 1}},
-        "last_optimizer_state": None,
-    }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    torch.save(state, path)
-    return path
+    return write(path, cfg, model, task.state_dict())
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from fairseq import options
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from omegaconf import OmegaConf
+from saved import write
 
 import lev_plugins
 from lev_plugins import EncT5, UserError
@@ -98,21 +98,8 @@ def save(
     for parameter in model.head.parameters():  # so that answers differ from text to text
         torch.nn.init.normal_(parameter, std=0.5)
     kept = {**task.state_dict(), "threshold": threshold}
-    state = {
-        "args": None,
-        "cfg": OmegaConf.to_container(cfg, resolve=True, enum_to_str=True),
-        "model": model.state_dict(),
-        "criterion": None,
-        "optimizer_history": [
-            {"optimizer_name": "FairseqAdam", "lr_scheduler_state": {}, "num_updates": 1}
-        ],
-        "task_state": {name: value for name, value in kept.items() if value is not None},
-        "extra_state": {"train_iterator": {"epoch": 1}},
-        "last_optimizer_state": None,
-    }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    torch.save(state, path)
-    return path
+    told = {name: value for name, value in kept.items() if value is not None}
+    return write(path, cfg, model, told)
 
 
 def changed(path: Path, change: Any) -> str:

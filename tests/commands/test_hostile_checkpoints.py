@@ -1,6 +1,5 @@
 """A checkpoint of a stranger: no way in runs what it says, and each says in one line why not."""
 
-import os
 import pickle
 import re
 import runpy
@@ -15,7 +14,7 @@ from typing import Any
 import pytest
 import torch
 from conftest import SIZES, TRAINING, Result
-from saved import save
+from saved import Malicious, save
 
 from lev_plugins import Corrector, EncT5, LevenshteinEditor, UserError, compat
 from lev_plugins.cli import enct5_prepare
@@ -27,16 +26,6 @@ import checkpoints  # noqa: E402
 pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
 LETTERS = "abcdefgh"
 LANGUAGES = "--source-lang src --target-lang tgt"
-
-
-class Malicious:
-    """Unpickling this makes a file."""
-
-    def __init__(self, victim: Path) -> None:
-        self.victim = victim
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return os.system, (f"touch {self.victim}",)
 
 
 @pytest.fixture(scope="module")
@@ -189,6 +178,18 @@ ENTRIES = {
 }
 
 
+# ways in that share their reading with others and take seconds each
+LONG = {
+    *("train: --finetune-from-model", "train: --continue-once", "generate: reranker"),
+    *("latency: --ar-path", "editor-interactive", "editor-validate", "stock-latency: --ar-path"),
+}
+
+
+def marked(name: str, *values: Any) -> Any:
+    """Parameters of a test, which is a long one where the name says so."""
+    return pytest.param(*values, id=name, marks=[pytest.mark.long] if name in LONG else [])
+
+
 @pytest.fixture
 def places(folder: Path, evil: Path, victim: Path) -> dict[str, Path]:
     return {
@@ -203,7 +204,7 @@ def places(folder: Path, evil: Path, victim: Path) -> dict[str, Path]:
     }
 
 
-@pytest.mark.parametrize("entry", ENTRIES)
+@pytest.mark.parametrize("entry", [marked(one, one) for one in ENTRIES])
 def test_no_way_in_runs_a_pickle(entry, places, victim, commands, capsys, monkeypatch, tmp_path):
     given = {"commands": commands, "capsys": capsys, "monkeypatch": monkeypatch}
     said = ENTRIES[entry](places=places, tmp_path=tmp_path, **given)
@@ -221,7 +222,7 @@ BUILDING = (
 )
 
 
-@pytest.mark.parametrize("base, entry", BUILDING)
+@pytest.mark.parametrize("base, entry", [marked("-".join(one), *one) for one in BUILDING])
 def test_no_way_in_runs_a_setting(
     base, entry, places, folder, victim, commands, capsys, monkeypatch, tmp_path
 ):

@@ -259,8 +259,8 @@ def runs(commands, tmp_path_factory):
     [
         # within the copy that a training goes on from, where an epoch has ended
         ("levenshtein_editor", "checkpoint_last:3:30000", 6),
-        # within the first file of a save, in the second epoch
-        ("gated_transformer", "checkpoint_2_12:1:30000", 9),
+        # within the first file of a save, in the second epoch; see also the test below
+        pytest.param(*("gated_transformer", "checkpoint_2_12:1:30000", 9), marks=pytest.mark.long),
         # the copy that is best so far is all there, and has not got its name; an epoch has ended
         ("pbd_transformer", "checkpoint_best:4:-1", 9),
         # within one of the best, of which two are kept
