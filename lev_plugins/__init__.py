@@ -14,7 +14,7 @@ from . import criterions, models, optim, pretrained, scoring, tasks  # noqa: E40
 from .errors import UserError  # noqa: E402
 from .models import levenshtein  # noqa: E402
 
-__version__ = "0.4.0"
+__version__ = "0.5.0"
 __all__ = [
     "UserError",
     "compat",
