@@ -278,6 +278,8 @@ def draw(found: Sequence[Curves]) -> bytes:
 
 
 def _panel(axes: Any, curves: Curves) -> None:
+    from matplotlib.ticker import LogLocator
+
     kind, _, unit = curves.title.partition(": ")
     axes.set(xscale="log", yscale="log", title=kind, ylabel=unit)
     axes.set_xlabel(
@@ -291,8 +293,9 @@ def _panel(axes: Any, curves: Curves) -> None:
         axes.plot(curves.points, heights, line, label=label, color=color, marker=marker)
     axes.set_xticks(curves.points, map(str, curves.points), minor=False)
     axes.set_xticks([], minor=True)
+    axes.set_yscale("log", subs=[])
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter("{x:g}")
-    axes.yaxis.set_minor_formatter("{x:g}")
     axes.grid(alpha=0.3, which="both")
     axes.set_ylim(top=2.5 * highest)  # room for the legend
     axes.legend(frameon=False, fontsize=8, loc="upper left")
