@@ -1,6 +1,7 @@
 """The plain record of edits: what it accepts, how it composes, how it survives JSON."""
 
 import json
+from dataclasses import FrozenInstanceError
 from typing import Any
 
 import pytest
@@ -94,6 +95,19 @@ def test_impossible_iterations_are_refused(fields: tuple[Any, ...], message: str
         Iteration(*fields)
 
 
+def test_a_sentence_of_hundreds_of_tokens_is_one_iteration_as_well() -> None:
+    step = script(*[(KEEP, "a"), (DELETE, "b"), (INSERT, "c"), (INSERT, "d")] * 300)
+    assert (len(step.before), len(step.after)) == (600, 900)
+    assert trace(step).net() == step
+
+
+def test_what_was_recorded_cannot_be_changed_afterwards() -> None:
+    step = script((KEEP, "a"))
+    for kept, name in ((step, "after"), (trace(step), "iterations")):
+        with pytest.raises(FrozenInstanceError):
+            setattr(kept, name, ())
+
+
 def test_iterations_that_do_not_follow_each_other_are_refused() -> None:
     with pytest.raises(ValueError, match=r"iteration 2 begins with \('b',\)"):
         trace(script((KEEP, "a")), script((KEEP, "b")))
@@ -183,3 +197,13 @@ def test_malformed_records_are_a_users_mistake_told_in_one_line(
         EditTrace.from_dict(malformed)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("letters", "shown"), [(58, f"'{'x' * 58}'"), (59, f"'{'x' * 56}..."), (900, f"'{'x' * 56}...")]
+)
+def test_a_wrong_value_is_shown_in_at_most_60_characters(letters: int, shown: str) -> None:
+    with pytest.raises(UserError) as caught:
+        EditTrace.from_dict(record(score="x" * letters))
+    assert len(shown) == 60
+    assert str(caught.value) == f"malformed edit trace: 'score' is {shown}, not a number"

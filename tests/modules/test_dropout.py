@@ -70,3 +70,19 @@ def test_shares_too_near_nothing_or_all_are_left_to_torch(p):
     found = dropout(x, p, True)
     torch.manual_seed(6)
     assert torch.equal(found, F.dropout(x, p, True))
+
+
+@pytest.mark.parametrize("level", [1, LEVELS - 1])
+def test_the_smallest_and_the_largest_share_are_drawn_here(level):
+    out = dropout(torch.ones(8, requires_grad=True), level / LEVELS, True)
+    assert out.grad_fn is not None and out.grad_fn.name() == "_DropoutBackward"
+
+
+@pytest.mark.parametrize("count", [1, 3, 4, 5, 8])
+def test_four_elements_take_one_draw_of_64_bits(count):
+    torch.manual_seed(7)
+    dropout(torch.ones(count), 0.5, True)
+    next_here = torch.rand(3)
+    torch.manual_seed(7)
+    torch.empty((count - 1) // 4 + 1, dtype=torch.int64).random_(-(2**63), None)
+    assert torch.equal(next_here, torch.rand(3))

@@ -16,7 +16,9 @@ from lev_plugins.modules import linear as linear_module
 from lev_plugins.modules.decoding import TiedOutput
 from lev_plugins.modules.linear import (
     LEAST_PRODUCT,
+    LEAST_READY,
     LEAST_ROWS,
+    READY,
     Linear,
     linear,
     make_ready,
@@ -144,6 +146,39 @@ def test_small_products_are_left_to_torch_and_large_ones_are_not(monkeypatch):
     assert asked == [1]
 
 
+@needs_one_dnn
+@pytest.mark.parametrize("outputs", [8, 24])
+def test_it_is_the_rows_that_have_to_be_enough_however_wide_they_leave(products, outputs):
+    weight = torch.randn(outputs, 16)
+    with one_dnn(True):
+        linear(torch.randn(LEAST_ROWS - 1, 16), weight)
+        assert products == []
+        linear(torch.randn(LEAST_ROWS, 16), weight)
+    assert products == [(LEAST_ROWS, 16, outputs)]
+
+
+@needs_one_dnn
+@pytest.mark.parametrize(("of_x", "of_weight"), [("meta", "cpu"), ("cpu", "meta"), ("meta",) * 2])
+def test_what_is_not_on_the_cpu_is_left_to_torch(of_x, of_weight):
+    x, weight = torch.ones(8, 16, device=of_x), torch.ones(24, 16, device=of_weight)
+    with one_dnn(True):
+        assert not linear_module._possible(x, weight)
+        assert linear_module._possible(torch.ones(8, 16), torch.ones(24, 16))
+
+
+@pytest.mark.parametrize("there", [True, False])
+@pytest.mark.parametrize("mkl", [True, False])
+@pytest.mark.parametrize("intel", [True, False])
+def test_unasked_one_dnn_multiplies_only_where_mkl_would_and_the_cpu_is_not_intels(
+    monkeypatch, there, mkl, intel
+):
+    monkeypatch.delenv(linear_module.SWITCH, raising=False)
+    monkeypatch.setattr(linear_module, "_available", lambda: there)
+    monkeypatch.setattr(torch.backends.mkl, "is_available", lambda: mkl)
+    monkeypatch.setattr(linear_module, "_intel", lambda: intel)
+    assert linear_module._by_default() == (there and mkl and not intel)
+
+
 @pytest.mark.parametrize(("said", "wanted"), [("0", False), ("1", linear_module._available())])
 def test_the_environment_decides_where_it_says_so(said, wanted):
     program = "from lev_plugins.modules import linear; print(linear._wanted)"
@@ -224,6 +259,29 @@ def test_a_changed_weight_is_not_taken_for_what_it_was(ready_products, how):
     assert ready_products == [True, False]
     torch.testing.assert_close(after, F.linear(x, layer.weight, layer.bias), **CLOSE)
     assert not torch.allclose(before, after)
+
+
+@needs_one_dnn
+def test_small_products_are_left_to_torch_even_where_the_weight_lies_ready(monkeypatch):
+    asked = []
+    itself = linear_module._one_dnn
+    monkeypatch.setattr(linear_module, "_one_dnn", lambda *a: asked.append(1) or itself(*a))
+    weight = torch.randn(64, 128)
+    rows = LEAST_READY // weight.numel()
+    with one_dnn(True):
+        make_ready(weight)
+        linear(torch.randn(rows - 1, 128), weight)
+        assert asked == []
+        linear(torch.randn(rows, 128), weight)
+    assert asked == [1]
+
+
+@needs_one_dnn
+def test_weights_that_are_not_on_the_cpu_are_not_laid_out():
+    weight = torch.ones(24, 16, device="meta")
+    with one_dnn(True):
+        make_ready(weight)
+    assert not hasattr(weight, READY)
 
 
 @needs_one_dnn
