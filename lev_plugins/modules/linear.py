@@ -25,6 +25,10 @@ LEAST_READY = 2**20
 LEAST_ROWS = 4
 #: that weights are laid out for: a sentence
 ROWS = 25
+#: below FEW_ROWS rows are filled up to a multiple of it, so that few shapes come
+FEW_ROWS, GRAIN = 64, 4
+#: shapes whose kernels oneDNN and torch keep, each some hundred kilobytes; theirs are 1,024
+CAPACITIES = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "64", "LRU_CACHE_CAPACITY": "64"}
 #: 0 or 1 in this variable of the environment: oneDNN never, or wherever torch has it
 SWITCH = "LEV_PLUGINS_ONEDNN"
 CPUINFO = Path("/proc/cpuinfo")
@@ -43,7 +47,7 @@ def linear(x: Tensor, weight: Tensor, bias: Optional[Tensor] = None) -> Tensor:
     if learning:
         out = _Linear.apply(flat, weight, bias)
     else:
-        out = _product(flat, weight, bias) if ready is None else _one_dnn(flat, ready, bias)
+        out = _product(flat, weight, bias) if ready is None else _filled_up(flat, ready, bias)
     return out.view(*x.shape[:-1], weight.size(0))
 
 
@@ -97,7 +101,15 @@ def _intel() -> bool:
         return any("GenuineIntel" in line for line in lines if line.startswith("vendor_id"))
 
 
+def _keep_few_kernels() -> None:
+    """Both read this when they are first used; batches have new shapes all the time."""
+    for name, count in CAPACITIES.items():
+        os.environ.setdefault(name, count)
+
+
 _wanted = _by_default()
+if _wanted:
+    _keep_few_kernels()
 
 
 def _possible(x: Tensor, weight: Tensor) -> bool:
@@ -126,6 +138,14 @@ def _ready(weight: Tensor) -> Optional[Tensor]:
     """The copy of :func:`make_ready`, where it is still the weight's."""
     laid, state = getattr(weight, READY, (None, None))
     return laid if laid is not None and state == _state(weight) else None
+
+
+def _filled_up(x: Tensor, ready: Tensor, bias: Optional[Tensor]) -> Tensor:
+    rows = len(x)
+    missing = -rows % GRAIN if rows < FEW_ROWS else 0
+    if missing:
+        x = F.pad(x, (0, 0, 0, missing))
+    return _one_dnn(x, ready, bias)[:rows]
 
 
 def _one_dnn(x: Tensor, weight: Tensor, bias: Optional[Tensor]) -> Tensor:

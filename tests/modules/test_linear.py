@@ -305,3 +305,36 @@ def test_decoders_have_their_weights_ready_and_save_them_as_ever():
     saved.seek(0)
     for name, value in torch.load(saved, weights_only=True).items():
         assert torch.equal(value, model.state_dict()[name])
+
+
+@needs_one_dnn
+def test_few_rows_are_filled_up_so_that_few_shapes_come(monkeypatch):
+    seen, one_dnn_itself = set(), linear_module._one_dnn
+
+    def noting(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        seen.add(len(x))
+        return one_dnn_itself(x, weight, bias)
+
+    monkeypatch.setattr(linear_module, "LEAST_READY", 0)
+    monkeypatch.setattr(linear_module, "_one_dnn", noting)
+    layer = Linear(16, 24).requires_grad_(False)
+    with one_dnn(True):
+        make_ready(layer.weight)
+        for rows in range(1, linear_module.FEW_ROWS + 2):
+            x = torch.randn(rows, 16)
+            torch.testing.assert_close(layer(x), F.linear(x, layer.weight, layer.bias), **CLOSE)
+    grain = linear_module.GRAIN
+    assert seen == {*range(grain, linear_module.FEW_ROWS + 1, grain), linear_module.FEW_ROWS + 1}
+
+
+@needs_one_dnn
+@pytest.mark.parametrize("said", [None, "7"])
+def test_few_kernels_are_kept_unless_somebody_says_how_many(said):
+    name = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
+    environ = {key: value for key, value in os.environ.items() if key != name}
+    environ |= {linear_module.SWITCH: "1"} | ({} if said is None else {name: said})
+    program = f"import os, lev_plugins.modules.linear; print(os.environ['{name}'])"
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environ, capture_output=True, text=True
+    )
+    assert done.stdout.split()[-1] == (said or linear_module.CAPACITIES[name]), done.stderr
