@@ -9,9 +9,10 @@ layers.
 import contextlib
 import os
 import platform
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Optional, Tuple
+from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
 
 import torch
 import torch.nn.functional as F
@@ -32,7 +33,19 @@ CAPACITIES = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "64", "LRU_CACHE_CAPACITY": "64
 #: 0 or 1 in this variable of the environment: oneDNN never, or wherever torch has it
 SWITCH = "LEV_PLUGINS_ONEDNN"
 CPUINFO = Path("/proc/cpuinfo")
-READY = "_laid_out_for_one_dnn"
+KINDS = (torch.float32, torch.bfloat16)
+
+
+class _LaidOut(NamedTuple):
+    """A copy for oneDNN, the weight that it is of, and how that was then."""
+
+    whose: Callable[[], Optional[Tensor]]
+    copy: Tensor
+    state: Tuple[int, int, torch.dtype]
+
+
+# by id, and not beside the weight: models are pickled and copied with all that hangs on a weight
+_laid_out: Dict[int, _LaidOut] = {}
 
 
 def linear(x: Tensor, weight: Tensor, bias: Optional[Tensor] = None) -> Tensor:
@@ -55,12 +68,15 @@ def make_ready(weight: Tensor) -> None:
     """Lays a copy of a weight (outputs × inputs) out as oneDNN reads it, for decoding.
 
     Products with few rows take two thirds of the time then. The copy serves until the weight
-    changes.
+    changes or is gone. What was made in inference mode is left alone: its changes are not counted.
     """
-    kinds = (torch.float32, torch.bfloat16)
-    if _wanted and weight.dtype in kinds and weight.device.type == "cpu":
+    if not _wanted or weight.dtype not in KINDS or weight.device.type != "cpu":
+        return
+    if not weight.is_inference():
         laid = torch.ops.mkldnn._reorder_linear_weight(weight.detach().contiguous(), ROWS)
-        setattr(weight, READY, (laid, _state(weight)))
+        key = id(weight)
+        whose = weakref.ref(weight, lambda _: _laid_out.pop(key, None))
+        _laid_out[key] = _LaidOut(whose, laid, _state(weight))
 
 
 class Linear(nn.Linear):
@@ -116,7 +132,7 @@ def _possible(x: Tensor, weight: Tensor) -> bool:
     return (
         _wanted
         and x.dtype == weight.dtype
-        and x.dtype in (torch.float32, torch.bfloat16)
+        and x.dtype in KINDS
         and x.device.type == weight.device.type == "cpu"
         and not torch.is_autocast_enabled("cpu")
     )
@@ -136,8 +152,10 @@ def _state(weight: Tensor) -> Tuple[int, int, torch.dtype]:
 
 def _ready(weight: Tensor) -> Optional[Tensor]:
     """The copy of :func:`make_ready`, where it is still the weight's."""
-    laid, state = getattr(weight, READY, (None, None))
-    return laid if laid is not None and state == _state(weight) else None
+    laid = _laid_out.get(id(weight))
+    if laid is None or laid.whose() is not weight or laid.state != _state(weight):
+        return None
+    return laid.copy
 
 
 def _filled_up(x: Tensor, ready: Tensor, bias: Optional[Tensor]) -> Tensor:

@@ -1,7 +1,10 @@
 """oneDNN's matrix product: torch's own results and gradients, whoever multiplies."""
 
+import copy
+import gc
 import io
 import os
+import pickle
 import subprocess
 import sys
 
@@ -18,7 +21,6 @@ from lev_plugins.modules.linear import (
     LEAST_PRODUCT,
     LEAST_READY,
     LEAST_ROWS,
-    READY,
     Linear,
     linear,
     make_ready,
@@ -281,7 +283,7 @@ def test_weights_that_are_not_on_the_cpu_are_not_laid_out():
     weight = torch.ones(24, 16, device="meta")
     with one_dnn(True):
         make_ready(weight)
-    assert not hasattr(weight, READY)
+    assert linear_module._ready(weight) is None
 
 
 @needs_one_dnn
@@ -338,3 +340,26 @@ def test_few_kernels_are_kept_unless_somebody_says_how_many(said):
         [sys.executable, "-c", program], env=environ, capture_output=True, text=True
     )
     assert done.stdout.split()[-1] == (said or linear_module.CAPACITIES[name]), done.stderr
+
+
+@needs_one_dnn
+def test_a_ready_model_can_be_pickled_and_copied_and_takes_its_copies_with_it():
+    layer, x = Linear(16, 24), torch.randn(8, 16)
+    with one_dnn(True), torch.no_grad():
+        before = len(linear_module._laid_out)
+        make_ready(layer.weight)
+        assert len(linear_module._laid_out) == before + 1
+        for again in (pickle.loads(pickle.dumps(layer)), copy.deepcopy(layer)):
+            assert torch.equal(again(x), F.linear(x, layer.weight, layer.bias))
+        del layer
+        gc.collect()
+        assert len(linear_module._laid_out) == before
+
+
+@needs_one_dnn
+def test_a_model_made_in_inference_mode_decodes_too(ready_products):
+    with one_dnn(True), torch.inference_mode():
+        layer, x = Linear(16, 24), torch.randn(8, 16)
+        lower_precision([layer], "fp32")
+        torch.testing.assert_close(layer(x), F.linear(x, layer.weight, layer.bias), **CLOSE)
+    assert ready_products == [False]
