@@ -23,9 +23,9 @@ ROLL_IN_TOKENS = ["argmax", "sample", "random"]
 @dataclass(frozen=True)
 class RollInOptions:
     """alpha: share of deletion states that are y⁰ (Eq. 6); beta: share of insertion states that
-    are ℰ(y⁰, d*) (Eq. 7); tokens: t̃ is the policy's argmax (Alg. 1), a sample of it (Eq. 6), or
-    random, drawn by the words' frequencies without the policy (the DAE of Table 2b); seed: of the
-    run."""
+    are ℰ(y⁰, d*) (Eq. 7), the empty sentence where there is no draft; tokens: t̃ is the policy's
+    argmax (Alg. 1), a sample of it (Eq. 6), or random, drawn by the words' frequencies without the
+    policy (the DAE of Table 2b); seed: of the run."""
 
     alpha: float
     beta: float
@@ -87,8 +87,8 @@ def build_roll_in(
         dictionary: of the target, for its special symbols. placeholder: index of ``<plh>``.
         frequencies: V, of the target's symbols; None or all zero: all words alike.
 
-    A sentence whose draft is empty has nothing to delete and nothing to learn to keep: it always
-    takes the model's insertion and π^RND, whose empty end is y⁰.
+    A sentence whose draft is empty has nothing to delete: for deletion it always takes the model's
+    insertion. For insertion ℰ(y⁰, d*) is then the empty sentence, where generation begins.
     """
     pad, bos, eos = dictionary.pad(), dictionary.bos(), dictionary.eos()
     if draft is None:
@@ -99,9 +99,9 @@ def build_roll_in(
     boundary = target.eq(bos) | target.eq(eos)
     inner = target.ne(pad) & ~boundary
     kept = random_keep(inner, mixture[:, 2], order)
-    if draft.size(1) > 2 and options.beta > 0:
-        _, aligned = lcs_masks(draft, target, pad)
-        from_draft = drafted & (mixture[:, 1] < options.beta)
+    if options.beta > 0:
+        aligned = boundary if draft.size(1) == 2 else lcs_masks(draft, target, pad)[1]
+        from_draft = mixture[:, 1] < options.beta
         kept = torch.where(from_draft.unsqueeze(1), aligned, kept)
     noise = None
     if options.tokens != "argmax":

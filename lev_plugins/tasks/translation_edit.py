@@ -49,7 +49,8 @@ class TranslationEditConfig(TriplesConfig):
         default=0.5,
         metadata={
             "help": "share of insertion states that are the draft after the expert's deletion, "
-            "in [0, 1]; the others are targets with tokens dropped at random (paper, Eq. 7)"
+            "without a draft the empty sentence, in [0, 1]; the others are targets with tokens "
+            "dropped at random (paper, Eq. 7)"
         },
     )
     alpha_start: Optional[float] = field(

@@ -182,6 +182,18 @@ def test_a_sentence_with_an_empty_draft_learns_from_its_own_insertions(task, alp
     assert before == tiny.letters(pair.insertion.before[0], task.target_dictionary)
 
 
+@pytest.mark.parametrize("drafted", [True, False])
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_without_a_draft_beta_is_the_share_of_states_where_nothing_stands(task, share, drafted):
+    # Eq. 7 with y⁰ = <s></s>; the others keep a number of tokens that is uniform over 0 … 8
+    count, by_chance = 4000, 1 / 9
+    rows = [Triple("ab", "abcdefgh", "")] * count
+    state = tiny.roll_in(task, tiny.batch(task, rows, drafted=drafted), beta=share)
+    empty = state.insertion.before.ne(1).sum(1).eq(2).float().mean()
+    expected = share + (1 - share) * by_chance
+    assert abs(float(empty) - expected) <= 4 * math.sqrt(expected * (1 - expected) / count)
+
+
 def test_pairs_never_delete_from_a_draft(task):
     sample = tiny.batch(task, ROWS, drafted=False)
     state = tiny.roll_in(task, sample, alpha=1.0, beta=1.0)
