@@ -19,7 +19,7 @@ stamp="$venv/lev_plugins.stamp"
 cpu_index="https://download.pytorch.org/whl/cpu"
 
 fail() {
-  printf 'error: %s\n' "$1" >&2
+  printf 'error: %s\n' "${1//[[:cntrl:]]/?}" >&2
   exit 1
 }
 trap 'trap - INT TERM; fail "interrupted: the same command again takes up where this one stopped"' INT TERM

@@ -29,7 +29,7 @@ TEXT
 }
 
 fail() {
-  printf 'error: %s\n' "$1" >&2
+  printf 'error: %s\n' "${1//[[:cntrl:]]/?}" >&2
   exit "${2:-1}"
 }
 trap 'trap - INT TERM; fail "interrupted: the same command again starts anew from the last finished step" 130' INT TERM

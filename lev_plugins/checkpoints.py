@@ -2,11 +2,13 @@
 
 import os
 from argparse import Namespace
-from typing import Any, Dict, List, Optional
+from dataclasses import fields
+from typing import Any, Dict, Iterator, List, Optional
 
 import torch
 from fairseq import checkpoint_utils
 from fairseq.data import encoders
+from fairseq.registry import REGISTRIES
 from omegaconf import DictConfig, OmegaConf
 
 from .compat import explain, usable
@@ -95,6 +97,14 @@ def load_model(path: str, task: Any, state: Dict[str, Any], edits: bool = True) 
         wanted = "an edit model" if edits else "an autoregressive model"
         raise UserError(f"{path} holds a {name}, not {wanted}")
     return models[0]
+
+
+def text_processing() -> Iterator[str]:
+    """The names of fairseq's options of text processing, such as ``bpe``, and of our own."""
+    for kind in ("tokenizer", "bpe"):
+        yield kind
+        for options in filter(None, REGISTRIES[kind]["dataclass_registry"].values()):
+            yield from (one.name for one in fields(options) if one.name != "_name")
 
 
 def text_encoders(cfg: DictConfig, overrides: Dict[str, Any]) -> List[Any]:

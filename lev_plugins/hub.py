@@ -14,9 +14,17 @@ from fairseq import utils
 from fairseq.data import Dictionary
 from torch import Tensor
 
-from .checkpoints import find_checkpoint, load_model, load_state, separate_paths, text_encoders
+from .checkpoints import (
+    device_named,
+    find_checkpoint,
+    load_model,
+    load_state,
+    separate_paths,
+    text_encoders,
+    text_processing,
+)
 from .compat import usable
-from .errors import UserError
+from .errors import UserError, checks_arguments
 from .generators import RefinementGenerator, RefinementOptions
 from .generators.history import EditTrace, Iteration
 from .generators.variants import Variants
@@ -52,6 +60,7 @@ class LevenshteinEditor:
         self.reranker = reranker
 
     @classmethod
+    @checks_arguments(text_processing)
     def from_pretrained(
         cls,
         path: str,
@@ -77,8 +86,9 @@ class LevenshteinEditor:
 
         Raises:
             UserError: no checkpoint there, one that cannot be read, of another kind, or with
-                other dictionaries.
+                other dictionaries; a device that is not here; an argument that is not known.
         """
+        place = device_named(device)
         paths = [find_checkpoint(one) for one in separate_paths(path)]
         state = load_state(paths[0])
         with usable(paths[0]):
@@ -89,10 +99,10 @@ class LevenshteinEditor:
         ranking = None
         if reranker is not None:
             ranking = load_model(reranker, task, load_state(find_checkpoint(reranker)), edits=False)
-            ranking.to(device or "cpu")
+            ranking.to(place)
         tokenizer, bpe = text_encoders(state["cfg"], overrides)
         for model in models:
-            model.to(device or "cpu")
+            model.to(place)
         lower_precision(models, precision)
         return cls(models, task, tokenizer, bpe, ranking)
 
@@ -106,18 +116,31 @@ class LevenshteinEditor:
         limits = (one.max_positions() for one in (self.task, *self.models))
         return tuple(min(sizes) for sizes in zip(*limits))
 
+    @checks_arguments(nbest="edit() gives one output for each source; use edit_nbest()")
     def edit(
         self,
         sources: Sequence[str],
         drafts: Optional[Sequence[Optional[str]]] = None,
-        **options: Any,
+        *,
+        max_iter: int = 10,
+        batch_size: int = 64,
+        empty_penalty: float = 0.0,
+        delete_threshold: Optional[float] = None,
+        answers: Optional[int] = None,
+        variants: str = "length",
+        noise_scale: float = 0.5,
+        seed: int = 1,
+        markup: bool = False,
+        terms: Optional[Sequence[Optional[Sequence[str]]]] = None,
+        hard_terms: bool = True,
     ) -> List[EditTrace]:
         """Edits every draft, or writes an output for every source that has none.
 
         Args:
             sources: plain text, one sentence each.
             drafts: a draft or None for every source; None where there are no drafts at all.
-            **options: of :meth:`edit_nbest`.
+            max_iter, batch_size, empty_penalty, delete_threshold, answers, variants, noise_scale,
+                seed, markup, terms, hard_terms: as of :meth:`edit_nbest`.
 
         Returns:
             a trace for every source, in order: text, score (mean log-probability in nats of
@@ -126,8 +149,25 @@ class LevenshteinEditor:
         Raises:
             UserError: as :meth:`edit_nbest`.
         """
-        return [answers[0] for answers in self.edit_nbest(sources, drafts, nbest=1, **options)]
+        found = self.edit_nbest(
+            sources,
+            drafts,
+            nbest=1,
+            max_iter=max_iter,
+            batch_size=batch_size,
+            empty_penalty=empty_penalty,
+            delete_threshold=delete_threshold,
+            answers=answers,
+            variants=variants,
+            noise_scale=noise_scale,
+            seed=seed,
+            markup=markup,
+            terms=terms,
+            hard_terms=hard_terms,
+        )
+        return [best for best, *_ in found]
 
+    @checks_arguments()
     def edit_nbest(
         self,
         sources: Sequence[str],

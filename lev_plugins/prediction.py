@@ -18,7 +18,7 @@ from torch import Tensor
 
 from .checkpoints import device_named, find_checkpoint, load_model, load_state
 from .compat import usable
-from .errors import UserError
+from .errors import UserError, checks_arguments
 from .models.enct5 import EncT5Model, EncT5Task, EncT5TaskConfig
 from .models.enct5.dataset import Example, collate
 from .models.enct5.description import Description
@@ -136,6 +136,7 @@ class EncT5:
         self.cutter = self.description.cutter("the checkpoint")
 
     @classmethod
+    @checks_arguments()
     def from_pretrained(
         cls, path: str, device: str | None = None, batch_tokens: int = BATCH_TOKENS
     ) -> Self:
@@ -181,6 +182,7 @@ class EncT5:
         """Most pieces of a text or window, ``</s>`` included."""
         return self.description.max_length
 
+    @checks_arguments()
     def predict(
         self,
         texts: Iterable[Text],
@@ -209,6 +211,7 @@ class EncT5:
         """
         return list(self.stream(texts, top_k, threshold, labels))
 
+    @checks_arguments()
     def stream(
         self,
         texts: Iterable[Text],
@@ -237,6 +240,7 @@ class EncT5:
         readings = (self._text(number, one) for number, one in enumerate(texts, start=1))
         return self._answers(readings, _at_least_one("buffer", buffer), wanted.prediction)
 
+    @checks_arguments()
     def predict_tags(
         self,
         sentences: Iterable[Text],
@@ -261,6 +265,7 @@ class EncT5:
         """
         return list(self.stream_tags(sentences, top_k, labels))
 
+    @checks_arguments()
     def stream_tags(
         self,
         sentences: Iterable[Text],

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from lev_plugins import LevenshteinEditor  # noqa: E402
 from lev_plugins.compat import run_cli  # noqa: E402
 from lev_plugins.data.markup import escape_markup  # noqa: E402
-from lev_plugins.errors import UserError  # noqa: E402
+from lev_plugins.errors import UserError, printable  # noqa: E402
 
 
 def main() -> int:
@@ -36,7 +36,7 @@ def main() -> int:
         while True:
             source = _ask("source> ")
             accepted = _edit_together(editor, source, _ask("draft>  "), args)
-            print(f"accepted: {accepted}\n", flush=True)
+            print(f"accepted: {printable(accepted)}\n", flush=True)
     return 0
 
 
@@ -48,7 +48,7 @@ def _edit_together(
     answers = list(_answers(editor, source, marked, args))
     while True:
         for number, text in enumerate(answers, start=1):
-            print(f"  {number}  {text}", flush=True)
+            print(f"  {number}  {printable(text)}", flush=True)
         said = _ask("marks>  ").strip()
         if not said:
             return answers[0]

@@ -3,7 +3,7 @@
 root="$(cd -P "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 
 fail() {
-  printf 'error: %s\n' "$1" >&2
+  printf 'error: %s\n' "${1//[[:cntrl:]]/?}" >&2
   exit 1
 }
 

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from lev_plugins.cli import average_checkpoints  # noqa: E402
 from lev_plugins.compat import run_cli  # noqa: E402
-from lev_plugins.errors import UserError  # noqa: E402
+from lev_plugins.errors import UserError, printable  # noqa: E402
 
 CHECKPOINTS = ("checkpoint_best.pt", "checkpoint_last.pt", "model.pt")
 EDITING = ("translation_edit", "translation_lev")
@@ -78,7 +78,8 @@ def _written(args: argparse.Namespace, path: Path) -> None:
     print()
     changed = [i for i, output in enumerate(outputs) if output != sources[i]]
     for i in _spread(changed, args.show):
-        print(f"{sources[i]} → {outputs[i]}   ({_verdict(outputs[i], targets[i])})")
+        shown = f"{sources[i]} → {outputs[i]}   ({_verdict(outputs[i], targets[i])})"
+        print(printable(shown))
 
 
 def _dataset(task: Any, split: str) -> Any:
@@ -124,7 +125,7 @@ def _show_edits(traces: Sequence, targets: List[str], number: int) -> None:
 
     for i in _spread([i for i, trace in enumerate(traces) if trace.steps], number):
         print(render_text(traces[i], i + 1, color=sys.stdout.isatty()), end="")
-        print(f"({_verdict(traces[i].text, targets[i])})\n")
+        print(printable(f"({_verdict(traces[i].text, targets[i])})") + "\n")
 
 
 def _spread(places: List[int], number: int) -> List[int]:

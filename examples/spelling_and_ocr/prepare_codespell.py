@@ -158,7 +158,8 @@ def main() -> None:
         splits = split(pairs, args.held_out, args.seed)
         write(splits, args.out_dir)
     except (OSError, ValueError) as error:
-        sys.exit(f"error: {' '.join(str(error).split())}")
+        said = " ".join(str(error).split())
+        sys.exit("error: " + "".join(one if one.isprintable() else "?" for one in said))
     version = importlib.metadata.version("codespell")
     words = len({word for _, word in pairs})
     print(

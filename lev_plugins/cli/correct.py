@@ -15,15 +15,16 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from itertools import islice
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 from ..compat import run_cli
 from ..data.text_files import LineNumbers, read_lines
 from ..errors import UserError
-from .output import whole_file
+from .lines import is_terminal, standard_input
+from .output import standard_output, whole_file
 
 if TYPE_CHECKING:
     from ..correction import Correction, Corrector
@@ -46,6 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     words = read_lines(args.keep_words) if args.keep_words else ()
     protection = Protection(args.keep or (), words)
+    out = standard_output().buffer
     with ExitStack() as stack:
         # First: a folder that cannot be written is told before the model loads.
         edits = stack.enter_context(whole_file(args.edits)) if args.edits else None
@@ -55,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             done = corrector.correct_protected(
                 lines, args.min_confidence, protection, args.batch_size
             )
-            _write(done, ends)
+            _write(out, done, ends)
             for correction in done:
                 report.add(correction)
             report.progress()
@@ -187,19 +189,19 @@ def _check(args: argparse.Namespace) -> None:
 
 def _chunks(size: int) -> Iterator[tuple[list[str], list[bytes]]]:
     r"""Lines of standard input and their line ends, ``\n`` or nothing, a chunk at a time."""
-    if sys.stdin.isatty():
+    raw = standard_input()
+    if is_terminal(sys.stdin):
         size = 1
-    raw: Iterable[bytes] = sys.stdin.buffer
     while chunk := list(islice(raw, size)):
         ends = [b"\n" if line.endswith(b"\n") else b"" for line in chunk]
         bodies = (line.removesuffix(b"\n") for line in chunk)
         yield [body.decode("utf-8", "surrogateescape") for body in bodies], ends
 
 
-def _write(done: Sequence["Correction"], ends: Sequence[bytes]) -> None:
+def _write(out: BinaryIO, done: Sequence["Correction"], ends: Sequence[bytes]) -> None:
     for correction, end in zip(done, ends, strict=True):
-        sys.stdout.buffer.write(correction.text.encode("utf-8", "surrogateescape") + end)
-    sys.stdout.buffer.flush()
+        out.write(correction.text.encode("utf-8", "surrogateescape") + end)
+    out.flush()
 
 
 class _Report:
@@ -209,8 +211,8 @@ class _Report:
         self.edits = edits
         self.lines = self.wanted = self.made = 0
         self.endless = LineNumbers()
-        free = not (sys.stdin.isatty() or sys.stdout.isatty())
-        self.watched = sys.stderr.isatty() and free
+        free = not (is_terminal(sys.stdin) or is_terminal(sys.stdout))
+        self.watched = is_terminal(sys.stderr) and free
 
     def add(self, correction: "Correction") -> None:
         """Note the next line."""

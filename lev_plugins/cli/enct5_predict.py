@@ -24,7 +24,7 @@ from ..data.text_files import LineNumbers, read_lines
 from ..errors import UserError
 from ..models.enct5.kinds import Kind
 from ..prediction import EncT5, check_threshold
-from .lines import STANDARD_STREAM, input_lines, json_line
+from .lines import STANDARD_STREAM, input_lines, is_terminal, json_line
 from .output import printable, standard_output, whole_file
 
 FORMATS = ("jsonl", "tsv")
@@ -190,7 +190,7 @@ def _streams(path: str) -> bool:
 
 def _found(model: EncT5, args: argparse.Namespace, labels: list[str] | None) -> Iterator[Any]:
     """What is found in all lines; memory holds one buffer of them."""
-    typed = args.input == STANDARD_STREAM and sys.stdin.isatty()
+    typed = args.input == STANDARD_STREAM and is_terminal(sys.stdin)
     size = 1 if typed else args.buffer
     texts = read_texts(args.input, model)
     if model.kind is not Kind.TAGGING:

@@ -11,7 +11,6 @@ import argparse
 import json
 import os
 import platform
-import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -23,7 +22,7 @@ from typing import Any
 
 from ..compat import run_cli
 from ..errors import UserError
-from .output import printable, whole_file
+from .output import printable, standard_output, whole_file
 from .report.table import short_name
 
 TASK = "translation_edit"
@@ -87,10 +86,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         if file is not None:
             json.dump(figures, file, ensure_ascii=True, allow_nan=False, indent=1)
             file.write("\n")
-    reconfigure = getattr(sys.stdout, "reconfigure", None)
-    if reconfigure is not None:
-        reconfigure(encoding="utf-8", errors="backslashreplace")
-    print(render_table(figures), end="")
+    standard_output().write(render_table(figures))
 
 
 def measure(args: argparse.Namespace) -> dict[str, Any]:

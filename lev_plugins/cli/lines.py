@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, BinaryIO, TextIO
 
 from ..data.text_files import read_lines
 from ..errors import UserError
@@ -39,10 +39,34 @@ def input_lines(path: str, prompt: str) -> Iterator[str]:
     return _stdin_lines(prompt) if path == STANDARD_STREAM else read_lines(path)
 
 
+def standard_input() -> Iterator[bytes]:
+    """The lines of standard input, each with its end.
+
+    Raises:
+        UserError: it is closed (at once), or cannot be read.
+    """
+    if sys.stdin is None:
+        raise UserError("standard input is closed; give it a file or a pipe: < FILE")
+    return _bytes_of_stdin(sys.stdin.buffer)
+
+
+def _bytes_of_stdin(stream: BinaryIO) -> Iterator[bytes]:
+    try:
+        yield from stream
+    except OSError as error:
+        raise UserError(f"standard input cannot be read: {error.strerror or error}") from error
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether a standard stream is a terminal; a closed one is None, and none."""
+    return stream is not None and stream.isatty()
+
+
 def _stdin_lines(prompt: str) -> Iterator[str]:
-    if sys.stdin.isatty():
+    lines = standard_input()
+    if is_terminal(sys.stdin):
         print(prompt, file=sys.stderr)
-    for number, raw in enumerate(sys.stdin.buffer, start=1):
+    for number, raw in enumerate(lines, start=1):
         try:
             line = raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
         except UnicodeDecodeError as error:

@@ -13,10 +13,10 @@ given, line n is the same there.
 import argparse
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import BinaryIO, Protocol
+from typing import Protocol
 
 import editdistance
 
@@ -39,6 +39,7 @@ from ..data.noise import (
 from ..data.noise.clusters import clusters, split_words
 from ..data.text_files import read_parallel, require_files
 from ..errors import UserError
+from .lines import standard_input
 from .output import standard_output, whole_file
 
 STREAM = "-"
@@ -286,7 +287,7 @@ def _lines(path: str) -> Iterator[tuple[str, str]]:
         UserError: a byte is not UTF-8, or the file cannot be read.
     """
     if path == STREAM:
-        yield from _decoded("standard input", sys.stdin.buffer)
+        yield from _decoded("standard input", standard_input())
         return
     try:
         with open(path, "rb") as file:
@@ -295,7 +296,7 @@ def _lines(path: str) -> Iterator[tuple[str, str]]:
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
-def _decoded(name: str, file: BinaryIO) -> Iterator[tuple[str, str]]:
+def _decoded(name: str, file: Iterable[bytes]) -> Iterator[tuple[str, str]]:
     for number, raw in enumerate(file, start=1):
         body = raw.removesuffix(b"\n")
         try:

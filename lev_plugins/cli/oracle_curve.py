@@ -25,7 +25,7 @@ from ..errors import UserError
 from ..generators.ensemble import EnsemblePolicy
 from ..generators.oracle import ORACLES, with_oracle
 from ..scoring.metrics import METRICS, Metric, add_up, make_metric
-from .output import whole_file
+from .output import standard_output, whole_file
 from .report.input import SUBWORDS
 from .report.table import LABELS as METRIC_LABELS
 
@@ -105,11 +105,9 @@ def main(argv: Sequence[str] | None = None) -> None:
             title = args.title or f"{args.gen_subset}, {len(corpus.references)} sentences"
             outputs["png"].buffer.write(draw(points, metric, title))
     drafts = f"drafts {args.draft_lang}" if corpus.drafts is not None else "no drafts"
-    reconfigure = getattr(sys.stdout, "reconfigure", None)
-    if reconfigure is not None:  # names of splits and languages may not be plain ASCII
-        reconfigure(encoding="utf-8", errors="backslashreplace")
-    print(f"{args.gen_subset}: {len(corpus.references)} sentences, {drafts}")
-    print(render_table(points, metric), end="")
+    out = standard_output()
+    out.write(f"{args.gen_subset}: {len(corpus.references)} sentences, {drafts}\n")
+    out.write(render_table(points, metric))
     for path in (args.csv, args.png):
         if path is not None:
             print(f"written to {path}", file=sys.stderr)

@@ -3,18 +3,15 @@
 import errno
 import os
 import sys
-import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
 from ..errors import UserError
+from ..errors import printable as printable
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-# Characters that would reorder or break a line without being seen: embeddings, overrides and
-# isolates of the bidirectional algorithm, and the byte order mark. Joiners stay: scripts need them.
-_UNSEEN = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
 
 
 @contextmanager
@@ -49,24 +46,15 @@ def whole_file(path: str) -> Iterator[TextIO]:
 
 
 def standard_output() -> TextIO:
-    """Standard output, in UTF-8 whatever the terminal is set to."""
+    """Standard output, in UTF-8 whatever the terminal is set to.
+
+    Raises:
+        UserError: it is closed.
+    """
+    if sys.stdout is None:
+        raise UserError("standard output is closed; send it to a file or to a pipe")
     # The text holds characters that a terminal set to ASCII or Latin-1 could not encode.
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(encoding="utf-8", errors="backslashreplace")
     return sys.stdout
-
-
-def printable(text: str) -> str:
-    """Return ``text`` with control characters, line breaks and the like as escapes (``\\x1b``)."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(_escaped(char) if _is_unsafe(char) else char for char in text)
-
-
-def _is_unsafe(char: str) -> bool:
-    return char in _UNSEEN or unicodedata.category(char) in {"Cc", "Cs", "Zl", "Zp"}
-
-
-def _escaped(char: str) -> str:
-    return char.encode("unicode_escape").decode("ascii")

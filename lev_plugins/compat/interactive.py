@@ -18,6 +18,8 @@ def _open_lines(source: str) -> Iterator[Iterable[bytes]]:
     if source != "-":
         with open(source, "rb") as lines:
             yield lines
+    elif sys.stdin is None:
+        raise UserError("standard input is closed; give a file: --input FILE")
     elif hasattr(sys.stdin, "buffer"):
         yield sys.stdin.buffer
     else:  # a program has put text in the place of standard input

@@ -1,6 +1,8 @@
 """One line for a user's mistake, whoever noticed it."""
 
+import argparse
 import contextlib
+import functools
 import os
 import sys
 import traceback
@@ -8,6 +10,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import NoReturn
 
+from ..errors import printable
 from .causes import explain
 from .program import running_command
 
@@ -22,9 +25,24 @@ def _print_error(error: BaseException, line: str) -> None:
     """``error: …`` on standard error; the traceback before it if LEV_PLUGINS_TRACEBACK=1."""
     if os.environ.get(_TRACEBACK) == "1":
         traceback.print_exception(error)
-    with contextlib.suppress(BrokenPipeError, ValueError):  # nobody reads it, or it is closed
+    # nobody reads it, or it is closed
+    with contextlib.suppress(AttributeError, BrokenPipeError, ValueError):
         sys.stdout.flush()
-    sys.stderr.write(f"error: {line}\n")
+    print(f"error: {printable(line)}", file=sys.stderr)
+
+
+def show_usage_errors() -> None:
+    """Let argparse show control characters of the command line and not send them to a terminal."""
+    show = argparse.ArgumentParser.error
+    if hasattr(show, "__wrapped__"):
+        return
+
+    @functools.wraps(show, assigned=())
+    def error(self: argparse.ArgumentParser, message: str) -> NoReturn:
+        """argparse's usage and message."""
+        show(self, printable(message))
+
+    setattr(argparse.ArgumentParser, "error", error)  # noqa: B010  (mypy: a method)
 
 
 def _forget_stdout() -> None:
@@ -43,6 +61,7 @@ def one_line_errors() -> None:
     command = running_command()
     if command is None:
         return
+    show_usage_errors()
     if command == "hydra-train":  # hydra prints and exits by itself unless told to raise
         os.environ["HYDRA_FULL_ERROR"] = "1"
     previous: ExceptHook = sys.excepthook
@@ -71,9 +90,13 @@ def run_cli(main: Callable[[], int | None]) -> NoReturn:
         SystemExit: always. 1 after a user's mistake, told in one line; 130 after Ctrl-C and 141
             when the reader of standard output has gone, both without a word.
     """
+    show_usage_errors()
+    if sys.stderr is None:  # closed: what is printed there must not land in the output
+        sys.stderr = open(os.devnull, "w")
     try:
         status = main() or 0
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except KeyboardInterrupt:
         status = _INTERRUPTED_STATUS
     except BrokenPipeError:

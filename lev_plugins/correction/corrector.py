@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ..errors import UserError
+from ..errors import UserError, checks_arguments
 from .backends import Answer, Backend, Tokens
 from .edits import Change, Rewrite, rewrites
 from .protection import Protection
@@ -101,6 +101,7 @@ class Corrector:
             )
 
     @classmethod
+    @checks_arguments(lambda: _text_processing())
     def from_pretrained(
         cls,
         path: str,
@@ -142,6 +143,7 @@ class Corrector:
         )
         return cls(backend, unit, window)
 
+    @checks_arguments()
     def correct(
         self,
         lines: Sequence[str],
@@ -215,6 +217,12 @@ class Corrector:
             for unit in pieces(line, start, end, fits):
                 if read[unit.text]:
                     yield unit
+
+
+def _text_processing() -> Iterable[str]:
+    from ..checkpoints import text_processing  # slow to import, as above
+
+    return text_processing()
 
 
 def check_unit(unit: str | None, window: int | None) -> Kind | None:

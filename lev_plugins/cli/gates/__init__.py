@@ -18,7 +18,14 @@ from pathlib import Path
 
 from ...data.text_files import LineNumbers, read_lines
 from ...errors import UserError
-from ..lines import BATCHES_PER_CHUNK, STANDARD_STREAM, TEXT_PROCESSING, input_lines, json_line
+from ..lines import (
+    BATCHES_PER_CHUNK,
+    STANDARD_STREAM,
+    TEXT_PROCESSING,
+    input_lines,
+    is_terminal,
+    json_line,
+)
 from ..output import standard_output, whole_file
 from .picture import MOST_LINES
 from .record import Record
@@ -199,7 +206,7 @@ def _recorded(args: argparse.Namespace) -> Iterator[Record]:
     recorder = Recorder(
         args.path, args.data, processing, args.device, args.beam, args.max_len_a, args.max_len_b
     )
-    typed = args.input == STANDARD_STREAM and sys.stdin.isatty()
+    typed = args.input == STANDARD_STREAM and is_terminal(sys.stdin)
     size = 1 if typed else args.batch_size * BATCHES_PER_CHUNK
     sources = input_lines(args.input, _PROMPT)
     targets = read_lines(args.target) if args.target else None

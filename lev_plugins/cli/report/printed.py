@@ -1,12 +1,13 @@
 """What fairseq-generate and fairseq-interactive print, read back sentence by sentence."""
 
 import re
-import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from ...data.text_files import LineNumbers
 from ...errors import UserError
+from ..lines import standard_input
 
 STANDARD_STREAM = "-"
 _LINE = re.compile(r"([STHDPAIEWC])-([0-9]{1,18})(?:_([0-9]+))?\t(.*)", re.DOTALL)
@@ -61,8 +62,8 @@ def read_printed(path: str) -> Printed:
 def _lines(path: str, name: str) -> Iterator[tuple[int, str]]:
     """Numbered lines; the last one has to be whole."""
     try:
-        stream = sys.stdin.buffer if path == STANDARD_STREAM else open(path, "rb")
-        with stream:
+        piped = path == STANDARD_STREAM
+        with nullcontext(standard_input()) if piped else open(path, "rb") as stream:
             for number, raw in enumerate(stream, start=1):
                 line = _decoded(name, number, raw)
                 if not raw.endswith(b"\n") and re.match(r"[STHDI]-", line):

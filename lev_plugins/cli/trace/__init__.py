@@ -23,6 +23,7 @@ from ..lines import (
     STANDARD_STREAM,
     TEXT_PROCESSING,
     input_lines,
+    is_terminal,
     json_line,
 )
 from ..output import standard_output, whole_file
@@ -162,7 +163,7 @@ def _check(args: argparse.Namespace) -> None:
 
 def _edited(editor: "LevenshteinEditor", args: argparse.Namespace) -> Iterator[EditTrace]:
     """Yield the traces of all lines; memory holds one chunk of them."""
-    typed = args.input == STANDARD_STREAM and sys.stdin.isatty()
+    typed = args.input == STANDARD_STREAM and is_terminal(sys.stdin)
     size = 1 if typed else args.batch_size * BATCHES_PER_CHUNK
     pairs = read_pairs(args.input)
     while chunk := list(islice(pairs, size)):

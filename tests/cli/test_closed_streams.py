@@ -1,0 +1,89 @@
+"""Standard input or output is closed (``<&-``, ``>&-``): one line, and nothing half written."""
+
+import io
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import editors
+import pytest
+
+from lev_plugins.cli import correct, enct5_predict, gates, noise, report, trace
+from lev_plugins.cli.gates import recorder
+from lev_plugins.cli.lines import standard_input
+from lev_plugins.compat.interactive import read_interactive_lines
+from lev_plugins.errors import UserError
+
+# Said by hydra whenever fairseq composes a configuration.
+pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
+
+MODEL = ("--path", "model.pt")
+COMMANDS: dict[ModuleType, tuple[str, ...]] = {
+    correct: (*MODEL, "--edits", "out"),
+    trace: (*MODEL, "--html", "out"),
+    gates: (*MODEL, "--html", "out"),
+    enct5_predict: (*MODEL, "--output", "out"),
+    noise: ("--kind", "swap", "--output", "out"),
+    report: ("-", "--json", "out"),
+}
+NAMED = [pytest.param(one, id=one.__name__.rpartition(".")[2]) for one in COMMANDS]
+
+
+@pytest.fixture(autouse=True)
+def models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Commands have an untrained model, and write into a folder of their own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(correct, "load_corrector", lambda args: editors.edit_corrector())
+    monkeypatch.setattr(trace, "load_editor", lambda *given: editors.editor())
+    monkeypatch.setattr(recorder, "Recorder", lambda *given: None)
+    made = classmethod(lambda cls, *given: editors.enct5("classification"))
+    monkeypatch.setattr(enct5_predict.EncT5, "from_pretrained", made)
+
+
+@pytest.mark.parametrize("command", NAMED)
+def test_a_closed_standard_input_is_one_line(command, monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(UserError, match="^standard input is closed; give it a file or a pipe"):
+        command.main(COMMANDS[command])
+    assert not list(tmp_path.iterdir())
+
+
+WRITING = {correct: MODEL, trace: MODEL, enct5_predict: MODEL, noise: ("--kind", "swap")}
+
+
+@pytest.mark.parametrize("command", [one for one in NAMED if one.values[0] in WRITING])
+def test_a_closed_standard_output_is_one_line(command, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a b\n")))
+    monkeypatch.setattr(sys, "stdout", None)
+    with pytest.raises(UserError, match="^standard output is closed; send it to a file or"):
+        command.main(WRITING[command])
+
+
+def test_a_closed_standard_error_changes_nothing(monkeypatch):
+    """Where it is no terminal counts are not shown; see ``run_cli`` for what is printed there."""
+    out = io.TextIOWrapper(io.BytesIO())
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"zz\n")))
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setattr(sys, "stderr", None)
+    assert correct.main([*MODEL, "--min-confidence", "1"]) == 0
+    assert out.buffer.getvalue() == b"zz\n"
+
+
+def test_fairseq_interactive_says_it_too(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(UserError, match="^standard input is closed; give a file: --input FILE"):
+        next(read_interactive_lines("-", 1))
+
+
+@pytest.mark.parametrize("fault", [IsADirectoryError(21, "Is a directory"), OSError(9, "Bad file")])
+def test_a_standard_input_that_cannot_be_read_is_one_line(fault, monkeypatch):
+    class Stdin:
+        """A folder, or a file that is open for writing alone."""
+
+        def __iter__(self) -> Any:
+            raise fault
+
+    monkeypatch.setattr(sys, "stdin", type("", (), {"buffer": Stdin()}))
+    with pytest.raises(UserError, match="^standard input cannot be read: "):
+        list(standard_input())
