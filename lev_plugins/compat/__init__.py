@@ -21,6 +21,7 @@
 ``progress``          progress bars show what metrics are made of
 ``reports``           a user's mistake ends in a traceback instead of one line
 ``threads``           a training that ends within an epoch is aborted when Python shuts down
+``user_dir``          an installed package that is imported already is refused
 ====================  ==============================================================================
 """
 
@@ -47,9 +48,11 @@ from .saving import (
 )
 from .scorers import mend_chrf_score
 from .threads import end_readers_in_time
+from .user_dir import accept_imported_package
 
 __all__ = [
     "absolute_data_paths",
+    "accept_imported_package",
     "allow_checkpoint_globals",
     "apply",
     "batch_every_sentence",
@@ -98,6 +101,7 @@ def apply() -> None:
         return
     one_line_errors()
     import_engine()
+    accept_imported_package()
     calm_root_logger()
     calm_hydra_warnings()
     allow_checkpoint_globals()
