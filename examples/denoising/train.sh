@@ -3,10 +3,10 @@
 #
 #     bash examples/denoising/train.sh WORK GATES [fairseq-train's flags …]
 #     bash examples/denoising/train.sh WORK none
-#     VARIANT=pointer bash examples/denoising/train.sh WORK mask,copy,generate --bf16
+#     bash examples/denoising/train.sh WORK mask,copy,generate --bf16
 #
-# GATES are some of mask, copy, generate, skip; all; or none, which is the plain Transformer. VARIANT is paper
-# (the default), code or pointer. All else is the same: UPDATES (600), the length of the training, with whose
+# GATES are some of mask, copy, generate, skip; all; or none, which is the plain Transformer. VARIANT is pointer
+# (the default), paper or code. All else is the same: UPDATES (600), the length of the training, with whose
 # last one the learning rate reaches zero; WIDTH (128); LAYERS (2) of encoder and of decoder; LR (0.003); TOKENS
 # (1500) an update; SEED (1). Flags given here come last and win. The checkpoints go to WORK/GATES-VARIANT
 # (WORK/none), or with RUN to WORK/GATES-VARIANT-RUN; the last one is the one to use.
@@ -23,13 +23,13 @@ source "$(dirname "${BASH_SOURCE[0]}")/../post_editing/common.sh"
 work="$(cd "$1" && pwd)"
 gates="$2"
 shift 2
-variant="${VARIANT:-paper}" updates="${UPDATES:-600}" width="${WIDTH:-128}" layers="${LAYERS:-2}"
+variant="${VARIANT:-pointer}" updates="${UPDATES:-600}" width="${WIDTH:-128}" layers="${LAYERS:-2}"
 seed="${SEED:-1}" run="${RUN:-}" start="${BACKBONE_START:-0}"
 name="${gates//,/-}"
 [ "$gates" != all ] || gates=mask,copy,generate,skip
 case "$variant" in
-paper | code | pointer) ;;
-*) fail "VARIANT=$variant: paper, code or pointer" ;;
+pointer | paper | code) ;;
+*) fail "VARIANT=$variant: pointer, paper or code" ;;
 esac
 [ "$gates" = none ] || name="$name-$variant"
 whole UPDATES "$updates" updates

@@ -127,7 +127,7 @@ def test_noisy_text_for_some_parts_alone_is_refused(tmp_path):
 @pytest.mark.parametrize(
     "environ, said",
     [
-        ({"VARIANT": "mine"}, "VARIANT=mine: paper, code or pointer"),
+        ({"VARIANT": "mine"}, "VARIANT=mine: pointer, paper or code"),
         ({"UPDATES": "0"}, "UPDATES=0"),
         ({"WIDTH": "x"}, "WIDTH=x"),
         ({"SEED": "x"}, "SEED=x"),

@@ -120,6 +120,8 @@ def build(
     for name, parameter in made.named_parameters():
         if name.endswith("bias"):  # new ones are zero: nothing would be seen of them
             torch.nn.init.normal_(parameter, std=0.2)
+        elif not parameter.any():  # gates that start nearly closed, whatever they look at
+            torch.nn.init.xavier_uniform_(parameter)
     return tiny.sharpen(made, factor).double().eval()
 
 

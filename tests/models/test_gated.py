@@ -197,7 +197,7 @@ def test_rows_that_change_places_leave_and_come_twice(kind, left):
 
 
 # seeds and factors of models that end sentences of several lengths
-_LIVELY = {"paper": (2, 1.5), "code": (1, 1.0), "pointer": (6, 1.0)}
+_LIVELY = {"paper": (6, 1.5), "code": (2, 1.0), "pointer": (2, 1.0)}
 
 
 def lively(kind):
@@ -230,7 +230,9 @@ def test_the_scores_of_beam_search_are_those_of_its_hypotheses_forced(kind, left
         for one in hypotheses:
             scores = forced([model], row, one["tokens"])
             found = one["positional_scores"].float()
-            torch.testing.assert_close(found, scores, rtol=0, atol=1e-6)
+            # the search adds up single precision, and takes differences of the sums
+            rounding = torch.finfo(torch.float32).eps * (8 + float(scores.detach().sum().abs()))
+            torch.testing.assert_close(found, scores, rtol=0, atol=rounding)
             lengths.add(len(one["tokens"]))
     assert len(lengths) > 3, "sentences end at different times"
 
@@ -514,9 +516,9 @@ def test_a_pointer_has_to_generate(gates):
 def test_skipping_in_logits_needs_a_mask_symbol_in_the_target():
     plain = dictionary(mask=None)
     for source in (plain, SYMBOLS):
-        said = refused(source, plain, gate_variant="code")
+        said = refused(source, plain, gate_variant="code", gates=ALL)
         assert "the skip gate needs a mask symbol" in said and "`<mask> 1`" in said
-    build(source=plain, target=SYMBOLS, gate_variant="code")
+    build(source=plain, target=SYMBOLS, gate_variant="code", gates=ALL)
     build(source=plain, gate_variant="code", gates="mask,copy,generate")
     for variant in ("paper", "pointer"):
         build(source=plain, gate_variant=variant, gates=ALL)

@@ -119,7 +119,7 @@ def code_by_hand(model, gates, state, previous, target):
     chances = softmax(output_by_hand(model.decoder, state.tolist()))
     logits = []
     for symbol, chance in enumerate(chances):
-        logit = gates.get("generate", 0) * math.log(chance)
+        logit = gates.get("generate", 1) * math.log(chance)
         logit += gates.get("copy", 0) * (symbol == previous)
         logit += gates.get("skip", 0) * (symbol == target.index("<mask>"))
         logits.append(logit)
@@ -215,6 +215,8 @@ def test_gates_with_a_sigmoid_before_the_softmax_stay_within_their_bounds():
     assert weights.min() >= low - 1e-6 and weights.max() <= top + 1e-6
     assert weights.min() < low + 1e-3 and weights.max() > top - 1e-3, "the bounds are reached"
     free = DecoderGates(8, DECODER_GATES, off_counts=False, bounded=False)
+    for gate in free.gates.values():
+        torch.nn.init.normal_(gate.weight)
     assert free(1e4 * torch.randn(50, 20, 8)).max() > 0.99
 
 
@@ -255,7 +257,7 @@ def test_attention_moves_on_by_one_and_none_of_it_is_lost(real):
 
 def test_the_generate_gate_of_the_paper_looks_at_the_source_at_its_own_place():
     """Eq. 4 has h, not h': what was written before cannot change it."""
-    model = build(gates="copy,generate")
+    model = build(gates="copy,generate", gate_variant="paper")
     source = tokens("abcdef")[None]
     found = []
     for text in ("abc", "fed"):

@@ -12,9 +12,11 @@ pointer    the decoder's state          the gates that are on, with   probabilit
                                         no sigmoid before it          the source
 =========  ===========================  ============================  ===========================
 
-*paper* is as printed, *code* is what the authors' programs do, *pointer* is ours: what copying
-means elsewhere (See et al., 2017). Shapes: B sentences, T' newest target tokens, S source tokens,
-C channels, V symbols, G gates that are on.
+*pointer*, the default, is ours: what copying means elsewhere (See et al., 2017); a trained model
+answers with fresh gates nearly as without them. *paper* is as printed: the output layer of a
+trained model gets other states than it was trained with. *code* is what the authors' programs do.
+Shapes: B sentences, T' newest target tokens, S source tokens, C channels, V symbols, G gates that
+are on.
 """
 
 from typing import Any, List, Optional
@@ -132,10 +134,10 @@ class GatedDecoder(TransformerDecoder):
         return self.output(torch.stack(torch.broadcast_tensors(*parts)).sum(0))
 
     def _code(self, x: Tensor, gates: Tensor, previous: Tensor) -> Tensor:
-        """g · log p + c · onehot(previous token) + s · onehot(mask)."""
+        """g · log p + c · onehot(previous token) + s · onehot(mask); log p whole where g is off."""
         logits = self.output(x).log_softmax(2)
-        generate = self._weight(gates, "generate")
-        logits = logits * (0.0 if generate is None else generate)
+        if (generate := self._weight(gates, "generate")) is not None:
+            logits = logits * generate
         for name, index in (("copy", previous), ("skip", self.mask_symbol)):
             if (weight := self._weight(gates, name)) is not None:
                 if not isinstance(index, Tensor):

@@ -15,6 +15,11 @@ from ...errors import UserError
 ENCODER_GATE = "mask"
 DECODER_GATES = ("copy", "generate", "skip")
 GATES = (ENCODER_GATE, *DECODER_GATES)
+# A trained model answers with fresh gates nearly as without them: u of Eq. 1 is 0.0025, and copying
+# and skipping weigh 0.047 each to 0.953 beside generating. Zero weights make that so for states of
+# any size. Were u 0.5, it could grow until the whole source is hidden before anything reads it.
+MASK_START = -6.0
+COPY_START = -3.0
 
 
 def chosen_gates(text: str) -> List[str]:
@@ -34,10 +39,14 @@ def chosen_gates(text: str) -> List[str]:
     return [name for name in GATES if name in names]
 
 
-def _gate(dim: int) -> nn.Linear:
+def _gate(dim: int, bias: Optional[float] = None) -> nn.Linear:
+    """A gate that is randomly initialised, or one that says ``bias`` of every state at first."""
     gate = nn.Linear(dim, 1)
-    nn.init.xavier_uniform_(gate.weight)
-    nn.init.zeros_(gate.bias)
+    if bias is None:
+        nn.init.xavier_uniform_(gate.weight)
+    else:
+        nn.init.zeros_(gate.weight)
+    nn.init.constant_(gate.bias, bias or 0.0)
     return gate
 
 
@@ -70,9 +79,7 @@ class MaskGate(nn.Module):
 
     def __init__(self, dim: int, vector: MaskVector) -> None:
         super().__init__()
-        self.gate, self.vector = _gate(dim), vector
-        # nearly open: half closed it can hide the whole source before anything has read it
-        nn.init.constant_(self.gate.bias, -3.0)
+        self.gate, self.vector = _gate(dim, MASK_START), vector
 
     def forward(self, states: Tensor) -> "Masked":
         """B × S × C → the states with what looks wrong replaced, and how wrong it looked."""
@@ -96,7 +103,7 @@ class DecoderGates(nn.Module):
         names: the gates that are on.
         off_counts: a gate that is off still takes part in the softmax, with 0 (the authors' code).
         bounded: a sigmoid before the softmax (Eq. 3-5), which holds every gate of three within
-            0.155 … 0.576.
+            0.155 … 0.576. Without it they start nearly at generating alone.
     """
 
     def __init__(self, dim: int, names: Sequence[str], off_counts: bool, bounded: bool) -> None:
@@ -104,7 +111,10 @@ class DecoderGates(nn.Module):
         self.names = list(names)
         self.off = len(DECODER_GATES) - len(self.names) if off_counts else 0
         self.bounded = bounded
-        self.gates = nn.ModuleDict({name: _gate(dim) for name in self.names})
+        starts = {name: 0.0 if name == "generate" else COPY_START for name in self.names}
+        self.gates = nn.ModuleDict(
+            {name: _gate(dim, None if bounded else starts[name]) for name in self.names}
+        )
 
     def forward(self, states: Tensor, generate: Optional[Tensor] = None) -> Tensor:
         """Weights that sum to 1 (with those of gates that are off): B × T' × G.
