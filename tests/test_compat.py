@@ -433,6 +433,17 @@ def test_fp16_without_a_gpu_is_refused_where_the_engine_crashes(started):
     assert len(started) == 1
 
 
+@pytest.mark.slow
+def test_half_precision_outlives_its_overflows_on_a_cpu(folder):
+    flags = "--memory-efficient-fp16 --fp16-init-scale 1048576 --save-dir half --max-update 12"
+    result = plugin(f"fairseq-train bin {TINY} {flags}", folder)
+    assert result.code == 0, result.err
+    assert "gradient overflow detected" in result.out and "num_updates: 12 >=" in result.out
+    state = torch.load(folder / "half" / "checkpoint_last.pt", weights_only=True)
+    assert state["last_optimizer_state"]["loss_scale"] < 1048576
+    assert all(torch.isfinite(value).all() for value in state["model"].values())
+
+
 # batches
 
 

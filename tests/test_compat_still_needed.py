@@ -1,5 +1,6 @@
 """Faults of the engine, with the engine alone: where one of these fails, its work-round can go."""
 
+import inspect
 import os
 import re
 import struct
@@ -8,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import fairseq.trainer
 import pytest
 import tiny
 import torch
@@ -19,6 +21,7 @@ from fairseq.distributed import utils as distributed_utils
 from fairseq.file_io import PathManager
 from fairseq.logging.progress_bar import JsonProgressBar, SimpleProgressBar
 from fairseq.optim.lr_scheduler.reduce_lr_on_plateau import ReduceLROnPlateauLRSchedule
+from fairseq_cli import generate
 from fairseq_cli.train import should_stop_early
 from omegaconf import OmegaConf
 from saved import parsed, save
@@ -112,6 +115,12 @@ def test_nothing_tells_a_checkpoint_how_long_patience_has_lasted(tmp_path, memor
     assert set(extra) == {"train_iterator", "val_loss", "best"}, "the engine keeps more"
 
 
+def test_the_best_score_of_a_training_outlives_it(tmp_path, memory):
+    """``training.forget_last_training`` can go once this fails."""
+    saved_by_the_engine(tmp_path)
+    assert checkpoint_utils.save_checkpoint.best == 1.5, "the fault is gone"
+
+
 def test_a_plateau_is_saved_without_its_bad_epochs():
     """``resuming.carry_over`` can go once the schedule keeps them (and sees the last loss)."""
     plateau = SimpleNamespace(best=1.5, last_epoch=3, num_bad_epochs=2, cooldown_counter=0)
@@ -134,6 +143,17 @@ def test_checkpoints_written_beside_the_training_are_torn_and_alone(tmp_path, me
     name = str(tmp_path / "checkpoint1.pt")
     checkpoint_utils.torch_persistent_save.__wrapped__({"a": 1}, name, async_write=True)
     assert opened == [name], "written under another name first: the fault is gone"
+
+
+def test_an_overflow_needs_a_gpu():
+    """``precision.ignore_overflows_on_cpu`` can go once this fails."""
+    assert "torch.tensor(0.0).cuda()" in inspect.getsource(fairseq.trainer), "the fault is gone"
+
+
+def test_generating_is_told_of_no_shards():
+    """``shards.decode_shards`` can go once this fails."""
+    assert "num_shards=cfg.distributed_training" in inspect.getsource(generate), "the fault is gone"
+    assert "dataset.num_shards" not in inspect.getsource(generate), "the fault is gone"
 
 
 # what is loaded -----------------------------------------------------------------------------------

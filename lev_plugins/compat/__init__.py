@@ -10,10 +10,12 @@
 ``evaluation``        settings of a checkpoint are run as Python
 ``indexed``           index files are believed
 ``resuming``          a resumed training forgets its patience and the last loss
+``training``          a training in a sweep inherits the best score of the one before
 ``launch``            several processes on a CPU crash, train nothing, or train each for itself
 ``precision``         ``--bf16`` takes every machine for a TPU, ``--fp16`` on a CPU crashes
 ``batches``           the last batch is dropped when its size does not suit the multiple; a resumed
-                      training has other batches
+                      training has other batches; ``--curriculum`` never ends
+``shards``            ``--num-shards`` changes nothing
 ``interactive``       input lines lose their tabs and bad bytes end in a traceback
 ``encoders``          ``--bpe characters`` dies before anything begins
 ``scorers``           the chrF scorer cannot give its score
@@ -26,7 +28,13 @@
 """
 
 from .adafactor import mend_adafactor
-from .batches import batch_every_sentence, cut_batches_once, keep_every_sentence, lossless_batches
+from .batches import (
+    batch_every_sentence,
+    cut_batches_once,
+    keep_every_sentence,
+    lossless_batches,
+    shuffle_when_asked,
+)
 from .causes import explain, refusal
 from .checkpoint_files import distrust_checkpoints, inflated, read_checkpoint, usable
 from .checkpoints import absolute_data_paths, allow_checkpoint_globals
@@ -47,7 +55,9 @@ from .saving import (
     write_failure,
 )
 from .scorers import mend_chrf_score
+from .shards import decode_shards
 from .threads import end_readers_in_time
+from .training import prepare_trainings
 from .user_dir import accept_imported_package
 
 __all__ = [
@@ -63,6 +73,7 @@ __all__ = [
     "check_launches",
     "configure_plain_encoders",
     "cut_batches_once",
+    "decode_shards",
     "distrust_checkpoints",
     "end_readers_in_time",
     "evaluate_settings",
@@ -77,6 +88,7 @@ __all__ = [
     "mend_adafactor",
     "mend_chrf_score",
     "one_line_errors",
+    "prepare_trainings",
     "read_checkpoint",
     "read_interactive_lines",
     "read_lines_whole",
@@ -84,6 +96,7 @@ __all__ = [
     "refuse_asynchronous_checkpoints",
     "refuse_fp16_on_cpu",
     "run_cli",
+    "shuffle_when_asked",
     "usable",
     "way_on",
     "whole_checkpoint",
@@ -113,6 +126,9 @@ def apply() -> None:
     check_launches()
     keep_every_sentence()
     cut_batches_once()
+    shuffle_when_asked()
+    prepare_trainings()
+    decode_shards()
     read_lines_whole()
     mend_chrf_score()
     mend_adafactor()

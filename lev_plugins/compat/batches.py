@@ -136,3 +136,26 @@ def cut_batches_once() -> None:
         return iterator
 
     FairseqTask.get_batch_iterator = get_batch_iterator
+
+
+def shuffle_when_asked() -> None:
+    """Let ``--curriculum N`` end after N epochs, and a resumed training have the same order.
+
+    Fault: an iterator keeps the sampler of its first epoch, and with it whether batches are
+    shuffled. With ``--curriculum`` no epoch was ever shuffled, unless the training was resumed
+    later: then all were.
+    """
+    from fairseq.data.iterators import EpochBatchIterator
+
+    engine = EpochBatchIterator._get_iterator_for_epoch
+
+    @functools.wraps(engine, assigned=())
+    def get_iterator_for_epoch(
+        self: Any, epoch: int, shuffle: bool, *more: Any, **named: Any
+    ) -> Any:
+        """fairseq's, from a sampler that is told about every epoch."""
+        if self.dataloader is not None:
+            self.epoch_batch_sampler.shuffle = shuffle
+        return engine(self, epoch, shuffle, *more, **named)
+
+    EpochBatchIterator._get_iterator_for_epoch = get_iterator_for_epoch

@@ -14,8 +14,8 @@ from ..errors import UserError
 from .checkpoints import absolute_data_paths
 from .precision import bf16_without_tpu, refuse_fp16_on_cpu
 from .program import running_command
-from .resuming import carry_over
 from .saving import refuse_asynchronous_checkpoints
+from .shards import refuse_shards
 
 _TORCHRUN = ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK")
 _SLURM = ("SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST")
@@ -209,13 +209,13 @@ def check_launches() -> None:
     def call_main(cfg: Any, main: Callable[..., Any], **kwargs: Any) -> None:
         """Check, then run ``main(cfg, **kwargs)`` in all processes as the engine does."""
         training = _is_training(main)
+        refuse_shards(cfg)
         if training:
             absolute_data_paths(cfg.task)
             settle_model(cfg)
             bf16_without_tpu(cfg)
             refuse_fp16_on_cpu(cfg)
             refuse_asynchronous_checkpoints(cfg)
-            carry_over(main)
         if cfg.common.cpu or not torch.cuda.is_available():
             check_cpu_launch(cfg.distributed_training, training)
         if training:

@@ -1,8 +1,10 @@
 """Half precision where there is no GPU or no TPU."""
 
+from types import ModuleType
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from ..errors import UserError
 
@@ -45,3 +47,33 @@ def refuse_fp16_on_cpu(cfg: Any) -> None:
     flat = not (common.memory_efficient_fp16 or common.fp16_no_flatten_grads)
     if common.fp16 and flat and not torch.cuda.is_available():
         raise UserError("--fp16 needs a GPU; on a CPU use --bf16, --amp or --memory-efficient-fp16")
+
+
+class _HostTensor(Tensor):
+    """A tensor that stays where it is."""
+
+    def cuda(self, *args: Any, **options: Any) -> Tensor:
+        return self
+
+
+class _TorchWithoutCuda(ModuleType):
+    """torch as fairseq's trainer sees it where there is no GPU."""
+
+    @staticmethod
+    def tensor(*args: Any, **options: Any) -> Tensor:
+        return torch.tensor(*args, **options).as_subclass(_HostTensor)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(torch, name)
+
+
+def ignore_overflows_on_cpu() -> None:
+    """Let ``--memory-efficient-fp16`` train on a CPU beyond its first overflow.
+
+    Fault: after an overflow, which is how a loss scale is found, the trainer puts a zero that it
+    needs no more on the GPU, and dies with "Torch not compiled with CUDA enabled".
+    """
+    from fairseq import trainer
+
+    if not torch.cuda.is_available():
+        trainer.torch = _TorchWithoutCuda("torch")

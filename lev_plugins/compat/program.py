@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from types import ModuleType
 
 
 def running_command() -> str | None:
@@ -20,3 +21,14 @@ def running_command() -> str | None:
     if script.parent.name == "fairseq_cli" and script.suffix == ".py":
         return script.stem.replace("_", "-")
     return None
+
+
+def program_modules(name: str) -> list[ModuleType]:
+    """``fairseq_cli.NAME`` where it is loaded, also as ``__main__``, under which a program runs."""
+    found = (sys.modules.get(one) for one in (f"fairseq_cli.{name}", "__main__"))
+    path = ("fairseq_cli", f"{name}.py")
+    return [
+        module
+        for module in found
+        if module is not None and Path(getattr(module, "__file__", None) or "").parts[-2:] == path
+    ]

@@ -47,7 +47,8 @@ def test_stopping_in_the_middle_of_an_epoch_changes_no_bit(commands, triples, tm
 
 
 def test_a_training_that_was_killed_goes_on_from_its_last_save(commands, pairs, tmp_path):
-    flags = f"{RANDOM} --update-freq 2 --save-interval-updates 3 --max-update 10 --save-dir"
+    saving = "--update-freq 2 --save-interval-updates 3 --max-update 10 --curriculum 1"
+    flags = f"{RANDOM} {saving} --save-dir"
     commands.done(pairs.train(f"{flags} {tmp_path}/whole"), tmp_path)
     (tmp_path / "killed").mkdir()
     shutil.copy(

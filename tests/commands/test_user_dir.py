@@ -3,6 +3,9 @@
 import shutil
 
 import pytest
+import torch
+
+import lev_plugins  # noqa: F401  (torch may then read checkpoints)
 
 SHORT = "--max-update 2 --disable-validation"
 
@@ -88,6 +91,22 @@ def test_hydra_trains_from_a_file_and_options(commands, triples, tmp_path, root)
     checkpoint = tmp_path / "ck" / "checkpoint_last.pt"
     generated = decoded(commands, triples, root / "lev_plugins", checkpoint, tmp_path)
     assert len(generated) == 3
+
+
+def test_every_job_of_a_sweep_has_a_best_checkpoint(commands, triples, tmp_path, root):
+    (tmp_path / "edits.yaml").write_text(CONFIG.format(data=triples.data, folder=tmp_path))
+    result = commands(
+        f"fairseq-hydra-train -m --config-dir {tmp_path} --config-name edits "
+        f"common.user_dir={root}/lev_plugins optimization.max_update=6,1 checkpoint.patience=1 "
+        f"checkpoint.save_dir={tmp_path}/${{hydra:job.num}} hydra.sweep.dir={tmp_path}/jobs",
+        tmp_path,
+    )
+    assert result.code == 0, result.out + result.err
+    losses = [
+        torch.load(tmp_path / job / "checkpoint_best.pt", weights_only=True)["extra_state"]["best"]
+        for job in "01"
+    ]
+    assert losses[0] < losses[1], "the second job is worse than the first"
 
 
 def test_hydra_refuses_what_the_command_line_refuses(commands, triples, tmp_path, root):
