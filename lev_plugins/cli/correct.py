@@ -1,14 +1,15 @@
 """Correct text: noisy lines in, clean lines out, everything else kept byte for byte.
 
+    python -m lev_plugins.cli.correct --path CHECKPOINT noisy.txt more.txt > clean.txt
     python -m lev_plugins.cli.correct --path CHECKPOINT < noisy > clean
 
 Serves every corrector of the package: edit models, and any model of fairseq's that writes from left
 to right. Lines end at ``\\n`` alone. Bytes that are not UTF-8 pass through.
 
 ``--edits FILE`` writes one JSON object for each edit that the model wants, in the order of the
-text: ``line`` (from 1), ``offset`` and ``length`` (characters of the input line, from 0),
-``before``, ``after``, ``probability``, ``made``, and ``reason`` where it was not made (see
-:class:`lev_plugins.correction.Edit`).
+text: ``file`` (where files were given), ``line`` (of the file, from 1), ``offset`` and ``length``
+(characters of the input line, from 0), ``before``, ``after``, ``probability``, ``made``, and
+``reason`` where it was not made (see :class:`lev_plugins.correction.Edit`).
 """
 
 import argparse
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING, BinaryIO, TextIO
 from ..compat import run_cli
 from ..data.text_files import LineNumbers, read_lines
 from ..errors import UserError
-from .lines import is_terminal, standard_input
+from .lines import STANDARD_STREAM, is_terminal, raw_lines, require_readable
 from .output import standard_output, whole_file
 
 if TYPE_CHECKING:
@@ -52,15 +53,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         # First: a folder that cannot be written is told before the model loads.
         edits = stack.enter_context(whole_file(args.edits)) if args.edits else None
         corrector = load_corrector(args)
-        report = _Report(edits)
-        for lines, ends in _chunks(args.buffer):
-            done = corrector.correct_protected(
-                lines, args.min_confidence, protection, args.batch_size
-            )
-            _write(out, done, ends)
-            for correction in done:
-                report.add(correction)
-            report.progress()
+        report = _Report(edits, args.files)
+        open_end = False
+        for path in args.files or [STANDARD_STREAM]:
+            report.begin(path)
+            for lines, ends in _chunks(path, args.buffer):
+                done = corrector.correct_protected(
+                    lines, args.min_confidence, protection, args.batch_size
+                )
+                if open_end:  # the last line of the file before had none
+                    out.write(b"\n")
+                open_end = not ends[-1]
+                _write(out, done, ends)
+                report.add(done)
     report.close()
     return 0
 
@@ -87,9 +92,15 @@ def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
     parser = argparse.ArgumentParser(
         prog=f"python -m {__package__}.correct",
-        description="Correct text from standard input, line by line, to standard output. What the "
-        "model does not change is kept byte for byte: blanks, line ends, bytes that are not UTF-8.",
-        usage="%(prog)s --path CHECKPOINT [options] < noisy > clean",
+        description="Correct text, line by line, to standard output. What the model does not "
+        "change is kept byte for byte: whitespace, line ends, bytes that are not UTF-8.",
+        usage="%(prog)s --path CHECKPOINT [options] [FILE ...] > clean",
+    )
+    parser.add_argument(
+        "files",
+        nargs="*",
+        metavar="FILE",
+        help="noisy text, corrected in this order; - is standard input (default: standard input)",
     )
     parser.epilog = (
         f"example: {parser.prog} --path checkpoint_best.pt --min-confidence 0.9 "
@@ -182,15 +193,18 @@ def _check(args: argparse.Namespace) -> None:
     for flag in ("batch_size", "buffer"):
         if getattr(args, flag) < 1:
             raise UserError(f"--{flag.replace('_', '-')} {getattr(args, flag)}: must be 1 or more")
-    if args.edits and args.keep_words:
-        if os.path.realpath(args.edits) == os.path.realpath(args.keep_words):
-            raise UserError(f"--edits would write over --keep-words {args.keep_words}")
+    require_readable(args.files)
+    read = {"--keep-words": [args.keep_words] if args.keep_words else [], "the input": args.files}
+    for what, paths in read.items():
+        for path in paths:
+            if args.edits and os.path.realpath(args.edits) == os.path.realpath(path):
+                raise UserError(f"--edits would write over {what} {path}; choose another name")
 
 
-def _chunks(size: int) -> Iterator[tuple[list[str], list[bytes]]]:
-    r"""Lines of standard input and their line ends, ``\n`` or nothing, a chunk at a time."""
-    raw = standard_input()
-    if is_terminal(sys.stdin):
+def _chunks(path: str, size: int) -> Iterator[tuple[list[str], list[bytes]]]:
+    r"""Lines of a file and their line ends, ``\n`` or nothing, a chunk at a time."""
+    raw = raw_lines(path)
+    if path == STANDARD_STREAM and is_terminal(sys.stdin):
         size = 1
     while chunk := list(islice(raw, size)):
         ends = [b"\n" if line.endswith(b"\n") else b"" for line in chunk]
@@ -207,40 +221,50 @@ def _write(out: BinaryIO, done: Sequence["Correction"], ends: Sequence[bytes]) -
 class _Report:
     """What was done: every edit to a file, counts to a terminal, what was left to any."""
 
-    def __init__(self, edits: TextIO | None) -> None:
+    def __init__(self, edits: TextIO | None, files: Sequence[str]) -> None:
         self.edits = edits
-        self.lines = self.wanted = self.made = 0
-        self.endless = LineNumbers()
-        free = not (is_terminal(sys.stdin) or is_terminal(sys.stdout))
-        self.watched = is_terminal(sys.stderr) and free
+        self.named = bool(files)
+        self.file = STANDARD_STREAM
+        self.line = self.lines = self.wanted = self.made = 0
+        self.endless: dict[str, LineNumbers] = {}
+        typed = is_terminal(sys.stdin) and (not files or STANDARD_STREAM in files)
+        self.watched = is_terminal(sys.stderr) and not (typed or is_terminal(sys.stdout))
 
-    def add(self, correction: "Correction") -> None:
-        """Note the next line."""
+    def begin(self, file: str) -> None:
+        """What comes next are the lines of this file."""
+        self.file, self.line = file, 0
+
+    def add(self, done: Sequence["Correction"]) -> None:
+        """Note the next lines; counts so far to a terminal that nobody types or reads text on."""
+        for correction in done:
+            self._add(correction)
+        if self.watched:
+            sys.stderr.write(f"\r{self}")
+            sys.stderr.flush()
+
+    def _add(self, correction: "Correction") -> None:
+        self.line += 1
         self.lines += 1
         self.wanted += len(correction.edits)
         self.made += sum(edit.made for edit in correction.edits)
         if correction.endless:
-            self.endless.add(self.lines)
+            self.endless.setdefault(self.file, LineNumbers()).add(self.line)
         if self.edits is not None:
+            place = {"file": self.file} if self.named else {}
             for edit in correction.edits:
-                record = {"line": self.lines, **edit.to_dict()}
+                record = {**place, "line": self.line, **edit.to_dict()}
                 text = json.dumps(record, ensure_ascii=False, allow_nan=False)
                 self.edits.write(text.translate(_LINE_ENDS) + "\n")
-
-    def progress(self) -> None:
-        """Counts so far, where someone looks on who neither types nor reads the output."""
-        if self.watched:
-            sys.stderr.write(f"\r{self}")
-            sys.stderr.flush()
 
     def close(self) -> None:
         """The end of the progress line; lines whose units had to be left alone."""
         if self.watched:
             sys.stderr.write(f"\r{self}\n")
-        if self.endless:
+        for file, lines in self.endless.items():
+            place = f"{file}: " if self.named else ""
             print(
-                f"left as it was, in whole or in part, because the model's answer had no end: "
-                f"{self.endless.count} lines ({self.endless})",
+                f"{place}left as it was, in whole or in part, because the model's answer had no "
+                f"end: {lines.count} lines ({lines})",
                 file=sys.stderr,
             )
 

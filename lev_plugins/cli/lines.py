@@ -1,8 +1,9 @@
 """Lines in and JSON lines out, for all commands that load a model."""
 
 import json
+import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, TextIO
 
 from ..data.text_files import read_lines
@@ -48,6 +49,31 @@ def standard_input() -> Iterator[bytes]:
     if sys.stdin is None:
         raise UserError("standard input is closed; give it a file or a pipe: < FILE")
     return _bytes_of_stdin(sys.stdin.buffer)
+
+
+def raw_lines(path: str) -> Iterator[bytes]:
+    """The lines of a file, or of standard input (``-``), each with its end.
+
+    Raises:
+        UserError: it cannot be read.
+    """
+    return standard_input() if path == STANDARD_STREAM else _bytes_of_file(path)
+
+
+def require_readable(paths: Sequence[str]) -> None:
+    """Raise one :class:`UserError` that names the first of the files that cannot be read."""
+    for path in paths:
+        if path != STANDARD_STREAM and (os.path.isdir(path) or not os.access(path, os.R_OK)):
+            why = "is a folder" if os.path.isdir(path) else "cannot be read"
+            raise UserError(f"{path}: {why}; give a text file, or - for standard input")
+
+
+def _bytes_of_file(path: str) -> Iterator[bytes]:
+    try:
+        with open(path, "rb") as file:
+            yield from file
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
 def _bytes_of_stdin(stream: BinaryIO) -> Iterator[bytes]:

@@ -78,6 +78,22 @@ def test_only_what_is_edited_changes(run, unit):
     assert run(text, f"--unit {unit}", {"teh": "the"}) == text.replace(b"teh", b"the")
 
 
+def test_files_are_corrected_in_order_and_a_missing_line_end_joins_no_lines(run):
+    for name, text in {"a": b"teh", "b": b"", "c": b"x\r\nteh\n", "d": b"\xff teh"}.items():
+        Path(name).write_bytes(text)
+    expected = b"the\nx\r\nthe\nno the\n\xff the"
+    assert run(b"no teh\n", "a b c - d --buffer 1", {"teh": "the"}) == expected
+
+
+def test_edits_and_what_was_left_alone_name_the_file_and_its_line(run, capsys):
+    Path("a").write_text("ok\nteh\n")
+    Path("b").write_text("teh\nendless\n")
+    run(b"", "a b --edits e.jsonl", {"teh": "tah"})
+    records = [json.loads(line) for line in Path("e.jsonl").read_text().splitlines()]
+    assert [(one["file"], one["line"]) for one in records] == [("a", 2), ("b", 1)]
+    assert capsys.readouterr().err.startswith("b: left as it was")
+
+
 def test_lines_are_read_in_chunks(run):
     run(b"a\nb\n\nc\n" * 3, "--buffer 5")
     assert len(run.model.calls) == 3
@@ -167,6 +183,9 @@ def test_nothing_is_said_where_nobody_looks_on_and_counts_where_someone_does(
         ("--keep-words gone.txt", "gone.txt: cannot be read"),
         ("--edits no/e.jsonl", "no/e.jsonl: cannot be written"),
         ("--edits words.txt --keep-words words.txt", "--edits would write over"),
+        ("--edits words.txt words.txt", "--edits would write over the input words.txt"),
+        ("words.txt gone.txt", "gone.txt: cannot be read; give a text file"),
+        (".", r"\.: is a folder; give a text file"),
     ],
 )
 def test_a_mistake_is_told_before_anything_is_written(run, flags, message):
