@@ -111,6 +111,12 @@ class LevenshteinEditor:
         return next(self.models[0].parameters()).device
 
     @property
+    def draft_lang(self) -> Optional[str]:
+        """Suffix of the drafts that the model was trained with, None without."""
+        draft_lang: Optional[str] = self.task.cfg.draft_lang
+        return draft_lang
+
+    @property
     def _limits(self) -> Tuple[int, ...]:
         """The longest source and draft that the task and all models read."""
         limits = (one.max_positions() for one in (self.task, *self.models))

@@ -365,6 +365,8 @@ def test_marks_on_the_page_differ_by_more_than_colour() -> None:
 class FakeEditor:
     """Turns every ``teh`` of the draft (of the source, where there is none) into ``the``."""
 
+    draft_lang: str | None = None
+
     def __init__(self) -> None:
         self.calls: list[dict[str, Any]] = []
 
@@ -401,6 +403,19 @@ def feed(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
 
 def run(*arguments: str) -> None:
     command.main(["--path", "some/model.pt", *arguments])
+
+
+@pytest.mark.parametrize("draft_lang", ["mt", None])
+def test_a_model_of_drafts_says_once_that_it_generates_where_a_line_has_none(
+    editor: FakeEditor, monkeypatch, capsys, draft_lang: str | None
+) -> None:
+    editor.draft_lang = draft_lang
+    feed(monkeypatch, b"teh\tteh\nteh\t\nteh\nteh\n")
+    run()
+    said = capsys.readouterr().err
+    expected = "note: line 3 has no draft, and the model was trained to correct drafts"
+    assert said.count("\n") == said.count(expected) == (draft_lang is not None)
+    assert draft_lang is None or "Give 'source<TAB>draft'" in said
 
 
 def test_lines_become_traces_in_order_and_empty_lines_count(

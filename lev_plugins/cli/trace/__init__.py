@@ -50,7 +50,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         if page is not None:
             sinks.append(lambda trace, _: traces.append(trace))
         editor = load_editor(args.path, args.data, _text_processing(args))
-        for number, trace in enumerate(_edited(editor, args), start=1):
+        pairs = _noted(read_pairs(args.input), editor.draft_lang)
+        for number, trace in enumerate(_edited(editor, pairs, args), start=1):
             for sink in sinks:
                 sink(trace, number)
         if page is not None:
@@ -161,11 +162,27 @@ def _check(args: argparse.Namespace) -> None:
             pass
 
 
-def _edited(editor: "LevenshteinEditor", args: argparse.Namespace) -> Iterator[EditTrace]:
+def _noted(pairs: Iterator[Pair], draft_lang: str | None) -> Iterator[Pair]:
+    """The pairs; a note on standard error where a model of drafts gets a line without one."""
+    told = draft_lang is None
+    for number, (source, draft) in enumerate(pairs, start=1):
+        if draft is None and not told:
+            told = True
+            print(
+                f"note: line {number} has no draft, and the model was trained to correct drafts "
+                f"(--draft-lang {draft_lang}): such lines are generated from nothing. Give "
+                "'source<TAB>draft'; where the source itself is to be corrected: paste FILE FILE",
+                file=sys.stderr,
+            )
+        yield source, draft
+
+
+def _edited(
+    editor: "LevenshteinEditor", pairs: Iterator[Pair], args: argparse.Namespace
+) -> Iterator[EditTrace]:
     """Yield the traces of all lines; memory holds one chunk of them."""
     typed = args.input == STANDARD_STREAM and is_terminal(sys.stdin)
     size = 1 if typed else args.batch_size * BATCHES_PER_CHUNK
-    pairs = read_pairs(args.input)
     while chunk := list(islice(pairs, size)):
         sources = [source for source, _ in chunk]
         drafts = [draft for _, draft in chunk]
