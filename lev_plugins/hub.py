@@ -24,6 +24,7 @@ from .checkpoints import (
     text_processing,
 )
 from .compat import usable
+from .data.oov import OOVWords
 from .errors import UserError, checks_arguments
 from .generators import RefinementGenerator, RefinementOptions
 from .generators.history import EditTrace, Iteration
@@ -37,7 +38,7 @@ from .tasks.translation_edit import Draft
 class LevenshteinEditor:
     """A trained model, its dictionaries and its text processing.
 
-    Several threads may use one editor; it serves them in turn.
+    Nothing of it changes while it edits, so several threads may use one at once.
 
     Args:
         models: ``levenshtein_editor`` models; the probabilities of several are averaged.
@@ -229,16 +230,13 @@ class LevenshteinEditor:
             variants=Variants(count, variants, noise_scale, seed),
             nbest=nbest,
         )
-        with self.task.turns:
-            try:
-                items = [
-                    self._item(number, *row, markup, hard_terms)
-                    for number, row in enumerate(rows, start=1)
-                ]
-                self._check_lengths(items)
-                return self._decode(generator, items, max(batch_size, 1))
-            finally:
-                self.task.forget_unknown_words()
+        oov_words = self.task.new_oov_words()
+        items = [
+            self._item(number, *row, markup, hard_terms, oov_words)
+            for number, row in enumerate(rows, start=1)
+        ]
+        self._check_lengths(items)
+        return self._decode(generator, items, max(batch_size, 1))
 
     def _generator(self, delete_threshold: Optional[float], **options: Any) -> RefinementGenerator:
         """A generator with options of :class:`RefinementOptions`."""
@@ -282,6 +280,7 @@ class LevenshteinEditor:
         terms: Optional[Sequence[str]],
         markup: bool,
         hard: bool,
+        oov_words: OOVWords,
     ) -> "_Item":
         """A sentence as tokens; ``number`` counts from 1."""
         if draft is not None and terms:
@@ -293,14 +292,15 @@ class LevenshteinEditor:
             raise UserError(f"sentence {number}: terms are a list of texts, not a single text")
         try:
             if terms and hard:
-                coded = self.task.encode_terms(terms, self._apply)
+                coded = self.task.encode_terms(terms, self._apply, oov_words)
             else:
                 text = " ".join(terms) if terms else draft or ""
-                coded = self.task.encode_draft(text, self._apply, markup and not terms)
+                marked = markup and not terms
+                coded = self.task.encode_draft(text, self._apply, marked, oov_words)
         except UserError as error:
             raise UserError(f"sentence {number}: {error}") from error
         tokens = self.task.encode_text(source, self._apply, self.task.src_dict)
-        return _Item(source, draft, tokens, coded)
+        return _Item(source, draft, tokens, coded, oov_words)
 
     def _check_lengths(self, items: List["_Item"]) -> None:
         for number, item in enumerate(items, start=1):
@@ -335,35 +335,16 @@ class LevenshteinEditor:
         return EditTrace(
             source=item.source,
             draft=item.draft,
-            text=self._text(self._symbols(hypothesis)),
+            text=self._text(item.symbols(hypothesis)),
             score=hypothesis["score"],
-            iterations=tuple(self._iterations(hypothesis["history"])),
+            iterations=tuple(item.iterations(hypothesis["history"])),
             terminated=hypothesis["terminated"],
         )
-
-    def _symbols(self, state: Dict[str, Any]) -> Tuple[str, ...]:
-        """Tokens as strings."""
-        return tuple(self.task.tgt_dict[token] for token in state["tokens"].tolist()[1:-1])
 
     def _text(self, symbols: Sequence[str]) -> str:
         text = " ".join(symbols)
         text = self.bpe.decode(text) if self.bpe else text
         return self.tokenizer.decode(text) if self.tokenizer else text
-
-    def _iterations(self, history: List[Dict[str, Any]]) -> List[Iteration]:
-        """The recorded phases (draft, then delete, placeholder, token in turn) as iterations."""
-        iterations = []
-        for before, delete, after in zip(history[0::3], history[1::3], history[3::3]):
-            size = len(before["tokens"])
-            iterations.append(
-                Iteration(
-                    before=self._symbols(before),
-                    deleted=tuple((~delete["mask"][1 : size - 1]).tolist()),
-                    after=self._symbols(after),
-                    inserted=tuple(after["mask"][1 : len(after["tokens"]) - 1].tolist()),
-                )
-            )
-        return iterations
 
 
 class _Item(NamedTuple):
@@ -373,10 +354,30 @@ class _Item(NamedTuple):
     draft: Optional[str]
     tokens: Tensor
     coded: Draft
+    oov_words: OOVWords
 
     @property
     def size(self) -> int:
         return len(self.tokens) + len(self.coded.tokens)
+
+    def symbols(self, state: Dict[str, Any]) -> Tuple[str, ...]:
+        """Tokens of a state as strings."""
+        return tuple(map(self.oov_words.symbol, state["tokens"].tolist()[1:-1]))
+
+    def iterations(self, history: List[Dict[str, Any]]) -> List[Iteration]:
+        """The recorded phases (draft, then delete, placeholder, token in turn) as iterations."""
+        iterations = []
+        for before, delete, after in zip(history[0::3], history[1::3], history[3::3]):
+            size = len(before["tokens"])
+            iterations.append(
+                Iteration(
+                    before=self.symbols(before),
+                    deleted=tuple((~delete["mask"][1 : size - 1]).tolist()),
+                    after=self.symbols(after),
+                    inserted=tuple(after["mask"][1 : len(after["tokens"]) - 1].tolist()),
+                )
+            )
+        return iterations
 
 
 def _beside(sources: Sequence[str], others: Optional[Sequence[Any]], name: str) -> List[Any]:

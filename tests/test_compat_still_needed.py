@@ -1,7 +1,10 @@
 """Faults of the engine, with the engine alone: where one of these fails, its work-round can go."""
 
+import copy
+import copyreg
 import inspect
 import os
+import pickle
 import re
 import struct
 import warnings
@@ -16,11 +19,13 @@ import torch
 from fairseq import checkpoint_utils, models, options
 from fairseq.data import indexed_dataset
 from fairseq.dataclass.configs import CheckpointConfig
+from fairseq.dataclass.constants import ChoiceEnum, StrEnumMeta
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.distributed import utils as distributed_utils
 from fairseq.file_io import PathManager
 from fairseq.logging.progress_bar import JsonProgressBar, SimpleProgressBar
 from fairseq.optim.lr_scheduler.reduce_lr_on_plateau import ReduceLROnPlateauLRSchedule
+from fairseq.tasks.fairseq_task import StatefulContainer
 from fairseq_cli import generate
 from fairseq_cli.train import should_stop_early
 from omegaconf import OmegaConf
@@ -261,3 +266,17 @@ def test_reading_a_command_line_warns_of_what_hydra_has_deprecated():
     said = {str(one.message).strip() for one in heard}
     gone = [text for text in logs._HYDRA_SAYS if not any(re.match(text, one) for one in said)]
     assert not gone, "the fault is gone, or hydra says it in other words"
+
+
+# copies -------------------------------------------------------------------------------------------
+
+
+def test_tasks_and_settings_of_the_engine_cannot_be_pickled(monkeypatch):
+    class Alone(StatefulContainer):
+        __getattr__ = StatefulContainer.__getattr__.__wrapped__
+
+    with pytest.raises(RecursionError):
+        copy.copy(Alone())
+    monkeypatch.delitem(copyreg.dispatch_table, StrEnumMeta)
+    with pytest.raises(pickle.PicklingError, match="Choices"):
+        pickle.dumps(ChoiceEnum(["one", "other"]).one)

@@ -1,9 +1,22 @@
 """What the three objects of the Python interface share: arguments, devices, copies."""
 
+import copy
+import multiprocessing
+import pickle
+import threading
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from operator import methodcaller
+from pathlib import Path
+from typing import Any
+
 import editors
 import pytest
+import saved
+import tiny
 
 from lev_plugins import Corrector, EncT5, LevenshteinEditor, UserError
+from lev_plugins.tasks import TranslationEditTask
 
 # Said by hydra whenever fairseq composes a configuration.
 pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
@@ -37,3 +50,104 @@ EDITOR, CORRECTOR = editors.editor, editors.edit_corrector
 def test_an_argument_that_is_not_known_is_named_with_what_was_meant(call, said):
     with pytest.raises(TypeError, match="^" + said.replace("()", r"\(\)") if ")" in said else said):
         call()
+
+
+# copies ---------------------------------------------------------------------------------------
+
+LINES = ["a b zz c", "zz", "", "h g f e d"]
+EDITED = methodcaller("edit", LINES, LINES[::-1], max_iter=2)
+CORRECTED, PREDICTED = methodcaller("correct", LINES), methodcaller("predict", LINES)
+MADE: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
+    "editor": (editors.editor, EDITED),
+    "ensemble": (lambda: editors.editor(2), EDITED),
+    "edit corrector": (editors.edit_corrector, CORRECTED),
+    "translation corrector": (editors.writing_corrector, CORRECTED),
+    "concat corrector": (lambda: editors.writing_corrector("translation_concat"), CORRECTED),
+    "classes": (lambda: editors.enct5("classification"), PREDICTED),
+    "tags": (lambda: editors.enct5("tagging"), methodcaller("predict_tags", LINES)),
+}
+WAYS: dict[str, Callable[[Any], Any]] = {
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda one: pickle.loads(pickle.dumps(one)),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kind", MADE)
+def test_a_copy_says_what_the_original_says(kind, way):
+    make, ask = MADE[kind]
+    original = make()
+    copied = WAYS[way](original)
+    assert copied is not original
+    assert ask(copied) == ask(original) == ask(WAYS[way](copied))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("copies")
+    (made / "bin").mkdir()
+    for language in ("src", "tgt"):
+        tiny.dictionary().save(str(made / "bin" / f"dict.{language}.txt"))
+    for kind in saved.KINDS:
+        saved.save(made / f"{kind}.pt", made / "bin", kind)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("kind", "precision"),
+    [("editor", "fp32"), ("editor", "int8"), ("stock", "bf16"), ("concat", "fp32")],
+)
+def test_what_was_loaded_can_be_copied(folder, kind, precision):
+    options = {"precision": precision, "bpe": "characters"}
+    corrector = Corrector.from_pretrained(str(folder / f"{kind}.pt"), **options)
+    for way in WAYS.values():
+        assert CORRECTED(way(corrector)) == CORRECTED(corrector)
+
+
+def test_a_copied_task_keeps_its_state_and_shares_no_dictionary():
+    task = tiny.task()
+    for way in (copy.deepcopy, WAYS["pickle"]):
+        copied: TranslationEditTask = way(task)
+        assert copied.state_dict() == task.state_dict() and copied.cfg == task.cfg
+        copied.get_interactive_tokens_and_lengths(["a\tzz"], str)
+        assert len(task.tgt_dict) == task.placeholder + 1 == len(copied.tgt_dict) - 1
+
+
+def test_another_process_says_the_same():
+    """A spawned one has nothing but what is sent to it."""
+    kinds = ("edit corrector", "concat corrector", "tags")
+    made = [(MADE[kind][0](), MADE[kind][1]) for kind in kinds]
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        answers = list(pool.map(_asked, *zip(*made)))
+    assert answers == [ask(one) for one, ask in made]
+
+
+def _asked(one: Any, ask: Callable[[Any], Any]) -> Any:
+    return ask(one)
+
+
+# threads --------------------------------------------------------------------------------------
+
+
+MODELS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "editor": (lambda editor: editor.models[0], "encode"),
+    "edit corrector": (lambda corrector: corrector.backend.policy, "encode"),
+    "tags": (lambda enct5: enct5.model, "forward"),
+}
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_threads_are_served_at_once_and_not_in_turn(kind):
+    (make, ask), (model_of, name) = MADE[kind], MODELS[kind]
+    made = make()
+    model, alone = model_of(made), ask(made)
+    together, inner = threading.Barrier(2), getattr(model, name)
+
+    def meeting(*args: Any, **named: Any) -> Any:
+        together.wait(20)  # broken where one waits for the other
+        return inner(*args, **named)
+
+    setattr(model, name, meeting)
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(ask, [made] * 2)) == [alone] * 2

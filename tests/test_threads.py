@@ -92,7 +92,7 @@ def test_a_corrector_tells_every_thread_of_its_own_lines(kind):
     )
 
 
-def test_correctors_and_the_editor_they_share_take_turns():
+def test_correctors_and_the_editor_they_share_may_be_used_at_once():
     editor = editors.editor(characters=True)
     backends = [LevenshteinBackend(editor, TextProcessing(None, editor.bpe), True) for _ in "12"]
 

@@ -7,6 +7,7 @@
 ``checkpoints``       torch refuses fairseq's checkpoints; checkpoints keep relative data paths
 ``saving``            a kill or a full disk leaves half a checkpoint where a whole one stood
 ``checkpoint_files``  checkpoints are believed: what they say is run, allocated, or a traceback
+``copies``            tasks and models cannot be copied, nor sent to another process
 ``evaluation``        settings of a checkpoint are run as Python
 ``indexed``           index files are believed
 ``resuming``          a resumed training forgets its patience and the last loss
@@ -38,6 +39,7 @@ from .batches import (
 from .causes import explain, refusal
 from .checkpoint_files import distrust_checkpoints, inflated, read_checkpoint, usable
 from .checkpoints import absolute_data_paths, allow_checkpoint_globals
+from .copies import allow_copies
 from .encoders import configure_plain_encoders
 from .evaluation import evaluate_settings, evaluated
 from .indexed import check_index_files
@@ -64,6 +66,7 @@ __all__ = [
     "absolute_data_paths",
     "accept_imported_package",
     "allow_checkpoint_globals",
+    "allow_copies",
     "apply",
     "batch_every_sentence",
     "bf16_without_tpu",
@@ -119,6 +122,7 @@ def apply() -> None:
     calm_hydra_warnings()
     allow_checkpoint_globals()
     distrust_checkpoints()
+    allow_copies()
     evaluate_settings()
     check_index_files()
     write_checkpoints_whole()

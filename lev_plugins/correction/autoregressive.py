@@ -20,6 +20,22 @@ LONGEST_RATIO, LONGEST_MORE = 2, 20
 ROOM = 0.8
 
 
+class Turns:
+    """A lock that is shared by shallow copies of what holds it, and is new in deep ones."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *error: object) -> None:
+        self._lock.release()
+
+    def __reduce__(self) -> tuple[type["Turns"], tuple[()]]:
+        return Turns, ()
+
+
 class Autoregressive:
     """A :class:`~.backends.Backend` over fairseq's beam search.
 
@@ -57,14 +73,15 @@ class Autoregressive:
         for model in self.models:
             model.eval()
             model.to(self.device)
-            model.prepare_for_inference_(cfg)  # its eval() returns nothing any more
+            model.prepare_for_inference_(cfg)
+            vars(model).pop("train", None)  # fairseq's refusal to train, which cannot be pickled
         lower_precision(self.models, precision)
         limits = utils.resolve_max_positions(
             task.max_positions(), *(model.max_positions() for model in self.models)
         )
         self.limit = max(1, min(int(limits[0]) - 2, int(ROOM * int(limits[1]))))
         self.generator = task.build_generator(self.models, options)
-        self.turns = threading.RLock()
+        self.turns = Turns()
         self.symbols = _spelt(task.target_dictionary)
 
     def write(self, units: Sequence[Tokens], batch_size: int) -> list[Answer | None]:

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..data.oov import OOVWords
 from ..generators import RefinementGenerator, RefinementOptions
 from ..generators.ensemble import EnsemblePolicy
 from ..hub import LevenshteinEditor
@@ -130,7 +131,7 @@ class LevenshteinBackend:
         self.task, self.device, self.blanks = editor.task, editor.device, blanks
         self.tokens, self.text = processing.tokens, processing.text
         models = editor.models
-        self.policy = WatchedPolicy(models[0] if len(models) == 1 else EnsemblePolicy(models))
+        self.policy: Any = models[0] if len(models) == 1 else EnsemblePolicy(models)
         limits = [model.max_positions() for model in models]
         source, target = (min(sizes) for sizes in zip(*limits))
         self.limit = max(1, min(source - 2, int(ROOM * target)))
@@ -150,28 +151,25 @@ class LevenshteinBackend:
         """See :class:`~.backends.Backend`; an answer always comes to an end."""
         answers: list[Answer | None] = [None] * len(units)
         for numbers in batches(units, batch_size):
-            with self.task.turns:
-                chosen = self._answers([units[number] for number in numbers])
-            for number, answer in zip(numbers, chosen, strict=True):
+            found = self._answers([units[number] for number in numbers])
+            for number, answer in zip(numbers, found, strict=True):
                 answers[number] = answer
         return answers
 
     def _answers(self, units: Sequence[Tokens]) -> list[Answer]:
         """Of one batch."""
-        try:
-            found = self.generator.generate([self.policy], self._batch(units))
-            return [
-                self._answer(unit, hypothesis, row)
-                for row, (unit, (hypothesis,)) in enumerate(zip(units, found, strict=True))
-            ]
-        finally:
-            self.task.forget_unknown_words()
+        watched, oov_words = WatchedPolicy(self.policy), self.task.new_oov_words()
+        found = self.generator.generate([watched], self._batch(units, oov_words))
+        return [
+            self._answer(unit, hypothesis, steps, oov_words)
+            for unit, steps, (hypothesis,) in zip(units, watched.steps, found, strict=True)
+        ]
 
-    def _batch(self, units: Sequence[Tokens]) -> dict[str, Any]:
+    def _batch(self, units: Sequence[Tokens], oov_words: OOVWords) -> dict[str, Any]:
         task = self.task
         rows = [(" ".join(unit), lambda text: text) for unit in units]
         sources = [task.encode_text(*row, task.src_dict) for row in rows]
-        drafts = [task.encode_draft(*row, markup=False).tokens for row in rows]
+        drafts = [task.encode_draft(*row, False, oov_words).tokens for row in rows]
 
         def padded(tokens: list[Tensor]) -> Tensor:
             pad = task.tgt_dict.pad()
@@ -180,12 +178,18 @@ class LevenshteinBackend:
         inputs = {"src_tokens": padded(sources), "src_lengths": None}
         return {"net_input": inputs, "draft": padded(drafts)}
 
-    def _answer(self, unit: Tokens, hypothesis: dict[str, Any], row: int) -> Answer:
-        gone, places = replay(hypothesis["history"], self.policy.steps[row], len(unit))
+    def _answer(
+        self,
+        unit: Tokens,
+        hypothesis: dict[str, Any],
+        steps: Sequence[_Step],
+        oov_words: OOVWords,
+    ) -> Answer:
+        gone, places = replay(hypothesis["history"], steps, len(unit))
         numbers = hypothesis["tokens"].tolist()[1:-1]
         scores = hypothesis["positional_scores"].tolist()[1:-1]
         unknown = self.task.tgt_dict.unk()
-        tokens = [None if n == unknown else self.task.tgt_dict[n] for n in numbers]
+        tokens = [None if n == unknown else oov_words.symbol(n) for n in numbers]
         made = [
             0.0 if origin is not None else score + share
             for (origin, share), score in zip(places, scores, strict=True)

@@ -1,7 +1,6 @@
 """Task ``translation_edit``: from a source, and a draft where there is one, to a target."""
 
 import copy
-import threading
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
@@ -18,6 +17,7 @@ from torch import Tensor, nn
 
 from ..data.edit_dataset import EditDataset
 from ..data.markup import JOINED, KEEP, Mark, parse_markup, token_marks
+from ..data.oov import OOVWords
 from ..data.roll_in import ROLL_IN_TOKENS, RollInOptions, build_roll_in
 from ..errors import UserError
 from ..generators import RefinementGenerator, RefinementOptions
@@ -135,8 +135,6 @@ class TranslationEditTask(TriplesTask):
             dictionary.add_symbol(PLACEHOLDER)
         self.placeholder = tgt_dict.index(PLACEHOLDER)
         self.epoch = 1
-        self.strangers: Dict[str, int] = {}  # unknown words of drafts and their numbers
-        self.turns = threading.RLock()  # held from encoding drafts to forgetting their words
         self.ours = False  # whether this task has trained the checkpoint that is being loaded
         self.edits = False  # whether the model built last is an edit model
         # how often a word is met, for random roll-in; dictionaries of checkpoints know it of none
@@ -200,37 +198,56 @@ class TranslationEditTask(TriplesTask):
         Raises:
             UserError: a line with more than one tab, or marks that cannot be read.
         """
-        self.forget_unknown_words()  # those of the lines before are printed
-        return super().get_interactive_tokens_and_lengths(lines, encode_fn)
+        self._forget_words()  # those of the lines before are printed
+        oov_words = self.new_oov_words()
+        found = self.encode_lines(
+            lines, encode_fn, lambda draft: self.encode_draft(draft, encode_fn, None, oov_words)
+        )
+        self.tgt_dict.symbols += oov_words.words  # by which fairseq-interactive prints
+        self.tgt_dict.count += [0] * len(oov_words.words)
+        return found
 
-    def encode_line(
-        self, number: int, source: str, draft: Optional[str], encode_fn: Callable[[str], str]
-    ) -> Tuple[Tensor, Optional[Draft]]:
-        try:
-            encoded = None if draft is None else self.encode_draft(draft, encode_fn)
-        except UserError as error:
-            raise UserError(f"input line {number}: {error}") from error
-        return self.encode_text(source, encode_fn, self.src_dict), encoded
+    def new_oov_words(self) -> OOVWords:
+        """Where :meth:`encode_draft` numbers the words of one batch that are not known."""
+        return OOVWords(self.tgt_dict, self.placeholder + 1)
+
+    def _forget_words(self) -> None:
+        """Takes the words behind the placeholder from the dictionary."""
+        first, known = self.placeholder + 1, self.tgt_dict
+        for word in known.symbols[first:]:
+            # fairseq gives an index to words that it has joined (--post-process)
+            if known.indices.get(word, 0) >= first:
+                del known.indices[word]
+        del known.symbols[first:], known.count[first:]
 
     def encode_draft(
-        self, text: str, encode_fn: Callable[[str], str], markup: Optional[bool] = None
+        self,
+        text: str,
+        encode_fn: Callable[[str], str],
+        markup: Optional[bool] = None,
+        oov_words: Optional[OOVWords] = None,
     ) -> Draft:
         """A draft's tokens with <s> and </s>, and the marks on them.
 
-        Words that are not known become numbers above the dictionary's: they are read as <unk>
-        and printed as they came (until :meth:`forget_unknown_words`).
-
         Args:
             markup: whether the text has marks; by default what ``--markup`` says.
+            oov_words: gives words that are not known their numbers, above the dictionary's: they
+                are read as <unk> and can be written as they came. Without it they are <unk>.
 
         Raises:
             UserError: marks that cannot be read, or a term with a word that is not known.
         """
         if self.cfg.markup if markup is None else markup:
-            return self._coded(*parse_markup(text), encode_fn)
-        return self._coded(text, [], encode_fn)
+            return self._coded(*parse_markup(text), encode_fn, oov_words)
+        return self._coded(text, [], encode_fn, oov_words)
 
-    def _coded(self, plain: str, spans: Sequence[Mark], encode_fn: Callable[[str], str]) -> Draft:
+    def _coded(
+        self,
+        plain: str,
+        spans: Sequence[Mark],
+        encode_fn: Callable[[str], str],
+        oov_words: Optional[OOVWords] = None,
+    ) -> Draft:
         """A draft from its plain text and the marks on it.
 
         Marks on more tokens than are read are not placed, which would take the square of their
@@ -240,15 +257,23 @@ class TranslationEditTask(TriplesTask):
             spans = []
         words, bits = token_marks(plain, spans, encode_fn)
         terms = [mark for mark in spans if mark.kind == "term"]
-        tokens = [self._draft_token(word) for word in words]
+        tokens = [self._draft_token(word, oov_words) for word in words]
         for word, token, bit in zip(words, tokens, bits):
-            if terms and bit & KEEP and token > self.placeholder:
+            if terms and bit & KEEP and not self._knows(token):
                 self._refuse_unknown(word, terms, plain, encode_fn)
         bos, eos = self.tgt_dict.bos(), self.tgt_dict.eos()
         return Draft(torch.tensor([bos, *tokens, eos]), torch.tensor([0, *bits, 0]))
 
-    def encode_terms(self, terms: Sequence[str], encode_fn: Callable[[str], str]) -> Draft:
+    def encode_terms(
+        self,
+        terms: Sequence[str],
+        encode_fn: Callable[[str], str],
+        oov_words: Optional[OOVWords] = None,
+    ) -> Draft:
         """Terms as the draft to start from, each to stay whole (Susanto et al., 2020).
+
+        Args:
+            oov_words: as of :meth:`encode_draft`, for what stands between terms.
 
         Raises:
             UserError: an empty term, or a word that is not known.
@@ -260,18 +285,17 @@ class TranslationEditTask(TriplesTask):
             text += " " if text else ""
             marks.append(Mark(len(text), len(text) + len(term), "term"))
             text += term
-        return self._coded(text, marks, encode_fn)
+        return self._coded(text, marks, encode_fn, oov_words)
 
-    def _draft_token(self, word: str) -> int:
-        token = self.tgt_dict.index(word)
-        # a special symbol typed as text is not a special symbol
-        if self.tgt_dict.nspecial <= token < self.placeholder:
+    def _draft_token(self, word: str, oov_words: Optional[OOVWords]) -> int:
+        token: int = self.tgt_dict.index(word)
+        if self._knows(token):
             return token
-        if word not in self.strangers:  # one number a word: equal answers have equal tokens
-            self.strangers[word] = len(self.tgt_dict.symbols)
-            self.tgt_dict.symbols.append(word)
-            self.tgt_dict.count.append(0)
-        return self.strangers[word]
+        return self.tgt_dict.unk() if oov_words is None else oov_words.number(word)
+
+    def _knows(self, token: int) -> bool:
+        """Whether it stands for text; a special symbol typed as text is not a special symbol."""
+        return self.tgt_dict.nspecial <= token < self.placeholder
 
     def _refuse_unknown(
         self, word: str, terms: Sequence[Mark], text: str, encode_fn: Callable[[str], str]
@@ -284,16 +308,6 @@ class TranslationEditTask(TriplesTask):
                     "cannot place what it does not know: choose another word, or mark it [=…=] in "
                     "a draft"
                 )
-
-    def forget_unknown_words(self) -> None:
-        """Takes back the numbers that :meth:`encode_draft` has given to unknown words."""
-        self.strangers.clear()
-        for word in self.tgt_dict.symbols[self.placeholder + 1 :]:
-            # the engine gives an index to words that it has joined (--post-process)
-            if self.tgt_dict.indices.get(word, 0) > self.placeholder:
-                del self.tgt_dict.indices[word]
-        del self.tgt_dict.symbols[self.placeholder + 1 :]
-        del self.tgt_dict.count[self.placeholder + 1 :]
 
     def build_dataset_for_inference(
         self,

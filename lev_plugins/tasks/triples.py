@@ -205,11 +205,26 @@ class TriplesTask(EvaluatedTask):
         """Reads ``source`` or ``source<TAB>draft``; both are encoded alike.
 
         Returns:
-            what :meth:`encode_pair` makes of each line, and the sources' lengths. Line numbers
-            in messages count from the first call.
+            source and draft of each line, None without a draft, and the sources' lengths. Line
+            numbers in messages count from the first call.
 
         Raises:
             UserError: a line with more than one tab.
+        """
+        return self.encode_lines(
+            lines, encode_fn, lambda draft: self.encode_text(draft, encode_fn, self.tgt_dict)
+        )
+
+    def encode_lines(
+        self,
+        lines: List[str],
+        encode_fn: Callable[[str], str],
+        encode_draft: Callable[[str], Any],
+    ) -> Tuple[List[Any], List[int]]:
+        """:meth:`get_interactive_tokens_and_lengths` with a way to encode drafts.
+
+        Raises:
+            UserError: a line with more than one tab, or what ``encode_draft`` refuses.
         """
         pairs = []
         self.lines_before = self.lines_read
@@ -220,15 +235,12 @@ class TriplesTask(EvaluatedTask):
                 raise UserError(
                     f"input line {number} has {len(rest)} tabs; write source, or source<TAB>draft"
                 )
-            pairs.append(self.encode_line(number, source, rest[0] if rest else None, encode_fn))
+            try:
+                draft = encode_draft(rest[0]) if rest else None
+            except UserError as error:
+                raise UserError(f"input line {number}: {error}") from error
+            pairs.append((self.encode_text(source, encode_fn, self.src_dict), draft))
         return pairs, [len(pair[0]) for pair in pairs]
-
-    def encode_line(
-        self, number: int, source: str, draft: Optional[str], encode_fn: Callable[[str], str]
-    ) -> Tuple[Any, ...]:
-        """Source and draft of input line ``number`` as tokens; None without a draft."""
-        encoded = None if draft is None else self.encode_text(draft, encode_fn, self.tgt_dict)
-        return self.encode_text(source, encode_fn, self.src_dict), encoded
 
     @staticmethod
     def encode_text(text: str, encode_fn: Callable[[str], str], dictionary: Dictionary) -> Tensor:

@@ -34,21 +34,21 @@ def words_of(task: TranslationEditTask, tokens: Tensor) -> list[str]:
 
 
 @given(LINES)
-def test_words_that_are_not_known_have_numbers_of_their_own_until_they_are_forgotten(line):
+def test_words_that_are_not_known_have_numbers_of_their_own_and_the_dictionary_stays(line):
     task = tiny.task()
     symbols = task.target_dictionary
     size, names, counts = len(symbols), list(symbols.symbols), list(symbols.count)
-    draft = task.encode_draft(" ".join(line), str)
-    assert words_of(task, draft.tokens)[1:-1] == line
+    oov_words = task.new_oov_words()
+    draft = task.encode_draft(" ".join(line), str, None, oov_words)
+    assert list(map(oov_words.symbol, draft.tokens.tolist()))[1:-1] == line
     assert (draft.tokens[0], draft.tokens[-1]) == (symbols.bos(), symbols.eos())
     for word, token in zip(line, draft.tokens[1:-1].tolist(), strict=True):
         assert token > task.placeholder if word not in "abh" else token == symbols.index(word)
     assert draft.marks.eq(0).all()
-    task.forget_unknown_words()
     assert (len(symbols), symbols.symbols, symbols.count) == (size, names, counts)
     assert symbols.index("xyz") == symbols.unk() and symbols.index("<plh>") == task.placeholder
-    task.forget_unknown_words()
-    assert len(symbols) == size
+    alone = task.encode_draft(" ".join(line), str).tokens
+    assert alone.equal(draft.tokens.masked_fill(draft.tokens > task.placeholder, symbols.unk()))
 
 
 def test_lines_that_are_read_next_take_the_place_of_the_words_before():
@@ -129,7 +129,8 @@ def test_drafts_have_marks_only_where_the_task_says_so():
     marked = tiny.task(markup=True).encode_draft(text, str)
     assert marked.marks.tolist() == [0, KEEP, DROP, KEEP | JOINED, KEEP, 0]
     task = tiny.task()
-    assert words_of(task, task.encode_draft(text, str).tokens)[1:-1] == text.split()
+    assert task.encode_draft(text, str, None, (words := task.new_oov_words())).marks.eq(0).all()
+    assert words.words == [word for word in text.split() if word != "h"]
     assert task.encode_draft(text, str, markup=True).marks.tolist() == marked.marks.tolist()
     plain = tiny.task(markup=True).encode_draft(text, str, markup=False)
     assert plain.marks.eq(0).all() and len(plain.tokens) == 6
@@ -190,8 +191,9 @@ def test_terms_are_a_draft_of_which_every_term_stays_whole(terms):
 
 def test_terms_are_cut_as_text_is_and_the_blank_between_them_is_in_no_term():
     task = tiny.task()
-    draft = task.encode_terms(["ab", "c"], characters)
-    assert words_of(task, draft.tokens)[1:-1] == ["a", "b", "▁", "c"]
+    oov_words = task.new_oov_words()
+    draft = task.encode_terms(["ab", "c"], characters, oov_words)
+    assert list(map(oov_words.symbol, draft.tokens.tolist()))[1:-1] == ["a", "b", "▁", "c"]
     assert draft.marks.tolist() == [0, KEEP | JOINED, KEEP, 0, KEEP, 0]
 
 
@@ -276,8 +278,9 @@ def test_packed_terms_that_cannot_be_written_are_refused_by_their_line():
 def test_a_word_that_is_not_known_has_one_number_however_often_it_comes():
     # answers that read the same are then the same answer
     task = tiny.task()
-    first = task.encode_draft("xyz a xyz uvw", str).tokens.tolist()
-    second = task.encode_draft("uvw xyz", str).tokens.tolist()
+    oov_words = task.new_oov_words()
+    first = task.encode_draft("xyz a xyz uvw", str, None, oov_words).tokens.tolist()
+    second = task.encode_draft("uvw xyz", str, None, oov_words).tokens.tolist()
     assert first[1] == first[3] == second[2] and first[4] == second[1] != first[1]
 
 
@@ -312,7 +315,7 @@ def test_words_that_the_engine_has_joined_are_forgotten_too():
     assert words_of(task, tokens[0][1].tokens)[1:-1] == ["ab", "xyz"]
     with pytest.raises(UserError, match="a term of --constraints"):
         task.build_dataset_for_inference(tokens[1:], lengths[1:], stale)
-    task.forget_unknown_words()
+    task.get_interactive_tokens_and_lengths(["a"], str)
     assert len(symbols) == len(symbols.indices) == size
     assert symbols.index("ab") == symbols.index("xyz") == symbols.unk()
 

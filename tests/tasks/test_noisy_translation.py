@@ -1,6 +1,8 @@
 """The task of noisy text: which files are read, with which noise, and what is refused."""
 
+import copy
 import logging
+import pickle
 import re
 
 import pytest
@@ -83,6 +85,13 @@ def test_a_target_alone_is_its_own_source_with_noise(folder):
         assert one.split()[0] in ("house", *("house"[:i] + "house"[i + 1 :] for i in range(5)))
     assert first != second
     assert data.src_sizes.tolist() != data.tgt_sizes.tolist()
+
+
+def test_a_task_is_copied_with_its_data(folder):
+    task = task_of(folder, noise="delete")
+    expected = texts(task, loaded(task))
+    for copied in (copy.deepcopy(task), pickle.loads(pickle.dumps(task))):
+        assert texts(copied, copied.dataset("train")) == expected
 
 
 def test_a_source_beside_the_target_is_read_and_without_noise_as_it_is(folder):

@@ -1,6 +1,8 @@
 """The task: its data, what a typed line becomes, its states and its checkpoints."""
 
+import copy
 import logging
+import pickle
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
@@ -93,6 +95,16 @@ def test_languages_are_inferred_from_the_files(folder):
     assert (task.cfg.source_lang, task.cfg.target_lang) == ("src", "tgt")
     task.load_dataset("train")
     assert rows_of(task) == [tuple(row) for row in ROWS]
+
+
+@pytest.mark.parametrize("way", [copy.deepcopy, lambda task: pickle.loads(pickle.dumps(task))])
+def test_a_task_is_copied_with_its_data(folder, way):
+    task = TranslationEditTask.setup_task(configured(folder, source_lang=None, target_lang=None))
+    task.load_dataset("train")
+    batches = task.get_batch_iterator(task.dataset("train"), max_sentences=2)
+    copied = way(task)
+    assert rows_of(copied) == rows_of(task) == [tuple(row) for row in ROWS]
+    assert len(list(batches.next_epoch_itr(shuffle=False))) == -(-len(ROWS) // 2)
 
 
 @pytest.mark.parametrize("joined", [True, False])

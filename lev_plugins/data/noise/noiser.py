@@ -127,6 +127,9 @@ class Noise:
             "ocr": (self.confusions.places, self.confusions.edit),
         }
 
+    def __reduce__(self) -> tuple[type["Noise"], tuple[NoiseOptions]]:
+        return Noise, (self.options,)  # the edits of the kind random cannot be pickled
+
     def __call__(self, line: str, rng: random.Random) -> str:
         """A noisy version of a line.
 
