@@ -18,13 +18,14 @@ Makes .venv if need be, writes the data (real misspellings, as characters), trai
 Levenshtein Transformer to correct them, scores it on misspellings it has not seen, shows eight
 edits step by step, and says how to do the same with your own text.
 
-  --minutes N   time for the training, fractions allowed (default 10)
+  --minutes N   time for the training, fractions allowed (default 10); it ends in time on any machine
   --seed N      seed of the training; the data are split the same way for every seed (default 1)
   --work DIR    where data and models go (default .quickstart in the repository root)
   --keep        train nothing: score and show the newest model in DIR again
 
 Can be repeated: what is installed and the data in DIR are used again; every training goes to a
-folder of its own, DIR/run-1, DIR/run-2 and so on, and none is ever overwritten.
+folder of its own, DIR/run-1, DIR/run-2 and so on, and none is ever overwritten. The newest one is
+resumed where it was interrupted.
 TEXT
 }
 
@@ -118,15 +119,18 @@ evaluate() { # accuracy beside doing nothing, mean iterations, eight edits
     fail "the scoring failed (status $?): the lines above say why"
 }
 
-choose_run() { # sets save: the newest run that has a model, or the next free folder
-  local number=1 newest=""
+choose_run() { # sets save: the newest run that has a model, one to resume, or the next free folder
+  local number=1 newest="" begun=""
   while [ -e "$work/run-$number" ]; do
-    if [ -f "$work/run-$number/checkpoint_best.pt" ]; then
-      newest="$work/run-$number"
+    save="$work/run-$number" begun=""
+    if [ -f "$save/checkpoint_best.pt" ]; then
+      newest="$save"
+    elif [ -f "$save/checkpoint_last.pt" ]; then
+      begun="$save"
     fi
     number=$((number + 1))
   done
-  save="$work/run-$number"
+  save="${begun:-$work/run-$number}"
   if [ "$keep" = yes ]; then
     save="$newest"
     [ -n "$save" ] || fail "--keep finds no trained model in $work: leave it out to train one"

@@ -50,7 +50,10 @@ DOCUMENTS = sorted(
 )
 SCRIPTS = sorted(ROOT.glob("examples/*/*.sh"))
 USER_DIR = (ROOT / "user_dir.md").read_text(encoding="utf-8")
-LOOKED_AT = ("${checkpoint.", "${dataset.", "${bpe}", "${tokenizer}")
+LOOKED_AT = (
+    "${checkpoint.", "${dataset.", "${optimization.", "${distributed_training.", "${bpe}",
+    "${tokenizer}",
+)  # fmt: skip
 SHARED_BY_TASKS = {one.name for one in dataclasses.fields(EvaluationConfig)} | {"seed"}
 FOLDERS = ("lev_plugins", "examples", "benchmarks", "tests", ".ci")
 TORCHRUN = {"--nproc_per_node", "--standalone"}
@@ -227,6 +230,7 @@ SECTIONS = {
     "TransformerConcatConfig": "Autoregressive baseline",
     "TranslationConcatConfig": "Task",
     "BackboneAdamConfig": "backbone_adam",
+    "TimeBudgetConfig": "time_budget",
     "EncT5Config": "enct5, the model",
     "EncT5CriterionConfig": "enct5, the criterion",
     "EncT5TaskConfig": "enct5, the task",
@@ -252,7 +256,7 @@ def shown_default(value: Any) -> str:
 def test_every_registered_name_is_in_the_table():
     found = registered_names()
     assert "levenshtein_editor" in found and "translation_edit" in found
-    rows = set(re.findall(r"^\| `--[a-z]+` \| `(\w+)` \| .", USER_DIR, re.M))
+    rows = set(re.findall(r"^\| `--[a-z-]+` \| `(\w+)` \| .", USER_DIR, re.M))
     assert set(found) == rows
 
 

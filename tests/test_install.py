@@ -367,7 +367,7 @@ def with_steps(copy: Copy) -> Copy:
         note + "p.Path(a[-1]).mkdir()\nsys.exit(os.environ.get('PREPROCESS'))\n"
     )
     (steps / "train.py").write_text(
-        note + "p.Path(a[1]).mkdir()\n(p.Path(a[1]) / 'checkpoint_best.pt').touch()\n"
+        note + "p.Path(a[1]).mkdir(exist_ok=True)\n(p.Path(a[1]) / 'checkpoint_best.pt').touch()\n"
         "assert int(os.environ['OMP_NUM_THREADS']) > 0\n"
         "sys.exit(os.environ.get('TRAIN'))\n"
     )
@@ -391,6 +391,22 @@ def test_every_training_has_a_folder_and_the_data_are_made_once(copy: Copy, tmp_
     kept = copy.run(*flags, "--keep", script="examples/quickstart.sh")
     assert kept.returncode == 0 and "train [" not in kept.stdout
     assert f"'{work}/run-2/checkpoint_best.pt'" in kept.stdout
+
+
+def test_a_training_that_was_interrupted_is_resumed_in_its_folder(
+    copy: Copy, tmp_path: Path
+) -> None:
+    with_steps(copy)
+    for name in (
+        "run-1/checkpoint_last.pt",
+        "run-1/checkpoint_best.pt",
+        "run-2/checkpoint_last.pt",
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    for number in (2, 3):  # the script of the test does not mind a folder that is there
+        done = copy.run("--work", str(tmp_path), script="examples/quickstart.sh")
+        assert done.returncode == 0 and f"'{tmp_path}/run-{number}', '--minutes'" in done.stdout
 
 
 def test_a_failing_step_ends_in_an_error_line_and_half_data_are_not_kept(

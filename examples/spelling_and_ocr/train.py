@@ -4,9 +4,11 @@
     python examples/spelling_and_ocr/train.py DATA SAVE --system pbd -- --bf16
 
 DATA is a folder that lev_plugins.cli.preprocess wrote, for LevT with drafts; SAVE gets the
-checkpoints. What stands behind -- goes to fairseq-train, last. The machine's speed is measured
-first, so that the learning rate can fall to zero just when the time is over. The fairseq-train
-command is printed: it is the one to start from for your own data.
+checkpoints. What stands behind -- goes to fairseq-train, last. The learning rate and the roll-in
+follow the time that has passed (--lr-scheduler time_budget), so that training ends when the time is
+over, on any machine and whatever else it has to do. The fairseq-train command is printed: it is the
+one to start from for your own data. Where SAVE holds a training that was interrupted, the same
+command resumes it; what was trained before counts.
 """
 
 import argparse
@@ -17,35 +19,26 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
-from typing import Iterator, List, Optional
+from typing import Iterator, List
 
 ROOT = Path(__file__).resolve().parents[2]
 PLUGINS = ROOT / "lev_plugins"
-WARM_UP = 0.08  # share of the updates in which the learning rate rises
+WARM_UP = 0.08  # share of the time in which the learning rate rises
 DRAFT_RISE = 0.7  # … in which drafts take over from generation
-LOG_EVERY = 20
-TRIAL_UPDATES = 60
-START_SECONDS = 15  # importing, reading data, building the model
+LOG_EVERY = 2  # updates
+LINES = 20  # of progress
+SAVE_EVERY = 200  # updates, for a training that is interrupted
+START_SECONDS = 15  # importing, reading data, building the model; no more than half of the time
 
 
 def main() -> int:
     args = _arguments(sys.argv[1:])
     languages = _languages(args.data, args.system)
-    started = time.monotonic()
-    with tempfile.TemporaryDirectory() as trial:
-        command = training_command(args, languages, trial, TRIAL_UPDATES)
-        speed = _measure_speed(command + ["--no-save", "--disable-validation"])
-    if speed is None:
-        return _fail("the trial run failed; the lines above say why")
-    left = args.minutes * 60 - (time.monotonic() - started) - START_SECONDS
-    updates = max(int(left * speed), TRIAL_UPDATES) // LOG_EVERY * LOG_EVERY
-    print(f"{speed:.1f} updates a second here: {updates} updates in {args.minutes:g} minutes")
-    command = training_command(args, languages, args.save, updates)
-    print("\n" + _shown(command) + "\n", flush=True)
-    if not _run(command, updates):
+    command = training_command(args, languages, args.save)
+    print(_shown(command) + "\n", flush=True)
+    if not _run(command, args.minutes):
         return _fail("fairseq-train failed; the lines above say why")
     last = Path(args.save, "checkpoint_last.pt")
     if not last.is_file():
@@ -57,36 +50,38 @@ def main() -> int:
     return 0
 
 
-def training_command(args, languages: List[str], save: str, updates: int) -> List[str]:
-    """The fairseq-train command for a number of updates; ``languages``: source, target, draft."""
+def training_command(args, languages: List[str], save: str) -> List[str]:
+    """The fairseq-train command for ``args.minutes``; ``languages``: source, target, draft."""
+    seconds = 60 * args.minutes
+    hours = (seconds - min(START_SECONDS, seconds / 2)) / 3600
     recipe = _levt if args.system == "levt" else _pbd
     command = [sys.executable, "-m", "fairseq_cli.train", args.data]
     command += ["--user-dir", str(PLUGINS), "--source-lang", languages[0]]
     command += ["--target-lang", languages[1], "--bpe", "characters", "--share-all-embeddings"]
     # more passes over the same words need a brake
-    command += recipe(languages, updates, short=args.minutes <= 20)
+    command += recipe(languages, short=args.minutes <= 20)
     command += ["--max-source-positions", "128", "--max-target-positions", "128"]
     command += ["--label-smoothing", "0.1"]
     command += ["--optimizer", "adam", "--adam-betas", "(0.9, 0.98)", "--clip-norm", "1.0"]
-    command += ["--lr-scheduler", "polynomial_decay"]
-    command += ["--warmup-updates", str(max(int(WARM_UP * updates), 1))]
-    command += ["--total-num-update", str(updates), "--max-update", str(updates)]
+    command += ["--lr-scheduler", "time_budget", "--warmup-share", str(WARM_UP)]
+    command += ["--stop-time-hours", f"{hours:.6g}"]
+    command += ["--save-interval-updates", str(SAVE_EVERY), "--keep-interval-updates", "1"]
     command += ["--seed", str(args.seed), "--cpu"]
     command += ["--no-epoch-checkpoints", "--disable-validation", "--save-dir", save]
     command += ["--log-format", "json", "--log-interval", str(LOG_EVERY)]
     return command + args.flags
 
 
-def _levt(languages: List[str], updates: int, short: bool) -> List[str]:
+def _levt(languages: List[str], short: bool) -> List[str]:
     """An editor that starts from the draft."""
     command = ["--task", "translation_edit", "--draft-lang", languages[2]]
     command += ["--alpha-start", "0.3", "--alpha", "0.9", "--beta-start", "0.3", "--beta", "0.9"]
-    command += ["--roll-in-updates", str(int(DRAFT_RISE * updates))]
+    command += ["--roll-in-share", str(DRAFT_RISE)]
     command += ["--arch", "levenshtein_editor_char", "--criterion", "edit_policy_loss"]
     return command + ["--dropout", "0" if short else "0.1", "--lr", "0.003", "--max-tokens", "1500"]
 
 
-def _pbd(languages: List[str], updates: int, short: bool) -> List[str]:
+def _pbd(languages: List[str], short: bool) -> List[str]:
     """A writer from left to right that sees the rest of the source."""
     command = ["--task", "translation", "--arch", "pbd_transformer_char"]
     command += ["--criterion", "label_smoothed_cross_entropy"]
@@ -95,29 +90,26 @@ def _pbd(languages: List[str], updates: int, short: bool) -> List[str]:
     return command + ["--lr", "0.0015", "--max-tokens", "3000"]
 
 
-def _measure_speed(command: List[str]) -> Optional[float]:
-    """Updates a second once the first are done; None where the run failed."""
-    print("measuring this machine's speed …", flush=True)
-    logs = [log for log in _logs(command) if log.get("ups")]
-    speeds = sorted(float(log["ups"]) for log in logs[1:] or logs)
-    return speeds[len(speeds) // 2] if speeds else None
-
-
-def _run(command: List[str], updates: int) -> bool:
-    """Shows about twenty lines of progress; whether the last update was reached."""
-    started, shown, done = time.monotonic(), 0, 0
+def _run(command: List[str], minutes: float) -> bool:
+    """Shows about twenty lines of progress; whether training came to its end."""
+    started, shown, ended = time.monotonic(), 0.0, False
     for log in _logs(command):
-        done = int(log.get("num_updates", done))
-        if done - shown < updates / 20 and done < updates:
-            continue
-        shown = done
-        minutes = (time.monotonic() - started) / 60
-        print(
-            f"{minutes:5.1f} min  update {done}/{updates}  loss {log.get('loss')} bits  "
-            f"{_progress(log)}",
-            flush=True,
-        )
-    return done >= updates
+        passed = (time.monotonic() - started) / 60
+        if not log:
+            ended = True
+            print(f"{passed:5.1f} min, the training is over", flush=True)
+        elif passed - shown >= minutes / LINES:
+            shown = passed
+            print(progress_line(log, passed), flush=True)
+    return ended
+
+
+def progress_line(log: dict, passed: float) -> str:
+    """What training logged after so many minutes."""
+    return (
+        f"{passed:5.1f} min, {float(log['minutes_left']):.1f} left  update {log['num_updates']}  "
+        f"loss {log.get('loss')} bits  {_progress(log)}"
+    )
 
 
 def _progress(log: dict) -> str:
@@ -131,7 +123,7 @@ def _progress(log: dict) -> str:
 
 
 def _logs(command: List[str]) -> Iterator[dict]:
-    """The JSON lines that training logs; the last other lines go to stderr where it fails."""
+    """What training logs, {} at its end; where it fails its last lines go to stderr."""
     # threads that wait for long sleep instead of spinning: a busy machine is then not lost
     environment = {"GOMP_SPINCOUNT": "20000", **os.environ, "PYTHONWARNINGS": "ignore"}
     process = subprocess.Popen(
@@ -144,7 +136,9 @@ def _logs(command: List[str]) -> Iterator[dict]:
             yield json.loads(found.group(1))
         else:
             other = other[-20:] + [line]
-    if process.wait() != 0:
+    if process.wait() == 0:
+        yield {}
+    else:
         errors = [line for line in other if line.startswith("error: ")]
         sys.stderr.write("".join(errors or other))
 

@@ -66,6 +66,13 @@ class TranslationEditConfig(TriplesConfig):
             "--alpha and --beta: learn to generate first, then to edit drafts"
         },
     )
+    roll_in_share: float = field(
+        default=0.0,
+        metadata={
+            "help": "with --lr-scheduler time_budget, in the place of --roll-in-updates: share of "
+            "the time over which alpha and beta move"
+        },
+    )
     roll_in_tokens: ChoiceEnum(ROLL_IN_TOKENS) = field(  # type: ignore[valid-type]
         default="argmax",
         metadata={
@@ -150,11 +157,14 @@ class TranslationEditTask(TriplesTask):
         Raises:
             UserError: a value out of range, or what the base class refuses.
         """
-        for name in ("alpha", "beta", "alpha_start", "beta_start", "delete_threshold"):
+        shares = ("alpha", "beta", "alpha_start", "beta_start", "roll_in_share", "delete_threshold")
+        for name in shares:
             value = getattr(cfg, name)
             if value is not None and not 0 <= value <= 1:
                 flag = "--" + name.replace("_", "-")
                 raise UserError(f"{flag} {value} is outside [0, 1]; give a share between 0 and 1")
+        if cfg.roll_in_share and cfg.roll_in_updates:
+            raise UserError("give --roll-in-updates or --roll-in-share, not both")
         return super().setup_task(cfg, **kwargs)
 
     # data -------------------------------------------------------------------------------------
@@ -380,30 +390,49 @@ class TranslationEditTask(TriplesTask):
         update_num: int,
         ignore_grad: bool = False,
     ) -> Tuple[Tensor, int, Dict[str, Any]]:
-        """fairseq's step, on the states that the roll-in has for this epoch and update."""
-        sample = self._with_roll_in(sample, self.epoch, update_num)
+        """fairseq's step, on the states that the roll-in has for this epoch and moment.
+
+        Raises:
+            UserError: ``--roll-in-share`` and a schedule that does not know the time.
+        """
+        mixture = self.mixture(update_num, getattr(optimizer, "time_share", None))
+        sample = self._with_roll_in(sample, self.epoch, mixture)
         return super().train_step(sample, model, criterion, optimizer, update_num, ignore_grad)
 
     def valid_step(
         self, sample: Dict[str, Any], model: nn.Module, criterion: FairseqCriterion
     ) -> Tuple[Tensor, int, Dict[str, Any]]:
         # epoch 0: the same states at every validation, so that losses can be compared
-        return super().valid_step(self._with_roll_in(sample, 0), model, criterion)
+        return super().valid_step(self._with_roll_in(sample, 0, self.mixture()), model, criterion)
 
-    def mixture(self, update: Optional[int] = None) -> Tuple[float, float]:
-        """α and β at an update; their final values without one."""
-        updates = self.cfg.roll_in_updates
-        done = update / updates if update is not None and update < updates else 1.0
+    def mixture(
+        self, update: Optional[int] = None, time_share: Optional[float] = None
+    ) -> Tuple[float, float]:
+        """α and β at an update, or when a share of the time has passed; final values without one.
+
+        Raises:
+            UserError: ``--roll-in-share``, and no schedule that tells the time.
+        """
+        done: Optional[float] = update
+        whole = float(self.cfg.roll_in_updates)
+        if self.cfg.roll_in_share and update is not None:
+            if time_share is None:
+                raise UserError(
+                    f"--roll-in-share {self.cfg.roll_in_share} needs --lr-scheduler time_budget; "
+                    "with other schedules give --roll-in-updates"
+                )
+            done, whole = time_share, self.cfg.roll_in_share
+        moved = done / whole if done is not None and done < whole else 1.0
 
         def at(start: Optional[float], end: float) -> float:
-            return end if start is None else start + done * (end - start)
+            return end if start is None else start + moved * (end - start)
 
         return at(self.cfg.alpha_start, self.cfg.alpha), at(self.cfg.beta_start, self.cfg.beta)
 
     def _with_roll_in(
-        self, sample: Dict[str, Any], epoch: int, update: Optional[int] = None
+        self, sample: Dict[str, Any], epoch: int, mixture: Tuple[float, float]
     ) -> Dict[str, Any]:
-        options = RollInOptions(*self.mixture(update), str(self.cfg.roll_in_tokens), self.cfg.seed)
+        options = RollInOptions(*mixture, str(self.cfg.roll_in_tokens), self.cfg.seed)
         roll_in = build_roll_in(
             sample["target"],
             sample.get("draft"),

@@ -35,8 +35,10 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_train_and_evaluate_end_in_a_model_and_its_score(data: Path) -> None:
     save = data.parent / "model"
-    said = call(SPELLING / "train.py", data, save, "--minutes", "0.01")
-    assert "fairseq-train" in said and "update 60/60" in said
+    said = call(SPELLING / "train.py", data, save, "--minutes", "0.05", "--", "--log-interval", "1")
+    assert "fairseq-train" in said and "--roll-in-share" in said
+    assert re.search(r"min, 0.\d left  update \d+  loss [\d.]+ bits  right: deletions", said)
+    assert re.search(r"min, the training is over\n", said)
     assert (save / "checkpoint_best.pt").is_file()
     report = call(SPELLING / "evaluate.py", data, save / "checkpoint_best.pt", "--split", "valid")
     number = len((data.parent / "text" / "valid.word").read_text().splitlines())
@@ -48,10 +50,20 @@ def test_train_and_evaluate_end_in_a_model_and_its_score(data: Path) -> None:
 def test_pbd_learns_from_the_same_data_and_is_scored_the_same_way(data: Path) -> None:
     save = data.parent / "pbd"
     small = ["--encoder-embed-dim", "16", "--encoder-ffn-embed-dim", "16"]
-    flags = ["--minutes", "0.01", "--system", "pbd", "--", *small, "--no-segment-embedding"]
+    flags = [
+        "--minutes",
+        "0.05",
+        "--system",
+        "pbd",
+        "--",
+        *small,
+        "--no-segment-embedding",
+        "--log-interval",
+        "1",
+    ]
     said = call(SPELLING / "train.py", data, save, *flags)
     assert "--task translation" in said and "--no-segment-embedding" in said
-    assert re.search(r"update 60/60  loss [\d.]+ bits  perplexity [\d.]+", said)
+    assert re.search(r"update \d+  loss [\d.]+ bits  perplexity [\d.]+", said)
     report = call(SPELLING / "evaluate.py", data, save, "--beam", "1", "--show", "3")
     assert "test: 50 pairs" in report and "iterations" not in report
     assert re.search(r"exactly right: +\d+\.\d %   \(doing nothing: 0\.0 %\)", report)

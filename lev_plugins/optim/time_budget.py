@@ -1,0 +1,104 @@
+"""A learning rate that follows the time that has passed, not the updates that are done.
+
+How fast a machine is, and what else it has to do, is not known before: a schedule of updates ends
+early or late. This one ends with ``--stop-time-hours``, at any speed.
+"""
+
+import time
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, List, Optional
+
+from fairseq.dataclass import FairseqDataclass
+from fairseq.logging import metrics
+from fairseq.optim import FairseqOptimizer
+from fairseq.optim.lr_scheduler import FairseqLRScheduler, register_lr_scheduler
+from omegaconf import II
+
+from ..errors import UserError
+
+
+@dataclass
+class TimeBudgetConfig(FairseqDataclass):
+    warmup_share: float = field(
+        default=0.08,
+        metadata={"help": "share of --stop-time-hours in which the learning rate rises to --lr"},
+    )
+    end_learning_rate: float = field(
+        default=0.0, metadata={"help": "learning rate when the time is over"}
+    )
+    lr: List[float] = II("optimization.lr")
+    stop_time_hours: float = II("optimization.stop_time_hours")
+    distributed_world_size: int = II("distributed_training.distributed_world_size")
+
+
+@register_lr_scheduler("time_budget", dataclass=TimeBudgetConfig)
+class TimeBudget(FairseqLRScheduler):
+    """Linear warm-up and linear decay over ``--stop-time-hours``.
+
+    The share of the time that has passed is kept in checkpoints: what a resumed training did before
+    counts, the break does not. It stands as ``time_share``, in [0, 1], at the optimizer too, where
+    tasks find it.
+
+    Progress lines get ``minutes_left``.
+
+    Args:
+        cfg: its options.
+        optimizer: fairseq's optimizer.
+        clock: seconds, from any start.
+
+    Raises:
+        UserError: no time to stop at, a share outside [0, 1), several processes: their clocks
+            differ, so that each would train with a learning rate of its own.
+    """
+
+    cfg: TimeBudgetConfig
+    optimizer: FairseqOptimizer
+
+    def __init__(
+        self,
+        cfg: TimeBudgetConfig,
+        optimizer: FairseqOptimizer,
+        clock: Optional[Callable[[], float]] = None,
+    ) -> None:
+        super().__init__(cfg, optimizer)
+        if cfg.stop_time_hours <= 0:
+            raise UserError("--lr-scheduler time_budget needs the time: --stop-time-hours N")
+        if not 0 <= cfg.warmup_share < 1:
+            raise UserError(f"--warmup-share {cfg.warmup_share}: give a number from 0 to below 1")
+        if cfg.distributed_world_size > 1:
+            raise UserError(
+                "--lr-scheduler time_budget is for one process, and there are "
+                f"{cfg.distributed_world_size}; --lr-scheduler polynomial_decay"
+            )
+        self.clock = clock or time.monotonic
+        self.started = self.clock()
+        self.step_update(0)
+
+    @property
+    def seconds(self) -> float:
+        """How long was trained, before breaks too."""
+        return self.clock() - self.started
+
+    def state_dict(self) -> Dict[str, Any]:
+        return {**super().state_dict(), "seconds": self.seconds}
+
+    def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
+        """Also of another schedule; then the time begins now."""
+        super().load_state_dict(state_dict)
+        self.started = self.clock() - state_dict.get("seconds", 0.0)
+
+    def step_begin_epoch(self, epoch: int) -> float:
+        return self.step_update(0)
+
+    def step_update(self, num_updates: int) -> float:
+        """The learning rate at this time; the number of updates does not count."""
+        cfg, peak, end = self.cfg, self.cfg.lr[0], self.cfg.end_learning_rate
+        left = max(3600 * cfg.stop_time_hours - self.seconds, 0.0)
+        share = 1 - left / (3600 * cfg.stop_time_hours)
+        metrics.log_scalar("minutes_left", left / 60, weight=0, priority=750, round=1)
+        self.optimizer.time_share = share  # type: ignore[attr-defined]
+        if share < cfg.warmup_share:
+            self.optimizer.set_lr(peak * share / cfg.warmup_share)
+        else:
+            self.optimizer.set_lr(end + (peak - end) * (1 - share) / (1 - cfg.warmup_share))
+        return self.optimizer.get_lr()
