@@ -149,11 +149,14 @@ def token_predictions(logits: Tensor, roll_in: RollIn, never: List[int]) -> Tens
         counts = roll_in.frequencies.cumsum(0)
         drawn = torch.searchsorted(counts, noise.to(counts) * counts[-1], right=True)
         return drawn.clamp(max=logits.size(1) - 1)
-    cumulative = logits.float().softmax(1).cumsum(1)
-    point = noise.unsqueeze(1) * cumulative[:, -1:]
-    # the first token whose cumulative probability exceeds the point: never one of probability 0
-    drawn = torch.searchsorted(cumulative, point, right=True).squeeze(1)
-    return drawn.clamp(max=logits.size(1) - 1)
+    probabilities = logits.float().softmax(1)
+    cumulative = probabilities.cumsum(1)
+    exceeds = cumulative > noise.unsqueeze(1) * cumulative[:, -1:]
+    # the first token whose cumulative probability exceeds the point. On a GPU the sums are rounded
+    # each in its own way: they may rise at a token of probability 0, and fall behind the point
+    possible = probabilities > 0
+    chosen = (exceeds & possible).to(torch.uint8).max(1)
+    return torch.where(chosen.values.bool(), chosen.indices, probabilities.argmax(1))
 
 
 def join_deletion_inputs(roll_in: RollIn, predicted: Tensor, pad: int) -> Tensor:

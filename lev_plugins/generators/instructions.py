@@ -56,7 +56,7 @@ class Instructions:
             if number > limit:
                 raise UserError(
                     f"{number - 2} tokens of a draft are marked to stay where the length limit is "
-                    f"{limit - 2}; raise --max-len-b or --max-len-a, or mark fewer"
+                    f"{limit - 2}; leave out --stock-decoding, which sets it, or mark fewer"
                 )
 
     def rewritten(self, row: int, tokens: List[int], new: List[bool]) -> Optional[int]:

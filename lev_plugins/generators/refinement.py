@@ -48,9 +48,9 @@ class RefinementOptions:
     max_iter: T_max, iterations at most. empty_penalty: γ in [0, 3], subtracted from the logit of
     inserting nothing (§3.3). delete_threshold: probability above which a token is deleted.
     adaptive: stop when nothing changes or a state comes back; else always run T_max iterations.
-    max_len_a, max_len_b: nothing is inserted beyond a·|source| + b tokens. unk_penalty:
-    subtracted from the logit of the unknown symbol. variants: answers a sentence. nbest: how many
-    of them are given back at most. external_reranker: the last model, an autoregressive one,
+    max_len_a, max_len_b: nothing is inserted beyond a·|source| + b tokens or one and a half times
+    those of the draft, whichever is more. unk_penalty: subtracted from the logit of the unknown
+    symbol. variants: answers a sentence. nbest: how many of them are given back at most. external_reranker: the last model, an autoregressive one,
     ranks the answers. oracle: what of the edits is the expert's (Fig. 5). stock: fairseq's own
     rules (see :meth:`RefinementGenerator.generate`).
     """
@@ -263,7 +263,7 @@ class _Decoding:
         self.state = RefinementState(
             tokens, memory, self.pad, self.options.retain_history, original=draft
         )
-        self.cap = self._length_cap(source)
+        self.cap = self._length_cap(source, tokens)
         self.keys: Optional[Tensor] = None
         if self.variants.kind == "noise" and self.variants.count > 1:
             self.keys = sentence_keys(source, tokens, self.pad)
@@ -418,12 +418,14 @@ class _Decoding:
 
     # limits ---------------------------------------------------------------------------------
 
-    def _length_cap(self, source: Tensor) -> Tensor:
+    def _length_cap(self, source: Tensor, draft: Tensor) -> Tensor:
         """R: tokens, <s> and </s> included, beyond which nothing is inserted."""
         source_lengths = source.ne(self.pad).sum(1)
         if self.options.stock:
             return (2 * source_lengths).clamp(min=10)
         words = (source_lengths - 2) * self.options.max_len_a + self.options.max_len_b
-        cap = words.long() + 2
+        drafted = draft.ne(self.pad).sum(1) - 2
+        # with a limit near its length a draft would be deleted from and not inserted into
+        cap = torch.maximum(words.long(), drafted + (drafted + 1) // 2) + 2
         limits = getattr(self.policy, "max_positions", lambda: None)()
         return cap if limits is None else cap.clamp(max=limits[1])

@@ -301,6 +301,28 @@ def test_a_token_of_probability_zero_is_never_drawn(task, point, allowed):
     assert set(drawn.tolist()) <= set(allowed)
 
 
+@pytest.mark.parametrize("wobble", [1e-6, 0.3])
+def test_a_token_of_probability_zero_is_never_sampled_from_sums_that_are_rounded_unevenly(
+    task, wobble, monkeypatch
+):
+    """As a parallel cumsum on a GPU gives them: they rise where nothing is added, and they fall."""
+    exact = torch.Tensor.cumsum
+
+    def uneven(self, dim):
+        sums = exact(self, dim)
+        sums[..., ::2] += wobble
+        sums[..., -1] += 2 * abs(wobble)
+        return sums
+
+    state = state_with_gaps(task, 40, tokens="sample")
+    state.token_noise[state.insertion.missing] = torch.linspace(0, 1 - 2**-24, 120)
+    logits = torch.full((120, len(task.target_dictionary)), float("-inf"))
+    logits[:, [4, 7, 8]] = torch.tensor([0.3, 0.3, 0.4]).log()
+    monkeypatch.setattr(torch.Tensor, "cumsum", uneven)
+    sampled = token_predictions(logits, state, [0, 1, 2, task.placeholder])
+    assert set(sampled.tolist()) <= {4, 7, 8}
+
+
 @pytest.mark.parametrize("tokens", ["argmax", "sample", "random"])
 def test_a_batch_without_placeholders_predicts_nothing(task, tokens):
     sample = tiny.batch(task, [Triple("a", "", "a"), Triple("b", "", "")])

@@ -163,11 +163,13 @@ def test_answers_to_a_draft_differ_in_one_slot_of_the_first_iteration(unsorted):
 
 
 def test_after_the_first_iteration_answers_of_other_lengths_are_decoded_as_any_draft(unsorted):
+    values = {"adaptive": False, "max_len_b": 99}
+    first_states = answers(policy(), count=4, max_iter=1, **values)
+    all_four = answers(policy(), count=4, max_iter=2, **values)
     for number in range(4):
-        one = [group[number] for group in answers(policy(), count=4, max_iter=1, adaptive=False)]
-        all_four = answers(policy(), count=4, max_iter=4, adaptive=False)
+        one = [group[number] for group in first_states]
         drafts = [(source, text(first)) for (source, _), first in zip(PAIRS, one, strict=True)]
-        later = answers(policy(), drafts, max_iter=3, adaptive=False)
+        later = answers(policy(), drafts, max_iter=1, **values)
         assert [text(group[number]) for group in all_four] == [text(group[0]) for group in later]
 
 

@@ -280,12 +280,19 @@ def test_a_burst_of_insertions_is_cut_at_the_limit_from_the_left():
     assert text(hypothesis) == "cdaeb"
 
 
-def test_a_draft_above_the_limit_is_neither_cut_nor_lengthened():
-    script = Script(insert={"abcdef": "abc?def", "abcd": "?ab?cd?"}, delete={"bbcc": "----"})
-    policy = scripted(a=script, b=replace(script, delete={"abcdef": "abcd--"}))
-    whole, shortened = decode(policy, [("a", "abcdef"), ("b", "abcdef")], max_len_b=4)
-    assert text(whole) == "abcdef"
-    assert text(shortened) == "abcd"
+@pytest.mark.parametrize("draft, longest", [("", 2), ("a", 2), ("aa", 3), ("aaa", 5), ("a" * 6, 9)])
+def test_a_draft_may_grow_by_half_whatever_the_limit(draft, longest):
+    hypothesis, _ = follow(GROW, draft, max_len_b=2, max_iter=9)
+    assert text(hypothesis) == "a" * longest
+
+
+def test_a_wrong_token_of_a_long_draft_is_replaced_under_the_default_limit():
+    wrong, rest = "b" + "a" * 299, "a" * 299
+    script = Script(
+        delete={wrong: f"-{rest}"}, insert={rest: f"?{rest}"}, fill={f"?{rest}": f"c{rest}"}
+    )
+    hypothesis, _ = follow(script, wrong)
+    assert text(hypothesis) == f"c{rest}"
 
 
 @pytest.mark.parametrize(
@@ -315,8 +322,8 @@ def test_the_limit_never_exceeds_the_positions_of_the_policy():
 
 
 def test_a_state_that_may_grow_no_more_is_nothing_to_insert():
-    hypothesis, policy = follow(GROW, "aaa", max_len_b=3)
-    assert end(hypothesis) == ("aaa", 0, "unchanged")
+    hypothesis, policy = follow(GROW, "", max_len_b=0)
+    assert end(hypothesis) == ("", 0, "unchanged")
     assert policy.calls["token"] == 0
 
 
@@ -421,7 +428,7 @@ def test_whatever_a_policy_does_the_result_is_sound(seed, growth):
         tokens, scores = hypothesis["tokens"], hypothesis["positional_scores"]
         assert tokens[0] == SYMBOLS.bos() and tokens[-1] == SYMBOLS.eos()
         assert not torch.isin(tokens[1:-1], torch.tensor(FORBIDDEN)).any()
-        assert len(tokens) - 2 <= max(7, len(draft))
+        assert len(tokens) - 2 <= max(7, -(-3 * len(draft) // 2))
         assert 0 <= hypothesis["steps"] <= 8
         assert scores.shape == tokens.shape and scores.isfinite().all() and scores.le(0).all()
         assert hypothesis["score"] == pytest.approx(float(scores.mean()), abs=1e-6)
@@ -520,6 +527,7 @@ class Slow:
 
     def run(self) -> tuple[list[int], int, str]:
         memory = self.policy.encode(self.source)
+        self.limit = max(self.options.max_len_b, -(-3 * (len(self.y) - 2) // 2))
         for t in range(self.options.max_iter):
             kept = self.delete(memory)
             if kept in self.seen:
@@ -543,7 +551,7 @@ class Slow:
     def open(self, kept: list[int], memory) -> list[int]:
         logits = self.policy.placeholder_logits(torch.tensor([kept]), memory)[0].clone()
         logits[:, 0] -= self.options.empty_penalty
-        room = max(0, self.options.max_len_b + 2 - len(kept))
+        room = max(0, self.limit + 2 - len(kept))
         out = []
         for token, row in zip(kept, [*logits, None], strict=True):
             count = 0 if row is None else min(room, int(row.argmax()))
