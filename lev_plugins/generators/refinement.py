@@ -50,9 +50,10 @@ class RefinementOptions:
     adaptive: stop when nothing changes or a state comes back; else always run T_max iterations.
     max_len_a, max_len_b: nothing is inserted beyond a·|source| + b tokens or one and a half times
     those of the draft, whichever is more. unk_penalty: subtracted from the logit of the unknown
-    symbol. variants: answers a sentence. nbest: how many of them are given back at most. external_reranker: the last model, an autoregressive one,
-    ranks the answers. oracle: what of the edits is the expert's (Fig. 5). stock: fairseq's own
-    rules (see :meth:`RefinementGenerator.generate`).
+    symbol. variants: answers a sentence. nbest: how many of them are given back at most.
+    external_reranker: the last model, an autoregressive one, ranks the answers. oracle: what of
+    the edits is the expert's (Fig. 5). stock: fairseq's own rules (see
+    :meth:`RefinementGenerator.generate`).
     """
 
     max_iter: int = 10
@@ -70,7 +71,7 @@ class RefinementOptions:
     stock: bool = False
 
     def __post_init__(self) -> None:
-        if self.max_iter < 1:
+        if self.max_iter < (0 if self.stock else 1):  # stock runs one more than it is told
             raise UserError(
                 f"--iter-decode-max-iter {self.max_iter}: at least one iteration is needed"
             )
@@ -278,6 +279,9 @@ class _Decoding:
         """One hypothesis for every row, in order."""
         if self.options.stock:
             self._run_stock()
+            for steps in self.state.history or ():
+                for step in steps:  # stock's placeholder is the unknown symbol
+                    step["tokens"].masked_fill_(step["tokens"] == self.placeholder, self.unk)
         else:
             self._run()
         # both loops end when every sentence is finished
@@ -311,13 +315,18 @@ class _Decoding:
         state.finish(everyone, self.options.max_iter, "max_iterations")
 
     def _run_stock(self) -> None:
-        """fairseq's loop: stops when a whole iteration changes nothing."""
+        """fairseq's loop: stops when a whole iteration changes nothing.
+
+        Its history has a phase only where some sentence of the batch goes through it.
+        """
         state = self.state
         for step in range(self.options.max_iter + 1):
             before = state.tokens
             keep = self._keep()
+            deletes = bool((state.lengths > 2).any())
             state.keep(keep)
-            state.record("delete", keep)
+            if deletes:
+                state.record("delete", keep)
             self._insert(self._counts(step), step)
             done = equal_rows(state.tokens, before, self.pad)
             if step == self.options.max_iter:
@@ -381,9 +390,11 @@ class _Decoding:
     def _insert(self, counts: Tensor, step: int) -> None:
         """Opens the slots and fills every placeholder."""
         state = self.state
+        inserts = not self.options.stock or bool((state.lengths < self.cap[state.rows]).any())
         if bool(counts.any()):
             state.open(counts, self.placeholder)
-        state.record("placeholder")
+        if inserts:
+            state.record("placeholder")
         where = state.tokens.eq(self.placeholder)
         if self.options.stock:
             refilled = state.tokens.eq(self.unk)
@@ -392,7 +403,8 @@ class _Decoding:
             where = where | refilled
         if bool(where.any()):
             self._fill(where, step)
-        state.record("token", where)
+        if not self.options.stock or bool(where.any()):
+            state.record("token", where)
 
     def _fill(self, where: Tensor, step: int) -> None:
         """Writes the likeliest token at each place of ``where`` (R × T, bool)."""

@@ -10,6 +10,15 @@ from ...errors import UserError
 
 WEIGHT_SHARING = ChoiceEnum(["all", "plh-tok", "tok-del", "plh-del", "none"])
 ACTIVATIONS = ChoiceEnum(["relu", "gelu", "silu"])
+HEADS = ("deletion", "placeholder", "token")
+# which stack of blocks each head (in the order of HEADS) runs through
+STACKS = {
+    "all": ("token", "token", "token"),
+    "plh-tok": ("deletion", "token", "token"),
+    "tok-del": ("token", "placeholder", "token"),
+    "plh-del": ("deletion", "deletion", "token"),
+    "none": ("deletion", "placeholder", "token"),
+}
 
 
 @dataclass
@@ -87,7 +96,8 @@ def exit_depths(cfg: LevenshteinEditorConfig) -> Tuple[int, int, int]:
     """Blocks before the deletion, placeholder and token heads.
 
     Raises:
-        UserError: not of the form m,n or m,n,L, or deeper than the decoder.
+        UserError: not of the form m,n or m,n,L, or deeper than the decoder where a head shares
+            its blocks; a stack of its own is as deep as its exit.
     """
     layers = cfg.decoder_layers
     if not cfg.early_exit:
@@ -103,7 +113,8 @@ def exit_depths(cfg: LevenshteinEditorConfig) -> Tuple[int, int, int]:
             f"--early-exit {cfg.early_exit}: give two numbers of blocks, for deletion and "
             "placeholders, such as --early-exit 3,3"
         )
-    if max(depths[:2]) > layers or depths[2] != layers:
+    shared = [d for d, stack in zip(depths, STACKS[str(cfg.weight_sharing)]) if stack == "token"]
+    if max(shared) > layers or depths[2] != layers:
         raise UserError(
             f"--early-exit {cfg.early_exit} is deeper than the decoder: --decoder-layers is "
             f"{layers}; each number has to be between 1 and {layers}"

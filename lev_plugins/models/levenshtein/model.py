@@ -21,19 +21,10 @@ from ...modules.precision import Int8Linear, decoding_precision, lower_precision
 from ...modules.transformer import attention_mask
 from ...ops.alignment import lcs_masks
 from ...tasks import TranslationEditTask
-from .config import LevenshteinEditorConfig, exit_depths
+from .config import HEADS, STACKS, LevenshteinEditorConfig, exit_depths
 from .stock import convert_parameters, is_stock
 
 MODEL = "levenshtein_editor"
-HEADS = ("deletion", "placeholder", "token")
-# which stack of blocks each head (in the order of HEADS) runs through
-STACKS = {
-    "all": ("token", "token", "token"),
-    "plh-tok": ("deletion", "token", "token"),
-    "tok-del": ("token", "placeholder", "token"),
-    "plh-del": ("deletion", "deletion", "token"),
-    "none": ("deletion", "placeholder", "token"),
-}
 
 
 class PolicyOutput(NamedTuple):

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ...errors import UserError
 from ...tasks.translation_edit import MODEL_ADAPTERS
-from .config import LevenshteinEditorConfig
+from .config import STACKS, LevenshteinEditorConfig
 
 STOCK_ARCHS = (
     "levenshtein_transformer",
@@ -99,7 +99,10 @@ def _default(cfg: LevenshteinEditorConfig, name: str) -> Any:
 
 
 def _early_exit(stock: Any, layers: int, sharing: str) -> str:
-    """Stock exits may lie beyond the last layer of a shared stack, where they mean all layers."""
+    """Stock exits may lie beyond the last layer of the tokens' stack, where they mean all layers.
+
+    A stack of its own has as many layers as its exit says.
+    """
     given = getattr(stock, "early_exit", "6,6,6")
     deletion, placeholder, token = (int(part) for part in given.split(","))
     if token < layers:
@@ -107,22 +110,10 @@ def _early_exit(stock: Any, layers: int, sharing: str) -> str:
             f"the stock checkpoint leaves the decoder early for tokens (--early-exit {given}, "
             f"{layers} layers), which is not supported"
         )
-    of_its_own = {
-        "all": 0,
-        "plh-tok": deletion,
-        "tok-del": placeholder,
-        "plh-del": deletion,
-        "none": max(deletion, placeholder),
-    }[sharing]
-    if of_its_own > layers:
-        raise UserError(
-            f"the stock checkpoint has a stack of its own for deletion or placeholders that is "
-            f"deeper than its decoder (--early-exit {given}, {layers} layers), which is not "
-            "supported"
-        )
     if sharing == "plh-del":  # the stack is as deep as deletion needs it
         placeholder = min(placeholder, deletion)
-    return f"{min(deletion, layers)},{min(placeholder, layers)}"
+    depths = zip((deletion, placeholder), STACKS[sharing])
+    return ",".join(str(min(d, layers) if stack == "token" else d) for d, stack in depths)
 
 
 _RENAMES = (
