@@ -33,6 +33,7 @@ from fairseq.binarizer import (
 from fairseq.data import Dictionary
 
 from ..compat import run_cli
+from ..correction.loading import single_characters
 from ..data.text_files import (
     Side,
     Split,
@@ -48,6 +49,13 @@ from ..errors import UserError
 PARTS = ("train", "valid", "test")
 LOG = "preprocess.log"
 PACKAGE = Path(__file__).resolve().parents[1]
+# What the next command trains with: first generation, then more and more drafts.
+TRAINING = (
+    "--criterion edit_policy_loss --label-smoothing 0.1 --dropout 0.1 --optimizer adam "
+    "--clip-norm 1 --lr 0.0005 --lr-scheduler inverse_sqrt --warmup-updates 4000 "
+    "--max-tokens 4000 --max-update 100000 --save-dir checkpoints"
+)
+ROLL_IN = "--alpha-start 0.3 --alpha 0.9 --beta-start 0.3 --beta 0.9 --roll-in-updates 70000"
 
 
 # ---------------------------------------------------------------- options
@@ -488,8 +496,9 @@ def summarise(
             for side in split.sides
             if safe_workers(side.path, args.workers) == 1
         ]
-    command = next_command(args)
-    if command:
+    command = next_command(args, target)
+    if command and target is not None:
+        lines += _subword_note(target)
         lines.append(f"next: {command}")
     return "\n".join(lines)
 
@@ -548,24 +557,41 @@ def _side_notes(side: Side, longest: int) -> list[str]:
     return notes
 
 
-def next_command(args: argparse.Namespace) -> str:
+def _subword_note(dictionary: Dictionary) -> list[str]:
+    """Which text processing the symbols show whose files only the user knows."""
+    words = dictionary.symbols[dictionary.nspecial :]
+    kinds = {
+        "sentencepiece --sentencepiece-model FILE": [w for w in words if w[0] == "▁" != w],
+        "subword_nmt --bpe-codes FILE": [w for w in words if w.endswith("@@") and w != "@@"],
+    }
+    return [
+        f"note: symbols such as {found[0]}: add --bpe {flags} to the next command, so that models "
+        "take plain text in fairseq-interactive, correct, trace and Python"
+        for flags, found in kinds.items()
+        if 10 * len(found) > len(words)
+    ]
+
+
+def next_command(args: argparse.Namespace, target: Dictionary | None) -> str:
     """The fairseq command that takes the data further, empty where there is none."""
-    if args.dict_only or args.only_source:
+    if args.dict_only or target is None:
         return ""
     package = os.path.relpath(PACKAGE) if PACKAGE.is_relative_to(Path.cwd()) else str(PACKAGE)
     words = ["fairseq-train" if args.trainpref else "fairseq-generate", args.destdir]
     words += ["--user-dir", package, "--task", "translation_edit"]
     words += ["--source-lang", args.source_lang, "--target-lang", args.target_lang]
-    if args.draft_lang:
-        words += ["--draft-lang", args.draft_lang]
-    if args.trainpref:
-        words += ["--arch", "levenshtein_editor", "--criterion", "edit_policy_loss"]
-        words += ["--share-all-embeddings"] if args.joined_dictionary else []
-        words += ["--optimizer", "adam", "--lr", "0.0005", "--max-tokens", "4000"]
-        words += [] if args.validpref else ["--disable-validation"]
-    else:
+    words += ["--draft-lang", args.draft_lang] if args.draft_lang else []
+    characters = single_characters(target)
+    words += ["--bpe", "characters"] if characters else []
+    if not args.trainpref:
         subset = "test" if args.testpref else "valid"
         words += ["--gen-subset", subset, "--path", "checkpoints/checkpoint_best.pt"]
+        return shlex.join(words)
+    words += ["--arch", "levenshtein_editor_char" if characters else "levenshtein_editor"]
+    words += ["--share-all-embeddings"] if args.joined_dictionary else []
+    words += TRAINING.split() + ["--adam-betas", "(0.9, 0.98)"]
+    words += ROLL_IN.split() if args.draft_lang else []
+    words += [] if args.validpref else ["--disable-validation"]
     return shlex.join(words)
 
 

@@ -169,12 +169,13 @@ def _processing(
         tokenizer = None
     if given.get("bpe") == SWITCHED_OFF:
         return TextProcessing(tokenizer, None)
-    if tokenizer is None and bpe is None and _single_characters(dictionary):
+    if tokenizer is None and bpe is None and single_characters(dictionary):
         bpe = Characters()
     return TextProcessing(tokenizer, bpe)
 
 
-def _single_characters(dictionary: Dictionary) -> bool:
+def single_characters(dictionary: Dictionary) -> bool:
+    """Whether every symbol is one character, as in text that was split into characters."""
     words = [
         symbol
         for symbol in dictionary.symbols[dictionary.nspecial :]

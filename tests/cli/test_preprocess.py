@@ -2,6 +2,7 @@
 
 import logging
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -236,17 +237,44 @@ class TestSummary:
     def test_the_next_command_fits_the_data(self, corpus: Path, capsys) -> None:
         preprocess.main([*PLAIN, "--trainpref", "train", "--destdir", "one"])
         out = capsys.readouterr().out
-        assert "--draft-lang" not in out and "--share-all" not in out
+        for flag in ("--draft-lang", "--share-all", "--bpe", "--alpha"):
+            assert flag not in out
         assert out.rstrip().endswith("--disable-validation")
         flags = ["--trainpref", "train", "--validpref", "valid", "--joined-dictionary"]
-        preprocess.main([*PLAIN, *flags, "--destdir", "four"])
+        preprocess.main([*TRIPLE, *flags, "--destdir", "four"])
         out = capsys.readouterr().out
         assert "--share-all-embeddings" in out and "--disable-validation" not in out
+        assert "--alpha-start 0.3 --alpha 0.9" in out and "--roll-in-updates" in out
         dictionaries = ["--srcdict", "one/dict.src.txt", "--tgtdict", "one/dict.pe.txt"]
         preprocess.main([*TRIPLE, *dictionaries, "--testpref", "test", "--destdir", "two"])
         assert "next: fairseq-generate two " in capsys.readouterr().out
         preprocess.main([*PLAIN, "--trainpref", "train", "--dict-only", "--destdir", "three"])
         assert "next:" not in capsys.readouterr().out
+
+    @pytest.mark.parametrize(
+        ("word", "wanted"),
+        [
+            ("t", "--bpe characters --arch levenshtein_editor_char"),
+            ("▁tea", "add --bpe sentencepiece --sentencepiece-model FILE to the next command"),
+            ("te@@", "add --bpe subword_nmt --bpe-codes FILE to the next command"),
+        ],
+    )
+    def test_the_next_command_knows_characters_and_names_subwords(
+        self, corpus: Path, capsys, word: str, wanted: str
+    ) -> None:
+        for lang in LANGS[:2]:
+            put(f"new.{lang}", [f"{word} a b ▁"])
+        preprocess.main([*PLAIN, "--trainpref", "new", "--destdir", "bin"])
+        assert wanted in capsys.readouterr().out
+
+    @pytest.mark.parametrize("flags", [[*PLAIN], [*TRIPLE, "--joined-dictionary"]])
+    def test_fairseq_knows_every_word_of_the_next_command(
+        self, corpus: Path, capsys, flags: list[str]
+    ) -> None:
+        preprocess.main([*flags, "--trainpref", "train", "--destdir", "bin"])
+        words = shlex.split(capsys.readouterr().out.rpartition("next: fairseq-train ")[2])
+        args = options.parse_args_and_arch(options.get_training_parser(), words)
+        assert args.max_update and args.task == "translation_edit" and args.adam_betas
 
     def test_help_shows_our_options_in_a_group_of_their_own(self) -> None:
         text = preprocess.build_parser().format_help()
