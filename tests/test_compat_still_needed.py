@@ -26,7 +26,7 @@ from fairseq.file_io import PathManager
 from fairseq.logging.progress_bar import JsonProgressBar, SimpleProgressBar
 from fairseq.optim.lr_scheduler.reduce_lr_on_plateau import ReduceLROnPlateauLRSchedule
 from fairseq.tasks.fairseq_task import StatefulContainer
-from fairseq_cli import generate
+from fairseq_cli import generate, train
 from fairseq_cli.train import should_stop_early
 from omegaconf import OmegaConf
 from saved import parsed, save
@@ -159,6 +159,12 @@ def test_generating_is_told_of_no_shards():
     """``shards.decode_shards`` can go once this fails."""
     assert "num_shards=cfg.distributed_training" in inspect.getsource(generate), "the fault is gone"
     assert "dataset.num_shards" not in inspect.getsource(generate), "the fault is gone"
+
+
+def test_fairseq_trains_without_a_thought_of_signals():
+    """``preemption.save_on_signals`` can go once this fails."""
+    sources = map(inspect.getsource, (train, fairseq.trainer, distributed_utils))
+    assert not any("import signal" in source for source in sources), "the fault is gone"
 
 
 # what is loaded -----------------------------------------------------------------------------------

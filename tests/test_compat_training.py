@@ -27,6 +27,7 @@ FUNCTIONS = (checkpoint_utils.save_checkpoint, train.should_stop_early)
 def begin(monkeypatch):
     """Begins a training, up to its first epoch, after one that got to 0.5 and no further."""
     monkeypatch.setattr(training, "carry_over", lambda main: None)
+    monkeypatch.setattr(training, "save_on_signals", lambda program, tpu: None)
     for function in FUNCTIONS:
         monkeypatch.setattr(function, "best", 0.5, raising=False)
     monkeypatch.setattr(train.should_stop_early, "num_runs", 3, raising=False)
@@ -36,6 +37,7 @@ def begin(monkeypatch):
         epochs = SimpleNamespace(epoch=1, load_state_dict=lambda state: None)
         trainer = SimpleNamespace(
             checkpoint_suffix="",
+            tpu=False,
             task=None,
             load_checkpoint=lambda *path, **resets: extra,
             get_train_iterator=lambda **options: epochs,

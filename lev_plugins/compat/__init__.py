@@ -12,6 +12,7 @@
 ``indexed``           index files are believed
 ``resuming``          a resumed training forgets its patience and the last loss
 ``training``          a training in a sweep inherits the best score of the one before
+``preemption``        a signal that asks a training to end costs all since the last save
 ``launch``            several processes on a CPU crash, train nothing, or train each for itself
 ``precision``         ``--bf16`` takes every machine for a TPU, ``--fp16`` on a CPU crashes
 ``batches``           the last batch is dropped when its size does not suit the multiple; a resumed

@@ -1,5 +1,6 @@
 """Training in several processes on a machine without a GPU."""
 
+import contextlib
 import functools
 import importlib.util
 import os
@@ -13,6 +14,7 @@ from omegaconf import OmegaConf
 from ..errors import UserError
 from .checkpoints import absolute_data_paths
 from .precision import bf16_without_tpu, refuse_fp16_on_cpu
+from .preemption import pass_signals_on, stop_watching
 from .program import running_command
 from .saving import refuse_asynchronous_checkpoints
 from .shards import refuse_shards
@@ -220,7 +222,15 @@ def check_launches() -> None:
             check_cpu_launch(cfg.distributed_training, training)
         if training:
             refuse_fairscale(cfg.distributed_training)
-        engine(cfg, main, **kwargs)
+        place = cfg.distributed_training
+        if training and place.distributed_world_size > 1:
+            utils.infer_init_method(place)  # as fairseq is about to do
+        spawns = place.distributed_init_method is not None and not place.distributed_no_spawn
+        try:
+            with pass_signals_on() if training and spawns else contextlib.nullcontext():
+                engine(cfg, main, **kwargs)
+        finally:
+            stop_watching()
 
     utils.call_main = call_main
     _check_hydra_ranks()

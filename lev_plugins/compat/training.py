@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .precision import ignore_overflows_on_cpu
+from .preemption import save_on_signals
 from .program import program_modules
 from .resuming import carry_over
 
@@ -42,6 +43,7 @@ def prepare_trainings() -> None:
         for program in program_modules("train"):
             forget_last_training(program.should_stop_early)
             carry_over(program.main)
+            save_on_signals(program, trainer.tpu)
         return engine(cfg, trainer, **options)
 
     checkpoint_utils.load_checkpoint = load_checkpoint

@@ -1,6 +1,5 @@
 """Trainings that are killed, at any moment and within a write, end as if they never had been."""
 
-import contextlib
 import os
 import random
 import re
@@ -19,6 +18,7 @@ import enct5_corpus
 import pbd_corpus
 import pytest
 import torch
+from processes import are_gone, descendants
 
 import lev_plugins  # noqa: F401  (torch may then read checkpoints)
 
@@ -225,14 +225,15 @@ class Runs:
             f"{more}"
         )
 
-    def start(self, saved: Path, cut: str = "") -> tuple[int, list[Path]]:
+    def start(self, saved: Path, cut: str = "", asked: str = "") -> tuple[int, list[Path]]:
         """Seventeen updates: two epochs, and saves in the midst and at the end of each."""
         environ = {"PYTHONPATH": str(conftest.ROOT)} | ({"CUT_SHORT": cut} if cut else {})
+        environ |= {"ASKED": asked} if asked else {}
         command = self.command(saved, "--max-update 17").format(every=3)
         return self.commands.start(command, self.folder, environ=environ)
 
-    def __call__(self, saved: Path, cut: str = "") -> conftest.Result:
-        return self.commands.finish(self.start(saved, cut))
+    def __call__(self, saved: Path, cut: str = "", asked: str = "") -> conftest.Result:
+        return self.commands.finish(self.start(saved, cut, asked))
 
     def done(self, saved: Path) -> conftest.Result:
         result = self(saved)
@@ -307,6 +308,54 @@ def test_a_training_killed_between_updates_ends_as_if_it_never_had_been(runs, tm
     assert_the_same_ending(saved, run.folder / "whole")
 
 
+# a training that is asked to end ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "reached", "saves"),
+    [
+        # between two saves
+        ("levenshtein_editor", "SIGTERM:train_step:11", 11, 1),
+        # within the validation behind update 6, in the first and the last of its two steps
+        ("levenshtein_editor", "SIGTERM:valid_step:3", 6, 2),
+        ("levenshtein_editor", "SIGUSR1:valid_step:4", 6, 1),
+        # where an epoch ends, with a validation and a save; the loss of its end counts
+        ("levenshtein_editor", "SIGTERM:train_step:8", 8, 2),
+    ],
+)
+def test_a_training_asked_to_end_saves_and_ends_as_if_it_never_had_been(
+    runs, tmp_path, name, asked, reached, saves
+):
+    run, saved, number = runs(name), tmp_path / "saved", getattr(signal, asked.partition(":")[0])
+    asked_to_end = run(saved, asked=asked)
+    last = saved / "checkpoint_last.pt"
+    assert asked_to_end.code == 128 + number
+    assert asked_to_end.err.endswith(
+        f"{number.name}: the training ends after {reached} updates; {last} is saved, the same "
+        "command resumes it\n"
+    )
+    assert asked_to_end.out.count(f"Saving checkpoint to {last}") == saves
+    assert updates(saved) == reached
+    assert f"@ {reached} updates)" in run.done(saved).out
+    assert_the_same_ending(saved, run.folder / "whole")
+
+
+def test_a_signal_to_all_processes_of_a_job_leaves_those_that_load_data_alone(runs, tmp_path):
+    run, saved = runs("gated_transformer"), tmp_path / "saved"
+    pid, streams = started = run.start(saved)
+    wait_for(streams[1], 10, lambda: not Path(f"/proc/{pid}/stat").read_text().count(") Z "))
+    workers = descendants(pid)
+    assert workers, "nothing is tested"
+    for one in (*workers, pid):
+        os.kill(one, signal.SIGTERM)
+    assert run.commands.finish(started).code == 128 + signal.SIGTERM
+    assert are_gone(workers, 10)
+    reached = updates(saved)
+    assert 10 <= reached < 17
+    assert f"@ {reached} updates)" in run.done(saved).out
+    assert_the_same_ending(saved, run.folder / "whole")
+
+
 # a torn checkpoint, a full disk -------------------------------------------------------------------
 
 
@@ -366,23 +415,6 @@ def real(run: Runs, saved: Path, log: Path, cut: str) -> subprocess.Popen[bytes]
     words = [str(BIN / command[0]), *command[1:]]
     with open(log, "wb") as out:
         return subprocess.Popen(words, cwd=run.folder, stdout=out, stderr=out, env=environ)
-
-
-def descendants(pid: int) -> list[int]:
-    found: list[int] = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            if path.read_text().rpartition(")")[2].split()[1] == str(pid):
-                found.append(int(path.parent.name))
-    return [*found, *(one for child in found for one in descendants(child))]
-
-
-def are_gone(pids: list[int], seconds: float) -> bool:
-    """Whether none of these processes is left; torch's look for their parent every five seconds."""
-    end = time.monotonic() + seconds
-    while any(Path(f"/proc/{pid}").exists() for pid in pids) and time.monotonic() < end:
-        time.sleep(0.1)
-    return not any(Path(f"/proc/{pid}").exists() for pid in pids)
 
 
 def kill_between_updates(run: Runs, saved: Path, log: Path, draw: random.Random) -> str:

@@ -1,10 +1,17 @@
 """Two processes on a CPU train what one process trains with twice the update frequency."""
 
+import os
+import re
+import signal
 import socket
 import sys
+import time
 from pathlib import Path
 
+import conftest
+import pytest
 import torch
+from processes import descendants
 
 import lev_plugins  # noqa: F401  (torch may then read checkpoints)
 
@@ -65,6 +72,30 @@ def test_sampled_roll_ins_are_the_same_in_two_processes(commands, pairs, tmp_pat
     for rank in ranks(commands, pairs.train(f"{FLAGS} {two} {flags} {TWO}"), root):
         assert rank.code == 0, rank.err
     assert_alike(one, two)
+
+
+@pytest.mark.slow
+def test_torchrun_asked_to_end_lets_both_processes_end_at_one_update(commands, pairs, tmp_path):
+    """The signal reaches all processes of the job, and those of torchrun once more by torchrun."""
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    command = pairs.train(f"{{}} {TWO} --max-update 40 --log-interval 1").replace(
+        "fairseq-train", f"torchrun --standalone --nproc_per_node 2 {BIN}/fairseq-train"
+    )
+    flags = FLAGS.replace("--save-interval-updates 1 ", "")
+    commands.done(command.format(f"{flags} {whole}"), tmp_path)
+    words = f"{command.format(f'{flags} {parts}')} --user-dir {conftest.PACKAGE}"
+    pid, (_, out, err) = started = commands.start(f"{words} --task translation_edit", tmp_path)
+    while "num_updates=5," not in out.read_text() and Path(f"/proc/{pid}").exists():
+        time.sleep(0.05)
+    for one in (pid, *descendants(pid)):
+        os.kill(one, signal.SIGTERM)
+    assert commands.finish(started).code != 0
+    assert err.read_text().count("SIGTERM: the training ends after") == 1
+    resumed = commands.done(command.format(f"{flags} {parts}"), tmp_path)
+    done = int(re.search(r"@ (\d+) updates\)", resumed.out)[1])
+    assert 5 <= done < 40
+    first, second = (parameters(folder / "checkpoint_last.pt") for folder in (whole, parts))
+    assert all(torch.equal(value, second[name]) for name, value in first.items())
 
 
 def test_processes_that_would_each_train_alone_are_refused(commands, pairs, tmp_path, root):

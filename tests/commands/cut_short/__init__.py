@@ -3,13 +3,19 @@
 CUT_SHORT is ``PREFIX:N:BYTES``: when the process opens a checkpoint whose name starts with PREFIX
 for the N-th time to write it, only BYTES fit, and the system kills the process as SIGKILL would,
 with nothing after them; BYTES -1 is all of them, and the end before the file gets its name.
-It does not matter who writes, or how. Without CUT_SHORT nothing happens.
+It does not matter who writes, or how.
+
+ASKED is ``SIGNAL:STEP:N``: the process gets this signal at the beginning of the N-th train_step or
+valid_step. Without CUT_SHORT and ASKED nothing happens.
 """
 
 import os
 import resource
 import signal
 import sys
+from typing import Any
+
+from fairseq.trainer import Trainer
 
 import lev_plugins  # noqa: F401  (registers everything)
 
@@ -40,3 +46,22 @@ def cut_short(prefix: str, number: int, size: int) -> None:
 if "CUT_SHORT" in os.environ:
     told = os.environ["CUT_SHORT"].split(":")
     cut_short(told[0], int(told[1]), int(told[2]))
+
+
+def ask(name: str, step: str, number: int) -> None:
+    """Arrange for a signal."""
+    done, take = 0, getattr(Trainer, step)
+
+    def asking(self: Trainer, *arguments: Any, **options: Any) -> Any:
+        nonlocal done
+        done += 1
+        if done == number:
+            os.kill(os.getpid(), getattr(signal, name))
+        return take(self, *arguments, **options)
+
+    setattr(Trainer, step, asking)
+
+
+if "ASKED" in os.environ:
+    told = os.environ["ASKED"].split(":")
+    ask(told[0], told[1], int(told[2]))

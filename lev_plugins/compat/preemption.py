@@ -1,0 +1,276 @@
+"""A training that a signal asks to end saves a checkpoint first.
+
+Fault: clusters end a job by SIGTERM or SIGUSR1, some time before they kill it. fairseq handles
+neither, and all since the last save is lost.
+"""
+
+import contextlib
+import functools
+import math
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import torch
+
+SIGNALS = (signal.SIGTERM, signal.SIGUSR1)
+_TOGETHER = 3.0  # seconds; torchrun passes on a signal that its processes may have got already
+
+
+class _Place(NamedTuple):
+    """Behind an update: what a checkpoint is made of."""
+
+    cfg: Any
+    trainer: Any
+    epochs: Any
+
+
+class _Watch:
+    """The signals of this process: which are watched, and which has come.
+
+    handled: those that had no handler of the user's when the training began.
+    number: the signal that has come; 0 without one. saved: whether it has led to a checkpoint.
+    place: the update that is being validated and saved.
+    """
+
+    def __init__(self) -> None:
+        self.handled: list[signal.Signals] = []
+        self.number, self.since = 0, 0.0
+        self.saved = False
+        self.place: _Place | None = None
+
+    def begin(self, tpu: bool) -> None:
+        """A training begins in this process."""
+        self.end()
+        self.number, self.saved, self.place = 0, False, None
+        if threading.current_thread() is threading.main_thread() and not tpu:
+            self.handled = [one for one in SIGNALS if signal.getsignal(one) == signal.SIG_DFL]
+
+    def install(self) -> None:
+        """From now on there is something to save."""
+        for one in self.handled:
+            signal.signal(one, self.receive)
+
+    def end(self) -> None:
+        """Signals act as they did before the training; one that was set since then stays."""
+        for one in self.handled:
+            if signal.getsignal(one) == self.receive:
+                signal.signal(one, signal.SIG_DFL)
+        self.handled = []
+
+    def receive(self, number: int, frame: Any) -> None:
+        """Note the first signal; one that comes later, and not together with it, ends at once."""
+        if not self.number:
+            self.number, self.since = number, time.monotonic()
+        elif time.monotonic() - self.since > _TOGETHER:
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+
+
+_watch = _Watch()
+
+
+def _agreed(trainer: Any) -> int:
+    """The signal that this process or any other has received; 0 if none has.
+
+    All processes of a training have to ask, and go on together.
+    """
+    if not torch.distributed.is_initialized():
+        return _watch.number
+    from fairseq.distributed import utils
+
+    number = torch.tensor([_watch.number], device=trainer.device)
+    return int(utils.all_reduce(number, utils.get_global_group(), op="max"))
+
+
+def _save(place: _Place, loss: float | None = None) -> None:
+    """Write ``checkpoint_last.pt`` as fairseq does, and no other."""
+    from fairseq import checkpoint_utils
+
+    cfg, trainer, epochs = place
+    _watch.saved = True
+    if cfg.checkpoint.no_save:
+        return
+    trainer.consolidate_optimizer()
+    extra = {"train_iterator": epochs.state_dict(), "val_loss": loss}
+    if hasattr(trainer.task, "get_checkpoint_dict"):
+        extra |= trainer.task.get_checkpoint_dict()
+    if hasattr(checkpoint_utils.save_checkpoint, "best"):
+        extra["best"] = checkpoint_utils.save_checkpoint.best
+    if trainer.should_save_checkpoint_on_current_rank:
+        trainer.save_checkpoint(_path(place), extra)
+    elif trainer.always_call_state_dict_during_save_checkpoint:
+        trainer.state_dict()
+
+
+def _path(place: _Place) -> str:
+    name = f"checkpoint_last{place.trainer.checkpoint_suffix}.pt"
+    return os.path.abspath(os.path.join(place.cfg.checkpoint.save_dir, name))
+
+
+def _end(place: _Place) -> None:
+    """End the training once all processes have come here, and the first has saved.
+
+    Raises:
+        SystemExit: with 128 and the number of the signal.
+    """
+    number = _agreed(place.trainer)
+    if place.trainer.is_data_parallel_master:
+        saved = f"{_path(place)} is saved, the same command resumes it"
+        if place.cfg.checkpoint.no_save:
+            saved = "nothing is saved (--no-save)"
+        sys.stderr.write(
+            f"{signal.Signals(number).name}: the training ends after "
+            f"{place.trainer.get_num_updates()} updates; {saved}\n"
+        )
+    raise SystemExit(128 + number)
+
+
+def _watched_updates(engine: Callable[..., Any]) -> Callable[..., Any]:
+    """``validate_and_save``, which comes behind every update."""
+
+    @functools.wraps(engine, assigned=())
+    def validate_and_save(
+        cfg: Any, trainer: Any, task: Any, epoch_itr: Any, *more: Any, **named: Any
+    ) -> Any:
+        """fairseq's; where a signal has come, it is the last one.
+
+        A checkpoint is written before a validation, which may take longer than the cluster waits,
+        and once more with what the validation gave.
+        """
+        place = _watch.place = _Place(cfg, trainer, epoch_itr)
+        if _agreed(trainer):
+            _save(place)
+        try:
+            losses, should_stop = engine(cfg, trainer, task, epoch_itr, *more, **named)
+        finally:
+            _watch.place = None
+        validated = losses[0] is not None
+        if should_stop or not (_watch.saved or (validated and _agreed(trainer))):
+            return losses, should_stop
+        if validated:
+            _save(place, losses[0])
+        _end(place)
+
+    return validate_and_save
+
+
+def _watched_validation(engine: Callable[..., Any]) -> Callable[..., Any]:
+    """``Trainer.valid_step``."""
+
+    @functools.wraps(engine, assigned=())
+    def valid_step(self: Any, sample: Any, raise_oom: bool = False) -> Any:
+        """fairseq's; a signal that comes within a validation is not left to wait for its end."""
+        place = _watch.place
+        # with raise_oom it is the second try of one process alone
+        if place is not None and not _watch.saved and not raise_oom and _agreed(self):
+            _save(place)
+        return engine(self, sample, raise_oom)
+
+    return valid_step
+
+
+def _watched_epochs(engine: Callable[..., Any]) -> Callable[..., Any]:
+    """``train``, which is called for every epoch."""
+
+    @functools.wraps(engine, assigned=())
+    def train(cfg: Any, trainer: Any, task: Any, epoch_itr: Any) -> Any:
+        """fairseq's, with handlers up to the end of the last epoch."""
+        _watch.install()
+        last = True
+        try:
+            losses, should_stop = engine(cfg, trainer, task, epoch_itr)
+            most = cfg.optimization.max_epoch or math.inf
+            last = should_stop or epoch_itr.next_epoch_idx > most
+        finally:
+            if last:
+                _watch.end()
+        return losses, should_stop
+
+    return train
+
+
+def save_on_signals(program: ModuleType, tpu: bool) -> None:
+    """Let the training that begins now save a checkpoint when a signal asks it to end.
+
+    Args:
+        program: ``fairseq_cli.train``, which trains.
+        tpu: on TPUs nothing is done.
+    """
+    from fairseq.trainer import Trainer
+
+    _watch.begin(tpu)
+    module: Any = program
+    if hasattr(module.train, "watched"):
+        return
+    for name, watched in (("train", _watched_epochs), ("validate_and_save", _watched_updates)):
+        setattr(module, name, watched(getattr(module, name)))
+    module.train.watched = True
+    if not hasattr(Trainer.valid_step, "watched"):
+        Trainer.valid_step = _watched_validation(Trainer.valid_step)
+        Trainer.valid_step.watched = True
+        os.register_at_fork(after_in_child=_leave_signals_to_the_training)
+
+
+def _leave_signals_to_the_training() -> None:
+    """In a process that loads data: end when the training says so, and not with its signal.
+
+    A cluster sends signals to all processes of a job, and a training dies of the death of one that
+    loads its data.
+    """
+    if not _watch.handled or not hasattr(signal, "sigwaitinfo"):
+        return
+    for one in _watch.handled:
+        if one != signal.SIGTERM:
+            signal.signal(one, signal.SIG_IGN)
+    if signal.SIGTERM in _watch.handled:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        threading.Thread(target=_end_when_told, daemon=True).start()
+
+
+def _end_when_told() -> None:
+    while signal.sigwaitinfo({signal.SIGTERM}).si_pid != os.getppid():
+        pass
+    os._exit(0)
+
+
+def stop_watching() -> None:
+    """The training is over."""
+    _watch.end()
+
+
+@contextlib.contextmanager
+def pass_signals_on() -> Iterator[None]:
+    """Inside, the processes that fairseq spawns get the signals of the one that waits for them.
+
+    Raises:
+        SystemExit: with their status, where they have ended for a signal.
+    """
+    passed: list[int] = []
+
+    def pass_on(number: int, frame: Any) -> None:
+        passed.append(128 + number)
+        for child in multiprocessing.active_children():
+            if child.pid is not None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(child.pid, number)
+
+    main = threading.current_thread() is threading.main_thread()
+    handled = [one for one in SIGNALS if main and signal.getsignal(one) == signal.SIG_DFL]
+    try:
+        for one in handled:
+            signal.signal(one, pass_on)
+        yield
+    except torch.multiprocessing.ProcessExitedException as error:
+        if error.exit_code not in passed:
+            raise
+        raise SystemExit(error.exit_code) from None
+    finally:
+        for one in handled:
+            signal.signal(one, signal.SIG_DFL)

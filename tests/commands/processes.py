@@ -1,0 +1,23 @@
+"""The processes below one."""
+
+import contextlib
+import time
+from pathlib import Path
+
+
+def descendants(pid: int) -> list[int]:
+    """All that a process has started, and what those have."""
+    found: list[int] = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            if path.read_text().rpartition(")")[2].split()[1] == str(pid):
+                found.append(int(path.parent.name))
+    return [*found, *(one for child in found for one in descendants(child))]
+
+
+def are_gone(pids: list[int], seconds: float) -> bool:
+    """Whether none of these processes is left; torch's look for their parent every five seconds."""
+    end = time.monotonic() + seconds
+    while any(Path(f"/proc/{pid}").exists() for pid in pids) and time.monotonic() < end:
+        time.sleep(0.1)
+    return not any(Path(f"/proc/{pid}").exists() for pid in pids)
