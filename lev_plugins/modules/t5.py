@@ -23,13 +23,20 @@ from .linear import Linear
 from .packing import Packing
 from .transformer import Attention, TransformerBlock, attention_mask
 
+#: as configurations name them
+ACTIVATIONS: Dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": F.relu,
+    "gelu": F.gelu,
+    "gelu_new": partial(F.gelu, approximate="tanh"),
+    "gelu_pytorch_tanh": partial(F.gelu, approximate="tanh"),
+    "silu": F.silu,
+    "swish": F.silu,
+}
 #: feed-forward layers, as T5's configurations name them: function, and whether a gate multiplies it
 FEED_FORWARD: Dict[str, "tuple[Callable[[Tensor], Tensor], bool]"] = {
-    "relu": (F.relu, False),
-    "gelu": (F.gelu, False),
-    "gated-gelu": (partial(F.gelu, approximate="tanh"), True),
-    "gated-relu": (F.relu, True),
-    "gated-silu": (F.silu, True),
+    **{name: (function, False) for name, function in ACTIVATIONS.items()},
+    **{f"gated-{name}": (function, True) for name, function in ACTIVATIONS.items()},
+    "gated-gelu": (ACTIVATIONS["gelu_new"], True),  # in all of T5 1.1
 }
 
 

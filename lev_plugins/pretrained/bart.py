@@ -15,15 +15,17 @@ from ..modules.positions import Positions
 from ..modules.transformer import Attention, TransformerBlock, TransformerStack
 from .directory import Config, Weights
 from .filling import Filling, chosen_rows
-from .parts import ACTIVATIONS, Dropouts, count_blocks, set_activation
+from .parts import ACTIVATIONS, Dropouts, count_blocks, is_copy, set_activation
 
 TABLE = "shared.weight"
+TABLES = {"encoder": "encoder.embed_tokens.weight", "decoder": "decoder.embed_tokens.weight"}
+OUTPUT = "lm_head.weight"
 LOGITS_BIAS = "final_logits_bias"
 # rows of the positions' table that stand for no position
 OFFSET = 2
 EPS = 1e-5
-# the table again, under the names of its other uses
-LEFT = (r"(encoder|decoder)\.embed_tokens\.weight", r"lm_head\.weight")
+# the table again, under the names of its other uses; or one that nothing uses
+LEFT = (r"(encoder|decoder)\.embed_tokens\.weight", r"lm_head\.weight", r"shared\.weight")
 
 
 @dataclass
@@ -40,7 +42,8 @@ class BartPlan:
     """The numbers of a BART, enough to build it again.
 
     scaled: embeddings are multiplied by the root of the width. bias: whether every symbol has
-    one in the output.
+    one in the output. shared: encoder and decoder have one table; tied: the output has the
+    decoder's.
     """
 
     rows: int
@@ -51,6 +54,8 @@ class BartPlan:
     activation: str
     scaled: bool
     bias: bool
+    shared: bool = True
+    tied: bool = True
 
     def __post_init__(self) -> None:
         # from a checkpoint's description they come as plain mappings
@@ -62,7 +67,7 @@ class BartPlan:
         """What the configuration says, held against the tensors.
 
         Raises:
-            UserError: they contradict each other, or the output has a table of its own.
+            UserError: they contradict each other.
         """
         sides = [
             BartSide(
@@ -81,12 +86,13 @@ class BartPlan:
             activation=config.one_of("activation_function", "gelu", ACTIVATIONS),
             scaled=config.flag("scale_embedding", False),
             bias=LOGITS_BIAS in weights,
+            shared=is_copy(weights, _table(weights, "encoder"), _table(weights, "decoder")),
+            tied=is_copy(weights, OUTPUT, _table(weights, "decoder")),
         )
-        if not config.flag("tie_word_embeddings", True):
-            raise UserError(f"{config.path}: a BART whose output is not its embeddings; not known")
         if config.flag("normalize_before", False) or config.flag("add_final_layer_norm", False):
             raise UserError(f"{config.path}: a BART with norms before its layers; not known")
-        weights.expect(TABLE, plan.rows, plan.dim)
+        for name in TABLES:
+            weights.expect(_table(weights, name), plan.rows, plan.dim)
         for name, side in (("encoder", plan.encoder), ("decoder", plan.decoder)):
             if plan.dim % side.heads:
                 raise UserError(
@@ -129,6 +135,11 @@ class BartPlan:
         )
 
 
+def _table(weights: Weights, side: str) -> str:
+    """The name of the embeddings of encoder or decoder: their own, or the shared ones."""
+    return TABLES[side] if TABLES[side] in weights else TABLE
+
+
 def rename(name: str) -> str:
     """A tensor's name without the model's."""
     return name.removeprefix("model.")
@@ -137,11 +148,12 @@ def rename(name: str) -> str:
 def build(
     plan: BartPlan, source: Dictionary, target: Dictionary, dropouts: Dropouts, tie: bool
 ) -> Backbone:
-    """A backbone of that shape, drawn; one table where the dictionaries are the same."""
+    """A backbone of that shape, drawn; one table where the dictionaries are the same, too."""
     table = token_table(len(source), plan.dim, source.pad())
     written = table
-    if source != target:
+    if source != target or not plan.shared:
         written = token_table(len(target), plan.dim, target.pad())
+    output = written if plan.tied else token_table(len(target), plan.dim, target.pad())
     stack = TransformerStack(0, False, plan.dim)
     stack.blocks.extend(plan.block(plan.encoder, dropouts) for _ in range(plan.encoder.layers))
     return Backbone(
@@ -150,7 +162,7 @@ def build(
         target=plan.embedding(written, target.pad(), dropouts),
         blocks=[plan.decoder_block(dropouts) for _ in range(plan.decoder.layers)],
         norm=None,
-        output=TiedOutput(written, bias=plan.bias),
+        output=TiedOutput(output, bias=plan.bias),
         max_source=plan.positions,
         max_target=plan.positions,
     )
@@ -165,7 +177,7 @@ def fill(
         ("encoder", backbone.source, source_rows),
         ("decoder", backbone.target, target_rows),
     ):
-        filling.table(embedding.table, TABLE, rows)
+        filling.table(embedding.table, _table(filling.weights, side), rows)
         filling.norm(embedding.norm, f"{side}.layernorm_embedding")
         _fill_places(embedding.positions, filling, f"{side}.embed_positions.weight")
     for number, block in enumerate(backbone.encoder.stack.blocks):
@@ -180,6 +192,8 @@ def fill(
         filling.linear(cross.inputs, f"{other}.k_proj", f"{other}.v_proj")
         filling.linear(cross.output, f"{other}.out_proj")
         filling.norm(decoding.cross_norm, f"{name}.encoder_attn_layer_norm")
+    if not plan.tied:
+        filling.table(backbone.output.table, OUTPUT, target_rows)
     if plan.bias:
         bias = filling.read(LOGITS_BIAS).flatten()
         if len(bias) != plan.rows:

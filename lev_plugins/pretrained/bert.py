@@ -21,25 +21,29 @@ from ..modules.positions import Positions
 from ..modules.transformer import Attention, TransformerBlock, TransformerStack
 from .directory import Config, Weights
 from .filling import Filling, chosen_rows
-from .parts import ACTIVATIONS, Dropouts, count_blocks, set_activation
+from .parts import ACTIVATIONS, Dropouts, count_blocks, is_copy, set_activation
 
 TABLE = "embeddings.word_embeddings.weight"
 PLACES = "embeddings.position_embeddings.weight"
 TYPES = "embeddings.token_type_embeddings.weight"
 HEAD = "cls.predictions"
+OUTPUT = f"{HEAD}.decoder.weight"
 BLOCK = "encoder.layer"
 # the sentence classifiers, a buffer, and what the head shares with the embeddings
 LEFT = (
     r"embeddings\.(position_ids|token_type_ids)",
     r"pooler\.dense\.(weight|bias)",
     r"cls\.seq_relationship\.(weight|bias)",
-    r"cls\.predictions\.decoder\.(weight|bias)",
+    r"cls\.predictions\.(decoder\.(weight|bias)|bias)",
 )
 
 
 @dataclass
 class BertPlan:
-    """The numbers of a BERT, enough to build it again; ``head``: whether it predicts tokens."""
+    """The numbers of a BERT, enough to build it again.
+
+    head: whether it predicts tokens. tied: by its embeddings, not by a table of their own.
+    """
 
     rows: int
     dim: int
@@ -50,6 +54,7 @@ class BertPlan:
     activation: str
     eps: float
     head: bool
+    tied: bool = True
 
     @classmethod
     def read(cls, config: Config, weights: Weights) -> "BertPlan":
@@ -71,6 +76,7 @@ class BertPlan:
             activation=config.one_of("hidden_act", "gelu", ACTIVATIONS),
             eps=config.number("layer_norm_eps", 1e-12),
             head=f"{HEAD}.transform.dense.weight" in weights,
+            tied=is_copy(weights, OUTPUT, TABLE),
         )
         if plan.dim % plan.heads:
             raise UserError(
@@ -105,7 +111,7 @@ class BertOutput(nn.Module):
     """What BERT does with a state before it names the token.
 
     Args:
-        table: V × C, shared with the embeddings.
+        table: V × C, shared with the embeddings or not.
         activation: of the layer in between.
         eps: of its norm.
     """
@@ -150,7 +156,10 @@ def build(
     decoder, new = _decoder(plan, blocks if tie else copy.deepcopy(blocks), dropouts)
     output: nn.Module = TiedOutput(writing.table)
     if plan.head:
-        output = BertOutput(writing.table, plan.activation, plan.eps)
+        table = writing.table
+        if not plan.tied:
+            table = token_table(len(target), plan.dim, target.pad())
+        output = BertOutput(table, plan.activation, plan.eps)
     return Backbone(
         source=reading,
         encoder=EncoderBody(stack, None),
@@ -207,7 +216,11 @@ def fill(
     if isinstance(output, BertOutput):
         filling.linear(output.transform, f"{HEAD}.transform.dense")
         filling.norm(output.norm, f"{HEAD}.transform.LayerNorm")
-        name = f"{HEAD}.bias" if f"{HEAD}.bias" in filling.weights else f"{HEAD}.decoder.bias"
+        if not plan.tied:
+            filling.table(output.logits.table, OUTPUT, target_rows)
+        # where both are there and differ, the layer's own is the one that is added
+        name = f"{HEAD}.decoder.bias"
+        name = name if name in filling.weights else f"{HEAD}.bias"
         filling.place(output.logits.bias, chosen_rows(filling.read(name), target_rows), [name])
 
 

@@ -5,6 +5,7 @@ dictionary that ``python -m lev_plugins.cli.backbone`` makes. What looks like a 
 the text ("[MASK]", "</s>") is text: it is cut like any other word.
 """
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -28,6 +29,8 @@ from .vocabulary import (
 )
 
 MERGES = "merges.txt"
+# a character that stands for none, at the end of what there is
+_UNTYPED = "\U0010ffff"
 #: name for ``--bpe`` → type of the model in ``tokenizer.json``
 TYPES = {"hf_wordpiece": "WordPiece", "hf_gpt2_bpe": "BPE", "hf_sentencepiece": "Unigram"}
 
@@ -162,11 +165,17 @@ class HfSentencepiece(PretrainedTokenizer):
         """The tokenizer itself."""
         pieces = piece_model(directory)
         self.plain = pieces is not None
-        return super().open(directory) if pieces is None else load_pieces(directory.file(pieces))
+        if pieces is not None:
+            return load_pieces(directory.file(pieces))
+        tokenizer = super().open(directory)
+        self.cutter = _without_specials(tokenizer, self.vocabulary)
+        return tokenizer
 
     def ids(self, text: str) -> List[int]:
         """The checkpoint's rows for a text."""
-        return list(self.tokenizer.encode(text)) if self.plain else super().ids(text)
+        if self.plain:
+            return list(self.tokenizer.encode(text))
+        return list(self.cutter.encode(text, add_special_tokens=False).ids)
 
     def text(self, rows: List[int]) -> str:
         """A text of the checkpoint's rows."""
@@ -193,6 +202,27 @@ def _whole(directory: Directory) -> Any:
         return library.Tokenizer.from_file(file)
     except Exception as error:  # the library raises nothing more special
         raise UserError(f"{file}: not a tokenizer that can be read ({error})") from error
+
+
+def _without_specials(tokenizer: Any, vocabulary: Vocabulary) -> Any:
+    """A copy whose special tokens are spelt as no text is.
+
+    Unigram looks every part of a text up in its vocabulary, and these are in it like any other.
+    """
+    whole = json.loads(tokenizer.to_str())
+    added = whole["added_tokens"]
+    special = {one["content"] for one in added if one["special"]}
+    special.update(vocabulary.specials.values())
+    for one in added:
+        if one["content"] in special:
+            one["content"] = _UNTYPED + one["content"]
+    pieces = whole["model"]["vocab"]
+    whole["model"]["vocab"] = [
+        [_UNTYPED + piece if piece in special else piece, score] for piece, score in pieces
+    ]
+    copy = type(tokenizer).from_str(json.dumps(whole))
+    copy.encode_special_tokens = True
+    return copy
 
 
 def tokenizer_name(directory: Directory) -> str:

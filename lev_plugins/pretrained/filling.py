@@ -1,5 +1,6 @@
 """From a checkpoint's tensors to a backbone's parameters, with every one of both accounted for."""
 
+import logging
 import re
 from collections.abc import Iterable
 from typing import Dict, List, Optional, Set
@@ -10,8 +11,10 @@ from torch import Tensor, nn
 from ..errors import UserError
 from ..modules.backbone import Backbone
 from .directory import Weights
+from .parts import HEADS
 
 _SHOWN = 3
+logger = logging.getLogger(__name__)
 
 
 class Filling:
@@ -90,7 +93,12 @@ class Filling:
             UserError: the checkpoint holds tensors that belong to another kind of model.
         """
         rest = [name for name in self.weights if name not in self._used]
-        unknown = [n for n in rest if not any(one.fullmatch(n) for one in self.left)]
+        heads = [name for name in rest if re.fullmatch(HEADS, name)]
+        if heads:
+            file, names = self.weights.file, ", ".join(heads)
+            logger.info("%s: the head it was fine-tuned with is left out: %s", file, names)
+        known = [name for name in rest if any(one.fullmatch(name) for one in self.left)]
+        unknown = [name for name in rest if name not in {*heads, *known}]
         if unknown:
             more = f" and {len(unknown) - _SHOWN} more" if len(unknown) > _SHOWN else ""
             raise UserError(

@@ -2,28 +2,26 @@
 
 import dataclasses
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Dict
-
-import torch.nn.functional as F
-from torch import Tensor
+from typing import Any
 
 from ..errors import UserError
-from ..modules.t5 import FEED_FORWARD
+from ..modules.t5 import ACTIVATIONS, FEED_FORWARD
 from ..modules.transformer import TransformerBlock
 from .directory import Config, Weights
 
-#: as config.json names them
-ACTIVATIONS: Dict[str, Callable[[Tensor], Tensor]] = {
-    "gelu": F.gelu,
-    "gelu_new": partial(F.gelu, approximate="tanh"),
-    "gelu_pytorch_tanh": partial(F.gelu, approximate="tanh"),
-    "relu": F.relu,
-    "silu": F.silu,
-    "swish": F.silu,
-}
+__all__ = [
+    "ACTIVATIONS",
+    "HEADS",
+    "Dropouts",
+    "check_plan",
+    "count_blocks",
+    "is_copy",
+    "set_activation",
+]
+
+#: heads of fine-tuned models, for classes and for answers to questions
+HEADS = r"(classifier|classification_head|qa_outputs)\..*"
 
 
 @dataclass
@@ -77,3 +75,19 @@ def count_blocks(config: Config, weights: Weights, name: str, said: int, setting
             f"{weights.file}: has the blocks of {len(found)} layers ({name}), and {config.path} "
             f"says {setting} {said}"
         )
+
+
+def is_copy(weights: Weights, name: str, table: str) -> bool:
+    """Whether a tensor that may be missing holds the same as the table.
+
+    Raises:
+        UserError: it is of another shape.
+    """
+    if name not in weights:
+        return True
+    if weights.shape(name) != weights.shape(table):
+        raise UserError(
+            f"{weights.file}: {name} is {weights.shape(name)} and {table} {weights.shape(table)}; "
+            "they should be of one shape"
+        )
+    return bool(weights.tensor(name).equal(weights.tensor(table)))

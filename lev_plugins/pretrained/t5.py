@@ -21,12 +21,13 @@ from ..modules.t5 import (
 from ..modules.t5 import t5 as drawn
 from .directory import Config, Weights
 from .filling import Filling
-from .parts import Dropouts, count_blocks
+from .parts import Dropouts, count_blocks, is_copy
 
 TABLE = "shared.weight"
 OUTPUT = "lm_head.weight"
 ENCODER, DECODER = "encoder", "decoder"
 BIAS = "SelfAttention.relative_attention_bias.weight"
+COPIES = ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight")
 # copies of the table; a bias of distances between target and source, which no model reads
 LEFT = (
     r"(encoder|decoder)\.embed_tokens\.weight",
@@ -54,14 +55,23 @@ class T5Plan:
     scaled: bool
 
     @classmethod
-    def read(cls, config: Config, weights: Weights) -> "T5Plan":
+    def read(cls, config: Config, weights: Weights, encoder_only: bool = False) -> "T5Plan":
         """What the configuration says, held against the tensors.
+
+        Args:
+            encoder_only: take a model without a decoder, too: it has 0 decoder layers.
 
         Raises:
             UserError: they contradict each other.
         """
         layers = config.count("num_layers")
-        says_tied = config.flag("tie_word_embeddings", True)
+        whole = any(name.startswith(f"{DECODER}.block.") for name in weights)
+        if not whole and not encoder_only:
+            raise UserError(
+                f"{weights.file}: the encoder of a T5 alone, {DECODER}.block.0 is missing; give a "
+                "whole T5 (EncT5's --t5-dir needs no more than this)"
+            )
+        tied = is_copy(weights, OUTPUT, TABLE)
         plan = cls(
             # the table has more rows than the configuration or the tokenizer may say
             rows=(*weights.shape(TABLE), 0)[0],
@@ -70,14 +80,13 @@ class T5Plan:
             head_dim=config.count("d_kv"),
             hidden=config.count("d_ff"),
             encoder_layers=layers,
-            decoder_layers=config.count("num_decoder_layers", layers),
+            decoder_layers=config.count("num_decoder_layers", layers) if whole else 0,
             feed_forward=config.one_of("feed_forward_proj", "relu", FEED_FORWARD),
             buckets=config.count("relative_attention_num_buckets", 32),
             longest=config.count("relative_attention_max_distance", 128, most=2**20),
             eps=config.number("layer_norm_epsilon", 1e-6),
-            tied=_is_tied(weights),
-            # 1.0 alone shrinks the states, and its configuration is the one that says: tied
-            scaled=config.kind == "t5" and config.flag("scale_decoder_outputs", says_tied),
+            tied=tied,
+            scaled=_is_scaled(config, tied),
         )
         if plan.buckets < 4 or plan.buckets % 2 or plan.longest <= plan.buckets // 2:
             raise UserError(
@@ -92,10 +101,13 @@ class T5Plan:
         inner = self.heads * self.head_dim
         expand = "wi_0" if FEED_FORWARD[self.feed_forward][1] else "wi"
         weights.expect(TABLE, self.rows, self.dim)
-        for stack, layers, feed, setting in (
-            (ENCODER, self.encoder_layers, 1, "num_layers"),
-            (DECODER, self.decoder_layers, 2, "num_decoder_layers"),
-        ):
+        for name in COPIES:
+            if not is_copy(weights, name, TABLE):
+                raise UserError(f"{weights.file}: {name} is another table than {TABLE}; not known")
+        stacks = [(ENCODER, self.encoder_layers, 1, "num_layers")]
+        if self.decoder_layers:
+            stacks.append((DECODER, self.decoder_layers, 2, "num_decoder_layers"))
+        for stack, layers, feed, setting in stacks:
             first = f"{stack}.block.0.layer"
             weights.expect(f"{first}.0.SelfAttention.q.weight", inner, self.dim)
             weights.expect(f"{first}.0.{BIAS}", self.buckets, self.heads)
@@ -123,21 +135,22 @@ class T5Plan:
         )
 
 
-def _is_tied(weights: Weights) -> bool:
-    """Whether the output has no table of its own. Some files hold the shared one twice."""
-    if OUTPUT not in weights:
-        return True
-    if weights.shape(OUTPUT) != weights.shape(TABLE):
-        raise UserError(
-            f"{weights.file}: {OUTPUT} is {weights.shape(OUTPUT)} and {TABLE} "
-            f"{weights.shape(TABLE)}; they should be of one shape"
-        )
-    return bool(weights.tensor(OUTPUT).equal(weights.tensor(TABLE)))
+def _is_scaled(config: Config, tied: bool) -> bool:
+    """Whether the states are shrunk before the output: in 1.0, whose configuration says: tied.
+
+    Of an mT5 that says so transformers shrinks them up to version 4. From 5 on it does not, and
+    writes the same into the configuration of every mT5.
+    """
+    says_tied = config.flag("tie_word_embeddings", config.kind == "t5")
+    if config.kind == "t5":
+        return config.flag("scale_decoder_outputs", says_tied)
+    version = config.text("transformers_version", "").partition(".")[0]
+    return says_tied and tied and not (version.isdecimal() and int(version) >= 5)
 
 
 def rename(name: str) -> str:
-    """A tensor's name as it is."""
-    return name
+    """A tensor's name without the model's, which classifiers have."""
+    return name.removeprefix("transformer.")
 
 
 def build(

@@ -203,6 +203,23 @@ def test_weights_come_in_several_forms(folder, form):
             torch.testing.assert_close(one, other, **close)
 
 
+@pytest.mark.parametrize("prefix", ["", "transformer."])
+def test_an_encoder_alone_is_enough(tmp_path, prefix):
+    """As ``T5EncoderModel`` is written, or with the head of a classifier."""
+    expected = build(t5(tmp_path / "t5"))
+    whole = tensors_of(tmp_path / "t5")
+    tensors = {f"{prefix}{name}": one for name, one in whole.items() if name[:3] in ("enc", "sha")}
+    if prefix:
+        tensors["classifier.weight"] = torch.randn(2, 8)
+    config = {**T5_1, "layer_norm_epsilon": 1e-3, "is_encoder_decoder": False}
+    folder = checkpoints.write(tmp_path / "encoder", config, tensors)
+    found = build(folder)
+    assert torch.equal(encoded(found, PIECES), encoded(expected, PIECES))
+    assert len(found.decoder.blocks) == 1, "which starts from scratch"
+    with pytest.raises(UserError, match="--decoder-init t5: .*encoder has 0 decoder blocks"):
+        settled(folder, decoder_init="t5")
+
+
 # sizes and checkpoints -----------------------------------------------------------------------
 
 

@@ -1,7 +1,11 @@
-"""The same hidden states as ``transformers``, from folders that it wrote; skipped without it."""
+"""The same states, logits and subwords as ``transformers``, from folders that it wrote.
+
+The extra ``test`` installs it; where it is missing these tests are skipped.
+"""
 
 import importlib
 import json
+import logging
 import os
 import sys
 from pathlib import Path
@@ -13,8 +17,12 @@ import torch
 from checkpoints import BART_TOKENS, BERT_TOKENS, T5_TOKENS, Model
 from torch import Tensor
 
+from lev_plugins.models.enct5.pieces import Cutter
+from lev_plugins.models.enct5.t5_directory import T5Directory
+from lev_plugins.modules.t5 import T5Encoder, T5Size
 from lev_plugins.pretrained import Directory, read_vocabulary
 from lev_plugins.pretrained.bpe import open_tokenizer
+from lev_plugins.pretrained.parts import Dropouts
 
 CLOSE = {"rtol": 1e-5, "atol": 1e-5}
 
@@ -23,7 +31,7 @@ CLOSE = {"rtol": 1e-5, "atol": 1e-5}
 def transformers() -> Any:
     """The library, which nothing but these tests needs."""
     if importlib.util.find_spec("transformers") is None:
-        pytest.skip("transformers is not installed: pip install transformers")
+        pytest.skip("transformers is not installed: pip install 'lev_plugins[test]'")
     try:
         import torchaudio  # noqa: F401
     except ImportError:
@@ -45,10 +53,24 @@ def randomised(model: torch.nn.Module) -> torch.nn.Module:
     return model.eval()
 
 
-def save(model: Any, folder: Path, kind: str) -> Path:
-    model.save_pretrained(folder)
-    tokens = {"bert": BERT_TOKENS, "bart": BART_TOKENS, "t5": T5_TOKENS}[kind]
-    type_ = {"bert": "WordPiece", "bart": "BPE", "t5": "Unigram"}[kind]
+#: a family's tokens, type of its tokenizer, and what its decoder starts with
+FAMILIES = {
+    "bert": (BERT_TOKENS, "WordPiece", BERT_TOKENS.index("[SEP]")),
+    "bart": (BART_TOKENS, "BPE", BART_TOKENS.index("</s>")),
+    "t5": (T5_TOKENS, "Unigram", 0),
+}
+FORMS = ["whole", "shards", "bfloat16"]
+
+
+def save(model: Any, folder: Path, kind: str, form: str = "whole") -> Path:
+    """What the library writes, and a tokenizer beside it."""
+    if form == "bfloat16":
+        model.bfloat16()
+    model.save_pretrained(folder, max_shard_size="2KB" if form == "shards" else "1GB")
+    model.float()  # with the numbers that were stored
+    shards = list(folder.glob("model-*.safetensors"))
+    assert (len(shards) > 2) == (form == "shards")
+    tokens, type_, _ = FAMILIES[kind]
     text = json.dumps(checkpoints.tokenizer_json(type_, tokens))
     (folder / "tokenizer.json").write_text(text)
     return folder
@@ -107,8 +129,8 @@ def cut_alike(ours: Any, theirs: Any) -> None:
         assert ours.decode(ours.encode(text)) == theirs.decode(rows)
 
 
-def run_seq2seq(model: Any, compared: Compared, start: int) -> None:
-    source, before = compared.theirs(start)
+def run_seq2seq(model: Any, compared: Compared, kind: str) -> None:
+    source, before = compared.theirs(FAMILIES[kind][2])
     with torch.no_grad():
         out = model(
             input_ids=source,
@@ -120,52 +142,101 @@ def run_seq2seq(model: Any, compared: Compared, start: int) -> None:
     compared.check(out.encoder_last_hidden_state, out.decoder_hidden_states[-1], out.logits)
 
 
+def settings(config: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    return {name: value for name, value in {**config, **changes}.items() if name != "model_type"}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("tied", [True, False])
 @pytest.mark.parametrize("scaled", [False, True])
-def test_bart(transformers, tmp_path, scaled):
-    config = {**checkpoints.BART_CONFIG, "scale_embedding": scaled, "dropout": 0.0}
-    config.pop("model_type")
-    model = randomised(transformers.BartForConditionalGeneration(transformers.BartConfig(**config)))
-    compared = Compared(save(model, tmp_path / "bart", "bart"))
-    run_seq2seq(model, compared, start=2)
+def test_bart(transformers, tmp_path, scaled, tied, form):
+    changes = {"scale_embedding": scaled, "tie_word_embeddings": tied, "dropout": 0.0}
+    config = transformers.BartConfig(**settings(checkpoints.BART_CONFIG, **changes))
+    model = randomised(transformers.BartForConditionalGeneration(config))
+    assert (model.lm_head.weight is model.model.shared.weight) == tied
+    run_seq2seq(model, Compared(save(model, tmp_path / "bart", "bart", form)), "bart")
 
 
-@pytest.mark.parametrize("kind", ["1.0", "1.1", "mt5"])
-def test_t5(transformers, tmp_path, kind):
-    sizes = {**(checkpoints.T5_0 if kind == "1.0" else checkpoints.T5_1), "num_decoder_layers": 3}
-    sizes.pop("model_type")
-    name = "MT5" if kind == "mt5" else "T5"
-    config = getattr(transformers, f"{name}Config")(**sizes)
-    model = getattr(transformers, f"{name}ForConditionalGeneration")(config)
-    if kind != "1.0":  # newer versions of the library tie it whatever the configuration says
-        model.lm_head.weight = torch.nn.Parameter(torch.randn(checkpoints.T5_ROWS, 8))
-    compared = Compared(save(randomised(model), tmp_path / "t5", "t5"))
-    run_seq2seq(model, compared, start=0)
+#: name → class, settings, and whether the output gets a table of its own, as in the files of 1.1
+T5S: dict[str, tuple[str, dict[str, Any], bool]] = {
+    "1.0": ("T5", checkpoints.T5_0, False),
+    "1.0, untied": ("T5", checkpoints.T5_0, True),
+    "1.1": ("T5", checkpoints.T5_1, True),
+    "1.1, tied": ("T5", checkpoints.T5_1, False),
+    "mt5": ("MT5", checkpoints.T5_1, True),
+    "mt5, tied": ("MT5", {**checkpoints.T5_1, "tie_word_embeddings": True}, False),
+    "gelu_new": ("T5", {**checkpoints.T5_0, "feed_forward_proj": "gelu_new"}, False),
+    "silu": ("T5", {**checkpoints.T5_0, "feed_forward_proj": "silu"}, False),
+    "gated-gelu_new": ("T5", {**checkpoints.T5_1, "feed_forward_proj": "gated-gelu_new"}, True),
+    "gated-silu": ("T5", {**checkpoints.T5_1, "feed_forward_proj": "gated-silu"}, True),
+}
 
 
+def a_t5(transformers: Any, name: str, head: str = "ForConditionalGeneration", **more: Any) -> Any:
+    class_, config, own = T5S[name]
+    sizes = settings(config, num_decoder_layers=3, **more)
+    model = getattr(transformers, f"{class_}{head}")(
+        getattr(transformers, f"{class_}Config")(**sizes)
+    )
+    if own and head == "ForConditionalGeneration":  # the library ties it whatever it is told
+        model.lm_head.weight = torch.nn.Parameter(torch.empty(len(model.shared.weight), 8))
+    return randomised(model)
+
+
+T5_FORMS = [(name, "whole") for name in T5S]
+T5_FORMS += [(name, form) for name in ("1.0", "1.1", "mt5") for form in FORMS[1:]]
+
+
+@pytest.mark.parametrize(("name", "form"), T5_FORMS)
+def test_t5(transformers, tmp_path, name, form):
+    model = a_t5(transformers, name)
+    run_seq2seq(model, Compared(save(model, tmp_path / "t5", "t5", form)), "t5")
+
+
+def test_byt5(transformers, tmp_path):
+    model = a_t5(transformers, "1.1", vocab_size=384)
+    folder = save(model, tmp_path / "byt5", "t5")
+    (folder / "tokenizer.json").unlink()
+    transformers.ByT5Tokenizer().save_pretrained(folder)
+    run_seq2seq(model, Compared(folder), "t5")
+
+
+@pytest.mark.parametrize("head", ["EncoderModel", "ForTokenClassification"])
+@pytest.mark.parametrize("name", ["1.0", "1.1", "mt5"])
+def test_a_t5_that_is_an_encoder_alone(transformers, tmp_path, name, head):
+    """What EncT5 starts from; the head of a classifier is left out."""
+    model = a_t5(transformers, name, head)
+    directory = T5Directory(str(save(model, tmp_path / "t5", "t5")))
+    assert directory.plan.decoder_layers == 0
+    table = torch.nn.Embedding(checkpoints.T5_ROWS, checkpoints.DIM)
+    size: T5Size = directory.plan.size(Dropouts(0.0, 0.0, 0.0))
+    encoder: T5Encoder = size.encoder().eval()
+    directory.fill(table, encoder, None)
+    tokens = torch.randint(3, 12, (2, 7))
+    stack = model if head == "EncoderModel" else model.transformer
+    with torch.no_grad():
+        expected = stack(input_ids=tokens).last_hidden_state
+        torch.testing.assert_close(encoder(table(tokens), tokens.ne(0)), expected, **CLOSE)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("tied", [True, False])
 @pytest.mark.parametrize("tie", [False, True])
-def test_bert(transformers, tmp_path, tie):
-    config = {**checkpoints.BERT_CONFIG, "attn_implementation": "eager"}
-    config.pop("model_type")
+def test_bert(transformers, tmp_path, tie, tied, form):
+    """``tied``: the output's table is the embeddings'; ``tie``: encoder and decoder are one."""
+    config = settings(
+        checkpoints.BERT_CONFIG, attn_implementation="eager", tie_word_embeddings=tied
+    )
     model = randomised(transformers.BertForMaskedLM(transformers.BertConfig(**config)))
-    compared = Compared(save(model, tmp_path / "bert", "bert"), tie)
+    compared = Compared(save(model, tmp_path / "bert", "bert", form), tie)
     decoder = transformers.BertLMHeadModel(
         transformers.BertConfig(**config, is_decoder=True, add_cross_attention=True)
     ).eval()
     tensors = dict(model.state_dict())
     for number, block in enumerate(compared.ours.backbone.blocks):
-        name = f"bert.encoder.layer.{number}.crossattention"
-        cross = block.cross_attention
-        key_value = [part.chunk(2) for part in (cross.inputs.weight, cross.inputs.bias)]
-        for part, name_of in enumerate(("key", "value")):
-            tensors[f"{name}.self.{name_of}.weight"] = key_value[0][part].detach()
-            tensors[f"{name}.self.{name_of}.bias"] = key_value[1][part].detach()
-        for ours, theirs in ((cross.query, "self.query"), (cross.output, "output.dense")):
-            tensors[f"{name}.{theirs}.weight"] = ours.weight.detach()
-            tensors[f"{name}.{theirs}.bias"] = ours.bias.detach()
-        tensors[f"{name}.output.LayerNorm.weight"] = block.cross_norm.weight.detach()
-        tensors[f"{name}.output.LayerNorm.bias"] = block.cross_norm.bias.detach()
+        tensors.update(cross_attention(block, f"bert.encoder.layer.{number}.crossattention"))
     assert not decoder.load_state_dict(tensors, strict=False).missing_keys
-    source, before = compared.theirs(start=BERT_TOKENS.index("[SEP]"))
+    source, before = compared.theirs(FAMILIES["bert"][2])
     with torch.no_grad():
         encoded = model.bert(source, attention_mask=compared.real.long()).last_hidden_state
         out = decoder(
@@ -176,6 +247,52 @@ def test_bert(transformers, tmp_path, tie):
             output_hidden_states=True,
         )
     compared.check(encoded, out.hidden_states[-1], out.logits)
+
+
+def cross_attention(block: Any, name: str) -> dict[str, Tensor]:
+    """A decoder block's, which no BERT has, under the library's names."""
+    cross, found = block.cross_attention, {}
+    key_value = [part.chunk(2) for part in (cross.inputs.weight, cross.inputs.bias)]
+    for part, name_of in enumerate(("key", "value")):
+        found[f"{name}.self.{name_of}.weight"] = key_value[0][part].detach()
+        found[f"{name}.self.{name_of}.bias"] = key_value[1][part].detach()
+    layers = {"self.query": cross.query, "output.dense": cross.output}
+    for theirs, ours in {**layers, "output.LayerNorm": block.cross_norm}.items():
+        found[f"{name}.{theirs}.weight"] = ours.weight.detach()
+        found[f"{name}.{theirs}.bias"] = ours.bias.detach()
+    return found
+
+
+CLASSIFIERS = [
+    ("bert", "BertForSequenceClassification"),
+    ("bert", "BertForTokenClassification"),
+    ("bert", "BertForQuestionAnswering"),
+    ("bart", "BartForSequenceClassification"),
+    ("bart", "BartForQuestionAnswering"),
+    ("t5", "T5ForSequenceClassification"),
+    ("t5", "T5ForQuestionAnswering"),
+]
+
+
+@torch.no_grad()
+@pytest.mark.parametrize(("kind", "name"), CLASSIFIERS)
+def test_what_was_fine_tuned_for_something_else(transformers, tmp_path, caplog, kind, name):
+    """It reads as it did, and one line says that its head is left out."""
+    config = {"bert": checkpoints.BERT_CONFIG, "bart": checkpoints.BART_CONFIG}
+    class_ = getattr(transformers, name)
+    made = class_.config_class(**settings(config.get(kind, checkpoints.T5_1)))
+    model = randomised(class_(made))
+    with caplog.at_level(logging.INFO, "lev_plugins"):
+        compared = Compared(save(model, tmp_path / kind, kind))
+    (line,) = caplog.messages
+    assert "model.safetensors: the head it was fine-tuned with is left out: " in line
+    assert "\n" not in line and ".weight" in line
+    body = model.base_model
+    encoder = body if kind == "bert" else body.encoder
+    source, _ = compared.theirs(0)
+    expected = encoder(source, attention_mask=compared.real.long()).last_hidden_state
+    found = compared.ours.encode(compared.tokens)
+    torch.testing.assert_close(found[compared.real], expected[compared.real], **CLOSE)
 
 
 def test_wordpiece_cuts_and_joins_alike(transformers, tmp_path):
@@ -198,7 +315,6 @@ def test_gpt2s_pieces_cut_and_join_alike(transformers, tmp_path):
 
 
 def test_sentencepiece_cuts_alike(transformers, tmp_path):
-    pytest.importorskip("google.protobuf", reason="transformers reads spiece.model with protobuf")
     import sentencepiece
 
     folder = checkpoints.t5(tmp_path / "t5")
@@ -219,6 +335,29 @@ def test_sentencepiece_cuts_alike(transformers, tmp_path):
     assert theirs.convert_tokens_to_ids("<extra_id_0>") == ours.vocabulary.rows["<extra_id_0>"]
     for text in SENTENCES:
         assert ours.ids(text) == theirs(text, add_special_tokens=False).input_ids
+
+
+def test_unigram_cuts_alike(transformers, tmp_path):
+    """From ``tokenizer.json``, as T5 and mT5 of today come."""
+    import tokenizers
+
+    trained = tokenizers.SentencePieceUnigramTokenizer()
+    special = ["<pad>", "</s>", "<unk>", "<extra_id_0>"]
+    trained.train_from_iterator(
+        SENTENCES, 60, special_tokens=special, unk_token="<unk>", show_progress=False
+    )
+    folder = checkpoints.t5(tmp_path / "t5")
+    trained._tokenizer.save(str(folder / "tokenizer.json"))
+    theirs = transformers.PreTrainedTokenizerFast(tokenizer_file=str(folder / "tokenizer.json"))
+    ours = open_tokenizer(str(folder))
+    for text in SENTENCES:
+        assert ours.ids(text) == theirs(text, add_special_tokens=False).input_ids
+
+
+def test_byt5_cuts_alike(transformers):
+    ours, theirs = Cutter(None), transformers.ByT5Tokenizer()
+    for text in SENTENCES:
+        assert ours.cut(text) == theirs(text, add_special_tokens=False).input_ids
 
 
 def test_a_real_bert_reads_real_sentences_alike(transformers):

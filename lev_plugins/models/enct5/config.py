@@ -19,7 +19,8 @@ class EncT5Config(FairseqDataclass):
         default=None,
         metadata={
             "help": "local Hugging Face directory of a T5, mT5 or ByT5 whose encoder to start "
-            "from; its sizes win over those of --arch and of other options"
+            "from, with a decoder or without; its sizes win over those of --arch and of other "
+            "options"
         },
     )
     decoder_layers: int = field(default=1, metadata={"help": "number of decoder blocks (paper: 1)"})

@@ -9,7 +9,7 @@ from ...errors import UserError
 from ...modules.t5 import T5Encoder
 from ...pretrained import Directory, read_vocabulary
 from ...pretrained.filling import Filling
-from ...pretrained.t5 import TABLE, T5Plan, fill_decoder, fill_encoder
+from ...pretrained.t5 import TABLE, T5Plan, fill_decoder, fill_encoder, rename
 from .config import EncT5Config
 from .network import LatentDecoder
 from .pieces import check_pieces
@@ -20,7 +20,7 @@ LEFT = (r"decoder\..*", r"lm_head\.weight", r"encoder\.embed_tokens\.weight")
 
 
 class T5Directory:
-    """A local Hugging Face folder of a T5 (1.0, 1.1), mT5 or ByT5.
+    """A local Hugging Face folder of a T5 (1.0, 1.1), mT5 or ByT5, whole or the encoder alone.
 
     Raises:
         UserError: it lacks something, or holds another kind of model.
@@ -32,8 +32,8 @@ class T5Directory:
             raise UserError(
                 f"{path}: model_type is {self.place.config.kind!r}; --t5-dir takes t5 and mt5"
             )
-        self.weights = self.place.weights()
-        self.plan = T5Plan.read(self.place.config, self.weights)
+        self.weights = self.place.weights().renamed(rename)
+        self.plan = T5Plan.read(self.place.config, self.weights, encoder_only=True)
 
     def sizes(self) -> Dict[str, Any]:
         """Its sizes, as a model's settings name them."""
