@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import os
 import re
 import subprocess
 import sys
@@ -703,3 +704,92 @@ def test_rows_that_do_not_fit_into_a_batch_are_refused(packing, tmp_path):
         packing.layouts(args)
     with pytest.raises(UserError, match="enct5.json does not exist"):
         packing.main([str(tmp_path / "gone")])
+
+
+# ---------------------------------------------------------------- how fast LevT learns
+
+
+@pytest.fixture(scope="module")
+def learning():
+    yield from benchmark("levt_learning")
+
+
+def figures(learning: ModuleType, batches: str = "same", **known: float):
+    values = {name: 1.0 for name in learning.COLUMNS} | known
+    return learning.Figures(**values, batches=batches)
+
+
+def test_learning_ends_in_the_means_of_stock_and_ours_with_their_spread(learning):
+    stock = {str(n): figures(learning, token=5 + n, bleu=9 + n, seconds=400) for n in (1, 3)}
+    ours = {str(n): figures(learning, token=n, bleu=12, seconds=300 * n) for n in (1, 3)}
+    ours["3"].batches = "others"
+    results = {"stock": stock, "ours": ours}
+    *noted, last = learning.notes(results)
+    assert noted == ["note: ours, seed 3 had other batches than stock"]
+    assert last == (
+        "token bits: stock 7.000, ours 2.000; BLEU: stock 11.00, ours 12.00; "
+        "seconds: stock 400, ours 600"
+    )
+    lines = learning.report(results).splitlines()
+    seconds = [float(line.split()[-1]) for line in lines[1:]]
+    assert seconds == [400, 400, 400, 0, 300, 900, 600, 600]
+
+
+@pytest.mark.parametrize(
+    "wrong, said",
+    [
+        (["--updates", "0"], "--updates 0"),
+        (["--seeds", "1,x"], "--seeds 1,x"),
+        (["--row", "ours=--beta 0"], "--row ours=--beta 0: give a new name"),
+        (["--row", "beta"], "--row beta: give a new name"),
+        (["--only", "mine"], "--only mine: the rows are stock, ours"),
+    ],
+)
+def test_learning_refuses_what_it_cannot_measure(learning, tmp_path, wrong, said):
+    (tmp_path / "data").mkdir()
+    with pytest.raises(UserError, match=said):
+        learning.checked([str(tmp_path), *wrong])
+
+
+def test_learning_needs_prepared_data(learning, tmp_path):
+    with pytest.raises(UserError, match="prepare.sh makes it"):
+        learning.checked([str(tmp_path)])
+
+
+@pytest.mark.slow
+def test_learning_measures_both_and_a_variant_and_does_nothing_twice(tmp_path):
+    corpus, work = tmp_path / "corpus", tmp_path / "work"
+    corpus.mkdir()
+    for part, lines in (("train", 60), ("valid", 8), ("test", 8)):
+        words = [f"{part[0]}{'ab'[n % 2]} c{n % 7} d{n % 5} e" for n in range(lines)]
+        for side in ("en", "de"):
+            (corpus / f"{part}.{side}").write_text("\n".join(words) + "\n")
+    prepare = BENCHMARKS.parent / "examples" / "translation" / "prepare.sh"
+    made = subprocess.run(
+        ["bash", str(prepare), str(corpus), str(work)],
+        env={**os.environ, "VOCABULARY": "30"},
+        capture_output=True,
+        text=True,
+    )
+    assert made.returncode == 0, made.stderr
+    sizes = [f"--{side}-embed-dim 8" for side in ("encoder", "decoder")]
+    command = [sys.executable, str(BENCHMARKS / "levt_learning.py"), str(work), "--updates", "2"]
+    command += ["--seeds", "1", "--gammas", "0,1", "--row", "plain=--source-copy none", "--"]
+    command += " ".join(sizes).split()
+    outputs = []
+    for _ in range(2):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+        assert done.returncode == 0, done.stderr
+        outputs.append(done.stdout)
+        for log in work.glob("learning-2/*/train.log"):
+            log.unlink()  # a second training would write it again
+    assert outputs[0] == outputs[1] and not list(work.glob("learning-2/*/train.log"))
+    assert "note:" not in outputs[0], "all rows have the same batches"
+    assert re.search(r"^plain, 1( +-?[\d.]+){12}$", outputs[0], re.M)
+    last = outputs[0].splitlines()[-1]
+    number = r"[\d.]+"
+    assert re.fullmatch(
+        f"token bits: stock {number}, ours {number}; BLEU: stock {number}, ours {number}; "
+        f"seconds: stock {number}, ours {number}",
+        last,
+    )

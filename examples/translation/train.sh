@@ -40,7 +40,8 @@ stock)
 levt | distilled)
   # by these weights each head counts as much as it does in fairseq's, where each loss is a mean
   recipe=(--task translation_edit --arch levenshtein_editor --criterion edit_policy_loss
-    --label-smoothing 0 --placeholder-weight 2 --token-weight 2)
+    --label-smoothing 0 --placeholder-weight 2 --token-weight 2
+    --beta 0.25 --kept-tokens incomplete)
   ;;
 *) fail "no system $system: ar, stock, levt or distilled" ;;
 esac

@@ -18,6 +18,8 @@ from ..ops.randomness import uniform
 # streams of random numbers, one per purpose
 _MIXTURE, _DROP, _TOKENS = 0, 1, 2
 ROLL_IN_TOKENS = ["argmax", "sample", "random"]
+# what share of the inner tokens π^RND keeps, from a number u that is uniform in [0, 1)
+KEPT_TOKENS = ["uniform", "incomplete", "few"]
 
 
 @dataclass(frozen=True)
@@ -25,12 +27,14 @@ class RollInOptions:
     """alpha: share of deletion states that are y⁰ (Eq. 6); beta: share of insertion states that
     are ℰ(y⁰, d*) (Eq. 7), the empty sentence where there is no draft; tokens: t̃ is the policy's
     argmax (Alg. 1), a sample of it (Eq. 6), or random, drawn by the words' frequencies without the
-    policy (the DAE of Table 2b); seed: of the run."""
+    policy (the DAE of Table 2b); seed: of the run; kept: how many tokens π^RND keeps (see
+    :func:`random_keep`)."""
 
     alpha: float
     beta: float
     tokens: str
     seed: int
+    kept: str = "uniform"
 
 
 @dataclass
@@ -51,18 +55,25 @@ class RollIn:
     frequencies: Optional[Tensor] = None
 
 
-def random_keep(inner: Tensor, rate: Tensor, order: Tensor) -> Tensor:
-    """π^RND: keeps a number of inner tokens that is uniform over 0 … n, both ends reachable.
+def random_keep(inner: Tensor, rate: Tensor, order: Tensor, kept: str = "uniform") -> Tensor:
+    """π^RND: keeps some of n inner tokens.
 
     Args:
         inner: B × M, bool, tokens that may be dropped.
         rate: B, uniform in [0, 1), decides how many stay.
         order: B × M, uniform in [0, 1), decides which.
+        kept: uniform, a number that is uniform over 0 … n, both ends reachable; incomplete, over
+            0 … n − 1, as in fairseq; few, the square of a share in [0, 1), so that more is gone.
 
     Returns:
         B × M, bool, the inner tokens that stay.
     """
-    number = (rate * (inner.sum(1) + 1)).floor()
+    count = inner.sum(1)
+    number = {
+        "uniform": lambda: rate * (count + 1),
+        "incomplete": lambda: rate * count,
+        "few": lambda: rate.square() * (count + 1),
+    }[kept]().floor()
     rank = order.masked_fill(~inner, 2.0).argsort(dim=1, stable=True).argsort(1)
     return inner & (rank < number.unsqueeze(1))
 
@@ -98,7 +109,7 @@ def build_roll_in(
     drafted = draft.ne(pad).sum(1) > 2
     boundary = target.eq(bos) | target.eq(eos)
     inner = target.ne(pad) & ~boundary
-    kept = random_keep(inner, mixture[:, 2], order)
+    kept = random_keep(inner, mixture[:, 2], order, options.kept)
     if options.beta > 0:
         aligned = boundary if draft.size(1) == 2 else lcs_masks(draft, target, pad)[1]
         from_draft = mixture[:, 1] < options.beta

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from ..data.edit_dataset import EditDataset
 from ..data.markup import JOINED, KEEP, Mark, parse_markup, token_marks
 from ..data.oov import OOVWords
-from ..data.roll_in import ROLL_IN_TOKENS, RollInOptions, build_roll_in
+from ..data.roll_in import KEPT_TOKENS, ROLL_IN_TOKENS, RollInOptions, build_roll_in
 from ..errors import UserError
 from ..generators import RefinementGenerator, RefinementOptions
 from ..generators.oracle import ORACLES
@@ -79,6 +79,14 @@ class TranslationEditConfig(TriplesConfig):
             "help": "what stands for the model's own insertions when it learns to delete: argmax "
             "(Alg. 1), sample (Eq. 6), or random, words drawn by frequency: nothing of the model "
             "itself, the DAE of Table 2b"
+        },
+    )
+    kept_tokens: ChoiceEnum(KEPT_TOKENS) = field(  # type: ignore[valid-type]
+        default="uniform",
+        metadata={
+            "help": "how many of n tokens random dropping keeps: uniform, 0 to n alike; "
+            "incomplete, 0 to n - 1, as fairseq does; few, the square of a uniform share, so "
+            "that more is gone"
         },
     )
     delete_threshold: float = field(
@@ -430,9 +438,14 @@ class TranslationEditTask(TriplesTask):
         return at(self.cfg.alpha_start, self.cfg.alpha), at(self.cfg.beta_start, self.cfg.beta)
 
     def _with_roll_in(
-        self, sample: Dict[str, Any], epoch: int, mixture: Tuple[float, float]
+        self,
+        sample: Dict[str, Any],
+        epoch: int,
+        mixture: Optional[Tuple[float, float]] = None,
     ) -> Dict[str, Any]:
-        options = RollInOptions(*mixture, str(self.cfg.roll_in_tokens), self.cfg.seed)
+        cfg = self.cfg
+        mixture = mixture or self.mixture()
+        options = RollInOptions(*mixture, str(cfg.roll_in_tokens), cfg.seed, str(cfg.kept_tokens))
         roll_in = build_roll_in(
             sample["target"],
             sample.get("draft"),

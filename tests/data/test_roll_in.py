@@ -49,6 +49,21 @@ def test_the_number_kept_is_uniform_over_zero_to_n(n, limit):
     assert chi_square(counts.float(), MANY / (n + 1)) < limit
 
 
+@pytest.mark.parametrize("kept", ["uniform", "incomplete", "few"])
+def test_the_share_that_stays_is_the_one_that_was_asked_for(kept):
+    task = tiny.task(kept_tokens=kept, beta=0.0)
+    sample = tiny.batch(task, [Triple("ab", "abcdefgh", "")] * MANY, drafted=False)
+    states = task._with_roll_in(sample, 1)["roll_in"].insertion
+    counts = torch.bincount(states.before.ne(1).sum(1) - 2, minlength=9)
+    bounds = torch.arange(10) / 9
+    if kept == "incomplete":
+        bounds = (torch.arange(10) / 8).clamp(max=1)
+    expected = MANY * (bounds.sqrt() if kept == "few" else bounds).diff()
+    there = expected > 0
+    assert not counts[~there].any()
+    assert float(((counts - expected)[there] ** 2 / expected[there]).sum()) < 26.1
+
+
 def test_every_subset_of_a_size_is_equally_likely():
     inner = torch.ones(MANY, 4, dtype=torch.bool)
     order = uniform(1, 1, torch.arange(MANY), 4, 1)

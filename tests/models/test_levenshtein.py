@@ -1,6 +1,7 @@
 """LevT: the contract of every model in several configurations, and what is particular to it."""
 
 import itertools
+import math
 from argparse import Namespace
 from typing import Any
 
@@ -15,6 +16,7 @@ from torch import Tensor
 from lev_plugins.errors import UserError
 from lev_plugins.models.levenshtein import LevenshteinEditorConfig, LevenshteinEditorModel
 from lev_plugins.models.levenshtein.config import exit_depths
+from lev_plugins.models.levenshtein.model import source_at_placeholders
 from lev_plugins.modules import TransformerBlock
 
 HEADS = ("deletion", "placeholder", "token")
@@ -358,6 +360,17 @@ def test_bert_initialisation_draws_the_decoder_narrowly():
     assert not any(bias.any() for bias in biases)
 
 
+@pytest.mark.parametrize("how", ["torch", "xavier"])
+def test_feed_forward_layers_start_as_they_are_told_to(how):
+    _, model = make(feed_forward_init=how, encoder_ffn_embed_dim=400)
+    for layer, inputs in (("expand", 8), ("contract", 400)):
+        linear = getattr(model.encoder.blocks[0], layer)
+        bound = inputs**-0.5 if how == "torch" else (6 / 408) ** 0.5
+        largest = float(linear.weight.detach().abs().max())
+        assert 0.98 * bound < largest <= bound
+        assert bool(linear.bias.any()) == (how == "torch")
+
+
 # the memory -----------------------------------------------------------------------------------
 
 
@@ -400,6 +413,69 @@ def test_the_source_matters():
     turned = memory.select(torch.arange(len(ROWS)).flip(0))
     first, second = (model.deletion_logits(tokens, one) for one in (memory, turned))
     assert not torch.allclose(first, second, atol=1e-2)
+
+
+# what placeholders copy from the source -------------------------------------------------------
+
+
+@pytest.mark.parametrize("left", [True, False])
+def test_a_placeholder_is_read_beside_the_sources_state_at_its_relative_place(left):
+    task, model = sharp()
+    rows = {"abcdefgh": "a?c??", "": "???", "e": "ab"}
+    triples = [tiny.Triple(one, "", "") for one in rows]
+    sample = tiny.batch(task, triples, left=left, extra=2)
+    symbols = task.target_dictionary
+    holes = [tiny.sentence(one, symbols, task.placeholder) for one in rows.values()]
+    tokens = tiny.stack(holes, symbols.pad())
+    source = sample["net_input"]["src_tokens"]
+    memory = model.encode(source)
+    copied = source_at_placeholders(tokens, memory, symbols.pad(), task.placeholder)
+    expected = torch.zeros_like(copied)
+    for i, written in enumerate(rows.values()):
+        states = memory.states[i][source[i].ne(symbols.pad())]
+        for place, token in enumerate(f"<{written}>"):
+            if token == "?":  # <s> stands beside <s>, </s> beside </s>
+                share = place / (len(written) + 1)
+                expected[i, place] = states[math.floor(share * (len(states) - 1) + 0.5)]
+    assert expected.any() and torch.equal(copied, expected)
+
+
+def test_only_the_token_head_copies_and_only_if_it_is_asked_to():
+    task, copying = sharp()
+    plain = sharp(source_copy="none")[1]
+    tokens, memory = states(task, copying)
+    where = tokens.eq(5)
+    holes = tokens.masked_fill(where, task.placeholder)
+
+    def answers(model: LevenshteinEditorModel, tokens: Tensor) -> list[Tensor]:
+        heads = (model.deletion_logits, model.placeholder_logits)
+        written = model.token_logits(tokens, memory, where)
+        return [written, *(head(tokens, memory) for head in heads)]
+
+    with_holes = list(zip(answers(copying, holes), answers(plain, holes), strict=True))
+    assert [torch.equal(one, other) for one, other in with_holes] == [False, True, True]
+    without = zip(answers(copying, tokens), answers(plain, tokens), strict=True)
+    assert all(torch.equal(one, other) for one, other in without)
+
+
+@pytest.mark.parametrize("marked", [True, False], ids=["of today", "0.5.0"])
+def test_parameters_that_have_learned_without_copying_are_read_without_it(marked):
+    task, old = sharp(source_copy="none")
+    parameters = old.state_dict()
+    if not marked:
+        del parameters["source_copy"]
+    new = tiny.model(task, 3).eval()
+    new.load_state_dict(parameters)
+    again = tiny.model(task, 2).eval()
+    again.load_state_dict(new.state_dict())
+    sample = tiny.training_batch(task, ROWS)
+    answers = [
+        model(sample["net_input"]["src_tokens"], None, sample["roll_in"])
+        for model in (old, new, again)
+    ]
+    for head in HEADS:
+        assert torch.equal(answers[0][head].logits, answers[1][head].logits)
+        assert torch.equal(answers[0][head].logits, answers[2][head].logits)
 
 
 # limits, sizes and refusals -------------------------------------------------------------------

@@ -10,6 +10,8 @@ from ...errors import UserError
 
 WEIGHT_SHARING = ChoiceEnum(["all", "plh-tok", "tok-del", "plh-del", "none"])
 ACTIVATIONS = ChoiceEnum(["relu", "gelu", "silu"])
+SOURCE_COPY = ChoiceEnum(["uniform", "none"])
+FEED_FORWARD_INIT = ChoiceEnum(["torch", "xavier"])
 HEADS = ("deletion", "placeholder", "token")
 # which stack of blocks each head (in the order of HEADS) runs through
 STACKS = {
@@ -83,6 +85,21 @@ class LevenshteinEditorConfig(FairseqDataclass):
         metadata={
             "help": "'m,n': decoder blocks before the deletion and the placeholder head "
             "(LevT(m-n) in paper, Fig. 4b); tokens always use all; default: all blocks for all"
+        },
+    )
+    source_copy: SOURCE_COPY = field(  # type: ignore[valid-type]
+        default="uniform",
+        metadata={
+            "help": "what a placeholder is read as: uniform, its embedding plus the state of the "
+            "encoder at the same relative place of the source (Gu et al., 2018); none, its "
+            "embedding alone"
+        },
+    )
+    feed_forward_init: FEED_FORWARD_INIT = field(  # type: ignore[valid-type]
+        default="torch",
+        metadata={
+            "help": "initialisation of the feed-forward layers: torch, that of torch's linear "
+            "layers, as in fairseq's LevT; xavier, uniform, with biases of zero"
         },
     )
     max_insertions: int = field(

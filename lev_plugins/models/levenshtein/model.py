@@ -25,6 +25,7 @@ from .config import HEADS, STACKS, LevenshteinEditorConfig, exit_depths
 from .stock import convert_parameters, is_stock
 
 MODEL = "levenshtein_editor"
+COPY = "source_copy"
 
 
 class PolicyOutput(NamedTuple):
@@ -68,6 +69,9 @@ class LevenshteinEditorModel(BaseFairseqModel):
         self.encoder = _stack(cfg, "encoder", cfg.encoder_layers)
         self.encoder_norm = nn.LayerNorm(dim) if cfg.encoder_normalize_before else None
         self._build_decoder(cfg, dim, len(target_dictionary))
+        # kept with the parameters: those of a model that has learned without it are read without it
+        self.copies_source = str(cfg.source_copy) == "uniform"
+        self.register_buffer(COPY, torch.full((1,), float(self.copies_source)))
         if cfg.apply_bert_init:
             self._bert_init()
 
@@ -194,7 +198,10 @@ class LevenshteinEditorModel(BaseFairseqModel):
 
     def features(self, tokens: Tensor, memory: Memory, head: str) -> Tensor:
         """One decoder pass, B × T → B × T × C, up to the exit of ``head``."""
-        x = self._embed(tokens, self.decoder_embed, self.decoder_positions)
+        copied = None
+        if head == "token" and self.copies_source:
+            copied = source_at_placeholders(tokens, memory, self.pad, self.plh)
+        x = self._embed(tokens, self.decoder_embed, self.decoder_positions, copied)
         mask = attention_mask(tokens.ne(self.pad))
         x = self.decoder[self.stack_of[head]](x, mask, memory, self.depths[head])
         return x if self.decoder_norm is None else self.decoder_norm(x)
@@ -223,8 +230,16 @@ class LevenshteinEditorModel(BaseFairseqModel):
         made = self.features(tokens[rows], memory.select(rows), "placeholder")
         return known.index_copy(0, rows, made)
 
-    def _embed(self, tokens: Tensor, table: nn.Embedding, positions: Positions) -> Tensor:
+    def _embed(
+        self,
+        tokens: Tensor,
+        table: nn.Embedding,
+        positions: Positions,
+        copied: Optional[Tensor] = None,
+    ) -> Tensor:
         x = self.scale * table(tokens) + positions(tokens)
+        if copied is not None:
+            x = x + copied
         return dropout(x, self.cfg.dropout, self.training)
 
     def _slot_logits(self, left: Tensor, right: Tensor) -> Tensor:
@@ -280,6 +295,9 @@ class LevenshteinEditorModel(BaseFairseqModel):
             converted = convert_parameters(state_dict, self.unk)
             state_dict.clear()
             state_dict.update(converted)
+        # parameters of 0.5.0 and of fairseq's model have learned without it
+        copies = state_dict.setdefault(COPY, torch.zeros(1))
+        self.copies_source = bool(copies.any())
         for table in ("encoder_embed", "decoder_embed"):
             saved = state_dict.get(f"{table}.weight")
             here = getattr(self, table).weight
@@ -299,8 +317,33 @@ def _embedding(rows: int, dim: int, pad: Optional[int] = None) -> nn.Embedding:
     return table
 
 
+def source_at_placeholders(tokens: Tensor, memory: Memory, pad: int, placeholder: int) -> Tensor:
+    """The encoder's states at the placeholders' relative places in the source, 0 elsewhere.
+
+    The first and the last token stand beside the source's first and last (Gu et al., 2018, §3.1.2).
+
+    Args:
+        tokens: B × T, with <s> and </s>, padded on the right.
+
+    Returns:
+        B × T × C.
+    """
+    states = memory.states
+    real = states.new_ones(states.shape[:2], dtype=torch.bool)
+    if memory.mask is not None:
+        real = memory.mask.flatten(1)
+    first, last = real.int().argmax(1, keepdim=True), real.sum(1, keepdim=True) - 1
+    end = tokens.ne(pad).sum(1, keepdim=True) - 1
+    place = torch.arange(tokens.size(1), device=tokens.device)
+    # rounded in whole numbers: the same on any device
+    source = (2 * place * last + end).div(2 * end, rounding_mode="floor")
+    source = first + torch.minimum(source, last)  # behind </s> there is no place
+    states = states.gather(1, source.unsqueeze(2).expand(-1, -1, states.size(2)))
+    return states * tokens.eq(placeholder).unsqueeze(2)
+
+
 def _stack(cfg: LevenshteinEditorConfig, side: str, blocks: int) -> TransformerStack:
-    return TransformerStack(
+    stack = TransformerStack(
         blocks=blocks,
         dim=cfg.encoder_embed_dim,
         heads=getattr(cfg, f"{side}_attention_heads"),
@@ -312,3 +355,8 @@ def _stack(cfg: LevenshteinEditorConfig, side: str, blocks: int) -> TransformerS
         activation_dropout=cfg.activation_dropout,
         activation=str(cfg.activation_fn),
     )
+    if str(cfg.feed_forward_init) == "torch":
+        for block in stack.blocks:
+            block.expand.reset_parameters()
+            block.contract.reset_parameters()
+    return stack

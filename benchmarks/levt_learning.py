@@ -1,0 +1,392 @@
+"""How fast LevT learns: fairseq's own beside ours, after the same number of updates.
+
+    bash examples/translation/prepare.sh CORPUS DATA
+    python benchmarks/levt_learning.py DATA --updates 1000 --seeds 1,2,3
+
+``stock`` and ``ours`` are trained by examples/translation/train.sh, and so is every variant:
+
+    … --row 'beta0=--beta 0' --row 'no-copy=--source-copy none' -- --max-tokens 3600
+
+What stands behind ``--`` goes to fairseq-train for every row. One ruler for all: a checkpoint of
+stock is converted, our criterion is computed on states of the validation set that are the same for
+all rows, and BLEU is measured on the test set with the empty penalty γ that is best on the
+validation set. What is finished is kept in ``--out`` and not done again.
+"""
+
+import argparse
+import hashlib
+import json
+import math
+import os
+import re
+import resource
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+import torch  # noqa: E402
+
+# first, because it imports fairseq without the lines that fairseq prints otherwise
+import lev_plugins  # noqa: E402, F401
+
+# isort: split
+from fairseq import tasks, utils  # noqa: E402
+
+from lev_plugins.checkpoints import load_model, load_state  # noqa: E402
+from lev_plugins.compat import run_cli  # noqa: E402
+from lev_plugins.criterions import EditPolicyLoss  # noqa: E402
+from lev_plugins.data.roll_in import RollInOptions, build_roll_in  # noqa: E402
+from lev_plugins.errors import UserError  # noqa: E402
+from lev_plugins.generators import RefinementGenerator, RefinementOptions  # noqa: E402
+from lev_plugins.tasks import TranslationEditConfig, TranslationEditTask  # noqa: E402
+
+STOCK, OURS = "stock", "ours"
+EPOCHS = 2  # how often the validation set is met, each time in other states
+TOKENS = 4000  # of a batch that is measured
+
+
+@dataclass
+class Figures:
+    """A trained checkpoint on the ruler.
+
+    token, placeholder, deletion: bits per labelled position in random states without drafts.
+    empty: of the token head, where nothing stands. length: of the placeholder head there, bits a
+    sentence. gamma: best on the validation set. bleu, brevity: on the test set with it; plain and
+    plain_brevity: without any. iterations: of decoding. seconds: of the processor, in training.
+    batches: of the first epoch, as a check sum.
+    """
+
+    token: float
+    placeholder: float
+    deletion: float
+    empty: float
+    length: float
+    gamma: float
+    bleu: float
+    brevity: float
+    plain: float
+    plain_brevity: float
+    iterations: float
+    seconds: float
+    batches: str
+
+
+COLUMNS = [field.name for field in fields(Figures) if field.name != "batches"]
+Results = dict[str, dict[str, Figures]]  # by row and seed
+
+
+# ---------------------------------------------------------------- training
+
+
+def train(name: str, seed: int, flags: Sequence[str], args: argparse.Namespace) -> Path:
+    """The folder of a trained row; what is there already is not trained again.
+
+    Raises:
+        UserError: the training failed, or was done with other flags.
+    """
+    folder = Path(args.out) / f"{name}.{seed}"
+    done = folder / "trained.json"
+    if done.is_file():
+        if json.loads(done.read_text())["flags"] != list(flags):
+            raise UserError(f"{folder} was trained with other flags; name another row or --out")
+        return folder
+    folder.mkdir(parents=True, exist_ok=True)
+    for left in folder.glob("*.pt"):  # of a training that was broken off: its seconds are lost
+        left.unlink()
+    system = STOCK if name == STOCK else "levt"
+    command = ["bash", str(ROOT / "examples/translation/train.sh"), args.data, system, *flags]
+    command += ["--disable-validation", "--save-dir", str(folder)]
+    settings = {"UPDATES": str(args.updates), "SEED": str(seed), "OMP_NUM_THREADS": "1"}
+    before = _spent()
+    with open(folder / "train.log", "w", encoding="utf-8") as log:
+        code = subprocess.run(command, env=os.environ | settings, stdout=log, stderr=log).returncode
+    if code:
+        raise UserError(f"the training of {name}, seed {seed} failed: see {folder}/train.log")
+    spent = {"seconds": _spent() - before, "flags": list(flags)}
+    done.write_text(json.dumps(spent) + "\n")
+    return folder
+
+
+def _spent() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+# ---------------------------------------------------------------- the ruler
+
+
+class Ruler:
+    """The validation and the test set of DATA, and what is measured on them."""
+
+    def __init__(self, args: argparse.Namespace, state: Mapping[str, Any]) -> None:
+        self.args, cfg = args, state["cfg"].task
+        config = TranslationEditConfig(
+            data=str(Path(args.data) / "data"),
+            source_lang=cfg.source_lang,
+            target_lang=cfg.target_lang,
+            dataset_impl=None,
+            num_batch_buckets=0,
+            required_seq_len_multiple=1,
+            max_source_positions=1024,
+            max_target_positions=1024,
+            seed=1,
+        )
+        self.task = TranslationEditTask.setup_task(config)
+        self.references = {}
+        for split in ("valid", "test"):
+            self.task.load_dataset(split)
+            text = Path(args.data) / "text" / f"{split}.{self.task.cfg.target_lang}"
+            self.references[split] = text.read_text(encoding="utf-8").split("\n")[:-1]
+
+    def measure(self, folder: Path) -> Figures:
+        """A trained row's figures.
+
+        Raises:
+            UserError: its checkpoint cannot be read.
+        """
+        path = str(folder / "checkpoint_last.pt")
+        state = load_state(path)
+        model = load_model(path, self.task, state).eval()
+        bits = self.losses(model, beta=0.0)
+        empty = self.losses(model, beta=1.0)
+        scores = {gamma: self.bleu(model, "valid", gamma)[0] for gamma in self.args.gammas}
+        best = max(scores, key=lambda gamma: scores[gamma])
+        plain = self.bleu(model, "test", 0.0)
+        bleu, brevity, iterations = self.bleu(model, "test", best) if best else plain
+        spent = json.loads((folder / "trained.json").read_text())["seconds"]
+        return Figures(
+            **bits,
+            empty=empty["token"],
+            length=empty["placeholder"],
+            gamma=best,
+            bleu=bleu,
+            brevity=brevity,
+            plain=plain[0],
+            plain_brevity=plain[1],
+            iterations=iterations,
+            seconds=spent,
+            batches=batches_of(state, self.args),
+        )
+
+    @torch.no_grad()
+    def losses(self, model: Any, beta: float) -> dict[str, float]:
+        """Bits per labelled position of every head; ``beta``: share of empty states."""
+        criterion = EditPolicyLoss(self.task, 0.0, 0.0, 1.0, 1.0, 1.0)
+        heads = ("token", "placeholder", "deletion")
+        totals = {head: [0.0, 0] for head in heads}
+        options = RollInOptions(0.5, beta, "argmax", 1)
+        for epoch in range(1, EPOCHS + 1):
+            for sample in self.samples("valid"):
+                states = build_roll_in(
+                    sample["target"],
+                    None,
+                    sample["id"],
+                    epoch,
+                    options,
+                    self.task.target_dictionary,
+                    self.task.placeholder,
+                )
+                log = criterion(model, {**sample, "roll_in": states})[2]
+                for head in heads:
+                    totals[head][0] += float(log[f"{head}_nll"])
+                    totals[head][1] += log[f"{head}_count"]
+        return {head: nats / count / math.log(2) for head, (nats, count) in totals.items()}
+
+    def bleu(self, model: Any, split: str, gamma: float) -> tuple[float, float, float]:
+        """BLEU, brevity penalty and iterations of decoding a split from nothing."""
+        import sacrebleu
+
+        symbols = self.task.target_dictionary
+        options = RefinementOptions(empty_penalty=gamma)
+        generator = RefinementGenerator(symbols, self.task.placeholder, options)
+        found: dict[int, tuple[str, int]] = {}
+        for sample in self.samples(split):
+            answers = generator.generate([model], sample)
+            for number, (answer, *_) in zip(sample["id"].tolist(), answers, strict=True):
+                ignored = {symbols.bos(), symbols.eos()}
+                text = symbols.string(answer["tokens"], "sentencepiece", False, ignored)
+                found[number] = text, answer["steps"]
+        hypotheses = [found[number][0] for number in range(len(found))]
+        score = sacrebleu.corpus_bleu(hypotheses, [self.references[split]])
+        return score.score, score.bp, fmean(steps for _, steps in found.values())
+
+    def samples(self, split: str) -> Iterator[dict[str, Any]]:
+        """Batches of a split."""
+        data = self.task.dataset(split)
+        order = data.ordered_indices()
+        for indices in data.batch_by_size(order, max_tokens=TOKENS):
+            yield data.collater([data[int(index)] for index in indices])
+
+
+def batches_of(state: Mapping[str, Any], args: argparse.Namespace) -> str:
+    """A check sum of the sentences in each of the first epoch's batches."""
+    cfg = state["cfg"]
+    cfg.task.data = str(Path(args.data) / "data")
+    task = tasks.setup_task(cfg.task)
+    task.load_dataset("train")
+    longest = utils.resolve_max_positions(
+        task.max_positions(), (cfg.model.max_source_positions, cfg.model.max_target_positions)
+    )
+    iterator = task.get_batch_iterator(
+        task.dataset("train"),
+        max_tokens=cfg.dataset.max_tokens,
+        max_sentences=cfg.dataset.batch_size,
+        max_positions=longest,
+        ignore_invalid_inputs=True,
+        required_batch_size_multiple=cfg.dataset.required_batch_size_multiple,
+        seed=cfg.common.seed,
+    )
+    found = [[int(index) for index in batch] for batch in iterator.frozen_batches]
+    return hashlib.sha256(json.dumps(found).encode()).hexdigest()[:12]
+
+
+# ---------------------------------------------------------------- the report
+
+
+def report(results: Results) -> str:
+    """A line for each row and seed, then mean and spread (largest less smallest) of each row."""
+    width = max(map(len, results)) + 8
+    lines = [" " * width + "".join(f"{name:>14}" for name in COLUMNS)]
+
+    def line(label: str, values: Sequence[float]) -> str:
+        return f"{label:{width}}" + "".join(f"{value:>14.3f}" for value in values)
+
+    for name, seeds in results.items():
+        rows = [[getattr(one, column) for column in COLUMNS] for one in seeds.values()]
+        lines += [line(f"{name}, {seed}", row) for seed, row in zip(seeds, rows, strict=True)]
+        if len(rows) > 1:
+            columns = list(zip(*rows, strict=True))
+            lines.append(line(f"{name}, mean", [fmean(column) for column in columns]))
+            lines.append(line("  spread", [max(column) - min(column) for column in columns]))
+    return "\n".join(lines)
+
+
+def notes(results: Results) -> Iterator[str]:
+    """Rows that had other batches than the first; the last line is stock beside ours."""
+    first = next(iter(results))
+    for name, seeds in results.items():
+        for seed, one in seeds.items():
+            if seed in results[first] and one.batches != results[first][seed].batches:
+                yield f"note: {name}, seed {seed} had other batches than {first}"
+    if {STOCK, OURS} <= set(results):
+
+        def both(column: str, digits: int) -> str:
+            means = (
+                fmean(getattr(one, column) for one in results[name].values())
+                for name in (STOCK, OURS)
+            )
+            return "stock {:.{n}f}, ours {:.{n}f}".format(*means, n=digits)
+
+        yield (
+            f"token bits: {both('token', 3)}; BLEU: {both('bleu', 2)}; "
+            f"seconds: {both('seconds', 0)}"
+        )
+
+
+# ---------------------------------------------------------------- options
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options."""
+    made = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        usage="%(prog)s DATA [options] [-- flags of fairseq-train, for every row]",
+    )
+    add = made.add_argument
+    add("data", metavar="DATA", help="folder that examples/translation/prepare.sh has made")
+    add("--updates", type=int, default=1000, help="of each training (default 1000)")
+    add("--seeds", default="1,2,3", help="a training for each (default 1,2,3)")
+    add(
+        "--row",
+        action="append",
+        default=[],
+        metavar="NAME=FLAGS",
+        help="a variant of ours: flags of fairseq-train; may be given again",
+    )
+    add("--only", metavar="NAMES", help="rows to run now (default: stock, ours and each --row)")
+    add(
+        "--gammas",
+        default="0,0.5,1,1.5,2",
+        help="empty penalties to choose from on the validation set (default 0,0.5,1,1.5,2)",
+    )
+    add("--out", help="folder of trainings and results (default: DATA/learning-UPDATES)")
+    return made
+
+
+def checked(argv: Sequence[str] | None) -> argparse.Namespace:
+    """Parsed options; ``rows``: flags by name.
+
+    Raises:
+        UserError: values that nothing can be measured with.
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    end = words.index("--") if "--" in words else len(words)
+    args, flags = parser().parse_args(words[:end]), words[end + 1 :]
+    if args.updates < 1:
+        raise UserError(f"--updates {args.updates}: give 1 or more")
+    args.seeds = _numbers("--seeds", args.seeds, int)
+    args.gammas = _numbers("--gammas", args.gammas, float)
+    if not (Path(args.data) / "data").is_dir():
+        raise UserError(f"no {args.data}/data: bash examples/translation/prepare.sh makes it")
+    args.out = args.out or str(Path(args.data) / f"learning-{args.updates}")
+    args.rows = {STOCK: flags, OURS: flags}
+    for row in args.row:
+        name, sign, own = row.partition("=")
+        if not sign or not re.fullmatch(r"[\w.+-]+", name) or name in args.rows:
+            raise UserError(f"--row {row}: give a new name and flags, such as 'beta0=--beta 0'")
+        args.rows[name] = [*shlex.split(own), *flags]
+    if args.only:
+        names = args.only.split(",")
+        for name in names:
+            if name not in args.rows:
+                raise UserError(f"--only {name}: the rows are {', '.join(args.rows)}")
+        args.rows = {name: args.rows[name] for name in names}
+    return args
+
+
+def _numbers(flag: str, text: str, kind: type) -> list[Any]:
+    try:
+        found = [kind(one) for one in text.split(",")]
+    except ValueError:
+        found = []
+    if not found or min(found) < 0:
+        raise UserError(f"{flag} {text}: give numbers with commas between them")
+    return found
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Train and measure what is not there yet, and print the table."""
+    args = checked(argv)
+    torch.set_num_threads(1)
+    ruler, results = None, Results()
+    for seed in args.seeds:
+        for name, flags in args.rows.items():
+            folder = train(name, seed, flags, args)
+            kept = folder / "figures.json"
+            if not kept.is_file():
+                ruler = ruler or Ruler(args, load_state(str(folder / "checkpoint_last.pt")))
+                kept.write_text(json.dumps(asdict(ruler.measure(folder)), indent=1) + "\n")
+            found = Figures(**json.loads(kept.read_text()))
+            results.setdefault(name, {})[str(seed)] = found
+            print(
+                f"{name}, seed {seed}: token {found.token:.3f}, BLEU {found.bleu:.2f}", flush=True
+            )
+    print(report(results))
+    print(f"updates:{args.updates}|torch:{torch.__version__}|gammas:{args.gammas}")
+    for note in notes(results):
+        print(note)
+    return 0
+
+
+if __name__ == "__main__":
+    run_cli(main)
