@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+from closeness import near
 from fairseq import options
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from hypothesis import example, given, settings
@@ -149,7 +150,7 @@ def assert_same(one: list[Any], other: list[Any]) -> None:
     """The same answers; scores may differ in their last digits."""
     for first, second in zip(one, other, strict=True):
         assert names(first) == names(second)
-        assert numbers(first) == pytest.approx(numbers(second), abs=1e-5)
+        assert numbers(first) == near(numbers(second))
 
 
 def answers(model: EncT5, texts: list[Any], **options: Any) -> list[Any]:

@@ -129,7 +129,7 @@ def test_two_half_batches_sum_to_one_batch(task, model):
 
 def test_the_gradient_does_not_depend_on_the_split_of_a_batch(task):
     def gradient(*parts: range) -> list[torch.Tensor]:
-        model = tiny.sharpen(tiny.model(task)).eval()
+        model = tiny.sharpen(tiny.model(task)).eval().double()
         tokens = 0
         for part in parts:
             rows = [ROWS[i] for i in part]
@@ -140,7 +140,8 @@ def test_the_gradient_does_not_depend_on_the_split_of_a_batch(task):
 
     whole, split = gradient(range(12)), gradient(range(3), range(3, 4), range(4, 12))
     for one, other in zip(whole, split, strict=True):
-        assert torch.allclose(one, other, rtol=1e-3, atol=1e-5)
+        # in double precision: single loses a hundredth in a model with such large parameters
+        torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-9 * float(one.abs().max()))
 
 
 def reduced(logs: list[dict[str, Any]]) -> dict[str, float]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 import tiny
 import torch
+from closeness import near
 from fake_policy import RandomPolicy, Script, ScriptedPolicy
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -281,8 +282,8 @@ def test_batch_order_and_padding_change_nothing(cases, seed, stock):
         assert one[0] == two[0] == three[0]
         assert one[3:6] == two[3:6] == three[3:6]
         assert [step[1] for step in one[6]] == [step[1] for step in two[6]]
-        assert one[1] == pytest.approx(two[1], abs=1e-5)
-        assert one[1] == pytest.approx(three[1], abs=1e-5)
+        assert one[1] == near(two[1])
+        assert one[1] == near(three[1])
 
 
 def test_what_was_drawn_at_random_put_the_orders_to_the_test():

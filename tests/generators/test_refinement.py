@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import tiny
 import torch
+from closeness import assert_near, near
 from fake_policy import Policy, RandomPolicy, Script, ScriptedPolicy
 
 from lev_plugins.errors import UserError
@@ -347,8 +348,8 @@ def assert_alike(first: Sequence[Hypothesis], second: Sequence[Hypothesis]) -> N
     for one, other in zip(first, second, strict=True):
         assert plain(one)[:4] == plain(other)[:4]
         assert [step[:2] for step in plain(one)[4]] == [step[:2] for step in plain(other)[4]]
-        assert torch.allclose(one["positional_scores"], other["positional_scores"], atol=1e-5)
-        assert one["score"] == pytest.approx(other["score"], abs=1e-5)
+        assert_near(one["positional_scores"], other["positional_scores"])
+        assert one["score"] == near(other["score"])
 
 
 @pytest.mark.parametrize("adaptive", [True, False])

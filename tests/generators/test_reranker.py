@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import tiny
 import torch
+from closeness import near
 from fairseq.data import Dictionary, LanguagePairDataset
 from fairseq.models import FairseqEncoderDecoderModel
 from fairseq.models.lstm import LSTMModel
@@ -110,7 +111,7 @@ def scored_by_fairseq(model: nn.Module, left_pad_source: bool) -> list[list[floa
 def assert_close(first: Sequence[Sequence[float]], second: Sequence[Sequence[float]]) -> None:
     assert [len(row) for row in first] == [len(row) for row in second]
     for one, other in zip(first, second, strict=True):
-        assert one == pytest.approx(other, abs=2e-5)
+        assert one == near(other)
 
 
 # the scores -----------------------------------------------------------------------------------
@@ -152,7 +153,7 @@ def test_a_score_is_the_mean_over_the_tokens_and_the_end():
     ((found,),) = Reranker(model, SYMBOLS).score(
         tiny.sentence("hg", SYMBOLS).unsqueeze(0), None, [[sentence("abb")]]
     )
-    assert found == pytest.approx(total / 4, abs=2e-5)
+    assert found == near(total / 4)
 
 
 def test_a_model_in_training_is_put_into_evaluation_mode():
@@ -239,7 +240,7 @@ def test_the_baseline_for_post_editing_scores_what_it_joins_itself():
     previous = torch.tensor([[WITHOUT.eos(), *sentence("hg")[1:-1].tolist()]])
     out = model(tokens, torch.tensor([tokens.size(1)]), previous)[0]
     expected = out.log_softmax(-1)[0].gather(1, sentence("hg")[1:].unsqueeze(1)).mean()
-    assert found == pytest.approx(float(expected), abs=2e-5) and found != other
+    assert found == near(float(expected)) and found != other
     ((without,),) = Reranker(model, SYMBOLS).score(source, None, [[sentence("hg")]])
     assert without != pytest.approx(found, abs=1e-3), "the draft is read"
 

@@ -15,6 +15,7 @@ import enct5_models
 import pytest
 import sentencepiece
 import torch
+from closeness import assert_near
 from enct5_models import Layer, Projections, Stack
 from fairseq import models, options
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
@@ -32,7 +33,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "pretrained"))
 import checkpoints  # noqa: E402
 from checkpoints import LAYERS, T5_0, T5_1, T5_ROWS, T5_TOKENS  # noqa: E402
 
-CLOSE = {"rtol": 1e-5, "atol": 1e-5}
 FORMS = {
     "1.0": (T5_0, False, True),
     "1.1": (T5_1, True, False),
@@ -133,7 +133,7 @@ def test_the_encoder_is_that_of_the_folder(tmp_path, form):
     table = tensors["shared.weight"]
     assert torch.equal(model.embed.table.weight, table) and len(table) == T5_ROWS
     expected = stack(tensors, "encoder").run(table[PIECES])
-    torch.testing.assert_close(encoded(model, PIECES), expected, **CLOSE)
+    assert_near(encoded(model, PIECES), expected)
 
 
 @pytest.mark.parametrize("layers", [1, 2])
@@ -146,7 +146,7 @@ def test_the_decoder_starts_from_the_first_blocks_of_the_folder_on_request(tmp_p
     reads = torch.ones(7, 9).bool()
     expected = stack(tensors_of(folder), "decoder", layers)
     expected = expected.run(latents.expand(7, 8), states, reads)
-    torch.testing.assert_close(decoded(model, states, 7), expected, **CLOSE)
+    assert_near(decoded(model, states, 7), expected)
 
 
 @pytest.mark.parametrize("init", ["scratch", "t5"])
@@ -512,10 +512,10 @@ def test_encoder_and_decoder_do_as_in_transformers(transformers, tmp_path, form)
     real = torch.arange(len(PIECES)) < torch.tensor([[11], [4]])
     states = theirs.encoder(input_ids=tokens, attention_mask=real.long()).last_hidden_state
     found = ours.encoder(ours.embed(tokens), real)
-    torch.testing.assert_close(found[real], states[real], **CLOSE)
+    assert_near(found[real], states[real])
     alone = transformers.T5EncoderModel.from_pretrained(tmp_path / "t5").eval()
     again = alone(input_ids=tokens, attention_mask=real.long()).last_hidden_state
-    torch.testing.assert_close(found[real], again[real], **CLOSE)
+    assert_near(found[real], again[real])
     for row, text in enumerate(texts):
         latents = ours.decoder.table.weight.expand(1, 7, 8)
         expected = theirs.decoder(
@@ -525,7 +525,7 @@ def test_encoder_and_decoder_do_as_in_transformers(transformers, tmp_path, form)
             encoder_attention_mask=torch.ones(1, len(text)),
             use_cache=False,
         ).last_hidden_state[0]
-        torch.testing.assert_close(decoded(ours, states[row, : len(text)], 7), expected, **CLOSE)
+        assert_near(decoded(ours, states[row, : len(text)], 7), expected)
 
 
 def test_a_byt5_of_transformers_reads_the_same_bytes(transformers, tmp_path):

@@ -4,6 +4,7 @@ from argparse import Namespace
 
 import pytest
 import torch
+from closeness import assert_near
 from fairseq.data import Dictionary
 from fairseq.models.transformer import TransformerConfig, TransformerModelBase
 from fairseq.sequence_generator import SequenceGenerator
@@ -26,7 +27,6 @@ EMBEDDINGS = {
     "one table": {"share_all_embeddings": True},
     "one target table": {"share_decoder_input_output_embed": True},
 }
-CLOSE = {"rtol": 1e-6, "atol": 1e-6}
 
 
 def stock(width=8, hidden=12, pre_norm=False, learned=False, **embeddings):
@@ -126,9 +126,9 @@ def test_without_future_sharing_and_segments_it_is_fairseqs_transformer(pair, le
     real = target.ne(PAD)
     lengths = source.ne(PAD).sum(1)
     expected = theirs(source, lengths, before)[0]
-    torch.testing.assert_close(ours(source, lengths, before)[0][real], expected[real], **CLOSE)
+    assert_near(ours(source, lengths, before)[0][real], expected[real])
     trained = [model.train()(source, lengths, before)[0][real] for model in pair]
-    torch.testing.assert_close(trained[1], trained[0], **CLOSE)
+    assert_near(trained[1], trained[0])
 
 
 def test_beam_search_finds_what_it_finds_with_fairseqs(pair):
@@ -141,11 +141,8 @@ def test_beam_search_finds_what_it_finds_with_fairseqs(pair):
     for one, other in zip(*found, strict=True):
         for theirs, ours in zip(one, other, strict=True):
             assert torch.equal(ours["tokens"], theirs["tokens"])
-            close = {"rtol": 0, "atol": 1e-5}
-            torch.testing.assert_close(
-                ours["positional_scores"], theirs["positional_scores"], **close
-            )
-            torch.testing.assert_close(ours["attention"], theirs["attention"], **close)
+            assert_near(ours["positional_scores"], theirs["positional_scores"])
+            assert_near(ours["attention"], theirs["attention"])
 
 
 def test_tables_and_attention_are_drawn_as_fairseqs_are():

@@ -7,6 +7,7 @@ import pytest
 import tiny
 import torch
 import torch.nn.functional as F
+from closeness import assert_near
 from fairseq import options
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.models.transformer import TransformerModelBase
@@ -217,7 +218,7 @@ def test_writing_token_by_token_is_what_training_has_seen(model):
         one, _ = model.decoder(before[:, : step + 1], states, incremental_state=memory)
         real = before[:, step].ne(PAD)
         # the engine's own attention takes its softmax in single precision
-        assert torch.allclose(one[real, 0], whole[real, step], rtol=1e-5, atol=1e-5)
+        assert_near(one[real, 0], whole[real, step])
 
 
 # training and checkpoints ---------------------------------------------------------------------

@@ -15,6 +15,7 @@ import checkpoints
 import pytest
 import torch
 from checkpoints import BART_TOKENS, BERT_TOKENS, T5_TOKENS, Model
+from closeness import assert_near
 from torch import Tensor
 
 from lev_plugins.models.enct5.pieces import Cutter
@@ -23,8 +24,6 @@ from lev_plugins.modules.t5 import T5Encoder, T5Size
 from lev_plugins.pretrained import Directory, read_vocabulary
 from lev_plugins.pretrained.bpe import open_tokenizer
 from lev_plugins.pretrained.parts import Dropouts
-
-CLOSE = {"rtol": 1e-5, "atol": 1e-5}
 
 
 @pytest.fixture(scope="module")
@@ -107,11 +106,11 @@ class Compared:
             states, found = self.ours.decode(self.tokens, self.before)
             steps = self.ours.step_by_step(self.tokens, self.before)
         written = self.written
-        torch.testing.assert_close(ours[self.real], encoded[self.real], **CLOSE)
-        torch.testing.assert_close(states[written], decoded[written], **CLOSE)
+        assert_near(ours[self.real], encoded[self.real])
+        assert_near(states[written], decoded[written])
         expected = logits[..., self.rows[1]]
-        torch.testing.assert_close(found[written], expected[written], **CLOSE)
-        torch.testing.assert_close(steps[written], expected[written], **CLOSE)
+        assert_near(found[written], expected[written])
+        assert_near(steps[written], expected[written])
 
 
 SENTENCES = [
@@ -379,4 +378,4 @@ def test_a_real_bert_reads_real_sentences_alike(transformers):
     with torch.no_grad():
         found, expected = model.encode(tokens), theirs(**batch).last_hidden_state
     real = batch.attention_mask.bool()
-    torch.testing.assert_close(found[real], expected[real], **CLOSE)
+    assert_near(found[real], expected[real])

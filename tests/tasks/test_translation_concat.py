@@ -5,6 +5,7 @@ from argparse import Namespace
 import pytest
 import tiny
 import torch
+from closeness import assert_near
 from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEntropyCriterion
 
 from lev_plugins.errors import UserError
@@ -172,7 +173,7 @@ def test_a_sentence_alone_is_decoded_as_in_a_batch(task, model):
         (alone,) = hypotheses(task, [model], sample_of(task, [ROWS[number]]))
         assert tokens_of([alone]) == tokens_of([together[i]])
         for one, other in zip(alone, together[i], strict=True):
-            assert torch.allclose(one["score"], other["score"], rtol=1e-4, atol=1e-5)
+            assert_near(one["score"], other["score"])
 
 
 def test_interactive_data_give_what_the_data_set_gives(task, model):
