@@ -8,6 +8,7 @@ Shapes: B sentences, N answers a sentence, R = B·N answers, those of a sentence
 """
 
 import copy
+import functools
 from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Sequence, Tuple, cast
 
@@ -15,6 +16,7 @@ import torch
 from fairseq.data import Dictionary
 from torch import Tensor
 
+from ..data.joining import Joining
 from ..errors import UserError
 from ..ops.edits import compact, limit_insertions
 from .ensemble import EnsemblePolicy
@@ -142,6 +144,13 @@ class RefinementGenerator:
         # fairseq-generate strips these from what it prints
         self.symbols_to_strip_from_output = {self.eos, self.bos}
 
+    @functools.cached_property
+    def edges(self) -> Tensor:
+        """V × 2, bool: whether a symbol goes on with what stands before it, and behind it."""
+        symbols = self.dictionary.symbols[: self.placeholder]
+        joining = Joining(symbols)
+        return torch.tensor([*map(joining.edges, symbols), (False, False)])
+
     @torch.no_grad()
     def generate(
         self, models: Sequence[EditPolicy[MemoryT]], sample: Dict[str, Any], **unused: Any
@@ -183,7 +192,7 @@ class RefinementGenerator:
         decoding = _Decoding(self, policy, source[rows], draft[rows], memory)
         marks = sample.get("marks")
         if marks is not None and bool(marks.any()):
-            decoding.obey(Instructions(draft[rows], marks[rows]))
+            decoding.obey(Instructions(draft[rows], marks[rows], self.edges))
         hypotheses = decoding.run()
         count = self.options.variants.count
         answers = [hypotheses[i : i + count] for i in range(0, len(hypotheses), count)]
@@ -366,6 +375,10 @@ class _Decoding:
         counts = logits.argmax(-1).masked_fill(~slots, 0)
         if step == 0:
             counts = self.variants.first_counts(logits, counts, slots, state.rows)
+        if self.instructions is not None and self.instructions.whole_words:
+            # what would grow onto a word that stays is set apart by one token at least
+            onto = self.instructions.grown_together(state.tokens, state.origin, state.rows)
+            counts = torch.maximum(counts, (onto & slots).long())
         if self.options.stock:
             counts = torch.minimum(counts, cap.unsqueeze(1))
             return counts.masked_fill((state.lengths >= cap).unsqueeze(1), 0)
@@ -421,6 +434,9 @@ class _Decoding:
             choice = logits + self.variants.noise(
                 self.keys[answers], answers, 2 * step + 1, place[:, 1], logits.size(1)
             )
+        if self.instructions is not None and self.instructions.whole_words:
+            onto = self.instructions.growing(where, state.origin, state.rows)
+            choice = choice.masked_fill(onto, float("-inf"))
         tokens = choice.argmax(1)
         if self.instructions is not None and self.instructions.removes:
             filled = state.tokens.masked_scatter(where, tokens)

@@ -429,7 +429,7 @@ def test_terms_leave_the_room_that_the_limit_leaves():
 
 def instructions(*cases: Case) -> Instructions:
     made = batch(cases)
-    return Instructions(made["draft"], made["marks"])
+    return Instructions(made["draft"], made["marks"], torch.zeros(len(SYMBOLS), 2).bool())
 
 
 @given(
