@@ -23,6 +23,7 @@ from .ensemble import EnsemblePolicy
 from .instructions import Instructions, choose_other
 from .oracle import ORACLES, with_oracle
 from .policy import EditPolicy, MemoryT
+from .ranking import best, rate
 from .reranker import Reranker
 from .state import RefinementState, equal_rows
 from .variants import Variants, sentence_keys
@@ -166,8 +167,10 @@ class RefinementGenerator:
 
         Returns:
             for each sentence its hypotheses, the best first, none twice: tokens (with <s> and
-            </s>), positional_scores (nats), score (their mean, or the re-ranker's), steps
-            (iterations carried out), terminated (unchanged, loop or max_iterations), origin
+            </s>), positional_scores (nats, of the action that put or kept each token), score (of
+            one answer their mean, of several that of :func:`.ranking.rate` or the re-ranker's),
+            actions (nats, the sum of all deletions and all tokens written), steps (iterations
+            carried out), terminated (unchanged, loop or max_iterations), origin
             (position in the draft of the tokens that stand since then, −1 for others), history
             (with ``retain_history``: the tokens after every phase).
 
@@ -195,10 +198,12 @@ class RefinementGenerator:
             decoding.obey(Instructions(draft[rows], marks[rows], self.edges))
         hypotheses = decoding.run()
         count = self.options.variants.count
+        if count > 1 and reranker is None:
+            rate(policy, memory, hypotheses, self.dictionary, self.placeholder)
         answers = [hypotheses[i : i + count] for i in range(0, len(hypotheses), count)]
         if reranker is not None:
             self._rescore(reranker, source, sample.get("draft"), answers)
-        return [_best(group, self.options.nbest) for group in answers]
+        return [best(group, self.options.nbest) for group in answers]
 
     def _policy(
         self, models: Sequence[Any], sample: Dict[str, Any]
@@ -242,15 +247,6 @@ class RefinementGenerator:
         for group, scores in zip(answers, reranker.score(source, draft, tokens)):
             for answer, score in zip(group, scores):
                 answer["score"] = score
-
-
-def _best(answers: List[Dict[str, Any]], number: int) -> List[Dict[str, Any]]:
-    """The ``number`` best different answers; of equal ones the first."""
-    different: List[Dict[str, Any]] = []
-    for answer in sorted(answers, key=lambda answer: -answer["score"]):
-        if not any(torch.equal(answer["tokens"], other["tokens"]) for other in different):
-            different.append(answer)
-    return different[:number]
 
 
 class _Decoding:
@@ -352,6 +348,7 @@ class _Decoding:
         state = self.state
         real = state.tokens.ne(self.pad)
         inner = real & state.tokens.ne(self.bos) & state.tokens.ne(self.eos)
+        state.deleting = torch.zeros_like(state.scores)
         if not bool(inner.any()):
             return real
         logits = self.policy.deletion_logits(state.tokens, state.memory).float()
@@ -361,6 +358,7 @@ class _Decoding:
             delete = delete & ~self.instructions.locked(state.origin, state.rows)
             delete = delete | self.instructions.dropped(state.origin, state.rows)
         state.scores = torch.where(inner & (state.origin >= 0), log_probs[..., 0], state.scores)
+        state.deleting = log_probs[..., 1]
         return real & ~(inner & delete)
 
     def _counts(self, step: int) -> Tensor:

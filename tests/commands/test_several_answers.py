@@ -58,13 +58,13 @@ def ranking(commands, triples) -> Path:
 # answers ----------------------------------------------------------------------------------------
 
 
-def test_up_to_three_answers_are_printed_the_best_first(commands, triples, plain):
+def test_up_to_three_answers_are_printed_the_best_first(commands, triples):
     flags = "--gen-subset valid --iter-decode-with-beam 4 --nbest 3"
     groups = answers(commands.done(triples.generate(flags), triples.folder))
     assert len(groups) == 11 and max(map(len, groups)) == 3
-    for group, (single,) in zip(groups, plain, strict=True):
+    for group in groups:
         scores = [answer.score for answer in group]
-        assert scores == sorted(scores, reverse=True) and scores[0] >= single.score - 1e-4
+        assert scores == sorted(scores, reverse=True)
         assert len({answer.text for answer in group}) == len(group)
 
 

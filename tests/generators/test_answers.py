@@ -79,7 +79,7 @@ def answers(
 @pytest.fixture
 def unsorted(monkeypatch):
     """Answers as they were made: answer i of a sentence is number i."""
-    monkeypatch.setattr(refinement, "_best", lambda found, number: found)
+    monkeypatch.setattr(refinement, "best", lambda found, number: found)
 
 
 def policy(seed: int = 3, growth: float = 0.0) -> RandomPolicy:
@@ -94,7 +94,7 @@ def plain(hypothesis: Hypothesis) -> tuple:
     history = [(step["phase"], step["tokens"].tolist()) for step in hypothesis["history"]]
     masks = [step["mask"].tolist() for step in hypothesis["history"] if "mask" in step]
     scores = hypothesis["positional_scores"].tolist()
-    ending = hypothesis["score"], hypothesis["steps"], hypothesis["terminated"]
+    ending = hypothesis["steps"], hypothesis["terminated"]
     return text(hypothesis), scores, *ending, hypothesis["origin"].tolist(), history, masks
 
 
@@ -104,10 +104,7 @@ def all_plain(found: list[list[Hypothesis]]) -> list[list[tuple]]:
 
 def outcomes(found: list[list[Hypothesis]]) -> list[list[tuple]]:
     """What may not depend on a batch; scores may, in their last digits."""
-    return [
-        [(text(one), round(one["score"], 4), one["steps"], one["terminated"]) for one in group]
-        for group in found
-    ]
+    return [[(text(one), one["steps"], one["terminated"]) for one in group] for group in found]
 
 
 # answers and their kinds ------------------------------------------------------------------------
@@ -234,7 +231,7 @@ def test_the_best_come_first_and_none_comes_twice(kind, monkeypatch):
     for number in (1, 2):
         fewer = answers(policy(), count=5, kind=kind, nbest=number)
         assert all_plain(fewer) == [group[:number] for group in all_plain(found)]
-    monkeypatch.setattr(refinement, "_best", lambda every, _: every)
+    monkeypatch.setattr(refinement, "best", lambda every, _: every)
     for group, every in zip(found, answers(policy(), count=5, kind=kind), strict=True):
         assert set(map(text, group)) == set(map(text, every))
         assert group[0]["score"] == max(one["score"] for one in every)
