@@ -16,7 +16,7 @@ import fairseq.trainer
 import pytest
 import tiny
 import torch
-from fairseq import checkpoint_utils, models, options
+from fairseq import checkpoint_utils, models, options, tasks
 from fairseq.data import indexed_dataset
 from fairseq.dataclass.configs import CheckpointConfig
 from fairseq.dataclass.constants import ChoiceEnum, StrEnumMeta
@@ -25,6 +25,7 @@ from fairseq.distributed import utils as distributed_utils
 from fairseq.file_io import PathManager
 from fairseq.logging.progress_bar import JsonProgressBar, SimpleProgressBar
 from fairseq.optim.lr_scheduler.reduce_lr_on_plateau import ReduceLROnPlateauLRSchedule
+from fairseq.tasks import FairseqTask
 from fairseq.tasks.fairseq_task import StatefulContainer
 from fairseq_cli import generate, train
 from fairseq_cli.train import should_stop_early
@@ -159,6 +160,13 @@ def test_generating_is_told_of_no_shards():
     """``shards.decode_shards`` can go once this fails."""
     assert "num_shards=cfg.distributed_training" in inspect.getsource(generate), "the fault is gone"
     assert "dataset.num_shards" not in inspect.getsource(generate), "the fault is gone"
+
+
+def test_a_translation_task_keeps_no_symbols(checkpoint):
+    """``symbols.keep_symbols`` can go once this fails, and a trainer gives tasks their state."""
+    task = tasks.setup_task(parsed(checkpoint.parent / "bin", "stock").task)
+    assert FairseqTask.state_dict(task) == {}, "the fault is gone"
+    assert "task_state" not in inspect.getsource(fairseq.trainer.Trainer.load_checkpoint)
 
 
 def test_fairseq_trains_without_a_thought_of_signals():

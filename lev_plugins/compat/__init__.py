@@ -18,6 +18,7 @@
 ``batches``           the last batch is dropped when its size does not suit the multiple; a resumed
                       training has other batches; ``--curriculum`` never ends
 ``shards``            ``--num-shards`` changes nothing
+``symbols``           a dictionary whose symbols have moved goes unnoticed
 ``interactive``       input lines lose their tabs and bad bytes end in a traceback
 ``encoders``          ``--bpe characters`` dies before anything begins
 ``scorers``           the chrF scorer cannot give its score
@@ -59,6 +60,7 @@ from .saving import (
 )
 from .scorers import mend_chrf_score
 from .shards import decode_shards
+from .symbols import compare_symbols, difference, keep_symbols, refuse_other_symbols
 from .threads import end_readers_in_time
 from .training import prepare_trainings
 from .user_dir import accept_imported_package
@@ -75,9 +77,11 @@ __all__ = [
     "calm_root_logger",
     "check_index_files",
     "check_launches",
+    "compare_symbols",
     "configure_plain_encoders",
     "cut_batches_once",
     "decode_shards",
+    "difference",
     "distrust_checkpoints",
     "end_readers_in_time",
     "evaluate_settings",
@@ -88,6 +92,7 @@ __all__ = [
     "infer_torchrun_on_cpu",
     "inflated",
     "keep_every_sentence",
+    "keep_symbols",
     "lossless_batches",
     "mend_adafactor",
     "mend_chrf_score",
@@ -99,6 +104,7 @@ __all__ = [
     "refusal",
     "refuse_asynchronous_checkpoints",
     "refuse_fp16_on_cpu",
+    "refuse_other_symbols",
     "run_cli",
     "shuffle_when_asked",
     "usable",
@@ -133,6 +139,7 @@ def apply() -> None:
     cut_batches_once()
     shuffle_when_asked()
     prepare_trainings()
+    keep_symbols()
     decode_shards()
     read_lines_whole()
     mend_chrf_score()

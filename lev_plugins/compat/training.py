@@ -8,6 +8,7 @@ from .precision import ignore_overflows_on_cpu
 from .preemption import save_on_signals
 from .program import program_modules
 from .resuming import carry_over
+from .symbols import resumed_by
 
 _LEAKING = ("best", "num_runs")
 
@@ -44,6 +45,7 @@ def prepare_trainings() -> None:
             forget_last_training(program.should_stop_early)
             carry_over(program.main)
             save_on_signals(program, trainer.tpu)
-        return engine(cfg, trainer, **options)
+        with resumed_by(trainer.task):
+            return engine(cfg, trainer, **options)
 
     checkpoint_utils.load_checkpoint = load_checkpoint

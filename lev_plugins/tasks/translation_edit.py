@@ -16,6 +16,7 @@ from fairseq.token_generation_constraints import unpack_constraints
 from omegaconf import II, OmegaConf
 from torch import Tensor, nn
 
+from ..compat import compare_symbols
 from ..data.edit_dataset import EditDataset
 from ..data.joining import Joining
 from ..data.markup import JOINED, KEEP, Mark, parse_markup, token_marks, whole_words
@@ -558,6 +559,7 @@ class TranslationEditTask(TriplesTask):
         Raises:
             UserError: it was not.
         """
+        compare_symbols(self, state_dict)
         self.ours = "target_symbols" in state_dict
         for side, dictionary in (("source", self.src_dict), ("target", self.tgt_dict)):
             saved = state_dict.get(f"{side}_symbols", dictionary.symbols)

@@ -5,6 +5,11 @@ import time
 from pathlib import Path
 
 
+def is_alive(pid: int) -> bool:
+    """Whether a process of ours runs; one that has ended may wait to be asked how."""
+    return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
+
+
 def descendants(pid: int) -> list[int]:
     """All that a process has started, and what those have."""
     found: list[int] = []

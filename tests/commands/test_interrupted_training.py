@@ -18,7 +18,7 @@ import enct5_corpus
 import pbd_corpus
 import pytest
 import torch
-from processes import are_gone, descendants
+from processes import are_gone, descendants, is_alive
 
 import lev_plugins  # noqa: F401  (torch may then read checkpoints)
 
@@ -299,7 +299,7 @@ def test_a_training_killed_between_updates_ends_as_if_it_never_had_been(runs, tm
     """In the second epoch, with processes that read ahead; killed from outside."""
     run, saved = runs("gated_transformer"), tmp_path / "saved"
     pid, streams = started = run.start(saved)
-    wait_for(streams[1], 11, lambda: not Path(f"/proc/{pid}/stat").read_text().count(") Z "))
+    wait_for(streams[1], 11, lambda: is_alive(pid))
     os.kill(pid, signal.SIGKILL)
     assert run.commands.finish(started).code == -signal.SIGKILL
     reached = updates(saved)
@@ -343,7 +343,7 @@ def test_a_training_asked_to_end_saves_and_ends_as_if_it_never_had_been(
 def test_a_signal_to_all_processes_of_a_job_leaves_those_that_load_data_alone(runs, tmp_path):
     run, saved = runs("gated_transformer"), tmp_path / "saved"
     pid, streams = started = run.start(saved)
-    wait_for(streams[1], 10, lambda: not Path(f"/proc/{pid}/stat").read_text().count(") Z "))
+    wait_for(streams[1], 10, lambda: is_alive(pid))
     workers = descendants(pid)
     assert workers, "nothing is tested"
     for one in (*workers, pid):

@@ -11,7 +11,7 @@ from pathlib import Path
 import conftest
 import pytest
 import torch
-from processes import descendants
+from processes import descendants, is_alive
 
 import lev_plugins  # noqa: F401  (torch may then read checkpoints)
 
@@ -74,6 +74,19 @@ def test_sampled_roll_ins_are_the_same_in_two_processes(commands, pairs, tmp_pat
     assert_alike(one, two)
 
 
+def asked_to_end(commands, command, cwd, all_processes):
+    """How a training ends that gets SIGTERM after five updates, alone or all its processes."""
+    words = f"{command} --user-dir {conftest.PACKAGE} --task translation_edit"
+    pid, (_, out, _) = started = commands.start(words, cwd)
+    end = time.monotonic() + conftest.TIMEOUT
+    while "num_updates=5," not in out.read_text():
+        assert time.monotonic() < end and is_alive(pid)
+        time.sleep(0.05)
+    for one in (pid, *(descendants(pid) if all_processes else ())):
+        os.kill(one, signal.SIGTERM)
+    return commands.finish(started)
+
+
 @pytest.mark.slow
 def test_torchrun_asked_to_end_lets_both_processes_end_at_one_update(commands, pairs, tmp_path):
     """The signal reaches all processes of the job, and those of torchrun once more by torchrun."""
@@ -83,19 +96,36 @@ def test_torchrun_asked_to_end_lets_both_processes_end_at_one_update(commands, p
     )
     flags = FLAGS.replace("--save-interval-updates 1 ", "")
     commands.done(command.format(f"{flags} {whole}"), tmp_path)
-    words = f"{command.format(f'{flags} {parts}')} --user-dir {conftest.PACKAGE}"
-    pid, (_, out, err) = started = commands.start(f"{words} --task translation_edit", tmp_path)
-    while "num_updates=5," not in out.read_text() and Path(f"/proc/{pid}").exists():
-        time.sleep(0.05)
-    for one in (pid, *descendants(pid)):
-        os.kill(one, signal.SIGTERM)
-    assert commands.finish(started).code != 0
-    assert err.read_text().count("SIGTERM: the training ends after") == 1
+    result = asked_to_end(commands, command.format(f"{flags} {parts}"), tmp_path, True)
+    assert result.code != 0 and result.err.count("SIGTERM: the training ends after") == 1
     resumed = commands.done(command.format(f"{flags} {parts}"), tmp_path)
     done = int(re.search(r"@ (\d+) updates\)", resumed.out)[1])
     assert 5 <= done < 40
+    # a sum of two is the same in any order
     first, second = (parameters(folder / "checkpoint_last.pt") for folder in (whole, parts))
     assert all(torch.equal(value, second[name]) for name, value in first.items())
+
+
+SPAWNING = """
+if __name__ == "__main__":
+    import torch
+    from fairseq_cli.train import cli_main
+
+    torch.cuda.device_count = lambda: 2  # as on a machine with two GPUs, of which none is used
+    cli_main()
+"""
+
+
+@pytest.mark.slow
+def test_processes_that_fairseq_spawns_end_as_they_do(commands, pairs, tmp_path):
+    (tmp_path / "spawning.py").write_text(SPAWNING)
+    flags = FLAGS.replace("--save-interval-updates 1 ", "")
+    command = pairs.train(f"{flags} {tmp_path}/saved {TWO} --max-update 4000 --log-interval 1")
+    command = command.replace("fairseq-train", "python -m spawning")
+    result = asked_to_end(commands, command, tmp_path, False)
+    assert result.code == 128 + signal.SIGTERM
+    assert result.err.count("SIGTERM: the training ends after") == 1
+    assert (tmp_path / "saved" / "checkpoint_last.pt").exists()
 
 
 def test_processes_that_would_each_train_alone_are_refused(commands, pairs, tmp_path, root):
