@@ -77,9 +77,9 @@ def test_sampled_roll_ins_are_the_same_in_two_processes(commands, pairs, tmp_pat
 def asked_to_end(commands, command, cwd, all_processes):
     """How a training ends that gets SIGTERM after five updates, alone or all its processes."""
     words = f"{command} --user-dir {conftest.PACKAGE} --task translation_edit"
-    pid, (_, out, _) = started = commands.start(words, cwd)
+    pid, (_, *told) = started = commands.start(words, cwd)
     end = time.monotonic() + conftest.TIMEOUT
-    while "num_updates=5," not in out.read_text():
+    while not any("num_updates=5," in one.read_text() for one in told):
         assert time.monotonic() < end and is_alive(pid)
         time.sleep(0.05)
     for one in (pid, *(descendants(pid) if all_processes else ())):

@@ -1,6 +1,7 @@
 """The plug-in is found wherever its folder lies, and hydra's commands can use it."""
 
 import shutil
+import signal
 
 import pytest
 import torch
@@ -107,6 +108,23 @@ def test_every_job_of_a_sweep_has_a_best_checkpoint(commands, triples, tmp_path,
         for job in "01"
     ]
     assert losses[0] < losses[1], "the second job is worse than the first"
+
+
+def test_the_first_job_of_hydra_saves_on_sigterm_and_keeps_its_patience(
+    commands, triples, tmp_path, root
+):
+    """It imports the package within ``main``."""
+    (tmp_path / "edits.yaml").write_text(CONFIG.format(data=triples.data, folder=tmp_path))
+    result = commands(
+        f"fairseq-hydra-train --config-dir {tmp_path} --config-name edits checkpoint.patience=9 "
+        f"common.user_dir={root}/tests/commands/cut_short",
+        tmp_path,
+        environ={"ASKED": "SIGTERM:train_step:2", "PYTHONPATH": str(root)},
+    )
+    last = tmp_path / "ck" / "checkpoint_last.pt"
+    assert result.code == 128 + signal.SIGTERM
+    assert f"ends after 2 updates; {last} is saved" in result.err
+    assert "patience" in torch.load(last, weights_only=True)["extra_state"]["carried_over"]
 
 
 def test_hydra_refuses_what_the_command_line_refuses(commands, triples, tmp_path, root):
