@@ -38,7 +38,8 @@ import pathlib
 import sys
 
 wanted = "torch fairseq sacrebleu sentencepiece editdistance lev_plugins"
-wanted += " codespell_lib hypothesis matplotlib pytest rouge_score xdist"
+wanted += " codespell_lib hypothesis matplotlib pytest rouge_score safetensors tokenizers"
+wanted += " transformers google.protobuf xdist"
 if not all(importlib.util.find_spec(name) for name in wanted.split()):
     sys.exit(1)
 root = pathlib.Path(sys.argv[1])

@@ -39,7 +39,8 @@ stale = (site / "stale").exists() and "--no-cache-dir" not in arguments
 stale = stale or "--no-build-isolation --no-binary fairseq-fixed" not in arguments
 names = "codespell_lib editdistance fairseq/__init__ fairseq/data/__init__ fairseq/libbase"
 names += " fairseq/data/data_utils_fast hypothesis lev_plugins/__init__ lev_plugins/cli/__init__"
-names += " matplotlib pytest/__init__ rouge_score sacrebleu sentencepiece xdist"
+names += " google/protobuf matplotlib pytest/__init__ rouge_score sacrebleu safetensors"
+names += " sentencepiece tokenizers transformers xdist"
 for name in names.split():
     (site / name).parent.mkdir(parents=True, exist_ok=True)
     (site / (name + ".py")).touch()
@@ -197,7 +198,7 @@ def test_the_first_run_installs_and_the_second_nothing(copy: Copy) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", ["constraints.txt", "pyproject.toml", "setup.py", "sacrebleu", "rouge_score"]
+    "change", ["constraints.txt", "pyproject.toml", "setup.py", "sacrebleu", "transformers"]
 )
 def test_what_the_installation_depends_on_brings_it_back(copy: Copy, change: str) -> None:
     assert copy.make_venv().run().returncode == 0

@@ -2,6 +2,7 @@
 
 import json
 import math
+import runpy
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ import pytest
 import saved
 import torch
 import torch.nn.functional as F
-from fairseq import checkpoint_utils
+from fairseq import checkpoint_utils, options
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from gated_models import (
     ALL,
     PAD,
@@ -27,6 +29,7 @@ from gated_models import (
 from omegaconf import OmegaConf
 from torch import Tensor
 
+from lev_plugins.errors import UserError
 from lev_plugins.models.gated import GatedTransformerConfig, GatedTransformerModel
 
 LEARNT = [Pair(text, text) for text in ("abcd", "hag", "cafe", "deed", "gab", "")]
@@ -156,11 +159,15 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def stored(path: Path, data: Path, model: GatedTransformerModel, **settings: Any) -> Path:
+def stored(
+    path: Path, data: Path, model: GatedTransformerModel, task: str, **settings: Any
+) -> Path:
     """A checkpoint; of a model's settings 0.5.0 stored all, its defaults too."""
+    words = f"{data} --task {task} --arch gated_transformer --source-lang noisy --target-lang clean"
+    args = options.parse_args_and_arch(options.get_training_parser(), words.split())
+    cfg = convert_namespace_to_omegaconf(args)
     section = vars(GatedTransformerConfig(**{**SIZES, **settings}, _name="gated_transformer"))
-    names = {"source_lang": "noisy", "target_lang": "clean", "data": str(data)}
-    cfg = OmegaConf.create({"model": section, "task": {"_name": "translation", **names}})
+    cfg.model = OmegaConf.create(section)
     return saved.write(path, cfg, model, {})
 
 
@@ -171,7 +178,31 @@ def test_a_checkpoint_is_read_with_the_variant_it_was_trained_with(
     gates: str, variant: str, data: Path, tmp_path: Path
 ) -> None:
     model = build(gates=gates, gate_variant=variant).float()
-    path = stored(tmp_path / "old.pt", data, model, gates=gates, gate_variant=variant)
+    settings = {"gates": gates, "gate_variant": variant}
+    path = stored(tmp_path / "old.pt", data, model, "translation", **settings)
     (found,), cfg, _ = checkpoint_utils.load_model_ensemble_and_task([str(path)])
     assert (cfg.model.gates, str(cfg.model.gate_variant)) == (gates, variant)
     assert_same(answers(found.eval(), ROWS), answers(model, ROWS), rtol=0, atol=0)
+
+
+# the benchmark --------------------------------------------------------------------------------
+
+
+def test_the_benchmark_puts_fresh_gates_on_a_trained_model(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = Path(__file__).resolve().parents[2] / "benchmarks" / "fresh_gates.py"
+    main = runpy.run_path(str(script))["main"]
+    (data / "valid.clean").write_text("abcd\nhag\ncafe\n")
+    settings = {"gates": "none", "gate_variant": "pointer", **WIDE}
+    task = "noisy_translation --noise-valid all --bpe characters"
+    path = stored(tmp_path / "none.pt", data, trained(), task, **settings)
+    assert main([str(path), str(data)]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert rows[0] == ["gates", "variant", "bits", "accuracy"] and len(rows) == 7
+    bits = {(gates, variant): float(found) for gates, variant, found, _ in rows[1:]}
+    none, default = bits["none", "–"], bits["mask,copy,generate", "pointer"]
+    assert abs(default - none) < 0.1
+    gated = stored(tmp_path / "gated.pt", data, made(**WIDE), task, **WIDE)
+    with pytest.raises(UserError, match="gated.pt: no gated_transformer with --gates none"):
+        main([str(gated), str(data)])
