@@ -7,7 +7,9 @@ from typing import Any
 import fairseq.trainer
 import pytest
 import torch
+from fairseq import checkpoint_utils
 from fairseq.data import Dictionary, LanguagePairDataset, ListDataset
+from fairseq.models import ARCH_MODEL_REGISTRY
 from fairseq.tasks import FairseqTask
 
 import lev_plugins  # noqa: F401  (mends the engine)
@@ -81,12 +83,14 @@ def engine(monkeypatch):
     class Trainer:
         def __init__(self) -> None:
             self.lr_scheduler = SimpleNamespace(lr_scheduler=SimpleNamespace(num_bad_epochs=0))
+            self.cfg = SimpleNamespace(model=SimpleNamespace(_name="checked"))
             self.seen: list[Any] = []
 
         def save_checkpoint(self, filename, extra_state):
             disk[filename] = extra_state
 
         def load_checkpoint(self, filename, *resets):
+            checkpoint_utils.load_checkpoint_to_cpu(filename)
             return disk.get(filename)
 
         def lr_step_update(self):
@@ -99,6 +103,7 @@ def engine(monkeypatch):
     exec("def main(): pass\ndef should_stop_early(): pass", program)
     disk: dict[str, Any] = {}
     monkeypatch.setattr(fairseq.trainer, "Trainer", Trainer)
+    monkeypatch.setattr(checkpoint_utils, "load_checkpoint_to_cpu", lambda path: {"cfg": None})
     carry_over(program["main"])
     carry_over(program["main"])  # a second time changes nothing
     return SimpleNamespace(Trainer=Trainer, stop=program["should_stop_early"], disk=disk)
@@ -168,3 +173,15 @@ def test_checkpoints_without_it_and_schedulers_without_a_plateau_are_fine(engine
     trainer.load_checkpoint("last")
     trainer.save_checkpoint("last", {})
     assert engine.disk["last"]["carried_over"]["plateau"] == {}
+
+
+def test_a_model_looks_at_the_settings_of_the_checkpoint_it_resumes_from(engine, monkeypatch):
+    seen = []
+    model = SimpleNamespace(check_resumed=lambda *arguments: seen.append(arguments))
+    monkeypatch.setitem(ARCH_MODEL_REGISTRY, "checked", model)
+    state = {"cfg": {"model": "what it was trained with"}}
+    monkeypatch.setattr(checkpoint_utils, "load_checkpoint_to_cpu", read := lambda path: state)
+    trainer = engine.Trainer()
+    trainer.load_checkpoint("last")
+    assert seen == [(trainer.cfg.model, "what it was trained with", "last")]
+    assert checkpoint_utils.load_checkpoint_to_cpu is read

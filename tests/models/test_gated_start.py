@@ -32,6 +32,8 @@ from torch import Tensor
 from lev_plugins.errors import UserError
 from lev_plugins.models.gated import GatedTransformerConfig, GatedTransformerModel
 
+# fairseq's, wherever its settings are put together
+pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'config' is validated against:UserWarning")
 LEARNT = [Pair(text, text) for text in ("abcd", "hag", "cafe", "deed", "gab", "")]
 WIDE = {"encoder_embed_dim": 32}
 
@@ -183,6 +185,29 @@ def test_a_checkpoint_is_read_with_the_variant_it_was_trained_with(
     (found,), cfg, _ = checkpoint_utils.load_model_ensemble_and_task([str(path)])
     assert (cfg.model.gates, str(cfg.model.gate_variant)) == (gates, variant)
     assert_same(answers(found.eval(), ROWS), answers(model, ROWS), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("gates", "variant", "told"),
+    [
+        (ALL, "paper", f"--gates {ALL} --gate-variant paper"),
+        ("mask,copy,generate", "paper", "--gates mask,copy,generate --gate-variant paper"),
+        ("none", "paper", "--gates none"),
+        ("generate,copy,mask", "pointer", None),
+    ],
+)
+def test_a_training_is_resumed_with_the_gates_it_began_with(
+    gates: str, variant: str, told: str | None
+) -> None:
+    """No parameter tells the variant, and the defaults of 0.5.0 were others."""
+    old = OmegaConf.create({"gates": gates, "gate_variant": variant})
+    cfg = GatedTransformerConfig()
+    if told is None:
+        GatedTransformerModel.check_resumed(cfg, old, "last.pt")
+        return
+    with pytest.raises(UserError, match=f"^last.pt: was trained with {told}"):
+        GatedTransformerModel.check_resumed(cfg, old, "last.pt")
+    GatedTransformerModel.check_resumed(GatedTransformerConfig(**old), old, "last.pt")
 
 
 # the benchmark --------------------------------------------------------------------------------
