@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from lev_plugins.data.markup import DROP, JOINED, KEEP
+from lev_plugins.data.markup import DROP, ENDS, JOINED, KEEP
 from lev_plugins.errors import UserError
 from lev_plugins.generators import RefinementOptions
-from lev_plugins.tasks import TranslationEditTask
+from lev_plugins.tasks import TranslationEditConfig, TranslationEditTask
 
 # letters that the dictionary has, words that it has not, and the names of its special symbols
 WORDS = st.sampled_from(["a", "b", "h", "xyz", "Zürich", "<s>", "<pad>", "</s>", "<unk>", "<plh>"])
@@ -262,6 +262,37 @@ def test_packed_terms_are_written_whole_and_in_their_order(rows):
             for term in rows[number]:
                 assert term in rest
                 rest = rest[rest.index(term) + len(term) :]
+
+
+def test_terms_are_whole_words_however_they_come_in():
+    symbols = Dictionary()
+    for symbol in "▁Fluss ▁Win ter n s ▁im .".split():
+        symbols.add_symbol(symbol)
+    task = TranslationEditTask(
+        TranslationEditConfig(
+            seed=1, delete_threshold=0.0, max_source_positions=64, max_target_positions=64
+        ),
+        symbols,
+        symbols,
+    )
+    pieces = {"Fluss": "▁Fluss", "Winter": "▁Win ter"}
+
+    def encode(text: str) -> str:
+        return " ".join(pieces.get(word, word) for word in text.split())
+
+    def typed(text: str) -> list[int]:
+        return task.encode_draft(text, encode, markup=True).marks.tolist()[1:-1]
+
+    wanted = [KEEP | ENDS, KEEP | JOINED, KEEP | ENDS]
+    assert task.encode_terms(["Fluss", "Winter"], encode).marks.tolist()[1:-1] == wanted
+    assert typed("[+Fluss+] [+Winter+]") == typed("[=Fluss=] [=Winter=]") == wanted
+    net = tiny.sharpen(tiny.model(task), 2.0).eval()
+    constraints = packed(task, [[encode(one) for one in pieces]])
+    generator = task.build_generator([net], Namespace(iter_decode_max_iter=3, max_len_b=12))
+    sample = {"net_input": {"src_tokens": torch.tensor([[0, 4, 2]])}}
+    ((found,),) = task.inference_step(generator, [net], sample, constraints=constraints)
+    text = "".join(words_of(task, found["tokens"])[1:-1]).replace("▁", " ")
+    assert {"Fluss", "Winter"} <= set(text.replace(".", " ").split())
 
 
 def test_packed_terms_that_cannot_be_written_are_refused_by_their_line():
