@@ -4,11 +4,13 @@ Shapes: R sentences, N tokens of the draft, T tokens of what stands now, P token
 V symbols.
 """
 
-from typing import List, Optional
+import functools
+from typing import List, Optional, Tuple
 
 import torch
 from torch import Tensor
 
+from ..data.joining import Joining
 from ..data.markup import BEGINS, DROP, ENDS, JOINED, KEEP
 from ..errors import UserError
 
@@ -104,6 +106,12 @@ class Instructions:
                     if new[position]:
                         return position
         return None
+
+
+@functools.lru_cache(maxsize=4)
+def symbol_edges(symbols: Tuple[str, ...]) -> Tensor:
+    """V × 2, bool: whether a symbol can go on with what stands before it, and behind it."""
+    return torch.tensor([*map(Joining(symbols).edges, symbols)])
 
 
 def _runs(tokens: List[int], marks: List[int]) -> List[List[int]]:

@@ -8,7 +8,6 @@ Shapes: B sentences, N answers a sentence, R = B·N answers, those of a sentence
 """
 
 import copy
-import functools
 from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Sequence, Tuple, cast
 
@@ -16,11 +15,10 @@ import torch
 from fairseq.data import Dictionary
 from torch import Tensor
 
-from ..data.joining import Joining
 from ..errors import UserError
 from ..ops.edits import compact, limit_insertions
 from .ensemble import EnsemblePolicy
-from .instructions import Instructions, choose_other
+from .instructions import Instructions, choose_other, symbol_edges
 from .oracle import ORACLES, with_oracle
 from .policy import EditPolicy, MemoryT
 from .ranking import best, rate
@@ -145,13 +143,6 @@ class RefinementGenerator:
         # fairseq-generate strips these from what it prints
         self.symbols_to_strip_from_output = {self.eos, self.bos}
 
-    @functools.cached_property
-    def edges(self) -> Tensor:
-        """V × 2, bool: whether a symbol goes on with what stands before it, and behind it."""
-        symbols = self.dictionary.symbols[: self.placeholder]
-        joining = Joining(symbols)
-        return torch.tensor([*map(joining.edges, symbols), (False, False)])
-
     @torch.no_grad()
     def generate(
         self, models: Sequence[EditPolicy[MemoryT]], sample: Dict[str, Any], **unused: Any
@@ -195,7 +186,8 @@ class RefinementGenerator:
         decoding = _Decoding(self, policy, source[rows], draft[rows], memory)
         marks = sample.get("marks")
         if marks is not None and bool(marks.any()):
-            decoding.obey(Instructions(draft[rows], marks[rows], self.edges))
+            edges = symbol_edges(tuple(self.dictionary.symbols[: self.placeholder + 1]))
+            decoding.obey(Instructions(draft[rows], marks[rows], edges))
         hypotheses = decoding.run()
         count = self.options.variants.count
         if count > 1 and reranker is None:
