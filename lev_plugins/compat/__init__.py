@@ -10,6 +10,7 @@
 ``copies``            tasks and models cannot be copied, nor sent to another process
 ``evaluation``        settings of a checkpoint are run as Python
 ``indexed``           index files are believed
+``divergence``        a training that diverges ends in tracebacks, and its last loss is NaN
 ``resuming``          a resumed training forgets its patience and the last loss
 ``training``          a training in a sweep inherits the best score of the one before
 ``preemption``        a signal that asks a training to end costs all since the last save
@@ -44,6 +45,7 @@ from .checkpoints import absolute_data_paths, allow_checkpoint_globals
 from .copies import allow_copies
 from .encoders import configure_plain_encoders
 from .evaluation import evaluate_settings, evaluated
+from .finite import refuse_non_finite_scores
 from .indexed import check_index_files
 from .interactive import read_interactive_lines, read_lines_whole
 from .launch import check_launches, infer_torchrun_on_cpu
@@ -104,6 +106,7 @@ __all__ = [
     "refusal",
     "refuse_asynchronous_checkpoints",
     "refuse_fp16_on_cpu",
+    "refuse_non_finite_scores",
     "refuse_other_symbols",
     "run_cli",
     "shuffle_when_asked",

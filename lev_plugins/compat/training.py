@@ -4,6 +4,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from .divergence import stop_when_diverged
 from .precision import ignore_overflows_on_cpu
 from .preemption import save_on_signals
 from .program import program_modules
@@ -41,6 +42,7 @@ def prepare_trainings() -> None:
         """Prepare the training, then load as fairseq does."""
         forget_last_training(checkpoint_utils.save_checkpoint)
         ignore_overflows_on_cpu()
+        stop_when_diverged()
         for program in program_modules("train"):
             forget_last_training(program.should_stop_early)
             carry_over(program.main)

@@ -15,6 +15,7 @@ import torch
 from fairseq.data import Dictionary
 from torch import Tensor
 
+from ..compat import refuse_non_finite_scores
 from ..errors import UserError
 from ..ops.edits import compact, limit_insertions
 from .ensemble import EnsemblePolicy
@@ -171,7 +172,7 @@ class RefinementGenerator:
 
         Raises:
             UserError: models that do not go together, no target for the oracle, more tokens to
-                keep than the length limit allows.
+                keep than the length limit allows, scores that are not finite.
         """
         policy, reranker = self._policy(models, sample)
         source = sample["net_input"]["src_tokens"]
@@ -189,6 +190,7 @@ class RefinementGenerator:
             edges = symbol_edges(tuple(self.dictionary.symbols[: self.placeholder + 1]))
             decoding.obey(Instructions(draft[rows], marks[rows], edges))
         hypotheses = decoding.run()
+        refuse_non_finite_scores(torch.tensor([one["score"] for one in hypotheses]))
         count = self.options.variants.count
         if count > 1 and reranker is None:
             rate(policy, memory, hypotheses, self.dictionary, self.placeholder)
@@ -359,6 +361,8 @@ class _Decoding:
         cap = self.cap[state.rows]
         logits = self.policy.placeholder_logits(state.tokens, state.memory).float()
         slots = state.tokens[:, 1:].ne(self.pad)
+        if step == 0:  # without a token there is no other score to tell NaN by
+            refuse_non_finite_scores(torch.log_softmax(logits, dim=-1).amax(-1)[slots])
         if self.instructions is not None:
             slots = slots & ~self.instructions.closed(state.origin, state.rows)
         logits = self._adjusted(logits, step)

@@ -48,6 +48,26 @@ def test_a_checkpoint_of_another_task(refused, commands, triples, tmp_path, root
     assert "--task translation)" in error and "--task translation_edit" in error
 
 
+@pytest.mark.parametrize("task", ["translation_edit", "translation"])
+def test_a_training_that_diverges_keeps_the_last_good_checkpoint(
+    commands, triples, tmp_path, root, task
+):
+    train = triples.train(f"--save-interval-updates 1 --save-dir kept --task {task}")
+    if task == "translation":
+        train = train.replace(triples.flags, "--source-lang src --target-lang tgt")
+        train = train.replace(triples.arch, "--arch transformer_tiny --share-all-embeddings")
+        train = train.replace("edit_policy_loss", "cross_entropy")
+    train += f" --user-dir {root}/lev_plugins"
+    result = commands(f"{train} --max-update 1 --disable-validation", tmp_path)
+    assert result.code == 0, result.err
+    last = tmp_path / "kept" / "checkpoint_last.pt"
+    before = last.read_bytes()
+    error = commands(f"{train} --max-update 9 --lr 1e20 --reset-lr-scheduler", tmp_path).error
+    assert error.startswith("the training has diverged after 2 updates") and "lower --lr" in error
+    assert error.endswith("kept/checkpoint_last.pt, with 1 updates, is good")
+    assert last.read_bytes() == before
+
+
 def test_another_dictionary(refused, triples, pairs):
     error = refused(pairs.generate("", triples.checkpoint))
     assert "another source dictionary (symbol 4 is '.' there and" in error
