@@ -785,7 +785,7 @@ def test_learning_measures_both_and_a_variant_and_does_nothing_twice(tmp_path):
             log.unlink()  # a second training would write it again
     assert outputs[0] == outputs[1] and not list(work.glob("learning-2/*/train.log"))
     assert "note:" not in outputs[0], "all rows have the same batches"
-    assert re.search(r"^plain, 1( +-?[\d.]+){12}$", outputs[0], re.M)
+    assert re.search(r"^plain, 1( +-?[\d.]+){15}$", outputs[0], re.M)
     last = outputs[0].splitlines()[-1]
     number = r"[\d.]+"
     assert re.fullmatch(

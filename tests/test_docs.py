@@ -40,6 +40,7 @@ from lev_plugins.cli import (
     preprocess,
     report,
     trace,
+    tune,
 )
 from lev_plugins.tasks.evaluation import EvaluationConfig
 
@@ -76,6 +77,7 @@ COMMANDS = {
         preprocess,
         report,
         trace,
+        tune,
     )
 }
 # flags of fairseq's own LevT, which has no config dataclass, and of pip

@@ -143,7 +143,7 @@ def test_a_sentence_is_measured_once_however_often_it_comes_up():
             seen.append((output, reference))
             return metric.statistics(output, reference)
 
-    score = command._scorer(Counting())
+    score = command.scorer(Counting())
     references = {0: "a b", 1: "a", 2: "a b"}
     for last in ("a b", "a b", "b"):
         score({0: "a b", 1: "a", 2: last}, references)
