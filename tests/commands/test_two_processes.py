@@ -88,22 +88,25 @@ def asked_to_end(commands, command, cwd, all_processes):
 
 
 @pytest.mark.slow
-def test_torchrun_asked_to_end_lets_both_processes_end_at_one_update(commands, pairs, tmp_path):
+def test_torchrun_asked_to_end_lets_both_processes_end_at_one_update(
+    commands, pairs, tmp_path, root
+):
     """The signal reaches all processes of the job, and those of torchrun once more by torchrun."""
     whole, parts = tmp_path / "whole", tmp_path / "parts"
-    command = pairs.train(f"{{}} {TWO} --max-update 40 --log-interval 1").replace(
-        "fairseq-train", f"torchrun --standalone --nproc_per_node 2 {BIN}/fairseq-train"
-    )
     flags = FLAGS.replace("--save-interval-updates 1 ", "")
-    commands.done(command.format(f"{flags} {whole}"), tmp_path)
-    result = asked_to_end(commands, command.format(f"{flags} {parts}"), tmp_path, True)
+    command = pairs.train(f"{flags} {{}} {TWO} --max-update 40 --log-interval 1")
+    torchrun = f"torchrun --standalone --nproc_per_node 2 {BIN}/fairseq-train"
+    asked = command.format(parts).replace("fairseq-train", torchrun)
+    result = asked_to_end(commands, asked, tmp_path, True)
     assert result.code != 0 and result.err.count("SIGTERM: the training ends after") == 1
-    resumed = commands.done(command.format(f"{flags} {parts}"), tmp_path)
-    done = int(re.search(r"@ (\d+) updates\)", resumed.out)[1])
+    for folder in (whole, parts):
+        first, second = ranks(commands, command.format(folder), root)
+        assert first.code == second.code == 0, first.err
+    done = int(re.search(r"@ (\d+) updates\)", first.out)[1])
     assert 5 <= done < 40
     # a sum of two is the same in any order
-    first, second = (parameters(folder / "checkpoint_last.pt") for folder in (whole, parts))
-    assert all(torch.equal(value, second[name]) for name, value in first.items())
+    one, other = (parameters(folder / "checkpoint_last.pt") for folder in (whole, parts))
+    assert all(torch.equal(value, other[name]) for name, value in one.items())
 
 
 SPAWNING = """
