@@ -53,6 +53,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         # First: a folder that cannot be written is told before the model loads.
         edits = stack.enter_context(whole_file(args.edits)) if args.edits else None
         corrector = load_corrector(args)
+        if args.tune:
+            return _tune(corrector, args)
+        if corrector.settings:
+            print(_used(corrector, args), file=sys.stderr)
         report = _Report(edits, args.files)
         open_end = False
         for path in args.files or [STANDARD_STREAM]:
@@ -70,6 +74,48 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _used(corrector: "Corrector", args: argparse.Namespace) -> str:
+    """One line on the settings in use."""
+    sure = corrector.min_confidence if args.min_confidence is None else args.min_confidence
+    return (
+        f"settings of {corrector.settings}: --unit {corrector.unit} --min-confidence {sure:.3g} "
+        f"({corrector.tuned})"
+    )
+
+
+def _tune(corrector: "Corrector", args: argparse.Namespace) -> int:
+    """Choose threshold and weights, write them beside the checkpoint, say what they give."""
+    from ..checkpoints import find_checkpoint, separate_paths
+    from ..correction import settings
+    from ..correction.tuning import Goal, tune
+
+    noisy, clean = (list(read_lines(path)) for path in args.tune)
+    choice = tune(corrector, noisy, clean, Goal.parse(args.goal), args.tune_weights)
+    counts = choice.counts
+    said = (
+        f"tuned for {args.goal} on {counts.right + counts.wrong:,} words: {counts.corrected:,} of "
+        f"{counts.wrong:,} wrong ones corrected, {counts.changed:,} of {counts.right:,} right ones "
+        "changed"
+    )
+    checkpoint = find_checkpoint(separate_paths(args.path)[0])
+    files = {} if corrector.settings is None else vars(settings.read(corrector.settings))
+    path = settings.write(
+        settings.Settings(
+            unit=corrector.unit,
+            window=corrector.window or None,
+            min_confidence=choice.min_confidence,
+            lexicon=args.lexicon or files.get("lexicon"),
+            lookup=args.lookup or files.get("lookup"),
+            weights=choice.weights or dict(settings.DEFAULTS),
+            longest=choice.longest,
+            tuned=said,
+        ),
+        checkpoint,
+    )
+    print(f"{said}; --min-confidence {choice.min_confidence:.3g}\n{path}")
+    return 0
+
+
 def load_corrector(args: argparse.Namespace) -> "Corrector":
     """Return the corrector of a checkpoint; imported only here, to keep ``--help`` quick."""
     from ..correction import Corrector
@@ -84,6 +130,9 @@ def load_corrector(args: argparse.Namespace) -> "Corrector":
         args.max_iter,
         args.delete_threshold,
         args.precision,
+        args.lexicon,
+        args.lookup,
+        args.settings,
         **{name: getattr(args, name) for name in TEXT_PROCESSING},
     )
 
@@ -108,6 +157,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     _add_model(parser)
     _add_choice(parser)
+    _add_ranking(parser)
     group = parser.add_argument_group("output and speed")
     add = group.add_argument
     add(
@@ -164,16 +214,16 @@ def _add_choice(parser: argparse.ArgumentParser) -> None:
     add(
         "--unit",
         metavar="KIND",
-        help="what the model reads at once: word, line, sentence or window (default: word for a "
-        "model of characters that knows no blank, else line); longer than the model reads is cut",
+        help="what the model reads at once: word, letters, line, sentence or window (default: as "
+        "tuned, else letters with --lexicon or --lookup, word for a model of characters that knows "
+        "no blank, else line); longer than the model reads is cut",
     )
     add("--window", type=int, metavar="N", help="words in a window, for --unit window")
     add(
         "--min-confidence",
         type=float,
-        default=0.0,
         metavar="P",
-        help="make only edits of at least this probability (default: 0, all)",
+        help="make only edits of at least this probability (default: as tuned, else 0, all)",
     )
     add(
         "--keep",
@@ -184,12 +234,47 @@ def _add_choice(parser: argparse.ArgumentParser) -> None:
     add("--keep-words", metavar="FILE", help="words that stay, one a line, as they are spelt")
 
 
+def _add_ranking(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("ranking and tuning").add_argument
+    add(
+        "--lexicon",
+        metavar="FILE",
+        help="words, one a line, with or without a count: candidates for what is not among them",
+    )
+    add("--lookup", metavar="FILE", help="known misspellings: wrong, tab, right, one pair a line")
+    add(
+        "--settings",
+        metavar="FILE",
+        help="what --tune wrote; none for none (default: corrector.json beside the checkpoint)",
+    )
+    add(
+        "--tune",
+        nargs=2,
+        metavar=("NOISY", "CLEAN"),
+        help="correct nothing: choose the threshold on these files, and write it, with the lexicon "
+        "and the look-up table, beside the checkpoint, where correct finds them",
+    )
+    add("--tune-weights", action="store_true", help="of --tune: choose the weights of ranking too")
+    add(
+        "--goal",
+        default="changed:1",
+        metavar="GOAL",
+        help="of --tune: changed:N (most corrections with at most N per cent of the right words "
+        "changed), f0.5 or accuracy (default: changed:1)",
+    )
+
+
 def _check(args: argparse.Namespace) -> None:
     """What can be told without the model."""
     from ..correction.corrector import check_confidence, check_unit
 
     check_unit(args.unit, args.window)
-    check_confidence(args.min_confidence)
+    if args.min_confidence is not None:
+        check_confidence(args.min_confidence)
+    if args.tune:
+        from ..correction.tuning import Goal
+
+        Goal.parse(args.goal)
     for flag in ("batch_size", "buffer"):
         if getattr(args, flag) < 1:
             raise UserError(f"--{flag.replace('_', '-')} {getattr(args, flag)}: must be 1 or more")

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from ..errors import UserError, checks_arguments
@@ -11,7 +11,7 @@ from .edits import Change, Rewrite, rewrites
 from .protection import Protection
 from .units import KINDS, UNREADABLE, Kind, Unit, pieces, spans
 
-Reason = Literal["unknown", "protected", "confidence"]
+Reason = Literal["unknown", "protected", "length", "confidence"]
 
 #: Edits of one word with fewer kept characters between them stand or fall together.
 TOGETHER = 8
@@ -24,7 +24,8 @@ class Edit:
     offset: where it begins, in characters of the line, from 0. before, after: what stood there and
     what the model wants there; either may be empty. probability: of the model, in [0, 1]; edits
     that stand or fall together share it. made: whether the corrected line has it. reason: why not:
-    ``unknown`` (it would write what the model cannot spell, shown as U+FFFD), ``protected`` or
+    ``unknown`` (it would write what the model cannot spell, shown as U+FFFD), ``protected``,
+    ``length`` (it adds more characters than any correction that the model was tuned on) or
     ``confidence`` (its probability is too low); None where it was made.
     """
 
@@ -85,20 +86,33 @@ class Corrector:
         unit: what it reads at once: ``word``, ``line``, ``sentence`` or ``window``; by default
             ``word`` for a model of characters that knows no blank, else ``line``.
         window: words in a window, with ``unit="window"`` alone.
+        min_confidence: probability of the edits that are made, where a call gives none.
+        longest: characters that an edit may add, at most.
 
     Raises:
         UserError: units that are not known or that the model cannot read.
     """
 
-    def __init__(self, backend: Backend, unit: str | None = None, window: int | None = None):
-        self.backend = backend
+    #: What the corrector was tuned for, in words, and the file that says so.
+    tuned: str | None = None
+    settings: str | None = None
+
+    def __init__(
+        self,
+        backend: Backend,
+        unit: str | None = None,
+        window: int | None = None,
+        min_confidence: float = 0.0,
+        longest: int | None = None,
+    ):
+        self.backend, self.min_confidence, self.longest = backend, min_confidence, longest
         self.unit: Kind = check_unit(unit, window) or ("line" if backend.blanks else "word")
         self.window = window or 0
-        if self.unit != "word" and not backend.blanks:
-            raise UserError(
-                f"--unit {self.unit}: the model's dictionary has no blank, so it was trained on "
-                "single words; --unit word"
-            )
+        if self.unit not in ("word", "letters") and not backend.blanks:
+            why = "words are ranked one by one"
+            if not hasattr(backend, "ranker"):
+                why = "the model's dictionary has no blank, so it was trained on single words"
+            raise UserError(f"--unit {self.unit}: {why}; --unit word or --unit letters")
 
     @classmethod
     @checks_arguments(lambda: _text_processing())
@@ -113,6 +127,9 @@ class Corrector:
         max_iter: int | None = None,
         delete_threshold: float | None = None,
         precision: str = "fp32",
+        lexicon: str | None = None,
+        lookup: str | None = None,
+        settings: str | None = None,
         **processing: Any,
     ) -> "Corrector":
         """Loads a checkpoint of task translation_edit, translation or translation_concat.
@@ -127,6 +144,10 @@ class Corrector:
             beam: width of the search of a left-to-right model, 5 by default.
             max_iter, delete_threshold: of an edit model, 10 and the task's by default.
             precision: fp32, bf16 or int8 (CPU); less is faster and may change outputs.
+            lexicon: file of words, each with its count behind it or without.
+            lookup: file of misspellings, a tab and the correction on each line.
+            settings: file of settings, ``"none"`` for none; by default ``corrector.json`` beside
+                the checkpoint where there is one. What is given here comes before what it says.
             **processing: text processing as in fairseq, such as ``bpe="sentencepiece"``,
                 ``sentencepiece_model=…``; by default what the model was trained with, and
                 characters where every symbol of the dictionary is one; ``"none"`` for none.
@@ -135,20 +156,35 @@ class Corrector:
             UserError: no checkpoint there, one that cannot be read or of another kind, no
                 dictionaries, options that this kind of model has not got.
         """
-        from .loading import load_backend  # the engine is slow to import, and tests do without
+        from ..checkpoints import separate_paths  # fairseq is slow to import, and tests do without
+        from . import settings as stored
+        from .loading import load_backend
+        from .ranking import RankedBackend, Ranker
 
         check_unit(unit, window)
+        file = settings or stored.beside(separate_paths(path)[0])
+        use = stored.Settings() if file in (None, "none") else stored.read(str(file))
+        use = replace(use, lexicon=lexicon or use.lexicon, lookup=lookup or use.lookup)
         backend = load_backend(
             path, data, device, beam, max_iter, delete_threshold, precision, processing
         )
-        return cls(backend, unit, window)
+        if use.lexicon or use.lookup:
+            backend = RankedBackend(Ranker(backend, use.resources(), use.weights))
+            use = replace(use, unit=use.unit or "letters")
+        if unit is None:
+            unit, window = use.unit, use.window
+        longest = use.longest if use.tuned else None
+        made = cls(backend, unit, window, use.min_confidence, longest)
+        if file not in (None, "none"):
+            made.tuned, made.settings = use.tuned, file
+        return made
 
     @checks_arguments()
     def correct(
         self,
         lines: Sequence[str],
         *,
-        min_confidence: float = 0.0,
+        min_confidence: float | None = None,
         keep: Iterable[str] = (),
         keep_words: Iterable[str] = (),
         batch_size: int = 64,
@@ -157,7 +193,8 @@ class Corrector:
 
         Args:
             lines: text; a line end is a blank like others and stays.
-            min_confidence: only edits of at least this probability are made.
+            min_confidence: only edits of at least this probability are made; by default what the
+                model was tuned to, or all.
             keep: regular expressions; an edit that touches what they match is not made.
             keep_words: words that stay where they stand as whole words.
             batch_size: units that the model reads at once; does not change the outcome.
@@ -175,13 +212,15 @@ class Corrector:
     def correct_protected(
         self,
         lines: Sequence[str],
-        min_confidence: float,
+        min_confidence: float | None,
         protection: Protection,
         batch_size: int,
     ) -> list[Correction]:
         """:meth:`correct` with patterns that were read once for many calls."""
         if isinstance(lines, str):
             raise UserError("correct() takes a list of lines, not a single string")
+        if min_confidence is None:
+            min_confidence = self.min_confidence
         check_confidence(min_confidence)
         if batch_size < 1:
             raise UserError(f"--batch-size {batch_size}: must be 1 or more")
@@ -198,7 +237,7 @@ class Corrector:
             if answer is not None
         }
         return [
-            _corrected(line, of_line, found, min_confidence, protection)
+            _corrected(line, of_line, found, min_confidence, protection, self.longest)
             for line, of_line in zip(lines, units, strict=True)
         ]
 
@@ -360,6 +399,7 @@ def _corrected(
     found: Mapping[str, Sequence[_Proposal]],
     min_confidence: float,
     protection: Protection,
+    longest: int | None,
 ) -> Correction:
     """A line with the edits of its units that are sure enough and touch nothing protected."""
     edits: list[Edit] = []
@@ -371,6 +411,9 @@ def _corrected(
         for proposal in found[unit.text]:
             placed = [(unit.places[i], unit.places[j], after) for i, j, after in proposal.edits]
             reason = _objection(line, placed, proposal.probability, min_confidence, protection)
+            grown = sum(len(after) - (end - start) for start, end, after in placed)
+            if longest is not None and grown > longest:
+                reason = reason or "length"
             edits += [
                 Edit(start, line[start:end], after, proposal.probability, reason is None, reason)
                 for start, end, after in placed

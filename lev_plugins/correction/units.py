@@ -10,13 +10,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-Kind = Literal["word", "line", "sentence", "window"]
+Kind = Literal["word", "letters", "line", "sentence", "window"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 #: Stands for what cannot be text: a byte that is not UTF-8, or a token that a model cannot spell.
 UNREADABLE = "\ufffd"
 
 _BYTE_ORDER_MARK = "\ufeff"
 _WORD = re.compile(r"\S+")
+# Letters, with apostrophes inside; not in what holds more than letters and punctuation: numbers,
+# addresses, paths, names of programs.
+_LETTERS = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
+_NO_WORDS = re.compile(r"[\d_@/\\#=<>{}|~^`$+*]|\w[.:]\w")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 # The end of a sentence, with closing quotes and brackets: before a blank, or, where the script
 # has no blanks, anywhere. A run of dots is tried once, from its beginning: a long one would else
@@ -59,7 +63,9 @@ def spans(line: str, kind: Kind, window: int = 0) -> Iterator[tuple[int, int]]:
     """Where the units of a line begin and end; disjoint, in order, with no blanks at their ends.
 
     Args:
-        kind: ``word`` (what stands between blanks), ``line``, ``sentence`` or ``window``.
+        kind: ``word`` (what stands between blanks), ``letters`` (words without the punctuation
+            around them; none of what holds digits or other symbols), ``line``, ``sentence`` or
+            ``window``.
         window: words in a window; the last of a line may have fewer.
     """
     start = len(_BYTE_ORDER_MARK) if line.startswith(_BYTE_ORDER_MARK) else 0
@@ -68,6 +74,10 @@ def spans(line: str, kind: Kind, window: int = 0) -> Iterator[tuple[int, int]]:
         return
     if kind == "word":
         yield from words
+    elif kind == "letters":
+        for first, last in words:
+            if not _NO_WORDS.search(line, first, last):
+                yield from (match.span() for match in _LETTERS.finditer(line, first, last))
     elif kind == "window":
         for first in range(0, len(words), window):
             group = words[first : first + window]

@@ -20,7 +20,7 @@ from fairseq.data import (
 )
 from torch import Tensor
 
-from ..compat import refuse_other_symbols
+from ..data.symbols import difference
 from ..errors import UserError
 from .evaluation import EvaluatedTask, EvaluationConfig
 
@@ -188,7 +188,14 @@ class TriplesTask(EvaluatedTask):
         Raises:
             UserError: with the first symbol that differs.
         """
-        refuse_other_symbols(what, saved, dictionary.symbols, self.cfg.data)
+        found = difference(saved, dictionary.symbols)
+        if found is not None:
+            index, one, other = found
+            raise UserError(
+                f"the checkpoint was trained with {what} (symbol {index} is {one} there and "
+                f"{other} in {self.cfg.data}); give the data folder it was trained with, or "
+                "preprocess yours with its --srcdict and --tgtdict"
+            )
 
     # interactive and Python -------------------------------------------------------------------
 

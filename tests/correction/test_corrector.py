@@ -319,7 +319,7 @@ def test_a_model_of_single_words_reads_single_words():
 @pytest.mark.parametrize(
     "unit, window, message",
     [
-        ("paragraph", None, "choose one of word, line, sentence, window"),
+        ("paragraph", None, "choose one of word, letters, line, sentence, window"),
         ("window", None, "--window N"),
         ("line", 3, "--window 3 needs --unit window"),
         (None, 3, "--window 3 needs --unit window"),

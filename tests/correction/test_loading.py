@@ -1,11 +1,16 @@
 """Checkpoints of every kind as correctors, and those that are none."""
 
+import io
+import shutil
+import sys
+
 import pytest
 import tiny
 from saved import changed, save
 
 import lev_plugins
 from lev_plugins import Corrector, UserError
+from lev_plugins.cli import correct
 from lev_plugins.correction.autoregressive import Autoregressive
 from lev_plugins.correction.levenshtein import LevenshteinBackend
 
@@ -123,6 +128,33 @@ def test_an_answer_without_end_leaves_the_unit(folder):
     model.decoder.output_projection.weight.data[3:] *= 50
     (found,) = corrector.correct(["abc hgf"])
     assert found.text == "abc hgf" and found.endless == ((0, 3), (4, 7))
+
+
+@pytest.mark.parametrize("name", ["editor.pt", "stock.pt", "stock.pt:second.pt"])
+def test_what_was_tuned_is_used_from_then_on(folder, tmp_path, capsys, monkeypatch, name):
+    for one in name.split(":"):
+        shutil.copy(folder / one, tmp_path / one)
+    path = ":".join(str(tmp_path / one) for one in name.split(":"))
+    (tmp_path / "words").write_text("abc 9\ndead 5\nbeef 2\n")
+    (tmp_path / "pairs").write_text("dea\tdead\n")
+    (tmp_path / "noisy").write_text("abc dea\nbeef zzz\n")
+    (tmp_path / "clean").write_text("abc dead\nbeef zzz\n")
+    files = [str(tmp_path / one) for one in ("noisy", "clean")]
+    words = ["--lexicon", str(tmp_path / "words"), "--lookup", str(tmp_path / "pairs")]
+    data = ["--data", str(folder / "bin")]
+    assert correct.main(["--path", path, *data, *words, "--tune", *files]) == 0
+    assert "1 of 1 wrong ones corrected, 0 of 3 right ones changed" in capsys.readouterr().out
+    (tmp_path / "words").unlink()  # a copy stands beside the checkpoint
+    corrector = Corrector.from_pretrained(path, str(folder / "bin"))
+    assert corrector.unit == "letters" and corrector.correct(["(dea)!"])[0].text == "(dead)!"
+    assert corrector.correct(["dea"], min_confidence=1)[0].text == "dea"
+    output = io.TextIOWrapper(io.BytesIO())
+    monkeypatch.setattr(sys, "stdout", output)
+    assert correct.main(["--path", path, *data, files[0]]) == 0
+    assert output.buffer.getvalue().decode() == "abc dead\nbeef zzz\n"
+    assert f"settings of {tmp_path}/corrector.json: --unit letters" in capsys.readouterr().err
+    without = Corrector.from_pretrained(path, str(folder / "bin"), settings="none")
+    assert without.unit == "word" and without.settings is None
 
 
 def test_the_package_offers_it():
