@@ -184,6 +184,17 @@ def test_what_is_no_checkpoint_is_refused_by_name(folder, tmp_path, content):
     assert "\n" not in str(caught.value)
 
 
+def test_a_checkpoint_of_0_5_0_has_fewer_options(folder, tmp_path):
+    path = save(tmp_path / "model.pt", configuration(folder / "bin", "--source-copy none"))
+    expected = texts(LevenshteinEditor.from_pretrained(str(path)).edit(*inputs(8)))
+    state = torch.load(path, weights_only=True)
+    del state["model"]["source_copy"]
+    for name in ("source_copy", "feed_forward_init"):
+        del state["cfg"]["model"][name]
+    torch.save(state, path)
+    assert texts(LevenshteinEditor.from_pretrained(str(path)).edit(*inputs(8))) == expected
+
+
 def test_a_missing_checkpoint_is_named(tmp_path):
     with pytest.raises(UserError, match="none.pt does not exist"):
         LevenshteinEditor.from_pretrained(str(tmp_path / "none.pt"))

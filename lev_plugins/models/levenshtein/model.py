@@ -70,7 +70,7 @@ class LevenshteinEditorModel(BaseFairseqModel):
         self.encoder_norm = nn.LayerNorm(dim) if cfg.encoder_normalize_before else None
         self._build_decoder(cfg, dim, len(target_dictionary))
         # kept with the parameters: those of a model that has learned without it are read without it
-        self.copies_source = str(cfg.source_copy) == "uniform"
+        self.copies_source = str(getattr(cfg, "source_copy", "none")) == "uniform"
         self.register_buffer(COPY, torch.full((1,), float(self.copies_source)))
         if cfg.apply_bert_init:
             self._bert_init()
@@ -355,7 +355,7 @@ def _stack(cfg: LevenshteinEditorConfig, side: str, blocks: int) -> TransformerS
         activation_dropout=cfg.activation_dropout,
         activation=str(cfg.activation_fn),
     )
-    if str(cfg.feed_forward_init) == "torch":
+    if str(getattr(cfg, "feed_forward_init", "xavier")) == "torch":  # not in 0.5.0's checkpoints
         for block in stack.blocks:
             block.expand.reset_parameters()
             block.contract.reset_parameters()
