@@ -7,17 +7,21 @@ root="$(cd -P "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 python="$root/.venv/bin/python"
 minutes=10
 seed=1
+system=pbd
 work="$root/.quickstart"
 keep=no
 
 usage() {
   cat <<'TEXT'
-usage: bash examples/quickstart.sh [--minutes 10] [--seed 1] [--work DIR] [--keep]
+usage: bash examples/quickstart.sh [--minutes 10] [--system pbd] [--seed 1] [--work DIR] [--keep]
 
-Makes .venv if need be, writes the data (real misspellings, as characters), trains a small
-Levenshtein Transformer to correct them, scores it on misspellings it has not seen, shows eight
-edits step by step, and says how to do the same with your own text.
+Makes .venv if need be, writes the data (real and made-up misspellings and right words), trains a
+small model of characters to correct words in running text, tunes its threshold so that at most one
+right word in a hundred is changed, measures it beside a dictionary corrector with the same words,
+corrects a paragraph, and says how to do the same with your own text.
 
+  --system NAME pbd (default, writes from left to right and learns words fastest) or levt (the
+                Levenshtein Transformer, which also shows its edits step by step)
   --minutes N   time for the training, fractions allowed (default 10); it ends in time on any machine
   --seed N      seed of the training; the data are split the same way for every seed (default 1)
   --work DIR    where data and models go (default .quickstart in the repository root)
@@ -38,16 +42,17 @@ trap 'trap - INT TERM; fail "interrupted: the same command again starts anew fro
 read_arguments() {
   while [ $# -gt 0 ]; do
     case "$1" in
-      --minutes | --seed | --work)
+      --minutes | --seed | --system | --work)
         [ $# -gt 1 ] && [ -n "$2" ] || fail "$1 needs a value: see --help" 2
         case "$1" in
           --minutes) minutes="$2" ;;
           --seed) seed="$2" ;;
+          --system) system="$2" ;;
           --work) work="$2" ;;
         esac
         shift 2
         ;;
-      --minutes=* | --seed=* | --work=*)
+      --minutes=* | --seed=* | --system=* | --work=*)
         set -- "${1%%=*}" "${1#*=}" "${@:2}"
         ;;
       --keep)
@@ -64,6 +69,7 @@ read_arguments() {
   [[ "$minutes" =~ ^[0-9]+(\.[0-9]+)?$ && "$minutes" =~ [1-9] ]] ||
     fail "--minutes must be a number above 0, not '$minutes'" 2
   [[ "$seed" =~ ^[0-9]{1,9}$ ]] || fail "--seed must be a whole number from 0 to 999999999, not '$seed'" 2
+  [[ "$system" =~ ^(pbd|levt)$ ]] || fail "--system must be pbd or levt, not '$system'" 2
   case "$work" in
     /*) ;;
     *) work="$PWD/$work" ;;
@@ -82,7 +88,7 @@ logged() { # logged STEP COMMAND…: the output goes to DIR/STEP.log and is show
 prepare() { # the data, once: finished folders get their name at the end
   local said
   if [ ! -f "$text/train.typo" ]; then
-    logged prepare "$python" examples/spelling_and_ocr/prepare_codespell.py "$text.new"
+    logged prepare "$python" examples/spelling_and_ocr/prepare_typos.py "$text.new"
     said="$(cat "$work/prepare.log")"
     printf '%s\n' "${said//"$text.new"/"$text"}"
     rm -rf "$text"
@@ -107,16 +113,27 @@ cores() {
 
 train() {
   OMP_NUM_THREADS="${OMP_NUM_THREADS:-$(cores)}" "$python" examples/spelling_and_ocr/train.py \
-    "$data" "$save" --minutes "$minutes" --seed "$seed" ||
+    "$data" "$save" --minutes "$minutes" --seed "$seed" --system "$system" ||
     fail "the training failed (status $?): the lines above say why"
   [ -f "$save/checkpoint_best.pt" ] ||
     fail "the training ended without a model in $save: give it more time with --minutes"
 }
 
-evaluate() { # accuracy beside doing nothing, mean iterations, eight edits
-  OMP_NUM_THREADS="${OMP_NUM_THREADS:-$(cores)}" "$python" examples/spelling_and_ocr/evaluate.py \
-    "$data" "$save/checkpoint_best.pt" ||
-    fail "the scoring failed (status $?): the lines above say why"
+tune() { # at most one right word in a hundred is to be changed; correct then does so by itself
+  logged tune "$python" -m lev_plugins.cli.correct --path "$save/checkpoint_best.pt" --data "$data" \
+    --lexicon "$text/lexicon.txt" --lookup "$text/lookup.tsv" \
+    --tune "$text/dev.noisy" "$text/dev.clean" --goal changed:1
+}
+
+evaluate() { # beside no edits and a dictionary corrector; a paragraph; LevT's edits step by step
+  "$python" examples/spelling_and_ocr/score_typos.py "$text" "$save/checkpoint_best.pt" \
+    --data "$data" || fail "the scoring failed (status $?): the lines above say why"
+  if [ "$system" = levt ]; then
+    echo
+    OMP_NUM_THREADS="${OMP_NUM_THREADS:-$(cores)}" "$python" \
+      examples/spelling_and_ocr/evaluate.py "$data" "$save/checkpoint_best.pt" ||
+      fail "the scoring failed (status $?): the lines above say why"
+  fi
 }
 
 choose_run() { # sets save: the newest run that has a model, one to resume, or the next free folder
@@ -140,9 +157,13 @@ choose_run() { # sets save: the newest run that has a model, one to resume, or t
 your_own() {
   cat <<TEXT
 
-Your own text: three files with as many lines each, tokens separated by spaces, for train, valid
-and test. In a folder my, as my/train.src (what the editor reads), my/train.mt (the draft it starts
-from) and my/train.pe (what it should become):
+Correct your own files with it:
+
+  .venv/bin/python -m lev_plugins.cli.correct --path $save/checkpoint_best.pt --data $data FILE > CORRECTED
+
+Train on your own text: files with as many lines each, tokens separated by spaces, for train, valid
+and test: my/train.src (with errors), my/train.mt (the same again, the draft that an editor starts from)
+and my/train.pe (without errors). Then:
 
   .venv/bin/python -m lev_plugins.cli.preprocess --source-lang src --target-lang pe --draft-lang mt \\
     --joined-dictionary --trainpref my/train --validpref my/valid --testpref my/test --destdir my/data
@@ -168,7 +189,8 @@ else
   echo "== training for $minutes minutes: $save"
   train
 fi
-echo "== misspellings it has not seen"
+echo "== tuning and scores"
+tune
 evaluate
 your_own
 echo "quickstart: done, the model is $save/checkpoint_best.pt"

@@ -150,8 +150,9 @@ class LevenshteinEditor:
                 seed, markup, terms, hard_terms: as of :meth:`edit_nbest`.
 
         Returns:
-            a trace for every source, in order: text, score (mean log-probability in nats of
-            what each token's last action was) and the iterations.
+            a trace for every source, in order: text, score (in nats: with one answer made
+            the mean over tokens of the log-probability of what put or kept each, with several
+            :func:`.generators.ranking.rate`) and the iterations.
 
         Raises:
             UserError: as :meth:`edit_nbest`.

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from .checkpoints import device_named, find_checkpoint, load_model, load_state
-from .compat import usable
+from .compat import refuse_non_finite_scores, usable
 from .errors import UserError, checks_arguments
 from .models.enct5 import EncT5Model, EncT5Task, EncT5TaskConfig
 from .models.enct5.dataset import Example, collate
@@ -378,11 +378,7 @@ class EncT5:
             columns = collate(rows, self.kind, self.task.number)
             logits = self.model(**{name: one.to(self.device) for name, one in columns.items()})
             scores = self.kind.scores(logits.float()).cpu()
-            if not bool(scores.isfinite().all()):
-                raise UserError(
-                    "the model's scores are no numbers: its training has diverged, or the "
-                    "checkpoint is damaged; use an earlier one"
-                )
+            refuse_non_finite_scores(scores)
             tagging = self.kind is Kind.TAGGING
             sizes = [cuts[i].reached if tagging else 1 for i in batch]
             for i, mine in zip(batch, scores.split(sizes)):

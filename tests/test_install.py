@@ -40,7 +40,7 @@ stale = stale or "--no-build-isolation --no-binary fairseq-fixed" not in argumen
 names = "codespell_lib editdistance fairseq/__init__ fairseq/data/__init__ fairseq/libbase"
 names += " fairseq/data/data_utils_fast hypothesis lev_plugins/__init__ lev_plugins/cli/__init__"
 names += " google/protobuf matplotlib pytest/__init__ rouge_score sacrebleu safetensors"
-names += " sentencepiece tokenizers transformers xdist"
+names += " sentencepiece symspellpy tokenizers transformers xdist"
 for name in names.split():
     (site / name).parent.mkdir(parents=True, exist_ok=True)
     (site / (name + ".py")).touch()
@@ -361,7 +361,7 @@ def with_steps(copy: Copy) -> Copy:
     note = "import os, pathlib as p, sys\na = sys.argv[1:]\nprint(p.Path(sys.argv[0]).stem, a)\n"
     steps = copy.root / "examples" / "spelling_and_ocr"
     steps.mkdir()
-    (steps / "prepare_codespell.py").write_text(
+    (steps / "prepare_typos.py").write_text(
         note + "p.Path(a[0]).mkdir()\n(p.Path(a[0]) / 'train.typo').touch()\n"
     )
     (copy.site / "lev_plugins" / "cli" / "preprocess.py").write_text(
@@ -373,6 +373,10 @@ def with_steps(copy: Copy) -> Copy:
         "sys.exit(os.environ.get('TRAIN'))\n"
     )
     (steps / "evaluate.py").write_text(note)
+    (steps / "score_typos.py").write_text(note)
+    (copy.site / "lev_plugins" / "cli" / "correct.py").write_text(
+        note + "sys.exit(os.environ.get('CORRECT'))\n"
+    )
     return copy
 
 
@@ -384,14 +388,29 @@ def test_every_training_has_a_folder_and_the_data_are_made_once(copy: Copy, tmp_
         done = copy.run(*flags, script="examples/quickstart.sh")
         save = work / f"run-{number}"
         assert done.returncode == 0, done.stderr
-        assert f"train ['{work}/data', '{save}', '--minutes', '0.5', '--seed', '3']" in done.stdout
-        assert f"evaluate ['{work}/data', '{save}/checkpoint_best.pt']" in done.stdout
+        assert (
+            f"train ['{work}/data', '{save}', '--minutes', '0.5', '--seed', '3', '--system', 'pbd']"
+            in done.stdout
+        )
+        scored = (
+            f"score_typos ['{work}/text', '{save}/checkpoint_best.pt', '--data', '{work}/data']"
+        )
+        assert scored in done.stdout and "evaluate [" not in done.stdout
+        tuned = (work / "tune.log").read_text()
+        assert f"'--tune', '{work}/text/dev.noisy'" in tuned and save.name in tuned
         assert done.stdout.splitlines()[-1].startswith("quickstart: done")
         assert ("the data are there" in done.stdout) == (number == 2)
         assert "nothing to install" in done.stdout
     kept = copy.run(*flags, "--keep", script="examples/quickstart.sh")
     assert kept.returncode == 0 and "train [" not in kept.stdout
     assert f"'{work}/run-2/checkpoint_best.pt'" in kept.stdout
+
+
+def test_the_editor_is_trained_on_request_and_shows_its_edits(copy: Copy, tmp_path: Path) -> None:
+    flags = ("--work", str(tmp_path), "--system", "levt")
+    done = with_steps(copy).run(*flags, script="examples/quickstart.sh")
+    assert done.returncode == 0 and "'--system', 'levt'" in done.stdout
+    assert f"evaluate ['{tmp_path}/data', '{tmp_path}/run-1/checkpoint_best.pt']" in done.stdout
 
 
 def test_a_training_that_was_interrupted_is_resumed_in_its_folder(
@@ -437,6 +456,7 @@ def test_a_failing_step_ends_in_an_error_line_and_half_data_are_not_kept(
         (["--minutes", "1e3"], "--minutes must be"),
         (["--seed", "1.5"], "--seed must be a whole number"),
         (["--work", ""], "--work needs a value"),
+        (["--system=ar"], "--system must be pbd or levt, not 'ar'"),
         (["--nonsense"], "unknown argument --nonsense"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

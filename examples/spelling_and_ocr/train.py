@@ -85,9 +85,10 @@ def _pbd(languages: List[str], short: bool) -> List[str]:
     """A writer from left to right that sees the rest of the source."""
     command = ["--task", "translation", "--arch", "pbd_transformer_char"]
     command += ["--criterion", "label_smoothed_cross_entropy"]
-    command += ["--dropout", "0.1" if short else "0.2", "--attention-dropout", "0.1"]
+    command += ["--encoder-embed-dim", "128", "--encoder-ffn-embed-dim", "512"]
+    command += ["--dropout", "0" if short else "0.1", "--attention-dropout", "0"]
     command += ["--required-batch-size-multiple", "1"]
-    return command + ["--lr", "0.0015", "--max-tokens", "3000"]
+    return command + ["--lr", "0.004", "--max-tokens", "3000"]
 
 
 def _run(command: List[str], minutes: float) -> bool:

@@ -231,7 +231,7 @@ def curve(
 ) -> Iterator[Point]:
     """The points of every mode, and of doing nothing where there are drafts."""
     references = corpus.references
-    score = _scorer(metric)
+    score = scorer(metric)
     if corpus.drafts is not None:
         yield Point(DOING_NOTHING, 0, score(corpus.drafts, references), 0.0)
     for mode in ORACLES:
@@ -279,7 +279,7 @@ def states_by_limit(hypothesis: dict[str, Any], most: int) -> list[Any]:
     return [*states, *[hypothesis["tokens"]] * (most - len(states))]
 
 
-def _scorer(metric: Metric) -> Callable[[dict[int, str], dict[int, str]], float]:
+def scorer(metric: Metric) -> Callable[[dict[int, str], dict[int, str]], float]:
     """Corpus scores; the statistics of a sentence are computed once, however often it comes up."""
     known: dict[tuple[str, str], tuple[float, ...]] = {}
 

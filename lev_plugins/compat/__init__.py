@@ -10,6 +10,7 @@
 ``copies``            tasks and models cannot be copied, nor sent to another process
 ``evaluation``        settings of a checkpoint are run as Python
 ``indexed``           index files are believed
+``divergence``        a training that diverges ends in tracebacks, and its last loss is NaN
 ``resuming``          a resumed training forgets its patience and the last loss
 ``training``          a training in a sweep inherits the best score of the one before
 ``preemption``        a signal that asks a training to end costs all since the last save
@@ -18,6 +19,7 @@
 ``batches``           the last batch is dropped when its size does not suit the multiple; a resumed
                       training has other batches; ``--curriculum`` never ends
 ``shards``            ``--num-shards`` changes nothing
+``symbols``           a dictionary whose symbols have moved goes unnoticed
 ``interactive``       input lines lose their tabs and bad bytes end in a traceback
 ``encoders``          ``--bpe characters`` dies before anything begins
 ``scorers``           the chrF scorer cannot give its score
@@ -43,6 +45,7 @@ from .checkpoints import absolute_data_paths, allow_checkpoint_globals
 from .copies import allow_copies
 from .encoders import configure_plain_encoders
 from .evaluation import evaluate_settings, evaluated
+from .finite import refuse_non_finite_scores
 from .indexed import check_index_files
 from .interactive import read_interactive_lines, read_lines_whole
 from .launch import check_launches, infer_torchrun_on_cpu
@@ -59,6 +62,7 @@ from .saving import (
 )
 from .scorers import mend_chrf_score
 from .shards import decode_shards
+from .symbols import compare_symbols, difference, keep_symbols, refuse_other_symbols
 from .threads import end_readers_in_time
 from .training import prepare_trainings
 from .user_dir import accept_imported_package
@@ -75,9 +79,11 @@ __all__ = [
     "calm_root_logger",
     "check_index_files",
     "check_launches",
+    "compare_symbols",
     "configure_plain_encoders",
     "cut_batches_once",
     "decode_shards",
+    "difference",
     "distrust_checkpoints",
     "end_readers_in_time",
     "evaluate_settings",
@@ -88,6 +94,7 @@ __all__ = [
     "infer_torchrun_on_cpu",
     "inflated",
     "keep_every_sentence",
+    "keep_symbols",
     "lossless_batches",
     "mend_adafactor",
     "mend_chrf_score",
@@ -99,6 +106,8 @@ __all__ = [
     "refusal",
     "refuse_asynchronous_checkpoints",
     "refuse_fp16_on_cpu",
+    "refuse_non_finite_scores",
+    "refuse_other_symbols",
     "run_cli",
     "shuffle_when_asked",
     "usable",
@@ -133,6 +142,7 @@ def apply() -> None:
     cut_batches_once()
     shuffle_when_asked()
     prepare_trainings()
+    keep_symbols()
     decode_shards()
     read_lines_whole()
     mend_chrf_score()

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import FrameType
 
 from ..errors import UserError
+from .finite import NOT_FINITE
 from .saving import way_on
 
 _READERS = {
@@ -255,6 +256,13 @@ def _refused_option(error: BaseException) -> str | None:
     return str(error) if Path(last.f_code.co_filename).parent.name == "fairseq_cli" else None
 
 
+def _endless_search(error: BaseException) -> str | None:
+    """fairseq's beam search finds no end, because no probability is a number."""
+    searching = _passed(error, "_generate", "fairseq/sequence_generator.py")
+    stopped = isinstance(error, AssertionError) and re.fullmatch(r"\d+ < \d+", str(error))
+    return NOT_FINITE if searching and stopped else None
+
+
 _KNOWN = (
     _our_own,
     _misfit_checkpoint,
@@ -267,6 +275,7 @@ _KNOWN = (
     _unknown_metric,
     _engine_message,
     _refused_option,
+    _endless_search,
 )
 
 

@@ -14,6 +14,7 @@ from torch.overrides import TorchFunctionMode
 
 from ..errors import UserError
 from .causes import explain
+from .finite import refuse_non_finite
 
 _MOST_SETTINGS = 100_000
 #: elements that a model may have beyond those of its checkpoint, as tables of positions
@@ -35,7 +36,8 @@ def read_checkpoint(file: Any, map_location: Any = "cpu", **options: Any) -> Any
         what the file holds.
 
     Raises:
-        UserError: settings without end, or a tensor larger than what is stored of it.
+        UserError: settings without end, a tensor larger than what is stored of it, or a parameter
+            that is not finite.
         Exception: whatever ``torch.load`` raises; see :func:`~.causes.explain`.
     """
     path = os.fspath(file) if isinstance(file, (str, os.PathLike)) else str(file.name)
@@ -44,6 +46,7 @@ def read_checkpoint(file: Any, map_location: Any = "cpu", **options: Any) -> Any
         for name in ("cfg", "args"):
             _refuse_endless(path, state.get(name))
         _refuse_inflated(path, state.get("model"))
+        refuse_non_finite(path, state)
     return state
 
 

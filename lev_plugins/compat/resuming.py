@@ -1,7 +1,8 @@
 """What a training must know to go on, and the engine does not keep."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 _KEPT = "carried_over"  # in a checkpoint's ``extra_state``
@@ -23,6 +24,37 @@ def _numbers(holder: Any, names: tuple[str, ...]) -> dict[str, float]:
 
 def _ended_an_epoch(extra: dict[str, Any]) -> bool:
     return not extra.get("train_iterator", {}).get("iterations_in_epoch", 1)
+
+
+@contextmanager
+def _compared(cfg: Any) -> Iterator[None]:
+    """Let a model look at the settings of a checkpoint that is read meanwhile.
+
+    Fault: a resumed training has the options of its command, whatever the checkpoint was trained
+    with; those that no parameter shows change it in silence.
+
+    Args:
+        cfg: the training's model; its class may have a ``check_resumed(cfg, stored, path)``.
+    """
+    from fairseq import checkpoint_utils
+    from fairseq.models import ARCH_MODEL_REGISTRY
+
+    name = getattr(cfg, "_name", None) or getattr(cfg, "arch", None)
+    check = getattr(ARCH_MODEL_REGISTRY.get(name), "check_resumed", None)
+    read = checkpoint_utils.load_checkpoint_to_cpu
+
+    @functools.wraps(read, assigned=())
+    def load_checkpoint_to_cpu(path: str, *arguments: Any, **options: Any) -> Any:
+        state = read(path, *arguments, **options)
+        if check is not None and state.get("cfg") is not None:
+            check(cfg, state["cfg"].get("model"), path)
+        return state
+
+    checkpoint_utils.load_checkpoint_to_cpu = load_checkpoint_to_cpu
+    try:
+        yield
+    finally:
+        checkpoint_utils.load_checkpoint_to_cpu = read
 
 
 def carry_over(main: Callable[..., Any]) -> None:
@@ -64,7 +96,8 @@ def carry_over(main: Callable[..., Any]) -> None:
     ) -> Any:
         """The engine's; what is to be reset is not carried over."""
         resets = (reset_optimizer, reset_lr_scheduler, optimizer_overrides, reset_meters)
-        extra = load(self, filename, *resets)
+        with _compared(self.cfg.model):
+            extra = load(self, filename, *resets)
         kept = (extra or {}).get(_KEPT, {})
         if kept and not (reset_optimizer or reset_meters):
             vars(should_stop_early).update(kept["patience"])

@@ -7,13 +7,14 @@ import os
 import shutil
 import time
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import torch
 
 from ..errors import UserError
+from .finite import REMEDY, non_finite
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # the disk, the user's share of it, one file
 _CLOSED = {errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.EISDIR}
@@ -99,7 +100,7 @@ def _copy(source: str, path: str) -> None:
 
 
 def _updates(path: Path) -> int | None:
-    """The updates of a training that can go on from here; ``None`` where it cannot."""
+    """The updates of a training that can be resumed from here; ``None`` where it cannot."""
     try:
         with zipfile.ZipFile(path) as archive:
             if archive.testzip() is not None:
@@ -107,9 +108,36 @@ def _updates(path: Path) -> int | None:
         state = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
         if "train_iterator" not in state["extra_state"] or "last_optimizer_state" not in state:
             return None
+        if non_finite(state) is not None:
+            return None
         return int(state["optimizer_history"][-1]["num_updates"])
     except Exception:  # whatever a damaged file makes torch raise
         return None
+
+
+def _newest(paths: Iterable[Path]) -> tuple[Path, int] | None:
+    """The checkpoint with the most updates of those that a training can be resumed from."""
+    updates = {path: _updates(path) for path in sorted(paths)}
+    whole = {path: number for path, number in updates.items() if number is not None}
+    return max(whole.items(), key=lambda one: (one[1], one[0].name)) if whole else None
+
+
+def last_good(folder: str) -> str:
+    """The end of a message: the checkpoint to resume from, if there is one in a folder.
+
+    All that are there are read from end to end.
+    """
+    newest = _newest(Path(folder).glob("*.pt"))
+    return "" if newest is None else f"; {newest[0]}, with {newest[1]} updates, is good"
+
+
+def _refuse_diverged(path: str, state: Any) -> None:
+    name = non_finite(state)
+    if name is not None:
+        raise UserError(
+            f"checkpoint {path} is not written: the training has diverged, {name} is not finite; "
+            f"{REMEDY}{last_good(os.path.dirname(path))}"
+        )
 
 
 def way_on(torn: str) -> str:
@@ -119,17 +147,14 @@ def way_on(torn: str) -> str:
         torn: its path. All others in its folder are read from end to end.
     """
     folder = Path(torn).parent
-    others = sorted(path for path in folder.glob("*.pt") if path.name != Path(torn).name)
-    updates = {path: _updates(path) for path in others}
-    whole = {path: number for path, number in updates.items() if number is not None}
-    if not whole:
+    newest = _newest(path for path in folder.glob("*.pt") if path.name != Path(torn).name)
+    if newest is None:
         return (
             f"no other checkpoint in {folder} is one to go on from: copy it again, give another "
             "with --restore-file, or move it away to begin anew"
         )
-    newest = max(whole, key=lambda path: whole[path])
     return (
-        f"{newest} is whole, with {whole[newest]} updates: copy it to {torn}, or give it once "
+        f"{newest[0]} is whole, with {newest[1]} updates: copy it to {torn}, or give it once "
         "with --restore-file"
     )
 
@@ -160,7 +185,8 @@ def write_checkpoints_whole() -> None:
     within a copy leaves half a file under the name that a training goes on from. A write that
     fails is tried again behind what it has written already: where that succeeds, a file that
     nobody can read takes the place of the last good one. On a full disk half a file stays, and a
-    traceback says so five seconds later. Paths that are not of this machine pass to the engine.
+    traceback says so five seconds later. Parameters that are not finite
+    replace good ones. Paths that are not of this machine pass to the engine.
     """
     from fairseq import checkpoint_utils
     from fairseq.file_io import PathManager
@@ -170,7 +196,12 @@ def write_checkpoints_whole() -> None:
 
     @functools.wraps(save, assigned=())
     def torch_persistent_save(obj: Any, filename: str, async_write: bool = False) -> None:
-        """Save whatever torch can save under a name."""
+        """Save whatever torch can save under a name.
+
+        Raises:
+            UserError: it cannot be written, or a parameter is not finite.
+        """
+        _refuse_diverged(filename, obj)
         if async_write or not PathManager.supports_rename(filename):
             save(obj, filename, async_write)
         else:

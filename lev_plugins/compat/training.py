@@ -4,10 +4,12 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from .divergence import stop_when_diverged
 from .precision import ignore_overflows_on_cpu
 from .preemption import save_on_signals
 from .program import program_modules
 from .resuming import carry_over
+from .symbols import resumed_by
 
 _LEAKING = ("best", "num_runs")
 
@@ -40,10 +42,12 @@ def prepare_trainings() -> None:
         """Prepare the training, then load as fairseq does."""
         forget_last_training(checkpoint_utils.save_checkpoint)
         ignore_overflows_on_cpu()
+        stop_when_diverged()
         for program in program_modules("train"):
             forget_last_training(program.should_stop_early)
             carry_over(program.main)
             save_on_signals(program, trainer.tpu)
-        return engine(cfg, trainer, **options)
+        with resumed_by(trainer.task):
+            return engine(cfg, trainer, **options)
 
     checkpoint_utils.load_checkpoint = load_checkpoint

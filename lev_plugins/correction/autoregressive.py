@@ -10,6 +10,8 @@ from fairseq.data import Dictionary
 from fairseq.dataclass.configs import GenerationConfig
 from omegaconf import DictConfig, open_dict
 
+from ..compat import explain, refuse_non_finite_scores
+from ..errors import UserError
 from ..modules.precision import lower_precision
 from .backends import Answer, TextProcessing, Tokens, batches
 from .edits import script
@@ -106,10 +108,16 @@ class Autoregressive:
         batch = utils.apply_to_sample(lambda tensor: tensor.to(self.device), batch)
         if constraints is not None:
             constraints = constraints.to(self.device)
-        with torch.no_grad():
-            found = self.task.inference_step(
-                self.generator, self.models, batch, constraints=constraints
-            )
+        try:
+            with torch.no_grad():
+                found = self.task.inference_step(
+                    self.generator, self.models, batch, constraints=constraints
+                )
+        except AssertionError as error:
+            said = explain(error)
+            if said is None:
+                raise
+            raise UserError(said) from error
         return list(zip(batch["id"].tolist(), found, strict=True))
 
     def _numbers(self, unit: Tokens) -> torch.Tensor:
@@ -124,6 +132,8 @@ class Autoregressive:
 
         The limit is the unit's own, whatever units share its batch.
         """
+        for hypothesis in hypotheses[:1]:  # fairseq turns NaN into a probability of 0
+            refuse_non_finite_scores(hypothesis["positional_scores"])
         limit = min(LONGEST_RATIO * (len(unit) + 1) + LONGEST_MORE, self.generator.max_len - 1)
         for hypothesis in hypotheses:
             numbers = hypothesis["tokens"].tolist()[:-1]

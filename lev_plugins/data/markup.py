@@ -8,7 +8,10 @@ r"""Marks that a person puts on a draft: what stays, what goes, which terms are 
 ``\+]`` are. A backslash right before any of these is written twice: ``C:\\[=x=]`` is ``C:\`` and a
 mark. A backslash anywhere else is a backslash. Marks do not stand inside each other.
 
-The marks of a token are bits: KEEP, DROP, and JOINED (to the token that follows).
+What stays is whole words where it begins or ends with one: nothing is written onto them.
+
+The marks of a token are bits: KEEP, DROP, JOINED (to the token that follows), and BEGINS and ENDS
+(a word that stays, onto which something could be written before or behind the token).
 """
 
 import re
@@ -16,8 +19,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..errors import UserError
+from .joining import Joining
 
-KEEP, DROP, JOINED = 1, 2, 4
+KEEP, DROP, JOINED, BEGINS, ENDS = 1, 2, 4, 8, 16
 _KINDS = {"=": "keep", "-": "drop", "+": "term"}
 _SIGNS = {kind: sign for sign, kind in _KINDS.items()}
 # what is meant by the bracket is told by the backslashes before it: an odd number, the bracket
@@ -165,6 +169,26 @@ def token_marks(
                     "and to go; put the marks at the borders of words"
                 )
     return tokens, bits
+
+
+def whole_words(tokens: Sequence[str], bits: Sequence[int], joining: Joining) -> list[int]:
+    """The bits with BEGINS and ENDS, and with JOINED inside each word that stays.
+
+    Args:
+        tokens: of a draft. bits: of its tokens. joining: of its dictionary.
+    """
+    edges = [joining.edges(token) for token in tokens]
+    words = list(bits)
+    for i, (left, right) in enumerate(edges):
+        if not bits[i] & KEEP:
+            continue
+        if left and not (i and edges[i - 1][1]):
+            words[i] |= BEGINS
+        if right and not (i + 1 < len(edges) and edges[i + 1][0]):
+            words[i] |= ENDS
+        elif right and bits[i + 1] & KEEP:
+            words[i] |= JOINED
+    return words
 
 
 def _border(

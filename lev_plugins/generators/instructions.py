@@ -1,14 +1,17 @@
 """What a person has ordered for a draft: tokens that stay, tokens that go, terms that stay whole.
 
-Shapes: R sentences, N tokens of the draft, T tokens of what stands now.
+Shapes: R sentences, N tokens of the draft, T tokens of what stands now, P tokens to be written,
+V symbols.
 """
 
-from typing import List, Optional
+import functools
+from typing import List, Optional, Tuple
 
 import torch
 from torch import Tensor
 
-from ..data.markup import DROP, JOINED, KEEP
+from ..data.joining import Joining
+from ..data.markup import BEGINS, DROP, ENDS, JOINED, KEEP
 from ..errors import UserError
 
 
@@ -18,10 +21,14 @@ class Instructions:
     Args:
         draft: R × N, with <s> and </s>.
         marks: R × N, long, the bits of :mod:`~lev_plugins.data.markup` for every token.
+        edges: V × 2, bool: whether a symbol can go on with what stands before it, and with what
+            stands behind it (:class:`~lev_plugins.data.joining.Joining`).
     """
 
-    def __init__(self, draft: Tensor, marks: Tensor) -> None:
+    def __init__(self, draft: Tensor, marks: Tensor, edges: Tensor) -> None:
         self.marks = marks
+        self.continues, self.continued = edges.to(marks.device).unbind(1)
+        self.whole_words = bool(marks.bitwise_and(BEGINS | ENDS).any())
         self.removed = [_runs(*row) for row in zip(draft.tolist(), marks.tolist())]
         self.removes = any(self.removed)
 
@@ -41,6 +48,27 @@ class Instructions:
     def closed(self, origin: Tensor, rows: Tensor) -> Tensor:
         """R' × (T − 1), bool: slots in which nothing may be inserted."""
         return self._standing(JOINED, origin, rows)[:, :-1]
+
+    def grown_together(self, tokens: Tensor, origin: Tensor, rows: Tensor) -> Tensor:
+        """R' × (T − 1), bool: slots where a word that stays would go on in what stands beside it.
+
+        Args:
+            tokens: R' × T, what stands, without placeholders.
+        """
+        behind = self._standing(ENDS, origin, rows)[:, :-1] & self.continues[tokens[:, 1:]]
+        before = self._standing(BEGINS, origin, rows)[:, 1:] & self.continued[tokens[:, :-1]]
+        return behind | before
+
+    def growing(self, where: Tensor, origin: Tensor, rows: Tensor) -> Tensor:
+        """P × V, bool: symbols that would be written onto a word that stays.
+
+        Args:
+            where: R' × T, bool, the places to write at, P true.
+        """
+        ends, begins = (self._standing(bit, origin, rows) for bit in (ENDS, BEGINS))
+        behind = torch.nn.functional.pad(ends, (1, -1))[where]
+        before = torch.nn.functional.pad(begins, (-1, 1))[where]
+        return (behind.unsqueeze(1) & self.continues) | (before.unsqueeze(1) & self.continued)
 
     def check_room(self, cap: Tensor) -> None:
         """Refuses what cannot be kept.
@@ -78,6 +106,12 @@ class Instructions:
                     if new[position]:
                         return position
         return None
+
+
+@functools.lru_cache(maxsize=4)
+def symbol_edges(symbols: Tuple[str, ...]) -> Tensor:
+    """V × 2, bool: whether a symbol can go on with what stands before it, and behind it."""
+    return torch.tensor([*map(Joining(symbols).edges, symbols)])
 
 
 def _runs(tokens: List[int], marks: List[int]) -> List[List[int]]:

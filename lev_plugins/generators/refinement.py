@@ -15,12 +15,14 @@ import torch
 from fairseq.data import Dictionary
 from torch import Tensor
 
+from ..compat import refuse_non_finite_scores
 from ..errors import UserError
 from ..ops.edits import compact, limit_insertions
 from .ensemble import EnsemblePolicy
-from .instructions import Instructions, choose_other
+from .instructions import Instructions, choose_other, symbol_edges
 from .oracle import ORACLES, with_oracle
 from .policy import EditPolicy, MemoryT
+from .ranking import best, rate
 from .reranker import Reranker
 from .state import RefinementState, equal_rows
 from .variants import Variants, sentence_keys
@@ -157,8 +159,10 @@ class RefinementGenerator:
 
         Returns:
             for each sentence its hypotheses, the best first, none twice: tokens (with <s> and
-            </s>), positional_scores (nats), score (their mean, or the re-ranker's), steps
-            (iterations carried out), terminated (unchanged, loop or max_iterations), origin
+            </s>), positional_scores (nats, of the action that put or kept each token), score (of
+            one answer their mean, of several that of :func:`.ranking.rate` or the re-ranker's),
+            actions (nats, the sum of all deletions and all tokens written), steps (iterations
+            carried out), terminated (unchanged, loop or max_iterations), origin
             (position in the draft of the tokens that stand since then, −1 for others), history
             (with ``retain_history``: the tokens after every phase).
 
@@ -168,7 +172,7 @@ class RefinementGenerator:
 
         Raises:
             UserError: models that do not go together, no target for the oracle, more tokens to
-                keep than the length limit allows.
+                keep than the length limit allows, scores that are not finite.
         """
         policy, reranker = self._policy(models, sample)
         source = sample["net_input"]["src_tokens"]
@@ -183,13 +187,17 @@ class RefinementGenerator:
         decoding = _Decoding(self, policy, source[rows], draft[rows], memory)
         marks = sample.get("marks")
         if marks is not None and bool(marks.any()):
-            decoding.obey(Instructions(draft[rows], marks[rows]))
+            edges = symbol_edges(tuple(self.dictionary.symbols[: self.placeholder + 1]))
+            decoding.obey(Instructions(draft[rows], marks[rows], edges))
         hypotheses = decoding.run()
+        refuse_non_finite_scores(torch.tensor([one["score"] for one in hypotheses]))
         count = self.options.variants.count
+        if count > 1 and reranker is None:
+            rate(policy, memory, hypotheses, self.dictionary, self.placeholder)
         answers = [hypotheses[i : i + count] for i in range(0, len(hypotheses), count)]
         if reranker is not None:
             self._rescore(reranker, source, sample.get("draft"), answers)
-        return [_best(group, self.options.nbest) for group in answers]
+        return [best(group, self.options.nbest) for group in answers]
 
     def _policy(
         self, models: Sequence[Any], sample: Dict[str, Any]
@@ -233,15 +241,6 @@ class RefinementGenerator:
         for group, scores in zip(answers, reranker.score(source, draft, tokens)):
             for answer, score in zip(group, scores):
                 answer["score"] = score
-
-
-def _best(answers: List[Dict[str, Any]], number: int) -> List[Dict[str, Any]]:
-    """The ``number`` best different answers; of equal ones the first."""
-    different: List[Dict[str, Any]] = []
-    for answer in sorted(answers, key=lambda answer: -answer["score"]):
-        if not any(torch.equal(answer["tokens"], other["tokens"]) for other in different):
-            different.append(answer)
-    return different[:number]
 
 
 class _Decoding:
@@ -343,6 +342,7 @@ class _Decoding:
         state = self.state
         real = state.tokens.ne(self.pad)
         inner = real & state.tokens.ne(self.bos) & state.tokens.ne(self.eos)
+        state.deleting = torch.zeros_like(state.scores)
         if not bool(inner.any()):
             return real
         logits = self.policy.deletion_logits(state.tokens, state.memory).float()
@@ -352,6 +352,7 @@ class _Decoding:
             delete = delete & ~self.instructions.locked(state.origin, state.rows)
             delete = delete | self.instructions.dropped(state.origin, state.rows)
         state.scores = torch.where(inner & (state.origin >= 0), log_probs[..., 0], state.scores)
+        state.deleting = log_probs[..., 1]
         return real & ~(inner & delete)
 
     def _counts(self, step: int) -> Tensor:
@@ -360,12 +361,18 @@ class _Decoding:
         cap = self.cap[state.rows]
         logits = self.policy.placeholder_logits(state.tokens, state.memory).float()
         slots = state.tokens[:, 1:].ne(self.pad)
+        if step == 0:  # without a token there is no other score to tell NaN by
+            refuse_non_finite_scores(torch.log_softmax(logits, dim=-1).amax(-1)[slots])
         if self.instructions is not None:
             slots = slots & ~self.instructions.closed(state.origin, state.rows)
         logits = self._adjusted(logits, step)
         counts = logits.argmax(-1).masked_fill(~slots, 0)
         if step == 0:
             counts = self.variants.first_counts(logits, counts, slots, state.rows)
+        if self.instructions is not None and self.instructions.whole_words:
+            # what would grow onto a word that stays is set apart by one token at least
+            onto = self.instructions.grown_together(state.tokens, state.origin, state.rows)
+            counts = torch.maximum(counts, (onto & slots).long())
         if self.options.stock:
             counts = torch.minimum(counts, cap.unsqueeze(1))
             return counts.masked_fill((state.lengths >= cap).unsqueeze(1), 0)
@@ -421,6 +428,9 @@ class _Decoding:
             choice = logits + self.variants.noise(
                 self.keys[answers], answers, 2 * step + 1, place[:, 1], logits.size(1)
             )
+        if self.instructions is not None and self.instructions.whole_words:
+            onto = self.instructions.growing(where, state.origin, state.rows)
+            choice = choice.masked_fill(onto, float("-inf"))
         tokens = choice.argmax(1)
         if self.instructions is not None and self.instructions.removes:
             filled = state.tokens.masked_scatter(where, tokens)

@@ -15,6 +15,7 @@ class RefinementState(Generic[MemoryT]):
     Attributes:
         tokens: B × T, long, <s> … </s> padded on the right.
         scores: B × T, float, log-probability (nats) of the action that put or kept each token.
+        actions: B, float, the sum of the log-probabilities of all deletions and all tokens written.
         origin: B × T, long, a token's position in the draft; −1 where it was inserted.
         rows: B, where each sentence stood in the batch that came in.
         memory: what the policy's encoder left, row for row with ``tokens``.
@@ -35,6 +36,8 @@ class RefinementState(Generic[MemoryT]):
         self.pad = pad
         self.tokens = tokens
         self.scores = torch.zeros(tokens.shape, dtype=torch.float, device=tokens.device)
+        self.actions = torch.zeros(size, dtype=torch.float, device=tokens.device)
+        self.deleting = torch.zeros_like(self.scores)  # what deleting each token would add
         self.origin = torch.arange(tokens.size(1), device=tokens.device).repeat(size, 1)
         self.rows = torch.arange(size, device=tokens.device)
         self.seen: List[Tensor] = []
@@ -57,7 +60,9 @@ class RefinementState(Generic[MemoryT]):
 
     def keep(self, keep: Tensor) -> None:
         """Deletes the tokens that are not kept (B × T, bool)."""
-        keep = keep & self.tokens.ne(self.pad)
+        real = self.tokens.ne(self.pad)
+        self.actions = self.actions + self.deleting.masked_fill(keep | ~real, 0.0).sum(1)
+        keep = keep & real
         self.scores = compact(self.scores, keep, 0.0)
         self.origin = compact(self.origin, keep, -1)
         self.tokens = compact(self.tokens, keep, self.pad)
@@ -74,6 +79,7 @@ class RefinementState(Generic[MemoryT]):
         self.origin = self.origin.masked_fill(where, -1)
         self.tokens = self.tokens.masked_scatter(where, tokens)
         self.scores = self.scores.masked_scatter(where, scores.to(self.scores.dtype))
+        self.actions = self.actions + self.scores.masked_fill(~where, 0.0).sum(1)
 
     def record(self, phase: str, mask: Optional[Tensor] = None) -> None:
         """Notes the present tokens as the outcome of a phase.
@@ -129,6 +135,7 @@ class RefinementState(Generic[MemoryT]):
             "tokens": tokens[real],
             "positional_scores": scores.clone(),
             "score": float(scores.mean()),
+            "actions": float(self.actions[i]),
             "alignment": None,
             "attention": None,
             "origin": self.origin[i][real],
@@ -140,6 +147,8 @@ class RefinementState(Generic[MemoryT]):
     def _select(self, rows: Tensor) -> None:
         self.tokens = self.tokens.index_select(0, rows)
         self.scores = self.scores.index_select(0, rows)
+        self.actions = self.actions.index_select(0, rows)
+        self.deleting = self.deleting.index_select(0, rows)
         self.origin = self.origin.index_select(0, rows)
         self.rows = self.rows.index_select(0, rows)
         self.seen = [tokens.index_select(0, rows) for tokens in self.seen]

@@ -14,6 +14,7 @@ from fairseq.optim import FairseqOptimizer
 from fairseq.tasks import register_task
 from torch import Tensor, nn
 
+from ..compat import compare_symbols
 from ..data.concat import ConcatEditDataset, join_draft
 from ..errors import UserError
 from .triples import TriplesConfig, TriplesTask
@@ -183,5 +184,6 @@ class TranslationConcatTask(TriplesTask):
         Raises:
             UserError: it was not.
         """
+        compare_symbols(self, state_dict)
         saved = state_dict.get("joined_symbols", self.src_dict.symbols)
         self.refuse_other_symbols("another dictionary", saved, self.src_dict)

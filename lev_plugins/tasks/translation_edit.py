@@ -1,6 +1,7 @@
 """Task ``translation_edit``: from a source, and a draft where there is one, to a target."""
 
 import copy
+import functools
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
@@ -15,8 +16,10 @@ from fairseq.token_generation_constraints import unpack_constraints
 from omegaconf import II, OmegaConf
 from torch import Tensor, nn
 
+from ..compat import compare_symbols
 from ..data.edit_dataset import EditDataset
-from ..data.markup import JOINED, KEEP, Mark, parse_markup, token_marks
+from ..data.joining import Joining
+from ..data.markup import JOINED, KEEP, Mark, parse_markup, token_marks, whole_words
 from ..data.oov import OOVWords
 from ..data.roll_in import KEPT_TOKENS, ROLL_IN_TOKENS, RollInOptions, build_roll_in
 from ..errors import UserError
@@ -279,8 +282,15 @@ class TranslationEditTask(TriplesTask):
         for word, token, bit in zip(words, tokens, bits):
             if terms and bit & KEEP and not self._knows(token):
                 self._refuse_unknown(word, terms, plain, encode_fn)
+        if any(bits):
+            bits = whole_words(words, bits, self.joining)
         bos, eos = self.tgt_dict.bos(), self.tgt_dict.eos()
         return Draft(torch.tensor([bos, *tokens, eos]), torch.tensor([0, *bits, 0]))
+
+    @functools.cached_property
+    def joining(self) -> Joining:
+        """How tokens of the target join into words."""
+        return Joining(self.tgt_dict.symbols[: self.placeholder])
 
     def encode_terms(
         self,
@@ -378,7 +388,14 @@ class TranslationEditTask(TriplesTask):
         drafts, marks = [], []
         for packed in constraints.cpu():
             terms = unpack_constraints(packed)
-            inside = [[KEEP | JOINED] * (len(term) - 1) + [KEEP] for term in terms]
+            inside = [
+                whole_words(
+                    [self.tgt_dict[token] for token in term.tolist()],
+                    [KEEP | JOINED] * (len(term) - 1) + [KEEP],
+                    self.joining,
+                )
+                for term in terms
+            ]
             drafts.append(torch.tensor([bos, *(t for term in terms for t in term.tolist()), eos]))
             marks.append(torch.tensor([0, *(bit for bits in inside for bit in bits), 0]))
         sides = (data_utils.collate_tokens(drafts, pad), data_utils.collate_tokens(marks, 0))
@@ -542,6 +559,7 @@ class TranslationEditTask(TriplesTask):
         Raises:
             UserError: it was not.
         """
+        compare_symbols(self, state_dict)
         self.ours = "target_symbols" in state_dict
         for side, dictionary in (("source", self.src_dict), ("target", self.tgt_dict)):
             saved = state_dict.get(f"{side}_symbols", dictionary.symbols)

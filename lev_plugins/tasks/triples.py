@@ -20,7 +20,7 @@ from fairseq.data import (
 )
 from torch import Tensor
 
-from ..data.symbols import difference
+from ..compat import refuse_other_symbols
 from ..errors import UserError
 from .evaluation import EvaluatedTask, EvaluationConfig
 
@@ -188,14 +188,7 @@ class TriplesTask(EvaluatedTask):
         Raises:
             UserError: with the first symbol that differs.
         """
-        found = difference(saved, dictionary.symbols)
-        if found is not None:
-            index, one, other = found
-            raise UserError(
-                f"the checkpoint was trained with {what} (symbol {index} is {one} there and "
-                f"{other} in {self.cfg.data}); give the data folder it was trained with, or "
-                "preprocess yours with its --srcdict and --tgtdict"
-            )
+        refuse_other_symbols(what, saved, dictionary.symbols, self.cfg.data)
 
     # interactive and Python -------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from ...seq2seq import Seq2SeqModel
 from .config import GatedTransformerConfig, gate_names, transformer_size
 from .decoder import GatedDecoder
 from .encoder import GatedEncoder
-from .gates import ENCODER_GATE, MaskGate, MaskVector
+from .gates import ENCODER_GATE, MaskGate, MaskVector, chosen_gates
 
 MODEL = "gated_transformer"
 MASK_SYMBOLS = ("[MASK]", "<mask>", "<extra_id_0>", "▁<extra_id_0>")
@@ -39,6 +39,28 @@ class GatedTransformerModel(Seq2SeqModel):
         if cfg.backbone:
             cfg.backbone = os.path.abspath(cfg.backbone)
             cfg.backbone_plan = describe_backbone(cfg.backbone)
+
+    @classmethod
+    def check_resumed(cls, cfg: GatedTransformerConfig, stored: Any, path: str) -> None:
+        """Called before a training resumes: its gates have to be those of the checkpoint.
+
+        Args:
+            stored: the checkpoint's settings of its model.
+            path: of the checkpoint.
+
+        Raises:
+            UserError: they are not. Of the variant no parameter tells.
+        """
+        if getattr(stored, "gates", None) is None:  # another model's, which fails by itself
+            return
+        (ours, variant), (gates, theirs) = (
+            (chosen_gates(one.gates), str(one.gate_variant)) for one in (cfg, stored)
+        )
+        if ours != gates or (gates and variant != theirs):
+            raise UserError(
+                f"{path}: was trained with --gates {','.join(gates) or 'none'} --gate-variant "
+                f"{theirs}: give these options to resume it, or another --save-dir"
+            )
 
     @classmethod
     def build_model(cls, cfg: GatedTransformerConfig, task: Any) -> "GatedTransformerModel":

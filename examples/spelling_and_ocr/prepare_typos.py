@@ -1,0 +1,245 @@
+"""Writes the quickstart's data: misspellings, right words, a lexicon, and lists to measure with.
+
+    python examples/spelling_and_ocr/prepare_typos.py OUT_DIR
+
+From two packages that pip installs: ``codespell`` (real misspellings; see prepare_codespell.py)
+and ``symspellpy`` (82,765 English words with their frequencies, MIT licence). In small letters.
+
+OUT_DIR gets, of characters with spaces between them:
+
+    train, valid, test × .typo .draft .word   train: listed misspellings, made-up ones
+                                              (made_up_typos.py) and right words left as they are,
+                                              frequent words more often; valid and test: listed
+                                              misspellings that are nowhere in train
+
+and as plain text:
+
+    lexicon.txt    words and counts         lookup.tsv       train's listed misspellings
+    dev.noisy      to tune with: valid's misspellings, words that are nowhere else, running text
+    dev.clean      the same without errors
+    words.txt      the often misspelt words
+    test_*.noisy, test_*.clean              everyday, known, unknown, running: to measure with
+
+``everyday`` is a list of this project (everyday.tsv), ``known`` are right words of the lexicon,
+``unknown`` right words that are neither in it nor in train, ``running`` is English text that comes
+with Python (pydoc_data).
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import importlib.resources
+import os
+import random
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+from made_up_typos import Pair, Typist  # noqa: E402
+from prepare_codespell import (  # noqa: E402
+    as_characters,
+    installed_dictionary,
+    often_misspelled,
+    single_corrections,
+    split,
+    whole_number,
+)
+
+FREQUENCIES = "frequency_dictionary_en_82_765.txt"
+EVERYDAY = Path(__file__).with_name("everyday.tsv")
+HELD_OUT, AT_LEAST = 1500, 10  # as prepare_codespell.py
+UNKNOWN = 500  # words for tuning and as many for measuring
+RARE = 20_000  # words of a lower rank may be held out; also the count of words without one
+WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
+CONTRACTIONS = (
+    "can't won't don't doesn't didn't isn't aren't wasn't weren't haven't hasn't hadn't wouldn't "
+    "couldn't shouldn't mustn't needn't mightn't ain't let's"
+).split()
+# shares of the training lines, and how much frequent words lead in the last two
+LISTED_OFTEN, LISTED, MADE_UP, RIGHT = 0.22, 0.13, 0.42, 0.23
+MADE_UP_POWER, RIGHT_POWER, OFTEN_MORE = 0.4, 0.35, 10
+
+
+@dataclass(frozen=True)
+class Words:
+    """counts: the lexicon. often: words that are often misspelt. unknown: right words that are
+    held out from everything. listed: misspellings for training. held: valid and test."""
+
+    counts: Mapping[str, float]
+    often: Sequence[str]
+    unknown: Sequence[str]
+    listed: Sequence[Pair]
+    held: Mapping[str, Sequence[Pair]]
+
+
+def installed_frequencies() -> dict[str, float]:
+    """Words and how often each is met, of the installed symspellpy."""
+    try:
+        package = importlib.resources.files("symspellpy")
+    except ModuleNotFoundError:
+        raise ValueError(
+            "symspellpy is not installed and its dictionary is data: pip install symspellpy"
+        ) from None
+    text = (package / FREQUENCIES).read_text(encoding="utf-8-sig")
+    return {word: float(count) for word, count in map(str.split, text.splitlines())}
+
+
+def everyday() -> list[Pair]:
+    """This project's own list."""
+    lines = EVERYDAY.read_text(encoding="utf-8").splitlines()
+    return [(typo, word) for typo, word in (line.split("\t") for line in lines)]
+
+
+def gather(rng: random.Random) -> Words:
+    """Everything that is known about words, and what is held out of it."""
+    pairs = [
+        (typo.lower(), word.lower()) for typo, word in single_corrections(installed_dictionary())
+    ]
+    often = often_misspelled(pairs, AT_LEAST)
+    held = {name: some for name, some in split(often, HELD_OUT, 1).items() if name != "train"}
+    wrong = {typo for typo, _ in pairs}
+    hidden = {typo for some in (*held.values(), everyday()) for typo, _ in some}
+    counts = {word: count for word, count in installed_frequencies().items() if word not in wrong}
+    rare = sorted(counts, key=lambda word: -counts[word])[RARE:]
+    corrections = {word for _, word in pairs}
+    unknown = rng.sample([w for w in rare if len(w) > 3 and w not in corrections], 2 * UNKNOWN)
+    for word in unknown:
+        del counts[word]
+    for word in (*corrections, *CONTRACTIONS):
+        if WORD.fullmatch(word):
+            counts.setdefault(word, RARE)
+    listed = [
+        (typo, word)
+        for typo, word in pairs
+        if typo not in hidden and re.fullmatch("[a-z']+", typo) and re.fullmatch("[a-z' ]+", word)
+    ]
+    return Words(counts, sorted({word for _, word in often}), unknown, listed, held)
+
+
+def training_lines(words: Words, lines: int, rng: random.Random) -> list[Pair]:
+    """Misspellings, listed and made up, and right words."""
+    often, hidden = (
+        set(words.often),
+        {t for some in (*words.held.values(), everyday()) for t, _ in some},
+    )
+    parts = (
+        (LISTED_OFTEN, [pair for pair in words.listed if pair[1] in often]),
+        (LISTED, [pair for pair in words.listed if pair[1] not in often]),
+    )
+    made = [pair for share, some in parts for pair in rng.choices(some, k=int(share * lines))]
+    typist = Typist(words.listed, rng)
+    for word in sampled(words, MADE_UP_POWER, int(MADE_UP * lines), rng):
+        typo = typist(word)
+        if typo not in hidden and typo not in words.counts:
+            made.append((typo, word))
+    made += [(word, word) for word in sampled(words, RIGHT_POWER, int(RIGHT * lines), rng)]
+    rng.shuffle(made)
+    return made
+
+
+def sampled(words: Words, power: float, number: int, rng: random.Random) -> list[str]:
+    """Words of the lexicon, by their counts to a power; those often misspelt more often."""
+    often = set(words.often)
+    chosen = [word for word in words.counts if len(word) > 1]
+    weights = [
+        max(words.counts[word], 1) ** power * (OFTEN_MORE if word in often else 1)
+        for word in chosen
+    ]
+    return rng.choices(chosen, weights, k=number)
+
+
+def running_text() -> list[str]:
+    """Lines of English prose that comes with Python, without code."""
+    from pydoc_data.topics import topics
+
+    lines = [line for text in topics.values() for line in text.splitlines()]
+    prose = [line.strip() for line in lines if re.match(r" {0,3}[A-Za-z]", line)]
+    return [line for line in prose if re.fullmatch(r"[A-Za-z ,.;'()-]{40,}", line)]
+
+
+def lists(words: Words, rng: random.Random) -> dict[str, list[Pair]]:
+    """What to tune and to measure with, as lines of plain text."""
+    prose = running_text()
+    middle = len(prose) // 2
+    known = rng.sample(sorted(words.counts), 2 * UNKNOWN)
+    frequent = rng.choices(list(words.counts), list(words.counts.values()), k=UNKNOWN)
+    right = [*words.unknown[:UNKNOWN], *prose[:middle]]
+    return {
+        "dev": [*words.held["valid"], *((line, line) for line in right)],
+        "test_heldout": list(words.held["test"]),
+        "test_everyday": everyday(),
+        "test_known": [(word, word) for word in [*known, *frequent]],
+        "test_unknown": [(word, word) for word in words.unknown[UNKNOWN:]],
+        "test_running": [(line, line) for line in prose[middle:]],
+    }
+
+
+def write(
+    words: Words, lines: Sequence[Pair], plain: Mapping[str, Sequence[Pair]], out: Path
+) -> None:
+    """Writes all files into a folder of their own, which then takes the place."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=out.parent) as temporary:
+        folder = Path(temporary) / "data"
+        folder.mkdir()
+
+        def save(name: str, content: Iterable[str]) -> None:
+            text = "".join(line + "\n" for line in content)
+            (folder / name).write_text(text, encoding="utf-8", newline="\n")
+
+        for name, pairs in {"train": lines, **words.held}.items():
+            for ending, side in (("typo", 0), ("draft", 0), ("word", 1)):
+                save(f"{name}.{ending}", (as_characters(pair[side]) for pair in pairs))
+        for name, pairs in plain.items():
+            pairs = [pair for pair in pairs if len(pair[0].split()) == len(pair[1].split())]
+            for ending, side in (("noisy", 0), ("clean", 1)):
+                save(f"{name}.{ending}", (pair[side] for pair in pairs))
+        save(
+            "lexicon.txt", (f"{word} {int(count)}" for word, count in sorted(words.counts.items()))
+        )
+        save("lookup.tsv", (f"{typo}\t{word}" for typo, word in words.listed))
+        save("words.txt", words.often)
+        if out.exists():
+            shutil.rmtree(out)
+        os.replace(folder, out)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("out_dir", type=Path, help="the folder to write; what is there is replaced")
+    parser.add_argument(
+        "--lines", type=whole_number(100), default=300_000, help="of training (default 300000)"
+    )
+    parser.add_argument("--seed", type=whole_number(0), default=1, help="random seed (default 1)")
+    args = parser.parse_args()
+    try:
+        rng = random.Random(args.seed)
+        words = gather(rng)
+        lines = training_lines(words, args.lines, rng)
+        write(words, lines, lists(words, rng), args.out_dir)
+    except (OSError, ValueError) as error:
+        sys.exit(f"error: {' '.join(str(error).split())}")
+    versions = [
+        f"{name} {importlib.metadata.version(name)}" for name in ("codespell", "symspellpy")
+    ]
+    same = sum(typo == word for typo, word in lines)
+    print(
+        f"{', '.join(versions)}: {len(words.counts):,} words, {len(words.listed):,} listed "
+        f"misspellings for training\n{args.out_dir}: {len(lines):,} training lines, "
+        f"{same:,} of them right words"
+    )
+
+
+if __name__ == "__main__":
+    main()

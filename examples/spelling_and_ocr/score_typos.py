@@ -1,0 +1,136 @@
+"""Measures a corrector of words on lists, beside doing nothing and symspellpy with the same words.
+
+    python examples/spelling_and_ocr/score_typos.py TEXT CHECKPOINT
+
+TEXT is the folder of prepare_typos.py. Printed are, in per cent of the words: misspellings
+corrected, held-out ones of codespell's list and those of a list of this project's own; and right
+words left as they are, known and unknown ones and running text. symspellpy, a dictionary corrector,
+runs with the corrector's lexicon, and with the often misspelt words alone. Then a paragraph is
+corrected and its edits are shown.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import List
+
+ROOT = Path(__file__).resolve().parents[2]
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+from lev_plugins.compat import run_cli  # noqa: E402
+from lev_plugins.correction.units import spans  # noqa: E402
+from lev_plugins.data.text_files import read_lines  # noqa: E402
+
+LISTS = {
+    "heldout": "misspellings, held out",
+    "everyday": "misspellings, another list",
+    "known": "right, known",
+    "unknown": "right, unknown",
+    "running": "right, running text",
+}
+PARAGRAPH = (
+    "Teh goverment beleives that the enviroment is definately more importent then the econemy. "
+    "Its own comittee, howver, recomended (in Febuary 2019) to seperate the two. For furthur "
+    "informations see https://www.example.org/teh-report or write to Mr Kowalczyk."
+)
+
+Correct = Callable[[Sequence[str]], List[str]]
+
+
+def symspell(words: dict) -> Correct:
+    """symspellpy with given words and counts, on the letters of a line, with its capitals."""
+    from symspellpy import SymSpell, Verbosity
+
+    speller = SymSpell(max_dictionary_edit_distance=2, prefix_length=7)
+    for word, count in words.items():
+        speller.create_dictionary_entry(word, max(int(count), 1))
+
+    def word_of(word: str) -> str:
+        found = speller.lookup(
+            word, Verbosity.TOP, include_unknown=True, transfer_casing=True, max_edit_distance=2
+        )
+        return found[0].term
+
+    def line_of(line: str) -> str:
+        parts, place = [], 0
+        for start, end in spans(line, "letters"):
+            parts += [line[place:start], word_of(line[start:end])]
+            place = end
+        return "".join(parts) + line[place:]
+
+    return lambda lines: [line_of(line) for line in lines]
+
+
+def share(outputs: Sequence[str], wanted: Sequence[str]) -> float:
+    """Words that are as they should be, in per cent."""
+    right = total = 0
+    for output, line in zip(outputs, wanted, strict=True):
+        words, meant = output.split(), line.split()
+        total += len(meant)
+        if len(words) == len(meant):
+            right += sum(one == other for one, other in zip(words, meant))
+    return 100 * right / max(total, 1)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("text", type=Path, help="folder of prepare_typos.py")
+    parser.add_argument("checkpoint", help="checkpoint with corrector.json beside it")
+    parser.add_argument("--data", help="folder with the dictionaries")
+    args = parser.parse_args()
+    from lev_plugins.correction import Corrector
+    from lev_plugins.correction.lexicon import Lexicon
+
+    counts = Lexicon.read(str(args.text / "lexicon.txt")).counts
+    often = {word: counts.get(word, 1) for word in read_lines(str(args.text / "words.txt"))}
+    corrector = Corrector.from_pretrained(args.checkpoint, args.data)
+    print(f"tuned with a threshold of {corrector.min_confidence:.2f} ({corrector.tuned})\n")
+    systems = {
+        "no edits": list,
+        f"symspellpy, {len(often):,} words": symspell(often),
+        f"symspellpy, {len(counts):,} words": symspell(counts),
+        "this model": lambda lines: [one.text for one in corrector.correct(lines)],
+    }
+    print(table(systems, args.text))
+    (found,) = corrector.correct([PARAGRAPH])
+    print(f"\n{found.source}\n→ {found.text}\n")
+    for edit in whole_words(found):
+        print(f"  {edit}")
+
+
+def table(systems: dict, text: Path) -> str:
+    """A line for each list, a column for each system."""
+    width = max(map(len, LISTS.values()))
+    rows = [" " * width + "   words" + "".join(f"{name:>26}" for name in systems)]
+    for name, title in LISTS.items():
+        noisy, clean = (
+            list(read_lines(str(text / f"test_{name}.{side}"))) for side in ("noisy", "clean")
+        )
+        number = sum(len(line.split()) for line in clean)
+        shares = "".join(f"{share(one(noisy), clean):>24.1f} %" for one in systems.values())
+        rows.append(f"{title:{width}}{number:>8,}{shares}")
+    return "\n".join(rows)
+
+
+def whole_words(found) -> List[str]:
+    """The words of a line that a model would change, each with the probability of its edits."""
+    shown = []
+    for start, end in spans(found.source, "letters"):
+        edits = [edit for edit in found.edits if start <= edit.offset and edit.end <= end]
+        if edits:
+            parts, place = [], start
+            for edit in edits:
+                parts += [found.source[place : edit.offset], edit.after]
+                place = edit.end
+            after = "".join(parts) + found.source[place:end]
+            kept = "" if edits[0].made else f"   left: {edits[0].reason}"
+            shown.append(f"{found.source[start:end]} → {after}   {edits[0].probability:.2f}{kept}")
+    return shown
+
+
+if __name__ == "__main__":
+    sys.exit(run_cli(main))

@@ -1,0 +1,129 @@
+"""Checkpoints name the symbols of their dictionaries."""
+
+import contextlib
+import contextvars
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ..errors import UserError
+
+_SYMBOLS = "symbols"  # in a checkpoint's ``task_state``
+_resuming: contextvars.ContextVar[Any] = contextvars.ContextVar("resuming", default=None)
+
+
+def difference(there: Sequence[str], here: Sequence[str]) -> tuple[int, str, str] | None:
+    """The first symbol that differs between two dictionaries.
+
+    Returns:
+        its index, and what stands there on either side, quoted (``missing`` behind the shorter
+        end); None where all are equal.
+    """
+    for index in range(max(len(there), len(here))):
+        one, other = (side[index] if index < len(side) else None for side in (there, here))
+        if one != other:
+            return index, _shown(one), _shown(other)
+    return None
+
+
+def _shown(symbol: str | None) -> str:
+    return "missing" if symbol is None else repr(symbol)
+
+
+def refuse_other_symbols(what: str, saved: Sequence[str], here: Sequence[str], data: str) -> None:
+    """Refuse a checkpoint that was trained with other symbols than these.
+
+    Args:
+        what: the dictionary, as in ``another source dictionary``.
+        saved: symbols of the checkpoint.
+        here: symbols of the dictionary in the folder ``data``.
+
+    Raises:
+        UserError: with the first symbol that differs.
+    """
+    found = difference(saved, here)
+    if found is not None:
+        index, one, other = found
+        raise UserError(
+            f"the checkpoint was trained with {what} (symbol {index} is {one} there and {other} in "
+            f"{data}); give the data folder it was trained with, or preprocess yours with its "
+            "--srcdict and --tgtdict"
+        )
+
+
+def compare_symbols(task: Any, task_state: Any) -> None:
+    """Compare a translation task's dictionaries with those that fairseq's task has trained with.
+
+    A dictionary may go on behind the end of the checkpoint's: ours have a placeholder, and for
+    other sizes the parameters do not fit.
+
+    Args:
+        task: has ``src_dict`` and ``tgt_dict``.
+        task_state: of a checkpoint. Without symbols, as in 0.5.0, nothing is compared.
+
+    Raises:
+        UserError: with the first symbol that differs.
+    """
+    saved = task_state.get(_SYMBOLS) if isinstance(task_state, Mapping) else None
+    for side, dictionary in (("source", task.src_dict), ("target", task.tgt_dict)):
+        there = saved.get(side) if isinstance(saved, Mapping) else None
+        if isinstance(there, list):
+            here = dictionary.symbols[: len(there)]
+            refuse_other_symbols(f"another {side} dictionary", there, here, task.cfg.data)
+
+
+@contextlib.contextmanager
+def resumed_by(task: Any) -> Iterator[None]:
+    """Inside, a checkpoint that is read is the one from which this task's training resumes."""
+    left = _resuming.set(task)
+    try:
+        yield
+    finally:
+        _resuming.reset(left)
+
+
+def keep_symbols() -> None:
+    """Let no translation model go on, or decode, with a dictionary whose symbols have moved.
+
+    Faults: fairseq's task ``translation`` keeps its dictionaries beside the data alone. Where they
+    have been made anew, with as many symbols in another order, a training resumes and a model
+    decodes in silence, with other words. And what any task keeps in a checkpoint, the trainer
+    does not give back to it.
+    """
+    from fairseq import checkpoint_utils
+    from fairseq.tasks.translation import TranslationTask
+
+    keep: Callable[..., Any] = TranslationTask.state_dict
+    give_back: Callable[..., Any] = TranslationTask.load_state_dict
+    read: Callable[..., Any] = checkpoint_utils.load_checkpoint_to_cpu
+
+    @functools.wraps(keep, assigned=())
+    def state_dict(self: Any) -> dict[str, Any]:
+        """fairseq's, with the symbols of a task that does not compare them itself."""
+        if type(self).load_state_dict is not load_state_dict:
+            return keep(self)
+        source, target = (list(side.symbols) for side in (self.src_dict, self.tgt_dict))
+        symbols = {"source": source, "target": source if source == target else target}
+        return {**keep(self), _SYMBOLS: symbols}
+
+    @functools.wraps(give_back, assigned=())
+    def load_state_dict(self: Any, state_dict: dict[str, Any]) -> None:
+        """fairseq's, where the dictionaries are those of the checkpoint.
+
+        Raises:
+            UserError: they are not.
+        """
+        compare_symbols(self, state_dict)
+        give_back(self, {name: one for name, one in state_dict.items() if name != _SYMBOLS})
+
+    @functools.wraps(read, assigned=())
+    def load_checkpoint_to_cpu(path: str, *arguments: Any, **options: Any) -> Any:
+        """fairseq's; a training's task gets its state back."""
+        state = read(path, *arguments, **options)
+        task = _resuming.get()
+        if isinstance(task, TranslationTask) and isinstance(state.get("task_state"), dict):
+            task.load_state_dict(state["task_state"])
+        return state
+
+    TranslationTask.state_dict, TranslationTask.load_state_dict = state_dict, load_state_dict
+    checkpoint_utils.load_checkpoint_to_cpu = load_checkpoint_to_cpu

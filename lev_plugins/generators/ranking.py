@@ -1,0 +1,55 @@
+"""Which of several answers to a sentence is the best.
+
+Shapes: R answers, T tokens.
+"""
+
+from typing import Any, Dict, List, Sequence
+
+import torch
+from fairseq.data import Dictionary
+
+from .policy import EditPolicy, MemoryT
+
+
+def rate(
+    policy: EditPolicy[MemoryT],
+    memory: MemoryT,
+    hypotheses: Sequence[Dict[str, Any]],
+    dictionary: Dictionary,
+    placeholder: int,
+) -> None:
+    """Gives answers a ``score`` by which those to one sentence can be compared.
+
+    It is the sum, in nats, of log p of every deletion and of every token written on the way
+    (``actions``), of keeping each token of the answer, and of inserting nothing in each of its
+    slots: what was done, and that nothing is left to do. A mean over tokens favours short answers,
+    and what was tried and taken back would cost nothing. How many tokens were inserted at a time is
+    no part of it: a gap may be filled at once or little by little.
+
+    Args:
+        memory: of the encoder, row for row with ``hypotheses`` (R).
+        dictionary: of the target. placeholder: its last symbol; larger numbers are unknown words.
+    """
+    if not hypotheses:
+        return
+    pad = dictionary.pad()
+    tokens = torch.nn.utils.rnn.pad_sequence(
+        [one["tokens"] for one in hypotheses], batch_first=True, padding_value=pad
+    )
+    tokens = tokens.masked_fill(tokens > placeholder, dictionary.unk())
+    fixed = tokens.eq(pad) | tokens.eq(dictionary.bos()) | tokens.eq(dictionary.eos())
+    keep = policy.deletion_logits(tokens, memory).float().log_softmax(-1)[..., 0]
+    close = policy.placeholder_logits(tokens, memory).float().log_softmax(-1)[..., 0]
+    settled = keep.masked_fill(fixed, 0.0).sum(1)
+    settled = settled + close.masked_fill(tokens[:, 1:].eq(pad), 0.0).sum(1)
+    for hypothesis, final in zip(hypotheses, settled.tolist()):
+        hypothesis["score"] = hypothesis["actions"] + final
+
+
+def best(answers: Sequence[Dict[str, Any]], number: int) -> List[Dict[str, Any]]:
+    """The ``number`` best different answers; of equal ones the first."""
+    different: List[Dict[str, Any]] = []
+    for answer in sorted(answers, key=lambda answer: -answer["score"]):
+        if not any(torch.equal(answer["tokens"], other["tokens"]) for other in different):
+            different.append(answer)
+    return different[:number]

@@ -1,0 +1,105 @@
+"""The quickstart's data for running text: what is held out is nowhere in training."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLE = Path(__file__).parents[1] / "examples" / "spelling_and_ocr"
+sys.path.insert(0, str(EXAMPLE))
+
+import made_up_typos  # noqa: E402
+import prepare_typos  # noqa: E402
+
+
+def lines(folder: Path, name: str) -> list[str]:
+    return (folder / name).read_text(encoding="utf-8").splitlines()
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("symspellpy")
+    out = tmp_path_factory.mktemp("typos") / "data"
+    command = [sys.executable, str(EXAMPLE / "prepare_typos.py"), str(out), "--lines", "4000"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "training lines" in done.stdout
+    return out
+
+
+def plain(folder: Path, name: str) -> list[str]:
+    return [line.replace(" ", "").replace("▁", " ") for line in lines(folder, name)]
+
+
+def test_no_misspelling_to_measure_with_is_in_training_or_in_the_table(written: Path) -> None:
+    met = {*plain(written, "train.typo")}
+    met |= {line.split("\t")[0] for line in lines(written, "lookup.tsv")}
+    for name in ("valid.typo", "test.typo"):
+        assert not met & {*plain(written, name)}
+    assert not met & {*lines(written, "test_everyday.noisy"), *lines(written, "test_heldout.noisy")}
+    assert not {*plain(written, "valid.typo")} & {*plain(written, "test.typo")}
+
+
+def test_unknown_words_are_in_no_lexicon_and_in_no_training_line(written: Path) -> None:
+    lexicon = {line.split()[0] for line in lines(written, "lexicon.txt")}
+    unknown = {*lines(written, "test_unknown.clean")}
+    assert len(unknown) == 500 and not unknown & lexicon
+    assert not unknown & {*plain(written, "train.word")}
+    assert unknown.isdisjoint(lines(written, "dev.clean"))
+    assert {*lines(written, "words.txt")} - lexicon <= {
+        w for w in lines(written, "words.txt") if " " in w
+    }
+
+
+def test_right_words_are_about_a_quarter_of_the_training_lines(written: Path) -> None:
+    typos, words = plain(written, "train.typo"), plain(written, "train.word")
+    right = sum(one == other for one, other in zip(typos, words, strict=True))
+    assert 0.2 < right / len(words) < 0.3
+    assert plain(written, "train.draft") == typos
+
+
+def test_lists_have_as_many_words_on_both_sides_and_running_text_is_in_halves(
+    written: Path,
+) -> None:
+    for path in written.glob("*.noisy"):
+        clean = path.with_suffix(".clean").read_text("utf-8").splitlines()
+        noisy = path.read_text("utf-8").splitlines()
+        counts = [(len(a.split()), len(b.split())) for a, b in zip(noisy, clean, strict=True)]
+        assert counts and all(one == other for one, other in counts)
+    running = lines(written, "test_running.noisy")
+    assert sum(len(line.split()) for line in running) > 3000
+    assert not {*running} & {*lines(written, "dev.noisy")} or len(running) > 300
+
+
+def test_made_up_misspellings_use_the_edits_of_others_and_are_the_same_for_a_seed() -> None:
+    pairs = [("recieve", "receive"), ("beleive", "believe"), ("beleif", "belief")] * 3
+    made = [made_up_typos.Typist(pairs, random.Random(1)) for _ in range(2)]
+    first, second = ([typist("relieve") for _ in range(200)] for typist in made)
+    assert first == second
+    assert "releive" in first and len(set(first)) > 40
+    assert all(typist(word) for typist in made for word in ("a", "it"))
+
+
+def test_a_missing_dictionary_is_one_error_line(tmp_path: Path) -> None:
+    (tmp_path / "hide").mkdir()
+    hidden = tmp_path / "hide" / "symspellpy.py"
+    hidden.write_text("raise ModuleNotFoundError('symspellpy')\n")
+    command = [sys.executable, str(EXAMPLE / "prepare_typos.py"), str(tmp_path / "out")]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env={"PYTHONPATH": str(hidden.parent)}
+    )
+    assert done.returncode == 1 and not (tmp_path / "out").exists()
+    assert (
+        done.stderr.startswith("error: symspellpy is not installed")
+        and done.stderr.count("\n") == 1
+    )
+
+
+def test_our_own_list_has_pairs_that_stand_once() -> None:
+    pairs = prepare_typos.everyday()
+    assert len(pairs) == len({typo for typo, _ in pairs}) > 100
+    assert all(typo != word and typo.isalpha() and word.isalpha() for typo, word in pairs)
