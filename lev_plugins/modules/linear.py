@@ -72,6 +72,8 @@ def make_ready(weight: Tensor) -> None:
     """
     if not _wanted or weight.dtype not in KINDS or weight.device.type != "cpu":
         return
+    if weight.dtype == torch.bfloat16 and not _knows_bfloat16():
+        return
     if not weight.is_inference():
         laid = torch.ops.mkldnn._reorder_linear_weight(weight.detach().contiguous(), ROWS)
         key = id(weight)
@@ -100,6 +102,12 @@ def one_dnn(wanted: bool) -> Iterator[None]:
 
 def _available() -> bool:
     return torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+
+
+def _knows_bfloat16() -> bool:
+    """Whether oneDNN multiplies bfloat16 here: not on x86-64 CPUs without AVX-512."""
+    knows = getattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", None)
+    return knows is not None and bool(knows())
 
 
 def _by_default() -> bool:

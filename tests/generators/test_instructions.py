@@ -62,7 +62,10 @@ SEGMENTS = st.lists(
     max_size=4,
 )
 SOURCES = st.text(LETTERS, max_size=3)
-CASES = st.builds(lambda source, segments: case(source, *segments), SOURCES, SEGMENTS)
+CASES = st.builds(lambda source, segments: case(source, *segments), SOURCES, SEGMENTS).filter(
+    # under stock's rules more are refused than its length limit has room for
+    lambda one: sum(bool(bit & KEEP) for bit in one.bits) <= 8
+)
 
 
 class TamePolicy(RandomPolicy):

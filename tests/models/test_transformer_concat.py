@@ -101,7 +101,8 @@ def logits(model, rows, **layout):
 def assert_same(first, second):
     assert len(first) == len(second)
     for one, other in zip(first, second, strict=True):
-        assert one.shape == other.shape and torch.allclose(one, other, **EXACT)
+        # fairseq's attention takes its softmax in single precision, whatever the model's is
+        assert_near(one, other)
 
 
 def encoded(model, source, draft):

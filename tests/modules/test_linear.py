@@ -244,7 +244,19 @@ def test_a_weight_that_lies_ready_gives_torchs_products(ready_products, rows, dt
         assert_near(found.double(), wanted)
     else:  # of values up to 2: bfloat16 has steps of 2**-7 there
         torch.testing.assert_close(found.double(), wanted, rtol=0, atol=2e-2)
-    assert found.dtype == dtype and ready_products == [True]
+    known = dtype == torch.float32 or linear_module._knows_bfloat16()
+    assert found.dtype == dtype and ready_products == [True] * known
+
+
+@needs_one_dnn
+def test_bfloat16_is_left_to_torch_where_one_dnn_does_not_know_it(ready_products, monkeypatch):
+    """On CPUs without AVX-512 oneDNN raises RuntimeError."""
+    monkeypatch.setattr(linear_module, "_knows_bfloat16", lambda: False)
+    layer, x = nn.Linear(48, 80).bfloat16(), torch.randn(3, 48).bfloat16()
+    with one_dnn(True), torch.no_grad():
+        make_ready(layer.weight)
+        assert torch.equal(linear(x, layer.weight, layer.bias), layer(x))
+    assert ready_products == []
 
 
 @needs_one_dnn
