@@ -2,7 +2,9 @@
 
 import os
 
-os.environ["OMP_NUM_THREADS"] = "1"  # before torch: tiny models only wait for a second thread
+# Before torch: tiny models only wait for a second thread. tests/kernels.sh asks for several.
+THREADS = os.environ.get("LEV_THREADS", "1")
+os.environ["OMP_NUM_THREADS"] = THREADS
 
 import random  # noqa: E402
 import sys  # noqa: E402
@@ -17,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-torch.set_num_threads(1)
+torch.set_num_threads(int(THREADS))
 
 # The same examples in every run and on any machine, however busy it is.
 settings.register_profile(

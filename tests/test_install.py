@@ -23,7 +23,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PYTHON = getattr(sys, "_base_executable", sys.executable)
 MARK = "lev_plugins.stamp"
-TOOLS = "awk bash cat cut dirname env flock getconf grep mkdir mv nproc rm sh tail tr uname".split()
+TOOLS = "awk bash cat cut dirname env flock getconf grep mkdir mktemp mv nproc rm sh tail tr uname"
 
 PIP = """
 import pathlib, sys, time
@@ -57,11 +57,12 @@ class Copy:
         self.bin = folder / "bin"
         self.venv = self.root / ".venv"
         self.bin.mkdir()
-        scripts = "examples/environment.sh examples/quickstart.sh tests/run.sh .ci/run"
+        scripts = "examples/environment.sh examples/quickstart.sh tests/run.sh tests/kernels.sh"
+        scripts += " .ci/run"
         for name in f"pyproject.toml setup.py constraints.txt {scripts}".split():
             (self.root / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, self.root / name)
-        for name in TOOLS:
+        for name in TOOLS.split():
             found = shutil.which(name)
             if found:
                 (self.bin / name).symlink_to(found)
@@ -333,7 +334,26 @@ def test_the_whole_suite_runs_from_the_root_on_one_thread_a_core(copy: Copy, scr
     assert done.returncode == 0, done.stderr
     assert f"{copy.root} 1 ['-n', 'auto', '--maxprocesses', '4', " in done.stdout
     assert "'--dist', 'loadfile', '--no-loadscope-reorder', '-m', 'not long']" in done.stdout
-    assert done.stdout.splitlines()[-1].startswith("tests: all passed in ")
+    said = done.stdout.rpartition("kernels: intel: ")[0] or done.stdout
+    assert said.splitlines()[-2 if script == ".ci/run" else -1].startswith("tests: all passed in ")
+
+
+def test_the_kernels_of_other_machines_are_tried_after_the_tests(copy: Copy) -> None:
+    done = with_pytest(copy, 0).run(script=".ci/run")
+    settings = re.findall(r"^kernels: (\w+): (.*)$", done.stdout, re.M)
+    assert [name for name, _ in settings] == ["intel", "avx2", "plain", "threads"]
+    together = " ".join(values for _, values in settings)
+    for value in ("ONEDNN=0", "ONEDNN=1", "=avx2", "=default", "=SSE41", "LEV_THREADS"):
+        assert value in together
+    last = done.stdout.splitlines()[-1]
+    assert last.startswith("kernels: all passed under intel avx2 plain threads in ")
+
+
+def test_a_setting_under_which_tests_fail_is_named(copy: Copy) -> None:
+    done = with_pytest(copy, 1).run("avx2", "plain", script="tests/kernels.sh")
+    assert done.returncode == 1 and done.stderr.count("\n") == 1
+    assert "error: the tests did not pass under the kernels of avx2 plain: " in done.stderr
+    assert "no setting sparc" in copy.refusal("sparc", script="tests/kernels.sh")
 
 
 def test_arguments_go_to_pytest_as_they_are(copy: Copy) -> None:

@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# Runs the tests that compute under the kernels of other machines: torch, oneDNN and MKL each choose
+# theirs by processor and by number of threads, and every one rounds in another order.
+#
+#     bash tests/kernels.sh                 # all settings, about six minutes on two cores
+#     bash tests/kernels.sh plain threads   # these settings alone
+#
+# A few settings that hold every value together, not all combinations; tests/run.sh is one more:
+# what this processor takes by itself. New tests come along unless they stand in what computes
+# nothing, named below. LEV_THREADS is the number of threads of a test's process (conftest.py).
+# MKL takes Intel's kernels on Intel's processors alone; on others it is told here that it is on one.
+set -euo pipefail
+unset CDPATH
+
+declare -A settings=(
+  [intel]="LEV_PLUGINS_ONEDNN=0"
+  [avx2]="LEV_PLUGINS_ONEDNN=0 MKL_ENABLE_INSTRUCTIONS=AVX2 ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2"
+  [plain]="LEV_PLUGINS_ONEDNN=1 MKL_CBWR=COMPATIBLE ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41"
+  [threads]="LEV_PLUGINS_ONEDNN=1 ONEDNN_MAX_CPU_ISA=AVX2 LEV_THREADS=3"
+)
+no_numbers="cli commands scoring test_benchmarks.py test_docs.py test_errors.py test_imports.py
+  test_install.py test_install_editable.py test_load.py test_quickstart_data.py"
+
+root="$(cd -P "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+cd "$root"
+names=("$@")
+[ $# -gt 0 ] || names=(intel avx2 plain threads)
+for name in "${names[@]}"; do
+  if [ -z "${settings[$name]:-}" ]; then
+    echo "error: no setting $name: choose of intel avx2 plain threads" >&2
+    exit 2
+  fi
+done
+bash examples/environment.sh || exit 1
+folder="$(mktemp -d)"
+trap 'rm -rf "$folder"' EXIT
+
+as_intel() { # sets preload: a library that answers for MKL whether this is an Intel processor
+  preload=""
+  if [ "$(uname -sm)" = "Linux x86_64" ] && ! grep -q GenuineIntel /proc/cpuinfo; then
+    printf 'int mkl_serv_intel_cpu_true(void) { return 1; }\n' >"$folder/intel.c"
+    if "${CC:-cc}" -shared -fPIC -o "$folder/intel.so" "$folder/intel.c" 2>"$folder/log"; then
+      preload="LD_PRELOAD=$folder/intel.so"
+    else
+      echo "kernels: ${CC:-cc} cannot compile: MKL keeps its kernels for this processor"
+    fi
+  fi
+}
+as_intel
+
+leave_out=()
+for name in $no_numbers; do
+  leave_out+=("--ignore=tests/$name")
+done
+failed=()
+for name in "${names[@]}"; do
+  with="${settings[$name]}"
+  echo "kernels: $name: $with"
+  case "$name" in
+    intel | avx2) with="$with $preload" ;;
+  esac
+  # shellcheck disable=SC2086  # one word for each variable
+  env OMP_NUM_THREADS=1 $with .venv/bin/python -m pytest -n auto --maxprocesses 4 \
+    --dist loadfile --no-loadscope-reorder --disable-warnings -m "not long" "${leave_out[@]}" ||
+    failed+=("$name")
+done
+if [ ${#failed[@]} -gt 0 ]; then
+  echo "error: the tests did not pass under the kernels of ${failed[*]}: see above (one alone: bash tests/kernels.sh ${failed[0]})" >&2
+  exit 1
+fi
+echo "kernels: all passed under ${names[*]} in $((SECONDS / 60)) min $((SECONDS % 60)) s"
