@@ -95,15 +95,14 @@ class Filling:
         rest = [name for name in self.weights if name not in self._used]
         heads = [name for name in rest if re.fullmatch(HEADS, name)]
         if heads:
-            file, names = self.weights.file, ", ".join(heads)
-            logger.info("%s: the head it was fine-tuned with is left out: %s", file, names)
+            file = self.weights.file
+            logger.info("%s: the head it was fine-tuned with is left out: %s", file, _named(heads))
         known = [name for name in rest if any(one.fullmatch(name) for one in self.left)]
         unknown = [name for name in rest if name not in {*heads, *known}]
         if unknown:
-            more = f" and {len(unknown) - _SHOWN} more" if len(unknown) > _SHOWN else ""
             raise UserError(
                 f"{self.weights.file}: holds tensors that have no place in such a model: "
-                f"{', '.join(unknown[:_SHOWN])}{more}"
+                f"{_named(unknown)}"
             )
         drawn = {id(one) for module in new for one in module.parameters()}
         forgotten = [
@@ -120,6 +119,12 @@ class Filling:
             f"{self.weights.file}: of another shape than config.json says: {found}; "
             f"{tuple(parameter.shape)} was expected"
         )
+
+
+def _named(names: List[str]) -> str:
+    """A few of them, and how many more there are."""
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"{', '.join(names[:_SHOWN])}{more}"
 
 
 def chosen_rows(table: Tensor, rows: Tensor) -> Tensor:

@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 #: heads of fine-tuned models, for classes and for answers to questions
-HEADS = r"(classifier|classification_head|qa_outputs)\..*"
+HEADS = r"(classifier|classification_head|qa_outputs)\.[\w.]+"
 
 
 @dataclass
