@@ -15,7 +15,8 @@ OUT_DIR gets, of characters with spaces between them:
 and as plain text:
 
     lexicon.txt    words and counts         lookup.tsv       train's listed misspellings
-    dev.noisy      to tune with: valid's misspellings, words that are nowhere else, running text
+    dev.noisy      to tune with: valid's misspellings, running text, and words that are nowhere
+                   else, about as many as are in no lexicon in ordinary running text
     dev.clean      the same without errors
     words.txt      the often misspelt words
     test_*.noisy, test_*.clean              everyday, known, unknown, running: to measure with
@@ -57,7 +58,8 @@ from prepare_codespell import (  # noqa: E402
 FREQUENCIES = "frequency_dictionary_en_82_765.txt"
 EVERYDAY = Path(__file__).with_name("everyday.tsv")
 HELD_OUT, AT_LEAST = 1500, 10  # as prepare_codespell.py
-UNKNOWN = 500  # words for tuning and as many for measuring
+UNKNOWN = 500  # words to measure with
+OUTSIDE = 60  # in running text one word in so many is in no lexicon; so it is in what is tuned on
 RARE = 20_000  # words of a lower rank may be held out; also the count of words without one
 WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 CONTRACTIONS = (
@@ -114,7 +116,7 @@ def gather(rng: random.Random) -> Words:
     unknown = rng.sample([w for w in rare if len(w) > 3 and w not in corrections], 2 * UNKNOWN)
     for word in unknown:
         del counts[word]
-    for word in (*corrections, *CONTRACTIONS):
+    for word in (*sorted(corrections), *CONTRACTIONS):
         if WORD.fullmatch(word):
             counts.setdefault(word, RARE)
     listed = [
@@ -172,13 +174,14 @@ def lists(words: Words, rng: random.Random) -> dict[str, list[Pair]]:
     middle = len(prose) // 2
     known = rng.sample(sorted(words.counts), 2 * UNKNOWN)
     frequent = rng.choices(list(words.counts), list(words.counts.values()), k=UNKNOWN)
-    right = [*words.unknown[:UNKNOWN], *prose[:middle]]
+    outside = sum(len(line.split()) for line in prose[:middle]) // OUTSIDE
+    right = [*words.unknown[UNKNOWN:][:outside], *prose[:middle]]
     return {
         "dev": [*words.held["valid"], *((line, line) for line in right)],
         "test_heldout": list(words.held["test"]),
         "test_everyday": everyday(),
         "test_known": [(word, word) for word in [*known, *frequent]],
-        "test_unknown": [(word, word) for word in words.unknown[UNKNOWN:]],
+        "test_unknown": [(word, word) for word in words.unknown[:UNKNOWN]],
         "test_running": [(line, line) for line in prose[middle:]],
     }
 
