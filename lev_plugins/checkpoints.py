@@ -3,7 +3,7 @@
 import os
 from argparse import Namespace
 from dataclasses import fields
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Dict, Iterator, List, Optional, Sequence
 
 import torch
 from fairseq import checkpoint_utils
@@ -11,7 +11,7 @@ from fairseq.data import encoders
 from fairseq.registry import REGISTRIES
 from omegaconf import DictConfig, OmegaConf
 
-from .compat import explain, usable
+from .compat import Origin, explain, usable
 from .errors import UserError
 
 CHECKPOINTS = ("checkpoint_best.pt", "checkpoint_last.pt", "model.pt")
@@ -79,6 +79,7 @@ def load_state(path: str) -> Dict[str, Any]:
     told = isinstance(cfg, DictConfig) and None not in (cfg.get("model"), cfg.get("task"))
     if not told or not isinstance(state.get("model"), dict):
         raise UserError(f"checkpoint {path} is not a fairseq checkpoint")
+    Origin((path,)).check_task(cfg.task)
     return state
 
 
@@ -107,12 +108,22 @@ def text_processing() -> Iterator[str]:
             yield from (one.name for one in fields(options) if one.name != "_name")
 
 
-def text_encoders(cfg: DictConfig, overrides: Dict[str, Any]) -> List[Any]:
+def text_encoders(
+    cfg: DictConfig, overrides: Dict[str, Any], paths: Sequence[str], data: Optional[str] = None
+) -> List[Any]:
     """fairseq's tokenizer and BPE, from the checkpoint's configuration or as asked for.
 
+    Args:
+        cfg: of the checkpoint.
+        overrides: what the user asks for, by fairseq's names.
+        paths: the checkpoint, or several.
+        data: folder with the dictionaries, where the user has named one.
+
     Raises:
-        UserError: a name that is not known, or a file or package that is not there.
+        UserError: a name that is not known, a file or package that is not there, or a file of the
+            checkpoint's choice that lies neither beside it nor beside its data.
     """
+    origin = Origin(tuple(paths), overrides)
     built = []
     for kind, build in (("tokenizer", encoders.build_tokenizer), ("bpe", encoders.build_bpe)):
         try:
@@ -122,7 +133,10 @@ def text_encoders(cfg: DictConfig, overrides: Dict[str, Any]) -> List[Any]:
             elif wanted is not None:
                 known = {name: value for name, value in overrides.items() if name in wanted}
                 wanted = OmegaConf.merge(wanted, known)
+                origin.check_encoder(kind, wanted, data or getattr(cfg.task, "data", None))
             built.append(None if wanted is None else build(wanted))
+        except UserError:
+            raise
         except KeyError as error:
             raise UserError(f"{kind} {error} is not one that fairseq has") from error
         except (ImportError, OSError) as error:

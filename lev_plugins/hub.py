@@ -101,7 +101,7 @@ class LevenshteinEditor:
         if reranker is not None:
             ranking = load_model(reranker, task, load_state(find_checkpoint(reranker)), edits=False)
             ranking.to(place)
-        tokenizer, bpe = text_encoders(state["cfg"], overrides)
+        tokenizer, bpe = text_encoders(state["cfg"], overrides, paths, data)
         for model in models:
             model.to(place)
         lower_precision(models, precision)

@@ -37,6 +37,7 @@ TEXT_PROCESSING = {
     "bpe": "fairseq's subwords, such as sentencepiece, subword_nmt or characters",
     "sentencepiece_model": "model file for --bpe sentencepiece",
     "bpe_codes": "codes file for --bpe subword_nmt",
+    "hf_directory": "folder for --bpe hf_wordpiece, hf_gpt2_bpe, hf_sentencepiece",
 }
 
 

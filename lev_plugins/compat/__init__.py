@@ -6,8 +6,10 @@
 ``logs``              importing fairseq turns the root logger to DEBUG; hydra's warnings
 ``checkpoints``       torch refuses fairseq's checkpoints; checkpoints keep relative data paths
 ``saving``            a kill or a full disk leaves half a checkpoint where a whole one stood
+``archives``          a checkpoint may be small on the disk and have no end in memory
 ``checkpoint_files``  checkpoints are believed: what they say is run, allocated, or a traceback
 ``copies``            tasks and models cannot be copied, nor sent to another process
+``trust``             a checkpoint chooses models, files and addresses
 ``evaluation``        settings of a checkpoint are run as Python
 ``indexed``           index files are believed
 ``divergence``        a training that diverges ends in tracebacks, and its last loss is NaN
@@ -32,6 +34,7 @@
 """
 
 from .adafactor import mend_adafactor
+from .archives import check_archive
 from .batches import (
     batch_every_sentence,
     cut_batches_once,
@@ -65,9 +68,11 @@ from .shards import decode_shards
 from .symbols import compare_symbols, difference, keep_symbols, refuse_other_symbols
 from .threads import end_readers_in_time
 from .training import prepare_trainings
+from .trust import Origin, check_checkpoint_settings, origin
 from .user_dir import accept_imported_package
 
 __all__ = [
+    "Origin",
     "absolute_data_paths",
     "accept_imported_package",
     "allow_checkpoint_globals",
@@ -77,6 +82,8 @@ __all__ = [
     "bf16_without_tpu",
     "calm_hydra_warnings",
     "calm_root_logger",
+    "check_archive",
+    "check_checkpoint_settings",
     "check_index_files",
     "check_launches",
     "compare_symbols",
@@ -99,6 +106,7 @@ __all__ = [
     "mend_adafactor",
     "mend_chrf_score",
     "one_line_errors",
+    "origin",
     "prepare_trainings",
     "read_checkpoint",
     "read_interactive_lines",
@@ -133,6 +141,7 @@ def apply() -> None:
     allow_checkpoint_globals()
     distrust_checkpoints()
     allow_copies()
+    check_checkpoint_settings()
     evaluate_settings()
     check_index_files()
     write_checkpoints_whole()

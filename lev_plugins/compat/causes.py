@@ -9,6 +9,7 @@ import errno
 import os
 import re
 import traceback
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
@@ -118,7 +119,8 @@ def refusal(error: BaseException) -> str | None:
 def _unreadable_checkpoint(error: BaseException) -> str | None:
     """Whatever ``torch.load`` raises over a file: torch has no class of its own for it."""
     path = _checkpoint_read(error)
-    if path is None or not _passed(error, "load", "torch/serialization.py"):
+    damaged = isinstance(error, zipfile.BadZipFile)
+    if path is None or not (damaged or _passed(error, "load", "torch/serialization.py")):
         return None
     if isinstance(error, KeyboardInterrupt):
         return None

@@ -4,8 +4,8 @@ import contextlib
 import contextvars
 import functools
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
-from types import ModuleType
 from typing import Any
 
 import torch
@@ -13,8 +13,10 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from ..errors import UserError
+from .archives import check_archive
 from .causes import explain
 from .finite import refuse_non_finite
+from .trust import check_criterion, settings_of
 
 _MOST_SETTINGS = 100_000
 #: elements that a model may have beyond those of its checkpoint, as tables of positions
@@ -36,11 +38,13 @@ def read_checkpoint(file: Any, map_location: Any = "cpu", **options: Any) -> Any
         what the file holds.
 
     Raises:
-        UserError: settings without end, a tensor larger than what is stored of it, or a parameter
-            that is not finite.
+        UserError: compressed records, settings without end, a tensor larger than what is stored
+            of it, or a parameter that is not finite.
         Exception: whatever ``torch.load`` raises; see :func:`~.causes.explain`.
     """
-    path = os.fspath(file) if isinstance(file, (str, os.PathLike)) else str(file.name)
+    is_path = isinstance(file, (str, os.PathLike))
+    path = os.fspath(file) if is_path else str(getattr(file, "name", ""))
+    check_archive(file)
     state = torch.load(file, map_location=map_location, **{**options, "weights_only": True})
     if isinstance(state, Mapping):
         for name in ("cfg", "args"):
@@ -86,19 +90,26 @@ def inflated(tensor: Tensor) -> bool:
     return tensor.numel() * tensor.element_size() > tensor.untyped_storage().nbytes()
 
 
-class _CarefulTorch(ModuleType):
-    """torch as the engine's module of checkpoints sees it."""
+def _guard_torch_load() -> None:
+    """Let every ``torch.load`` of fairseq, in modules not yet imported too, read plain data."""
+    load = torch.load
 
-    load = staticmethod(read_checkpoint)
+    @functools.wraps(load)
+    def loaded(f: Any, *args: Any, **options: Any) -> Any:
+        caller = str(sys._getframe(1).f_globals.get("__name__"))
+        if caller.split(".")[0] not in ("fairseq", "fairseq_cli"):
+            return load(f, *args, **options)
+        location = args[0] if args else options.pop("map_location", None)
+        options.pop("pickle_module", None)
+        return read_checkpoint(f, location, **options)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(torch, name)
+    torch.load = loaded
 
 
 def distrust_checkpoints() -> None:
-    """Let the engine read a checkpoint as :func:`read_checkpoint` does, and build what it holds.
+    """Let fairseq read a checkpoint as :func:`read_checkpoint` does, and build what it holds.
 
-    Faults: the engine's ``torch.load`` unpickles anything where TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD
+    Faults: fairseq's ``torch.load`` unpickles anything where TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD
     is set, which many advise to set for fairseq. It builds a model by a checkpoint's settings
     before it looks at the parameters: a width of a thousand million takes all memory. And what
     is raised over settings that make no model is a traceback of some layer.
@@ -106,19 +117,23 @@ def distrust_checkpoints() -> None:
     from fairseq import checkpoint_utils
 
     engine = checkpoint_utils.load_model_ensemble_and_task
-    checkpoint_utils.torch = _CarefulTorch("torch")
+    _guard_torch_load()
 
     @functools.wraps(engine, assigned=())
     def load_model_ensemble_and_task(
-        filenames: Sequence[str], *args: Any, **options: Any
+        filenames: Sequence[str], arg_overrides: Any = None, *args: Any, **options: Any
     ) -> tuple[Any, Any, Any]:
-        """The engine's models, settings and task.
+        """fairseq's models, settings and task.
 
         Raises:
-            UserError: a checkpoint whose settings make no model, or a larger one than it holds.
+            UserError: a checkpoint whose settings make no model, a larger one than it holds, or
+                ask for what no checkpoint may ask for.
         """
         with usable(":".join(filenames)), _room_for(filenames):
-            return engine(filenames, *args, **options)
+            with settings_of(filenames, arg_overrides) as origin:
+                found = engine(filenames, arg_overrides, *args, **options)
+                check_criterion(origin, found[1])
+                return found
 
     checkpoint_utils.load_model_ensemble_and_task = load_model_ensemble_and_task
 

@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 import torch
 
 from ..errors import UserError
+from .archives import check_archive
 from .finite import REMEDY, non_finite
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # the disk, the user's share of it, one file
@@ -102,6 +103,7 @@ def _copy(source: str, path: str) -> None:
 def _updates(path: Path) -> int | None:
     """The updates of a training that can be resumed from here; ``None`` where it cannot."""
     try:
+        check_archive(path)
         with zipfile.ZipFile(path) as archive:
             if archive.testzip() is not None:
                 return None

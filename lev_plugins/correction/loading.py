@@ -119,7 +119,7 @@ def _autoregressive(
         ):
             raise UserError(f"{one} holds a {type(model).__name__}, which no beam search can use")
         models.append(model)
-    tokenizer, bpe = text_encoders(cfg, _overrides(given))
+    tokenizer, bpe = text_encoders(cfg, _overrides(given), paths, data)
     encoders = _processing(tokenizer, bpe, given, task.source_dictionary)
     blanks = _knows_blanks(encoders, task.source_dictionary)
     return Autoregressive(models, task, cfg, encoders, blanks, beam, device, precision)

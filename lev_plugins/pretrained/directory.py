@@ -17,7 +17,7 @@ from typing import Any, Dict, Optional, Tuple
 import torch
 from torch import Tensor
 
-from ..compat import inflated, refusal
+from ..compat import check_archive, inflated, refusal
 from ..errors import UserError
 
 Shape = Tuple[int, ...]
@@ -158,7 +158,10 @@ def _safetensors(path: str) -> Stored:
 
 def _pickle(path: str) -> Stored:
     try:
+        check_archive(path)
         found = torch.load(path, map_location="cpu", weights_only=True)
+    except UserError:
+        raise
     except Exception as error:  # whatever a damaged file makes torch raise
         reason = refusal(error) or (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise UserError(f"{path}: no weights that can be read safely ({reason:.200})") from error

@@ -13,6 +13,7 @@ from fairseq.tasks import register_task
 from omegaconf import II
 from torch import Tensor
 
+from ..compat import origin
 from ..data.noise import (
     DEFAULT_EDITS,
     KINDS,
@@ -114,6 +115,7 @@ class NoisyTranslationTask(EvaluatedTask):
         self.noises = _noises(cfg)
         self.confusions: Optional[Confusions] = None
         self.encoders: Optional[List[Any]] = None
+        self.origin = origin()  # the checkpoint that the settings come from, if any
 
     @classmethod
     def setup_task(cls, cfg: NoisyTranslationConfig, **kwargs: Any) -> "NoisyTranslationTask":
@@ -160,6 +162,9 @@ class NoisyTranslationTask(EvaluatedTask):
         # not before: a checkpoint is used without the table that it was trained with
         if self.cfg.noise_confusions is not None and "ocr" in options.kinds:
             if self.confusions is None:
+                if self.origin is not None:
+                    table = self.cfg.noise_confusions
+                    self.origin.check_file("noise_confusions", table, self.cfg.data)
                 self.confusions = load_confusions(self.cfg.noise_confusions)
             options = dataclasses.replace(options, confusions=self.confusions)
         return flag, Noise(options)
@@ -255,10 +260,11 @@ class NoisyTranslationTask(EvaluatedTask):
     def encode_line(self, line: str) -> str:
         """Pieces of a line with blanks between them, as ``--tokenizer`` and ``--bpe`` cut it."""
         if self.encoders is None:
-            made = [
-                encoders.build_tokenizer(self.cfg.text_tokenizer),
-                encoders.build_bpe(self.cfg.text_bpe),
-            ]
+            tokenizer, bpe = self.cfg.text_tokenizer, self.cfg.text_bpe
+            if self.origin is not None:
+                self.origin.check_encoder("tokenizer", tokenizer, self.cfg.data)
+                self.origin.check_encoder("bpe", bpe, self.cfg.data)
+            made = [encoders.build_tokenizer(tokenizer), encoders.build_bpe(bpe)]
             self.encoders = [encoder for encoder in made if encoder is not None]
         for encoder in self.encoders:
             line = encoder.encode(line)

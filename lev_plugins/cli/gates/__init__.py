@@ -31,9 +31,6 @@ from .picture import MOST_LINES
 from .record import Record
 from .scale import SCALES
 
-PROCESSING = TEXT_PROCESSING | {
-    "hf_directory": "Hugging Face directory for --bpe hf_wordpiece, hf_gpt2_bpe, hf_sentencepiece"
-}
 _PROMPT = "one line per sentence:"
 _FEW = 5  # lines that a picture shows unless told otherwise
 
@@ -97,7 +94,7 @@ def build_parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--path", required=True, metavar="CHECKPOINT", help="the trained model")
     add("--data", metavar="DIR", help="folder with the dictionaries (default: as the model says)")
-    for name, what in PROCESSING.items():
+    for name, what in TEXT_PROCESSING.items():
         flag = "--" + name.replace("_", "-")
         add(flag, metavar="NAME", help=f"{what} (default: as the model was trained)")
     add(
@@ -202,7 +199,7 @@ def _recorded(args: argparse.Namespace) -> Iterator[Record]:
     """Yield the records of all lines; memory holds one chunk of them."""
     from .recorder import Recorder
 
-    processing = {name: value for name in PROCESSING if (value := getattr(args, name))}
+    processing = {name: value for name in TEXT_PROCESSING if (value := getattr(args, name))}
     recorder = Recorder(
         args.path, args.data, processing, args.device, args.beam, args.max_len_a, args.max_len_b
     )

@@ -18,6 +18,7 @@ from fairseq.tasks import FairseqTask, register_task
 from omegaconf import II
 from torch import Tensor
 
+from ...compat import read_checkpoint
 from ...compat.program import running_command
 from ...errors import UserError
 from .config import standing_alone
@@ -232,7 +233,7 @@ class EncT5Task(FairseqTask):
         if path is None:
             return
         try:
-            state = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+            state = read_checkpoint(path, mmap=True)
             kept = state["task_state"]
         except Exception:  # the engine reads it next, and says what is wrong with it
             return

@@ -7,6 +7,7 @@ from fairseq.data import Dictionary
 from fairseq.models import register_model
 from torch import nn
 
+from ...compat import origin
 from ...errors import UserError
 from ...modules.backbone import Backbone, transformer
 from ...optim.backbone_adam import mark_backbone
@@ -85,8 +86,7 @@ class GatedTransformerModel(Seq2SeqModel):
 def make_backbone(cfg: GatedTransformerConfig, source: Dictionary, target: Dictionary) -> Backbone:
     """What ``--backbone`` holds; or, drawn at random, what the plan says or a Transformer.
 
-    A checkpoint has both directory and plan, and brings the weights: it is loaded where the
-    directory has gone, or has become another model's, too.
+    A checkpoint has both directory and plan, and brings the weights: its directory is not read.
     """
     options: Dict[str, Any] = {
         "dropout": cfg.dropout,
@@ -94,7 +94,7 @@ def make_backbone(cfg: GatedTransformerConfig, source: Dictionary, target: Dicti
         "activation_dropout": cfg.activation_dropout,
         "tie": cfg.tie_backbone,
     }
-    if cfg.backbone and not _is_replaced(cfg.backbone, cfg.backbone_plan):
+    if cfg.backbone and origin() is None:
         return load_backbone(cfg.backbone, source, target, **options)
     if cfg.backbone_plan:
         return build_backbone(cfg.backbone_plan, source, target, **options)
@@ -108,16 +108,6 @@ def make_backbone(cfg: GatedTransformerConfig, source: Dictionary, target: Dicti
         cfg.share_all_embeddings,
         cfg.share_decoder_input_output_embed,
     )
-
-
-def _is_replaced(directory: str, plan: Optional[str]) -> bool:
-    """Whether a directory no longer holds what a plan describes."""
-    if plan is None:
-        return False
-    try:
-        return describe_backbone(directory) != plan
-    except UserError:
-        return True
 
 
 def loaded_parameters(backbone: Backbone) -> Iterator[nn.Parameter]:
