@@ -280,9 +280,8 @@ def test_tasks_that_are_not_expected_are_not_set_up(folder, evil):
     assert trust.EXPECTED["task"] <= set(TASK_REGISTRY)
 
 
-def test_validation_builds_no_criterion_that_writes_files(folder, evil, monkeypatch):
-    precious = evil.parent / "precious"
-    cfg = {"_name": "sentence_ranking", "save_predictions": str(precious)}
+def test_validation_builds_no_criterion_that_is_not_expected(folder, evil, monkeypatch):
+    cfg = {"_name": "sentence_ranking", "save_predictions": str(evil.parent / "victim")}
     state = torch.load(folder / "run" / "stock.pt", weights_only=True)
     state["cfg"]["criterion"] = cfg
     torch.save(state, evil)
@@ -421,8 +420,10 @@ def test_every_file_of_subwords_is_looked_at():
     assert texts - set(trust._FILES) == {"bpe_separator"}
 
 
-def test_a_setting_that_refers_to_another_is_no_file(folder, evil):
+def test_a_setting_that_refers_to_another_or_is_no_text_is_no_file(folder, evil):
     bpe(folder, evil, _name="sentencepiece", sentencepiece_model="${x}", x=str(folder / "text"))
+    assert "is no path on this machine" in refused(lambda: python(evil))
+    bpe(folder, evil, _name="sentencepiece", sentencepiece_model=os.fsencode(folder / "text"))
     assert "is no path on this machine" in refused(lambda: python(evil))
 
 

@@ -68,7 +68,7 @@ from .shards import decode_shards
 from .symbols import compare_symbols, difference, keep_symbols, refuse_other_symbols
 from .threads import end_readers_in_time
 from .training import prepare_trainings
-from .trust import Origin, check_checkpoint_settings, origin
+from .trust import Origin, check_checkpoint_settings, origin, settings_of
 from .user_dir import accept_imported_package
 
 __all__ = [
@@ -117,6 +117,7 @@ __all__ = [
     "refuse_non_finite_scores",
     "refuse_other_symbols",
     "run_cli",
+    "settings_of",
     "shuffle_when_asked",
     "usable",
     "way_on",

@@ -103,7 +103,7 @@ def _guard_torch_load() -> None:
         options.pop("pickle_module", None)
         return read_checkpoint(f, location, **options)
 
-    torch.load = loaded
+    torch.load = torch.serialization.load = loaded
 
 
 def distrust_checkpoints() -> None:

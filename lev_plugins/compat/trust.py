@@ -102,7 +102,9 @@ class Origin:
             if not (chosen and value == defaults.get(file)):
                 self.check_file(file, value, data, f"--{kind} {name}")
         if name == "bert" and not (chosen or _get(settings, "bpe_vocab_file")):
-            raise self._refusal(f"--bpe {name} names no file, so that one would be fetched", name)
+            raise self._refusal(
+                f"--bpe {name} names no file, so that one would be fetched", f"--bpe {name}"
+            )
 
     def check_file(self, name: str, value: Any, data: Any = None, of: str = "") -> None:
         """Refuse a file of the checkpoint's choice that does not lie beside it or its data.
@@ -119,9 +121,9 @@ class Origin:
         Raises:
             UserError: it lies elsewhere, is no regular file or folder, or is an address.
         """
-        if not isinstance(value, str) or not value or self.given.get(name) == value:
+        if not value or self.given.get(name) == value:
             return
-        if is_address(value):
+        if not isinstance(value, str) or is_address(value):
             reason = "no path on this machine"
         elif not os.path.lexists(value):
             return
@@ -132,7 +134,7 @@ class Origin:
         else:
             reason = "neither beside the checkpoint nor beside its data"
         flag = f"--{name.replace('_', '-')}"
-        raise self._refusal(f"{flag} {value:.200} is {reason}", f"{of} {flag} FILE".strip())
+        raise self._refusal(f"{flag} {value!s:.200} is {reason}", f"{of} {flag} FILE".strip())
 
     def check_task(self, settings: Any) -> None:
         """Refuse languages that lead out of the data folder, and data on the network.

@@ -19,6 +19,7 @@ from fairseq.sequence_generator import SequenceGenerator
 from fairseq.tasks.translation import TranslationTask
 from omegaconf import DictConfig, open_dict
 
+from ...compat import Origin
 from ...data.text_files import SPECIAL_TOKENS, require_files
 from ...errors import UserError
 from ..preprocess import dictionary_path, load_dictionary
@@ -151,6 +152,7 @@ def load_state(path: str) -> dict[str, Any]:
             state["cfg"], state["args"] = convert_namespace_to_omegaconf(state["args"]), None
     if state.get("cfg") is None or "model" not in state:
         raise UserError(f"{path} is not a checkpoint that fairseq has saved; check the path")
+    Origin((path,)).check_task(state["cfg"].task)
     name = getattr(state["cfg"].task, "_name", None)
     if name != TASK:
         raise UserError(
