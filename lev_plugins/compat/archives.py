@@ -14,6 +14,10 @@ _END64, _LOCATOR = b"PK\6\6", b"PK\6\7"
 _LARGE, _SIZES = 0xFFFFFFFF, 1  # "look among the extra fields", and the number of the field
 
 
+class DamagedArchive(RuntimeError):
+    """A zip file that cannot be read; torch raises a RuntimeError as well."""
+
+
 def check_archive(file: str | os.PathLike[str] | BinaryIO) -> None:
     """Refuse a zip file that takes more memory than disk, before anything of it is read.
 
@@ -27,7 +31,7 @@ def check_archive(file: str | os.PathLike[str] | BinaryIO) -> None:
 
     Raises:
         UserError: a record is compressed, or all together are larger than the file.
-        zipfile.BadZipFile: the list of contents is damaged.
+        DamagedArchive: the list of contents is damaged.
         OSError: the file cannot be read.
     """
     if isinstance(file, (str, os.PathLike)):
@@ -55,7 +59,7 @@ def _check(file: BinaryIO, path: str) -> None:
                 )
             total += length
     except (struct.error, IndexError) as error:
-        raise zipfile.BadZipFile("the list of contents is damaged") from error
+        raise DamagedArchive("the list of contents is damaged") from error
     if total > size:
         raise UserError(
             f"checkpoint {path} has {size:,} bytes, and its records {total:,}; it is damaged: "
@@ -70,7 +74,7 @@ def _entries(file: BinaryIO, size: int) -> Iterator[tuple[str, int, int]]:
     content, place = file.read(length), 0
     for _ in range(number):
         if content[place : place + 4] != _ENTRY:
-            raise zipfile.BadZipFile("the list of contents is damaged")
+            raise DamagedArchive("the list of contents is damaged")
         (method,) = struct.unpack_from("<H", content, place + 10)
         (full,) = struct.unpack_from("<L", content, place + 24)
         named, extra, comment = struct.unpack_from("<3H", content, place + 28)
@@ -80,7 +84,7 @@ def _entries(file: BinaryIO, size: int) -> Iterator[tuple[str, int, int]]:
         yield content[name : name + named].decode("utf-8", "replace"), method, full
         place += extra + comment
     if place != length:
-        raise zipfile.BadZipFile("the list of contents is damaged")
+        raise DamagedArchive("the list of contents is damaged")
 
 
 def _large(extra: bytes) -> int:
@@ -100,14 +104,14 @@ def _place_of_list(file: BinaryIO, size: int) -> tuple[int, int, int]:
     file.seek(max(end - 76, 0))
     tail = file.read()
     if len(tail) < 22 or tail[-22:-18] != _END:
-        raise zipfile.BadZipFile("no end record")
+        raise DamagedArchive("no end record")
     number, length, start = struct.unpack("<10xH2LH", tail[-22:])[:3]
     if tail[-42:-38] == _LOCATOR:
         end -= 76
         (there,) = struct.unpack("<8xQ4x", tail[-42:-22])
         if there != end or tail[-98:-94] != _END64:
-            raise zipfile.BadZipFile("no end record")
+            raise DamagedArchive("no end record")
         number, length, start = struct.unpack("<32x3Q", tail[-98:-42])
     if start + length != end:
-        raise zipfile.BadZipFile("the list of contents is not where it should be")
+        raise DamagedArchive("the list of contents is not where it should be")
     return number, start, length

@@ -9,12 +9,12 @@ import errno
 import os
 import re
 import traceback
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 
 from ..errors import UserError
+from .archives import DamagedArchive
 from .finite import NOT_FINITE
 from .saving import way_on
 
@@ -119,7 +119,7 @@ def refusal(error: BaseException) -> str | None:
 def _unreadable_checkpoint(error: BaseException) -> str | None:
     """Whatever ``torch.load`` raises over a file: torch has no class of its own for it."""
     path = _checkpoint_read(error)
-    damaged = isinstance(error, zipfile.BadZipFile)
+    damaged = isinstance(error, DamagedArchive)
     if path is None or not (damaged or _passed(error, "load", "torch/serialization.py")):
         return None
     if isinstance(error, KeyboardInterrupt):
