@@ -18,7 +18,7 @@ from ...modules import Memory, Positions, TransformerStack
 from ...modules.dropout import dropout
 from ...modules.linear import linear
 from ...modules.precision import Int8Linear, decoding_precision, lower_precision
-from ...modules.transformer import attention_mask
+from ...modules.transformer import TransformerBlock, attention_mask
 from ...ops.alignment import lcs_masks
 from ...tasks import TranslationEditTask
 from .config import HEADS, STACKS, LevenshteinEditorConfig, exit_depths
@@ -357,6 +357,7 @@ def _stack(cfg: LevenshteinEditorConfig, side: str, blocks: int) -> TransformerS
     )
     if str(getattr(cfg, "feed_forward_init", "xavier")) == "torch":  # not in 0.5.0's checkpoints
         for block in stack.blocks:
+            assert isinstance(block, TransformerBlock)
             block.expand.reset_parameters()
             block.contract.reset_parameters()
     return stack
