@@ -608,7 +608,13 @@ def test_a_file_that_fairseq_has_not_saved_is_named(tmp_path, value):
     assert f"{path} is not a checkpoint that fairseq has saved" in line
 
 
-def test_a_checkpoint_of_another_dictionary_is_named(checkpoint, folder, tmp_path):
+@pytest.mark.parametrize("names_symbols", [True, False], ids=["today's", "0.5.0's"])
+def test_a_checkpoint_of_another_dictionary_is_named(checkpoint, folder, tmp_path, names_symbols):
+    state = torch.load(checkpoint, weights_only=True)
+    if not names_symbols:
+        del state["task_state"]["symbols"]
+    saved = tmp_path / "saved.pt"
+    torch.save(state, saved)
     for language in ("en", "de"):
         words = (folder / "bin" / f"dict.{language}.txt").read_text().splitlines()
         (tmp_path / f"dict.{language}.txt").write_text("\n".join(words[:4]) + "\n")
@@ -622,9 +628,12 @@ def test_a_checkpoint_of_another_dictionary_is_named(checkpoint, folder, tmp_pat
             }
         )
     )
-    error = caught(checkpoint_utils.load_model_ensemble, [str(checkpoint)], task=task)
+    error = caught(checkpoint_utils.load_model_ensemble, [str(saved)], task=task)
     line = compat.explain(error)
-    assert f"checkpoint {checkpoint} does not fit" in line and "size mismatch" in line
+    if names_symbols:
+        assert "was trained with another source dictionary (" in line
+    else:
+        assert f"checkpoint {saved} does not fit" in line and "size mismatch" in line
     assert "\n" not in line and len(line) < 500
 
 
