@@ -105,7 +105,7 @@ def test_dictionaries_may_stand_elsewhere(folder, tmp_path):
         ("stock.pt", {"unit": "line"}, "--unit line: the model's dictionary has no blank"),
         ("stock.pt", {"unit": "page"}, "--unit page: choose one of"),
         ("stock.pt:concat.pt", {}, "was trained with --task translation_concat and .*stock.pt"),
-        ("stock.pt:lines.pt", {}, "does not fit"),
+        ("stock.pt:lines.pt", {}, "was trained with another source dictionary"),
     ],
 )
 def test_what_cannot_be_is_told_in_one_line(folder, name, given, message):
