@@ -2,6 +2,7 @@
 
     python -m lev_plugins.cli.correct --path CHECKPOINT noisy.txt more.txt > clean.txt
     python -m lev_plugins.cli.correct --path CHECKPOINT < noisy > clean
+    python -m lev_plugins.cli.correct --path CHECKPOINT folder more.txt --output-dir clean
 
 Serves every corrector of the package: edit models, and any model of fairseq's that writes from left
 to right. Lines end at ``\\n`` alone. Bytes that are not UTF-8 pass through.
@@ -13,66 +14,128 @@ text: ``file`` (where files were given), ``line`` (of the file, from 1), ``offse
 """
 
 import argparse
-import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import islice
-from typing import TYPE_CHECKING, BinaryIO, TextIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from ..compat import run_cli
-from ..data.text_files import LineNumbers, read_lines
+from ..data.text_files import read_lines
 from ..errors import UserError
-from .lines import STANDARD_STREAM, is_terminal, raw_lines, require_readable
+from .correct_report import Progress, Report
+from .lines import STANDARD_STREAM, TEXT_PROCESSING, is_terminal, raw_lines, require_readable
 from .output import standard_output, whole_file
 
 if TYPE_CHECKING:
     from ..correction import Correction, Corrector
-
-# U+0085, U+2028 and U+2029 may stand bare in JSON, but many readers take them for line ends.
-_LINE_ENDS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
-TEXT_PROCESSING = {
-    "tokenizer": "fairseq's tokenizer, such as moses",
-    "bpe": "fairseq's subwords, such as sentencepiece, subword_nmt or characters",
-    "sentencepiece_model": "model file for --bpe sentencepiece",
-    "bpe_codes": "codes file for --bpe subword_nmt",
-    "hf_directory": "folder for --bpe hf_wordpiece, hf_gpt2_bpe, hf_sentencepiece",
-}
+    from ..correction.documents import Plan
+    from ..correction.protection import Protection
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns 0 or raises :class:`UserError`."""
     args = build_parser().parse_args(argv)
     _check(args)
+    from ..correction.documents import plan
     from ..correction.protection import Protection
 
     words = read_lines(args.keep_words) if args.keep_words else ()
     protection = Protection(args.keep or (), words)
-    out = standard_output().buffer
+    todo = plan(args.files, args.output_dir, args.skip_invalid) if args.output_dir else None
+    if todo:
+        _check_reports(args, {"what is written": todo.targets, "the input": todo.sources})
+    else:
+        standard_output()
     with ExitStack() as stack:
         # First: a folder that cannot be written is told before the model loads.
         edits = stack.enter_context(whole_file(args.edits)) if args.edits else None
+        if todo and not todo.documents:
+            _say(todo, None)
+            return 0
         corrector = load_corrector(args)
         if args.tune:
             return _tune(corrector, args)
         if corrector.settings:
             print(_used(corrector, args), file=sys.stderr)
-        report = _Report(edits, args.files)
-        open_end = False
-        for path in args.files or [STANDARD_STREAM]:
-            report.begin(path)
-            for lines, ends in _chunks(path, args.buffer):
-                done = corrector.correct_protected(
-                    lines, args.min_confidence, protection, args.batch_size
-                )
-                if open_end:  # the last line of the file before had none
-                    out.write(b"\n")
-                open_end = not ends[-1]
-                _write(out, done, ends)
-                report.add(done)
+        report = Report(edits, args.files, Progress(todo.size) if todo else None)
+        if todo:
+            _to_folder(corrector, args, protection, todo, report)
+        else:
+            _to_standard_output(corrector, args, protection, report)
     report.close()
+    if todo:
+        _say(todo, report)
     return 0
+
+
+def _to_standard_output(
+    corrector: "Corrector", args: argparse.Namespace, protection: "Protection", report: Report
+) -> None:
+    out = standard_output().buffer
+    open_end = False
+    for path in args.files or [STANDARD_STREAM]:
+        for done, ends in _corrected(corrector, args, protection, path, report):
+            if open_end:  # the last line of the file before had none
+                out.write(b"\n")
+            open_end = not ends[-1]
+            _write(out, done, ends)
+            report.add(done)
+
+
+def _to_folder(
+    corrector: "Corrector",
+    args: argparse.Namespace,
+    protection: "Protection",
+    todo: "Plan",
+    report: Report,
+) -> None:
+    for document in todo.documents:
+        try:
+            os.makedirs(os.path.dirname(document.target) or ".", exist_ok=True)
+        except OSError as error:
+            raise UserError(f"{document.target}: cannot be written ({error.strerror})") from error
+        with whole_file(document.target) as out:
+            for done, ends in _corrected(corrector, args, protection, document.source, report):
+                _write(out.buffer, done, ends)
+                report.add(done)
+
+
+def _corrected(
+    corrector: "Corrector",
+    args: argparse.Namespace,
+    protection: "Protection",
+    path: str,
+    report: Report,
+) -> Iterator[tuple[list["Correction"], list[bytes]]]:
+    """The lines of a file, corrected, and their line ends, a chunk at a time."""
+    report.begin(path)
+    for lines, ends in _chunks(path, args.buffer):
+        yield (
+            corrector.correct_protected(lines, args.min_confidence, protection, args.batch_size),
+            ends,
+        )
+
+
+def _say(todo: "Plan", report: Report | None) -> None:
+    """What was left out, what is done and what was finished before."""
+    for wrong in todo.invalid:
+        print(f"left out: {wrong}", file=sys.stderr)
+    for file in todo.binary:
+        print(f"left out: {file} is no text", file=sys.stderr)
+    for document in todo.outdated:
+        print(
+            f"skipped: {document.target} is older than {document.source}; remove it to have it "
+            "written anew",
+            file=sys.stderr,
+        )
+    counts = f": {report}" if report else ""
+    print(
+        f"{len(todo.documents):,} files corrected{counts}; {len(todo.finished):,} skipped, "
+        f"finished before; {len(todo.invalid) + len(todo.binary):,} left out",
+        file=sys.stderr,
+    )
 
 
 def _used(corrector: "Corrector", args: argparse.Namespace) -> str:
@@ -144,13 +207,15 @@ def build_parser() -> argparse.ArgumentParser:
         prog=f"python -m {__package__}.correct",
         description="Correct text, line by line, to standard output. What the model does not "
         "change is kept byte for byte: whitespace, line ends, bytes that are not UTF-8.",
-        usage="%(prog)s --path CHECKPOINT [options] [FILE ...] > clean",
+        usage="%(prog)s --path CHECKPOINT [options] [FILE ...] > clean\n"
+        "       %(prog)s --path CHECKPOINT [options] FILE|FOLDER ... --output-dir OUT",
     )
     parser.add_argument(
         "files",
         nargs="*",
         metavar="FILE",
-        help="noisy text, corrected in this order; - is standard input (default: standard input)",
+        help="noisy text, corrected in this order; - is standard input (default: standard input); "
+        "with --output-dir also folders",
     )
     parser.epilog = (
         f"example: {parser.prog} --path checkpoint_best.pt --min-confidence 0.9 "
@@ -161,6 +226,17 @@ def build_parser() -> argparse.ArgumentParser:
     _add_ranking(parser)
     group = parser.add_argument_group("output and speed")
     add = group.add_argument
+    add(
+        "--output-dir",
+        metavar="DIR",
+        help="write each file to one of its name in DIR, folders with all below them; what is "
+        "there already is finished and skipped",
+    )
+    add(
+        "--skip-invalid",
+        action="store_true",
+        help="of --output-dir: leave out files that are not UTF-8 (default: correct none)",
+    )
     add(
         "--edits",
         metavar="FILE",
@@ -279,9 +355,29 @@ def _check(args: argparse.Namespace) -> None:
     for flag in ("batch_size", "buffer"):
         if getattr(args, flag) < 1:
             raise UserError(f"--{flag.replace('_', '-')} {getattr(args, flag)}: must be 1 or more")
+    if args.output_dir is None:
+        _check_files(args)
+    elif args.tune:
+        raise UserError("--output-dir corrects and --tune does not; give one of them")
+    elif not args.files or STANDARD_STREAM in args.files:
+        raise UserError("--output-dir needs files or folders, and cannot take standard input")
+    _check_reports(args, {"--keep-words": [args.keep_words] if args.keep_words else []})
+
+
+def _check_files(args: argparse.Namespace) -> None:
+    """The files of a run to standard output."""
+    if args.skip_invalid:
+        raise UserError("--skip-invalid needs --output-dir; without it all bytes pass through")
+    for path in args.files:
+        if os.path.isdir(path):
+            raise UserError(f"{path}: is a folder; give a text file, or --output-dir OUT with it")
     require_readable(args.files)
-    read = {"--keep-words": [args.keep_words] if args.keep_words else [], "the input": args.files}
-    for what, paths in read.items():
+    _check_reports(args, {"the input": args.files})
+
+
+def _check_reports(args: argparse.Namespace, others: Mapping[str, Sequence[str]]) -> None:
+    """Refuse a report that would write over another file."""
+    for what, paths in others.items():
         for path in paths:
             if args.edits and os.path.realpath(args.edits) == os.path.realpath(path):
                 raise UserError(f"--edits would write over {what} {path}; choose another name")
@@ -302,60 +398,6 @@ def _write(out: BinaryIO, done: Sequence["Correction"], ends: Sequence[bytes]) -
     for correction, end in zip(done, ends, strict=True):
         out.write(correction.text.encode("utf-8", "surrogateescape") + end)
     out.flush()
-
-
-class _Report:
-    """What was done: every edit to a file, counts to a terminal, what was left to any."""
-
-    def __init__(self, edits: TextIO | None, files: Sequence[str]) -> None:
-        self.edits = edits
-        self.named = bool(files)
-        self.file = STANDARD_STREAM
-        self.line = self.lines = self.wanted = self.made = 0
-        self.endless: dict[str, LineNumbers] = {}
-        typed = is_terminal(sys.stdin) and (not files or STANDARD_STREAM in files)
-        self.watched = is_terminal(sys.stderr) and not (typed or is_terminal(sys.stdout))
-
-    def begin(self, file: str) -> None:
-        """What comes next are the lines of this file."""
-        self.file, self.line = file, 0
-
-    def add(self, done: Sequence["Correction"]) -> None:
-        """Note the next lines; counts so far to a terminal that nobody types or reads text on."""
-        for correction in done:
-            self._add(correction)
-        if self.watched:
-            sys.stderr.write(f"\r{self}")
-            sys.stderr.flush()
-
-    def _add(self, correction: "Correction") -> None:
-        self.line += 1
-        self.lines += 1
-        self.wanted += len(correction.edits)
-        self.made += sum(edit.made for edit in correction.edits)
-        if correction.endless:
-            self.endless.setdefault(self.file, LineNumbers()).add(self.line)
-        if self.edits is not None:
-            place = {"file": self.file} if self.named else {}
-            for edit in correction.edits:
-                record = {**place, "line": self.line, **edit.to_dict()}
-                text = json.dumps(record, ensure_ascii=False, allow_nan=False)
-                self.edits.write(text.translate(_LINE_ENDS) + "\n")
-
-    def close(self) -> None:
-        """The end of the progress line; lines whose units had to be left alone."""
-        if self.watched:
-            sys.stderr.write(f"\r{self}\n")
-        for file, lines in self.endless.items():
-            place = f"{file}: " if self.named else ""
-            print(
-                f"{place}left as it was, in whole or in part, because the model's answer had no "
-                f"end: {lines.count} lines ({lines})",
-                file=sys.stderr,
-            )
-
-    def __str__(self) -> str:
-        return f"{self.lines:,} lines, {self.made:,} of {self.wanted:,} edits made"
 
 
 if __name__ == "__main__":

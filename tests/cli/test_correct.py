@@ -185,7 +185,15 @@ def test_nothing_is_said_where_nobody_looks_on_and_counts_where_someone_does(
         ("--edits words.txt --keep-words words.txt", "--edits would write over"),
         ("--edits words.txt words.txt", "--edits would write over the input words.txt"),
         ("words.txt gone.txt", "gone.txt: cannot be read; give a text file"),
-        (".", r"\.: is a folder; give a text file"),
+        (".", r"\.: is a folder; give a text file, or --output-dir OUT"),
+        ("--skip-invalid words.txt", "--skip-invalid needs --output-dir"),
+        ("--output-dir o", "--output-dir needs files or folders"),
+        ("--output-dir o words.txt -", "cannot take standard input"),
+        ("--output-dir o words.txt gone.txt", "gone.txt: cannot be read"),
+        ("--output-dir . words.txt", "--output-dir . would write over words.txt"),
+        ("--output-dir words.txt/o words.txt", "words.txt is no folder to write to"),
+        ("--output-dir o words.txt --edits o/words.txt", "--edits would write over"),
+        ("--output-dir o words.txt --tune words.txt words.txt", "give one of them"),
     ],
 )
 def test_a_mistake_is_told_before_anything_is_written(run, flags, message):

@@ -1,0 +1,156 @@
+"""``correct --output-dir`` with a scripted model: files and folders in, a folder out."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from test_correct import Terminal, Words, run  # noqa: F401
+
+from lev_plugins import UserError
+from lev_plugins.cli.correct_report import INTERVAL, PATIENCE, Progress
+
+
+@pytest.fixture
+def runs(run, monkeypatch):  # noqa: F811
+    """Run the command on files that are there; nothing may go to standard output."""
+
+    def on_files(flags):
+        assert run(b"", flags, {"teh": "the"}) == b""
+        return run.model
+
+    return on_files
+
+
+def put(**files):
+    for name, raw in files.items():
+        path = Path(name.replace("__", "/") + ".txt")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(raw)
+
+
+def tree(folder):
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(Path(folder).rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_files_and_folders_keep_names_bytes_and_line_ends(runs, capsys):
+    texts = {
+        "one": b"\xef\xbb\xbfteh  cat\r\n\r\n \xe2\x80\xa8teh",
+        "in__a": b"teh\n\n",
+        "in__sub__b": b"",
+    }
+    put(**texts)
+    before = tree(".")
+    runs("in one.txt --output-dir out")
+    names = {"one.txt": "one", "a.txt": "in__a", "sub/b.txt": "in__sub__b"}
+    expected = {name: texts[key].replace(b"teh", b"the") for name, key in names.items()}
+    assert tree("out") == expected
+    assert before.items() <= tree(".").items()
+    assert capsys.readouterr().err == (
+        "3 files corrected: 5 lines, 6 of 6 edits made; 0 skipped, finished before; 0 left out\n"
+    )
+
+
+def test_what_is_finished_is_skipped_and_told_where_its_source_is_newer(runs, capsys):
+    put(in__a=b"teh\n", in__b=b"teh\n", out__a=b"mine\n")
+    os.utime("out/a.txt", (1, 1))
+    assert len(runs("in --output-dir out").calls) == 1
+    assert tree("out") == {"a.txt": b"mine\n", "b.txt": b"the\n"}
+    told = capsys.readouterr().err.splitlines()
+    assert told[0].startswith("skipped: out/a.txt is older than in/a.txt; remove it")
+    assert told[1].endswith("1 skipped, finished before; 0 left out")
+    assert runs("in --output-dir out").calls == []
+    assert "0 files corrected; 2 skipped" in capsys.readouterr().err
+
+
+def test_a_run_that_fails_keeps_what_is_finished_and_nothing_half_written(runs, monkeypatch):
+    put(in__a=b"teh\n", in__b=b"x\nteh\nbad\n")
+    write = Words.write
+
+    def fail(self, units, batch_size):
+        if any("bad" in unit for unit in units):
+            raise UserError("no memory")
+        return write(self, units, batch_size)
+
+    monkeypatch.setattr(Words, "write", fail)
+    with pytest.raises(UserError, match="no memory"):
+        runs("in --output-dir out --buffer 1")
+    assert tree("out") == {"a.txt": b"the\n"}
+
+
+def test_one_file_that_is_not_utf_8_stops_all_or_is_left_out(runs, capsys):
+    put(in__a=b"teh\n", in__b=b"ok\nd\xe9j\xe0\n", in__c="é".encode("utf-16"))
+    message = (
+        r"^in/b.txt: line 2, byte offset 4: 0xe9 is not valid UTF-8 \(and 1 more files\); .*skip"
+    )
+    with pytest.raises(UserError, match=message):
+        runs("in --output-dir out")
+    assert not Path("out").exists()
+    runs("in --output-dir out --skip-invalid")
+    assert tree("out") == {"a.txt": b"the\n"}
+    told = capsys.readouterr().err.splitlines()
+    assert told[0].startswith("left out: in/b.txt: line 2") and told[1].startswith(
+        "left out: in/c.txt: line 1"
+    )
+    assert told[2].endswith("; 2 left out")
+
+
+def test_of_a_folder_no_hidden_file_no_binary_and_no_output_is_read(runs, capsys):
+    put(a=b"teh\n", image=b"\x89PNG\0", out__old=b"teh\n", **{".git__x": b"teh\n"})
+    os.mkfifo("pipe")
+    os.symlink("gone", "link")
+    runs(". --output-dir out")
+    assert tree("out") == {"a.txt": b"the\n", "old.txt": b"teh\n"}
+    told = capsys.readouterr().err
+    assert all(f"left out: ./{name} is no text" in told for name in ("image.txt", "pipe", "link"))
+
+
+@pytest.mark.parametrize(
+    "flags, message",
+    [
+        ("a b --output-dir out", r"^a/x.txt and b/x.txt would both be written to out/x.txt"),
+        ("a --output-dir a", r"^--output-dir a would write over a/x.txt"),
+        ("a --output-dir to_a", r"^--output-dir to_a would write over a/x.txt"),
+        ("a --output-dir as_folder", r"^as_folder/x.txt: is a folder"),
+        ("empty --output-dir out", r"^no text files in empty"),
+    ],
+)
+def test_a_target_that_cannot_be_is_told_before_anything_is_written(runs, flags, message):
+    put(a__x=b"teh\n", b__x=b"teh\n")
+    for folder in ("empty", "as_folder/x.txt"):
+        Path(folder).mkdir(parents=True)
+    os.symlink("a", "to_a")
+    before = tree(".")
+    with pytest.raises(UserError, match=message):
+        runs(flags)
+    assert tree(".") == before
+
+
+def test_the_same_file_given_twice_is_corrected_once(runs, capsys):
+    put(a__x=b"teh\n")
+    runs("a a/x.txt --output-dir out")
+    assert capsys.readouterr().err.startswith("1 files corrected")
+
+
+def test_progress_is_shown_when_it_takes_long_with_the_time_left():
+    now = [0.0]
+    progress = Progress(1000, lambda: now[0])
+    shown = []
+    for now[0], progress.done in ((1, 10), (PATIENCE, 100), (PATIENCE + 1, 110), (100, 500)):
+        shown.append(progress.line(terminal=False))
+    assert shown == [None, " 10%, 0:00:45 left", None, " 50%, 0:01:40 left"]
+    assert 100 - PATIENCE >= INTERVAL
+
+
+def test_a_terminal_sees_one_line_that_changes(runs, monkeypatch):
+    put(in__a=b"teh\n" * 4)
+    monkeypatch.setattr("lev_plugins.cli.correct_report.PATIENCE", 0.0)
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    runs("in --output-dir out --buffer 2")
+    _, first, second = sys.stderr.getvalue().splitlines()
+    assert " left; 2 lines, 4 of 4 edits made" in first
+    assert second.startswith("1 files corrected: 4 lines")
