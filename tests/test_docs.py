@@ -80,7 +80,7 @@ COMMANDS = {
         tune,
     )
 }
-# flags of fairseq's own LevT, which has no config dataclass, and of pip
+# flags of fairseq's own LevT, which has no config dataclass, of pip, and of the list of commands
 FOREIGN = {
     "--no-share-discriminator",
     "--no-share-maskpredictor",
@@ -89,6 +89,7 @@ FOREIGN = {
     "--no-cache-dir",
     "--force-reinstall",
     "--no-deps",
+    "--version",  # of python -m lev_plugins
 }
 
 

@@ -8,6 +8,7 @@ import pytest
 
 # from the roof down; whatever stands below may be imported, nothing beside or above
 FLOORS = (
+    ("__main__",),
     ("cli", "__init__"),
     ("correction",),
     ("hub", "prediction"),

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from ..compat import explain, read_checkpoint, run_cli, whole_checkpoint, write_failure
 from ..errors import UserError
+from .names import prog
 
 # checkpoint_EPOCH_UPDATES.pt and checkpointEPOCH.pt, as fairseq numbers them
 _BY_UPDATES = re.compile(r"checkpoint_\d+_(\d+)\.pt")
@@ -30,7 +31,7 @@ OPTIMIZER = "last_optimizer_state"
 def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
     parser = argparse.ArgumentParser(
-        prog=f"python -m {__package__}.average_checkpoints",
+        prog=prog("average_checkpoints"),
         description="Average the parameters of several checkpoints of one training.",
     )
     parser.epilog = f"example: {parser.prog} checkpoints --last 5 --output checkpoints/average.pt"

@@ -17,6 +17,7 @@ from ..data.text_files import read_lines
 from ..errors import UserError
 from ..pretrained import Directory, Inspection, inspect
 from ..pretrained.bpe import open_tokenizer, tokenizer_name
+from .names import prog
 from .output import printable, whole_file
 
 _SHOWN = 6
@@ -25,7 +26,7 @@ _SHOWN = 6
 def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
     parser = argparse.ArgumentParser(
-        prog=f"python -m {__package__}.backbone",
+        prog=prog("backbone"),
         description="Look at a pre-trained model (BERT, BART or T5 in a local Hugging Face "
         "directory), write its vocabulary as a fairseq dictionary, and cut text into its symbols.",
     )

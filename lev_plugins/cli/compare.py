@@ -27,6 +27,7 @@ from ..data.text_files import read_parallel
 from ..errors import UserError
 from ..scoring.metrics import METRICS, WORD_METRICS, Metric, SacrebleuMetric, make_metric
 from ..scoring.words import spelt_out
+from .names import prog
 from .output import printable, standard_output, whole_file
 
 _PRINTED = re.compile(r"[HSTDPI]-[0-9]+\t")
@@ -175,7 +176,7 @@ def _shown(value: float | None, form: str) -> str:
 def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
     parser = argparse.ArgumentParser(
-        prog="python -m lev_plugins.cli.compare",
+        prog=prog("compare"),
         description="Welch's t-test between two systems' outputs, sentence by sentence.",
     )
     add = parser.add_argument

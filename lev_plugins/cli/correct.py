@@ -26,6 +26,7 @@ from ..data.text_files import read_lines
 from ..errors import UserError
 from .correct_report import Progress, Report
 from .lines import STANDARD_STREAM, TEXT_PROCESSING, is_terminal, raw_lines, require_readable
+from .names import prog
 from .output import standard_output, whole_file
 
 if TYPE_CHECKING:
@@ -204,7 +205,7 @@ def load_corrector(args: argparse.Namespace) -> "Corrector":
 def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
     parser = argparse.ArgumentParser(
-        prog=f"python -m {__package__}.correct",
+        prog=prog("correct"),
         description="Correct text, line by line, to standard output. What the model does not "
         "change is kept byte for byte: whitespace, line ends, bytes that are not UTF-8.",
         usage="%(prog)s --path CHECKPOINT [options] [FILE ...] > clean\n"

@@ -25,6 +25,7 @@ from ..errors import UserError
 from ..models.enct5.kinds import Kind
 from ..prediction import EncT5, check_threshold
 from .lines import STANDARD_STREAM, input_lines, is_terminal, json_line
+from .names import prog
 from .output import printable, standard_output, whole_file
 
 FORMATS = ("jsonl", "tsv")
@@ -80,7 +81,7 @@ def read_texts(path: str, model: EncT5) -> Iterator[str | list[str]]:
 def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
     parser = argparse.ArgumentParser(
-        prog=f"python -m {__package__}.enct5_predict",
+        prog=prog("enct5_predict"),
         description="Say what an EncT5 predicts: one record an input line, in order. A line is a "
         "text; two texts with a tab between them; or words with blanks between them.",
     )

@@ -22,6 +22,7 @@ from typing import Any
 
 from ..compat import run_cli
 from ..errors import UserError
+from .names import prog
 from .output import printable, standard_output, whole_file
 from .report.table import short_name
 
@@ -355,12 +356,11 @@ def render_table(figures: dict[str, Any]) -> str:
 
 def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
-    prog = "python -m lev_plugins.cli.latency"
     parser = argparse.ArgumentParser(
-        prog=prog,
+        prog=prog("latency"),
         description="Milliseconds and iterations a sentence, one at a time, of edit models and of "
         "an autoregressive model, which take turns.",
-        epilog=f"example: {prog} data --path levt.pt --ar-path transformer.pt --sentences 200 "
+        epilog="example: %(prog)s data --path levt.pt --ar-path transformer.pt --sentences 200 "
         "--device cuda --json latency.json",
     )
     add = parser.add_argument

@@ -19,6 +19,7 @@ from ..compat import run_cli
 from ..data.draft_noise import NoiseCounts, NoiseRates, Vocabulary, line_random, noisy_line
 from ..data.text_files import read_lines, refuse_special_tokens, require_files
 from ..errors import UserError
+from .names import prog
 from .output import whole_file
 
 RATES = {
@@ -36,7 +37,7 @@ _OVERWRITE = "#fairseq:overwrite"  # a flag in dictionary files, behind the coun
 def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
     parser = argparse.ArgumentParser(
-        prog=f"python -m {__package__}.make_drafts",
+        prog=prog("make_drafts"),
         description="Make synthetic drafts: a copy of a text, line by line, with tokens dropped, "
         "repeated, swapped and replaced. The tokens are what stands between blanks.",
     )

@@ -40,6 +40,7 @@ from ..data.noise.clusters import clusters, split_words
 from ..data.text_files import read_parallel, require_files
 from ..errors import UserError
 from .lines import standard_input
+from .names import prog
 from .output import standard_output, whole_file
 
 STREAM = "-"
@@ -126,7 +127,7 @@ def _run(before: Sequence[str], after: Sequence[str], i: int, j: int) -> int:
 def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
     parser = argparse.ArgumentParser(
-        prog=f"python -m {__package__}.noise",
+        prog=prog("noise"),
         description="Make a text noisy, line by line, or learn from a pair of texts what a "
         "recogniser takes for what.",
     )

@@ -25,6 +25,7 @@ from ..errors import UserError
 from ..generators.ensemble import EnsemblePolicy
 from ..generators.oracle import ORACLES, with_oracle
 from ..scoring.metrics import METRICS, Metric, add_up, make_metric
+from .names import prog
 from .output import standard_output, whole_file
 from .report.input import SUBWORDS
 from .report.table import LABELS as METRIC_LABELS
@@ -380,9 +381,8 @@ def _matplotlib() -> Any:
 
 def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
-    prog = "python -m lev_plugins.cli.oracle_curve"
     parser = argparse.ArgumentParser(
-        prog=prog,
+        prog=prog("oracle_curve"),
         description="Score by the number of iterations: without help, with an oracle's deletions, "
         "and with its deletions and numbers of placeholders.",
     )

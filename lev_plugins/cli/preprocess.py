@@ -45,6 +45,7 @@ from ..data.text_files import (
     require_files,
 )
 from ..errors import UserError
+from .names import prog
 
 PARTS = ("train", "valid", "test")
 LOG = "preprocess.log"
@@ -64,7 +65,7 @@ ROLL_IN = "--alpha-start 0.3 --alpha 0.9 --beta-start 0.3 --beta 0.9 --roll-in-u
 def build_parser() -> argparse.ArgumentParser:
     """fairseq-preprocess's parser with a group of our own at its end."""
     parser = options.get_preprocessing_parser()
-    parser.prog = f"python -m {__package__}.preprocess"
+    parser.prog = prog("preprocess")
     parser.description = (
         "fairseq-preprocess with drafts: checks text files, builds dictionaries and binarises "
         "source, target and draft side by side."

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ..compat import run_cli
 from ..errors import UserError
 from ..scoring.metrics import METRICS, Metric, make_metric
+from .names import prog
 from .oracle_curve import Corpus, load, read_corpus, scorer, text_of
 from .output import standard_output
 from .report.input import SUBWORDS
@@ -105,7 +106,7 @@ def render(choices: Sequence[Choice], metric: Metric) -> str:
 def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
     parser = argparse.ArgumentParser(
-        prog="python -m lev_plugins.cli.tune",
+        prog=prog("tune"),
         description="Chooses the empty penalty and the deletion threshold on a validation set.",
     )
     add = parser.add_argument

@@ -31,6 +31,7 @@ from fairseq import utils
 
 from ...data.text_files import read_parallel, refuse_special_tokens, require_files
 from ...errors import UserError
+from ..names import prog
 from ..output import whole_file
 from ..preprocess import dictionary_path
 from .journal import (
@@ -57,7 +58,7 @@ SECONDS = 10.0  # between two lines of progress
 def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
     parser = argparse.ArgumentParser(
-        prog=f"python -m {__package__}",
+        prog=prog("distill"),
         description="Translate a text with a trained left-to-right model by beam search and write "
         "the bitext to train an editor on (sequence-level knowledge distillation).",
     )

@@ -19,6 +19,7 @@ from ...errors import UserError
 from ...models.enct5.description import LARGEST, Description
 from ...models.enct5.kinds import KINDS, Kind
 from ...models.enct5.pieces import Cutter
+from ..names import prog
 from ..preprocess import staged
 from .labels import Labels, found_labels, listed_labels
 from .reading import CONLLU_TAGS, FORMATS, Layout
@@ -35,7 +36,7 @@ from .writing import (
 def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
     parser = argparse.ArgumentParser(
-        prog=f"python -m {__package__}",
+        prog=prog("enct5_prepare"),
         description="Prepare labelled text for EncT5: pieces, labels, and for tagging the word of "
         "each piece.",
     )

@@ -20,6 +20,7 @@ from typing import Any
 
 from ...errors import UserError
 from ..gates.record import GATES
+from ..names import prog
 from ..output import printable, standard_output, whole_file
 from .figures import READINGS, System, compute, read_system
 from .plots import draw, require_matplotlib
@@ -58,12 +59,11 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
-    prog = "python -m lev_plugins.cli.gate_analysis"
     parser = argparse.ArgumentParser(
-        prog=prog,
+        prog=prog("gate_analysis"),
         description="Mean gate probabilities by noise and by length, and WRR of the output by gate "
         "probability.",
-        epilog=f"example: {prog} gates.jsonl --reference clean.txt --png analysis.png",
+        epilog="example: %(prog)s gates.jsonl --reference clean.txt --png analysis.png",
     )
     add = parser.add_argument
     add("records", nargs="+", metavar="JSONL", help="what python -m lev_plugins.cli.gates wrote")

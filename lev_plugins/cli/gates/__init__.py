@@ -26,6 +26,7 @@ from ..lines import (
     is_terminal,
     json_line,
 )
+from ..names import prog
 from ..output import standard_output, whole_file
 from .picture import MOST_LINES
 from .record import Record
@@ -87,7 +88,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
     parser = argparse.ArgumentParser(
-        prog="python -m lev_plugins.cli.gates",
+        prog=prog("gates"),
         description="Show what the gates of a gated model do with each token of the input and of "
         "its output.",
     )

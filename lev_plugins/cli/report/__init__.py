@@ -16,6 +16,7 @@ from contextlib import ExitStack
 from ...errors import UserError
 from ...scoring.correction import CORRECTION_METRICS
 from ...scoring.metrics import METRICS
+from ..names import prog
 from ..output import standard_output, whole_file
 from .figures import DEFAULT_METRICS, DOING_NOTHING, UNITS, Settings, compute
 from .input import AGAINST, SIDES, SUBWORDS, Given, gather
@@ -96,11 +97,10 @@ def _listed(text: str) -> list[str]:
 
 def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
-    prog = "python -m lev_plugins.cli.report"
     parser = argparse.ArgumentParser(
-        prog=prog,
+        prog=prog("report"),
         description="Scores, edits against the drafts and iterations of one or more outputs.",
-        epilog=f"example: {prog} ours.out stock.out --names ours,stock --drafts test.mt "
+        epilog="example: %(prog)s ours.out stock.out --names ours,stock --drafts test.mt "
         "--json report.json --png report.png",
     )
     _add_texts(parser)

@@ -26,6 +26,7 @@ from ..lines import (
     is_terminal,
     json_line,
 )
+from ..names import prog
 from ..output import standard_output, whole_file
 from .page import render_html
 from .render import render_text
@@ -100,7 +101,7 @@ def read_pairs(path: str) -> Iterator[Pair]:
 def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
     parser = argparse.ArgumentParser(
-        prog="python -m lev_plugins.cli.trace",
+        prog=prog("trace"),
         description="Show every refinement iteration of a Levenshtein Transformer: what it "
         "deletes and what it inserts.",
     )
