@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from ..compat import run_cli
 from ..data.text_files import read_lines
 from ..errors import UserError
-from .correct_report import Progress, Report
+from .correct_report import Progress, Report, Sink, csv_sink, json_sink, summarize
 from .lines import STANDARD_STREAM, TEXT_PROCESSING, is_terminal, raw_lines, require_readable
 from .names import prog
 from .output import standard_output, whole_file
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from ..correction import Correction, Corrector
     from ..correction.documents import Plan
     from ..correction.protection import Protection
+
+
+REPORTS = ("csv", "edits")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -51,24 +54,34 @@ def main(argv: Sequence[str] | None = None) -> int:
         standard_output()
     with ExitStack() as stack:
         # First: a folder that cannot be written is told before the model loads.
-        edits = stack.enter_context(whole_file(args.edits)) if args.edits else None
+        sinks = _sinks(args, stack)
         if todo and not todo.documents:
-            _say(todo, None)
+            summarize(todo, None)
             return 0
         corrector = load_corrector(args)
         if args.tune:
             return _tune(corrector, args)
         if corrector.settings:
             print(_used(corrector, args), file=sys.stderr)
-        report = Report(edits, args.files, Progress(todo.size) if todo else None)
+        report = Report(sinks, args.files, Progress(todo.size) if todo else None)
         if todo:
             _to_folder(corrector, args, protection, todo, report)
         else:
             _to_standard_output(corrector, args, protection, report)
     report.close()
     if todo:
-        _say(todo, report)
+        summarize(todo, report)
     return 0
+
+
+def _sinks(args: argparse.Namespace, stack: ExitStack) -> list[Sink]:
+    """The reports that were asked for, each opened."""
+    sinks = []
+    if args.edits:
+        sinks.append(json_sink(stack.enter_context(whole_file(args.edits)), bool(args.files)))
+    if args.csv:
+        sinks.append(csv_sink(stack.enter_context(whole_file(args.csv))))
+    return sinks
 
 
 def _to_standard_output(
@@ -117,26 +130,6 @@ def _corrected(
             corrector.correct_protected(lines, args.min_confidence, protection, args.batch_size),
             ends,
         )
-
-
-def _say(todo: "Plan", report: Report | None) -> None:
-    """What was left out, what is done and what was finished before."""
-    for wrong in todo.invalid:
-        print(f"left out: {wrong}", file=sys.stderr)
-    for file in todo.binary:
-        print(f"left out: {file} is no text", file=sys.stderr)
-    for document in todo.outdated:
-        print(
-            f"skipped: {document.target} is older than {document.source}; remove it to have it "
-            "written anew",
-            file=sys.stderr,
-        )
-    counts = f": {report}" if report else ""
-    print(
-        f"{len(todo.documents):,} files corrected{counts}; {len(todo.finished):,} skipped, "
-        f"finished before; {len(todo.invalid) + len(todo.binary):,} left out",
-        file=sys.stderr,
-    )
 
 
 def _used(corrector: "Corrector", args: argparse.Namespace) -> str:
@@ -242,6 +235,12 @@ def build_parser() -> argparse.ArgumentParser:
         "--edits",
         metavar="FILE",
         help="also write every edit, made or not, as one JSON object a line; whole or not at all",
+    )
+    add(
+        "--csv",
+        metavar="FILE",
+        help="also write the words that each edit changes as a table: file, line, before, after, "
+        "probability, applied",
     )
     add("--batch-size", type=int, default=64, metavar="N", help="units at once (default: 64)")
     add(
@@ -378,10 +377,14 @@ def _check_files(args: argparse.Namespace) -> None:
 
 def _check_reports(args: argparse.Namespace, others: Mapping[str, Sequence[str]]) -> None:
     """Refuse a report that would write over another file."""
-    for what, paths in others.items():
-        for path in paths:
-            if args.edits and os.path.realpath(args.edits) == os.path.realpath(path):
-                raise UserError(f"--edits would write over {what} {path}; choose another name")
+    reports = {flag: path for flag in REPORTS if (path := getattr(args, flag))}
+    taken = [(what, path) for what, paths in others.items() for path in paths]
+    for flag, report in reports.items():
+        taken += [(f"--{name}", path) for name, path in reports.items() if name < flag]
+        for what, path in taken:
+            if os.path.isfile(path) or not os.path.lexists(path):  # not a pipe or /dev/null
+                if os.path.realpath(report) == os.path.realpath(path):
+                    raise UserError(f"--{flag} would write over {what} {path}; choose another name")
 
 
 def _chunks(path: str, size: int) -> Iterator[tuple[list[str], list[bytes]]]:

@@ -1,5 +1,6 @@
 """What ``correct`` says of its work: edits to files, progress and counts to standard error."""
 
+import csv
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -10,9 +11,39 @@ from .lines import STANDARD_STREAM, is_terminal, json_line
 
 if TYPE_CHECKING:
     from ..correction import Correction
+    from ..correction.documents import Plan
 
+#: Gets every line: its file, its number and what became of it.
+Sink = Callable[[str, int, "Correction"], None]
 # Seconds before progress is shown, and between two lines of it where no terminal reads them.
 PATIENCE, INTERVAL = 5.0, 60.0
+
+
+def json_sink(stream: TextIO, named: bool) -> Sink:
+    """Writes every edit as a line of JSON; ``named``: with the name of its file."""
+
+    def write(file: str, number: int, correction: "Correction") -> None:
+        place = {"file": file} if named else {}
+        for edit in correction.edits:
+            stream.write(json_line({**place, "line": number, **edit.to_dict()}))
+
+    return write
+
+
+def csv_sink(stream: TextIO) -> Sink:
+    """Writes the words that every edit changes as a row, below a row of names."""
+    from ..correction.review import whole_words
+
+    table = csv.writer(stream, lineterminator="\n")
+    table.writerow(("file", "line", "before", "after", "probability", "applied"))
+
+    def write(file: str, number: int, correction: "Correction") -> None:
+        for edit in whole_words(correction):
+            applied = "true" if edit.made else "false"
+            row = (file, number, edit.before, edit.after, f"{edit.probability:.6f}", applied)
+            table.writerow(row)
+
+    return write
 
 
 class Progress:
@@ -42,19 +73,19 @@ class Progress:
 
 
 class Report:
-    """What was done: every edit to a file, counts to a terminal, what was left to any.
+    """What was done: every line to the sinks, counts to a terminal, what was left to any.
 
     Args:
-        edits: gets every edit as a line of JSON; None for none.
+        sinks: get every line, in order.
         files: names of the inputs; none for standard input.
         progress: of a run over many files, which counts are shown with; None for one to standard
             output.
     """
 
     def __init__(
-        self, edits: TextIO | None, files: Sequence[str], progress: Progress | None = None
+        self, sinks: Sequence[Sink], files: Sequence[str], progress: Progress | None = None
     ) -> None:
-        self.edits, self.progress = edits, progress
+        self.sinks, self.progress = sinks, progress
         self.named = bool(files)
         self.file = STANDARD_STREAM
         self.line = self.lines = self.wanted = self.made = 0
@@ -94,10 +125,8 @@ class Report:
         self.made += sum(edit.made for edit in correction.edits)
         if correction.endless:
             self.endless.setdefault(self.file, LineNumbers()).add(self.line)
-        if self.edits is not None:
-            place = {"file": self.file} if self.named else {}
-            for edit in correction.edits:
-                self.edits.write(json_line({**place, "line": self.line, **edit.to_dict()}))
+        for sink in self.sinks:
+            sink(self.file, self.line, correction)
 
     def close(self) -> None:
         """The end of the progress line; lines whose units had to be left alone."""
@@ -116,3 +145,23 @@ class Report:
 
     def __str__(self) -> str:
         return f"{self.lines:,} lines, {self.made:,} of {self.wanted:,} edits made"
+
+
+def summarize(todo: "Plan", report: Report | None) -> None:
+    """What was left out, what is done and what was finished before."""
+    for wrong in todo.invalid:
+        print(f"left out: {wrong}", file=sys.stderr)
+    for file in todo.binary:
+        print(f"left out: {file} is no text", file=sys.stderr)
+    for document in todo.outdated:
+        print(
+            f"skipped: {document.target} is older than {document.source}; remove it to have it "
+            "written anew",
+            file=sys.stderr,
+        )
+    counts = f": {report}" if report else ""
+    print(
+        f"{len(todo.documents):,} files corrected{counts}; {len(todo.finished):,} skipped, "
+        f"finished before; {len(todo.invalid) + len(todo.binary):,} left out",
+        file=sys.stderr,
+    )

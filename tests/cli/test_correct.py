@@ -1,5 +1,6 @@
 """The command ``correct`` with a scripted model: bytes in, bytes out, edits, refusals."""
 
+import csv
 import io
 import json
 import math
@@ -125,6 +126,23 @@ def test_edits_are_written_as_json_lines(run):
         assert line[one["offset"] : one["offset"] + one["length"]] == one["before"]
 
 
+def test_a_table_shows_the_words_that_change(run):
+    text = b'ok\nno "teh"\t=1 cat\r\nteh x'
+    run(
+        text,
+        "--csv e.csv --keep teh.x --min-confidence 0.2",
+        {'"teh"': '"the"', "cat": "", "teh": "tah"},
+    )
+    with open("e.csv", encoding="utf-8", newline="") as file:
+        rows = list(csv.reader(file))
+    assert rows == [
+        ["file", "line", "before", "after", "probability", "applied"],
+        ["-", "2", '"teh"', '"the"', "0.250000", "true"],
+        ["-", "2", "=1 cat", "=1", "0.500000", "true"],
+        ["-", "3", "teh", "tah", "0.250000", "false"],
+    ]
+
+
 def test_a_blank_that_is_deleted_may_be_a_line_separator(run):
     run("a\u2028cat".encode(), "--edits e.jsonl", {"cat": ""})
     raw = Path("e.jsonl").read_text()
@@ -185,6 +203,9 @@ def test_nothing_is_said_where_nobody_looks_on_and_counts_where_someone_does(
         ("--edits words.txt --keep-words words.txt", "--edits would write over"),
         ("--edits words.txt words.txt", "--edits would write over the input words.txt"),
         ("words.txt gone.txt", "gone.txt: cannot be read; give a text file"),
+        ("--csv words.txt words.txt", "--csv would write over the input words.txt"),
+        ("--csv e --edits e", "--edits would write over --csv e; choose another name"),
+        ("--csv no/e.csv", "no/e.csv: cannot be written"),
         (".", r"\.: is a folder; give a text file, or --output-dir OUT"),
         ("--skip-invalid words.txt", "--skip-invalid needs --output-dir"),
         ("--output-dir o", "--output-dir needs files or folders"),
