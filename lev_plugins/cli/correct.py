@@ -16,7 +16,7 @@ text: ``file`` (where files were given), ``line`` (of the file, from 1), ``offse
 import argparse
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO
@@ -24,7 +24,17 @@ from typing import TYPE_CHECKING, BinaryIO
 from ..compat import run_cli
 from ..data.text_files import read_lines
 from ..errors import UserError
-from .correct_report import Progress, Report, Sink, csv_sink, json_sink, summarize
+from .correct_page import LINES, html_sink
+from .correct_report import (
+    REPORTS,
+    Progress,
+    Report,
+    Sink,
+    check_reports,
+    csv_sink,
+    json_sink,
+    summarize,
+)
 from .lines import STANDARD_STREAM, TEXT_PROCESSING, is_terminal, raw_lines, require_readable
 from .names import prog
 from .output import standard_output, whole_file
@@ -33,9 +43,6 @@ if TYPE_CHECKING:
     from ..correction import Correction, Corrector
     from ..correction.documents import Plan
     from ..correction.protection import Protection
-
-
-REPORTS = ("csv", "edits")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -49,15 +56,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     protection = Protection(args.keep or (), words)
     todo = plan(args.files, args.output_dir, args.skip_invalid) if args.output_dir else None
     if todo:
-        _check_reports(args, {"what is written": todo.targets, "the input": todo.sources})
+        check_reports(args, {"what is written": todo.targets, "the input": todo.sources})
     else:
         standard_output()
     with ExitStack() as stack:
-        # First: a folder that cannot be written is told before the model loads.
-        sinks = _sinks(args, stack)
         if todo and not todo.documents:
             summarize(todo, None)
             return 0
+        # First: a folder that cannot be written is told before the model loads.
+        sinks = _sinks(args, stack, todo)
         corrector = load_corrector(args)
         if args.tune:
             return _tune(corrector, args)
@@ -74,13 +81,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _sinks(args: argparse.Namespace, stack: ExitStack) -> list[Sink]:
+def _sinks(args: argparse.Namespace, stack: ExitStack, todo: "Plan | None") -> list[Sink]:
     """The reports that were asked for, each opened."""
+    finished = [document.source for document in todo.finished] if todo else []
+    for flag in REPORTS:
+        path = getattr(args, flag)
+        if finished and path and os.path.isfile(path):
+            raise UserError(
+                f"--{flag} {path} is there, and {len(finished)} files that were finished before "
+                "would not be in the new one; choose another name"
+            )
     sinks = []
     if args.edits:
         sinks.append(json_sink(stack.enter_context(whole_file(args.edits)), bool(args.files)))
     if args.csv:
         sinks.append(csv_sink(stack.enter_context(whole_file(args.csv))))
+    if args.html:
+        title = f"Corrections by {os.path.basename(args.path)}"
+        lines = args.html_lines or LINES[0]
+        sinks.append(stack.enter_context(html_sink(args.html, title, lines, finished)))
     return sinks
 
 
@@ -242,6 +261,13 @@ def build_parser() -> argparse.ArgumentParser:
         help="also write the words that each edit changes as a table: file, line, before, after, "
         "probability, applied",
     )
+    add("--html", metavar="FILE", help="also write a page that shows every edit in its line")
+    add(
+        "--html-lines",
+        choices=LINES,
+        help="of --html: lines that changed, lines with edits, made or not, or all "
+        "(default: changed)",
+    )
     add("--batch-size", type=int, default=64, metavar="N", help="units at once (default: 64)")
     add(
         "--buffer",
@@ -355,13 +381,15 @@ def _check(args: argparse.Namespace) -> None:
     for flag in ("batch_size", "buffer"):
         if getattr(args, flag) < 1:
             raise UserError(f"--{flag.replace('_', '-')} {getattr(args, flag)}: must be 1 or more")
+    if args.html_lines and not args.html:
+        raise UserError(f"--html-lines {args.html_lines} needs --html FILE")
     if args.output_dir is None:
         _check_files(args)
     elif args.tune:
         raise UserError("--output-dir corrects and --tune does not; give one of them")
     elif not args.files or STANDARD_STREAM in args.files:
         raise UserError("--output-dir needs files or folders, and cannot take standard input")
-    _check_reports(args, {"--keep-words": [args.keep_words] if args.keep_words else []})
+    check_reports(args, {"--keep-words": [args.keep_words] if args.keep_words else []})
 
 
 def _check_files(args: argparse.Namespace) -> None:
@@ -372,19 +400,7 @@ def _check_files(args: argparse.Namespace) -> None:
         if os.path.isdir(path):
             raise UserError(f"{path}: is a folder; give a text file, or --output-dir OUT with it")
     require_readable(args.files)
-    _check_reports(args, {"the input": args.files})
-
-
-def _check_reports(args: argparse.Namespace, others: Mapping[str, Sequence[str]]) -> None:
-    """Refuse a report that would write over another file."""
-    reports = {flag: path for flag in REPORTS if (path := getattr(args, flag))}
-    taken = [(what, path) for what, paths in others.items() for path in paths]
-    for flag, report in reports.items():
-        taken += [(f"--{name}", path) for name, path in reports.items() if name < flag]
-        for what, path in taken:
-            if os.path.isfile(path) or not os.path.lexists(path):  # not a pipe or /dev/null
-                if os.path.realpath(report) == os.path.realpath(path):
-                    raise UserError(f"--{flag} would write over {what} {path}; choose another name")
+    check_reports(args, {"the input": args.files})
 
 
 def _chunks(path: str, size: int) -> Iterator[tuple[list[str], list[bytes]]]:

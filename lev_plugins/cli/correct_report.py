@@ -1,12 +1,15 @@
 """What ``correct`` says of its work: edits to files, progress and counts to standard error."""
 
+import argparse
 import csv
+import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from ..data.text_files import LineNumbers
+from ..errors import UserError
 from .lines import STANDARD_STREAM, is_terminal, json_line
 
 if TYPE_CHECKING:
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
 
 #: Gets every line: its file, its number and what became of it.
 Sink = Callable[[str, int, "Correction"], None]
+REPORTS = ("csv", "edits", "html")
 # Seconds before progress is shown, and between two lines of it where no terminal reads them.
 PATIENCE, INTERVAL = 5.0, 60.0
 
@@ -165,3 +169,15 @@ def summarize(todo: "Plan", report: Report | None) -> None:
         f"finished before; {len(todo.invalid) + len(todo.binary):,} left out",
         file=sys.stderr,
     )
+
+
+def check_reports(args: argparse.Namespace, others: Mapping[str, Sequence[str]]) -> None:
+    """Refuse a report that would write over another file."""
+    reports = {flag: path for flag in REPORTS if (path := getattr(args, flag))}
+    taken = [(what, path) for what, paths in others.items() for path in paths]
+    for flag, report in reports.items():
+        taken += [(f"--{name}", path) for name, path in reports.items() if name < flag]
+        for what, path in taken:
+            if os.path.isfile(path) or not os.path.lexists(path):  # not a pipe or /dev/null
+                if os.path.realpath(report) == os.path.realpath(path):
+                    raise UserError(f"--{flag} would write over {what} {path}; choose another name")

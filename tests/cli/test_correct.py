@@ -205,6 +205,8 @@ def test_nothing_is_said_where_nobody_looks_on_and_counts_where_someone_does(
         ("words.txt gone.txt", "gone.txt: cannot be read; give a text file"),
         ("--csv words.txt words.txt", "--csv would write over the input words.txt"),
         ("--csv e --edits e", "--edits would write over --csv e; choose another name"),
+        ("--html words.txt words.txt", "--html would write over the input"),
+        ("--html-lines all", "--html-lines all needs --html FILE"),
         ("--csv no/e.csv", "no/e.csv: cannot be written"),
         (".", r"\.: is a folder; give a text file, or --output-dir OUT"),
         ("--skip-invalid words.txt", "--skip-invalid needs --output-dir"),

@@ -1,6 +1,7 @@
 """``correct --output-dir`` with a scripted model: files and folders in, a folder out."""
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -8,7 +9,9 @@ import pytest
 from test_correct import Terminal, Words, run  # noqa: F401
 
 from lev_plugins import UserError
+from lev_plugins.cli.correct_page import FileEdits, render_html
 from lev_plugins.cli.correct_report import INTERVAL, PATIENCE, Progress
+from lev_plugins.correction import Correction, Edit
 
 
 @pytest.fixture
@@ -107,6 +110,72 @@ def test_of_a_folder_no_hidden_file_no_binary_and_no_output_is_read(runs, capsys
     assert tree("out") == {"a.txt": b"the\n", "old.txt": b"teh\n"}
     told = capsys.readouterr().err
     assert all(f"left out: ./{name} is no text" in told for name in ("image.txt", "pipe", "link"))
+
+
+REPORTS = "--edits e.jsonl --csv e.csv --html e.html"
+
+
+def test_reports_of_finished_files_are_not_lost(runs):
+    put(in__a=b"teh\n")
+    runs(f"in --output-dir out {REPORTS}")
+    reports = {name: raw for name, raw in tree(".").items() if name.startswith("e.")}
+    assert len(reports) == 3
+    runs(f"in --output-dir out {REPORTS}")
+    put(in__b=b"teh\n")
+    with pytest.raises(UserError, match=r"^--csv e.csv is there, and 1 files that were finished"):
+        runs(f"in --output-dir out {REPORTS}")
+    assert reports.items() <= tree(".").items()
+    runs("in --output-dir out --html new.html")
+    assert "in/a.txt</td><td colspan" in Path("new.html").read_text()
+
+
+def test_the_page_has_the_lines_that_changed_file_by_file(runs):
+    put(in__a=b"\xef\xbb\xbfno\n\nteh <b>\tcat\r\n" + b"no\n", in__b=b"no\n", in__c=b"teh\nx ab\n")
+    runs("in --output-dir out --html e.html --keep ab")
+    page = Path("e.html").read_text()
+    edit = '<del>teh</del><ins class="s0">the</ins><sub>0.25</sub>'
+    assert page.count(edit) == 2 and page.count("<article") == 2
+    assert f"{edit} &lt;b&gt;    cat</p>" in page
+    for text in (
+        '<a href="#file-0">in/a.txt</a></td><td>4</td><td>1</td><td>1</td><td>0</td><td>0.25<',
+        ">in/b.txt</td><td>1</td><td>0</td><td>0</td><td>0</td><td>–<",
+        '<h2 class="file" id="file-0"><bdi>in/a.txt</bdi><a href="#file-2">next</a>',
+        '<h2 class="file" id="file-2"><bdi>in/c.txt</bdi><a href="#file-0">previous</a>',
+        "</span>line 3</h2>",
+    ):
+        assert text in page
+    assert not re.search(r"https?:|url\(|@import|<(script|link|img|iframe)", page)
+
+
+@pytest.mark.parametrize("lines, count", [("changed", 1), ("edits", 2), ("all", 4)])
+def test_the_page_may_have_edits_not_applied_and_all_lines(runs, lines, count):
+    put(a=b"teh\nno\nteh x\n\n")
+    runs(f"a.txt --output-dir out --keep teh.x --html e.html --html-lines {lines}")
+    page = Path("e.html").read_text()
+    assert page.count("<article") == count
+    refused = "<del>teh</del><ins>the</ins><sub>0.25</sub> (protected)"
+    assert page.count(refused) == (lines != "changed")
+
+
+def test_a_page_can_be_read_least_probable_first():
+    def line(number, *probabilities):
+        edits = [Edit(2 * place, "a", "b", one) for place, one in enumerate(probabilities)]
+        return number, Correction("a a a", "", tuple(edits)), edits
+
+    files = [FileEdits("x", shown=[line(1, 0.9), line(2, 0.8, 0.3), line(3)])]
+    page = render_html([*files, FileEdits("y", shown=[line(1, 0.5)])], "title")
+    assert re.findall(r"--rank: (\d)", page) == ["2", "0", "3", "1"]
+    assert re.findall(r'class="(s\d)">b<', page) == ["s3", "s2", "s0", "s1"]
+
+
+def test_of_a_long_line_the_page_shows_what_stands_beside_the_edits():
+    source = "x" * 9_000 + " a " + "y" * 900 + " a " + "z" * 9_000
+    places = [source.index(" a ") + 1, source.rindex(" a ") + 1]
+    edits = [Edit(place, "a", "b", 1.0) for place in places]
+    shown = (1, Correction(source, "", tuple(edits)), edits)
+    page = render_html([FileEdits("x", shown=[shown])], "title")
+    assert re.findall(r"\[([\d,]+) characters", page) == ["8,841", "582", "8,841"]
+    assert "x" * 159 + " <del>a" in page and "</sub> " + "z" * 159 + " <span" in page
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from lev_plugins.cli import gates, trace
+from lev_plugins.cli import correct_page, gates, trace
 from lev_plugins.cli.gates.page import render_html as gates_page
 from lev_plugins.cli.gates.record import Record
 from lev_plugins.cli.output import printable
 from lev_plugins.cli.trace.page import render_html as trace_page
+from lev_plugins.correction import Correction, Edit
 from lev_plugins.generators.history import EditTrace, Iteration
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
@@ -50,6 +51,8 @@ PAYLOADS = (
     "{title} {style} {0} %s @RULES@ $x",
 )
 ALLOWED = set("lang charset name content http-equiv dir class translate open title".split())
+# of the page of corrections: its links, its choice of an order, and the place in that
+ALLOWED |= set("href id type checked style colspan".split())
 
 
 class Shown(HTMLParser):
@@ -127,7 +130,17 @@ def gated(text: str, number: int) -> Record:
     )
 
 
+def corrected(text: str) -> correct_page.FileEdits:
+    """A file of that name with a line of that text, which an edit turns into itself."""
+    edits = [Edit(0, text, text, 0.5), Edit(0, text, text, 0.5, False, "confidence")]
+    lines = [(1, Correction(text, text, ()), []), (2, Correction(text, text, ()), edits)]
+    return correct_page.FileEdits(text, shown=lines)
+
+
 PAGES: dict[str, Callable[[Sequence[str]], str]] = {
+    "correct": lambda texts: correct_page.render_html(
+        list(map(corrected, texts)), " ".join(texts), texts
+    ),
     "trace": lambda texts: trace_page(
         list(map(edited, texts)), " ".join(texts), joiner=f'"<script>{DO}</script>'
     ),
@@ -159,7 +172,9 @@ def test_the_browser_does_what_is_not_escaped(browse):
     assert browse(broken).title == "a b", "the page's policy forbids scripts"
 
 
-@pytest.mark.parametrize("render", [trace.page.render_html, gates.page.render_html])
+@pytest.mark.parametrize(
+    "render", [trace.page.render_html, gates.page.render_html, correct_page.render_html]
+)
 def test_a_page_has_no_place_for_a_name_but_its_text(render):
     page = render([], f'"><script>{DO}</script>')
     assert "<script" not in page and page.count("&quot;&gt;&lt;script&gt;") == 2
