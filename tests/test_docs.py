@@ -85,6 +85,8 @@ FOREIGN = {
     "--no-share-discriminator",
     "--no-share-maskpredictor",
     "--share-discriminator-maskpredictor",
+    "--sampling-for-deletion",
+    "--noise",
     "--no-build-isolation",
     "--no-cache-dir",
     "--force-reinstall",

@@ -13,6 +13,7 @@ from typing import NoReturn
 from ..errors import printable
 from .causes import explain
 from .program import running_command
+from .recipes import with_our_flags
 
 _TRACEBACK = "LEV_PLUGINS_TRACEBACK"
 _BROKEN_PIPE_STATUS = 128 + 13  # what a shell reports for a program ended by SIGPIPE
@@ -32,7 +33,10 @@ def _print_error(error: BaseException, line: str) -> None:
 
 
 def show_usage_errors() -> None:
-    """Let argparse show control characters of the command line and not send them to a terminal."""
+    """Let argparse show control characters of the command line and not send them to a terminal.
+
+    A flag of a recipe for fairseq's own LevT is named with ours.
+    """
     show = argparse.ArgumentParser.error
     if hasattr(show, "__wrapped__"):
         return
@@ -40,7 +44,7 @@ def show_usage_errors() -> None:
     @functools.wraps(show, assigned=())
     def error(self: argparse.ArgumentParser, message: str) -> NoReturn:
         """argparse's usage and message."""
-        show(self, printable(message))
+        show(self, printable(with_our_flags(message)))
 
     setattr(argparse.ArgumentParser, "error", error)  # noqa: B010  (mypy: a method)
 

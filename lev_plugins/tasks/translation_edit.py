@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import torch
-from fairseq.criterions import FairseqCriterion
+from fairseq.criterions import CRITERION_REGISTRY, FairseqCriterion
 from fairseq.data import Dictionary, FairseqDataset, PrependTokenDataset, data_utils
 from fairseq.dataclass import ChoiceEnum
-from fairseq.models import BaseFairseqModel
+from fairseq.models import ARCH_MODEL_REGISTRY, BaseFairseqModel
 from fairseq.optim import FairseqOptimizer
 from fairseq.tasks import FairseqTask, register_task
 from fairseq.token_generation_constraints import unpack_constraints
@@ -481,9 +481,16 @@ class TranslationEditTask(TriplesTask):
         """Builds the model, that of another project in our form.
 
         Raises:
-            UserError: it is a checkpoint's, and neither this task has trained it nor is it known.
+            UserError: it is a checkpoint's, and neither this task has trained it nor is it known;
+                or it is to be trained here and does not edit.
         """
         name = getattr(cfg, "_name", None) or getattr(cfg, "arch", None)
+        found = ARCH_MODEL_REGISTRY.get(name)
+        if not from_checkpoint and found is not None and not hasattr(found, "deletion_logits"):
+            raise UserError(
+                f"--arch {name} is no edit model of ours; --task translation_edit goes with "
+                "--arch levenshtein_editor"
+            )
         if from_checkpoint and name in MODEL_ADAPTERS:
             cfg = OmegaConf.structured(MODEL_ADAPTERS[name](cfg))
         elif from_checkpoint and not self.ours:
@@ -497,6 +504,20 @@ class TranslationEditTask(TriplesTask):
         model = super().build_model(cfg, from_checkpoint)
         self.edits = hasattr(model, "deletion_logits")
         return model
+
+    def build_criterion(self, cfg: Any) -> FairseqCriterion:
+        """Builds the criterion.
+
+        Raises:
+            UserError: one of fairseq's, which know no roll-in, or what the base class refuses.
+        """
+        name = getattr(cfg, "_name", None)
+        if getattr(CRITERION_REGISTRY.get(name), "__module__", "").startswith("fairseq."):
+            raise UserError(
+                f"--criterion {name}: --task translation_edit goes with "
+                "--criterion edit_policy_loss"
+            )
+        return super().build_criterion(cfg)
 
     def _without_placeholder(self) -> "TranslationEditTask":
         """This task with the dictionaries that other tasks know."""
