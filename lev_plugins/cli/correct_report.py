@@ -44,7 +44,7 @@ def csv_sink(stream: TextIO) -> Sink:
     def write(file: str, number: int, correction: "Correction") -> None:
         for edit in whole_words(correction):
             applied = "true" if edit.made else "false"
-            row = (file, number, edit.before, edit.after, f"{edit.probability:.6f}", applied)
+            row = (file, number, edit.before, edit.after, f"{edit.probability:.6g}", applied)
             table.writerow(row)
 
     return write

@@ -11,7 +11,7 @@ def whole_words(correction: Correction) -> list[Edit]:
 
     Edits that touch the same word are one, with the smallest of their probabilities; those that
     were made and those that were not stay apart, and do not overlap among themselves. A word is a
-    run of non-blanks.
+    run of non-blanks; a byte order mark in front of a line belongs to none.
     """
     kinds = {edit.reason for edit in correction.edits}
     found = [
@@ -26,9 +26,10 @@ def whole_words(correction: Correction) -> list[Edit]:
 
 def _widened(line: str, edits: Sequence[Edit]) -> list[Edit]:
     found: list[Edit] = []
+    first = len(line) - len(line.removeprefix("\ufeff"))
     for edit in edits:
         start, end = edit.offset, edit.end
-        while start and not line[start - 1].isspace():
+        while start > first and not line[start - 1].isspace():
             start -= 1
         while end < len(line) and not line[end].isspace():
             end += 1

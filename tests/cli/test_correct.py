@@ -137,9 +137,9 @@ def test_a_table_shows_the_words_that_change(run):
         rows = list(csv.reader(file))
     assert rows == [
         ["file", "line", "before", "after", "probability", "applied"],
-        ["-", "2", '"teh"', '"the"', "0.250000", "true"],
-        ["-", "2", "=1 cat", "=1", "0.500000", "true"],
-        ["-", "3", "teh", "tah", "0.250000", "false"],
+        ["-", "2", '"teh"', '"the"', "0.25", "true"],
+        ["-", "2", "=1 cat", "=1", "0.5", "true"],
+        ["-", "3", "teh", "tah", "0.25", "false"],
     ]
 
 
