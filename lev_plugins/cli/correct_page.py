@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 LINES = ("changed", "edits", "all")
 #: Probabilities from which an edit has the next darker shade.
 SHADES = (0.0, 0.5, 0.75, 0.9, 0.97)
-# Characters of an unchanged stretch that are shown on each side of what is left out of it.
-_CONTEXT = 160
+# Characters of an unchanged stretch that are shown, about, on each side of what is left out of it,
+# and how many that is at least.
+_CONTEXT, _LEFT_OUT = 160, 200
 
 _STYLE = make_style(
     light="--del: #a3201b; --mark: 11, 95, 190;",
@@ -203,7 +204,7 @@ def _article(
     title = f'<span class="file"><bdi>{text(_name(file))}</bdi>, </span>line {number:,}'
     parts = [
         f'<article style="--rank: {rank}">\n<h2>{title}</h2>',
-        tokens_line(_line(correction.source, [edit for edit in edits if edit.made])),
+        tokens_line(_line(correction.source, [edit for edit in edits if edit.made], number == 1)),
     ]
     for edit in edits:
         if not edit.made:
@@ -211,15 +212,16 @@ def _article(
     return "\n".join([*parts, "</article>"])
 
 
-def _line(source: str, edits: Sequence["Edit"]) -> str:
+def _line(source: str, edits: Sequence["Edit"], first: bool) -> str:
     """A line with its edits; of long stretches without one, what stands beside the edits."""
     parts = []
-    place = 0
+    place = 1 if first and source.startswith("\ufeff") else 0  # a byte order mark is no text
+    begin = place
     for edit in edits:
-        parts.append(_kept(source[place : edit.offset], place > 0, True))
+        parts.append(_kept(source[place : edit.offset], place > begin, True))
         parts.append(_edit(edit, f"s{sum(edit.probability >= low for low in SHADES) - 1}"))
         place = edit.end
-    parts.append(_kept(source[place:].removesuffix("\r"), place > 0, False))
+    parts.append(_kept(source[place:].removesuffix("\r"), place > begin, False))
     return "".join(parts)
 
 
@@ -232,13 +234,14 @@ def _edit(edit: "Edit", shade: str) -> str:
 
 def _kept(stretch: str, behind: bool, before: bool) -> str:
     """Unchanged text behind and before an edit; between two nothing is left out of short ones."""
-    if not (behind or before) or len(stretch) <= 2 * _CONTEXT + 20:
+    if not (behind or before) or len(stretch) <= 2 * _CONTEXT + _LEFT_OUT:
         return _shown(stretch)
-    head = stretch[:_CONTEXT] if behind else ""
-    tail = stretch[-_CONTEXT:] if before else ""
+    # Whole words, where there are any.
+    head = stretch[:_CONTEXT].rpartition(" ")[0] or stretch[:_CONTEXT] if behind else ""
+    tail = stretch[-_CONTEXT:].partition(" ")[2] or stretch[-_CONTEXT:] if before else ""
     out = len(stretch) - len(head) - len(tail)
     return f'{_shown(head)} <span class="note">[{out:,} characters]</span> {_shown(tail)}'
 
 
 def _shown(raw: str) -> str:
-    return text(raw.removeprefix("\ufeff").replace("\t", "    "))
+    return text(raw.replace("\t", "    "))

@@ -131,9 +131,10 @@ def gated(text: str, number: int) -> Record:
 
 
 def corrected(text: str) -> correct_page.FileEdits:
-    """A file of that name with a line of that text, which an edit turns into itself."""
+    """A file of that name with lines of that text; in the last an edit turns it into itself."""
     edits = [Edit(0, text, text, 0.5), Edit(0, text, text, 0.5, False, "confidence")]
-    lines = [(1, Correction(text, text, ()), []), (2, Correction(text, text, ()), edits)]
+    same = Correction(text, text, ())
+    lines = [(2, same, []), (3, same, []), (4, same, edits)]
     return correct_page.FileEdits(text, shown=lines)
 
 
