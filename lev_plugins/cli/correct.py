@@ -375,9 +375,7 @@ def _check(args: argparse.Namespace) -> None:
     if args.min_confidence is not None:
         check_confidence(args.min_confidence)
     if args.tune:
-        from ..correction.tuning import Goal
-
-        Goal.parse(args.goal)
+        _check_tuning(args)
     for flag in ("batch_size", "buffer"):
         if getattr(args, flag) < 1:
             raise UserError(f"--{flag.replace('_', '-')} {getattr(args, flag)}: must be 1 or more")
@@ -385,11 +383,21 @@ def _check(args: argparse.Namespace) -> None:
         raise UserError(f"--html-lines {args.html_lines} needs --html FILE")
     if args.output_dir is None:
         _check_files(args)
-    elif args.tune:
-        raise UserError("--output-dir corrects and --tune does not; give one of them")
     elif not args.files or STANDARD_STREAM in args.files:
         raise UserError("--output-dir needs files or folders, and cannot take standard input")
     check_reports(args, {"--keep-words": [args.keep_words] if args.keep_words else []})
+
+
+def _check_tuning(args: argparse.Namespace) -> None:
+    """--tune corrects nothing, so it takes nothing to correct and writes no report."""
+    from ..correction.tuning import Goal
+
+    Goal.parse(args.goal)
+    given = {"FILE": args.files, "--output-dir": args.output_dir, "--edits": args.edits}
+    given |= {"--csv": args.csv, "--html": args.html}
+    for name, value in given.items():
+        if value:
+            raise UserError(f"--tune corrects nothing: leave {name} out, and correct afterwards")
 
 
 def _check_files(args: argparse.Namespace) -> None:

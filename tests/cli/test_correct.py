@@ -216,7 +216,9 @@ def test_nothing_is_said_where_nobody_looks_on_and_counts_where_someone_does(
         ("--output-dir . words.txt", "--output-dir . would write over words.txt"),
         ("--output-dir words.txt/o words.txt", "words.txt is no folder to write to"),
         ("--output-dir o words.txt --edits o/words.txt", "--edits would write over"),
-        ("--output-dir o words.txt --tune words.txt words.txt", "give one of them"),
+        ("--output-dir o words.txt --tune words.txt words.txt", "leave FILE out"),
+        ("--output-dir o --tune words.txt words.txt", "leave --output-dir out"),
+        ("--edits e.jsonl --tune words.txt words.txt", "leave --edits out"),
     ],
 )
 def test_a_mistake_is_told_before_anything_is_written(run, flags, message):
