@@ -7,6 +7,7 @@ THREADS = os.environ.get("LEV_THREADS", "1")
 os.environ["OMP_NUM_THREADS"] = THREADS
 
 import random  # noqa: E402
+import signal  # noqa: E402
 import sys  # noqa: E402
 from pathlib import Path  # noqa: E402
 
@@ -20,6 +21,10 @@ if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
 torch.set_num_threads(int(THREADS))
+
+# A run that a shell starts in the background ignores Ctrl-C, and so would all it starts itself.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same examples in every run and on any machine, however busy it is.
 settings.register_profile(
