@@ -1,4 +1,4 @@
-"""Measures a corrector of words on lists, beside doing nothing and symspellpy with the same words.
+"""Measures a corrector of words on lists, beside no edits and symspellpy with the same words.
 
     python examples/spelling_and_ocr/score_typos.py TEXT CHECKPOINT
 

@@ -188,7 +188,7 @@ def write_checkpoints_whole() -> None:
     fails is tried again behind what it has written already: where that succeeds, a file that
     nobody can read takes the place of the last good one. On a full disk half a file stays, and a
     traceback says so five seconds later. Parameters that are not finite
-    replace good ones. Paths that are not of this machine pass to the engine.
+    replace good ones. Paths that are not of this machine pass to fairseq.
     """
     from fairseq import checkpoint_utils
     from fairseq.file_io import PathManager

@@ -99,7 +99,7 @@ def tune(
     twice around, from those of the corrector, which gets the best.
 
     Args:
-        noisy, clean: lines with the same number of words between blanks.
+        noisy, clean: lines with the same number of words between whitespace.
         weights_too: else the weights stay. They soon fit a small or uniform development set too
             well: one of often misspelt words makes the model correct into these words alone.
 

@@ -63,7 +63,7 @@ def spans(line: str, kind: Kind, window: int = 0) -> Iterator[tuple[int, int]]:
     """Where the units of a line begin and end; disjoint, in order, with no blanks at their ends.
 
     Args:
-        kind: ``word`` (what stands between blanks), ``letters`` (words without the punctuation
+        kind: ``word`` (what stands between whitespace), ``letters`` (words without the punctuation
             around them; none of what holds digits or other symbols), ``line``, ``sentence`` or
             ``window``.
         window: words in a window; the last of a line may have fewer.

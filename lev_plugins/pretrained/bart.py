@@ -148,7 +148,7 @@ def rename(name: str) -> str:
 def build(
     plan: BartPlan, source: Dictionary, target: Dictionary, dropouts: Dropouts, tie: bool
 ) -> Backbone:
-    """A backbone of that shape, drawn; one table where the dictionaries are the same, too."""
+    """A backbone of that shape, not trained; one table where the dictionaries are the same."""
     table = token_table(len(source), plan.dim, source.pad())
     written = table
     if source != target or not plan.shared:
