@@ -2,7 +2,7 @@
 # Runs the tests that compute under the kernels of other machines: torch, oneDNN and MKL each choose
 # theirs by processor and by number of threads, and every one rounds in another order.
 #
-#     bash tests/kernels.sh                 # all settings, about six minutes on two cores
+#     bash tests/kernels.sh                 # all settings, about a quarter of an hour on two cores
 #     bash tests/kernels.sh plain threads   # these settings alone
 #
 # A few settings that hold every value together, not all combinations; tests/run.sh is one more:
