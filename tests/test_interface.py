@@ -3,6 +3,7 @@
 import copy
 import multiprocessing
 import pickle
+import re
 import threading
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -120,7 +121,16 @@ def test_another_process_says_the_same():
     made = [(MADE[kind][0](), MADE[kind][1]) for kind in kinds]
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         answers = list(pool.map(_asked, *zip(*made)))
-    assert answers == [ask(one) for one, ask in made]
+    said, numbers = _apart(answers)
+    here, expected = _apart([ask(one) for one, ask in made])
+    # another process may share its work among threads in another way, and then rounds otherwise
+    assert said == here and numbers == pytest.approx(expected, rel=1e-3)
+
+
+def _apart(answers: Any) -> tuple[str, list[float]]:
+    """What answers say without their fractional numbers, and these."""
+    fraction = re.compile(r"\d+\.\d+(?:e-?\d+)?|\d+e-\d+")
+    return fraction.sub("#", repr(answers)), [float(n) for n in fraction.findall(repr(answers))]
 
 
 def _asked(one: Any, ask: Callable[[Any], Any]) -> Any:
