@@ -297,7 +297,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     found = layouts(args)
     everything = []
     for size in args.sizes:
-        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():  # the engine's
+        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():  # fairseq's
             warnings.simplefilter("ignore")
             model = build(size, args)
             worst = max(check_logits(model, layout, args) for layout in found[2:])

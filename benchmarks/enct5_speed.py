@@ -421,7 +421,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print the table."""
     args = checked(argv)
     settle(args)
-    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():  # of the engine
+    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():  # of fairseq
         warnings.simplefilter("ignore")
         rows = measured(args)
     print(table(rows, SIDES))

@@ -380,7 +380,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = checked(argv)
     if args.threads:
         torch.set_num_threads(args.threads)
-    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():  # of the engine
+    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():  # of fairseq
         warnings.simplefilter("ignore")
         peers = levt_speed.build_peers(args)
         note = levt_speed.check_training(peers, args)

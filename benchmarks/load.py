@@ -178,7 +178,7 @@ def ran(words: Sequence[str], folder: Path) -> None:
         raise RuntimeError(f"{' '.join(words)}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
 
 
-def engine(command: str, task: str, flags: str) -> list[str]:
+def fairseq_command(command: str, task: str, flags: str) -> list[str]:
     """A fairseq command over the prepared data."""
     words = f"-m fairseq_cli.{command} bin --user-dir {ROOT / 'lev_plugins'} --task {task} {flags}"
     return [sys.executable, *words.split()]
@@ -213,7 +213,7 @@ def prepare(system: System, count: int, updates: int, seed: int, folder: Path) -
     languages = "" if system.task == "enct5" else "--source-lang src --target-lang tgt"
     train = system.train.removeprefix(f"--task {system.task}")
     flags = f"{languages} {train} {TRAINING} --seed {seed} --max-update {updates}"
-    ran(engine("train", system.task, flags), folder)
+    ran(fairseq_command("train", system.task, flags), folder)
 
 
 # ---------------------------------------------------------------- what answers
@@ -260,9 +260,11 @@ def command(name: str, interface: str, folder: Path, count: int) -> list[str]:
     decode = f"--path {path} --source-lang src --target-lang tgt --cpu {system.decode}"
     if interface == "generate":
         flags = f"{decode}{drafts} --batch-size 64 --no-progress-bar"
-        return engine("generate", system.task, flags)
+        return fairseq_command("generate", system.task, flags)
     if interface == "interactive":
-        return engine("interactive", system.task, f"{decode} --batch-size 64 --buffer-size 1024")
+        return fairseq_command(
+            "interactive", system.task, f"{decode} --batch-size 64 --buffer-size 1024"
+        )
     own = {
         "correct": f"-m lev_plugins.cli.correct --path {path} --data bin",
         "predict": f"-m lev_plugins.cli.enct5_predict --path {path} --format tsv",

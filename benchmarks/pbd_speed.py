@@ -452,7 +452,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(json.dumps(peak_of_one_side(args.memory_of, args)))
         return 0
     memory = [] if args.no_memory else measure_memory(sys.argv[1:] if argv is None else argv)
-    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():  # of the engine
+    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():  # of fairseq
         warnings.simplefilter("ignore")
         peers = build_peers(args)
         counts = ([parameters(peers.model(side)) / 1e6] for side in SIDES)

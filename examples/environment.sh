@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes .venv in the repository root, with torch, the engine, this package and what its tests need,
+# Makes .venv in the repository root, with torch, fairseq, this package and what its tests need,
 # in the versions of constraints.txt. Called by quickstart.sh and tests/run.sh; by itself:
 #
 #     bash examples/environment.sh                              # about five minutes the first time
@@ -233,7 +233,7 @@ install_torch() {
     "$(pin editdistance)" || fail "$(explain "installing torch")"
 }
 
-engine_loads() { # the compiled parts, against this torch
+fairseq_loads() { # the compiled parts, against this torch
   "$python" -I -c 'import torch, fairseq.libbase, fairseq.libnat, fairseq.data.data_utils_fast' \
     >>"$log" 2>&1
 }
@@ -247,12 +247,12 @@ install_package() {
   # shellcheck disable=SC2086
   run_pip install $compiled -c constraints.txt -e '.[test]' ||
     fail "$(explain "installing lev_plugins")"
-  if ! engine_loads; then
+  if ! fairseq_loads; then
     # pip's cache does not record which torch a wheel was compiled against.
     # shellcheck disable=SC2086
     run_pip install $compiled --no-cache-dir --no-deps --force-reinstall \
       "$(pin fairseq-fixed)" || fail "$(explain "compiling fairseq")"
-    engine_loads || fail "$(explain "loading fairseq")"
+    fairseq_loads || fail "$(explain "loading fairseq")"
   fi
 }
 

@@ -1,7 +1,7 @@
 """Models that edit text, as plug-ins for fairseq (``--user-dir lev_plugins``).
 
-Importing this package registers its models, tasks, criterions and scorers and works round the
-engine's faults (:mod:`.compat`). Nothing is printed.
+Importing this package registers its models, tasks, criterions and scorers and works around faults
+of fairseq (:mod:`.compat`). Nothing is printed.
 """
 
 from typing import Any

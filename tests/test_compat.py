@@ -1,4 +1,4 @@
-"""Each fault of the engine that we work round: it is there, and our commands do not meet it."""
+"""Each fault of fairseq that we work around: it is there, and our commands do not meet it."""
 
 import importlib.util
 import io
@@ -112,7 +112,7 @@ def strict_torch():
 # checkpoints
 
 
-def test_without_the_list_the_engine_cannot_read_its_own_checkpoint(checkpoint, strict_torch):
+def test_without_the_list_fairseq_cannot_read_its_own_checkpoint(checkpoint, strict_torch):
     with pytest.raises(pickle.UnpicklingError, match="[Ww]eights only"):
         checkpoint_utils.load_checkpoint_to_cpu(str(checkpoint))
     torch.serialization.add_safe_globals([Namespace])
@@ -234,12 +234,12 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return []
 
 
-def launch(cfg: Any, started: list[Any], engine: bool = False) -> None:
-    """``call_main`` as ``fairseq-train`` calls it, or the engine's without our checks."""
+def launch(cfg: Any, started: list[Any], stock: bool = False) -> None:
+    """``call_main`` as ``fairseq-train`` calls it, or fairseq's without our checks."""
     namespace = {"started": started}
     exec(compile("def main(cfg): started.append(cfg)", "fairseq_cli/train.py", "exec"), namespace)
     call_main = distributed_utils.call_main
-    (call_main.__wrapped__ if engine else call_main)(cfg, namespace["main"])
+    (call_main.__wrapped__ if stock else call_main)(cfg, namespace["main"])
 
 
 def set_torchrun(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,7 +247,7 @@ def set_torchrun(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value)
 
 
-def test_torchrun_finds_its_place_on_a_cpu_where_the_engine_divides_by_zero(started, monkeypatch):
+def test_torchrun_finds_its_place_on_a_cpu_where_fairseq_divides_by_zero(started, monkeypatch):
     set_torchrun(monkeypatch)
     infer = distributed_utils._infer_torch_distributed_launch_init
     with pytest.raises(ZeroDivisionError):
@@ -258,7 +258,7 @@ def test_torchrun_finds_its_place_on_a_cpu_where_the_engine_divides_by_zero(star
     assert cfg.distributed_no_spawn and cfg.distributed_init_method == "env://"
 
 
-def test_with_gpus_the_engines_own_choice_of_device_stands(started, monkeypatch):
+def test_with_gpus_fairseqs_own_choice_of_device_stands(started, monkeypatch):
     set_torchrun(monkeypatch)
     monkeypatch.setenv("RANK", "7")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
@@ -286,8 +286,8 @@ def test_launches_on_gpus_pass_unchecked(started, monkeypatch):
 
 def test_ranks_that_would_train_alone_are_refused(started, monkeypatch):
     set_torchrun(monkeypatch)
-    launch(training_config(), started, engine=True)
-    assert len(started) == 1, "the engine's fault is gone: it no longer trains each rank alone"
+    launch(training_config(), started, stock=True)
+    assert len(started) == 1, "fairseq's fault is gone: it no longer trains each rank alone"
     with pytest.raises(UserError, match=r"alone.* torchrun --nproc_per_node 2 .*world-size 2"):
         launch(training_config(), started)
     assert len(started) == 1
@@ -300,8 +300,8 @@ def test_a_launch_that_would_train_nothing_is_refused(started):
         "ddp_backend": "legacy_ddp",
         "distributed_backend": "gloo",
     }
-    launch(training_config(**settings), started, engine=True)
-    assert not started, "the engine's fault is gone: it no longer starts zero processes"
+    launch(training_config(**settings), started, stock=True)
+    assert not started, "fairseq's fault is gone: it no longer starts zero processes"
     with pytest.raises(UserError, match="trains nothing.*--distributed-no-spawn.*torchrun"):
         launch(training_config(**settings), started)
     with pytest.raises(UserError, match="trains nothing"):
@@ -312,7 +312,7 @@ def test_a_launch_that_would_train_nothing_is_refused(started):
 def test_a_world_of_two_without_a_launcher_is_refused(started):
     settings = {"distributed_world_size": 2, "ddp_backend": "legacy_ddp"}
     with pytest.raises(AssertionError, match="available devices"):
-        launch(training_config(**settings), started, engine=True)
+        launch(training_config(**settings), started, stock=True)
     with pytest.raises(UserError, match="starts no process.*torchrun"):
         launch(training_config(**settings), started)
     with pytest.raises(UserError, match="starts no process"):
@@ -355,7 +355,7 @@ def test_nothing_is_sharded_in_one_process(started, monkeypatch):
     with pytest.raises(UserError, match="fully_sharded shards .* several GPUs.*leave the option"):
         launch(training_config(ddp_backend="fully_sharded"), started)
     assert not started
-    launch(training_config(ddp_backend="slowmo"), started)  # the engine leaves it out
+    launch(training_config(ddp_backend="slowmo"), started)  # fairseq leaves it out
     assert len(started) == 1
 
 
@@ -410,7 +410,7 @@ def test_two_processes_train_and_resume_on_a_cpu(folder):
 def test_bf16_no_longer_means_a_tpu(started):
     parser = options.get_training_parser()
     args = options.parse_args_and_arch(parser, ["data", *TINY.split(), "--bf16"])
-    assert args.tpu and distributed_utils.xm is None, "the engine's fault is gone"
+    assert args.tpu and distributed_utils.xm is None, "fairseq's fault is gone"
     cfg = convert_namespace_to_omegaconf(args)
     assert cfg.distributed_training.tpu and cfg.optimizer.tpu
     compat.bf16_without_tpu(cfg)
@@ -418,7 +418,7 @@ def test_bf16_no_longer_means_a_tpu(started):
     assert cfg.common.bf16
 
 
-def test_fp16_without_a_gpu_is_refused_where_the_engine_crashes(started):
+def test_fp16_without_a_gpu_is_refused_where_fairseq_crashes(started):
     from fairseq.optim.fp16_optimizer import FP16Optimizer
 
     if not torch.backends.cuda.is_built():
@@ -464,7 +464,7 @@ class Lengths(FairseqDataset):
         return self.lengths[indices]
 
 
-def test_the_engine_drops_the_last_batch_and_fails_on_none():
+def test_fairseq_drops_the_last_batch_and_fails_on_none():
     size = {"num_tokens_fn": lambda i: 1, "required_batch_size_multiple": 8}
     assert list(data_utils.batch_by_size(np.arange(5), **size)) == []
     kept = data_utils.batch_by_size(np.arange(13), max_sentences=8, **size)
@@ -521,10 +521,10 @@ def test_lossless_batches_adds_the_tail_and_only_that():
 # interactive input
 
 
-def engine_module(name: str) -> ModuleType:
-    """A fresh copy of a module of the engine, as it is without us."""
+def stock_module(name: str) -> ModuleType:
+    """A fresh copy of a module of fairseq, as it is without us."""
     found = importlib.util.find_spec(name)
-    spec = importlib.util.spec_from_file_location("engine_copy", found.origin)
+    spec = importlib.util.spec_from_file_location("stock_copy", found.origin)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -541,8 +541,8 @@ def test_interactive_lines_keep_their_tabs(tmp_path, size):
     buffers = list(compat.read_interactive_lines(str(path), size))
     assert [line for buffer in buffers for line in buffer] == READ
     assert [len(buffer) for buffer in buffers[:-1]] == [size] * (len(buffers) - 1)
-    engine = engine_module("fairseq_cli.interactive").buffered_read(str(path), 100)
-    assert next(engine)[:2] == ["draft only", "source only"], "the engine's fault is gone"
+    stock = stock_module("fairseq_cli.interactive").buffered_read(str(path), 100)
+    assert next(stock)[:2] == ["draft only", "source only"], "fairseq's fault is gone"
 
 
 @pytest.mark.parametrize("stdin", ["bytes", "text"])
@@ -561,7 +561,7 @@ def test_bytes_that_are_not_utf8_name_their_line(tmp_path):
     with pytest.raises(UserError, match=r"lines, line 3: byte 0xff at position 4 is not UTF-8"):
         next(buffers)
     with pytest.raises(UnicodeDecodeError):
-        list(engine_module("fairseq_cli.interactive").buffered_read(str(path), 100))
+        list(stock_module("fairseq_cli.interactive").buffered_read(str(path), 100))
     assert not list(compat.read_interactive_lines(os.devnull, 5))
 
 
@@ -828,9 +828,9 @@ def test_a_reader_that_stops_reading_ends_a_command_without_a_word(tmp_path):
 
 def test_importing_the_plugin_prints_nothing_and_leaves_logging_alone(tmp_path):
     look = "r=logging.getLogger();print(r.level,len(r.handlers))"
-    (tmp_path / "engine.py").write_text(f"import logging,fairseq;{look}")
+    (tmp_path / "import_fairseq.py").write_text(f"import logging,fairseq;{look}")
     (tmp_path / "plugin.py").write_text(f"import logging,{PACKAGE.name};{look}")
-    assert run("python engine.py", tmp_path).out.split() == [str(logging.DEBUG), "1"]
+    assert run("python import_fairseq.py", tmp_path).out.split() == [str(logging.DEBUG), "1"]
     ours = run("python plugin.py", tmp_path)
     assert (ours.out.split(), ours.err) == ([str(logging.WARNING), "0"], "")
 
@@ -853,7 +853,7 @@ def test_the_root_logger_is_calmed_in_a_command_only(monkeypatch):
         root.setLevel(before)
 
 
-def test_chrf_gives_its_score_where_the_engine_raises():
+def test_chrf_gives_its_score_where_fairseq_raises():
     from fairseq.scoring.chrf import ChrFScorer
 
     scorer = ChrFScorer(None)
@@ -869,7 +869,7 @@ def test_encoders_without_a_configuration_can_be_chosen(name):
     from fairseq.registry import REGISTRIES
 
     ours = REGISTRIES["bpe"]["dataclass_registry"][name]
-    assert ours.__module__.startswith(PACKAGE.name), "the engine's fault is gone"
+    assert ours.__module__.startswith(PACKAGE.name), "fairseq's fault is gone"
     args = options.parse_args_and_arch(options.get_generation_parser(), ["data", "--bpe", name])
     encoder = encoders.build_bpe(convert_namespace_to_omegaconf(args).bpe)
     assert encoder.decode(encoder.encode("a b")) == "a b"

@@ -8,19 +8,19 @@ from fairseq.optim.adafactor import Adafactor
 from lev_plugins.compat import mend_adafactor
 
 STEP, LEARNING_RATE = Adafactor.step, Adafactor._get_lr  # mended when the package was imported
-ENGINE_STEP = STEP.__wrapped__
-(ENGINE_LEARNING_RATE,) = (
+STOCK_STEP = STEP.__wrapped__
+(STOCK_LEARNING_RATE,) = (
     cell.cell_contents
     for name, cell in zip(LEARNING_RATE.__code__.co_freevars, LEARNING_RATE.__closure__)
-    if name == "engine_lr"
+    if name == "stock_lr"
 )
 
 
 @pytest.fixture
-def engine(monkeypatch):
-    """The engine's own Adafactor, whatever the test makes of it."""
-    monkeypatch.setattr(Adafactor, "step", ENGINE_STEP)
-    monkeypatch.setattr(Adafactor, "_get_lr", ENGINE_LEARNING_RATE)
+def stock(monkeypatch):
+    """fairseq's own Adafactor, whatever the test makes of it."""
+    monkeypatch.setattr(Adafactor, "step", STOCK_STEP)
+    monkeypatch.setattr(Adafactor, "_get_lr", STOCK_LEARNING_RATE)
 
 
 def moves(**options):
@@ -43,14 +43,14 @@ def test_each_tensor_moves_by_the_learning_rate_times_its_size():
     assert shares == pytest.approx([1e-3] * 4, rel=0.1) and lr == 1e-3
 
 
-def test_the_engine_still_multiplies_the_sizes_of_all_tensors(engine):
-    """Fails once the engine is mended: then mend_adafactor can go."""
+def test_fairseq_still_multiplies_the_sizes_of_all_tensors(stock):
+    """Fails once fairseq fixes it: then mend_adafactor can go."""
     shares, lr = moves(**T5X)
     assert shares[3] < shares[0] / 500 and float(lr) < 1e-6
 
 
 @pytest.mark.parametrize("options", [{**T5X, "scale_parameter": False}, {}])
-def test_other_ways_to_set_the_learning_rate_are_the_engines(engine, options):
+def test_other_ways_to_set_the_learning_rate_are_fairseqs(stock, options):
     torch.manual_seed(3)
     own = moves(**options)[0]
     mend_adafactor()

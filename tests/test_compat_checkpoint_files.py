@@ -111,7 +111,7 @@ def test_nothing_of_ours_unpickles_what_torch_would_not():
 # settings that run something
 
 
-def test_every_call_of_eval_in_the_engine_is_ours():
+def test_every_call_of_eval_in_fairseq_is_ours():
     calls = re.compile(r"(?<![\w.])(?:eval|exec)\(")
     found = set()
     for name, module in sorted(sys.modules.items()):
@@ -120,8 +120,8 @@ def test_every_call_of_eval_in_the_engine_is_ours():
             if calls.search(Path(file).read_text("utf-8")):
                 found.add(name.removeprefix("fairseq."))
                 assert vars(module).get("eval") is compat.evaluated, name
-    assert found <= set(evaluation.EVALUATING), "the engine evaluates in more places"
-    assert set(evaluation.EVALUATING) - found == set(), "mended in the engine: leave it out"
+    assert found <= set(evaluation.EVALUATING), "fairseq evaluates in more places"
+    assert set(evaluation.EVALUATING) - found == set(), "mended in fairseq: leave it out"
 
 
 @pytest.mark.parametrize(
@@ -451,7 +451,7 @@ def test_a_checkpoint_of_another_dictionary_is_told(folder, tmp_path, kind):
         assert found != "loaded" and ("does not fit" in found or "dictionary" in found)
 
 
-def test_the_engine_itself_loads_as_carefully(folder, tmp_path):
+def test_fairseq_itself_loads_as_carefully(folder, tmp_path):
     path = forged(folder, tmp_path / "evil.pt", "stock", encoder_embed_dim=HUGE)
     load = checkpoint_utils.load_model_ensemble
     assert str(path) in refused(lambda: load([str(path)]))

@@ -27,7 +27,7 @@ ROOM = 512  # MiB
 
 
 def write(prefix: Path, impl: str, symbols: Dictionary, lines: tuple[str, ...] = LINES) -> None:
-    """Sentences as the engine writes them."""
+    """Sentences as fairseq writes them."""
     builder = indexed_dataset.make_builder(f"{prefix}.bin", impl, len(symbols))
     for line in lines:
         builder.add_item(tiny.sentence(line, symbols)[1:].int())
@@ -78,7 +78,7 @@ def flipped(content: bytes) -> Iterator[bytes]:
             yield bytes(bad)
 
 
-def test_what_the_engine_writes_is_read(prefix, impl, symbols):
+def test_what_fairseq_writes_is_read(prefix, impl, symbols):
     assert read(prefix, symbols, impl) == read(prefix, symbols) == list(LINES)
     write(prefix, impl, symbols, ())
     if impl == "mmap":

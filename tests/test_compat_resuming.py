@@ -12,10 +12,10 @@ from fairseq.data import Dictionary, LanguagePairDataset, ListDataset
 from fairseq.models import ARCH_MODEL_REGISTRY
 from fairseq.tasks import FairseqTask
 
-import lev_plugins  # noqa: F401  (mends the engine)
+import lev_plugins  # noqa: F401  (patches fairseq)
 from lev_plugins.compat.resuming import carry_over
 
-ENGINE_BATCHES = FairseqTask.get_batch_iterator.__wrapped__
+STOCK_BATCHES = FairseqTask.get_batch_iterator.__wrapped__
 
 # batches --------------------------------------------------------------------------------------
 
@@ -54,9 +54,9 @@ def test_batches_do_not_depend_on_the_epoch_in_which_a_training_is_taken_up():
     assert FairseqTask.get_batch_iterator(task, later.dataset, epoch=5) is later
 
 
-def test_the_engine_alone_goes_on_with_other_batches():
-    _, first = begun(1, ENGINE_BATCHES)
-    _, later = begun(4, ENGINE_BATCHES)
+def test_fairseq_alone_goes_on_with_other_batches():
+    _, first = begun(1, STOCK_BATCHES)
+    _, later = begun(4, STOCK_BATCHES)
     assert batches(first) != batches(later)
     assert batches(first) == batches(begun(1)[1]), "a training that is not stopped has these"
 
@@ -64,21 +64,21 @@ def test_the_engine_alone_goes_on_with_other_batches():
 @pytest.mark.parametrize("option", ["disable_iterator_cache", "update_epoch_batch_itr"])
 def test_batches_that_are_cut_anew_for_every_epoch_stay_that_epochs(option):
     for epoch in (1, 4):
-        theirs = begun(epoch, ENGINE_BATCHES, **{option: True})[1]
+        theirs = begun(epoch, STOCK_BATCHES, **{option: True})[1]
         assert batches(begun(epoch, **{option: True})[1]) == batches(theirs)
 
 
 def test_a_data_set_that_changes_with_the_epochs_is_cut_anew(monkeypatch):
     monkeypatch.setattr(LanguagePairDataset, "can_reuse_epoch_itr_across_epochs", False)
-    assert batches(begun(4)[1]) == batches(begun(4, ENGINE_BATCHES)[1])
+    assert batches(begun(4)[1]) == batches(begun(4, STOCK_BATCHES)[1])
 
 
 # patience and learning rate -----------------------------------------------------------------------
 
 
 @pytest.fixture
-def engine(monkeypatch):
-    """A trainer and an early stop as the engine's; the trainer notes which losses it sees."""
+def stock(monkeypatch):
+    """A trainer and an early stop as fairseq's; the trainer notes which losses it sees."""
 
     class Trainer:
         def __init__(self) -> None:
@@ -109,26 +109,26 @@ def engine(monkeypatch):
     return SimpleNamespace(Trainer=Trainer, stop=program["should_stop_early"], disk=disk)
 
 
-def saved(engine: Any, place: int = 0) -> None:
+def saved(stock: Any, place: int = 0) -> None:
     """A checkpoint at an epoch's end, or in its midst, after two validations without progress."""
-    trainer = engine.Trainer()
+    trainer = stock.Trainer()
     trainer.lr_scheduler.lr_scheduler.num_bad_epochs = 2
-    engine.stop.best, engine.stop.num_runs = torch.tensor(1.5), 2
+    stock.stop.best, stock.stop.num_runs = torch.tensor(1.5), 2
     extra = {"val_loss": 1.75, "train_iterator": {"epoch": 3, "iterations_in_epoch": place}}
     trainer.save_checkpoint("last", extra)
-    vars(engine.stop).clear()  # another process
+    vars(stock.stop).clear()  # another process
 
 
-def test_patience_is_counted_on(engine):
-    saved(engine)
-    engine.Trainer().load_checkpoint("last")
-    assert vars(engine.stop) == {"best": 1.5, "num_runs": 2}
-    assert type(engine.stop.best) is float, "a checkpoint holds plain numbers"
+def test_patience_is_counted_on(stock):
+    saved(stock)
+    stock.Trainer().load_checkpoint("last")
+    assert vars(stock.stop) == {"best": 1.5, "num_runs": 2}
+    assert type(stock.stop.best) is float, "a checkpoint holds plain numbers"
 
 
-def test_the_loss_of_an_epochs_end_is_seen_once_when_the_training_goes_on(engine):
-    saved(engine)
-    trainer = engine.Trainer()
+def test_the_loss_of_an_epochs_end_is_seen_once_when_the_training_goes_on(stock):
+    saved(stock)
+    trainer = stock.Trainer()
     trainer.load_checkpoint("last")
     assert trainer.lr_scheduler.lr_scheduler.num_bad_epochs == 2
     trainer.lr_step(3)
@@ -137,9 +137,9 @@ def test_the_loss_of_an_epochs_end_is_seen_once_when_the_training_goes_on(engine
     assert trainer.seen == ["warm", 1.75, None, 1.0]
 
 
-def test_within_an_epoch_there_is_no_loss_to_see(engine):
-    saved(engine, place=7)
-    trainer = engine.Trainer()
+def test_within_an_epoch_there_is_no_loss_to_see(stock):
+    saved(stock, place=7)
+    trainer = stock.Trainer()
     trainer.load_checkpoint("last")
     trainer.lr_step(3)
     assert trainer.seen == [None]
@@ -153,35 +153,35 @@ def test_within_an_epoch_there_is_no_loss_to_see(engine):
         ({"reset_meters": True}, False, True),
     ],
 )
-def test_what_is_to_be_reset_is_not_carried_over(engine, resets, patience, plateau):
-    saved(engine)
-    trainer = engine.Trainer()
+def test_what_is_to_be_reset_is_not_carried_over(stock, resets, patience, plateau):
+    saved(stock)
+    trainer = stock.Trainer()
     trainer.load_checkpoint("last", **resets)
     trainer.lr_step(3)
-    assert bool(vars(engine.stop)) is patience
+    assert bool(vars(stock.stop)) is patience
     assert (trainer.lr_scheduler.lr_scheduler.num_bad_epochs == 2) is plateau
     assert (1.75 in trainer.seen) is plateau
 
 
-def test_checkpoints_without_it_and_schedulers_without_a_plateau_are_fine(engine):
-    engine.disk["old"] = {"val_loss": 1.75, "train_iterator": {"iterations_in_epoch": 0}}
-    trainer = engine.Trainer()
+def test_checkpoints_without_it_and_schedulers_without_a_plateau_are_fine(stock):
+    stock.disk["old"] = {"val_loss": 1.75, "train_iterator": {"iterations_in_epoch": 0}}
+    trainer = stock.Trainer()
     trainer.load_checkpoint("old")
     assert trainer.load_checkpoint("none") is None
-    saved(engine)
+    saved(stock)
     trainer.lr_scheduler = SimpleNamespace()
     trainer.load_checkpoint("last")
     trainer.save_checkpoint("last", {})
-    assert engine.disk["last"]["carried_over"]["plateau"] == {}
+    assert stock.disk["last"]["carried_over"]["plateau"] == {}
 
 
-def test_a_model_looks_at_the_settings_of_the_checkpoint_it_resumes_from(engine, monkeypatch):
+def test_a_model_looks_at_the_settings_of_the_checkpoint_it_resumes_from(stock, monkeypatch):
     seen = []
     model = SimpleNamespace(check_resumed=lambda *arguments: seen.append(arguments))
     monkeypatch.setitem(ARCH_MODEL_REGISTRY, "checked", model)
     state = {"cfg": {"model": "what it was trained with"}}
     monkeypatch.setattr(checkpoint_utils, "load_checkpoint_to_cpu", read := lambda path: state)
-    trainer = engine.Trainer()
+    trainer = stock.Trainer()
     trainer.load_checkpoint("last")
     assert seen == [(trainer.cfg.model, "what it was trained with", "last")]
     assert checkpoint_utils.load_checkpoint_to_cpu is read

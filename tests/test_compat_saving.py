@@ -15,15 +15,15 @@ import torch
 from fairseq import checkpoint_utils
 from fairseq.file_io import PathManager
 
-import lev_plugins  # noqa: F401  (mends the engine)
+import lev_plugins  # noqa: F401  (patches fairseq)
 from lev_plugins import compat
 from lev_plugins.compat import saving
 from lev_plugins.errors import UserError
 
 OLD = {"parameter": torch.zeros(2000)}
 NEW = {"parameter": torch.arange(2000.0)}
-ENGINE_SAVE = checkpoint_utils.torch_persistent_save.__wrapped__
-ENGINE_COPY = PathManager.copy.__wrapped__
+STOCK_SAVE = checkpoint_utils.torch_persistent_save.__wrapped__
+STOCK_COPY = PathManager.copy.__wrapped__
 
 
 def save(path: Path) -> None:
@@ -31,12 +31,12 @@ def save(path: Path) -> None:
 
 
 def copy(path: Path) -> None:
-    """As the engine writes ``checkpoint_last.pt``."""
+    """As fairseq writes ``checkpoint_last.pt``."""
     assert PathManager.copy(str(path.with_name("new.pt")), str(path), overwrite=True)
 
 
-def engine_copy(path: Path) -> None:
-    ENGINE_COPY(str(path.with_name("new.pt")), str(path), overwrite=True)
+def stock_copy(path: Path) -> None:
+    STOCK_COPY(str(path.with_name("new.pt")), str(path), overwrite=True)
 
 
 WAYS = pytest.mark.parametrize("write", [save, copy])
@@ -106,8 +106,8 @@ def test_a_kill_at_any_byte_leaves_the_last_good_checkpoint(path, write):
     assert holds(path, NEW) and names(path) == ["checkpoint_last.pt", "new.pt"]
 
 
-def test_the_engine_alone_tears_the_checkpoint_it_copies_to(path):
-    assert killed_within(engine_copy, path, 5000) == -signal.SIGXFSZ
+def test_fairseq_alone_tears_the_checkpoint_it_copies_to(path):
+    assert killed_within(stock_copy, path, 5000) == -signal.SIGXFSZ
     assert path.stat().st_size <= 5000
     with pytest.raises((EOFError, OSError, RuntimeError)):  # each where another part is missing
         torch.load(path, weights_only=True)
@@ -205,7 +205,7 @@ def test_a_folder_that_has_gone_is_told_at_once(tmp_path, monkeypatch):
     ],
 )
 def test_no_room_for_anything_else_is_one_line_too(error, line):
-    """The engine tries the folder with an empty file when a training starts."""
+    """fairseq tries the folder with an empty file when a training starts."""
     assert compat.explain(error).startswith(line)
     assert compat.explain(OSError(errno.EIO, "", "save/dummy")) is None
 
@@ -244,8 +244,8 @@ def test_a_write_that_fails_for_a_moment_is_begun_again(path, hiccup):
     assert holds(path, NEW) and hiccup.errors == 0
 
 
-def test_the_engine_alone_then_replaces_the_good_checkpoint_by_one_nobody_reads(path, hiccup):
-    ENGINE_SAVE(NEW, str(path))
+def test_fairseq_alone_then_replaces_the_good_checkpoint_by_one_nobody_reads(path, hiccup):
+    STOCK_SAVE(NEW, str(path))
     with pytest.raises(RuntimeError, match="zip archive"):
         torch.load(path, weights_only=True)
 
@@ -263,10 +263,10 @@ def test_what_is_no_fault_of_the_system_is_raised_as_it_is(path):
     assert holds(path, OLD) and names(path) == ["checkpoint_last.pt", "new.pt"]
 
 
-# what passes to the engine --------------------------------------------------------------------
+# what passes to fairseq --------------------------------------------------------------------
 
 
-def test_a_file_that_may_not_be_overwritten_is_the_engines_affair(path, monkeypatch):
+def test_a_file_that_may_not_be_overwritten_is_fairseqs_affair(path, monkeypatch):
     monkeypatch.setattr(saving, "_copy", None)
     source, other = path.with_name("new.pt"), path.with_name("other.pt")
     PathManager.copy(str(source), str(other))

@@ -1,4 +1,4 @@
-"""Faults of the engine, with the engine alone: where one of these fails, its work-round can go."""
+"""Faults of fairseq, with fairseq alone: where one of these fails, its workaround can go."""
 
 import copy
 import copyreg
@@ -33,11 +33,11 @@ from omegaconf import OmegaConf
 from saved import parsed, save
 from torch import nn
 
-import lev_plugins  # noqa: F401  (keeps the engine's own below ``__wrapped__``)
+import lev_plugins  # noqa: F401  (keeps fairseq's own below ``__wrapped__``)
 from lev_plugins.compat import logs
 
 pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
-engine_load = checkpoint_utils.load_model_ensemble_and_task.__wrapped__
+stock_load = checkpoint_utils.load_model_ensemble_and_task.__wrapped__
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ class Trainer:
 
 @pytest.fixture
 def memory():
-    """What the engine keeps as attributes of functions is empty, and is so again afterwards."""
+    """What fairseq keeps as attributes of functions is empty, and is so again afterwards."""
     kept = [vars(one) for one in (checkpoint_utils.save_checkpoint, should_stop_early)]
     before = [dict(one) for one in kept]
     for one in kept:
@@ -98,7 +98,7 @@ def memory():
         one.update(values)
 
 
-def saved_by_the_engine(folder: Path, **options: Any) -> Trainer:
+def saved_by_fairseq(folder: Path, **options: Any) -> Trainer:
     """A trainer after the end of an epoch, at which a checkpoint is due."""
     epoch = SimpleNamespace(
         epoch=1,
@@ -116,14 +116,14 @@ def test_nothing_tells_a_checkpoint_how_long_patience_has_lasted(tmp_path, memor
     cfg = OmegaConf.create({"checkpoint": CheckpointConfig(patience=9)})
     for _ in range(3):
         should_stop_early(cfg, 1.5)
-    assert should_stop_early.num_runs == 2, "the engine counts elsewhere: look at carry_over"
-    (extra,) = saved_by_the_engine(tmp_path).files.values()
-    assert set(extra) == {"train_iterator", "val_loss", "best"}, "the engine keeps more"
+    assert should_stop_early.num_runs == 2, "fairseq counts elsewhere: look at carry_over"
+    (extra,) = saved_by_fairseq(tmp_path).files.values()
+    assert set(extra) == {"train_iterator", "val_loss", "best"}, "fairseq keeps more"
 
 
 def test_the_best_score_of_a_training_outlives_it(tmp_path, memory):
     """``training.forget_last_training`` can go once this fails."""
-    saved_by_the_engine(tmp_path)
+    saved_by_fairseq(tmp_path)
     assert checkpoint_utils.save_checkpoint.best == 1.5, "the fault is gone"
 
 
@@ -136,7 +136,7 @@ def test_a_plateau_is_saved_without_its_bad_epochs():
 
 def test_checkpoints_written_beside_the_training_are_torn_and_alone(tmp_path, memory, monkeypatch):
     """``saving.refuse_asynchronous_checkpoints`` can go once this fails."""
-    trainer = saved_by_the_engine(tmp_path, write_checkpoints_asynchronously=True)
+    trainer = saved_by_fairseq(tmp_path, write_checkpoints_asynchronously=True)
     assert list(trainer.files) == ["checkpoint1.pt"]
     assert not (tmp_path / "checkpoint_last.pt").exists(), "the fault is gone"
     opened: list[str] = []
@@ -188,7 +188,7 @@ class Payload:
         return os.system, (f"touch {self.victim}",)
 
 
-def test_the_engine_runs_a_pickle_where_torch_is_told_not_to_look(checkpoint, monkeypatch):
+def test_fairseq_runs_a_pickle_where_torch_is_told_not_to_look(checkpoint, monkeypatch):
     """``checkpoint_files.distrust_checkpoints`` can leave ``torch.load`` alone once this fails."""
     victim = checkpoint.parent / "victim"
     state = torch.load(checkpoint, weights_only=True)
@@ -199,7 +199,7 @@ def test_the_engine_runs_a_pickle_where_torch_is_told_not_to_look(checkpoint, mo
     assert victim.exists(), "the fault is gone"
 
 
-def test_the_engine_builds_a_model_before_it_looks_at_what_the_file_holds(checkpoint):
+def test_fairseq_builds_a_model_before_it_looks_at_what_the_file_holds(checkpoint):
     """``checkpoint_files`` need not count parameters any more once this fails."""
     change(checkpoint, encoder_embed_dim=256, encoder_ffn_embed_dim=1024)
     built = 0
@@ -211,7 +211,7 @@ def test_the_engine_builds_a_model_before_it_looks_at_what_the_file_holds(checkp
     hook = nn.modules.module.register_module_parameter_registration_hook(count)
     try:
         with pytest.raises(RuntimeError, match="size mismatch"):
-            engine_load([str(checkpoint)])
+            stock_load([str(checkpoint)])
     finally:
         hook.remove()
     assert built > 2 * checkpoint.stat().st_size, "the fault is gone"
@@ -222,13 +222,13 @@ def test_data_are_looked_for_from_the_folder_in_which_a_command_runs(checkpoint,
     cfg, seen = parsed(checkpoint.parent / "bin", "stock"), []
     monkeypatch.setattr(cfg.task, "data", "bin")
     distributed_utils.call_main.__wrapped__(cfg, seen.append)
-    assert seen[0].task.data == "bin", "the engine keeps where data are: the fault is gone"
+    assert seen[0].task.data == "bin", "fairseq keeps where data are: the fault is gone"
     change(checkpoint, data="bin")
     monkeypatch.chdir(checkpoint.parent)
-    assert len(engine_load([str(checkpoint)])[0]) == 1
+    assert len(stock_load([str(checkpoint)])[0]) == 1
     monkeypatch.chdir("/")
     with pytest.raises(OSError, match="dict"):
-        engine_load([str(checkpoint)])
+        stock_load([str(checkpoint)])
 
 
 def test_an_index_that_is_damaged_gives_other_sentences_in_silence(tmp_path):
@@ -263,7 +263,7 @@ def test_a_model_gets_a_copy_of_its_settings(monkeypatch):
 
 
 @pytest.mark.parametrize("bar", [SimpleProgressBar, JsonProgressBar])
-def test_the_engine_shows_what_metrics_are_made_of(bar):
+def test_fairseq_shows_what_metrics_are_made_of(bar):
     """``progress.hide_sums`` can go once this fails."""
     shown = bar._format_stats.__wrapped__(bar([]), {"loss": 1.5, "_cell_0": 3.0})
     assert "_cell_0" in shown, "the fault is gone"
@@ -285,7 +285,7 @@ def test_reading_a_command_line_warns_of_what_hydra_has_deprecated():
 # copies -------------------------------------------------------------------------------------------
 
 
-def test_tasks_and_settings_of_the_engine_cannot_be_pickled(monkeypatch):
+def test_tasks_and_settings_of_fairseq_cannot_be_pickled(monkeypatch):
     class Alone(StatefulContainer):
         __getattr__ = StatefulContainer.__getattr__.__wrapped__
 

@@ -1,4 +1,4 @@
-"""Reading ahead: the engine's threads end in time, and what they give stays as it was."""
+"""Reading ahead: fairseq's threads end in time, and what they give stays as it was."""
 
 import gc
 import json
@@ -88,7 +88,7 @@ def ending(case):
         return status, said.read()
 
 gc.freeze()
-found = {"engine": ending(ahead)}
+found = {"stock": ending(ahead)}
 from lev_plugins.compat import threads
 gc.freeze()
 cases = (ahead, full, workers, failing, interrupted, terminal, stuck, killed, left)
@@ -99,7 +99,7 @@ print(json.dumps(found))
 
 @pytest.fixture(scope="module")
 def endings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, str]]:
-    """Status and standard error of each case; ``engine`` is ``ahead`` without the plug-in."""
+    """Status and standard error of each case; ``stock`` is ``ahead`` without the plug-in."""
     home = str(Path(lev_plugins.__file__).parents[1])
     done = subprocess.run(
         [sys.executable, "-c", ENDINGS], cwd=tmp_path_factory.mktemp("endings"), check=True,
@@ -120,11 +120,11 @@ def readers() -> list[BackgroundConsumer]:
 
 
 def test_without_us_a_program_that_stops_reading_early_is_aborted(endings):
-    assert endings["engine"][0] == -signal.SIGABRT, (
-        "the fault is gone, in the engine or in Python: compat/threads.py need not end readers at "
+    assert endings["stock"][0] == -signal.SIGABRT, (
+        "the fault is gone, in fairseq or in Python: compat/threads.py need not end readers at "
         "exit on this version"
     )
-    assert "terminate called" in endings["engine"][1]
+    assert "terminate called" in endings["stock"][1]
 
 
 @pytest.mark.parametrize("case", ["ahead", "full", "workers", "stuck"])
@@ -168,7 +168,7 @@ def test_an_iterator_that_is_dropped_takes_its_thread_along(size):
     assert not reader.is_alive()
 
 
-def test_the_engine_alone_keeps_the_thread_of_a_dropped_iterator():
+def test_fairseq_alone_keeps_the_thread_of_a_dropped_iterator():
     iterator = BufferedIterator(1, range(1000))
     BufferedIterator._create_consumer.__wrapped__(iterator)
     wait_for(iterator._queue.full)

@@ -11,11 +11,11 @@ from fairseq.data.iterators import EpochBatchIterator
 from fairseq.dataclass.configs import CheckpointConfig
 from fairseq_cli import train
 
-import lev_plugins  # noqa: F401  (works round fairseq's faults)
+import lev_plugins  # noqa: F401  (works around fairseq's faults)
 from lev_plugins.compat import training
 from lev_plugins.compat.precision import ignore_overflows_on_cpu
 
-ENGINE_EPOCH = EpochBatchIterator._get_iterator_for_epoch.__wrapped__
+STOCK_EPOCH = EpochBatchIterator._get_iterator_for_epoch.__wrapped__
 
 # a sweep ------------------------------------------------------------------------------------------
 
@@ -102,7 +102,7 @@ def test_a_curriculum_ends_and_a_resumed_training_has_its_order():
 @pytest.mark.filterwarnings("ignore:.*pin_memory.*:UserWarning")
 def test_fairseq_alone_keeps_the_order_of_its_first_epoch(monkeypatch):
     """``batches.shuffle_when_asked`` can go once this fails."""
-    monkeypatch.setattr(EpochBatchIterator, "_get_iterator_for_epoch", ENGINE_EPOCH)
+    monkeypatch.setattr(EpochBatchIterator, "_get_iterator_for_epoch", STOCK_EPOCH)
     first, second = orders(iterator(), 1, 2)
     assert first == second, "the fault is gone"
 

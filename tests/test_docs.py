@@ -118,7 +118,7 @@ def registered_names() -> list[str]:
 
 
 def configurations() -> list[type]:
-    """The config dataclasses of all components of ours; compat's stand in for the engine's."""
+    """The config dataclasses of all components of ours; compat's stand in for fairseq's."""
     kinds = [
         tasks.TASK_DATACLASS_REGISTRY,
         models.MODEL_DATACLASS_REGISTRY,
@@ -134,11 +134,11 @@ def own_fields(configuration: type) -> list[dataclasses.Field]:
     """Its fields without ``_name``, the data folder, which has no flag, and what fairseq's task
     or optimizer declares."""
     inherited = {"_name", "data"}
-    for engine in (TranslationConfig, FairseqAdamConfig):
-        if issubclass(configuration, engine):
-            inherited |= {one.name for one in dataclasses.fields(engine)}
+    for stock in (TranslationConfig, FairseqAdamConfig):
+        if issubclass(configuration, stock):
+            inherited |= {one.name for one in dataclasses.fields(stock)}
     fields = [one for one in dataclasses.fields(configuration) if one.name not in inherited]
-    # what a component only looks at is the engine's
+    # what a component only looks at is fairseq's
     return [one for one in fields if not str(one.default).startswith(LOOKED_AT)]
 
 
@@ -302,11 +302,11 @@ def test_every_command_has_a_section():
 def test_the_commands_own_options_stand_in_their_tables(title):
     rows = table_rows(section(title))
     parser = COMMANDS[title].build_parser()
-    engine = flags_of(options.get_preprocessing_parser()) if title == "preprocess" else set()
+    stock = flags_of(options.get_preprocessing_parser()) if title == "preprocess" else set()
     actions = {
         action.option_strings[0]: action
         for action in parser._actions
-        if action.option_strings and not set(action.option_strings) & {"-h", *engine}
+        if action.option_strings and not set(action.option_strings) & {"-h", *stock}
     }
     assert set(rows) == set(actions)
     for flag, action in actions.items():

@@ -102,7 +102,7 @@ def test_the_package_never_names_itself(sources):
 
 
 @pytest.mark.parametrize("room", ["ops", "modules", "errors"])
-def test_the_lower_rooms_know_nothing_of_the_engine(sources, room):
+def test_the_lower_rooms_know_nothing_of_fairseq(sources, room):
     wrong = [
         f"{'.'.join(parts)} imports {name}"
         for parts, source in sources.items()

@@ -89,7 +89,7 @@ LOADER = """
 
     def load(path):
         from fairseq import utils
-        print("engine loaded", file=sys.stderr)
+        print("fairseq loaded", file=sys.stderr)
         utils.import_user_module(Namespace(user_dir=path))
 
     def worker(path, package, config, queue):
@@ -181,9 +181,9 @@ def test_a_spawned_worker_loads_a_renamed_copy_and_what_was_pickled_from_it(load
 @pytest.mark.parametrize("form", ["by path", "installed", "renamed"])
 def test_loading_the_package_says_nothing(loaded, form):
     out, err = loaded[form]
-    before, *after = err.split("engine loaded\n")
+    before, *after = err.split("fairseq loaded\n")
     assert out.count("\n") == 1 and after and not any(after)
-    # importing the engine says something; importing it through the package does not
+    # importing fairseq says something; importing it through the package does not
     assert form != "installed" or before == ""
 
 
@@ -215,13 +215,13 @@ def configurations() -> Iterator[tuple[str, str, type]]:
 
 def own_fields(config: type) -> list[dataclasses.Field]:
     """Fields that this package declares; those of fairseq's configurations are fairseq's."""
-    engine = {
+    stock = {
         field.name
         for base in config.__mro__
         if base.__module__.startswith("fairseq.") and dataclasses.is_dataclass(base)
         for field in dataclasses.fields(base)
     }
-    return [field for field in dataclasses.fields(config) if field.name not in engine]
+    return [field for field in dataclasses.fields(config) if field.name not in stock]
 
 
 FIELDS = [
@@ -279,13 +279,13 @@ def test_types_are_such_as_fairseq_understands(kind, name, field):
 def test_no_option_has_the_name_of_one_of_fairseqs():
     """fairseq drops the second flag of a name without a word."""
     parsers = (options.get_training_parser(), options.get_generation_parser(interactive=True))
-    engine = {action.dest for parser in parsers for action in parser._actions}
-    assert {"seed", "user_dir", "iter_decode_max_iter"} <= engine
+    stock = {action.dest for parser in parsers for action in parser._actions}
+    assert {"seed", "user_dir", "iter_decode_max_iter"} <= stock
     clashes = [
         f"{name}.{field.name}"
         for kind, name, config in configurations()
         for field in own_fields(config)
-        if kind != "scorers" and not interpolated(field) and field.name in engine
+        if kind != "scorers" and not interpolated(field) and field.name in stock
     ]
     assert not clashes
 

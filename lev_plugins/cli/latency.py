@@ -187,7 +187,7 @@ def _summary(system: System, first: System) -> dict[str, Any]:
 
 
 def _systems(args: argparse.Namespace) -> list[System]:
-    with warnings.catch_warnings():  # hydra's advice to the engine's programmers
+    with warnings.catch_warnings():  # hydra's advice to fairseq's programmers
         warnings.simplefilter("ignore", UserWarning)
         systems = [_edit_system(path, args) for path in args.path]
         if args.ar_path is not None:

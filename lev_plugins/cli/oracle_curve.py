@@ -140,7 +140,7 @@ def load(args: argparse.Namespace) -> tuple["TranslationEditTask", list[Any]]:
             "reads the references; preprocess it with them"
         )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # advice to the engine's programmers
+        warnings.simplefilter("ignore", UserWarning)  # advice to fairseq's programmers
         models, _, _ = checkpoint_utils.load_model_ensemble_and_task(
             utils.split_paths(args.path), task=task
         )

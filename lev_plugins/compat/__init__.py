@@ -1,4 +1,4 @@
-"""The only place that works round the engine: one file per family of faults.
+"""The only place that works around fairseq: one file per family of faults.
 
 ``apply()`` is called once, when the package is imported, before anything is registered.
 
@@ -52,7 +52,7 @@ from .finite import refuse_non_finite_scores
 from .indexed import check_index_files
 from .interactive import read_interactive_lines, read_lines_whole
 from .launch import check_launches, infer_torchrun_on_cpu
-from .logs import calm_hydra_warnings, calm_root_logger, import_engine
+from .logs import calm_hydra_warnings, calm_root_logger, import_fairseq
 from .precision import bf16_without_tpu, refuse_fp16_on_cpu
 from .progress import hide_sums
 from .reports import one_line_errors, run_cli
@@ -97,7 +97,7 @@ __all__ = [
     "evaluated",
     "explain",
     "hide_sums",
-    "import_engine",
+    "import_fairseq",
     "infer_torchrun_on_cpu",
     "inflated",
     "keep_every_sentence",
@@ -130,12 +130,12 @@ _applied = False
 
 
 def apply() -> None:
-    """Work round the engine's faults in this process; a second call does nothing."""
+    """Work around faults of fairseq in this process; a second call does nothing."""
     global _applied
     if _applied:
         return
     one_line_errors()
-    import_engine()
+    import_fairseq()
     accept_imported_package()
     calm_root_logger()
     calm_hydra_warnings()

@@ -1,4 +1,4 @@
-"""The learning rate of the engine's Adafactor."""
+"""The learning rate of fairseq's Adafactor."""
 
 import functools
 from collections.abc import Callable
@@ -18,20 +18,20 @@ def mend_adafactor() -> None:
     """
     from fairseq.optim.adafactor import Adafactor
 
-    engine_step, engine_lr = Adafactor.step, Adafactor._get_lr
+    stock_step, stock_lr = Adafactor.step, Adafactor._get_lr
 
     def get_lr(self: Any, group: dict[str, Any], state: dict[str, Any]) -> Any:
         """A tensor's learning rate, of the one that the scheduler has set."""
-        return engine_lr(self, {**group, "lr": group.get(_GIVEN, group["lr"])}, state)
+        return stock_lr(self, {**group, "lr": group.get(_GIVEN, group["lr"])}, state)
 
-    @functools.wraps(engine_step, assigned=())
+    @functools.wraps(stock_step, assigned=())
     def step(self: Any, closure: Callable[[], float] | None = None) -> Any:
-        """The engine's step, after which each group has the learning rate that it was given."""
+        """fairseq's step, after which each group has the learning rate that it was given."""
         given = [group for group in self.param_groups if not group["relative_step"]]
         for group in given:
             group[_GIVEN] = group["lr"]
         try:
-            return engine_step(self, closure)
+            return stock_step(self, closure)
         finally:
             for group in given:
                 group["lr"] = group.pop(_GIVEN)

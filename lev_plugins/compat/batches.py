@@ -11,13 +11,13 @@ from .program import running_command
 
 
 def lossless_batches(indices: Sequence[int] | np.ndarray, batches: Sequence[Any]) -> list[Any]:
-    """Put the sentences back that the engine dropped at the end, in order.
+    """Put the sentences back that fairseq dropped at the end, in order.
 
     Fault: ``fairseq.data.data_utils.batch_by_size`` throws the last batch away when its size is no
     multiple of ``required_batch_size_multiple`` (8 unless told otherwise), so ``fairseq-generate``
     loses sentences and a set of fewer than eight gives nothing.
 
-    The engine cuts ``indices`` from left to right, and cuts where a batch would pass
+    fairseq cuts ``indices`` from left to right, and cuts where a batch would pass
     ``max_tokens`` or ``max_sentences``; what it threw away is one batch that it had cut so
     itself. Given back whole it therefore keeps to both limits.
 
@@ -29,7 +29,7 @@ def lossless_batches(indices: Sequence[int] | np.ndarray, batches: Sequence[Any]
         The batches, and one more where sentences were missing.
 
     Raises:
-        ValueError: if the batches are not the start of ``indices`` (the engine has changed).
+        ValueError: if the batches are not the start of ``indices`` (fairseq has changed).
     """
     order = np.asarray(indices, dtype=np.int64)
     kept = [batch for batch in batches if len(batch) > 0]
@@ -50,7 +50,7 @@ def batch_every_sentence(
 ) -> list[Any]:
     """``FairseqDataset.batch_by_size`` that loses no sentence, and takes none for an answer.
 
-    Fault: see :func:`lossless_batches`; and with no sentence at all the engine raises IndexError.
+    Fault: see :func:`lossless_batches`; and with no sentence at all fairseq raises IndexError.
     A data set's ``batch_by_size`` passes itself and its arguments on to this.
 
     Args:
@@ -75,7 +75,7 @@ def batch_every_sentence(
 
 
 def keep_every_sentence() -> None:
-    """Let no data set of the engine lose its last batch, those of fairseq's own tasks included.
+    """Let no data set of fairseq lose its last batch, those of fairseq's own tasks included.
 
     Fault: see :func:`lossless_batches`. fairseq-generate with ``--task translation`` prints up to
     seven sentences too few and scores the others. In training the loss is not a matter of chance
@@ -87,18 +87,18 @@ def keep_every_sentence() -> None:
     """
     from fairseq.data import FairseqDataset
 
-    engine = FairseqDataset.batch_by_size
+    stock = FairseqDataset.batch_by_size
 
-    @functools.wraps(engine, assigned=())
+    @functools.wraps(stock, assigned=())
     def batch_by_size(self: Any, indices: Any, *limits: Any, **named_limits: Any) -> list[Any]:
-        """The engine's batches, the last one included.
+        """fairseq's batches, the last one included.
 
         Raises:
-            UserError: there is nothing to train on; the engine would begin one epoch after
+            UserError: there is nothing to train on; fairseq would begin one epoch after
                 another for ever.
         """
         if len(indices) > 0:
-            return lossless_batches(indices, engine(self, indices, *limits, **named_limits))
+            return lossless_batches(indices, stock(self, indices, *limits, **named_limits))
         if running_command() in ("train", "hydra-train"):
             raise UserError(
                 "a data set has no sentence, or none within the limits of the model; check the "
@@ -120,18 +120,18 @@ def cut_batches_once() -> None:
     """
     from fairseq.tasks import FairseqTask
 
-    engine = FairseqTask.get_batch_iterator
+    stock = FairseqTask.get_batch_iterator
 
-    @functools.wraps(engine, assigned=())
+    @functools.wraps(stock, assigned=())
     def get_batch_iterator(self: Any, dataset: Any, *limits: Any, **options: Any) -> Any:
-        """The engine's iterator, with the batches of a training that begins with epoch 1."""
+        """fairseq's iterator, with the batches of a training that begins with epoch 1."""
         anew = options.get("disable_iterator_cache") or options.get("update_epoch_batch_itr")
         made = dataset in self.dataset_to_epoch_iter
         if made or anew or "epoch" not in options or not self.can_reuse_epoch_itr(dataset):
-            return engine(self, dataset, *limits, **options)
-        iterator = engine(self, dataset, *limits, **{**options, "epoch": 1})
+            return stock(self, dataset, *limits, **options)
+        iterator = stock(self, dataset, *limits, **{**options, "epoch": 1})
         iterator.epoch = max(options["epoch"], 1)
-        # before the engine goes on where a training stopped: it then begins to read at once
+        # before fairseq goes on where a training stopped: it then begins to read at once
         dataset.set_epoch(iterator.epoch)
         return iterator
 
@@ -147,15 +147,15 @@ def shuffle_when_asked() -> None:
     """
     from fairseq.data.iterators import EpochBatchIterator
 
-    engine = EpochBatchIterator._get_iterator_for_epoch
+    stock = EpochBatchIterator._get_iterator_for_epoch
 
-    @functools.wraps(engine, assigned=())
+    @functools.wraps(stock, assigned=())
     def get_iterator_for_epoch(
         self: Any, epoch: int, shuffle: bool, *more: Any, **named: Any
     ) -> Any:
         """fairseq's, from a sampler that is told about every epoch."""
         if self.dataloader is not None:
             self.epoch_batch_sampler.shuffle = shuffle
-        return engine(self, epoch, shuffle, *more, **named)
+        return stock(self, epoch, shuffle, *more, **named)
 
     EpochBatchIterator._get_iterator_for_epoch = get_iterator_for_epoch

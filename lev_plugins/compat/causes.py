@@ -1,7 +1,7 @@
 """Which exceptions a user's mistake causes, and what to say about them.
 
 Each ``_…`` function below takes an exception and returns its line, or ``None`` if it does not know
-it. Exceptions of the engine carry little, so the file they are about is looked up in the local
+it. Exceptions of fairseq carry little, so the file they are about is looked up in the local
 variables of the functions that the exception has left.
 """
 
@@ -28,7 +28,7 @@ _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
 _REFUSED_GLOBAL = r"[Uu]nsupported (?:GLOBAL|global: GLOBAL|class) (\S+)"
 _LONGEST_REASON = 240
 
-_SAID_BY_THE_ENGINE = (
+_SAID_BY_FAIRSEQ = (
     (r"Model file not found: (.+)", "checkpoint {0} does not exist; check --path"),
     (
         r"--finetune-from-model (.+) does not exist",
@@ -150,7 +150,7 @@ def _not_a_checkpoint(error: BaseException) -> str | None:
 
 
 def _holds_no_dict(error: BaseException) -> bool:
-    """Whether the engine was about to look into a checkpoint that is no dictionary."""
+    """Whether fairseq was about to look into a checkpoint that is no dictionary."""
     return any(
         not isinstance(frame.f_locals.get("state", {}), dict)
         for frame in _frames(error)
@@ -207,9 +207,9 @@ def _no_room(error: BaseException) -> str | None:
 
 
 def _too_long(error: BaseException) -> str | None:
-    """A line with more tokens than the model reads, in a task of the engine's own.
+    """A line with more tokens than the model reads, in a task of fairseq's own.
 
-    The engine names it by its place, from 0: in the data, or in fairseq-interactive's buffer.
+    fairseq names it by its place, from 0: in the data, or in fairseq-interactive's buffer.
     """
     told = re.match(
         r"Size of sample #(\d+) is invalid \(=(.+)\) since max_positions=(.+?), skip", str(error)
@@ -240,10 +240,10 @@ def _unknown_metric(error: BaseException) -> str | None:
     return None
 
 
-def _engine_message(error: BaseException) -> str | None:
-    """A message of the engine that says it all, or nearly."""
+def _fairseq_message(error: BaseException) -> str | None:
+    """A message of fairseq that says it all, or nearly."""
     text = str(error)
-    for pattern, line in _SAID_BY_THE_ENGINE:
+    for pattern, line in _SAID_BY_FAIRSEQ:
         match = re.match(pattern, text, re.DOTALL)
         if match is not None:
             return line.format(*match.groups())
@@ -275,7 +275,7 @@ _KNOWN = (
     _no_room,
     _too_long,
     _unknown_metric,
-    _engine_message,
+    _fairseq_message,
     _refused_option,
     _endless_search,
 )

@@ -116,10 +116,10 @@ def distrust_checkpoints() -> None:
     """
     from fairseq import checkpoint_utils
 
-    engine = checkpoint_utils.load_model_ensemble_and_task
+    stock = checkpoint_utils.load_model_ensemble_and_task
     _guard_torch_load()
 
-    @functools.wraps(engine, assigned=())
+    @functools.wraps(stock, assigned=())
     def load_model_ensemble_and_task(
         filenames: Sequence[str], arg_overrides: Any = None, *args: Any, **options: Any
     ) -> tuple[Any, Any, Any]:
@@ -131,7 +131,7 @@ def distrust_checkpoints() -> None:
         """
         with usable(":".join(filenames)), _room_for(filenames):
             with settings_of(filenames, arg_overrides) as origin:
-                found = engine(filenames, arg_overrides, *args, **options)
+                found = stock(filenames, arg_overrides, *args, **options)
                 check_criterion(origin, found[1])
                 return found
 

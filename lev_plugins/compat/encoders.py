@@ -1,4 +1,4 @@
-"""Text encoders that the engine registers without a configuration."""
+"""Text encoders that fairseq registers without a configuration."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Settings that the engine runs as Python."""
+"""Settings that fairseq runs as Python."""
 
 import ast
 import importlib
@@ -6,7 +6,7 @@ from typing import Any
 
 from ..errors import UserError
 
-#: modules of the engine that call ``eval``, on what a checkpoint, the command line or a file says
+#: modules of fairseq that call ``eval``, on what a checkpoint, the command line or a file says
 EVALUATING = (
     "criterions.ctc",
     "data.audio.raw_audio_dataset",
@@ -31,9 +31,9 @@ _LONGEST, _MOST = 10_000, 10_000  # characters of a setting, entries of a list
 
 
 def evaluate_settings() -> None:
-    """Let the engine compute settings and run none.
+    """Let fairseq compute settings and run none.
 
-    Fault: the engine calls ``eval`` on settings, such as the layers of ``--arch fconv``, and takes
+    Fault: fairseq calls ``eval`` on settings, such as the layers of ``--arch fconv``, and takes
     those of a model from its checkpoint. A checkpoint in which such a setting is a call runs it as
     soon as somebody decodes with it, and no unpickler has anything to refuse: it is a text.
     """

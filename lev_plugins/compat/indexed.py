@@ -19,20 +19,20 @@ AGAIN = "damaged, cut short or not from preprocess; copy it again, or run prepro
 def check_index_files() -> None:
     """Refuse index files that promise what is not there.
 
-    Fault: the engine takes every number of an ``.idx`` for what it says, so a damaged one gives
+    Fault: fairseq takes every number of an ``.idx`` for what it says, so a damaged one gives
     other sentences in silence, a traceback, or memory for as many sentences as it claims; and a
     damaged ``.bin`` gives symbols that no dictionary has, which a GPU answers with an assertion
     that kills the process.
     """
     from fairseq.data import indexed_dataset
 
-    engine = indexed_dataset.make_dataset
+    stock = indexed_dataset.make_dataset
 
-    @functools.wraps(engine, assigned=())
+    @functools.wraps(stock, assigned=())
     def make_dataset(
         path: str, impl: str, fix_lua_indexing: bool = False, dictionary: Any = None
     ) -> Any:
-        """The engine's data set, once its files agree with each other and the dictionary.
+        """fairseq's data set, once its files agree with each other and the dictionary.
 
         Raises:
             UserError: they do not.
@@ -40,7 +40,7 @@ def check_index_files() -> None:
         check = {"mmap": _check_mmap, "lazy": _check_old, "cached": _check_old}.get(impl)
         if check is not None and indexed_dataset.dataset_exists(path, impl):
             check(path, None if dictionary is None else len(dictionary))
-        return engine(path, impl, fix_lua_indexing, dictionary)
+        return stock(path, impl, fix_lua_indexing, dictionary)
 
     indexed_dataset.make_dataset = make_dataset
 

@@ -42,12 +42,12 @@ def _decode(line: bytes, source: str, number: int) -> str:
 def read_interactive_lines(input: str, buffer_size: int) -> Iterator[list[str]]:
     """Stands in for ``fairseq_cli.interactive.buffered_read``.
 
-    Fault: the engine strips every line, so a tab at either end (an empty source, an empty draft)
+    Fault: fairseq strips every line, so a tab at either end (an empty source, an empty draft)
     is lost; it also ends a line at a lone carriage return, reads standard input in the locale's
     encoding, and dies with a traceback on bytes that are not UTF-8.
 
     Args:
-        input: a file, or ``-`` for standard input (the engine's name for this argument).
+        input: a file, or ``-`` for standard input (fairseq's name for this argument).
         buffer_size: lines in a buffer; the last one may be shorter.
 
     Yields:
@@ -72,18 +72,18 @@ def read_interactive_lines(input: str, buffer_size: int) -> Iterator[list[str]]:
         yield buffer
 
 
-def _forgetful(engine: Any) -> Any:
-    """The engine's ``make_batches``, which lets go of a buffer when it has been answered.
+def _forgetful(stock: Any) -> Any:
+    """fairseq's ``make_batches``, which lets go of a buffer when it has been answered.
 
     Fault: the task keeps the iterator of every buffer, and with it the lines, as if they were the
     split of a training: about 650 bytes a line of eight words, until the command ends.
     """
 
-    @functools.wraps(engine)
+    @functools.wraps(stock)
     def make_batches(lines: Any, cfg: Any, task: Any, *rest: Any) -> Iterator[Any]:
         """The batches of a buffer."""
         try:
-            yield from engine(lines, cfg, task, *rest)
+            yield from stock(lines, cfg, task, *rest)
         finally:
             task.dataset_to_epoch_iter.clear()
 
@@ -91,7 +91,7 @@ def _forgetful(engine: Any) -> Any:
 
 
 def read_lines_whole() -> None:
-    """Put :func:`read_interactive_lines` in the place of the engine's reader, and keep no buffer.
+    """Put :func:`read_interactive_lines` in the place of fairseq's reader, and keep no buffer.
 
     ``main()`` looks the name up when it runs, so it is enough to do this before: in the module,
     and in ``__main__`` where ``python -m fairseq_cli.interactive`` runs a second copy of it.

@@ -57,17 +57,17 @@ def infer_torchrun_on_cpu() -> None:
     """Let torchrun start fairseq where there is no GPU.
 
     Fault: ``_infer_torch_distributed_launch_init`` takes the rank modulo ``device_count()``,
-    which is 0. There the device is number 0, the CPU; with GPUs the engine's function still runs.
+    which is 0. There the device is number 0, the CPU; with GPUs fairseq's function still runs.
     """
     from fairseq.distributed import utils
 
-    engine: Callable[[Any], None] = utils._infer_torch_distributed_launch_init
+    stock: Callable[[Any], None] = utils._infer_torch_distributed_launch_init
 
-    @functools.wraps(engine, assigned=())
+    @functools.wraps(stock, assigned=())
     def infer(cfg: Any) -> None:
         """Take the process's place from torchrun's environment (``cfg``: distributed training)."""
         if torch.cuda.device_count() > 0:
-            engine(cfg)
+            stock(cfg)
             return
         cfg.distributed_init_method = "env://"
         cfg.distributed_world_size = int(os.environ["WORLD_SIZE"])
@@ -96,7 +96,7 @@ def _refuse_unconnected(cfg: Any) -> None:
 
 
 def _refuse_empty_spawn(cfg: Any) -> None:
-    """The engine would start one process for each GPU: none, and end with status 0."""
+    """fairseq would start one process for each GPU: none, and end with status 0."""
     if cfg.distributed_init_method is not None and not cfg.distributed_no_spawn:
         raise UserError(
             f"--distributed-init-method {cfg.distributed_init_method} without "
@@ -126,7 +126,7 @@ def check_cpu_launch(cfg: Any, training: bool) -> None:
 
     Args:
         cfg: ``FairseqConfig.distributed_training``. Where it lacks its init method this is
-            inferred, as the engine is about to do anyway.
+            inferred, as fairseq is about to do anyway.
         training: the command trains, so processes that know nothing of each other do harm.
 
     Raises:
@@ -148,7 +148,7 @@ def check_cpu_launch(cfg: Any, training: bool) -> None:
 def refuse_fairscale(cfg: Any) -> None:
     """Refuse ``fully_sharded`` and ``slowmo`` where they would end in a traceback.
 
-    Fault: both are fairscale's, which the engine looks for once the model is built, and which
+    Fault: both are fairscale's, which fairseq looks for once the model is built, and which
     shards nothing in a process that has no other.
 
     Args:
@@ -193,7 +193,7 @@ def settle_model(cfg: Any) -> None:
 
 
 def check_launches() -> None:
-    """Look at a command's settings once more before the engine starts its processes.
+    """Look at a command's settings once more before fairseq starts its processes.
 
     Faults, all seen on a CPU: torchrun without ``--distributed-world-size`` trains every rank
     alone, in silence; a world of two with ``tcp://`` and without ``--distributed-no-spawn`` trains
@@ -201,15 +201,15 @@ def check_launches() -> None:
     ``pytorch_ddp`` and nccl raise. Launches on GPUs pass, unless they need a fairscale that is
     not there. Besides, a training's
     ``data`` is made absolute, and its model and precision are settled: this is the last place
-    before the engine keeps the settings.
+    before fairseq keeps the settings.
     """
     from fairseq.distributed import utils
 
-    engine: Callable[..., None] = utils.call_main
+    stock: Callable[..., None] = utils.call_main
 
-    @functools.wraps(engine, assigned=())
+    @functools.wraps(stock, assigned=())
     def call_main(cfg: Any, main: Callable[..., Any], **kwargs: Any) -> None:
-        """Check, then run ``main(cfg, **kwargs)`` in all processes as the engine does."""
+        """Check, then run ``main(cfg, **kwargs)`` in all processes as fairseq does."""
         training = _is_training(main)
         refuse_shards(cfg)
         if training:
@@ -228,7 +228,7 @@ def check_launches() -> None:
         spawns = place.distributed_init_method is not None and not place.distributed_no_spawn
         try:
             with pass_signals_on() if training and spawns else contextlib.nullcontext():
-                engine(cfg, main, **kwargs)
+                stock(cfg, main, **kwargs)
         finally:
             stop_watching()
 

@@ -32,7 +32,7 @@ def untouched_root_logger() -> Iterator[None]:
         root.handlers[:] = handlers
 
 
-def import_engine() -> None:
+def import_fairseq() -> None:
     """Import fairseq without a word and without a trace on the root logger.
 
     Fault: somewhere below ``import fairseq``, ``logging.basicConfig(level=DEBUG)`` puts a handler
@@ -58,7 +58,7 @@ def calm_root_logger() -> None:
 
 
 def calm_hydra_warnings() -> None:
-    """Keep a fairseq command's output free of advice to the engine's programmers.
+    """Keep a fairseq command's output free of advice to fairseq's programmers.
 
     Fault: reading the command line goes through interfaces that hydra has deprecated, and each
     command starts with some twenty lines of warnings about them, before any line of its own.

@@ -34,7 +34,7 @@ def bf16_without_tpu(cfg: Any) -> None:
 def refuse_fp16_on_cpu(cfg: Any) -> None:
     """Say what to use instead of ``--fp16``.
 
-    Fault: the engine's half precision optimizer asks CUDA for its current device before it lays
+    Fault: fairseq's half precision optimizer asks CUDA for its current device before it lays
     the parameters out flat, and dies with "Torch not compiled with CUDA enabled".
 
     Args:

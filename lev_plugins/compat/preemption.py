@@ -132,10 +132,10 @@ def _end(place: _Place) -> None:
     raise SystemExit(128 + number)
 
 
-def _watched_updates(engine: Callable[..., Any]) -> Callable[..., Any]:
+def _watched_updates(stock: Callable[..., Any]) -> Callable[..., Any]:
     """``validate_and_save``, which comes behind every update."""
 
-    @functools.wraps(engine, assigned=())
+    @functools.wraps(stock, assigned=())
     def validate_and_save(
         cfg: Any, trainer: Any, task: Any, epoch_itr: Any, *more: Any, **named: Any
     ) -> Any:
@@ -148,7 +148,7 @@ def _watched_updates(engine: Callable[..., Any]) -> Callable[..., Any]:
         if _agreed(trainer):
             _save(place)
         try:
-            losses, should_stop = engine(cfg, trainer, task, epoch_itr, *more, **named)
+            losses, should_stop = stock(cfg, trainer, task, epoch_itr, *more, **named)
         finally:
             _watch.place = None
         validated = losses[0] is not None
@@ -161,31 +161,31 @@ def _watched_updates(engine: Callable[..., Any]) -> Callable[..., Any]:
     return validate_and_save
 
 
-def _watched_validation(engine: Callable[..., Any]) -> Callable[..., Any]:
+def _watched_validation(stock: Callable[..., Any]) -> Callable[..., Any]:
     """``Trainer.valid_step``."""
 
-    @functools.wraps(engine, assigned=())
+    @functools.wraps(stock, assigned=())
     def valid_step(self: Any, sample: Any, raise_oom: bool = False) -> Any:
         """fairseq's; a signal that comes within a validation is not left to wait for its end."""
         place = _watch.place
         # with raise_oom it is the second try of one process alone
         if place is not None and not _watch.saved and not raise_oom and _agreed(self):
             _save(place)
-        return engine(self, sample, raise_oom)
+        return stock(self, sample, raise_oom)
 
     return valid_step
 
 
-def _watched_epochs(engine: Callable[..., Any]) -> Callable[..., Any]:
+def _watched_epochs(stock: Callable[..., Any]) -> Callable[..., Any]:
     """``train``, which is called for every epoch."""
 
-    @functools.wraps(engine, assigned=())
+    @functools.wraps(stock, assigned=())
     def train(cfg: Any, trainer: Any, task: Any, epoch_itr: Any) -> Any:
         """fairseq's, with handlers up to the end of the last epoch."""
         _watch.install()
         last = True
         try:
-            losses, should_stop = engine(cfg, trainer, task, epoch_itr)
+            losses, should_stop = stock(cfg, trainer, task, epoch_itr)
             most = cfg.optimization.max_epoch or math.inf
             last = should_stop or epoch_itr.next_epoch_idx > most
         finally:

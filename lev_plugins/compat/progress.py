@@ -1,11 +1,11 @@
-"""What the engine's progress bars show."""
+"""What fairseq's progress bars show."""
 
 import functools
 from typing import Any
 
 
 def hide_sums() -> None:
-    """Keep what metrics are made of out of progress bars, as the engine keeps it out of meters.
+    """Keep what metrics are made of out of progress bars, as fairseq keeps it out of meters.
 
     Fault: fairseq-validate shows the whole logging output of a batch while it runs (on a terminal
     after each batch, else every ``--log-interval``): of a regression 1607 numbers a line. What
@@ -14,14 +14,14 @@ def hide_sums() -> None:
     from fairseq.logging.progress_bar import BaseProgressBar, JsonProgressBar
 
     for bar in (BaseProgressBar, JsonProgressBar):
-        engine = bar._format_stats
+        stock = bar._format_stats
 
-        @functools.wraps(engine, assigned=())
+        @functools.wraps(stock, assigned=())
         def format_stats(
-            self: Any, stats: Any, *args: Any, engine: Any = engine, **options: Any
+            self: Any, stats: Any, *args: Any, stock: Any = stock, **options: Any
         ) -> Any:
-            """The engine's, without names that begin with ``_``."""
+            """fairseq's, without names that begin with ``_``."""
             shown = {name: value for name, value in stats.items() if not name.startswith("_")}
-            return engine(self, shown, *args, **options)
+            return stock(self, shown, *args, **options)
 
         bar._format_stats = format_stats

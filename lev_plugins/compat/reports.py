@@ -58,7 +58,7 @@ def _forget_stdout() -> None:
 def one_line_errors() -> None:
     """In a fairseq command, show a user's mistake as ``error: …`` and not as a traceback.
 
-    Fault: the engine has no place where its commands turn an error into a message. The exit
+    Fault: fairseq has no place where its commands turn an error into a message. The exit
     status stays 1. An exception that :func:`explain` does not know goes to the hook that was
     there before, with its full traceback; LEV_PLUGINS_TRACEBACK=1 shows every traceback.
     """

@@ -1,4 +1,4 @@
-"""What a training must know to go on, and the engine does not keep."""
+"""What a training must know to go on, and fairseq does not keep."""
 
 import functools
 from collections.abc import Callable, Iterator
@@ -78,7 +78,7 @@ def carry_over(main: Callable[..., Any]) -> None:
 
     @functools.wraps(save, assigned=())
     def save_checkpoint(self: Any, filename: str, extra_state: dict[str, Any]) -> Any:
-        """The engine's, with what it forgets."""
+        """fairseq's, with what it forgets."""
         kept = {
             "patience": _numbers(should_stop_early, _PATIENCE),
             "plateau": _numbers(_plateau(self), _PLATEAU),
@@ -94,7 +94,7 @@ def carry_over(main: Callable[..., Any]) -> None:
         optimizer_overrides: Any = None,
         reset_meters: bool = False,
     ) -> Any:
-        """The engine's; what is to be reset is not carried over."""
+        """fairseq's; what is to be reset is not carried over."""
         resets = (reset_optimizer, reset_lr_scheduler, optimizer_overrides, reset_meters)
         with _compared(self.cfg.model):
             extra = load(self, filename, *resets)
@@ -109,7 +109,7 @@ def carry_over(main: Callable[..., Any]) -> None:
 
     @functools.wraps(step, assigned=())
     def lr_step(self: Any, epoch: int, val_loss: float | None = None) -> Any:
-        """The engine's; the first one of a training taken up again sees the last loss."""
+        """fairseq's; the first one of a training taken up again sees the last loss."""
         if val_loss is None and getattr(self, "loss_to_see", None) is not None:
             val_loss, self.loss_to_see = self.loss_to_see, None
             self.lr_step_update()  # which tells a scheduler that it has warmed up

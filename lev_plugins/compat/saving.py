@@ -19,7 +19,7 @@ from .finite import REMEDY, non_finite
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # the disk, the user's share of it, one file
 _CLOSED = {errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.EISDIR}
-_PAUSES = (2.5, 2.5)  # seconds between the tries, as the engine has them
+_PAUSES = (2.5, 2.5)  # seconds between the tries, as fairseq has them
 _LAST = "checkpoint_last.pt"
 
 
@@ -164,7 +164,7 @@ def way_on(torn: str) -> str:
 def refuse_asynchronous_checkpoints(cfg: Any) -> None:
     """Refuse ``--write-checkpoints-asynchronously``.
 
-    Fault: the engine then writes each checkpoint in place, so that a training that is stopped
+    Fault: fairseq then writes each checkpoint in place, so that a training that is stopped
     leaves a torn one, and neither ``checkpoint_last.pt`` nor ``checkpoint_best.pt`` beside it.
 
     Args:
@@ -211,7 +211,7 @@ def write_checkpoints_whole() -> None:
 
     @functools.wraps(copy, assigned=())
     def copied(src_path: str, dst_path: str, overwrite: bool = False) -> bool:
-        """Copy a file; without ``overwrite`` as the engine does."""
+        """Copy a file; without ``overwrite`` as fairseq does."""
         ours = overwrite and all(map(PathManager.supports_rename, (src_path, dst_path)))
         if not ours:
             return copy(src_path, dst_path, overwrite)

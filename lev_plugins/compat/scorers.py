@@ -1,4 +1,4 @@
-"""Scorers of the engine that cannot give their score."""
+"""Scorers of fairseq that cannot give their score."""
 
 import functools
 from typing import Any
@@ -13,7 +13,7 @@ def mend_chrf_score() -> None:
 
     @functools.wraps(ChrFScorer.score, assigned=())
     def score(self: Any, order: int = 4) -> float:
-        """chrF2 of all sentences so far, 0 to 100; ``order`` is there for the engine's sake."""
+        """chrF2 of all sentences so far, 0 to 100; ``order`` is there for fairseq's sake."""
         return float(self.sacrebleu.corpus_chrf(self.pred, [self.ref]).score)
 
     ChrFScorer.score = score

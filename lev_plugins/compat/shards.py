@@ -20,10 +20,10 @@ def decode_shards() -> None:
     """
     program: Any
     for program in program_modules("generate"):
-        engine: Callable[..., Any] = program._main
+        stock: Callable[..., Any] = program._main
 
-        @functools.wraps(engine, assigned=())
-        def main(cfg: Any, output: Any, engine: Callable[..., Any] = engine) -> Any:
+        @functools.wraps(stock, assigned=())
+        def main(cfg: Any, output: Any, stock: Callable[..., Any] = stock) -> Any:
             """fairseq's, as process I of N.
 
             Raises:
@@ -39,7 +39,7 @@ def decode_shards() -> None:
                 cfg.distributed_training.distributed_world_size = count
                 cfg.distributed_training.distributed_rank = number
             try:
-                return engine(cfg, output)
+                return stock(cfg, output)
             except ZeroDivisionError as error:  # sentences a second
                 if count == 1 or not _decoded_nothing(error):
                     raise

@@ -19,7 +19,7 @@ def _tell_to_end(reader: Any) -> None:
     lock is not waited for: where the garbage collector calls this, the caller itself may hold it.
 
     Args:
-        reader: the engine's ``BackgroundConsumer``; one that has ended already stays as it is.
+        reader: fairseq's ``BackgroundConsumer``; one that has ended already stays as it is.
     """
     reader._max_len = 0
     queue = reader._queue
@@ -63,16 +63,16 @@ def end_readers_in_time() -> None:
     iterator that is dropped before its end (``--max-valid-steps``) leaves its thread behind, with
     the data and a full queue, until the command ends.
 
-    Batches, their order and ``take`` stay the engine's.
+    Batches, their order and ``take`` stay fairseq's.
     """
     from fairseq.data.iterators import BufferedIterator
 
-    engine = BufferedIterator._create_consumer
+    stock = BufferedIterator._create_consumer
 
-    @functools.wraps(engine, assigned=())
+    @functools.wraps(stock, assigned=())
     def create_consumer(self: Any) -> None:
         """Start the reader, which ends when its iterator does."""
-        engine(self)
+        stock(self)
         weakref.finalize(self, _tell_to_end, self._consumer).atexit = False
 
     BufferedIterator._create_consumer = create_consumer

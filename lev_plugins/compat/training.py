@@ -35,9 +35,9 @@ def prepare_trainings() -> None:
     """
     from fairseq import checkpoint_utils
 
-    engine = checkpoint_utils.load_checkpoint
+    stock = checkpoint_utils.load_checkpoint
 
-    @functools.wraps(engine, assigned=())
+    @functools.wraps(stock, assigned=())
     def load_checkpoint(cfg: Any, trainer: Any, **options: Any) -> Any:
         """Prepare the training, then load as fairseq does."""
         forget_last_training(checkpoint_utils.save_checkpoint)
@@ -48,6 +48,6 @@ def prepare_trainings() -> None:
             carry_over(program.main)
             save_on_signals(program, trainer.tpu)
         with resumed_by(trainer.task):
-            return engine(cfg, trainer, **options)
+            return stock(cfg, trainer, **options)
 
     checkpoint_utils.load_checkpoint = load_checkpoint

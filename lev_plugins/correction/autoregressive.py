@@ -91,7 +91,7 @@ class Autoregressive:
         answers: list[Answer | None] = [None] * len(units)
         for numbers in batches(units, batch_size):
             chosen = [units[number] for number in numbers]
-            with self.turns:  # the engine grows tables of positions while it decodes
+            with self.turns:  # fairseq grows tables of positions while it decodes
                 found = self._hypotheses(chosen)
             for place, hypotheses in found:
                 answers[numbers[place]] = self._answer(chosen[place], hypotheses)

@@ -1,7 +1,7 @@
 """Text files, one sentence a line, read the way fairseq's binarizer reads them, but strictly.
 
-The engine opens text with universal newlines and splits lines at whitespace. Here the same
-lines are counted, and what the engine would swallow without a word (bytes that are no UTF-8,
+fairseq opens text with universal newlines and splits lines at whitespace. Here the same
+lines are counted, and what fairseq would swallow without a word (bytes that are no UTF-8,
 a carriage return that cuts a line in two, a special symbol typed as a word) is refused with
 the file and the line named. Everything streams: memory holds one line of each file.
 

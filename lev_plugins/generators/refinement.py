@@ -224,7 +224,7 @@ class RefinementGenerator:
         return with_oracle(policy, self.options.oracle, sample.get("target")), reranker
 
     def _known_symbols(self) -> Dictionary:
-        """The dictionary as it was: the engine adds words that it has joined (--post-process)."""
+        """The dictionary as it was: fairseq adds words that it has joined (--post-process)."""
         known = copy.copy(self.dictionary)
         known.symbols = self.dictionary.symbols[: self.placeholder + 1]
         known.indices = {symbol: i for i, symbol in enumerate(known.symbols)}

@@ -1,4 +1,4 @@
-"""Metrics, and the scorers that ``--scoring`` knows beside the engine's."""
+"""Metrics, and the scorers that ``--scoring`` knows beside fairseq's."""
 
 from .accuracy import AccuracyConfig, AccuracyScorer
 from .correction import (

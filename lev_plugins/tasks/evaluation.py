@@ -258,7 +258,7 @@ def _json_options(flag: str, text: Optional[str]) -> Dict[str, Any]:
 
 
 def _keys(metric: Metric) -> List[str]:
-    """Names of a metric's sums in logging outputs and meters; the engine hides what begins so."""
+    """Names of a metric's sums in logging outputs and meters; fairseq hides what begins so."""
     return [f"_{metric.name}_{i}" for i in range(metric.size)]
 
 

@@ -125,7 +125,7 @@ class NoisyTranslationTask(EvaluatedTask):
             UserError: no data folder, no languages, no dictionary.
         """
         if cfg.num_batch_buckets > 0:
-            raise UserError("--num-batch-buckets fails in the engine with numpy 2; leave it out")
+            raise UserError("--num-batch-buckets fails in fairseq with numpy 2; leave it out")
         _check_data_folder(cfg)
         return super().setup_task(cfg, **kwargs)
 
@@ -305,7 +305,7 @@ class NoisyTranslationTask(EvaluatedTask):
     def get_batch_iterator(
         self, dataset: FairseqDataset, *args: Any, max_positions: Any = None, **options: Any
     ) -> EpochBatchIterator:
-        """The engine's; noise stays below the limit of the model."""
+        """fairseq's; noise stays below the limit of the model."""
         if isinstance(dataset, NoisyPairs) and max_positions is not None:
             longest = max_positions[0] if isinstance(max_positions, tuple) else max_positions
             dataset.limit(int(longest))

@@ -60,7 +60,7 @@ class TriplesTask(EvaluatedTask):
             UserError: no data folder, no language pair, no dictionary.
         """
         if cfg.num_batch_buckets > 0:
-            raise UserError("--num-batch-buckets fails in the engine with numpy 2; leave it out")
+            raise UserError("--num-batch-buckets fails in fairseq with numpy 2; leave it out")
         _check_data_folder(cfg)
         return super().setup_task(cfg, **kwargs)
 

@@ -23,7 +23,7 @@ from lev_plugins.tasks.translation_edit import PLACEHOLDER
 LANGS = ("src", "pe", "mt")
 PLAIN = ("--source-lang", "src", "--target-lang", "pe")
 TRIPLE = (*PLAIN, "--draft-lang", "mt")
-# Line lengths with which the engine loses its place in a file of CR LF lines.
+# Line lengths with which fairseq loses its place in a file of CR LF lines.
 ASTRAY = ["x" * (i * i % 9) for i in range(100)]
 
 
@@ -62,7 +62,7 @@ def snapshot(folder: Path) -> dict[str, bytes]:
     }
 
 
-def engine(*argv: str) -> None:
+def preprocess_command(*argv: str) -> None:
     """Run fairseq-preprocess itself."""
     from fairseq_cli.preprocess import logger, main
 
@@ -98,27 +98,27 @@ class TestPlainPairs:
             "--trainpref train --testpref test --align-suffix align",
         ],
     )
-    def test_the_data_are_those_of_the_engine_byte_for_byte(self, corpus: Path, flags) -> None:
+    def test_the_data_are_those_of_fairseq_byte_for_byte(self, corpus: Path, flags) -> None:
         put("given.txt", [f"{letter}{i} {30 - i}" for i in range(20) for letter in "st"])
-        engine(*PLAIN, *flags.split(), "--destdir", "engine")
+        preprocess_command(*PLAIN, *flags.split(), "--destdir", "stock")
         assert preprocess.main([*PLAIN, *flags.split(), "--destdir", "ours"]) == 0
-        assert snapshot(corpus / "ours") == snapshot(corpus / "engine")
+        assert snapshot(corpus / "ours") == snapshot(corpus / "stock")
 
     def test_text_without_languages_is_one_side(self, corpus: Path) -> None:
         shutil.copy("train.src", "mono")
         flags = ["--only-source", "--trainpref", "mono", "--workers", "2"]
-        engine(*flags, "--destdir", "engine")
+        preprocess_command(*flags, "--destdir", "stock")
         preprocess.main([*flags, "--destdir", "ours"])
-        assert snapshot(corpus / "ours") == snapshot(corpus / "engine")
+        assert snapshot(corpus / "ours") == snapshot(corpus / "stock")
 
     def test_a_joined_dictionary_for_one_side_counts_both(self, corpus: Path) -> None:
         flags = [*PLAIN, "--only-source", "--joined-dictionary", "--trainpref", "train"]
-        engine(*flags, "--destdir", "engine")
+        preprocess_command(*flags, "--destdir", "stock")
         preprocess.main([*flags, "--destdir", "ours"])
-        assert snapshot(corpus / "ours") == snapshot(corpus / "engine")
+        assert snapshot(corpus / "ours") == snapshot(corpus / "stock")
 
     def test_the_alignment_dictionary_holds_the_most_frequent_partner(self, corpus: Path) -> None:
-        # The engine keys its counts by tensors, that is by occurrence, and lists words repeatedly.
+        # fairseq keys its counts by tensors, that is by occurrence, and lists words repeatedly.
         put("train.src", ["a b", "a rare", "a", ""])
         put("train.pe", ["x y", "y x", "y", "y"])
         put("train.align", ["0-0 1-1", "0-0 1-1", "0-0", ""])
@@ -286,8 +286,8 @@ class TestSummary:
 
 
 class TestCarriageReturns:
-    def test_the_engine_still_loses_its_place_in_such_files(self, tmp_path: Path) -> None:
-        # When this fails the engine is mended and safe_workers can go.
+    def test_fairseq_still_loses_its_place_in_such_files(self, tmp_path: Path) -> None:
+        # When this fails fairseq fixes it and safe_workers can go.
         path = str(tmp_path / "crlf")
         put(path, ASTRAY, "\r\n")
         offsets = find_offsets(path, 2)
@@ -477,7 +477,7 @@ class TestAllOrNothing:
         preprocess.main([*PLAIN, "--trainpref", "train", "--destdir", "bin"])
         assert (corpus / "bin").stat().st_mode == (corpus / "plain").stat().st_mode
 
-    def test_lines_lost_by_the_engine_are_an_error(
+    def test_lines_lost_by_fairseq_are_an_error(
         self, corpus: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def lossy(*args, **kwargs) -> BinarizeSummary:
@@ -530,7 +530,7 @@ class TestCommand:
         assert "Traceback" not in done.stderr and not (corpus / "data-bin").exists()
 
 
-def test_the_engine_logger_is_left_alone(corpus: Path) -> None:
+def test_fairseq_logger_is_left_alone(corpus: Path) -> None:
     before = list(logging.getLogger("fairseq_cli.preprocess").handlers)
     preprocess.main([*PLAIN, "--trainpref", "train", "--destdir", "bin"])
     assert list(logging.getLogger("fairseq_cli.preprocess").handlers) == before

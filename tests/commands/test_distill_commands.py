@@ -83,7 +83,7 @@ def distilled(commands, teacher) -> list[str]:
 def generated(commands, teacher, root, path: str) -> list[str]:
     """fairseq-generate's hypotheses for the test set.
 
-    The engine answers an empty source too, where an empty target is wanted.
+    fairseq answers an empty source too, where an empty target is wanted.
     """
     result = commands(
         f"fairseq-generate bin --user-dir {root}/lev_plugins --task translation {LANGUAGES} "

@@ -85,7 +85,7 @@ def cli(name: str, arguments: str) -> Callable[..., str]:
     return run
 
 
-def engine(command: str, task: str = "translation_edit") -> Callable[..., str]:
+def fairseq_command(command: str, task: str = "translation_edit") -> Callable[..., str]:
     """One of fairseq's commands."""
 
     def run(commands: Any, places: dict[str, Path], tmp_path: Path, **_: Any) -> str:
@@ -124,29 +124,29 @@ TRAIN = (
 )
 READ = f"{{data}} {LANGUAGES} --cpu"
 ENTRIES = {
-    "train: --restore-file": engine(f"{TRAIN} --save-dir new --restore-file {{evil}}"),
-    "train: --finetune-from-model": engine(
+    "train: --restore-file": fairseq_command(f"{TRAIN} --save-dir new --restore-file {{evil}}"),
+    "train: --finetune-from-model": fairseq_command(
         f"{TRAIN} --save-dir new --finetune-from-model {{evil}}"
     ),
-    "train: checkpoint_last.pt": engine(f"{TRAIN} --save-dir {{home}}"),
-    "train: --continue-once": engine(f"{TRAIN} --save-dir new --continue-once {{evil}}"),
-    "train: --backbone": engine(
+    "train: checkpoint_last.pt": fairseq_command(f"{TRAIN} --save-dir {{home}}"),
+    "train: --continue-once": fairseq_command(f"{TRAIN} --save-dir new --continue-once {{evil}}"),
+    "train: --backbone": fairseq_command(
         f"fairseq-train {{data}} {LANGUAGES} --arch gated_transformer --backbone {{t5}} "
         f"--criterion cross_entropy {TRAINING} --save-dir new",
         task="noisy_translation",
     ),
-    "train: --t5-dir": engine(
+    "train: --t5-dir": fairseq_command(
         f"fairseq-train {{enct5}} --arch enct5_base --t5-dir {{t5}} --criterion enct5 "
         f"{TRAINING} --save-dir new",
         task="enct5",
     ),
-    "generate": engine(f"fairseq-generate {READ} --path {{evil}}"),
-    "generate: reranker": engine(
+    "generate": fairseq_command(f"fairseq-generate {READ} --path {{evil}}"),
+    "generate: reranker": fairseq_command(
         f"fairseq-generate {READ} --path {{editor}}:{{evil}} --iter-decode-with-beam 2 "
         "--iter-decode-with-external-reranker"
     ),
-    "interactive": engine(f"fairseq-interactive {READ} --path {{evil}}"),
-    "validate": engine(f"fairseq-validate {READ} --path {{evil}} --batch-size 2"),
+    "interactive": fairseq_command(f"fairseq-interactive {READ} --path {{evil}}"),
+    "validate": fairseq_command(f"fairseq-validate {READ} --path {{evil}} --batch-size 2"),
     "correct": cli("correct", "--path {evil}"),
     "correct: ensemble": cli("correct", "--path {stock}:{evil}"),
     "trace": cli("trace", "--path {evil} --input {lines}"),
@@ -267,6 +267,6 @@ def test_an_index_that_claims_too_much_ends_a_command_in_one_line(
     content[18:26] = struct.pack("<Q", 2**62)
     index.write_bytes(content)
     changed = {**places, "data": tmp_path / "bin", "evil": places["editor"]}
-    run = engine(command) if isinstance(command, str) else command
+    run = fairseq_command(command) if isinstance(command, str) else command
     said = run(places=changed, commands=commands, tmp_path=tmp_path)
     assert said.startswith(f"{index}: damaged, cut short or not from preprocess")

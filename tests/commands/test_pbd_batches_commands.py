@@ -6,7 +6,7 @@ import torch
 from fairseq.data import Dictionary, FairseqDataset, LanguagePairDataset
 from pbd_corpus import STOCK, Corrector, prepared
 
-import lev_plugins  # noqa: F401  (mends the engine)
+import lev_plugins  # noqa: F401  (patches fairseq)
 from lev_plugins import compat
 
 
@@ -49,11 +49,11 @@ def test_nothing_to_train_on_is_said(monkeypatch):
         batched(0, required_batch_size_multiple=8)
 
 
-def test_the_engine_still_drops_its_last_batch():
+def test_fairseq_still_drops_its_last_batch():
     """Once this fails ``keep_every_sentence`` can go."""
-    engine = FairseqDataset.batch_by_size.__wrapped__
+    stock = FairseqDataset.batch_by_size.__wrapped__
     data = pairs(11)
-    kept = engine(data, data.ordered_indices(), max_sentences=4, required_batch_size_multiple=8)
+    kept = stock(data, data.ordered_indices(), max_sentences=4, required_batch_size_multiple=8)
     assert sum(map(len, kept)) == 8
 
 
@@ -75,7 +75,7 @@ def test_generate_prints_every_sentence(stock, subset, count):
 
 
 def test_validate_counts_every_sentence(stock):
-    """Three sentences, of which the engine alone would count none."""
+    """Three sentences, of which fairseq alone would count none."""
     result = stock.done(
         f"fairseq-validate {stock.data} --path {stock.checkpoint} --valid-subset test1 "
         "--batch-size 8"

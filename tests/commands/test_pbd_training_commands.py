@@ -52,7 +52,7 @@ def test_a_training_taken_up_again_is_the_one_that_never_stopped(corrector, whol
 
 
 def test_no_training_sentence_is_left_out(corrector, whole):
-    """259 sentences, the longest of which the engine alone would never show."""
+    """259 sentences, the longest of which fairseq alone would never show."""
     log = corrector.done(
         corrector.train(f"{RANDOM} --max-epoch 1 --no-save --required-batch-size-multiple 8")
     ).out
@@ -168,5 +168,5 @@ def test_a_checkpoint_without_sharing_is_refused_by_a_model_that_shares(correcto
 
 
 def test_a_training_without_a_sentence_ends_at_once(corrector):
-    """The engine alone ends in a traceback, and, without its fault, never."""
+    """fairseq alone ends in a traceback, and, without its fault, never."""
     assert "a data set has no sentence" in refused(corrector, "--max-source-positions 0")

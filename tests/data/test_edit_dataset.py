@@ -36,7 +36,7 @@ def data_set(rows=ROWS, targets: bool = True, drafts: bool = True, **options) ->
     )
 
 
-def engine_set(rows=ROWS, **options) -> LanguagePairDataset:
+def stock_set(rows=ROWS, **options) -> LanguagePairDataset:
     source, target = side([r.source for r in rows]), side([r.target for r in rows])
     return LanguagePairDataset(
         source, sizes(source), SYMBOLS, target, sizes(target), SYMBOLS, **options
@@ -68,8 +68,8 @@ def test_drafts_are_padded_on_the_right_and_sources_as_asked_for():
         assert batch["draft"].size(1) == max(len(row.draft) for row in ROWS) + 2
 
 
-def test_without_drafts_a_batch_is_the_engines():
-    ours, theirs = collate(data_set(drafts=False)), collate(engine_set(input_feeding=False))
+def test_without_drafts_a_batch_is_fairseqs():
+    ours, theirs = collate(data_set(drafts=False)), collate(stock_set(input_feeding=False))
     assert ours.keys() == theirs.keys()
     assert "draft" not in ours and "prev_output_tokens" not in ours["net_input"]
     assert torch.equal(ours["target"], theirs["target"])

@@ -71,7 +71,7 @@ def test_fixed_noise_is_that_of_the_command_in_every_epoch(pairs, symbols):
 
 
 def read_by(dataset, workers: int, epochs: int, start: int = 1, offset: int = 0) -> list:
-    """Sources of all batches, as the engine's iterator reads them epoch by epoch."""
+    """Sources of all batches, as fairseq's iterator reads them epoch by epoch."""
     batches = dataset.batch_by_size(np.arange(len(dataset)), max_sentences=6)
     dataset.set_epoch(start)
     iterator = EpochBatchIterator(

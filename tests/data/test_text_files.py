@@ -1,4 +1,4 @@
-"""Text files: counted as the engine counts them, refused where it would guess."""
+"""Text files: counted as fairseq counts them, refused where it would guess."""
 
 from itertools import islice
 from pathlib import Path
@@ -49,13 +49,13 @@ class TestReading:
         data = text.replace("\n", "\r\n") if windows else text
         scratch.write_bytes(data.encode("utf-8"))
         with open(scratch, encoding="utf-8") as file:
-            engine = [line.removesuffix("\n") for line in file]
-        assert list(read_lines(str(scratch))) == engine
-        assert count_lines(str(scratch)) == len(engine)
+            stock = [line.removesuffix("\n") for line in file]
+        assert list(read_lines(str(scratch))) == stock
+        assert count_lines(str(scratch)) == len(stock)
         assert has_carriage_returns(str(scratch)) == ("\r" in data)
 
     @given(text=TEXT)
-    def test_splitting_gives_the_words_of_the_engine(self, text: str) -> None:
+    def test_splitting_gives_the_words_of_fairseq(self, text: str) -> None:
         assert text.split() == tokenize_line(text)
 
     @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ class TestReading:
             (b"\xef\xbb\xbfok\n", "line 1 begins with a byte order mark"),
         ],
     )
-    def test_what_the_engine_would_misread_is_named(self, write, content, where) -> None:
+    def test_what_fairseq_would_misread_is_named(self, write, content, where) -> None:
         path = write("a.src", content)
         with pytest.raises(UserError) as caught:
             count_lines(path)

@@ -23,7 +23,7 @@ from lev_plugins.generators.reranker import Reranker
 from lev_plugins.models.transformer_concat.config import TransformerConcatConfig
 from lev_plugins.models.transformer_concat.model import TransformerConcatModel
 
-# said by the engine, of masks of different types
+# said by fairseq, of masks of different types
 pytestmark = pytest.mark.filterwarnings("ignore:Support for mismatched:UserWarning")
 
 WITHOUT = tiny.dictionary()  # what a translation model was trained with

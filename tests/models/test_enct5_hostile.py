@@ -45,7 +45,7 @@ def data(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model that nobody trained, as the engine saves it."""
+    """A model that nobody trained, as fairseq saves it."""
     folder = tmp_path_factory.mktemp("tagging")
     cfg = EncT5TaskConfig(data=str(prepared(folder, "tagging")))
     task = EncT5Task.setup_task(cfg)

@@ -325,7 +325,7 @@ def test_in_validation_long_examples_are_skipped_only_where_that_is_asked_for(ta
 
 
 def validated(task, split, size):
-    """Metrics of a set as the engine's trainer counts them, batch after batch."""
+    """Metrics of a set as fairseq's trainer counts them, batch after batch."""
     task.load_dataset(split)
     data, built = task.dataset(split), model(task)
     torch.manual_seed(4)
@@ -531,7 +531,7 @@ def test_a_checkpoint_of_other_data_or_a_hostile_one_is_refused(task, change, sa
     assert made.threshold == 0.5
 
 
-def test_a_checkpoint_that_cannot_be_read_is_left_to_the_engine(task, tmp_path):
+def test_a_checkpoint_that_cannot_be_read_is_left_to_fairseq(task, tmp_path):
     (tmp_path / "half.pt").write_bytes(b"PK\x03\x04 nothing")
     made = task("multilabel", finetune_from_model=str(tmp_path / "half.pt"))
     made.trains = True

@@ -14,7 +14,7 @@ from lev_plugins.models.pbd import PBDTransformerConfig, PBDTransformerModel
 from lev_plugins.models.pbd.arch import pbd_transformer_big, pbd_transformer_char
 
 pytestmark = [
-    # said by torch about the engine
+    # said by torch about fairseq
     pytest.mark.filterwarnings("ignore:Support for mismatched key_padding_mask:UserWarning"),
 ]
 PLAIN = {

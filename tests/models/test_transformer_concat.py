@@ -14,7 +14,7 @@ from fairseq.models.transformer import TransformerModelBase
 
 from lev_plugins.errors import UserError
 from lev_plugins.models.transformer_concat import TransformerConcatConfig, TransformerConcatModel
-from lev_plugins.models.transformer_concat.config import engine_config
+from lev_plugins.models.transformer_concat.config import stock_config
 
 SYMBOLS = tiny.dictionary()
 BOS, PAD, EOS = SYMBOLS.bos(), SYMBOLS.pad(), SYMBOLS.eos()
@@ -30,7 +30,7 @@ SIZES = {
     "max_target_positions": 16,
 }
 pytestmark = [
-    # said by the engine and by torch about the engine
+    # said by fairseq and by torch about fairseq
     pytest.mark.filterwarnings("ignore:Support for mismatched key_padding_mask:UserWarning"),
     pytest.mark.filterwarnings(r"ignore:\s*'config' is validated:UserWarning"),
 ]
@@ -171,7 +171,7 @@ def test_a_draft_changes_its_own_sentence_and_no_other(model):
 
 def stock(**values):
     torch.manual_seed(3)
-    cfg = engine_config(TransformerConcatConfig(**{**SIZES, **values}))
+    cfg = stock_config(TransformerConcatConfig(**{**SIZES, **values}))
     return TransformerModelBase.build_model(cfg, TASK).eval()
 
 
@@ -218,7 +218,7 @@ def test_writing_token_by_token_is_what_training_has_seen(model):
     for step in range(before.size(1)):
         one, _ = model.decoder(before[:, : step + 1], states, incremental_state=memory)
         real = before[:, step].ne(PAD)
-        # the engine's own attention takes its softmax in single precision
+        # fairseq's own attention takes its softmax in single precision
         assert_near(one[real, 0], whole[real, step])
 
 
@@ -337,19 +337,19 @@ def parsed(arch, *flags):
     ],
 )
 def test_an_architecture_sets_the_sizes(arch, layers, width, hidden, heads, pre_norm):
-    engine = engine_config(parsed(arch))
-    for side in (engine.encoder, engine.decoder):
+    stock = stock_config(parsed(arch))
+    for side in (stock.encoder, stock.decoder):
         assert (side.embed_dim, side.ffn_embed_dim, side.layers) == (width, hidden, layers)
         assert side.attention_heads == heads and side.learned_pos is False
         assert side.normalize_before is pre_norm
-    assert engine.decoder.input_dim == engine.decoder.output_dim == engine.decoder.embed_dim
-    assert engine.max_source_positions == engine.max_target_positions == 1024
+    assert stock.decoder.input_dim == stock.decoder.output_dim == stock.decoder.embed_dim
+    assert stock.max_source_positions == stock.max_target_positions == 1024
 
 
 def test_what_the_user_sets_is_set_and_the_decoder_follows_the_encoder():
     flags = "--encoder-embed-dim 64 --decoder-layers 7 --encoder-layerdrop 0.2 --activation-fn gelu"
-    engine = engine_config(parsed("transformer_concat_char", *flags.split()))
-    assert engine.encoder.embed_dim == engine.decoder.embed_dim == 64
-    assert engine.decoder.output_dim == 64
-    assert (engine.encoder.layers, engine.decoder.layers) == (2, 7)
-    assert engine.encoder.layerdrop == 0.2 and engine.activation_fn == "gelu"
+    stock = stock_config(parsed("transformer_concat_char", *flags.split()))
+    assert stock.encoder.embed_dim == stock.decoder.embed_dim == 64
+    assert stock.decoder.output_dim == 64
+    assert (stock.encoder.layers, stock.decoder.layers) == (2, 7)
+    assert stock.encoder.layerdrop == 0.2 and stock.activation_fn == "gelu"

@@ -1,4 +1,4 @@
-"""The scorers of ``--scoring``: ours, and the engine's beside them."""
+"""The scorers of ``--scoring``: ours, and fairseq's beside them."""
 
 from typing import Any
 
@@ -178,7 +178,7 @@ def test_characters_that_were_not_joined_are_said(references, warned):
 
 
 @pytest.mark.parametrize("name", ["sacrebleu", "wer", "chrf"])
-def test_the_engines_scorers_still_count(name):
+def test_fairseqs_scorers_still_count(name):
     scorer = filled(command_line_scorer("--scoring", name))
     assert 0 < scorer.score() < 100
     assert f"{scorer.score():.2f}"[:-1] in scorer.result_string()

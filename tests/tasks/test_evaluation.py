@@ -23,7 +23,7 @@ from lev_plugins.tasks.evaluation import EvaluatedTask, EvaluationConfig
 
 WORDS = "the cat sat on mat . a@@ b dog ▁c ▁d e".split()
 ALL = ",".join(METRICS)
-ENGINE = ("loss", "bsz", "wpb", "wps")  # what the engine logs itself
+FAIRSEQ = ("loss", "bsz", "wpb", "wps")  # what fairseq logs itself
 ROWS = [
     ("the cat sat on the mat .", "the cat sat on the mat ."),
     ("the mat sat on the cat .", "the cat sat on the mat ."),
@@ -79,7 +79,7 @@ def task(**options: Any) -> Scripted:
 
 @pytest.fixture(autouse=True)
 def plain_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Models and criterions are empty: the engine builds none."""
+    """Models and criterions are empty: fairseq builds none."""
     monkeypatch.setattr(FairseqTask, "build_model", lambda *_: nn.Linear(1, 1))
     monkeypatch.setattr(FairseqTask, "build_criterion", lambda self, cfg: cfg or Loss(self))
 
@@ -133,7 +133,7 @@ def test_scores_are_those_of_the_whole_text():
     rouge = make_metric("rouge2")
     sentences = [rouge.score(rouge.statistics(*row)) for row in ROWS]
     assert found["rouge2"] == round(sum(sentences) / len(ROWS), 2) and found["rouge2"] > 20
-    assert found.keys() == {*METRICS, *ENGINE}
+    assert found.keys() == {*METRICS, *FAIRSEQ}
 
 
 SENTENCE = st.lists(st.sampled_from("the cat sat on mat .".split()), max_size=6).map(" ".join)
@@ -155,7 +155,7 @@ def test_batches_and_processes_change_nothing(rows, cuts, tensors):
     summed = {key: sum(one[key] for one in outputs) for key in outputs[0]}
     if tensors:
         summed = {key: torch.tensor(value, dtype=torch.double) for key, value in summed.items()}
-    # batch after batch; a batch in each process, gathered; the same, summed as the engine does
+    # batch after batch; a batch in each process, gathered; the same, summed as fairseq does
     one, gathered, added = [[o] for o in outputs], [outputs], [[summed]]
     for found in (stats(made, *steps) for steps in (one, gathered, added)):
         assert {name: found[name] for name in METRICS} == {name: whole[name] for name in METRICS}
@@ -180,9 +180,9 @@ def test_a_batch_is_decoded_once_for_all_metrics_and_not_at_all_without_any():
 
 
 def test_eval_bleu_gives_bleu_and_eval_metrics_adds_others():
-    assert of_rows(ROWS, eval_bleu=True).keys() == {"bleu", *ENGINE}
+    assert of_rows(ROWS, eval_bleu=True).keys() == {"bleu", *FAIRSEQ}
     found = of_rows(ROWS, eval_bleu=True, eval_metrics="ter, bleu")
-    assert found.keys() == {"bleu", "ter", *ENGINE}
+    assert found.keys() == {"bleu", "ter", *FAIRSEQ}
     assert "bleu" not in of_rows(ROWS, eval_metrics="ter")
 
 

@@ -334,7 +334,7 @@ def test_special_symbols_are_no_terms(bad):
         task.build_dataset_for_inference(tokens, lengths, packed(task, [["a"], ["b", bad]]))
 
 
-def test_words_that_the_engine_has_joined_are_forgotten_too():
+def test_words_that_fairseq_has_joined_are_forgotten_too():
     # as fairseq-interactive does with --post-process
     task = tiny.task()
     symbols = task.target_dictionary

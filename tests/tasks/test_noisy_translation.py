@@ -339,7 +339,7 @@ def test_sides_of_different_length_are_refused(folder):
         ({"noise_max_words": 0}, "--noise-max-words 0: give a number of 1 or more"),
         ({"noise_random_edits": "x"}, "--noise-random-edits x: there is no edit 'x'"),
         ({"noise_confusions": "t.json"}, "--noise-confusions t.json is for ocr noise"),
-        ({"num_batch_buckets": 2}, "--num-batch-buckets fails in the engine"),
+        ({"num_batch_buckets": 2}, "--num-batch-buckets fails in fairseq"),
         ({"eval_metrics": "blue"}, "--eval-metrics blue: there is no metric"),
     ],
 )

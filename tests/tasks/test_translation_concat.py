@@ -13,7 +13,7 @@ from lev_plugins.models.transformer_concat import TransformerConcatConfig, Trans
 from lev_plugins.tasks import TranslationConcatConfig, TranslationConcatTask
 
 pytestmark = [
-    # said by torch about the engine
+    # said by torch about fairseq
     pytest.mark.filterwarnings("ignore:Support for mismatched key_padding_mask:UserWarning"),
     pytest.mark.filterwarnings("ignore:.torch.cuda.amp.autocast:FutureWarning"),
 ]

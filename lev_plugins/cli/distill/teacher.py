@@ -145,7 +145,7 @@ def load_state(path: str) -> dict[str, Any]:
     Raises:
         UserError: it was trained by another task than ``translation``, an editor's say.
     """
-    with warnings.catch_warnings():  # hydra's, to the engine's programmers, at an old checkpoint
+    with warnings.catch_warnings():  # hydra's, to fairseq's programmers, at an old checkpoint
         warnings.simplefilter("ignore", UserWarning)
         state = checkpoint_utils.load_checkpoint_to_cpu(path)
         if state.get("args") is not None:

@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 TASK = "enct5"
 SUMS = "_statistics"
-LAST = "checkpoint_last.pt"  # the engine looks for it in --save-dir, for others where they are
+LAST = "checkpoint_last.pt"  # fairseq looks for it in --save-dir, for others where they are
 PREDICT = "python -m lev_plugins.cli.enct5_predict"
 PREPARE = "python -m lev_plugins.cli.enct5_prepare"
 #: of which less is better; the threshold is neither good nor bad
@@ -223,7 +223,7 @@ class EncT5Task(FairseqTask):
     def _look_at_start(self) -> None:
         """Takes over what the checkpoint keeps with which a training begins.
 
-        The engine's trainer saves the state of a task and does not give it back.
+        fairseq's trainer saves the state of a task and does not give it back.
         """
         restored = _told(self.cfg.restore_file)
         if restored == LAST:
@@ -235,7 +235,7 @@ class EncT5Task(FairseqTask):
         try:
             state = read_checkpoint(path, mmap=True)
             kept = state["task_state"]
-        except Exception:  # the engine reads it next, and says what is wrong with it
+        except Exception:  # fairseq reads it next, and says what is wrong with it
             return
         self.load_state_dict(kept)
 
@@ -319,9 +319,9 @@ class EncT5Task(FairseqTask):
         max_positions: Any = None,
         **options: Any,
     ) -> EpochBatchIterator:
-        """The engine's; what is longer than a batch may be is told in validation too.
+        """fairseq's; what is longer than a batch may be is told in validation too.
 
-        There the engine fails an assertion.
+        There fairseq fails an assertion.
         """
         if max_tokens is not None:
             given = (max_tokens, max_tokens) if max_positions is None else max_positions
@@ -376,7 +376,7 @@ class EncT5Task(FairseqTask):
     def begin_valid_epoch(self, epoch: int, model: Any) -> None:
         """The set that is validated next is the first of ``--valid-subset``."""
         self.first_subset = True
-        # the engine adds up all validations of a training there, and keeps that in checkpoints:
+        # fairseq adds up all validations of a training there, and keeps that in checkpoints:
         # sums of what an older version counted could not be added to
         log.reset_meters("valid")
 
@@ -405,7 +405,7 @@ class EncT5Task(FairseqTask):
             log.log_derived(name, functools.partial(self._metric, name, counted))
 
     def _metric(self, name: str, counted: Sequence[str], meters: Any) -> float:
-        """A metric as the engine prints it, to six digits."""
+        """A metric as fairseq prints it, to six digits."""
         sums = meters[SUMS].sum
         if self.summed[0] is not sums:  # for all names one after the other
             self.summed = sums, summary(self.kind, dict(zip(counted, sums.tolist())))

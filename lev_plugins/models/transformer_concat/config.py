@@ -86,7 +86,7 @@ class TransformerConcatConfig(FairseqDataclass):
     max_target_positions: int = II("task.max_target_positions")
 
 
-def engine_config(cfg: TransformerConcatConfig) -> TransformerConfig:
+def stock_config(cfg: TransformerConcatConfig) -> TransformerConfig:
     """The same options in the nested form from which fairseq builds a Transformer.
 
     Raises:

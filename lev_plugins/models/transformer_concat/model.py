@@ -26,7 +26,7 @@ from ...data.concat import join_draft, parts_and_positions
 from ...errors import UserError
 from ...modules.precision import decoding_precision, lower_precision
 from ...tasks.triples import TriplesTask
-from .config import TransformerConcatConfig, engine_config
+from .config import TransformerConcatConfig, stock_config
 
 MODEL = "transformer_concat"
 LANGUAGES = 2  # the source's and the draft's
@@ -149,13 +149,13 @@ class TransformerConcatModel(TransformerModelBase):
         Raises:
             UserError: options that contradict each other, or one table for two dictionaries.
         """
-        engine = engine_config(cfg)
+        stock = stock_config(cfg)
         if cfg.share_all_embeddings and task.source_dictionary != task.target_dictionary:
             raise UserError(
                 "--share-all-embeddings needs one dictionary for both sides; "
                 "preprocess with --joined-dictionary or leave the option out"
             )
-        return super().build_model(engine, task)
+        return super().build_model(stock, task)
 
     def prepare_for_inference_(self, cfg: Any) -> None:
         """Called by fairseq before it decodes."""
