@@ -1,0 +1,207 @@
+"""The options of ``correct``, and what can be told of them before a model loads."""
+
+import argparse
+import os
+
+from ..errors import UserError
+from .correct_page import LINES
+from .correct_report import check_reports
+from .lines import STANDARD_STREAM, TEXT_PROCESSING, require_readable
+from .names import prog
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The options of the command."""
+    parser = argparse.ArgumentParser(
+        prog=prog("correct"),
+        description="Correct text, line by line, to standard output. What the model does not "
+        "change is kept byte for byte: whitespace, line ends, bytes that are not UTF-8.",
+        usage="%(prog)s --path CHECKPOINT [options] [FILE ...] > clean\n"
+        "       %(prog)s --path CHECKPOINT [options] FILE|FOLDER ... --output-dir OUT",
+    )
+    parser.add_argument(
+        "files",
+        nargs="*",
+        metavar="FILE",
+        help="noisy text, corrected in this order; - is standard input (default: standard input); "
+        "with --output-dir also folders",
+    )
+    parser.epilog = (
+        f"example: {parser.prog} --path checkpoint_best.pt --min-confidence 0.9 "
+        "--keep 'https?://\\S+' --keep-words names.txt --edits edits.jsonl < noisy > clean"
+    )
+    _add_model(parser)
+    _add_choice(parser)
+    _add_ranking(parser)
+    group = parser.add_argument_group("output and speed")
+    add = group.add_argument
+    add(
+        "--output-dir",
+        metavar="DIR",
+        help="write each file to one of its name in DIR, folders with all below them; what is "
+        "there already is finished and skipped",
+    )
+    add(
+        "--skip-invalid",
+        action="store_true",
+        help="of --output-dir: leave out files that are not UTF-8 (default: correct none)",
+    )
+    add(
+        "--edits",
+        metavar="FILE",
+        help="also write every edit, made or not, as one JSON object a line; whole or not at all",
+    )
+    add(
+        "--csv",
+        metavar="FILE",
+        help="also write the words that each edit changes as a table: file, line, before, after, "
+        "probability, applied",
+    )
+    add("--html", metavar="FILE", help="also write a page that shows every edit in its line")
+    add(
+        "--html-lines",
+        choices=LINES,
+        help="of --html: lines that changed, lines with edits, made or not, or all "
+        "(default: changed)",
+    )
+    add("--batch-size", type=int, default=64, metavar="N", help="units at once (default: 64)")
+    add(
+        "--buffer",
+        type=int,
+        default=1024,
+        metavar="N",
+        help="lines that are in memory and corrected together; 1 answers each line at once "
+        "(default: 1024, and 1 on a terminal)",
+    )
+    add("--device", metavar="NAME", help="such as cuda (default: cpu)")
+    add(
+        "--precision",
+        choices=("fp32", "bf16", "int8"),
+        default="fp32",
+        help="bf16 and int8 (CPU) are faster and may change what is corrected (default: fp32)",
+    )
+    return parser
+
+
+def _add_model(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("model").add_argument
+    add(
+        "--path",
+        required=True,
+        metavar="CHECKPOINT",
+        help="of task translation_edit, translation or translation_concat, or a folder with one; "
+        "a.pt:b.pt is an ensemble",
+    )
+    add("--data", metavar="DIR", help="folder with the dictionaries (default: as the model says)")
+    for name, what in TEXT_PROCESSING.items():
+        none = "; none for none" if name in ("tokenizer", "bpe") else ""
+        flag = "--" + name.replace("_", "-")
+        add(flag, metavar="NAME", help=f"{what}{none} (default: as the model was trained)")
+    add("--beam", type=int, metavar="N", help="left-to-right models: width (default: 5)")
+    add("--max-iter", type=int, metavar="N", help="edit models: most iterations (default: 10)")
+    add(
+        "--delete-threshold",
+        type=float,
+        metavar="P",
+        help="edit models: a token goes when its probability of deletion is above this "
+        "(default: as the model was trained)",
+    )
+
+
+def _add_choice(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("what is read and what is changed").add_argument
+    add(
+        "--unit",
+        metavar="KIND",
+        help="what the model reads at once: word, letters, line, sentence or window (default: as "
+        "tuned, else letters with --lexicon or --lookup, word for a model of characters that knows "
+        "no blank, else line); longer than the model reads is cut",
+    )
+    add("--window", type=int, metavar="N", help="words in a window, for --unit window")
+    add(
+        "--min-confidence",
+        type=float,
+        metavar="P",
+        help="make only edits of at least this probability (default: as tuned, else 0, all)",
+    )
+    add(
+        "--keep",
+        action="append",
+        metavar="REGEX",
+        help="make no edit that touches what this matches; may be given again",
+    )
+    add("--keep-words", metavar="FILE", help="words that stay, one a line, as they are spelt")
+
+
+def _add_ranking(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("ranking and tuning").add_argument
+    add(
+        "--lexicon",
+        metavar="FILE",
+        help="words, one a line, with or without a count: candidates for what is not among them",
+    )
+    add("--lookup", metavar="FILE", help="known misspellings: wrong, tab, right, one pair a line")
+    add(
+        "--settings",
+        metavar="FILE",
+        help="what --tune wrote; none for none (default: corrector.json beside the checkpoint)",
+    )
+    add(
+        "--tune",
+        nargs=2,
+        metavar=("NOISY", "CLEAN"),
+        help="correct nothing: choose the threshold on these files, and write it, with the lexicon "
+        "and the look-up table, beside the checkpoint, where correct finds them",
+    )
+    add("--tune-weights", action="store_true", help="of --tune: choose the weights of ranking too")
+    add(
+        "--goal",
+        default="changed:1",
+        metavar="GOAL",
+        help="of --tune: changed:N (most corrections with at most N per cent of the right words "
+        "changed), f0.5 or accuracy (default: changed:1)",
+    )
+
+
+def check(args: argparse.Namespace) -> None:
+    """What can be told without the model."""
+    from ..correction.corrector import check_confidence, check_unit
+
+    check_unit(args.unit, args.window)
+    if args.min_confidence is not None:
+        check_confidence(args.min_confidence)
+    if args.tune:
+        _check_tuning(args)
+    for flag in ("batch_size", "buffer"):
+        if getattr(args, flag) < 1:
+            raise UserError(f"--{flag.replace('_', '-')} {getattr(args, flag)}: must be 1 or more")
+    if args.html_lines and not args.html:
+        raise UserError(f"--html-lines {args.html_lines} needs --html FILE")
+    if args.output_dir is None:
+        _check_files(args)
+    elif not args.files or STANDARD_STREAM in args.files:
+        raise UserError("--output-dir needs files or folders, and cannot take standard input")
+    check_reports(args, {"--keep-words": [args.keep_words] if args.keep_words else []})
+
+
+def _check_tuning(args: argparse.Namespace) -> None:
+    """--tune corrects nothing, so it takes nothing to correct and writes no report."""
+    from ..correction.tuning import Goal
+
+    Goal.parse(args.goal)
+    given = {"FILE": args.files, "--output-dir": args.output_dir, "--edits": args.edits}
+    given |= {"--csv": args.csv, "--html": args.html}
+    for name, value in given.items():
+        if value:
+            raise UserError(f"--tune corrects nothing: leave {name} out, and correct afterwards")
+
+
+def _check_files(args: argparse.Namespace) -> None:
+    """The files of a run to standard output."""
+    if args.skip_invalid:
+        raise UserError("--skip-invalid needs --output-dir; without it all bytes pass through")
+    for path in args.files:
+        if os.path.isdir(path):
+            raise UserError(f"{path}: is a folder; give a text file, or --output-dir OUT with it")
+    require_readable(args.files)
+    check_reports(args, {"the input": args.files})
