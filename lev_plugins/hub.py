@@ -34,6 +34,8 @@ from .modules.precision import lower_precision
 from .tasks import TranslationEditConfig, TranslationEditTask
 from .tasks.translation_edit import Draft
 
+_DIGITS = 6
+
 
 class LevenshteinEditor:
     """A trained model, its dictionaries and its text processing.
@@ -208,7 +210,7 @@ class LevenshteinEditor:
             variants: how they differ: length, penalty or noise
                 (:class:`~lev_plugins.generators.variants.Variants`), with ``noise_scale``
                 and ``seed``.
-            markup: drafts have marks: ``[=stays=]``, ``[-goes-]``, ``[+term+]``
+            markup: drafts have marks: ``[=stays=]``, ``[-goes-]``, ``[~another~]``, ``[+term+]``
                 (:mod:`lev_plugins.data.markup`).
             terms: for every source the terms to start from, in their order, or None; such a
                 source has no draft. With ``hard_terms`` each is in the output, whole; else the
@@ -376,9 +378,16 @@ class _Item(NamedTuple):
                     deleted=tuple((~delete["mask"][1 : size - 1]).tolist()),
                     after=self.symbols(after),
                     inserted=tuple(after["mask"][1 : len(after["tokens"]) - 1].tolist()),
+                    delete_probabilities=_probabilities(delete["scores"]),
+                    token_probabilities=_probabilities(after["scores"]),
                 )
             )
         return iterations
+
+
+def _probabilities(scores: Tensor) -> Tuple[float, ...]:
+    """Of log-probabilities, those of <s> and </s> left out."""
+    return tuple(round(value, _DIGITS) for value in scores[1:-1].exp().tolist())
 
 
 def _beside(sources: Sequence[str], others: Optional[Sequence[Any]], name: str) -> List[Any]:

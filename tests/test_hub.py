@@ -258,6 +258,21 @@ def test_traces_lead_from_the_draft_to_the_text(editor):
     assert endings == {"unchanged", "loop", "max_iterations"}, "not everything was tested"
 
 
+def test_every_deletion_and_insertion_of_a_trace_has_its_probability(editor):
+    sources, drafts = inputs()
+    threshold = editor.task.cfg.delete_threshold
+    steps = [step for trace in editor.edit(sources, drafts) for step in trace.iterations]
+    assert any(step.changed for step in steps)
+    for step in steps:
+        assert step.deleted == tuple(p > threshold for p in step.delete_probabilities)
+        assert len(step.token_probabilities) == len(step.after)
+        assert all(0 <= p <= 1 for p in step.token_probabilities)
+    record = EditTrace.from_dict(editor.edit(sources, drafts)[0].to_dict())
+    assert [one.to_dict() for one in record.iterations] == [
+        one.to_dict() for one in editor.edit(sources, drafts)[0].iterations
+    ]
+
+
 def test_sentences_without_a_draft_are_written_from_nothing(editor):
     sources, _ = inputs(6)
     nothing = editor.edit(sources)

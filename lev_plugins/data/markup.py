@@ -3,15 +3,18 @@ r"""Marks that a person puts on a draft: what stays, what goes, which terms are 
     [=text=]   stays: no token of it is deleted
     [-text-]   goes: it is deleted, and not written again
     [+text+]   a term: stays, and nothing is inserted inside it
+    [~text~]   is replaced: as [-text-], and something else is written in its place
 
-``\[=``, ``\[-`` and ``\[+`` are the marks' own characters; inside a mark ``\=]``, ``\-]`` and
-``\+]`` are. A backslash right before any of these is written twice: ``C:\\[=x=]`` is ``C:\`` and a
-mark. A backslash anywhere else is a backslash. Marks do not stand inside each other.
+``\[=``, ``\[-``, ``\[+`` and ``\[~`` are the marks' own characters; inside a mark ``\=]``,
+``\-]``, ``\+]`` and ``\~]`` are. A backslash right before any of these is written twice:
+``C:\\[=x=]`` is ``C:\`` and a mark. A backslash anywhere else is a backslash. Marks do not stand
+inside each other.
 
 What stays is whole words where it begins or ends with one: nothing is written onto them.
 
-The marks of a token are bits: KEEP, DROP, JOINED (to the token that follows), and BEGINS and ENDS
-(a word that stays, onto which something could be written before or behind the token).
+The marks of a token are bits: KEEP, DROP, JOINED (to the token that follows), BEGINS and ENDS (a
+word that stays, onto which something could be written before or behind the token), and REPLACE
+(beside DROP).
 """
 
 import re
@@ -21,18 +24,19 @@ from dataclasses import dataclass
 from ..errors import UserError
 from .joining import Joining
 
-KEEP, DROP, JOINED, BEGINS, ENDS = 1, 2, 4, 8, 16
-_KINDS = {"=": "keep", "-": "drop", "+": "term"}
+KEEP, DROP, JOINED, BEGINS, ENDS, REPLACE = 1, 2, 4, 8, 16, 32
+_BITS = {"keep": KEEP, "drop": DROP, "term": KEEP, "replace": DROP | REPLACE}
+_KINDS = {"=": "keep", "-": "drop", "+": "term", "~": "replace"}
 _SIGNS = {kind: sign for sign, kind in _KINDS.items()}
 # what is meant by the bracket is told by the backslashes before it: an odd number, the bracket
-_OPENING = re.compile(r"(?<!\\)(\\*)\[([=+-])")
+_OPENING = re.compile(r"(?<!\\)(\\*)\[([=+~-])")
 
 
 @dataclass(frozen=True)
 class Mark:
     """Characters ``start`` … ``end`` (exclusive) of the plain text, and what is to happen there.
 
-    kind: keep, drop or term.
+    kind: keep, drop, term or replace.
     """
 
     start: int
@@ -110,7 +114,7 @@ def escape_markup(text: str, before_mark: bool = False) -> str:
     Args:
         before_mark: a mark follows, which the end of the text must not change.
     """
-    text = re.sub(r"(?<!\\)(\\*)(\[[=+-])", r"\1\1\\\2", text)
+    text = re.sub(r"(?<!\\)(\\*)(\[[=+~-])", r"\1\1\\\2", text)
     return _doubled_at_the_end(text) if before_mark else text
 
 
@@ -118,7 +122,7 @@ def write_mark(text: str, kind: str) -> str:
     """The mark that holds a text, whatever it is.
 
     Args:
-        kind: keep, drop or term.
+        kind: keep, drop, term or replace.
 
     Raises:
         UserError: the text is blank, or the kind is none.
@@ -160,7 +164,7 @@ def token_marks(
         if first >= last:
             raise UserError(f"no token stands under the mark on {text[mark.start : mark.end]!r}")
         for i in range(first, last):
-            bits[i] |= DROP if mark.kind == "drop" else KEEP
+            bits[i] |= _BITS[mark.kind]
             if mark.kind != "keep" and i < last - 1:
                 bits[i] |= JOINED
             if bits[i] & KEEP and bits[i] & DROP:

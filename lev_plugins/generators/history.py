@@ -7,7 +7,7 @@ the reason why they ended. Tokens are strings; ``<s>`` and ``</s>`` are left out
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, cast, get_args
 
 from ..errors import UserError
@@ -25,16 +25,22 @@ class Iteration:
         deleted: ``deleted[i]`` says whether ``before[i]`` was deleted.
         after: the tokens once deletion and filling are done.
         inserted: ``inserted[j]`` says whether ``after[j]`` is new in this iteration.
+        delete_probabilities: of deleting each of ``before``, in [0, 1]; empty if unknown.
+        token_probabilities: of what put or kept each of ``after``: the token's at its place where
+            it was inserted, that of keeping it elsewhere; empty if unknown. Neither counts when
+            iterations are compared: the last digits depend on the batch.
 
     Raises:
-        ValueError: a mask is not as long as its tokens, or the tokens that were kept are not
-            the ones that were not inserted, in the same order.
+        ValueError: a mask or probabilities are not as long as their tokens, or the tokens
+            that were kept are not the ones that were not inserted, in the same order.
     """
 
     before: tuple[str, ...]
     deleted: tuple[bool, ...]
     after: tuple[str, ...]
     inserted: tuple[bool, ...]
+    delete_probabilities: tuple[float, ...] = field(default=(), compare=False)
+    token_probabilities: tuple[float, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         if len(self.before) != len(self.deleted):
@@ -45,10 +51,29 @@ class Iteration:
             raise ValueError(
                 f"{len(self.after)} tokens after but {len(self.inserted)} marks of insertion"
             )
+        for tokens, values in (
+            (self.before, self.delete_probabilities),
+            (self.after, self.token_probabilities),
+        ):
+            if values and len(values) != len(tokens):
+                raise ValueError(f"{len(tokens)} tokens but {len(values)} probabilities")
         kept = _unmarked(self.before, self.deleted)
         old = _unmarked(self.after, self.inserted)
         if kept != old:
             raise ValueError(f"kept {kept!r} but {old!r} are marked as not inserted")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON; probabilities only where they are known."""
+        found: dict[str, Any] = {
+            "before": list(self.before),
+            "deleted": list(self.deleted),
+            "after": list(self.after),
+            "inserted": list(self.inserted),
+        }
+        for name in ("delete_probabilities", "token_probabilities"):
+            if values := getattr(self, name):
+                found[name] = list(values)
+        return found
 
     @property
     def nothing_deleted(self) -> bool:
@@ -139,15 +164,7 @@ class EditTrace:
             "text": self.text,
             "score": self.score if math.isfinite(self.score) else str(self.score),
             "terminated": self.terminated,
-            "iterations": [
-                {
-                    "before": list(step.before),
-                    "deleted": list(step.deleted),
-                    "after": list(step.after),
-                    "inserted": list(step.inserted),
-                }
-                for step in self.iterations
-            ],
+            "iterations": [step.to_dict() for step in self.iterations],
         }
 
     @classmethod
@@ -204,13 +221,12 @@ def _score(record: Mapping[str, Any]) -> float:
     return float(value)
 
 
-def _items(record: Any, key: str, kind: type) -> tuple[Any, ...]:
+def _items(record: Any, key: str, kind: type | tuple[type, ...]) -> tuple[Any, ...]:
     items = _field(record, key, list)
     for item in items:
         if not isinstance(item, kind):
-            raise UserError(
-                f"malformed edit trace: {key!r} holds {_shown(item)}, not a {kind.__name__}"
-            )
+            wanted = kind.__name__ if isinstance(kind, type) else "number"
+            raise UserError(f"malformed edit trace: {key!r} holds {_shown(item)}, not a {wanted}")
     return tuple(items)
 
 
@@ -220,4 +236,10 @@ def _iteration(record: Any) -> Iteration:
         deleted=_items(record, "deleted", bool),
         after=_items(record, "after", str),
         inserted=_items(record, "inserted", bool),
+        delete_probabilities=_probabilities(record, "delete_probabilities"),
+        token_probabilities=_probabilities(record, "token_probabilities"),
     )
+
+
+def _probabilities(record: Any, key: str) -> tuple[float, ...]:
+    return tuple(map(float, _items(record, key, (int, float)))) if key in record else ()

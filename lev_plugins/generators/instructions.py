@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ..data.joining import Joining
-from ..data.markup import BEGINS, DROP, ENDS, JOINED, KEEP
+from ..data.markup import BEGINS, DROP, ENDS, JOINED, KEEP, REPLACE
 from ..errors import UserError
 
 
@@ -31,6 +31,7 @@ class Instructions:
         self.whole_words = bool(marks.bitwise_and(BEGINS | ENDS).any())
         self.removed = [_runs(*row) for row in zip(draft.tolist(), marks.tolist())]
         self.removes = any(self.removed)
+        self.replaces = bool(marks.bitwise_and(REPLACE).any())
 
     def _standing(self, bit: int, origin: Tensor, rows: Tensor) -> Tensor:
         """R' × T, bool: tokens that stand since the draft and carry the mark."""
@@ -48,6 +49,13 @@ class Instructions:
     def closed(self, origin: Tensor, rows: Tensor) -> Tensor:
         """R' × (T − 1), bool: slots in which nothing may be inserted."""
         return self._standing(JOINED, origin, rows)[:, :-1]
+
+    def emptied(self, origin: Tensor, rows: Tensor) -> Tensor:
+        """R' × (T − 1), bool: slots in which something was to be replaced and nothing stands."""
+        marked = self.marks.index_select(0, rows).bitwise_and(REPLACE).ne(0).cumsum(1)
+        before = marked.gather(1, origin.clamp(min=0))
+        drafted = origin >= 0
+        return drafted[:, :-1] & drafted[:, 1:] & (before[:, 1:] > before[:, :-1])
 
     def grown_together(self, tokens: Tensor, origin: Tensor, rows: Tensor) -> Tensor:
         """R' × (T − 1), bool: slots where a word that stays would go on in what stands beside it.

@@ -373,6 +373,9 @@ class _Decoding:
             # what would grow onto a word that stays is set apart by one token at least
             onto = self.instructions.grown_together(state.tokens, state.origin, state.rows)
             counts = torch.maximum(counts, (onto & slots).long())
+        if self.instructions is not None and self.instructions.replaces:
+            emptied = self.instructions.emptied(state.origin, state.rows)
+            counts = torch.maximum(counts, (emptied & slots).long())
         if self.options.stock:
             counts = torch.minimum(counts, cap.unsqueeze(1))
             return counts.masked_fill((state.lengths >= cap).unsqueeze(1), 0)

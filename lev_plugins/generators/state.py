@@ -85,19 +85,22 @@ class RefinementState(Generic[MemoryT]):
         """Notes the present tokens as the outcome of a phase.
 
         ``mask`` is, for ``delete``, which tokens of the state before were kept and, for
-        ``token``, which of the present tokens are new.
+        ``token``, which of the present tokens are new. With it come scores: the log-probabilities
+        (nats) of deleting each token of the state before, and of what put or kept the present ones.
         """
         if self.history is None:
             return
         tokens, origin = self._restored().cpu(), self.origin.cpu()
         marks = None if mask is None else mask.cpu()
+        scores = (self.deleting if phase == "delete" else self.scores).cpu()
         for i, row in enumerate(self.rows.tolist()):
             real = tokens[i].ne(self.pad)
             entry = {"phase": phase, "tokens": tokens[i][real], "origin": origin[i][real]}
             if marks is not None:
                 # a mask over deleted tokens is as long as the state before them
                 states = [entry] if phase == "token" else self.history[row][-1:]
-                entry["mask"] = marks[i][: len(states[0]["tokens"])]
+                size = len(states[0]["tokens"])
+                entry["mask"], entry["scores"] = marks[i][:size], scores[i][:size]
             self.history[row].append(entry)
 
     def finish(self, done: Tensor, steps: int, reason: str, *companions: Tensor) -> List[Tensor]:

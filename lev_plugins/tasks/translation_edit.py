@@ -128,8 +128,8 @@ class TranslationEditConfig(TriplesConfig):
     markup: bool = field(
         default=False,
         metadata={
-            "help": "interactive: drafts have marks: [=stays=], [-goes-], [+term+]; a backslash "
-            "before [ makes it text"
+            "help": "interactive: drafts have marks: [=stays=], [-goes-], [~another~], [+term+]; a "
+            "backslash before [ makes it text"
         },
     )
     seed: int = II("common.seed")

@@ -16,6 +16,7 @@ from lev_plugins.data.markup import (
     DROP,
     JOINED,
     KEEP,
+    REPLACE,
     Mark,
     escape_markup,
     parse_markup,
@@ -24,11 +25,11 @@ from lev_plugins.data.markup import (
 )
 from lev_plugins.errors import UserError
 
-SIGNS = {"keep": "=", "drop": "-", "term": "+"}
+SIGNS = {"keep": "=", "drop": "-", "term": "+", "replace": "~"}
 KINDS = st.sampled_from(list(SIGNS))
 # rich in everything that means something, and any character at all
 TEXT = st.one_of(
-    st.text(max_size=30), st.lists(st.sampled_from([*"[]=-+\\ab "]), max_size=14).map("".join)
+    st.text(max_size=30), st.lists(st.sampled_from([*"[]=-+~\\ab "]), max_size=14).map("".join)
 )
 
 
@@ -43,7 +44,7 @@ def test_escaped_text_has_no_marks_and_is_the_text(text):
 
 @given(TEXT)
 def test_text_without_an_opening_needs_no_escape(text):
-    assume(not any(f"[{sign}" in text for sign in "=-+"))
+    assume(not any(f"[{sign}" in text for sign in SIGNS.values()))
     assert escape_markup(text) == text
     assert parse_markup(text) == (text, [])
 
@@ -228,7 +229,7 @@ def expected_bits(spans: Spans, marks: Sequence[Mark]) -> list[int]:
     for mark in marks:
         inside = touched(spans, mark)
         for i in inside:
-            bits[i] |= DROP if mark.kind == "drop" else KEEP
+            bits[i] |= {"drop": DROP, "replace": DROP | REPLACE}.get(mark.kind, KEEP)
             bits[i] |= JOINED * (mark.kind != "keep" and i != inside[-1])
     return bits
 

@@ -13,7 +13,7 @@ from fake_policy import RandomPolicy, Script, ScriptedPolicy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lev_plugins.data.markup import DROP, JOINED, KEEP
+from lev_plugins.data.markup import DROP, JOINED, KEEP, REPLACE
 from lev_plugins.errors import UserError
 from lev_plugins.generators import RefinementGenerator, RefinementOptions
 from lev_plugins.generators.instructions import Instructions, choose_other
@@ -48,8 +48,8 @@ def case(source: str, *segments: tuple[str, str]) -> Case:
     """From segments such as ``("ab", "term")``; the empty kind is no mark."""
     draft, bits = "", []
     for letters, kind in segments:
-        bit = {"": 0, "keep": KEEP, "term": KEEP, "drop": DROP}[kind]
-        joined = JOINED if kind in ("term", "drop") else 0
+        bit = {"": 0, "keep": KEEP, "term": KEEP, "drop": DROP, "replace": DROP | REPLACE}[kind]
+        joined = JOINED if kind in ("term", "drop", "replace") else 0
         draft += letters
         bits += [bit | joined] * (len(letters) - 1) + [bit] * bool(letters)
     return Case(source, draft, bits)
@@ -57,7 +57,8 @@ def case(source: str, *segments: tuple[str, str]) -> Case:
 
 SEGMENTS = st.lists(
     st.tuples(
-        st.text(LETTERS, min_size=1, max_size=3), st.sampled_from(["", "keep", "term", "drop"])
+        st.text(LETTERS, min_size=1, max_size=3),
+        st.sampled_from(["", "keep", "term", "drop", "replace"]),
     ),
     max_size=4,
 )
@@ -132,6 +133,18 @@ def test_nothing_is_inserted_inside_a_term_but_beside_it():
     assert follow(script, case("a", ("ab", "keep")), max_iter=1) == "cadbc"
     two = case("a", ("a", "term"), ("b", "term"))
     assert follow(script, two, max_iter=1) == "cadbc", "between two terms there is room"
+
+
+def test_where_a_word_is_to_be_replaced_another_one_stands_in_the_end():
+    """The policy itself inserts nothing there, and wants to delete what it had to write."""
+    another = case("a", ("a", ""), ("b", "replace"), ("c", ""))
+    fill = {"a?c": "abc", "a?": "ab"}
+    assert follow(Script(fill=fill), another) == "a_c", "not the word that went"
+    restless = Script(fill=fill, delete={"a_c": "a-c"})
+    assert follow(restless, another, max_iter=3) == "a_c"
+    assert follow(Script(fill=fill), case("a", ("a", ""), ("b", "replace"))) == "a_"
+    two = case("a", ("a", "replace"), ("b", "replace"))
+    assert len(follow(Script(), two)) == 1, "words side by side are one place"
 
 
 def test_what_was_removed_is_not_written_again_in_any_iteration():
@@ -365,7 +378,10 @@ class Slow:
         room = max(self.options.max_len_b, -(-3 * len(self.wanted.draft) // 2)) + 2 - len(kept)
         out = kept[:1]
         for slot, following in enumerate(kept[1:]):
-            count = min(max(room, 0), int(logits[slot].argmax()))
+            begin, end = kept[slot][1], following[1]
+            inside = range(begin + 1, end) if begin >= 0 else ()
+            wanted = any(self.marked(origin, REPLACE) for origin in inside)
+            count = min(max(room, 0), max(int(logits[slot].argmax()), wanted))
             count = 0 if self.marked(kept[slot][1], JOINED) else count
             room -= count
             out += [(PLH, -1)] * count + [following]

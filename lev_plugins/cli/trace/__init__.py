@@ -120,7 +120,7 @@ def build_parser() -> argparse.ArgumentParser:
     add(
         "--markup",
         action="store_true",
-        help="drafts have marks: [=stays=], [-goes-], [+term+]; \\[= is text",
+        help="drafts have marks: [=stays=], [-goes-], [~another~], [+term+]; \\[= is text",
     )
     add("--max-iter", type=int, default=10, metavar="N", help="most iterations (default: 10)")
     add("--batch-size", type=int, default=64, metavar="N", help="sentences at once (default: 64)")
