@@ -38,6 +38,7 @@ def begin(monkeypatch):
         trainer = SimpleNamespace(
             checkpoint_suffix="",
             tpu=False,
+            cfg=SimpleNamespace(optimizer=SimpleNamespace(_name="adam")),
             task=None,
             load_checkpoint=lambda *path, **resets: extra,
             get_train_iterator=lambda **options: epochs,

@@ -235,6 +235,7 @@ SECTIONS = {
     "TransformerConcatConfig": "Autoregressive baseline",
     "TranslationConcatConfig": "Task",
     "BackboneAdamConfig": "backbone_adam",
+    "MuonConfig": "muon",
     "TimeBudgetConfig": "time_budget",
     "EncT5Config": "enct5, the model",
     "EncT5CriterionConfig": "enct5, the criterion",

@@ -34,6 +34,7 @@ def prepare_trainings() -> None:
     processes that fairseq spawns pass no function of ours before.
     """
     from fairseq import checkpoint_utils
+    from fairseq.optim import OPTIMIZER_REGISTRY
 
     stock = checkpoint_utils.load_checkpoint
 
@@ -47,6 +48,10 @@ def prepare_trainings() -> None:
             forget_last_training(program.should_stop_early)
             carry_over(program.main)
             save_on_signals(program, trainer.tpu)
+        # an optimizer is told of parameters only, not of the layers that they belong to
+        optimizer = OPTIMIZER_REGISTRY.get(trainer.cfg.optimizer._name)
+        if hasattr(optimizer, "prepare_model"):
+            optimizer.prepare_model(trainer.model)
         with resumed_by(trainer.task):
             return stock(cfg, trainer, **options)
 

@@ -114,7 +114,7 @@ TRAININGS = {
     "pbd_transformer": Training(
         pairs,
         f"--task translation {pbd_corpus.MODEL} {PAIR} {DROPOUT} --update-freq 2 "
-        f"--optimizer adam --lr 0.005 {DECAY}",
+        f"--optimizer muon --lr 0.005 {DECAY}",
         9,
     ),
     "enct5": Training(

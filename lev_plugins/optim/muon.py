@@ -1,0 +1,167 @@
+"""Muon for the matrices of hidden layers, fairseq's Adam for all other parameters."""
+
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
+
+import torch
+from fairseq.optim import register_optimizer
+from fairseq.optim.adam import Adam, FairseqAdam, FairseqAdamConfig
+from torch import Tensor, nn
+
+from ..errors import UserError
+
+HIDDEN = "hidden"  # the parameters' param_group, which fairseq carries over to fp32 copies
+_COEFFICIENTS = (3.4445, -4.7750, 2.0315)  # of torch.optim.Muon: steepest at 0, not exact at 1
+_STEPS = 5
+
+
+def mark_hidden_matrices(model: nn.Module) -> None:
+    """Marks every matrix but embedding tables and output projections of the same shape."""
+    tables = [one.weight for one in model.modules() if isinstance(one, nn.Embedding)]
+    excluded, shapes = {id(one) for one in tables}, {one.shape for one in tables}
+    for module in model.modules():
+        for parameter in module.parameters(recurse=False):
+            projects = isinstance(module, nn.Linear) and parameter.shape in shapes
+            if parameter.dim() == 2 and id(parameter) not in excluded and not projects:
+                parameter.param_group = HIDDEN  # type: ignore[attr-defined]
+
+
+def orthogonalized(matrices: Tensor) -> Tensor:
+    """U·Vᵀ of each matrix U·S·Vᵀ, nearly: singular values between about 0.7 and 1.2.
+
+    Five Newton-Schulz iterations, as in torch.optim.Muon. That one computes in bf16 always, which
+    is slow on a CPU without bf16 and differs from one CPU to another; here a CPU computes in fp32.
+
+    Args:
+        matrices: N × R × C, N matrices of one shape.
+
+    Returns:
+        N × R × C, fp32.
+    """
+    wide = matrices.size(1) <= matrices.size(2)
+    x = matrices if wide else matrices.transpose(1, 2)
+    x = x.bfloat16() if x.is_cuda else x.float()
+    x = x / x.norm(dim=(1, 2), keepdim=True).clamp(min=1e-7)
+    a, b, c = _COEFFICIENTS
+    for _ in range(_STEPS):
+        gram = x @ x.transpose(1, 2)
+        x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
+    return (x if wide else x.transpose(1, 2)).float()
+
+
+class MuonWithAdam(Adam):
+    """Groups with ``momentum`` are stepped by Muon, the others by fairseq's Adam.
+
+    Args:
+        groups: parameter groups; those with ``momentum`` hold matrices only.
+        **options: of fairseq's Adam.
+    """
+
+    @property
+    def supports_flat_params(self) -> bool:
+        """No: what is flat has no rows and columns."""
+        return False
+
+    @torch.no_grad()
+    def step(self, closure: Optional[Callable[[], Tensor]] = None) -> Optional[Tensor]:
+        """One update of every parameter that has a gradient."""
+        groups: List[Dict[str, Any]] = self.param_groups  # type: ignore[has-type]
+        try:
+            self.param_groups = [one for one in groups if "momentum" not in one]
+            loss = super().step(closure)
+        finally:
+            self.param_groups = groups
+        for group in groups:
+            if "momentum" in group:
+                self._step_matrices(group)
+        return loss
+
+    def _step_matrices(self, group: Dict[str, Any]) -> None:
+        by_shape: Dict[torch.Size, List[Tensor]] = {}
+        for p in group["params"]:
+            if p.grad is not None:
+                by_shape.setdefault(p.shape, []).append(p)
+        for (rows, columns), alike in by_shape.items():
+            updates = orthogonalized(torch.stack([self._lookahead(p, group) for p in alike]))
+            # an orthogonal matrix has elements of 1/√max(rows, columns) on average
+            size = group["lr"] * group["update_rms"] * max(rows, columns) ** 0.5
+            for p, update in zip(alike, updates):
+                value = p.float()  # p itself in fp32
+                value.mul_(1 - group["lr"] * group["weight_decay"]).sub_(update, alpha=size)
+                if value is not p:
+                    p.copy_(value)
+
+    def _lookahead(self, p: Tensor, group: Dict[str, Any]) -> Tensor:
+        """Nesterov's momentum: the gradient and the running mean of all."""
+        assert p.grad is not None
+        momentum, grad, state = group["momentum"], p.grad.float(), self.state[p]
+        if not state:
+            state["momentum_buffer"] = torch.zeros_like(grad)
+        mean = state["momentum_buffer"] = state["momentum_buffer"].to(grad)
+        return grad.lerp(mean.lerp_(grad, 1 - momentum), momentum)
+
+
+@dataclass
+class MuonConfig(FairseqAdamConfig):
+    muon_momentum: float = field(
+        default=0.95, metadata={"help": "momentum of hidden matrices, in [0, 1)"}
+    )
+    muon_update_rms: float = field(
+        default=0.8,
+        metadata={
+            "help": "root mean square of an update of a hidden matrix, in units of --lr; Adam's "
+            "is 0.2 to 0.4"
+        },
+    )
+
+
+@register_optimizer("muon", dataclass=MuonConfig)
+class Muon(FairseqAdam):
+    """Muon (Jordan et al., 2024) for hidden matrices: the momentum, orthogonalized.
+
+    Embeddings, output projections, biases and norms are updated by fairseq's Adam with the same
+    --lr. Works with every model of fairseq, in fp32, --bf16, and --fp16 with
+    --fp16-no-flatten-grads.
+
+    Args:
+        cfg: its options.
+        params: the parameters to train, marked by :func:`mark_hidden_matrices`.
+
+    Raises:
+        UserError: an option out of range, or no hidden matrix.
+    """
+
+    def __init__(self, cfg: MuonConfig, params: Iterable[nn.Parameter]) -> None:
+        super(FairseqAdam, self).__init__(cfg)
+        if not 0 <= cfg.muon_momentum < 1:
+            raise UserError(f"--muon-momentum {cfg.muon_momentum}: give 0 … below 1")
+        if cfg.muon_update_rms <= 0:
+            raise UserError(f"--muon-update-rms {cfg.muon_update_rms}: give a number above 0")
+        hidden, others = _divided(params)
+        if not hidden:
+            raise UserError(
+                "--optimizer muon: the model has no hidden matrices; take --optimizer adam (with "
+                "--fp16 give --fp16-no-flatten-grads too)"
+            )
+        groups: List[Dict[str, Any]] = [
+            {"params": others},
+            {
+                "params": hidden,
+                "momentum": cfg.muon_momentum,
+                "update_rms": cfg.muon_update_rms,
+            },
+        ]
+        self._optimizer = MuonWithAdam(groups, **self.optimizer_config)
+
+    @classmethod
+    def prepare_model(cls, model: nn.Module) -> None:
+        """Called before the optimizer is built."""
+        mark_hidden_matrices(model)
+
+
+def _divided(params: Iterable[nn.Parameter]) -> Tuple[List[nn.Parameter], List[nn.Parameter]]:
+    hidden: List[nn.Parameter] = []
+    others: List[nn.Parameter] = []
+    for one in params:
+        (hidden if getattr(one, "param_group", None) == HIDDEN else others).append(one)
+    return hidden, others
