@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, BinaryIO
 from ..compat import run_cli
 from ..data.text_files import read_lines
 from ..errors import UserError
-from .correct_options import build_parser, check
+from .correct_journal import Journal
+from .correct_options import build_parser, check, weights
 from .correct_page import LINES, html_sink
 from .correct_report import (
     REPORTS,
@@ -37,10 +38,10 @@ from .correct_report import (
     summarize,
 )
 from .lines import STANDARD_STREAM, TEXT_PROCESSING, is_terminal, raw_lines
-from .output import standard_output, whole_file
+from .output import report_file, standard_output, whole_file
 
 if TYPE_CHECKING:
-    from ..correction import Correction, Corrector
+    from ..correction import Correction, Corrector, Edit
     from ..correction.documents import Plan
     from ..correction.protection import Protection
 
@@ -59,12 +60,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         check_reports(args, {"what is written": todo.targets, "the input": todo.sources})
     else:
         standard_output()
+    wanted = any(getattr(args, flag) for flag in REPORTS)
+    journal = Journal(args.output_dir, todo.finished) if todo and wanted else None
     with ExitStack() as stack:
-        if todo and not todo.documents:
+        if todo and not todo.documents and not (journal and journal.known):
             summarize(todo, None)
             return 0
         # First: a folder that cannot be written is told before the model loads.
-        sinks = _sinks(args, stack, todo)
+        sinks = _sinks(args, stack, journal)
+        if journal:
+            journal.report(sinks)
+        if todo and not todo.documents:
+            summarize(todo, None)
+            return 0
         corrector = load_corrector(args)
         if args.tune:
             return _tune(corrector, args)
@@ -72,7 +80,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(_used(corrector, args), file=sys.stderr)
         report = Report(sinks, args.files, Progress(todo.size) if todo else None)
         if todo:
-            _to_folder(corrector, args, protection, todo, report)
+            _to_folder(corrector, args, protection, todo, report, journal)
         else:
             _to_standard_output(corrector, args, protection, report)
     report.close()
@@ -81,25 +89,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _sinks(args: argparse.Namespace, stack: ExitStack, todo: "Plan | None") -> list[Sink]:
+def _sinks(args: argparse.Namespace, stack: ExitStack, journal: Journal | None) -> list[Sink]:
     """The reports that were asked for, each opened."""
-    finished = [document.source for document in todo.finished] if todo else []
+    unknown = journal.unknown if journal else []
     for flag in REPORTS:
         path = getattr(args, flag)
-        if finished and path and os.path.isfile(path):
+        if unknown and path and os.path.isfile(path):
             raise UserError(
-                f"--{flag} {path} is there, and {len(finished)} files that were finished before "
+                f"--{flag} {path} is there, and {len(unknown)} files that were finished before "
                 "would not be in the new one; choose another name"
             )
     sinks = []
     if args.edits:
-        sinks.append(json_sink(stack.enter_context(whole_file(args.edits)), bool(args.files)))
+        sinks.append(json_sink(stack.enter_context(report_file(args.edits)), bool(args.files)))
     if args.csv:
-        sinks.append(csv_sink(stack.enter_context(whole_file(args.csv))))
+        sinks.append(csv_sink(stack.enter_context(report_file(args.csv))))
     if args.html:
         title = f"Corrections by {os.path.basename(args.path)}"
         lines = args.html_lines or LINES[0]
-        sinks.append(stack.enter_context(html_sink(args.html, title, lines, finished)))
+        sinks.append(stack.enter_context(html_sink(args.html, title, lines, unknown)))
     return sinks
 
 
@@ -123,16 +131,22 @@ def _to_folder(
     protection: "Protection",
     todo: "Plan",
     report: Report,
+    journal: Journal | None,
 ) -> None:
     for document in todo.documents:
         try:
             os.makedirs(os.path.dirname(document.target) or ".", exist_ok=True)
         except OSError as error:
             raise UserError(f"{document.target}: cannot be written ({error.strerror})") from error
+        edits: list[tuple[int, Edit]] = []
         with whole_file(document.target) as out:
             for done, ends in _corrected(corrector, args, protection, document.source, report):
                 _write(out.buffer, done, ends)
+                for number, correction in enumerate(done, start=report.line + 1):
+                    edits += [(number, edit) for edit in correction.edits]
                 report.add(done)
+            if journal:
+                journal.note(document, edits)
 
 
 def _corrected(
@@ -210,6 +224,7 @@ def load_corrector(args: argparse.Namespace) -> "Corrector":
         args.lexicon,
         args.lookup,
         args.settings,
+        weights(args.weight or ()),
         **{name: getattr(args, name) for name in TEXT_PROCESSING},
     )
 

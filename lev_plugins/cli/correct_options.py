@@ -1,11 +1,13 @@
 """The options of ``correct``, and what can be told of them before a model loads."""
 
 import argparse
+import math
 import os
+from collections.abc import Sequence
 
 from ..errors import UserError
 from .correct_page import LINES
-from .correct_report import check_reports
+from .correct_report import REPORTS, check_reports
 from .lines import STANDARD_STREAM, TEXT_PROCESSING, require_readable
 from .names import prog
 
@@ -49,7 +51,8 @@ def build_parser() -> argparse.ArgumentParser:
     add(
         "--edits",
         metavar="FILE",
-        help="also write every edit, made or not, as one JSON object a line; whole or not at all",
+        help="also write every edit, made or not, as one JSON object a line; whole or not at all. "
+        "With --output-dir - is standard output, also for --csv and --html",
     )
     add(
         "--csv",
@@ -142,6 +145,13 @@ def _add_ranking(parser: argparse.ArgumentParser) -> None:
     )
     add("--lookup", metavar="FILE", help="known misspellings: wrong, tab, right, one pair a line")
     add(
+        "--weight",
+        action="append",
+        metavar="NAME=VALUE",
+        help="of the ranking, in place of what the settings say; of --tune: where it begins; may "
+        "be given again",
+    )
+    add(
         "--settings",
         metavar="FILE",
         help="what --tune wrote; none for none (default: corrector.json beside the checkpoint)",
@@ -163,11 +173,30 @@ def _add_ranking(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def weights(given: Sequence[str]) -> dict[str, float]:
+    """``NAME=VALUE`` each; whether there is such a weight is for the ranking to say.
+
+    Raises:
+        UserError: another text.
+    """
+    found = {}
+    for text in given:
+        name, _, value = text.partition("=")
+        try:
+            found[name] = float(value)
+        except ValueError:
+            found[name] = math.nan
+        if not (name and math.isfinite(found[name])):
+            raise UserError(f"--weight {text}: give a name and a number, as in frequency=0.1")
+    return found
+
+
 def check(args: argparse.Namespace) -> None:
     """What can be told without the model."""
     from ..correction.corrector import check_confidence, check_unit
 
     check_unit(args.unit, args.window)
+    weights(args.weight or ())
     if args.min_confidence is not None:
         check_confidence(args.min_confidence)
     if args.tune:
@@ -181,7 +210,20 @@ def check(args: argparse.Namespace) -> None:
         _check_files(args)
     elif not args.files or STANDARD_STREAM in args.files:
         raise UserError("--output-dir needs files or folders, and cannot take standard input")
+    _check_standard_output(args)
     check_reports(args, {"--keep-words": [args.keep_words] if args.keep_words else []})
+
+
+def _check_standard_output(args: argparse.Namespace) -> None:
+    """It takes one thing: the corrected text, or with --output-dir one report."""
+    there = [flag for flag in REPORTS if getattr(args, flag) == STANDARD_STREAM]
+    if there and args.output_dir is None:
+        raise UserError(
+            f"--{there[0]} -: standard output gets the corrected text; name a file, or have the "
+            "text in a folder: --output-dir DIR"
+        )
+    if len(there) > 1:
+        raise UserError(f"--{there[0]} - and --{there[1]} -: standard output takes one of them")
 
 
 def _check_tuning(args: argparse.Namespace) -> None:

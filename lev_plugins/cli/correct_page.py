@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from .correct_report import Sink
 from .lines import STANDARD_STREAM
-from .output import whole_file
+from .output import report_file
 from .page import make_style, render_page, row, text, tiles, tokens_line
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def html_sink(path: str, title: str, show: str, finished: Sequence[str]) -> Iter
         if made or show == "all" or (show == "edits" and edits):
             file.shown.append((number, correction, edits))
 
-    with whole_file(path) as stream:
+    with report_file(path) as stream:
         yield add
         stream.write(render_html(list(files.values()), title, finished))
 

@@ -173,7 +173,8 @@ def summarize(todo: "Plan", report: Report | None) -> None:
 
 def check_reports(args: argparse.Namespace, others: Mapping[str, Sequence[str]]) -> None:
     """Refuse a report that would write over another file."""
-    reports = {flag: path for flag in REPORTS if (path := getattr(args, flag))}
+    given = {flag: getattr(args, flag) for flag in REPORTS}
+    reports = {flag: path for flag, path in given.items() if path and path != STANDARD_STREAM}
     taken = [(what, path) for what, paths in others.items() for path in paths]
     for flag, report in reports.items():
         taken += [(f"--{name}", path) for name, path in reports.items() if name < flag]

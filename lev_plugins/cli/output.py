@@ -45,6 +45,18 @@ def whole_file(path: str) -> Iterator[TextIO]:
         raise
 
 
+@contextmanager
+def report_file(path: str) -> Iterator[TextIO]:
+    """:func:`whole_file`, or standard output for ``-``."""
+    if path != "-":
+        with whole_file(path) as stream:
+            yield stream
+        return
+    stream = standard_output()
+    yield stream
+    stream.flush()
+
+
 def standard_output() -> TextIO:
     """Standard output, in UTF-8 whatever the terminal is set to.
 

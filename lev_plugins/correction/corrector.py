@@ -130,6 +130,7 @@ class Corrector:
         lexicon: str | None = None,
         lookup: str | None = None,
         settings: str | None = None,
+        weights: Mapping[str, float] | None = None,
         **processing: Any,
     ) -> "Corrector":
         """Loads a checkpoint of task translation_edit, translation or translation_concat.
@@ -148,6 +149,7 @@ class Corrector:
             lookup: file of misspellings, a tab and the correction on each line.
             settings: file of settings, ``"none"`` for none; by default ``corrector.json`` beside
                 the checkpoint where there is one. What is given here comes before what it says.
+            weights: of the ranking (:data:`.ranking.FEATURES`), in place of those of the settings.
             **processing: text processing as in fairseq, such as ``bpe="sentencepiece"``,
                 ``sentencepiece_model=…``; by default what the model was trained with, and
                 characters where every symbol of the dictionary is one; ``"none"`` for none.
@@ -169,8 +171,11 @@ class Corrector:
             path, data, device, beam, max_iter, delete_threshold, precision, processing
         )
         if use.lexicon or use.lookup:
-            backend = RankedBackend(Ranker(backend, use.resources(), use.weights))
+            weights = {**use.weights, **(weights or {})}
+            backend = RankedBackend(Ranker(backend, use.resources(), weights))
             use = replace(use, unit=use.unit or "letters")
+        elif weights:
+            raise UserError(f"--weight {next(iter(weights))}: there is no ranking; give --lexicon")
         if unit is None:
             unit, window = use.unit, use.window
         longest = use.longest if use.tuned else None

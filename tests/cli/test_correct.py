@@ -250,3 +250,9 @@ def test_help_has_its_options_in_groups(capsys):
         for text in ("model:", "--beam", "what is read", "--unit", "output and", "--edits FILE")
     ]
     assert places == sorted(places)
+
+
+@pytest.mark.parametrize("text", ["frequency", "frequency=much", "=1", "edits=inf"])
+def test_a_weight_is_a_name_and_a_number(run, text):
+    with pytest.raises(UserError, match=f"^--weight {text}: give a name and a number"):
+        run(b"", f"--weight edits=-1 --weight {text}")

@@ -1,7 +1,9 @@
 """``correct --output-dir`` with a scripted model: files and folders in, a folder out."""
 
+import json
 import os
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import pytest
 from test_correct import Terminal, Words, run  # noqa: F401
 
 from lev_plugins import UserError
+from lev_plugins.cli.correct_journal import NAME as JOURNAL
 from lev_plugins.cli.correct_page import FileEdits, render_html
 from lev_plugins.cli.correct_report import INTERVAL, PATIENCE, Progress
 from lev_plugins.correction import Correction, Edit
@@ -30,6 +33,10 @@ def put(**files):
         path = Path(name.replace("__", "/") + ".txt")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(raw)
+
+
+def json_lines(raw):
+    return [json.loads(line) for line in raw.splitlines()]
 
 
 def tree(folder):
@@ -115,18 +122,74 @@ def test_of_a_folder_no_hidden_file_no_binary_and_no_output_is_read(runs, capsys
 REPORTS = "--edits e.jsonl --csv e.csv --html e.html"
 
 
-def test_reports_of_finished_files_are_not_lost(runs):
-    put(in__a=b"teh\n")
-    runs(f"in --output-dir out {REPORTS}")
-    reports = {name: raw for name, raw in tree(".").items() if name.startswith("e.")}
-    assert len(reports) == 3
-    runs(f"in --output-dir out {REPORTS}")
-    put(in__b=b"teh\n")
+def reports():
+    return {name: raw for name, raw in tree(".").items() if name.startswith("e.")}
+
+
+def test_a_resumed_run_reports_the_files_that_were_finished_before(runs, monkeypatch):
+    put(in__a=b"\xef\xbb\xbfteh \xe2\x80\xa8\r\n\nx teh teh\n", in__b=b"no\n", in__c=b"teh ab\nbad")
+    flags = f"in --output-dir out --keep ab --buffer 1 {REPORTS}"
+    runs(flags)
+    whole, texts = reports(), tree("out")
+    assert len(whole) == 3 and len(json_lines(whole["e.jsonl"])) == 8
+    shutil.rmtree("out")
+    for name in whole:
+        Path(name).unlink()
+    write = Words.write
+
+    def fail(self, units, batch_size):
+        if any("bad" in unit for unit in units):
+            raise UserError("no memory")
+        return write(self, units, batch_size)
+
+    monkeypatch.setattr(Words, "write", fail)
+    with pytest.raises(UserError, match="no memory"):
+        runs(flags)
+    assert reports() == {}
+    with open(f"out/{JOURNAL}", "a") as file:
+        file.write('{"file": "b.txt", "sha')  # killed while it wrote
+    monkeypatch.setattr(Words, "write", write)
+    assert len(runs(flags).calls) == 2
+    assert reports() == whole and tree("out").keys() == texts.keys()
+    Path("e.csv").unlink()
+    assert runs(flags).calls == []  # all are finished: reports alone are written
+    assert reports() == whole
+
+
+def test_finished_files_of_which_nothing_is_known_are_told(runs):
+    put(in__a=b"teh\n", in__b=b"teh\n", in__c=b"teh\n")
+    Path("e.csv").write_text("mine")
+    put(out__a=b"the\n")
     with pytest.raises(UserError, match=r"^--csv e.csv is there, and 1 files that were finished"):
         runs(f"in --output-dir out {REPORTS}")
-    assert reports.items() <= tree(".").items()
+    assert Path("e.csv").read_text() == "mine"
     runs("in --output-dir out --html new.html")
     assert "in/a.txt</td><td colspan" in Path("new.html").read_text()
+    put(in__b=b"teh teh\n")  # is not what was corrected
+    runs("in --output-dir out --html newer.html")
+    page = Path("newer.html").read_text()
+    assert page.count("</td><td colspan") == 2 and "in/c.txt</a>" in page
+
+
+@pytest.mark.parametrize("flag", ["edits", "csv", "html"])
+def test_a_report_may_go_to_standard_output(run, flag):  # noqa: F811
+    put(in__a=b"teh\n")
+    printed = run(b"", f"in --output-dir out --{flag} -", {"teh": "the"})
+    assert b"in/a.txt" in printed and not Path("-").exists() and tree("out")["a.txt"] == b"the\n"
+
+
+@pytest.mark.parametrize(
+    "flags, message",
+    [
+        ("--csv -", "^--csv -: standard output gets the corrected text; name a file, or"),
+        ("--output-dir out --csv - --html -", "^--csv - and --html -: standard output takes one"),
+    ],
+)
+def test_standard_output_is_given_to_one(runs, flags, message):
+    put(a=b"teh\n")
+    with pytest.raises(UserError, match=message):
+        runs(f"a.txt {flags}")
+    assert tree(".").keys() == {"a.txt"}
 
 
 def test_the_page_has_the_lines_that_changed_file_by_file(runs):
