@@ -3,7 +3,9 @@
 WORK is the folder of prepare_ocr.sh and train_ocr.sh. What can be chosen is chosen by the dev set,
 by the most words right and of equals the fewest word errors: LevT's deletion threshold and last or
 best checkpoint; of the others one of all checkpoints that were kept, or the average of those of
-certain updates. The test set is then decoded once with each system.
+certain updates. Each system is scored as it decodes, and again with its n best re-ranked by a
+lexicon and a look-up table, with weights and a threshold from the dev set. The test set is decoded
+once with each.
 """
 
 import argparse
@@ -12,12 +14,13 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
-from typing import Any
 
 import lookup
+import ocr_ranking
 from ocr_pieces import joined, pieces
+from ocr_ranking import Candidate, Decode
 from ocr_scores import Scores, score
 from prepare_codespell import whole_number
 
@@ -36,9 +39,6 @@ CHOICES: dict[str, Callable[[Scores], tuple[int, int]]] = {
     "accuracy": lambda found: (-found.words_right, found.word_errors),
     "wer": lambda found: (found.word_errors, -found.words_right),
 }
-
-Decode = Callable[[list[str]], list[str]]
-Candidate = tuple[str, Decode]  # what is shown of it, and how it corrects text
 
 
 class Text:
@@ -62,16 +62,20 @@ def main() -> None:
         "doing nothing": test.noisy,
         "look-up": [lookup.correct(table, line) for line in test.noisy],
     }
-    for name, folder in _trained(args.work, args.systems).items():
-        edits = name.startswith(NAMES["levt"])
-        found: list[Candidate] = [
-            (label, partial(_by_pieces, decode, _words(args.work)))
-            for label, decode in (_levt if edits else _left_to_right)(args, folder)
-        ]
-        label, decode = _chosen(name, found, dev, CHOICES[args.choose_by])
-        if not args.dev_only:
-            print(f"test {name:18} {label}", flush=True)
-            outputs[name] = decode(test.noisy)
+    trained = _trained(args.work, args.systems)
+    ensembles = _ensembles(args.ensemble, trained)
+    paths: dict[str, Path] = {}  # of a system's folder, the checkpoint that was chosen
+    for name, members in [*((name, [name]) for name in trained), *ensembles.items()]:
+        sets = _alone(trained[name], name) if name in trained else [[paths[m] for m in members]]
+        chosen = _chosen(name, list(_candidates(args, name, sets)), dev, CHOICES[args.choose_by])
+        paths[name] = chosen.paths[0]
+        ways = {name: chosen}
+        if not args.plain:
+            ways[f"{name}, ranked"] = _ranked(args, name, chosen, train, dev)
+        for label, way in ways.items():
+            if not args.dev_only:
+                print(f"test {label:18} {way.label}", flush=True)
+                outputs[label] = way.decode(test.noisy)
     if not args.dev_only:
         _write(args.work / "output", outputs)
         _print({name: test.score(lines) for name, lines in outputs.items()})
@@ -101,6 +105,31 @@ def _trained(work: Path, wanted: Sequence[str] | None) -> dict[str, Path]:
     if gone:
         raise UserError(f"--systems {' '.join(gone)}: no checkpoints in {work / gone[0]}")
     return found
+
+
+def _ensembles(wanted: Sequence[list[str]], trained: dict[str, Path]) -> dict[str, list[str]]:
+    """Name → the systems of every ensemble.
+
+    Raises:
+        UserError: folders that are not scored, fewer than two, or systems of different kinds.
+    """
+    names = {path.name: name for name, path in trained.items()}
+    found = {}
+    for folders in wanted:
+        said = f"--ensemble {' '.join(folders)}"
+        for folder in folders:
+            if folder not in names:
+                raise UserError(f"{said}: {folder} is not scored; there are {', '.join(names)}")
+        members = [names[folder] for folder in folders]
+        if len({_kind(name) for name in members}) > 1 or len({*members}) < max(2, len(members)):
+            raise UserError(f"{said}: name two or more different folders of one kind")
+        found[" + ".join(members)] = members
+    return found
+
+
+def _kind(name: str) -> str:
+    """AR, PBD or LevT."""
+    return name.split()[0]
 
 
 def _checkpoints(folder: Path) -> list[Path]:
@@ -145,55 +174,100 @@ def _chosen(
 ) -> Candidate:
     """The candidate that does best on dev by a key, the first of equals."""
     found: list[tuple[tuple[int, int], int]] = []
-    for label, decode in candidates:
-        scores = dev.score(decode(dev.noisy))
+    for candidate in candidates:
+        scores = dev.score(candidate.decode(dev.noisy))
         found.append((key(scores), len(found)))
-        print(
-            f"dev  {name:18} {label:40} words right {scores.word_accuracy:6.2f} %  "
-            f"broken {scores.broken:4}  WER {scores.wer:6.2f}",
-            flush=True,
-        )
+        _show(name, candidate.label, scores)
     return candidates[min(found)[1]]
 
 
-def _levt(args: argparse.Namespace, folder: Path) -> Iterator[Candidate]:
-    """LevT with y0 = the noisy line: last and best checkpoint with every threshold."""
+def _show(name: str, label: str, scores: Scores) -> None:
+    print(
+        f"dev  {name:18} {label:40} words right {scores.word_accuracy:6.2f} %  "
+        f"broken {scores.broken:4}  WER {scores.wer:6.2f}",
+        flush=True,
+    )
+
+
+def _alone(folder: Path, name: str) -> list[list[Path]]:
+    """The checkpoints of one system; of those that write from left to right the kept ones and
+    their average too."""
+    if _kind(name) == NAMES["levt"]:
+        return [[path] for path in _unequal(_checkpoints(folder))]
+    kept = average_checkpoints.numbered(folder)
+    found = [*_unequal([*_checkpoints(folder), *kept]), *_average(folder, kept)]
+    return [[path] for path in found]
+
+
+def _candidates(
+    args: argparse.Namespace, name: str, path_sets: Sequence[list[Path]]
+) -> Iterator[Candidate]:
+    """Ways to decode with each set of checkpoints, whose models are averaged."""
+    for paths in path_sets:
+        label = ", ".join(dict.fromkeys(path.name for path in paths))
+        if _kind(name) == NAMES["levt"]:
+            ways = [
+                (f"--delete-threshold {one:g}", _edited(args, paths, one), one)
+                for one in args.thresholds
+            ]
+        else:
+            ways = [(f"--beam {args.beam}", partial(_written, args, paths), None)]
+        for options, decode, threshold in ways:
+            cut = partial(_by_pieces, decode, _words(args.work))
+            yield Candidate(f"{label}, {options}", cut, tuple(paths), threshold)
+
+
+def _edited(args: argparse.Namespace, paths: Sequence[Path], threshold: float) -> Decode:
+    """LevT with y0 = the noisy line."""
     from lev_plugins.hub import LevenshteinEditor
 
-    for path in _unequal(_checkpoints(folder)):
-        editor = LevenshteinEditor.from_pretrained(str(path), str(args.work / "data"))
-        for threshold in args.thresholds:
+    @cache
+    def editor() -> LevenshteinEditor:
+        path = ":".join(map(str, paths))
+        return LevenshteinEditor.from_pretrained(path, str(args.work / "data"))
 
-            def decode(
-                lines: list[str], editor: Any = editor, threshold: float = threshold
-            ) -> list[str]:
-                options = {"max_iter": args.max_iter, "delete_threshold": threshold}
-                traces = editor.edit(lines, lines, batch_size=BATCH, **options)
-                return [trace.text for trace in traces]
+    def decode(lines: list[str]) -> list[str]:
+        options = {"max_iter": args.max_iter, "delete_threshold": threshold}
+        traces = editor().edit(lines, lines, batch_size=BATCH, **options)
+        return [trace.text for trace in traces]
 
-            yield f"{path.name}, --delete-threshold {threshold:g}", decode
-
-
-def _left_to_right(args: argparse.Namespace, folder: Path) -> Iterator[Candidate]:
-    """fairseq's transformer and PBD, by beam search: every checkpoint and the average."""
-    kept = average_checkpoints.numbered(folder)
-    for path in [*_unequal([*_checkpoints(folder), *kept]), *_average(folder, kept)]:
-        yield f"{path.name}, --beam {args.beam}", partial(_written, args, path)
+    return decode
 
 
-def _written(args: argparse.Namespace, path: Path, lines: list[str]) -> list[str]:
-    """What fairseq's beam search makes of lines."""
+def _written(args: argparse.Namespace, paths: Sequence[Path], lines: list[str]) -> list[str]:
+    """What fairseq's beam search makes of lines, with its transformer or PBD."""
     import torch
     from fairseq import hub_utils
 
     data = str((args.work / "data").resolve())
-    found = hub_utils.from_pretrained(str(path.parent), path.name, data, bpe="characters")
+    files = ":".join(str(path.resolve()) for path in paths)
+    found = hub_utils.from_pretrained(str(paths[0].parent), files, data, bpe="characters")
     hub = hub_utils.GeneratorHubInterface(found["args"], found["task"], found["models"]).eval()
     if torch.cuda.is_available():
         hub.cuda()
     # said by torch on every machine without a GPU, though fairseq asks for it
     warnings.filterwarnings("ignore", message=".*pin_memory")
     return hub.translate(lines, beam=args.beam, max_len_a=1.5, max_len_b=10)
+
+
+def _ranked(
+    args: argparse.Namespace, name: str, chosen: Candidate, train: Text, dev: Text
+) -> Candidate:
+    """The same models with their n best re-ranked; weights and threshold are chosen on dev."""
+    found = ocr_ranking.fitted(
+        chosen,
+        str(args.work / "data"),
+        _words(args.work),
+        (args.nbest, args.max_iter),
+        ocr_ranking.resources(args.work, train.noisy, train.clean, args.lexicon, args.lookup),
+        (dev.noisy, dev.clean),
+    )
+    threshold, scores = found.choose_threshold(dev, CHOICES[args.choose_by], args.most_broken)
+    label = f"--nbest {args.nbest}, --min-confidence {threshold:.3f}"
+    _show(f"{name}, ranked", label, scores)
+    if len(chosen.paths) == 1:
+        print(f"dev  {found.store(chosen.paths[0], threshold, scores)}")
+    return chosen._replace(label=label, decode=partial(found.correct, threshold=threshold))
 
 
 def _write(folder: Path, outputs: dict[str, list[str]]) -> None:
@@ -229,6 +303,16 @@ def _thresholds(text: str) -> list[float]:
     return values
 
 
+def _share(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"a number of 0 or more, not {text!r}")
+    return value
+
+
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -251,6 +335,39 @@ def _arguments() -> argparse.Namespace:
         choices=list(CHOICES),
         default="accuracy",
         help="what decides on dev: words right (accuracy, the default) or word errors (wer)",
+    )
+    parser.add_argument(
+        "--ensemble",
+        nargs="+",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="also average the probabilities of these systems, folders of WORK of one kind; may "
+        "be given several times",
+    )
+    parser.add_argument(
+        "--plain", action="store_true", help="leave out the rows with re-ranked hypotheses"
+    )
+    parser.add_argument(
+        "--nbest", type=count, default=10, help="hypotheses that are re-ranked (default 10)"
+    )
+    parser.add_argument(
+        "--lexicon",
+        metavar="FILE",
+        help="words to rank by, one a line, with their counts or without (default: those of the "
+        "clean training text)",
+    )
+    parser.add_argument(
+        "--lookup",
+        metavar="FILE",
+        help="noisy words to rank by, a tab and the clean word on each line (default: those whose "
+        "clean word in the training text is the same 8 times in 10)",
+    )
+    parser.add_argument(
+        "--most-broken",
+        type=_share,
+        default=0.2,
+        help="words that re-ranking may break on dev for each that it corrects (default 0.2)",
     )
     parser.add_argument("--dev-only", action="store_true", help="leave the test set alone")
     args = parser.parse_args()

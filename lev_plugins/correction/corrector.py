@@ -108,7 +108,8 @@ class Corrector:
         self.backend, self.min_confidence, self.longest = backend, min_confidence, longest
         self.unit: Kind = check_unit(unit, window) or ("line" if backend.blanks else "word")
         self.window = window or 0
-        if self.unit not in ("word", "letters") and not backend.blanks:
+        single = self.unit in ("word", "letters") or self.window == 1
+        if not single and not backend.blanks:
             why = "words are ranked one by one"
             if not hasattr(backend, "ranker"):
                 why = "the model's dictionary has no blank, so it was trained on single words"
@@ -162,6 +163,7 @@ class Corrector:
         from . import settings as stored
         from .loading import load_backend
         from .ranking import RankedBackend, Ranker
+        from .reranking import WEIGHTS, RerankedBackend, Reranker
 
         check_unit(unit, window)
         file = settings or stored.beside(separate_paths(path)[0])
@@ -171,9 +173,13 @@ class Corrector:
             path, data, device, beam, max_iter, delete_threshold, precision, processing
         )
         if use.lexicon or use.lookup:
-            weights = {**use.weights, **(weights or {})}
-            backend = RankedBackend(Ranker(backend, use.resources(), weights))
             use = replace(use, unit=use.unit or "letters")
+            if (unit or use.unit) in ("word", "letters"):
+                weights = {**use.weights, **(weights or {})}
+                backend = RankedBackend(Ranker(backend, use.resources(), weights))
+            else:
+                weights = {**(use.weights if use.tuned else WEIGHTS), **(weights or {})}
+                backend = RerankedBackend(Reranker(backend, use.resources(), weights))
         elif weights:
             raise UserError(f"--weight {next(iter(weights))}: there is no ranking; give --lexicon")
         if unit is None:

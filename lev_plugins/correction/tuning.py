@@ -8,6 +8,7 @@ import numpy as np
 from ..errors import UserError
 from .corrector import Correction, Corrector
 from .ranking import FEATURES, RankedBackend
+from .reranking import RerankedBackend, fit
 
 #: Thresholds that are tried: quantiles of the edits' probabilities.
 STEPS = 40
@@ -115,6 +116,10 @@ def tune(
     def attempt() -> Choice:
         return _best_threshold(corrector.correct(noisy, min_confidence=0.0), clean, goal)
 
+    if isinstance(backend, RerankedBackend):
+        if weights_too:
+            fit(backend.reranker, _units(corrector, noisy, clean))
+        return replace(attempt(), weights=backend.reranker.named_weights(), longest=longest)
     best = attempt()
     if not isinstance(backend, RankedBackend):
         return replace(best, longest=longest)
@@ -130,6 +135,17 @@ def tune(
         ranker.weights = weights
     named = {name: float(value) for name, value in zip(FEATURES, weights, strict=True)}
     return Choice(best.min_confidence, best.counts, named, longest)
+
+
+def _units(
+    corrector: Corrector, noisy: Sequence[str], clean: Sequence[str]
+) -> Iterator[tuple[str, str]]:
+    """The units of lines, where a unit is a line or a window, with what they should be."""
+    for one, other in zip(noisy, clean, strict=True):
+        before, after = one.split(), other.split()
+        size = corrector.window or max(len(before), 1)
+        for start in range(0, len(before), size):
+            yield " ".join(before[start : start + size]), " ".join(after[start : start + size])
 
 
 def _check(noisy: Sequence[str], clean: Sequence[str]) -> None:

@@ -7,8 +7,10 @@ import importlib
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
+import types
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -21,6 +23,7 @@ from hypothesis import strategies as st
 from omegaconf import OmegaConf
 
 import lev_plugins
+from lev_plugins.correction import Correction, Edit, settings
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "spelling_and_ocr"
@@ -249,30 +252,37 @@ DECODER = "--decoder-embed-dim 16 --decoder-ffn-embed-dim 16".split()
 def test_prepare_train_and_evaluate_end_in_one_table(tmp_path):
     data, work = write_text(tmp_path / "data"), tmp_path / "work"
     subprocess.run(["gzip", str(data / "train.clean")], check=True)
+    search = "--thresholds 0.5,0.9 --max-iter 2 --beam 2 --nbest 3".split()
     two = ["--keep-interval-updates", "2", "--no-future-modelling", "--max-tokens", "99"]
     for script, arguments, environ in (
         ("prepare_ocr.sh", [data, work], {}),
         ("train_ocr.sh", [work, "levt", *ENCODER, *DECODER], {}),
         ("train_ocr.sh", [work, "ar", *ENCODER, *DECODER, "--save-interval-updates", "9"], {}),
         ("train_ocr.sh", [work, "pbd", *ENCODER, *two], {"RUN": "no-future"}),
-        (
-            "evaluate_ocr.sh",
-            [work, "--thresholds", "0.5,0.9", "--max-iter", "2", "--beam", "2"],
-            {},
-        ),
+        ("evaluate_ocr.sh", [work, *search, "--ensemble", "pbd-no-future", "pbd-twin"], {}),
     ):
+        if script == "evaluate_ocr.sh":
+            shutil.copytree(work / "pbd-no-future", work / "pbd-twin")
         done = run(script, *arguments, UPDATES="3", WORDS="1", LAYERS="1", **environ)
         assert done.returncode == 0, f"{script}: {done.stdout[-500:]} {done.stderr[-2000:]}"
     assert (
         f"PBD is not trained: bash examples/spelling_and_ocr/train_ocr.sh {work} pbd" in done.stdout
     )
-    tried = re.findall(r"^dev  (\w+).* (\S+), --.* WER +[\d.]+$", done.stdout, re.M)
+    tried = re.findall(r"^dev  (\w+) .* (\S+), --[bd].* WER +[\d.]+$", done.stdout, re.M)
     pbd = ["checkpoint_last.pt", "checkpoint_1_1.pt", "checkpoint_1_2.pt", "average.pt"]
-    assert tried == [("AR", pbd[0]), *(("PBD", one) for one in pbd), *[("LevT", pbd[0])] * 2]
+    assert tried[:-1] == [
+        ("AR", pbd[0]), *(("PBD", one) for one in [*pbd, *pbd]), *[("LevT", pbd[0])] * 2
+    ]  # fmt: skip
+    assert len(re.findall(r"^dev  .*, ranked +--nbest 3, --min-confidence", done.stdout, re.M)) == 5
     table = re.search(r"^test: 9 lines, .*\n.*words right.*\n((?:.+\n)+)", done.stdout, re.M)
     assert table, done.stdout
-    rows = {row[:15].strip(): row[15:].split() for row in table[1].splitlines()}
-    assert list(rows) == ["doing nothing", "look-up", "AR", "PBD no-future", "LevT"]
+    width = max(len(row.split("%")[0].rstrip(" .0123456789")) for row in table[1].splitlines())
+    rows = {row[:width].strip(): row[width:].split() for row in table[1].splitlines()}
+    systems = ["AR", "PBD no-future", "PBD twin", "LevT", "PBD no-future + PBD twin"]
+    ranked = [name for one in systems for name in (one, f"{one}, ranked")]
+    assert list(rows) == ["doing nothing", "look-up", *ranked]
+    assert rows["PBD no-future"] == rows["PBD twin"] == rows["PBD no-future + PBD twin"]
+    assert settings.read(str(work / "levt" / settings.NAME)).window == 1
     assert rows["doing nothing"][-2:] == ["0", "0"]
     for name, row in rows.items():
         written = (work / "output" / f"test.{name.replace(' ', '-').lower()}").read_text("utf-8")
@@ -364,9 +374,11 @@ def test_words_right_and_word_errors_can_choose_differently(key, chosen, capsys)
         "equal": ["a", "b", "x", "d"],
         "splits": ["a x", "b x", "c x", "d x"],
     }
-    candidates = [(name, lambda lines, out=out: out) for name, out in outputs.items()]
-    label, _ = evaluate._chosen("PBD", candidates, Part(), evaluate.CHOICES[key])
-    assert label == chosen
+    candidates = [
+        evaluate.Candidate(name, lambda lines, out=out: out) for name, out in outputs.items()
+    ]
+    found = evaluate._chosen("PBD", candidates, Part(), evaluate.CHOICES[key])
+    assert found.label == chosen
     assert re.search(r"^dev  PBD +mends +words right +75.00 %", capsys.readouterr().out, re.M)
 
 
@@ -382,3 +394,65 @@ def test_systems_are_found_by_the_names_of_their_folders(tmp_path, capsys):
     assert list(evaluate._trained(tmp_path, ["pbd-4-layers"])) == ["PBD 4-layers"]
     with pytest.raises(ValueError, match="--systems levt-empty: no checkpoints in"):
         evaluate._trained(tmp_path, ["ar", "levt-empty"])
+
+
+@pytest.mark.parametrize(
+    "folders, said",
+    [
+        (["pbd", "levt"], "one kind"),
+        (["pbd"], "two or more"),
+        (["pbd", "pbd"], "two or more different"),
+        (["pbd", "pbd-3"], "pbd-3 is not scored; there are pbd, pbd-2, levt"),
+    ],
+)
+def test_an_ensemble_that_cannot_be_is_refused(folders, said):
+    evaluate = example("evaluate_ocr")
+    trained = {"PBD": Path("pbd"), "PBD 2": Path("pbd-2"), "LevT": Path("levt")}
+    assert evaluate._ensembles([["pbd", "pbd-2"]], trained) == {"PBD + PBD 2": ["PBD", "PBD 2"]}
+    with pytest.raises(ValueError, match=f"--ensemble {' '.join(folders)}: .*{said}"):
+        evaluate._ensembles([folders], trained)
+
+
+# ---------------------------------------------------------------- re-ranking
+
+
+def test_lexicon_and_table_are_those_of_the_training_text(tmp_path):
+    ranking = example("ocr_ranking")
+    noisy = ["(teh cat,", *["xat to"] * 4, "xat to"]
+    clean = ["(the cat,", *["cat to"] * 4, "rat too"]
+    known = ranking.resources(tmp_path, noisy, clean).resources()
+    assert known.lexicon.counts == {"the": 1, "cat": 5, "to": 4, "rat": 1, "too": 1}
+    assert known.lookup.corrections == {"(teh": {"(the"}, "xat": {"cat"}}
+    (tmp_path / "words").write_text("dog 3\n")
+    own = ranking.resources(tmp_path, noisy, clean, str(tmp_path / "words")).resources()
+    assert own.lexicon.counts == {"dog": 3} and own.lookup.corrections == known.lookup.corrections
+
+
+class Longer(Part):
+    """Five words, of which three are wrong."""
+
+    noisy, clean = ["a", "b", "x", "y", "w"], ["a", "b", "c", "d", "e"]
+
+
+@pytest.mark.parametrize("most, broken, mended", [(0.2, 0, 1), (0.5, 1, 3)])
+def test_the_threshold_breaks_no_more_than_it_may(most, broken, mended):
+    ranking, key = example("ocr_ranking"), example("evaluate_ocr").CHOICES["accuracy"]
+    edits = {"x": ("c", 0.9), "a": ("z", 0.6), "y": ("d", 0.5), "w": ("e", 0.4)}
+
+    def correct(lines, *, min_confidence, batch_size):
+        found = [
+            [Edit(0, line, *edits[line], edits[line][1] >= min_confidence)]
+            for line in lines
+            if line in edits
+        ]
+        made = {one.before: one for (one,) in found}
+        return [
+            Correction(line, made[line].after if line in made else line, (made[line],))
+            if line in made
+            else Correction(line, line, ())
+            for line in lines
+        ]
+
+    found = ranking.Ranked(types.SimpleNamespace(correct=correct), None, None)
+    _, chosen = found.choose_threshold(Longer(), key, most)
+    assert (chosen.broken, chosen.mended) == (broken, mended)

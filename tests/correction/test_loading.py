@@ -1,6 +1,7 @@
 """Checkpoints of every kind as correctors, and those that are none."""
 
 import io
+import json
 import shutil
 import sys
 
@@ -13,6 +14,7 @@ from lev_plugins import Corrector, UserError
 from lev_plugins.cli import correct
 from lev_plugins.correction.autoregressive import Autoregressive
 from lev_plugins.correction.levenshtein import LevenshteinBackend
+from lev_plugins.correction.reranking import WEIGHTS, RerankedBackend
 
 # Said by hydra whenever fairseq composes a configuration.
 pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
@@ -155,6 +157,35 @@ def test_what_was_tuned_is_used_from_then_on(folder, tmp_path, capsys, monkeypat
     assert f"settings of {tmp_path}/corrector.json: --unit letters" in capsys.readouterr().err
     without = Corrector.from_pretrained(path, str(folder / "bin"), settings="none")
     assert without.unit == "word" and without.settings is None
+
+
+def test_lines_are_reranked_with_a_lexicon_and_the_tuned_weights_come_back(folder, tmp_path):
+    shutil.copy(folder / "lines.pt", tmp_path / "lines.pt")
+    path, data = str(tmp_path / "lines.pt"), str(folder / "spaced")
+    for name, lines in (("words", "abc\ndead\n"), ("noisy", "abd dea\n"), ("clean", "abc dead\n")):
+        (tmp_path / name).write_text(lines)
+    words = [
+        "--lexicon",
+        str(tmp_path / "words"),
+        "--unit",
+        "window",
+        "--window",
+        "2",
+        "--data",
+        data,
+    ]
+    files = [str(tmp_path / one) for one in ("noisy", "clean")]
+    assert correct.main(["--path", path, *words, "--tune", *files, "--tune-weights"]) == 0
+    corrector = Corrector.from_pretrained(path, data)
+    assert isinstance(corrector.backend, RerankedBackend)
+    assert (corrector.unit, corrector.window) == ("window", 2)
+    assert corrector.correct(["abd dea"])[0].text == "abc dead"
+    stored = json.loads((tmp_path / "corrector.json").read_text())
+    assert corrector.backend.reranker.named_weights() == stored["weights"] != WEIGHTS
+    with pytest.raises(UserError, match="no blank"):
+        Corrector.from_pretrained(
+            str(folder / "stock.pt"), unit="line", lexicon=str(tmp_path / "words")
+        )
 
 
 def test_the_package_offers_it():
