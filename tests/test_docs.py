@@ -39,6 +39,7 @@ from lev_plugins.cli import (
     oracle_curve,
     preprocess,
     report,
+    serve,
     trace,
     tune,
 )
@@ -76,6 +77,7 @@ COMMANDS = {
         oracle_curve,
         preprocess,
         report,
+        serve,
         trace,
         tune,
     )

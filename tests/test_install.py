@@ -40,7 +40,7 @@ stale = stale or "--no-build-isolation --no-binary fairseq-fixed" not in argumen
 names = "codespell_lib editdistance fairseq/__init__ fairseq/data/__init__ fairseq/libbase"
 names += " fairseq/data/data_utils_fast hypothesis lev_plugins/__init__ lev_plugins/cli/__init__"
 names += " google/protobuf matplotlib pytest/__init__ rouge_score sacrebleu safetensors"
-names += " sentencepiece symspellpy tokenizers transformers xdist"
+names += " selenium sentencepiece starlette symspellpy tokenizers transformers uvicorn xdist"
 for name in names.split():
     (site / name).parent.mkdir(parents=True, exist_ok=True)
     (site / (name + ".py")).touch()
@@ -536,4 +536,6 @@ def test_a_wheel_holds_every_module_and_says_that_it_is_typed(tmp_path: Path) ->
     assert done.returncode == 0, done.stderr
     with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
         names = {name for name in wheel.namelist() if ".dist-info/" not in name}
-    assert names == modules | {"lev_plugins/py.typed"}
+    static = (ROOT / "lev_plugins/cli/serve/static").iterdir()
+    page = {str(file.relative_to(ROOT)) for file in static}
+    assert len(page) > 5 and names == modules | page | {"lev_plugins/py.typed"}

@@ -29,6 +29,7 @@ SCRIPTS = {
     "lev-gates": "gates",
     "lev-noise": "noise",
     "lev-predict": "enct5_predict",
+    "lev-serve": "serve",
 }
 
 
@@ -59,10 +60,11 @@ def summaries() -> dict[str, str]:
     folder = Path(__file__).parent
     found = {}
     for file in (*folder.glob("*.py"), *folder.glob("*/__init__.py")):
+        package = file.stem == "__init__"
         tree = ast.parse(file.read_text(encoding="utf-8"))
         functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-        if "build_parser" in functions:
-            name = file.parent.name if file.stem == "__init__" else file.stem
+        if "main" in functions and (package or isinstance(tree.body[-1], ast.If)):
+            name = file.parent.name if package else file.stem
             found[name] = (ast.get_docstring(tree) or "").partition("\n")[0]
     return dict(sorted(found.items()))
 

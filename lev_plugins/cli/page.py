@@ -65,6 +65,33 @@ h2 { margin: 0 0 .5rem; font-size: .85rem; font-weight: 600; color: var(--soft);
 }
 """
 
+#: Colours of deletions and insertions, on light and on dark, and how both are shown.
+EDIT_COLORS = (
+    "--del: #a3201b; --del-back: #fde4e1; --ins: #0b4f9c; --ins-back: #dcebfd;",
+    "--del: #ffaca3; --del-back: #54211d; --ins: #a5cfff; --ins-back: #153d6b;",
+)
+EDIT_RULES = """
+del, ins {
+  border-radius: .15em; -webkit-box-decoration-break: clone; box-decoration-break: clone;
+}
+del {
+  color: var(--del); background: var(--del-back);
+  text-decoration: line-through; text-decoration-thickness: .1em;
+}
+ins {
+  color: var(--ins); background: var(--ins-back); font-weight: 600;
+  text-decoration: underline; text-decoration-thickness: .1em; text-underline-offset: .18em;
+}
+/* What a screen reader says around a mark; nobody sees it. */
+del::before, del::after, ins::before, ins::after {
+  position: absolute; width: 1px; height: 1px; overflow: hidden;
+  clip-path: inset(100%); white-space: nowrap;
+}
+del::before { content: " [deleted: "; }
+ins::before { content: " [inserted: "; }
+del::after, ins::after { content: "] "; }
+"""
+
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>

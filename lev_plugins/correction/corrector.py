@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from ..errors import UserError, checks_arguments
-from .backends import Answer, Backend, Tokens
+from .backends import Answer, Backend, TextProcessing, Tokens
 from .edits import Change, Rewrite, rewrites
 from .protection import Protection
 from .units import KINDS, UNREADABLE, Kind, Unit, pieces, spans
@@ -299,7 +299,9 @@ def check_confidence(value: float) -> None:
         raise UserError(f"--min-confidence {value} is outside [0, 1]; give a probability")
 
 
-def proposals(backend: Backend, text: str, tokens: Tokens, answer: Answer) -> list[_Proposal]:
+def proposals(
+    backend: Backend | TextProcessing, text: str, tokens: Tokens, answer: Answer
+) -> list[_Proposal]:
     """What a model wants to change in a unit, in characters of its text."""
     if not answer.changes:
         return []
@@ -357,7 +359,7 @@ def _single_blanks(text: str) -> str:
 
 
 def _token_places(
-    backend: Backend, tokens: Sequence[str | None], text: str
+    backend: Backend | TextProcessing, tokens: Sequence[str | None], text: str
 ) -> list[tuple[int, int]]:
     """Where each token begins and ends in the text of all, blanks before it left out."""
     places = []

@@ -129,7 +129,10 @@ class LevenshteinBackend:
         delete_threshold: float | None = None,
     ) -> None:
         self.task, self.device, self.blanks = editor.task, editor.device, blanks
-        self.tokens, self.text = processing.tokens, processing.text
+        self.tokens, self.text, self.processing = processing.tokens, processing.text, processing
+        encoders = processing.tokenizer, processing.bpe
+        #: The same models, as an editor that reads text as this backend does.
+        self.editor = LevenshteinEditor(editor.models, editor.task, *encoders, editor.reranker)
         models = editor.models
         self.policy: Any = models[0] if len(models) == 1 else EnsemblePolicy(models)
         limits = [model.max_positions() for model in models]

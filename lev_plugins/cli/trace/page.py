@@ -8,7 +8,17 @@ browser knows ``::details-content`` (those of 2025 do); others print them as the
 from collections.abc import Sequence
 
 from ...generators.history import EditTrace
-from ..page import make_style, note, render_page, row, text, tiles, tokens_line
+from ..page import (
+    EDIT_COLORS,
+    EDIT_RULES,
+    make_style,
+    note,
+    render_page,
+    row,
+    text,
+    tiles,
+    tokens_line,
+)
 from .render import (
     ENDINGS,
     MarkedToken,
@@ -25,28 +35,10 @@ from .render import (
 FEW_SENTENCES = 10
 
 _STYLE = make_style(
-    light="--del: #a3201b; --del-back: #fde4e1; --ins: #0b4f9c; --ins-back: #dcebfd;",
-    dark="--del: #ffaca3; --del-back: #54211d; --ins: #a5cfff; --ins-back: #153d6b;",
-    rules="""
-del, ins {
-  border-radius: .15em; -webkit-box-decoration-break: clone; box-decoration-break: clone;
-}
-del {
-  color: var(--del); background: var(--del-back);
-  text-decoration: line-through; text-decoration-thickness: .1em;
-}
-ins {
-  color: var(--ins); background: var(--ins-back); font-weight: 600;
-  text-decoration: underline; text-decoration-thickness: .1em; text-underline-offset: .18em;
-}
-/* What a screen reader says around a mark; nobody sees it. */
-del::before, del::after, ins::before, ins::after {
-  position: absolute; width: 1px; height: 1px; overflow: hidden;
-  clip-path: inset(100%); white-space: nowrap;
-}
-del::before { content: " [deleted: "; }
-ins::before { content: " [inserted: "; }
-del::after, ins::after { content: "] "; }
+    light=EDIT_COLORS[0],
+    dark=EDIT_COLORS[1],
+    rules=EDIT_RULES
+    + """
 details { margin-top: .5rem; padding-top: .5rem; border-top: 1px solid var(--line); }
 summary { cursor: pointer; }
 ol { margin: 0; padding: 0; list-style: none; }
