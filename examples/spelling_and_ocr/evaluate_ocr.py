@@ -66,7 +66,9 @@ def main() -> None:
     ensembles = _ensembles(args.ensemble, trained)
     paths: dict[str, Path] = {}  # of a system's folder, the checkpoint that was chosen
     for name, members in [*((name, [name]) for name in trained), *ensembles.items()]:
-        sets = _alone(trained[name], name) if name in trained else [[paths[m] for m in members]]
+        sets = (
+            _alone(args, trained[name], name) if name in trained else [[paths[m] for m in members]]
+        )
         chosen = _chosen(name, list(_candidates(args, name, sets)), dev, CHOICES[args.choose_by])
         paths[name] = chosen.paths[0]
         ways = {name: chosen}
@@ -189,9 +191,14 @@ def _show(name: str, label: str, scores: Scores) -> None:
     )
 
 
-def _alone(folder: Path, name: str) -> list[list[Path]]:
+def _alone(args: argparse.Namespace, folder: Path, name: str) -> list[list[Path]]:
     """The checkpoints of one system; of those that write from left to right the kept ones and
-    their average too."""
+    their average too; or those that are asked for."""
+    if args.checkpoints:
+        for file in args.checkpoints:
+            if not (folder / file).is_file():
+                raise UserError(f"--checkpoints {file}: {folder} has no such file")
+        return [[folder / file] for file in args.checkpoints]
     if _kind(name) == NAMES["levt"]:
         return [[path] for path in _unequal(_checkpoints(folder))]
     kept = average_checkpoints.numbered(folder)
@@ -325,6 +332,12 @@ def _arguments() -> argparse.Namespace:
         help="deletion thresholds of LevT to choose from on dev (default 0.5,0.6,0.7,0.9)",
     )
     count = whole_number(1)
+    parser.add_argument(
+        "--checkpoints",
+        nargs="+",
+        metavar="FILE",
+        help="checkpoints of every folder to choose from (default: all, and the average)",
+    )
     parser.add_argument("--beam", type=count, default=4, help="beam of AR and PBD (default 4)")
     parser.add_argument("--max-iter", type=count, default=10, help="LevT's iterations (default 10)")
     parser.add_argument(

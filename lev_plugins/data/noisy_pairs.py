@@ -9,7 +9,6 @@ from torch import Tensor
 
 from ..compat import batch_every_sentence
 from .noise import FIXED, Noise, sentence_random
-from .plain_text import PlainText
 
 
 class TextSide(FairseqDataset):
@@ -24,7 +23,7 @@ class TextSide(FairseqDataset):
 
     def __init__(
         self,
-        lines: PlainText,
+        lines: Sequence[Any],
         encode: Callable[[str], str],
         dictionary: Dictionary,
         sizes: Optional[np.ndarray] = None,
@@ -138,6 +137,90 @@ class NoisySide(TextSide):
         if not self.truncate:
             return self.tokens(self.lines[number])
         return torch.cat([tokens[: self.longest - 1], tokens[-1:]])
+
+
+class BinarizedText(Sequence[str]):
+    """Text of sentences that were binarised, None for one with an unknown token.
+
+    Args:
+        items: the sentences' tokens.
+        dictionary: spells the tokens.
+        decode: joins pieces with spaces between them to text.
+    """
+
+    def __init__(self, items: Any, dictionary: Dictionary, decode: Callable[[str], str]) -> None:
+        self.items, self.dictionary, self.decode = items, dictionary, decode
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, number: Any) -> Any:
+        tokens = self.items[number]
+        if bool(tokens.eq(self.dictionary.unk()).any()):
+            return None
+        return self.decode(self.dictionary.string(tokens))
+
+
+class RenoisedSide(NoisySide):
+    """A side of which some lines are made anew: from the target's text, with noise.
+
+    Which lines depends on the same as the noise. A line is read as it is where its target has an
+    unknown token or the noise makes it longer than ``longest``.
+
+    Args:
+        real: the lines' tokens as they are, </s> behind them.
+        real_sizes: their lengths.
+        target: text of the targets, as the pieces of this side.
+        share: probability that a line is made anew.
+        noise, seed, run, longest, truncate: as of :class:`NoisySide`.
+    """
+
+    def __init__(
+        self,
+        real: Any,
+        real_sizes: np.ndarray,
+        target: TextSide,
+        share: float,
+        noise: Noise,
+        seed: int,
+        run: int,
+        longest: int,
+        truncate: bool = False,
+    ) -> None:
+        self.real, self.real_sizes, self.share = real, real_sizes, share
+        super().__init__(target, noise, seed, run, longest, truncate)
+        self.clean_sizes = real_sizes
+        self.limit(longest)
+
+    def _measured(self) -> np.ndarray:
+        sizes = np.array(self.real_sizes)
+        for number in range(len(self)):
+            made = self._made(number)
+            if made is not None:
+                sizes[number] = len(made)
+                self.unknown += int(made.eq(self.dictionary.unk()).sum())
+        return sizes
+
+    def _made(self, number: int) -> Optional[Tensor]:
+        """Tokens of a line made anew, None where it is read as it is."""
+        rng = sentence_random(self.seed, int(self._epoch), number, self.run or 0)
+        if rng.random() >= self.share:
+            return None
+        line = self.lines[number]
+        return None if line is None else self.tokens(self.noise(line, rng))
+
+    def __getitem__(self, number: int) -> Tensor:
+        made = self._made(number)
+        if made is not None and len(made) <= self.longest:
+            return made
+        tokens = self.real[number]
+        if self.truncate and len(tokens) > self.longest:
+            return torch.cat([tokens[: self.longest - 1], tokens[-1:]])
+        return tokens
+
+    def get_original_text(self, number: int) -> str:
+        """The pieces of what is read."""
+        return self.dictionary.string(self[number])
 
 
 class NoisyPairs(LanguagePairDataset):

@@ -8,7 +8,14 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 from fairseq import utils
-from fairseq.data import Dictionary, EpochBatchIterator, FairseqDataset, encoders, indexed_dataset
+from fairseq.data import (
+    Dictionary,
+    EpochBatchIterator,
+    FairseqDataset,
+    LanguagePairDataset,
+    encoders,
+    indexed_dataset,
+)
 from fairseq.tasks import register_task
 from omegaconf import II
 from torch import Tensor
@@ -25,15 +32,18 @@ from ..data.noise import (
     parse_edits,
     parse_kinds,
 )
-from ..data.noisy_pairs import NoisyPairs, NoisySide, TextSide
+from ..data.noisy_pairs import BinarizedText, NoisyPairs, NoisySide, RenoisedSide, TextSide
 from ..data.plain_text import PlainText
 from ..errors import UserError
+from ..scoring.words import spelt_out
 from .evaluation import EvaluatedTask, EvaluationConfig
 
 logger = logging.getLogger(__name__)
 
 #: Share of unknown source tokens from which on a warning is given.
 MANY_UNKNOWN = 0.1
+#: Sentences that tell whether binarised data are characters.
+MANY_LOOKED_AT = 100
 
 
 @dataclass
@@ -86,6 +96,14 @@ class NoisyTranslationConfig(EvaluationConfig):
     )
     noise_confusion_scale: float = field(
         default=1.0, metadata={"help": "the rates of --noise-confusions are multiplied by this"}
+    )
+    noise_target_share: float = field(
+        default=0.0,
+        metadata={
+            "help": "share of the training lines whose source is made anew in each epoch, from the "
+            "target with --noise; the other pairs, validation and test sets are then read as they "
+            "are, from text or binarised"
+        },
     )
     # what the commands are told about the text; a task is given nothing but its own options
     text_bpe: Any = II("bpe")
@@ -144,12 +162,16 @@ class NoisyTranslationTask(EvaluatedTask):
             paths = paths[:1]  # only training data come in shards
         folder = paths[(epoch - 1) % len(paths)]
         flag, noise = self._noise_of(split)
+        mixed = self.cfg.noise_target_share > 0 and split == self.cfg.train_subset
         files = self._text_files(folder, split, combine)
         if files is not None:
-            self.datasets[split] = self._text_pairs(split, files, flag, noise)
+            pairs = self._mixed_text if mixed else self._text_pairs
+            self.datasets[split] = pairs(split, files, flag, noise)
             return
-        self._check_binarised(folder, split, flag, noise)
+        self._check_binarised(folder, split, flag, noise, mixed)
         super().load_dataset(split, epoch, combine, **kwargs)
+        if mixed:
+            self.datasets[split] = self._mixed_binarized(self.datasets[split], folder, split, noise)
 
     def _noise_of(self, split: str) -> Tuple[str, Noise]:
         """The flag that a split's noise goes by, and the noise."""
@@ -196,7 +218,9 @@ class NoisyTranslationTask(EvaluatedTask):
                 files[:1] *= self.cfg.upsample_primary
         return found or None
 
-    def _check_binarised(self, folder: str, split: str, flag: str, noise: Noise) -> None:
+    def _check_binarised(
+        self, folder: str, split: str, flag: str, noise: Noise, mixed: bool
+    ) -> None:
         src, tgt = self.cfg.source_lang, self.cfg.target_lang
         prefixes = [
             os.path.join(folder, f"{split}.{pair}.") for pair in (f"{src}-{tgt}", f"{tgt}-{src}")
@@ -209,10 +233,11 @@ class NoisyTranslationTask(EvaluatedTask):
                 f"{folder} has no {split} data for {src}-{tgt}: neither {split}.{src} nor "
                 f"{split}.{tgt} is there; put the text into the folder, or name another split"
             )
-        if noise.options.kinds:
+        if noise.options.kinds and not mixed:
             raise UserError(
                 f"{prefixes[0]}*: {flag} needs plain text, and these data are binarised; put "
-                f"{split}.{src} and {split}.{tgt} into {folder}, or give {flag} none"
+                f"{split}.{src} and {split}.{tgt} into {folder}, or give {flag} none, or "
+                "--noise-target-share for training"
             )
 
     def _text_pairs(
@@ -246,6 +271,52 @@ class NoisyTranslationTask(EvaluatedTask):
             self.cfg.truncate_source,
         )
         _report(split, source, target)
+        return self._pairs(split, source, target)
+
+    def _mixed_text(
+        self, split: str, files: Dict[str, List[str]], flag: str, noise: Noise
+    ) -> NoisyPairs:
+        """Pairs of text, some of whose sources are made anew."""
+        src, tgt = self.cfg.source_lang, self.cfg.target_lang
+        for lang in (src, tgt):
+            if lang not in files or src == tgt:
+                raise UserError(
+                    f"--noise-target-share {self.cfg.noise_target_share}: {split} has no real "
+                    f"pairs, {split}.{src} or {split}.{tgt} is missing; add it, or leave the "
+                    "option out"
+                )
+        plain = self._text_pairs(split, files, flag, Noise(NoiseOptions()))
+        again = TextSide(plain.tgt.lines, self.encode_line, self.src_dict, plain.tgt.sizes)
+        source = self._renoised(plain.src, plain.src.sizes, again, noise)
+        return self._pairs(split, source, plain.tgt)
+
+    def _mixed_binarized(
+        self, plain: LanguagePairDataset, folder: str, split: str, noise: Noise
+    ) -> NoisyPairs:
+        """Binarised pairs, some of whose sources are made anew from the decoded target."""
+        lines = BinarizedText(plain.tgt, self.tgt_dict, self.decode_line)
+        some = [self.tgt_dict.string(plain.tgt[i]) for i in range(min(len(plain), MANY_LOOKED_AT))]
+        self.encode_line("")  # makes the encoders
+        if not self.encoders and spelt_out(some):
+            raise UserError(
+                f"{folder}: {split} holds characters set apart by spaces, and noise needs words; "
+                "give --bpe characters"
+            )
+        again = TextSide(lines, self.encode_line, self.src_dict, np.array(plain.tgt_sizes))
+        source = self._renoised(plain.src, np.array(plain.src_sizes), again, noise)
+        return self._pairs(split, source, plain.tgt)
+
+    def _renoised(
+        self, real: Any, sizes: np.ndarray, target: TextSide, noise: Noise
+    ) -> RenoisedSide:
+        cfg = self.cfg
+        longest, cut = cfg.max_source_positions, cfg.truncate_source
+        seeds = (cfg.noise_seed, cfg.seed or 0)
+        return RenoisedSide(
+            real, sizes, target, cfg.noise_target_share, noise, *seeds, longest, cut
+        )
+
+    def _pairs(self, split: str, source: NoisySide, target: Any) -> NoisyPairs:
         return NoisyPairs(
             source,
             self.src_dict,
@@ -269,6 +340,13 @@ class NoisyTranslationTask(EvaluatedTask):
         for encoder in self.encoders:
             line = encoder.encode(line)
         return line
+
+    def decode_line(self, pieces: str) -> str:
+        """The line that :meth:`encode_line` cut."""
+        self.encode_line("")  # makes the encoders
+        for encoder in reversed(self.encoders or []):
+            pieces = encoder.decode(pieces)
+        return pieces
 
     def filter_indices_by_size(
         self,
@@ -316,18 +394,27 @@ class NoisyTranslationTask(EvaluatedTask):
     def _text(self, tokens: Tensor, unknown: str) -> str:
         """Decoded text, joined by the task's own ``--bpe`` where no other way is given."""
         text = super()._text(tokens, unknown)
-        if self.cfg.eval_bleu_remove_bpe is None:
-            for encoder in reversed(self.encoders or []):
-                text = encoder.decode(text)
+        if self.cfg.eval_bleu_remove_bpe is None and self.encoders:
+            text = self.decode_line(text)
         return text
 
 
 def _noises(cfg: NoisyTranslationConfig) -> Dict[str, NoiseOptions]:
     """The noise of train, valid and test, without confusions."""
     kinds = {"train": parse_kinds("--noise", cfg.noise)}
+    share = cfg.noise_target_share
+    if not 0 <= share <= 1:
+        raise UserError(
+            f"--noise-target-share {share} is outside [0, 1]; give a share of the lines"
+        )
+    if share and not kinds["train"]:
+        raise UserError(
+            f"--noise-target-share {share} needs noise: give --noise ocr or another kind"
+        )
     for split, given in (("valid", cfg.noise_valid), ("test", cfg.noise_test)):
         flag = f"--noise-{split}"
-        kinds[split] = kinds["train"] if given is None else parse_kinds(flag, given)
+        same = () if share else kinds["train"]
+        kinds[split] = same if given is None else parse_kinds(flag, given)
     if cfg.noise_confusions is not None and not any("ocr" in some for some in kinds.values()):
         raise UserError(
             f"--noise-confusions {cfg.noise_confusions} is for ocr noise, and none is asked for; "

@@ -69,6 +69,94 @@ def refused(folder, split="train", combine=False, **options):
     return str(error.value).replace(str(folder), "DATA")
 
 
+# real pairs and re-noised ones -------------------------------------------------------------------
+
+
+def mixed_folder(folder, binary):
+    put(folder / "train.noisy", [line.upper() for line in LINES])
+    put(folder / "valid.noisy", [line.upper() for line in LINES[:5]])
+    if binary:
+        for lang in ("noisy", "clean"):
+            write_binarised(folder, "train", lang)
+            (folder / f"train.{lang}").unlink()
+
+
+def write_binarised(folder, split, lang):
+    symbols = Dictionary.load(str(folder / f"dict.{lang}.txt"))
+    prefix = str(folder / f"{split}.noisy-clean.{lang}")
+    builder = indexed_dataset.make_builder(prefix + ".bin", "mmap", len(symbols))
+    for line in (folder / f"{split}.{lang}").read_text().splitlines():
+        pieces = " ".join(line.replace(" ", "▁"))
+        builder.add_item(symbols.encode_line(pieces, add_if_not_exist=False))
+    builder.finalize(prefix + ".idx")
+
+
+@pytest.mark.parametrize("binary", [False, True], ids=["text", "binarised"])
+def test_a_share_of_real_pairs_has_noise_made_anew_from_the_target(folder, binary):
+    mixed_folder(folder, binary)
+    task = task_of(folder, noise="delete", noise_target_share=0.5)
+    data = loaded(task)
+    assert texts(task, data, "target") == LINES
+    epochs = []
+    for epoch in (1, 2):
+        data.set_epoch(epoch)
+        epochs.append(texts(task, data))
+        real = [one == line.upper() for one, line in zip(epochs[-1], LINES, strict=True)]
+        assert 2 < sum(real) < 10
+        for one, line, same in zip(epochs[-1], LINES, real, strict=True):
+            assert same or one.islower() and len(one) < len(line)
+    assert epochs[0] != epochs[1]
+    data.set_epoch(1)
+    assert texts(task, data) == epochs[0]
+    again = pickle.loads(pickle.dumps(task)).dataset("train")
+    assert texts(task, again) == epochs[0]
+    assert texts(task, loaded(task, "valid")) == [line.upper() for line in LINES[:5]]
+
+
+def test_text_and_binarised_data_are_mixed_alike(folder):
+    mixed_folder(folder, False)
+    options = {"noise": "keyboard", "noise_target_share": 0.7}
+    task = task_of(folder, **options)
+    from_text = loaded(task)
+    mixed_folder(folder, True)
+    other = task_of(folder, **options)
+    binary = loaded(other)
+    assert binary.src.sizes.tolist() == from_text.src.sizes.tolist()
+    for data in (from_text, binary):
+        data.set_epoch(3)
+    assert texts(task, from_text) == texts(other, binary)
+    assert binary.size(0) == (len(LINES[0]) + 1, len(LINES[0]) + 1)
+
+
+def test_what_noise_makes_too_long_or_has_an_unknown_target_is_read_as_it_is(folder):
+    put(folder / "train.noisy", ["house", "gut"])
+    put(folder / "train.clean", ["houses and more", "gué"])
+    for lang in ("noisy", "clean"):
+        write_binarised(folder, "train", lang)
+        (folder / f"train.{lang}").unlink()
+    options = {"noise": "swap", "noise_target_share": 1.0, "max_source_positions": 8}
+    task = task_of(folder, **options)
+    assert texts(task, loaded(task)) == ["house", "gut"]
+
+
+@pytest.mark.parametrize(
+    "options, said",
+    [
+        ({"noise": "none", "noise_target_share": 0.5}, "--noise-target-share 0.5 needs noise"),
+        ({"noise": "all", "noise_target_share": 1.5}, "--noise-target-share 1.5 is outside"),
+        ({"noise": "all", "noise_target_share": 0.5}, "train has no real pairs, train.noisy"),
+    ],
+)
+def test_a_mixture_that_cannot_be_is_refused(folder, options, said):
+    assert said in refused(folder, **options)
+
+
+def test_characters_without_a_way_to_join_them_are_refused(folder):
+    mixed_folder(folder, True)
+    said = refused(folder, noise="all", noise_target_share=0.5, text_bpe=None)
+    assert "give --bpe characters" in said and "\n" not in said
+
+
 # what is read ------------------------------------------------------------------------------------
 
 
