@@ -6,12 +6,14 @@
 ``stock`` and ``ours`` are trained by examples/translation/train.sh, and so is every variant:
 
     … --row 'beta0=--beta 0' --row 'no-copy=--source-copy none' -- --max-tokens 3600
+    … --row 'stock+muon=--optimizer muon --lr 0.004'
 
-What stands behind ``--`` goes to fairseq-train for every row. One ruler for all: a checkpoint of
-stock is converted, our criterion is computed on states of the validation set that are the same for
-all rows, and BLEU is measured on the test set with the empty penalty γ that is best on the
-validation set, and once more with the deletion threshold that is best there at this γ, which
-fairseq's own decoder does not have. What is finished is kept in ``--out`` and not done again.
+A row whose name begins with ``stock`` is a variant of fairseq's own model. What stands behind ``--``
+goes to fairseq-train for every row. One ruler for all: a checkpoint of stock is converted, our
+criterion is computed on states of the validation set that are the same for all rows, and BLEU is
+measured on the test set with the empty penalty γ that is best on the validation set, and once more
+with the deletion threshold that is best there at this γ, which fairseq's own decoder does not have.
+What is finished is kept in ``--out`` and not done again.
 """
 
 import argparse
@@ -108,7 +110,7 @@ def train(name: str, seed: int, flags: Sequence[str], args: argparse.Namespace) 
     folder.mkdir(parents=True, exist_ok=True)
     for left in folder.glob("*.pt"):  # of a training that was broken off: its seconds are lost
         left.unlink()
-    system = STOCK if name == STOCK else "levt"
+    system = STOCK if name.startswith(STOCK) else "levt"
     command = ["bash", str(ROOT / "examples/translation/train.sh"), args.data, system, *flags]
     command += ["--disable-validation", "--save-dir", str(folder)]
     settings = {"UPDATES": str(args.updates), "SEED": str(seed), "OMP_NUM_THREADS": "1"}
@@ -330,7 +332,8 @@ def parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="NAME=FLAGS",
-        help="a variant of ours: flags of fairseq-train; may be given again",
+        help="a variant of ours, or of stock where NAME begins so: flags of fairseq-train; may be "
+        "given again",
     )
     add("--only", metavar="NAMES", help="rows to run now (default: stock, ours and each --row)")
     add(

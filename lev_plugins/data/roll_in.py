@@ -4,7 +4,7 @@ Shapes: B sentences, M tokens of the target y*, N tokens of the draft y⁰, P pl
 """
 
 from dataclasses import dataclass
-from typing import List, Optional
+from typing import List, Optional, Tuple
 
 import torch
 import torch.nn.functional as F
@@ -16,10 +16,11 @@ from ..ops.edits import InsertionLabels, insertion_labels
 from ..ops.randomness import uniform
 
 # streams of random numbers, one per purpose
-_MIXTURE, _DROP, _TOKENS = 0, 1, 2
+_MIXTURE, _DROP, _TOKENS, _MASK, _MASKED = 0, 1, 2, 3, 4
 ROLL_IN_TOKENS = ["argmax", "sample", "random"]
 # what share of the inner tokens π^RND keeps, from a number u that is uniform in [0, 1)
 KEPT_TOKENS = ["uniform", "incomplete", "few"]
+TOKEN_MASKING = ["none", "uniform"]
 
 
 @dataclass(frozen=True)
@@ -28,13 +29,15 @@ class RollInOptions:
     are ℰ(y⁰, d*) (Eq. 7), the empty sentence where there is no draft; tokens: t̃ is the policy's
     argmax (Alg. 1), a sample of it (Eq. 6), or random, drawn by the words' frequencies without the
     policy (the DAE of Table 2b); seed: of the run; kept: how many tokens π^RND keeps (see
-    :func:`random_keep`)."""
+    :func:`random_keep`); masking: ``uniform`` masks a uniform share of the tokens that stand, for
+    the token head alone."""
 
     alpha: float
     beta: float
     tokens: str
     seed: int
     kept: str = "uniform"
+    masking: str = "none"
 
 
 @dataclass
@@ -44,7 +47,8 @@ class RollIn:
     target: y*, B × M. draft: y⁰, B × N. delete_draft: B, bool, y_del = y⁰ (else the model's own
     insertion). insertion: states and labels for inserting. token_noise: B × M uniform numbers
     for drawing t̃, None for the argmax. frequencies: V, what random t̃ are drawn by; None where t̃
-    comes from the policy.
+    comes from the policy. masked: B × M, bool, tokens that stand and are masked for the token head,
+    which predicts them too; None: none.
     """
 
     target: Tensor
@@ -53,6 +57,15 @@ class RollIn:
     insertion: InsertionLabels
     token_noise: Optional[Tensor]
     frequencies: Optional[Tensor] = None
+    masked: Optional[Tensor] = None
+
+    def token_state(self, placeholder: int) -> Tuple[Tensor, Tensor]:
+        """What the token head reads, and where it predicts: B × M each."""
+        insertion = self.insertion
+        if self.masked is None:
+            return insertion.after, insertion.missing
+        after = insertion.after.masked_fill(self.masked, placeholder)
+        return after, insertion.missing | self.masked
 
 
 def random_keep(inner: Tensor, rate: Tensor, order: Tensor, kept: str = "uniform") -> Tensor:
@@ -114,6 +127,11 @@ def build_roll_in(
         aligned = boundary if draft.size(1) == 2 else lcs_masks(draft, target, pad)[1]
         from_draft = mixture[:, 1] < options.beta
         kept = torch.where(from_draft.unsqueeze(1), aligned, kept)
+    masked = None
+    if options.masking == "uniform":
+        share = uniform(options.seed, epoch, sentences, 1, _MASK)
+        masked = uniform(options.seed, epoch, sentences, target.size(1), _MASKED) >= share
+        masked = masked & inner & kept
     noise = None
     if options.tokens != "argmax":
         noise = uniform(options.seed, epoch, sentences, target.size(1), _TOKENS)
@@ -126,6 +144,7 @@ def build_roll_in(
         frequencies=_word_frequencies(frequencies, dictionary, placeholder, target.device)
         if options.tokens == "random"
         else None,
+        masked=masked,
     )
 
 

@@ -21,7 +21,7 @@ from ..data.edit_dataset import EditDataset
 from ..data.joining import Joining
 from ..data.markup import JOINED, KEEP, Mark, parse_markup, token_marks, whole_words
 from ..data.oov import OOVWords
-from ..data.roll_in import KEPT_TOKENS, ROLL_IN_TOKENS, RollInOptions, build_roll_in
+from ..data.roll_in import KEPT_TOKENS, ROLL_IN_TOKENS, TOKEN_MASKING, RollInOptions, build_roll_in
 from ..errors import UserError
 from ..generators import RefinementGenerator, RefinementOptions
 from ..generators.oracle import ORACLES
@@ -90,6 +90,14 @@ class TranslationEditConfig(TriplesConfig):
             "help": "how many of n tokens random dropping keeps: uniform, 0 to n alike; "
             "incomplete, 0 to n - 1, as fairseq does; few, the square of a uniform share, so "
             "that more is gone"
+        },
+    )
+    token_masking: ChoiceEnum(TOKEN_MASKING) = field(  # type: ignore[valid-type]
+        default="none",
+        metadata={
+            "help": "uniform: the token head learns to predict a uniform share of the tokens that "
+            "stand as well, as a masked language model does; placeholders and deletions are "
+            "learnt as before. It gets more labels from a batch"
         },
     )
     delete_threshold: float = field(
@@ -462,7 +470,13 @@ class TranslationEditTask(TriplesTask):
     ) -> Dict[str, Any]:
         cfg = self.cfg
         mixture = mixture or self.mixture()
-        options = RollInOptions(*mixture, str(cfg.roll_in_tokens), cfg.seed, str(cfg.kept_tokens))
+        options = RollInOptions(
+            *mixture,
+            str(cfg.roll_in_tokens),
+            cfg.seed,
+            str(cfg.kept_tokens),
+            str(cfg.token_masking),
+        )
         roll_in = build_roll_in(
             sample["target"],
             sample.get("draft"),

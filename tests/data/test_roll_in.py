@@ -464,3 +464,39 @@ def test_deletion_states_are_cut_to_the_longest_sentence(task):
     predicted = torch.full((int(state.insertion.missing.sum()),), 5)
     inputs = join_deletion_inputs(state, predicted, 1)
     assert inputs.size(1) == 4
+
+
+def test_masked_tokens_stand_for_the_other_heads_and_are_a_uniform_share():
+    plain, other = (tiny.task(token_masking=masking) for masking in ("none", "uniform"))
+    rows = [Triple("ab", "abcdefgh", "abxdefg")] * MANY
+    before, found = (
+        task._with_roll_in(tiny.batch(task, rows), 1)["roll_in"] for task in (plain, other)
+    )
+    assert before.masked is None and before.token_state(plain.placeholder)[1].equal(
+        before.insertion.missing
+    )
+    for one, same in zip(before.insertion, found.insertion, strict=True):
+        assert torch.equal(one, same)
+    state, missing = found.token_state(other.placeholder)
+    assert torch.equal(missing, found.insertion.missing | found.masked)
+    assert not (found.insertion.missing & found.masked).any()
+    assert torch.equal(state.eq(other.placeholder), missing)
+    assert torch.equal(state[~missing], found.target[~missing])
+    shares = found.masked.sum(1) / (8 - found.insertion.missing.sum(1)).clamp(min=1)
+    assert abs(float(shares[found.insertion.missing.sum(1) < 8].mean()) - 0.5) < 0.02
+
+
+def test_deletion_reads_masked_tokens_as_they_stand():
+    masking = tiny.task(token_masking="uniform")
+    sample = tiny.batch(masking, ROWS, drafted=False)
+    states = masking._with_roll_in(sample, 1)["roll_in"]
+    torch.manual_seed(1)
+    model = tiny.model(masking).eval()
+    seen = []
+    features = model.features
+    model.features = lambda tokens, *rest: (seen.append(tokens), features(tokens, *rest))[1]
+    outputs = model(sample["net_input"]["src_tokens"], None, states)
+    assert outputs["token"].labels.numel() == int((states.insertion.missing | states.masked).sum())
+    deletion = seen[-1][:, : states.target.size(1)]
+    stands = states.target.ne(masking.target_dictionary.pad()) & ~states.insertion.missing
+    assert torch.equal(deletion[stands], states.target[stands])

@@ -268,10 +268,14 @@ class LevenshteinEditorModel(BaseFairseqModel):
             self._slot_logits(features[:, :-1][slots], features[:, 1:][slots]),
             insertion.counts[slots].clamp(max=self.cfg.max_insertions),
         )
-        token_logits = self.token_logits(insertion.after, memory, insertion.missing)
-        token = PolicyOutput(token_logits, roll_in.target[insertion.missing])
+        state, missing = roll_in.token_state(self.plh)
+        token_logits = self.token_logits(state, memory, missing)
+        token = PolicyOutput(token_logits, roll_in.target[missing])
         with torch.no_grad():
-            predicted = token_predictions(token_logits.detach(), roll_in, self.never_predicted())
+            written = token_logits.detach()
+            if roll_in.masked is not None:  # for deletion they stand as they are
+                written = written[insertion.missing[missing]]
+            predicted = token_predictions(written, roll_in, self.never_predicted())
             inputs = join_deletion_inputs(roll_in, predicted, self.pad)
             keep, _ = lcs_masks(inputs, roll_in.target, self.pad)
         inner = inputs.ne(self.pad) & inputs.ne(self.bos) & inputs.ne(self.eos)
