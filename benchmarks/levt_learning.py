@@ -8,12 +8,12 @@
     … --row 'beta0=--beta 0' --row 'no-copy=--source-copy none' -- --max-tokens 3600
     … --row 'stock+muon=--optimizer muon --lr 0.004'
 
-A row whose name begins with ``stock`` is a variant of fairseq's own model. What stands behind ``--``
-goes to fairseq-train for every row. One ruler for all: a checkpoint of stock is converted, our
-criterion is computed on states of the validation set that are the same for all rows, and BLEU is
-measured on the test set with the empty penalty γ that is best on the validation set, and once more
-with the deletion threshold that is best there at this γ, which fairseq's own decoder does not have.
-What is finished is kept in ``--out`` and not done again.
+A row whose name begins with ``stock`` is a variant of fairseq's own model. What stands behind
+``--`` goes to fairseq-train for every row. One ruler for all: a checkpoint of stock is converted,
+our criterion is computed on states of the validation set that are the same for all rows, and BLEU
+is measured on the test set with the empty penalty γ that is best on the validation set, and once
+more with the deletion threshold that is best there at this γ, which fairseq's own decoder does not
+have. What is finished is kept in ``--out`` and not done again.
 """
 
 import argparse

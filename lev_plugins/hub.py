@@ -133,7 +133,7 @@ class LevenshteinEditor:
         *,
         max_iter: int = 10,
         batch_size: int = 64,
-        empty_penalty: float = 0.0,
+        empty_penalty: Optional[float] = None,
         delete_threshold: Optional[float] = None,
         answers: Optional[int] = None,
         variants: str = "length",
@@ -186,7 +186,7 @@ class LevenshteinEditor:
         *,
         max_iter: int = 10,
         batch_size: int = 64,
-        empty_penalty: float = 0.0,
+        empty_penalty: Optional[float] = None,
         delete_threshold: Optional[float] = None,
         answers: Optional[int] = None,
         variants: str = "length",
@@ -203,7 +203,8 @@ class LevenshteinEditor:
             nbest: answers given back at most.
             max_iter: T_max, iterations at most.
             batch_size: sentences decoded at once; does not change the outputs.
-            empty_penalty: γ, makes longer outputs likelier (paper, §3.3).
+            empty_penalty: γ, makes longer outputs likelier (paper, §3.3); default: as the
+                checkpoint was tuned, else 0.
             delete_threshold: probability above which a token is deleted; default: the task's.
             answers: answers made for each source, ``nbest`` by default; the first is that of
                 plain decoding.
@@ -241,14 +242,18 @@ class LevenshteinEditor:
         self._check_lengths(items)
         return self._decode(generator, items, max(batch_size, 1))
 
-    def _generator(self, delete_threshold: Optional[float], **options: Any) -> RefinementGenerator:
+    def _generator(
+        self, delete_threshold: Optional[float], empty_penalty: Optional[float], **options: Any
+    ) -> RefinementGenerator:
         """A generator with options of :class:`RefinementOptions`."""
-        threshold = self.task.cfg.delete_threshold if delete_threshold is None else delete_threshold
+        threshold = self.task.delete_threshold if delete_threshold is None else delete_threshold
+        gamma = self.task.empty_penalty if empty_penalty is None else empty_penalty
         return RefinementGenerator(
             self.task.tgt_dict,
             self.task.placeholder,
             RefinementOptions(
                 delete_threshold=threshold,
+                empty_penalty=gamma,
                 retain_history=True,
                 max_len_b=max(200, self.task.cfg.max_target_positions),
                 external_reranker=self.reranker is not None,

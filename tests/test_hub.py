@@ -260,7 +260,7 @@ def test_traces_lead_from_the_draft_to_the_text(editor):
 
 def test_every_deletion_and_insertion_of_a_trace_has_its_probability(editor):
     sources, drafts = inputs()
-    threshold = editor.task.cfg.delete_threshold
+    threshold = editor.task.delete_threshold
     steps = [step for trace in editor.edit(sources, drafts) for step in trace.iterations]
     assert any(step.changed for step in steps)
     for step in steps:

@@ -28,6 +28,7 @@ whole UPDATES "$updates" updates
 [[ "$seed" =~ ^[0-9]+$ ]] || fail "SEED=$seed: give a whole number"
 
 data="$work/data"
+optimizer=(--optimizer adam --lr 0.002)
 case "$system" in
 ar)
   recipe=(--task translation --arch transformer
@@ -41,7 +42,8 @@ levt | distilled)
   # by these weights each head counts as much as it does in fairseq's, where each loss is a mean
   recipe=(--task translation_edit --arch levenshtein_editor --criterion edit_policy_loss
     --label-smoothing 0 --placeholder-weight 2 --token-weight 2
-    --beta 0.25 --kept-tokens incomplete)
+    --beta 0.25 --kept-tokens incomplete --token-masking uniform)
+  optimizer=(--optimizer muon --muon-update-rms 0.4 --lr 0.004)
   ;;
 *) fail "no system $system: ar, stock, levt or distilled" ;;
 esac
@@ -60,8 +62,8 @@ exec fairseq-train "$data" \
   --user-dir "$root/lev_plugins" "${recipe[@]}" "${sizes[@]}" \
   --bpe sentencepiece --sentencepiece-model "$work/spm.model" \
   --share-all-embeddings --dropout 0.1 \
-  --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 1.0 \
-  --lr 0.002 --lr-scheduler polynomial_decay --warmup-updates "$((updates / 10 + 1))" \
+  "${optimizer[@]}" --adam-betas '(0.9, 0.98)' --clip-norm 1.0 \
+  --lr-scheduler polynomial_decay --warmup-updates "$((updates / 10 + 1))" \
   --total-num-update "$updates" --max-update "$updates" \
   --max-tokens 1800 --seed "$seed" \
   --save-dir "$work/$system" --no-epoch-checkpoints \

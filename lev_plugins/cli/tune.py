@@ -4,7 +4,8 @@
 
 The empty penalty γ (§3.3) and the probability above which a token is deleted decide how much is
 written and how much of it stays. All pairs of the values given are decoded and scored; the last
-line has the flags of the best for fairseq-generate and fairseq-interactive.
+line has the flags of the best for fairseq-generate and fairseq-interactive. --keep puts them into
+the checkpoint, which is then decoded so unless other flags are given.
 """
 
 import argparse
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from ..checkpoints import load_state, separate_paths
 from ..compat import run_cli
 from ..errors import UserError
 from ..scoring.metrics import METRICS, Metric, make_metric
@@ -55,6 +57,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     out = standard_output()
     out.write(f"{args.gen_subset}: {len(corpus.references)} sentences\n")
     out.write(render(choices, metric))
+    if args.keep:
+        keep(best_of(choices, metric), args.path)
+        out.write(f"kept in {args.path}\n")
 
 
 def choose(
@@ -72,7 +77,7 @@ def choose(
             iter_decode_max_iter=args.max_iter, iter_decode_eos_penalty=gamma
         )
         for threshold in args.thresholds:
-            task.cfg.delete_threshold = threshold
+            task.cfg.delete_threshold, task.cfg.untuned = threshold, True
             generator = task.build_generator(models, flags)
             outputs, steps = {}, []
             for batch in corpus.batches:
@@ -83,6 +88,23 @@ def choose(
             length = sum(len(one.split()) for one in outputs.values()) / max(words, 1)
             points = score(outputs, corpus.references)
             yield Choice(gamma, threshold, points, length, fmean(steps))
+
+
+def keep(choice: Choice, path: str) -> None:
+    """Puts a choice into a checkpoint.
+
+    Raises:
+        UserError: the checkpoint cannot be read or written.
+    """
+    from fairseq import checkpoint_utils
+
+    from ..tasks.translation_edit import TUNED
+
+    state = load_state(path)
+    state["cfg"].task.delete_threshold = None  # the training's: it had nothing to choose by
+    tuned = {"empty_penalty": choice.gamma, "delete_threshold": choice.threshold}
+    state.setdefault("task_state", {})[TUNED] = tuned
+    checkpoint_utils.torch_persistent_save(state, path)
 
 
 def best_of(choices: Sequence[Choice], metric: Metric) -> Choice:
@@ -133,6 +155,7 @@ def build_parser() -> argparse.ArgumentParser:
         action="store_true",
         help="leave out lines that are too long, and name them",
     )
+    add("--keep", action="store_true", help="put the best pair into the checkpoint")
     add("--cpu", action="store_true", help="use no GPU")
     return parser
 
@@ -146,6 +169,8 @@ def check(args: argparse.Namespace) -> None:
     for flag, value in (("--max-iter", args.max_iter), ("--batch-size", args.batch_size)):
         if value < 1:
             raise UserError(f"{flag} {value}: must be 1 or more")
+    if args.keep and len(separate_paths(args.path)) > 1:
+        raise UserError(f"--keep: give one checkpoint, not several ({args.path})")
     if args.metric not in METRICS:
         raise UserError(f"--metric {args.metric}: choose one of {', '.join(METRICS)}")
     if args.references is not None and not os.path.isfile(args.references):

@@ -138,7 +138,7 @@ class LevenshteinBackend:
         limits = [model.max_positions() for model in models]
         source, target = (min(sizes) for sizes in zip(*limits))
         self.limit = max(1, min(source - 2, int(ROOM * target)))
-        threshold = self.task.cfg.delete_threshold if delete_threshold is None else delete_threshold
+        threshold = self.task.delete_threshold if delete_threshold is None else delete_threshold
         self.generator = RefinementGenerator(
             self.task.tgt_dict,
             self.task.placeholder,

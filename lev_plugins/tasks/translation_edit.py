@@ -2,7 +2,7 @@
 
 import copy
 import functools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import torch
@@ -30,6 +30,9 @@ from .triples import PLACEHOLDER, TriplesConfig, TriplesTask
 
 # how to read other projects' model configurations: name → function of (cfg) → our configuration
 MODEL_ADAPTERS: Dict[str, Callable[[Any], Any]] = {}
+
+
+TUNED = "tuned"  # in a checkpoint's state of the task: γ and the deletion threshold
 
 
 class Draft(NamedTuple):
@@ -100,12 +103,17 @@ class TranslationEditConfig(TriplesConfig):
             "learnt as before. It gets more labels from a batch"
         },
     )
-    delete_threshold: float = field(
-        default=0.5,
+    delete_threshold: Optional[float] = field(
+        default=None,
         metadata={
             "help": "decoding: a token goes when its probability of deletion is above this; "
-            "0.5 is the argmax; higher leaves more of a draft alone"
+            "higher leaves more of a draft alone (default: what tune --keep has put into the "
+            "checkpoint, else 0.5, the argmax)"
         },
+    )
+    untuned: bool = field(
+        default=False,
+        metadata={"help": "decoding: ignore what tune --keep has put into the checkpoint"},
     )
     stock_decoding: bool = field(
         default=False,
@@ -163,6 +171,7 @@ class TranslationEditTask(TriplesTask):
         self.epoch = 1
         self.ours = False  # whether this task has trained the checkpoint that is being loaded
         self.edits = False  # whether the model built last is an edit model
+        self.tuned: Dict[str, float] = {}  # how to decode, by tune --keep
         # how often a word is met, for random roll-in; dictionaries of checkpoints know it of none
         self.frequencies = torch.tensor(tgt_dict.count[: len(tgt_dict)], dtype=torch.double)
         self.state.merge_state_dict(
@@ -555,12 +564,30 @@ class TranslationEditTask(TriplesTask):
                 models, args, seq_gen_cls, extra_gen_cls_kwargs, **kwargs
             )
         options = RefinementOptions.from_generation(args, **self.decoding_options())
+        if not options.empty_penalty:
+            options = replace(options, empty_penalty=self.empty_penalty)
         return RefinementGenerator(self.tgt_dict, self.placeholder, options)
+
+    @property
+    def delete_threshold(self) -> float:
+        """As the options say, else as the checkpoint was tuned, else 0.5."""
+        if self.cfg.delete_threshold is not None:
+            return self.cfg.delete_threshold
+        return self._tuned("delete_threshold", 0.5)
+
+    @property
+    def empty_penalty(self) -> float:
+        """γ, as the checkpoint was tuned, else 0."""
+        return self._tuned("empty_penalty", 0.0)
+
+    def _tuned(self, name: str, default: float) -> float:
+        ignored = self.cfg.untuned or self.cfg.stock_decoding
+        return default if ignored else self.tuned.get(name, default)
 
     def decoding_options(self) -> Dict[str, Any]:
         """What the task, and not fairseq, says about decoding."""
         return {
-            "delete_threshold": self.cfg.delete_threshold,
+            "delete_threshold": self.delete_threshold,
             "stock": self.cfg.stock_decoding,
             "oracle": str(self.cfg.oracle),
             "variant_kind": str(self.cfg.variants),
@@ -596,6 +623,7 @@ class TranslationEditTask(TriplesTask):
         """
         compare_symbols(self, state_dict)
         self.ours = "target_symbols" in state_dict
+        self.tuned = dict(state_dict.get(TUNED, {}))
         for side, dictionary in (("source", self.src_dict), ("target", self.tgt_dict)):
             saved = state_dict.get(f"{side}_symbols", dictionary.symbols)
             self.refuse_other_symbols(f"another {side} dictionary", saved, dictionary)

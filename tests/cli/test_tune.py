@@ -4,9 +4,12 @@ from argparse import Namespace
 from typing import Any
 
 import pytest
+import saved
 import tiny
 from generators.fake_policy import RandomPolicy
+from omegaconf import OmegaConf
 
+from lev_plugins.checkpoints import load_state
 from lev_plugins.cli import tune as command
 from lev_plugins.cli.oracle_curve import Corpus
 from lev_plugins.cli.tune import Choice, best_of
@@ -58,8 +61,28 @@ def test_the_best_is_told_as_flags_and_a_low_error_rate_is_good():
         (["--max-iter", "0"], "--max-iter 0"),
         (["--metric", "best"], "--metric best: choose one of"),
         (["--references", "nowhere"], "--references nowhere does not exist"),
+        (["--keep", "--path", "a.pt:b.pt"], "--keep: give one checkpoint"),
     ],
 )
 def test_what_cannot_be_chosen_from_is_refused(words, said):
     with pytest.raises(UserError, match=said):
         parsed(*words)
+
+
+def test_a_choice_that_is_kept_is_how_the_checkpoint_decodes(tmp_path):
+    task = tiny.task()
+    model = tiny.model(task)
+    names = {"model": {"_name": "levenshtein_editor"}, "task": {"_name": "translation_edit"}}
+    path = saved.write(tmp_path / "model.pt", OmegaConf.create(names), model, task.state_dict())
+    command.keep(Choice(1.5, 0.8, 10, 1, 2), str(path))
+    state = load_state(str(path))["task_state"]
+
+    def decoding(gamma: float = 0.0, **flags: Any) -> tuple[float, float]:
+        task = tiny.task(**flags)
+        task.load_state_dict(state)
+        found = task.build_generator([model], Namespace(iter_decode_eos_penalty=gamma)).options
+        return found.empty_penalty, found.delete_threshold
+
+    assert decoding() == (1.5, 0.8)
+    assert decoding(0.5, delete_threshold=0.6) == (0.5, 0.6)
+    assert decoding(untuned=True) == decoding(stock_decoding=True) == (0.0, 0.5)
