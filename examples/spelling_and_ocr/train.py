@@ -62,7 +62,8 @@ def training_command(args, languages: List[str], save: str) -> List[str]:
     command += recipe(languages, short=args.minutes <= 20)
     command += ["--max-source-positions", "128", "--max-target-positions", "128"]
     command += ["--label-smoothing", "0.1"]
-    command += ["--optimizer", "adam", "--adam-betas", "(0.9, 0.98)", "--clip-norm", "1.0"]
+    command += ["--optimizer", "muon", "--muon-update-rms", "0.4"]
+    command += ["--adam-betas", "(0.9, 0.98)", "--clip-norm", "1.0"]
     command += ["--lr-scheduler", "time_budget", "--warmup-share", str(WARM_UP)]
     command += ["--stop-time-hours", f"{hours:.6g}"]
     command += ["--save-interval-updates", str(SAVE_EVERY), "--keep-interval-updates", "1"]
