@@ -793,3 +793,14 @@ def test_learning_measures_both_and_a_variant_and_does_nothing_twice(tmp_path):
         f"seconds: stock {number}, ours {number}",
         last,
     )
+
+
+@pytest.mark.slow
+def test_a_server_under_load_loses_and_mixes_up_nothing():
+    pytest.importorskip("starlette")
+    pytest.importorskip("uvicorn")
+    words = "--clients 4 --seconds 1 --length 6 --dim 64 --layers 1 --vocab 50".split()
+    command = [sys.executable, str(BENCHMARKS / "serve_load.py"), *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert "lost 0, mixed up 0, " in done.stdout and "alone: 6 words" in done.stdout

@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from collections import Counter
 from collections.abc import Mapping
 
@@ -13,6 +14,7 @@ _HELP = {
     "lev_sentences_total": ("counter", "Sentences, lines or texts that the model read."),
     "lev_batches_total": ("counter", "Batches that the model read."),
     "lev_waiting_requests": ("gauge", "Requests that wait for the model or are with it."),
+    "lev_cpu_seconds_total": ("counter", "Processor time of the process."),
     "lev_resident_memory_bytes": ("gauge", "Memory of the process."),
     "lev_model_info": ("gauge", "The model, as labels."),
 }
@@ -62,6 +64,7 @@ class Metrics:
             for name, found in (("sentences", self._sentences), ("batches", self._batches)):
                 samples += [_sample(f"lev_{name}_total", n, kind=kind) for kind, n in found.items()]
         samples.append(_sample("lev_waiting_requests", waiting))
+        samples.append(_sample("lev_cpu_seconds_total", time.process_time()))
         if memory := resident_memory():
             samples.append(_sample("lev_resident_memory_bytes", memory))
         samples.append(_sample("lev_model_info", 1, **info))
