@@ -37,6 +37,7 @@ from .correct_report import (
     json_sink,
     summarize,
 )
+from .correct_tune import tune
 from .lines import STANDARD_STREAM, TEXT_PROCESSING, is_terminal, raw_lines
 from .output import report_file, standard_output, whole_file
 
@@ -75,7 +76,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 0
         corrector = load_corrector(args)
         if args.tune:
-            return _tune(corrector, args)
+            return tune(corrector, args)
         if corrector.settings:
             print(_used(corrector, args), file=sys.stderr)
         report = Report(sinks, args.files, Progress(todo.size) if todo else None)
@@ -172,39 +173,6 @@ def _used(corrector: "Corrector", args: argparse.Namespace) -> str:
         f"settings of {corrector.settings}: --unit {corrector.unit} --min-confidence {sure:.3g} "
         f"({corrector.tuned})"
     )
-
-
-def _tune(corrector: "Corrector", args: argparse.Namespace) -> int:
-    """Choose threshold and weights, write them beside the checkpoint, say what they give."""
-    from ..checkpoints import find_checkpoint, separate_paths
-    from ..correction import settings
-    from ..correction.tuning import Goal, tune
-
-    noisy, clean = (list(read_lines(path)) for path in args.tune)
-    choice = tune(corrector, noisy, clean, Goal.parse(args.goal), args.tune_weights)
-    counts = choice.counts
-    said = (
-        f"tuned for {args.goal} on {counts.right + counts.wrong:,} words: {counts.corrected:,} of "
-        f"{counts.wrong:,} wrong ones corrected, {counts.changed:,} of {counts.right:,} right ones "
-        "changed"
-    )
-    checkpoint = find_checkpoint(separate_paths(args.path)[0])
-    files = {} if corrector.settings is None else vars(settings.read(corrector.settings))
-    path = settings.write(
-        settings.Settings(
-            unit=corrector.unit,
-            window=corrector.window or None,
-            min_confidence=choice.min_confidence,
-            lexicon=args.lexicon or files.get("lexicon"),
-            lookup=args.lookup or files.get("lookup"),
-            weights=choice.weights or dict(settings.DEFAULTS),
-            longest=choice.longest,
-            tuned=said,
-        ),
-        checkpoint,
-    )
-    print(f"{said}; --min-confidence {choice.min_confidence:.3g}\n{path}")
-    return 0
 
 
 def load_corrector(args: argparse.Namespace) -> "Corrector":

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from ..errors import UserError
 from .correct_page import LINES
+from .correct_plots import require_matplotlib
 from .correct_report import REPORTS, check_reports
 from .lines import STANDARD_STREAM, TEXT_PROCESSING, require_readable
 from .names import prog
@@ -164,6 +165,7 @@ def _add_ranking(parser: argparse.ArgumentParser) -> None:
         "and the look-up table, beside the checkpoint, where correct finds them",
     )
     add("--tune-weights", action="store_true", help="of --tune: choose the weights of ranking too")
+    add("--png", metavar="FILE", help="of --tune: also draw what thresholds give, and calibration")
     add(
         "--goal",
         default="changed:1",
@@ -201,6 +203,8 @@ def check(args: argparse.Namespace) -> None:
         check_confidence(args.min_confidence)
     if args.tune:
         _check_tuning(args)
+    elif args.png:
+        raise UserError(f"--png {args.png} needs --tune NOISY CLEAN")
     for flag in ("batch_size", "buffer"):
         if getattr(args, flag) < 1:
             raise UserError(f"--{flag.replace('_', '-')} {getattr(args, flag)}: must be 1 or more")
@@ -236,6 +240,8 @@ def _check_tuning(args: argparse.Namespace) -> None:
     for name, value in given.items():
         if value:
             raise UserError(f"--tune corrects nothing: leave {name} out, and correct afterwards")
+    if args.png:
+        require_matplotlib()
 
 
 def _check_files(args: argparse.Namespace) -> None:

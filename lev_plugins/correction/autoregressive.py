@@ -15,6 +15,7 @@ from ..errors import UserError
 from ..modules.precision import lower_precision
 from .backends import Answer, TextProcessing, Tokens, batches
 from .edits import script
+from .prefix_tree import PrefixTree
 
 # A correction is longer than this only when the model repeats itself without end.
 LONGEST_RATIO, LONGEST_MORE = 2, 20
@@ -97,7 +98,14 @@ class Autoregressive:
                 answers[numbers[place]] = self._answer(chosen[place], hypotheses)
         return answers
 
-    def _hypotheses(self, units: Sequence[Tokens]) -> list[tuple[int, list[dict[str, Any]]]]:
+    def constrained(self, tree: PrefixTree, beam: int) -> Any:
+        """A beam search that writes nothing but the words of a tree."""
+        options = GenerationConfig(beam=beam, max_len_a=0, max_len_b=tree.longest + 1)
+        return self.task.build_generator(self.models, options, prefix_allowed_tokens_fn=tree)
+
+    def _hypotheses(
+        self, units: Sequence[Tokens], generator: Any = None
+    ) -> list[tuple[int, list[dict[str, Any]]]]:
         """The place of each unit in a batch, and what the search found for it, best first."""
         sources = [self._numbers(unit) for unit in units]
         lengths = [len(source) for source in sources]
@@ -111,7 +119,7 @@ class Autoregressive:
         try:
             with torch.no_grad():
                 found = self.task.inference_step(
-                    self.generator, self.models, batch, constraints=constraints
+                    generator or self.generator, self.models, batch, constraints=constraints
                 )
         except AssertionError as error:
             said = explain(error)

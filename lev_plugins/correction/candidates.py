@@ -1,7 +1,8 @@
 """How probable a model holds a given text of a unit, and what it would write itself."""
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -13,8 +14,11 @@ from ..ops.edits import insertion_labels
 from .autoregressive import Autoregressive
 from .backends import Backend, Tokens, batches
 from .levenshtein import LevenshteinBackend
+from .prefix_tree import PrefixTree
 
 Pair = tuple[Tokens, Tokens]
+#: Width of the search among the words of a lexicon.
+LEXICON_BEAM = 10
 
 
 class Scorer(Protocol):
@@ -24,14 +28,20 @@ class Scorer(Protocol):
         """Whether all tokens are in the dictionary."""
 
     def nbest(self, units: Sequence[Tokens], batch_size: int) -> list[list[Tokens]]:
-        """What the model writes for each unit: several texts, or one."""
+        """What the model writes for each unit: several texts, or one.
+
+        A left-to-right model also writes the words of the lexicon that it holds most probable.
+        """
 
     def score(self, pairs: Sequence[Pair], batch_size: int) -> list[float]:
         """Log-probability, in nats, of (unit, text): that the model turns one into the other."""
 
 
-def scorer_of(backend: Backend) -> Scorer:
+def scorer_of(backend: Backend, words: Iterable[str] = ()) -> Scorer:
     """The scorer of a backend's model.
+
+    Args:
+        words: of a lexicon.
 
     Raises:
         UserError: one that reads drafts and writes from left to right.
@@ -39,7 +49,7 @@ def scorer_of(backend: Backend) -> Scorer:
     if isinstance(backend, LevenshteinBackend):
         return LevenshteinScorer(backend)
     if isinstance(backend, Autoregressive) and not backend.drafted:
-        return AutoregressiveScorer(backend)
+        return AutoregressiveScorer(backend, words)
     raise UserError(
         "--lexicon and --lookup need a model of task translation_edit, translation or "
         "noisy_translation"
@@ -47,10 +57,25 @@ def scorer_of(backend: Backend) -> Scorer:
 
 
 class AutoregressiveScorer:
-    """Of models that write from left to right; n-best is their beam."""
+    """Of models that write from left to right; n-best is their beam.
 
-    def __init__(self, backend: Autoregressive) -> None:
-        self.backend = backend
+    Args:
+        words: of a lexicon. A second beam writes these alone: the best of them, however far they
+            are from the unit.
+    """
+
+    def __init__(self, backend: Autoregressive, words: Iterable[str] = ()) -> None:
+        self.backend, self.words = backend, words
+
+    @cached_property
+    def generators(self) -> list[Any]:
+        """fairseq's, made when they are first needed: spelling a lexicon takes a second."""
+        backend, dictionary = self.backend, self.backend.task.target_dictionary
+        spelt = filter(self.knows, map(backend.tokens, self.words))
+        numbers = (tuple(map(dictionary.index, tokens)) for tokens in spelt)
+        tree = PrefixTree(numbers, dictionary.eos())
+        more = [backend.constrained(tree, LEXICON_BEAM)] if tree.words else []
+        return [backend.generator, *more]
 
     def knows(self, tokens: Tokens) -> bool:
         dictionary = self.backend.task.source_dictionary
@@ -59,10 +84,12 @@ class AutoregressiveScorer:
     def nbest(self, units: Sequence[Tokens], batch_size: int) -> list[list[Tokens]]:
         found: list[list[Tokens]] = [[] for _ in units]
         for numbers in batches(units, batch_size):
-            with self.backend.turns:
-                hypotheses = self.backend._hypotheses([units[number] for number in numbers])
-            for place, some in hypotheses:
-                found[numbers[place]] = [text for one in some if (text := self._text(one))]
+            chosen = [units[number] for number in numbers]
+            for generator in self.generators:
+                with self.backend.turns:
+                    hypotheses = self.backend._hypotheses(chosen, generator)
+                for place, some in hypotheses:
+                    found[numbers[place]] += [text for one in some if (text := self._text(one))]
         return found
 
     def _text(self, hypothesis: dict) -> Tokens:

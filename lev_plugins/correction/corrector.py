@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from ..errors import UserError, checks_arguments
 from .backends import Answer, Backend, TextProcessing, Tokens
+from .calibration import calibrated
 from .edits import Change, Rewrite, rewrites
 from .protection import Protection
 from .units import KINDS, UNREADABLE, Kind, Unit, pieces, spans
@@ -88,6 +89,7 @@ class Corrector:
         window: words in a window, with ``unit="window"`` alone.
         min_confidence: probability of the edits that are made, where a call gives none.
         longest: characters that an edit may add, at most.
+        temperature: of the model's probabilities (:mod:`.calibration`).
 
     Raises:
         UserError: units that are not known or that the model cannot read.
@@ -104,8 +106,10 @@ class Corrector:
         window: int | None = None,
         min_confidence: float = 0.0,
         longest: int | None = None,
+        temperature: float = 1.0,
     ):
         self.backend, self.min_confidence, self.longest = backend, min_confidence, longest
+        self.temperature = temperature
         self.unit: Kind = check_unit(unit, window) or ("line" if backend.blanks else "word")
         self.window = window or 0
         single = self.unit in ("word", "letters") or self.window == 1
@@ -185,7 +189,7 @@ class Corrector:
         if unit is None:
             unit, window = use.unit, use.window
         longest = use.longest if use.tuned else None
-        made = cls(backend, unit, window, use.min_confidence, longest)
+        made = cls(backend, unit, window, use.min_confidence, longest, use.temperature)
         if file not in (None, "none"):
             made.tuned, made.settings = use.tuned, file
         return made
@@ -243,7 +247,7 @@ class Corrector:
             zip(wanted, self.backend.write(list(wanted.values()), batch_size), strict=True)
         )
         found = {
-            text: proposals(self.backend, text, wanted[text], answer)
+            text: proposals(self.backend, text, wanted[text], answer, self.temperature)
             for text, answer in answers.items()
             if answer is not None
         }
@@ -300,7 +304,11 @@ def check_confidence(value: float) -> None:
 
 
 def proposals(
-    backend: Backend | TextProcessing, text: str, tokens: Tokens, answer: Answer
+    backend: Backend | TextProcessing,
+    text: str,
+    tokens: Tokens,
+    answer: Answer,
+    temperature: float = 1.0,
 ) -> list[_Proposal]:
     """What a model wants to change in a unit, in characters of its text."""
     if not answer.changes:
@@ -322,9 +330,10 @@ def proposals(
     return [
         _Proposal(
             tuple((one.start, one.end, one.after) for one in group),
-            min(1.0, math.exp(sum(answer.log_probability(changes[number]) for number in causes))),
+            calibrated(min(1.0, math.exp(sum(map(answer.log_probability, made)))), temperature),
         )
         for group, causes in groups
+        for made in [[changes[number] for number in causes]]
     ]
 
 

@@ -14,20 +14,26 @@ import numpy as np
 from ..errors import UserError
 from .backends import Answer, Backend, Tokens
 from .candidates import Scorer, scorer_of
+from .letter_model import LetterModel
 from .lexicon import Lexicon, Lookup, distance
 
 #: Name of a feature → its weight where nothing was tuned: found on misspellings of English words.
 DEFAULTS: Mapping[str, float] = {
     "model": 0.3,  # log-probability of the model
-    "lexicon": 5.0,  # all words stand in the lexicon
-    "frequency": 0.08,  # log(1 + count) of the rarest of them
-    "unchanged": 1.6,  # it is the word itself
+    "lexicon": 5.8,  # all words stand in the lexicon
+    "frequency": 0.09,  # log(1 + count) of the rarest of them
+    "unchanged": 4.0,  # it is the word itself
     "capital": 4.5,  # it is the word itself, which begins with a capital letter
     "lookup": 4.0,  # it is a listed correction of the word
-    "misspelt": 0.9,  # log(1 + how many misspellings of it are listed)
-    "edits": -1.3,  # letters inserted, deleted, substituted or exchanged
+    "misspelt": 1.0,  # log(1 + how many misspellings of it are listed)
+    "edits": -2.4,  # letters inserted, deleted, substituted or exchanged
+    "shape": 1.6,  # it is the word itself: how much that looks like words of the lexicon
+    "length": -0.65,  # it is the word itself: its letters
+    "first": -1.0,  # its first letter is another one
 }
 FEATURES = tuple(DEFAULTS)
+#: Where "shape" and "length" are 0: log-probability of a letter, in nats, and letters of a word.
+TYPICAL, SHORT = -2.0, 6
 #: Words whose candidates are kept for when they are met again.
 MOST_KEPT = 100_000
 
@@ -77,10 +83,12 @@ class Ranker:
             if name not in FEATURES:
                 raise UserError(f"there is no weight {name!r}; there are {', '.join(FEATURES)}")
         self.backend, self.resources = backend, resources
-        self.scorer: Scorer = scorer_of(backend)
+        words = resources.lexicon.words if resources.lexicon else ()
+        self.scorer: Scorer = scorer_of(backend, words)
         self.set_weights(weights)
         lookup = resources.lookup
         self.often_wrong = Lexicon(lookup.misspellings) if lookup else None
+        self.letters = LetterModel(words) if words else None
 
     def set_weights(self, weights: Mapping[str, float]) -> None:
         """Features that are not named have weight 0."""
@@ -139,6 +147,9 @@ class Ranker:
             float(text in corrections),
             math.log1p(lookup.misspellings.get(text, 0)) if lookup else 0.0,
             float(distance(word, text)),
+            self.letters.per_letter(word) - TYPICAL if self.letters and text == word else 0.0,
+            float(len(word) - SHORT) if text == word else 0.0,
+            float(text[:1] != word[:1]),
         ]
 
     def probabilities(self, found: Candidates, capital: bool) -> np.ndarray:

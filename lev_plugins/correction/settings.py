@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -22,7 +22,9 @@ class Settings:
 
     unit, window: as of :class:`~.corrector.Corrector`. min_confidence: threshold of edits.
     lexicon, lookup: paths of files. weights: of the ranking. longest: letters that a correction may
-    have more than the word. tuned: what it was tuned for, in words.
+    have more than the word. tuned: what it was tuned for, in words. temperature: of the
+    probabilities, and calibration_error: how far off they are on the development set, without it
+    and with it (:mod:`.calibration`).
     """
 
     unit: str | None = None
@@ -33,6 +35,8 @@ class Settings:
     weights: Mapping[str, float] = field(default_factory=lambda: dict(DEFAULTS))
     longest: int = Resources.longest
     tuned: str | None = None
+    temperature: float = 1.0
+    calibration_error: Sequence[float] = ()
 
     def resources(self) -> Resources:
         """Reads the files.
@@ -87,8 +91,11 @@ def read(path: str) -> Settings:
 
 def _check(settings: Settings) -> None:
     numbers = [settings.min_confidence, settings.longest, *settings.weights.values()]
+    numbers += [settings.temperature, *settings.calibration_error]
     if not all(isinstance(one, (int, float)) for one in numbers):
         raise ValueError("what should be a number is none")
+    if not settings.temperature > 0:
+        raise ValueError(f"a temperature of {settings.temperature}")
     if not set(settings.weights) <= set(FEATURES):
         raise ValueError(f"there are no weights but {', '.join(FEATURES)}")
     for name in (settings.lexicon, settings.lookup):

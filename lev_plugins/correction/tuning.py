@@ -6,13 +6,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..errors import UserError
+from . import calibration
 from .corrector import Correction, Corrector
-from .ranking import FEATURES, RankedBackend
+from .ranking import FEATURES, RankedBackend, Ranker
 from .reranking import RerankedBackend, fit
+from .review import whole_words
 
 #: Thresholds that are tried: quantiles of the edits' probabilities.
 STEPS = 40
 FACTORS = (0.5, 0.8, 1.25, 2.0)
+OFFSETS = (-3.0, -2.0, -1.0, -0.5, 0.5, 1.0, 2.0, 3.0)  # of the weight of the unchanged word
+UNCHANGED = FEATURES.index("unchanged")
 GOALS = ("changed", "f0.5", "accuracy")
 
 
@@ -78,13 +82,21 @@ class Goal:
 
 @dataclass(frozen=True)
 class Choice:
-    """A threshold, what it gives, with which weights (None: candidates are not ranked), and how
-    many characters a correction of the development set adds at most."""
+    """What was chosen, and what it gives.
+
+    min_confidence: the threshold, of calibrated probabilities. weights: of the ranking; None:
+    candidates are not ranked. longest: characters that a correction of the development set adds at
+    most. temperature: of the probabilities (:mod:`.calibration`). outcomes: probabilities before
+    calibration, and whether their words are right. curve: thresholds and what they give.
+    """
 
     min_confidence: float
     counts: Counts
     weights: dict[str, float] | None = None
     longest: int = 0
+    temperature: float = 1.0
+    outcomes: Sequence[tuple[float, bool]] = ()
+    curve: Sequence[tuple[float, Counts]] = ()
 
 
 def tune(
@@ -96,12 +108,14 @@ def tune(
 ) -> Choice:
     """The threshold, and the weights where candidates are ranked, that are best for a goal.
 
-    Of equal thresholds the highest is taken. Weights are sought one after the other, in steps,
-    twice around, from those of the corrector, which gets the best.
+    Of equal thresholds the highest is taken. The weight of the unchanged word always is sought: a
+    threshold asks how sure the model is of one correction, this weight whether the word is wrong.
+    Weights are sought one after the other, in steps, from those of the corrector, which gets the
+    best, with the temperature of its probabilities.
 
     Args:
         noisy, clean: lines with the same number of words between whitespace.
-        weights_too: else the weights stay. They soon fit a small or uniform development set too
+        weights_too: all weights, twice around. They soon fit a small or uniform development set too
             well: one of often misspelt words makes the model correct into these words alone.
 
     Raises:
@@ -109,32 +123,54 @@ def tune(
     """
     _check(noisy, clean)
     backend, longest = corrector.backend, _longest(noisy, clean)
-    corrector.longest = longest
+    corrector.longest, corrector.temperature = longest, 1.0
+    weights = None
     if isinstance(backend, RankedBackend):
         backend.ranker.resources = replace(backend.ranker.resources, longest=longest)
-
-    def attempt() -> Choice:
-        return _best_threshold(corrector.correct(noisy, min_confidence=0.0), clean, goal)
-
+        places = [*range(len(FEATURES))] * 2 if weights_too else [UNCHANGED]
+        _seek_weights(corrector, backend.ranker, places, noisy, clean, goal)
+        values = backend.ranker.weights
+        weights = {name: float(value) for name, value in zip(FEATURES, values, strict=True)}
     if isinstance(backend, RerankedBackend):
         if weights_too:
             fit(backend.reranker, _units(corrector, noisy, clean))
-        return replace(attempt(), weights=backend.reranker.named_weights(), longest=longest)
-    best = attempt()
-    if not isinstance(backend, RankedBackend):
-        return replace(best, longest=longest)
-    ranker, weights = backend.ranker, backend.ranker.weights.copy()
-    for place in [*range(len(FEATURES))] * 2 * weights_too:
-        center = weights[place]
-        for factor in FACTORS:
-            ranker.weights = weights.copy()
-            ranker.weights[place] = center * factor
-            found = attempt()
-            if goal.value(found.counts) > goal.value(best.counts):
-                best, weights = found, ranker.weights
+        weights = backend.reranker.named_weights()
+    done = corrector.correct(noisy, min_confidence=0.0)
+    best = _best_threshold(done, clean, goal)
+    found = outcomes(done, clean)
+    corrector.temperature = warmth = calibration.temperature(found)
+    points = [(calibration.calibrated(at, warmth), counts) for at, counts in curve(done, clean)]
+    threshold = calibration.calibrated(best.min_confidence, warmth)
+    return Choice(threshold, best.counts, weights, longest, warmth, found, points)
+
+
+def _seek_weights(
+    corrector: Corrector,
+    ranker: Ranker,
+    places: Sequence[int],
+    noisy: Sequence[str],
+    clean: Sequence[str],
+    goal: Goal,
+) -> None:
+    """Gives the ranker the best weights that steps along one after the other find."""
+
+    def value(weights: np.ndarray) -> float:
         ranker.weights = weights
-    named = {name: float(value) for name, value in zip(FEATURES, weights, strict=True)}
-    return Choice(best.min_confidence, best.counts, named, longest)
+        done = corrector.correct(noisy, min_confidence=0.0)
+        return goal.value(_best_threshold(done, clean, goal).counts)
+
+    weights = ranker.weights
+    best = value(weights)
+    for place in places:
+        center = weights[place]
+        offsets = [center + step for step in OFFSETS] if place == UNCHANGED else []
+        for one in offsets or [center * factor for factor in FACTORS]:
+            tried = weights.copy()
+            tried[place] = one
+            found = value(tried)
+            if found > best:
+                best, weights = found, tried
+    ranker.weights = weights
 
 
 def _units(
@@ -212,3 +248,23 @@ def count(noisy: Sequence[str], output: Sequence[str], clean: Sequence[str]) -> 
                 wrong, corrected = wrong + 1, corrected + (other == meant)
                 miscorrected += other not in (one, meant)
     return Counts(right, changed, wrong, corrected, miscorrected)
+
+
+def outcomes(done: Sequence[Correction], clean: Sequence[str]) -> list[tuple[float, bool]]:
+    """The probability of each word's edits, and whether the word is right once they are made.
+
+    Args:
+        done: lines with all edits made.
+        clean: the lines as they should be.
+    """
+    found = []
+    for one, meant in zip(done, clean, strict=True):
+        after, wanted, before = one.text.split(), meant.split(), one.source.split()
+        for edit in whole_words(one):
+            first = len(one.source[: edit.offset].split())
+            last = first + len(edit.before.split())
+            same_size = len(after) == len(before) == len(wanted)
+            right = after[first:last] == wanted[first:last] if same_size else after == wanted
+            if edit.made:
+                found.append((edit.probability, right))
+    return found

@@ -47,7 +47,7 @@ class Scripted:
 
 
 def corrector(model, monkeypatch, lexicon=LEXICON, pairs=(), **more):
-    monkeypatch.setattr(ranking, "scorer_of", lambda backend: backend)
+    monkeypatch.setattr(ranking, "scorer_of", lambda backend, words: backend)
     lookup = Lookup(pairs) if pairs else None
     return Corrector(
         RankedBackend(Ranker(model, Resources(lexicon, lookup, **more), WEIGHTS)), "letters"
@@ -169,7 +169,7 @@ def test_a_word_that_was_met_is_not_ranked_again(monkeypatch):
 
 
 def test_a_weight_that_there_is_not_is_refused(monkeypatch):
-    monkeypatch.setattr(ranking, "scorer_of", lambda backend: backend)
+    monkeypatch.setattr(ranking, "scorer_of", lambda backend, words: backend)
     with pytest.raises(UserError, match="there is no weight 'luck'"):
         Ranker(Scripted(), Resources(LEXICON), {"luck": 1.0})
 

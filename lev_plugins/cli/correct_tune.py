@@ -1,0 +1,53 @@
+"""``correct --tune``: threshold, weights and calibration, chosen on a development set."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from ..data.text_files import read_lines
+from .correct_plots import save
+
+if TYPE_CHECKING:
+    from ..correction import Corrector
+
+
+def tune(corrector: "Corrector", args: argparse.Namespace) -> int:
+    """Choose, write the settings beside the checkpoint, say what they give."""
+    from ..checkpoints import find_checkpoint, separate_paths
+    from ..correction import calibration, settings, tuning
+
+    noisy, clean = (list(read_lines(path)) for path in args.tune)
+    choice = tuning.tune(corrector, noisy, clean, tuning.Goal.parse(args.goal), args.tune_weights)
+    before = calibration.reliability(choice.outcomes)
+    after = calibration.reliability(choice.outcomes, choice.temperature)
+    errors = [round(calibration.expected_error(bins), 4) for bins in (before, after)]
+    counts = choice.counts
+    said = (
+        f"tuned for {args.goal} on {counts.right + counts.wrong:,} words: {counts.corrected:,} of "
+        f"{counts.wrong:,} wrong ones corrected, {counts.changed:,} of {counts.right:,} right ones "
+        "changed"
+    )
+    if args.png:
+        save(choice, before, after, args.png)
+    checkpoint = find_checkpoint(separate_paths(args.path)[0])
+    files = {} if corrector.settings is None else vars(settings.read(corrector.settings))
+    path = settings.write(
+        settings.Settings(
+            unit=corrector.unit,
+            window=corrector.window or None,
+            min_confidence=choice.min_confidence,
+            lexicon=args.lexicon or files.get("lexicon"),
+            lookup=args.lookup or files.get("lookup"),
+            weights=choice.weights or dict(settings.DEFAULTS),
+            longest=choice.longest,
+            tuned=said,
+            temperature=choice.temperature,
+            calibration_error=errors,
+        ),
+        checkpoint,
+    )
+    print(f"{said}; --min-confidence {choice.min_confidence:.3g}")
+    print(
+        f"calibrated with a temperature of {choice.temperature:.3g}: expected calibration error "
+        f"{errors[0]:.3f} before, {errors[1]:.3f} after\n{path}"
+    )
+    return 0
