@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 BINS = 10
 _SMALLEST = 1e-9
+_LARGEST = 700.0  # whose exponential is finite
 #: Temperatures that are tried.
 _TRIED = np.geomspace(0.05, 20, 601)
 
@@ -30,7 +31,8 @@ def calibrated(probability: float, temperature: float) -> float:
     """A probability with its log-odds divided by a temperature."""
     if temperature == 1 or not 0 < probability < 1:
         return probability
-    return 1 / (1 + (1 / probability - 1) ** (1 / temperature))
+    odds = (math.log(probability) - math.log1p(-probability)) / temperature
+    return 1 / (1 + math.exp(min(-odds, _LARGEST)))
 
 
 def temperature(found: Sequence[tuple[float, bool]]) -> float:

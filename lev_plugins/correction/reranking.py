@@ -18,7 +18,7 @@ from ..scoring.word_edits import WordEdit, word_edits
 from .backends import Answer, Backend, Tokens
 from .candidates import Scorer, scorer_of
 from .lexicon import Lexicon, distance
-from .ranking import FEATURES, MOST_KEPT, Resources
+from .ranking import MOST_KEPT, Resources
 
 #: Weights where nothing was tuned.
 WEIGHTS: Mapping[str, float] = {
@@ -31,6 +31,7 @@ WEIGHTS: Mapping[str, float] = {
     "misspelt": 0.0,  # log(1 + listed misspellings of what a word becomes), over the changes
     "edits": -0.2,  # letters inserted, deleted, substituted or exchanged
 }
+FEATURES = tuple(WEIGHTS)
 #: Near words of the lexicon for each unknown word, and candidates of a unit, at most.
 NEAR, MOST = 3, 32
 #: How strongly fitting holds the weights to where they began.
@@ -41,7 +42,7 @@ DECAY = 1e-4
 class Choices:
     """Of a unit: the texts it may become, itself first, their features and their word edits.
 
-    features: texts × :data:`~.ranking.FEATURES`.
+    features: texts × :data:`FEATURES`.
     """
 
     texts: tuple[str, ...]

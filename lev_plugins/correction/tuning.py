@@ -260,11 +260,10 @@ def outcomes(done: Sequence[Correction], clean: Sequence[str]) -> list[tuple[flo
     found = []
     for one, meant in zip(done, clean, strict=True):
         after, wanted, before = one.text.split(), meant.split(), one.source.split()
-        for edit in whole_words(one):
+        for edit in whole_words(replace(one, edits=tuple(e for e in one.edits if e.made))):
             first = len(one.source[: edit.offset].split())
             last = first + len(edit.before.split())
             same_size = len(after) == len(before) == len(wanted)
             right = after[first:last] == wanted[first:last] if same_size else after == wanted
-            if edit.made:
-                found.append((edit.probability, right))
+            found.append((edit.probability, right))
     return found

@@ -10,8 +10,14 @@ from lev_plugins import UserError
 from lev_plugins.correction import Corrector, reranking
 from lev_plugins.correction.corrector import proposals
 from lev_plugins.correction.lexicon import Lexicon, Lookup
-from lev_plugins.correction.ranking import FEATURES, Resources
-from lev_plugins.correction.reranking import RerankedBackend, Reranker, answer, fit
+from lev_plugins.correction.reranking import (
+    FEATURES,
+    RerankedBackend,
+    Reranker,
+    Resources,
+    answer,
+    fit,
+)
 from lev_plugins.correction.tuning import Goal, tune
 from lev_plugins.scoring.word_edits import word_edits
 
