@@ -524,5 +524,8 @@ def test_prepare_train_and_generate_go_the_whole_way(tmp_path):
         r"^11 sentences .*\ndoing nothing .* 100.0%\npost-edited .*%$", done.stdout, re.M
     )
     assert table, done.stdout
+    done = run_script("generate.sh", work, CAREFUL="1")
+    assert done.returncode == 0 and re.search(r"^careful +\S+ +\S+ +\S+%$", done.stdout, re.M)
+    assert len((work / "careful.scratch.txt").read_text(encoding="utf-8").splitlines()) == 11
     again = run_script("prepare.sh", data, work)
     assert again.returncode == 1 and "is there already" in again.stderr

@@ -4,11 +4,14 @@
 #     bash examples/post_editing/generate.sh WORK [WAY] [fairseq-generate's flags …]
 #     CHECKPOINT=my.pt bash examples/post_editing/generate.sh WORK --iter-decode-eos-penalty 1
 #     SUBSET=valid bash examples/post_editing/generate.sh WORK finetuned --delete-threshold 0.7
+#     CAREFUL=1 bash examples/post_editing/generate.sh WORK finetuned
 #
 # WAY is scratch (where none is named), translation, finetuned or concat, as in train.sh; translation gets
 # the drafts that it was not trained with. CHECKPOINT names another checkpoint than the last, SUBSET=valid
 # takes the development set, to choose flags on. WORK/generate.WAY.bleu.txt and .ter.txt get what
-# fairseq-generate prints with --scoring sacrebleu and ter, the .log files its messages.
+# fairseq-generate prints with --scoring sacrebleu and ter, the .log files its messages. CAREFUL=1 keeps an
+# edited test sentence only where a rule chosen on the development set says so, and all drafts where no rule
+# pays; WORK/careful.WAY.txt gets the sentences.
 set -euo pipefail
 unset CDPATH
 
@@ -41,9 +44,9 @@ checkpoint="${CHECKPOINT:-$saved/checkpoint_last.pt}"
 [ -d "$work/data" ] || fail "no data in $work: bash examples/post_editing/prepare.sh DATA $work makes them"
 [ -f "$checkpoint" ] || fail "no checkpoint $checkpoint: bash examples/post_editing/train.sh $work $way makes one"
 
-generate() { # generate NAME FLAGS…
-  local out="$work/generate.$way.$1.txt" log="$work/generate.$way.$1.log"
-  shift
+generate() { # generate NAME SUBSET FLAGS…
+  local out="$work/generate.$way.$1.txt" log="$work/generate.$way.$1.log" subset="$2"
+  shift 2
   fairseq-generate "$work/data" --user-dir "$root/lev_plugins" "${recipe[@]}" \
     --source-lang src --target-lang pe --draft-lang mt \
     --max-source-positions 256 --max-target-positions 256 --skip-invalid-size-inputs-valid-test \
@@ -53,8 +56,15 @@ generate() { # generate NAME FLAGS…
   grep "^Generate" "$out" || fail "fairseq-generate gave no score: see $out"
 }
 
-generate bleu --scoring sacrebleu "$@"
-generate ter --scoring ter --ter-normalized --ter-case-sensitive "$@"
+if [ "${CAREFUL:-0}" = 1 ]; then
+  for each in valid test; do
+    generate "careful-$each" "$each" --scoring sacrebleu "$@"
+  done
+  exec python "$root/examples/post_editing/careful.py" "$work/text" \
+    "$work/generate.$way.careful-valid.txt" "$work/generate.$way.careful-test.txt" "$work/careful.$way.txt"
+fi
+generate bleu "$subset" --scoring sacrebleu "$@"
+generate ter "$subset" --scoring ter --ter-normalized --ter-case-sensitive "$@"
 
 python "$root/examples/post_editing/scores.py" \
   "$work/text/$part.mt" "$work/text/$part.pe" "$work/generate.$way.bleu.txt"
