@@ -164,7 +164,7 @@ def measure(args: argparse.Namespace) -> None:
     memory = []
     for _ in range(10):
         time.sleep(max(0.0, args.seconds / 10))
-        memory.append(first.metric("lev_resident_memory_bytes") / 2**20)
+        memory.append(Client(args.address).metric("lev_resident_memory_bytes") / 2**20)
     for thread in threads:
         thread.join()
     times = sorted(1000 * one for one in load.times)

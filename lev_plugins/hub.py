@@ -109,6 +109,13 @@ class LevenshteinEditor:
         lower_precision(models, precision)
         return cls(models, task, tokenizer, bpe, ranking)
 
+    def __repr__(self) -> str:
+        count = f"{len(self.models)} models" if len(self.models) > 1 else "1 model"
+        size = sum(parameter.numel() for parameter in self.models[0].parameters())
+        kinds = f"{type(self.models[0]).__name__}, {count} of {size:,} parameters"
+        name = getattr(self.task.cfg, "_name", None) or "translation_edit"
+        return f"LevenshteinEditor({kinds}, task {name}, device {self.device})"
+
     @property
     def device(self) -> torch.device:
         return next(self.models[0].parameters()).device

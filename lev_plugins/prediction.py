@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Self
 import torch
 from torch import Tensor
 
+from . import html
 from .checkpoints import device_named, find_checkpoint, load_model, load_state
 from .compat import refuse_non_finite_scores, usable
 from .errors import UserError, checks_arguments
@@ -106,6 +107,12 @@ class Tagged:
             found["top"] = [[one.to_dict() for one in word] for word in self.top]
         return {**found, "windows": self.windows, "cut": self.cut}
 
+    def _repr_html_(self) -> str:
+        """For notebooks: each word with its tag and the probability of that."""
+        words = zip(self.words, self.tags, self.scores, strict=True)
+        shown = (f"{html.text(w)} {html.small(f'{tag} {score:.2f}')}" for w, tag, score in words)
+        return f'<p dir="auto">{"&emsp;".join(shown)}</p>'
+
 
 def _rounded(scores: Sequence[float]) -> list[float]:
     return [round(score, _DIGITS) for score in scores]
@@ -162,6 +169,14 @@ class EncT5:
         if not isinstance(loaded, EncT5Model):
             raise UserError(f"{path} holds a {type(loaded).__name__}, not an enct5")
         return cls(loaded.to(place), task, batch_tokens)
+
+    def __repr__(self) -> str:
+        size = sum(parameter.numel() for parameter in self.model.parameters())
+        labels = f", {len(self.labels)} labels" if self.labels else ""
+        return (
+            f"EncT5({self.kind.value}{labels}, {size:,} parameters, task enct5, "
+            f"device {self.device})"
+        )
 
     @property
     def device(self) -> torch.device:

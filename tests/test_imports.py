@@ -20,6 +20,7 @@ FLOORS = (
     ("data", "modules"),
     ("ops",),
     ("compat",),
+    ("html",),
     ("errors", "options"),
 )
 LEVEL = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}

@@ -5,9 +5,8 @@ of text are here.
 """
 
 from collections.abc import Sequence
-from html import escape
 
-from .output import printable
+from ..html import text as text
 
 _LIGHT = "--page: #f6f7f9; --card: #ffffff; --line: #dfe3e8; --text: #1b1f24; --soft: #5b6570;"
 _DARK = "--page: #14171b; --card: #1d2126; --line: #343a42; --text: #e8eaed; --soft: #a0a9b4;"
@@ -146,11 +145,6 @@ def render_page(
         kind=kind,
         articles="\n".join(articles) or "<p>There are no sentences.</p>",
     )
-
-
-def text(raw: str) -> str:
-    """Text as HTML, with whatever cannot be seen as an escape."""
-    return escape(printable(raw), quote=True)
 
 
 def tiles(facts: Sequence[tuple[str, str]]) -> str:

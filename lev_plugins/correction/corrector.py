@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from .. import html
 from ..errors import UserError, checks_arguments
 from .backends import Answer, Backend, TextProcessing, Tokens
 from .calibration import calibrated
@@ -67,6 +68,25 @@ class Correction:
     text: str
     edits: tuple[Edit, ...]
     endless: tuple[tuple[int, int], ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return {
+            "source": self.source,
+            "text": self.text,
+            "edits": [edit.to_dict() for edit in self.edits],
+            "endless": [list(one) for one in self.endless],
+        }
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the line with the edits that were applied, and their probabilities."""
+        parts, place = [], 0
+        for edit in self.edits:
+            if edit.made:
+                parts += [html.text(self.source[place : edit.offset]), html.deleted(edit.before)]
+                parts += [html.inserted(edit.after), html.small(f"{edit.probability:.2f}")]
+                place = edit.end
+        return f'<p dir="auto">{"".join([*parts, html.text(self.source[place:])])}</p>'
 
 
 @dataclass(frozen=True)
@@ -193,6 +213,12 @@ class Corrector:
         if file not in (None, "none"):
             made.tuned, made.settings = use.tuned, file
         return made
+
+    def __repr__(self) -> str:
+        kind = type(getattr(getattr(self.backend, "ranker", None), "backend", self.backend))
+        device = getattr(self.backend, "device", "cpu")
+        tuned = f", min_confidence {self.min_confidence:.3g}" if self.min_confidence else ""
+        return f"Corrector({kind.__name__}, unit {self.unit}{tuned}, device {device})"
 
     @checks_arguments()
     def correct(

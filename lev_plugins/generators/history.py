@@ -10,9 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast, get_args
 
+from .. import html
 from ..errors import UserError
 
 Termination = Literal["unchanged", "loop", "max_iterations"]
+#: What became of a token.
+Mark = Literal["kept", "deleted", "inserted"]
 TERMINATIONS: tuple[Termination, ...] = get_args(Termination)
 
 
@@ -61,6 +64,21 @@ class Iteration:
         old = _unmarked(self.after, self.inserted)
         if kept != old:
             raise ValueError(f"kept {kept!r} but {old!r} are marked as not inserted")
+
+    def merged(self) -> list[tuple[Mark, str]]:
+        """Deletions and insertions in one sequence; in each gap deletions come first."""
+        merged: list[tuple[Mark, str]] = []
+        marks: list[Mark] = ["inserted" if new else "kept" for new in self.inserted]
+        coming = iter(list(zip(marks, self.after, strict=True)))
+        for gone, token in zip(self.deleted, self.before, strict=True):
+            if gone:
+                merged.append(("deleted", token))
+                continue
+            for mark, new in coming:
+                merged.append((mark, new))
+                if mark == "kept":
+                    break
+        return [*merged, *coming]
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON; probabilities only where they are known."""
@@ -125,6 +143,17 @@ class EditTrace:
                     f"iteration {number} begins with {second.before!r}, "
                     f"but the one before it left {first.after!r}"
                 )
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the source, the draft with its edits, the output."""
+        shown = {"kept": html.text, "deleted": html.deleted, "inserted": html.inserted}
+        edits = " ".join(shown[mark](token) for mark, token in self.net().merged())
+        count = f"{self.steps} iteration{'' if self.steps == 1 else 's'}, {self.terminated}"
+        lines = [("source", html.text(self.source))]
+        lines += [("draft", html.text(self.draft))] if self.draft is not None else []
+        lines += [("edits", edits)] if self.net().changed else []
+        output = f"{html.text(self.text)} {html.small(f'{count}; score {self.score:.4f}')}"
+        return html.rows([*lines, ("output", output)])
 
     @property
     def steps(self) -> int:

@@ -7,12 +7,10 @@ without, they are marked as wdiff does: ``[-deleted-]`` and ``{+inserted+}``.
 import unicodedata
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import Literal
 
-from ...generators.history import EditTrace, Iteration, Termination
+from ...generators.history import EditTrace, Iteration, Mark, Termination
 from ..output import printable
 
-Mark = Literal["kept", "deleted", "inserted"]
 MarkedToken = tuple[Mark, str]
 
 PLAIN_MARKS: dict[Mark, tuple[str, str]] = {
@@ -46,18 +44,7 @@ def insertion_view(step: Iteration) -> list[MarkedToken]:
 
 def merged_view(step: Iteration) -> list[MarkedToken]:
     """Return deletions and insertions in one sequence; in each gap deletions come first."""
-    merged: list[MarkedToken] = []
-    coming = iter(insertion_view(step))
-    for mark, token in deletion_view(step):
-        if mark == "kept":
-            for new_mark, new_token in coming:
-                merged.append((new_mark, new_token))
-                if new_mark == "kept":
-                    break
-        else:
-            merged.append((mark, token))
-    merged.extend(coming)
-    return merged
+    return step.merged()
 
 
 def choose_joiner(trace: EditTrace) -> str:
