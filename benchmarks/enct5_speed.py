@@ -63,7 +63,7 @@ from lev_plugins.models.gated import (  # noqa: E402
     GatedTransformerConfig,
     GatedTransformerModel,
 )
-from lev_plugins.modules.precision import PRECISIONS, lower_precision  # noqa: E402
+from lev_plugins.modules.precision import PRECISIONS, quantize  # noqa: E402
 from lev_plugins.modules.t5 import T5Size  # noqa: E402
 
 SIDES = ("t5", "enct5")
@@ -332,7 +332,7 @@ def time_predictions(peers: Peers, args: argparse.Namespace) -> list[Row]:
     """Milliseconds a sentence, for every batch size."""
     now, rows = clock(args), []
     for side in SIDES:
-        lower_precision([peers.model(side).eval()], PRECISIONS[0])  # as before any decoding
+        quantize([peers.model(side).eval()], PRECISIONS[0])  # as before any decoding
 
     def answer(side: str, sample: Batch) -> list[Tensor]:
         if side == "t5":

@@ -31,7 +31,7 @@ from fairseq.sequence_generator import SequenceGenerator  # noqa: E402
 
 from lev_plugins.compat import run_cli  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
-from lev_plugins.modules.precision import PRECISIONS, lower_precision  # noqa: E402
+from lev_plugins.modules.precision import PRECISIONS, quantize  # noqa: E402
 
 
 class AutoregressiveSearch:
@@ -71,7 +71,7 @@ def measure(args: argparse.Namespace) -> tuple[list["Comparison"], str]:
     """The rows of the table, and how many iterations LevT made."""
     peers = levt_speed.build_peers(args)
     peers.stock.eval()
-    lower_precision([peers.ours.eval()], PRECISIONS[0])  # as fairseq-generate does
+    quantize([peers.ours.eval()], PRECISIONS[0])  # as fairseq-generate does
     special = peers.our_task.target_dictionary.nspecial
     autoregressive = AutoregressiveSearch(args, peers.stock_task)
     ours = levt_speed.decoders(peers, args)

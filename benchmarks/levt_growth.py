@@ -38,7 +38,7 @@ from benchmarks import levt_speed, side_by_side  # noqa: E402
 from benchmarks.levt_against_ar import AutoregressiveSearch  # noqa: E402
 from lev_plugins.compat import run_cli  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
-from lev_plugins.modules.precision import PRECISIONS, lower_precision  # noqa: E402
+from lev_plugins.modules.precision import PRECISIONS, quantize  # noqa: E402
 
 OURS = "ours"
 TYPICAL, EVERY = 27, 31  # a length, and one in so many tokens that is then deleted
@@ -167,7 +167,7 @@ def decoders(peers: levt_speed.Peers, args: argparse.Namespace) -> dict[str, lev
     """Both, set for decoding; ``same`` is ours with stock's rules."""
     for side in levt_speed.SIDES:
         peers.model(side).eval()
-    lower_precision([peers.ours], PRECISIONS[0])  # as fairseq-generate does
+    quantize([peers.ours], PRECISIONS[0])  # as fairseq-generate does
     return levt_speed.decoders(peers, args)
 
 

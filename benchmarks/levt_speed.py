@@ -62,7 +62,7 @@ from lev_plugins.errors import UserError  # noqa: E402
 from lev_plugins.generators import RefinementGenerator, RefinementOptions  # noqa: E402
 from lev_plugins.models.levenshtein import LevenshteinEditorModel  # noqa: E402
 from lev_plugins.models.levenshtein.stock import editor_config  # noqa: E402
-from lev_plugins.modules.precision import PRECISIONS, lower_precision  # noqa: E402
+from lev_plugins.modules.precision import PRECISIONS, quantize  # noqa: E402
 from lev_plugins.tasks import TranslationEditConfig, TranslationEditTask  # noqa: E402
 
 SIDES = ("stock", "ours")
@@ -152,7 +152,7 @@ def build_peers(args: argparse.Namespace) -> Peers:
     ours.to(args.device, kind)
     less = {name: copy.deepcopy(ours).eval() for name in args.less}
     for name, model in less.items():
-        lower_precision([model], name)
+        quantize([model], name)
     return Peers(stock, stock_task, ours, our_task, less)
 
 
@@ -533,7 +533,7 @@ def time_decoding(peers: Peers, args: argparse.Namespace) -> tuple[list[Row], li
     rows, notes = [], []
     for side in SIDES:
         peers.model(side).eval()
-    lower_precision([peers.ours], PRECISIONS[0])  # as fairseq-generate does before it decodes
+    quantize([peers.ours], PRECISIONS[0])  # as fairseq-generate does before it decodes
     for size in BATCH_SIZES:
         samples = decoding_samples(args, special, size)
         expected = [outputs(decode["stock"](sample)) for sample in samples]

@@ -52,7 +52,7 @@ from torch import Tensor  # noqa: E402
 from lev_plugins.compat import run_cli  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
 from lev_plugins.models.pbd import PBDTransformerConfig, PBDTransformerModel  # noqa: E402
-from lev_plugins.modules.precision import PRECISIONS, lower_precision  # noqa: E402
+from lev_plugins.modules.precision import PRECISIONS, quantize  # noqa: E402
 
 SIDES = ("stock", "pbd")
 LABEL_SMOOTHING = 0.1
@@ -259,7 +259,7 @@ class Searcher:
     def __init__(self, peers: Peers, side: str, beam: int, args: argparse.Namespace) -> None:
         self.model, self.beam, self.now = peers.model(side).eval(), beam, clock(args)
         if side == SIDES[1]:
-            lower_precision([self.model], PRECISIONS[0])  # as fairseq-generate does
+            quantize([self.model], PRECISIONS[0])  # as fairseq-generate does
         self.symbols = peers.task.target_dictionary
 
     @torch.no_grad()

@@ -11,7 +11,7 @@ from fairseq.data import encoders
 from fairseq.registry import REGISTRIES
 from omegaconf import DictConfig, OmegaConf
 
-from .compat import Origin, explain, usable
+from .compat import Origin, explain, wrap_checkpoint_errors
 from .errors import UserError
 
 CHECKPOINTS = ("checkpoint_best.pt", "checkpoint_last.pt", "model.pt")
@@ -73,7 +73,7 @@ def load_state(path: str) -> Dict[str, Any]:
     if state.get("cfg") is None and state.get("args") is not None:
         from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
-        with usable(path):
+        with wrap_checkpoint_errors(path):
             state["cfg"] = convert_namespace_to_omegaconf(state["args"])
     cfg = state.get("cfg")
     told = isinstance(cfg, DictConfig) and None not in (cfg.get("model"), cfg.get("task"))

@@ -23,14 +23,14 @@ from .checkpoints import (
     text_encoders,
     text_processing,
 )
-from .compat import usable
+from .compat import wrap_checkpoint_errors
 from .data.oov import OOVWords
 from .errors import UserError, checks_arguments
 from .generators import RefinementGenerator, RefinementOptions
 from .generators.history import EditTrace, Iteration
 from .generators.variants import Variants
 from .models.levenshtein import LevenshteinEditorModel
-from .modules.precision import lower_precision
+from .modules.precision import quantize
 from .tasks import TranslationEditConfig, TranslationEditTask
 from .tasks.translation_edit import Draft
 
@@ -94,7 +94,7 @@ class LevenshteinEditor:
         place = device_named(device)
         paths = [find_checkpoint(one) for one in separate_paths(path)]
         state = load_state(paths[0])
-        with usable(paths[0]):
+        with wrap_checkpoint_errors(paths[0]):
             task = _task(state, paths[0], data)
         models = [
             load_model(one, task, state if one == paths[0] else load_state(one)) for one in paths
@@ -106,7 +106,7 @@ class LevenshteinEditor:
         tokenizer, bpe = text_encoders(state["cfg"], overrides, paths, data)
         for model in models:
             model.to(place)
-        lower_precision(models, precision)
+        quantize(models, precision)
         return cls(models, task, tokenizer, bpe, ranking)
 
     def __repr__(self) -> str:

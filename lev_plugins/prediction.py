@@ -18,7 +18,7 @@ from torch import Tensor
 
 from . import html
 from .checkpoints import device_named, find_checkpoint, load_model, load_state
-from .compat import refuse_non_finite_scores, usable
+from .compat import refuse_non_finite_scores, wrap_checkpoint_errors
 from .errors import UserError, checks_arguments
 from .models.enct5 import EncT5Model, EncT5Task, EncT5TaskConfig
 from .models.enct5.dataset import Example, collate
@@ -26,7 +26,7 @@ from .models.enct5.description import Description
 from .models.enct5.kinds import Kind
 from .models.enct5.pieces import Cut
 from .models.enct5.task import TASK
-from .modules.precision import lower_precision
+from .modules.precision import quantize
 
 Text = str | Sequence[str]
 BATCH_TOKENS = 4096
@@ -137,7 +137,7 @@ class EncT5:
         self, model: EncT5Model, task: EncT5Task, batch_tokens: int = BATCH_TOKENS
     ) -> None:
         self.model, self.task = model.eval(), task
-        lower_precision([self.model], "fp32")
+        quantize([self.model], "fp32")
         self.kind, self.description = task.kind, task.description
         self.batch_tokens = _at_least_one("batch_tokens", batch_tokens)
         self.cutter = self.description.cutter("the checkpoint")
@@ -163,7 +163,7 @@ class EncT5:
         place = device_named(device)
         path = find_checkpoint(path)
         state = load_state(path)
-        with usable(path):
+        with wrap_checkpoint_errors(path):
             task = _task(state, path)
         loaded = load_model(path, task, state, edits=False)
         if not isinstance(loaded, EncT5Model):

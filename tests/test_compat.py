@@ -840,14 +840,14 @@ def test_the_root_logger_is_calmed_in_a_command_only(monkeypatch):
     before = root.level
     try:
         root.setLevel(logging.DEBUG)
-        compat.calm_root_logger()
+        compat.restore_log_level()
         assert root.level == logging.DEBUG
         monkeypatch.setattr(sys, "argv", ["/bin/fairseq-generate"])
         monkeypatch.setenv("LOGLEVEL", "debug")
-        compat.calm_root_logger()
+        compat.restore_log_level()
         assert root.level == logging.DEBUG
         monkeypatch.delenv("LOGLEVEL")
-        compat.calm_root_logger()
+        compat.restore_log_level()
         assert root.level == logging.INFO
     finally:
         root.setLevel(before)

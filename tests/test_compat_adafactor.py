@@ -5,7 +5,7 @@ import torch
 from fairseq.logging.progress_bar import JsonProgressBar, SimpleProgressBar
 from fairseq.optim.adafactor import Adafactor
 
-from lev_plugins.compat import mend_adafactor
+from lev_plugins.compat import patch_adafactor
 
 STEP, LEARNING_RATE = Adafactor.step, Adafactor._get_lr  # mended when the package was imported
 STOCK_STEP = STEP.__wrapped__
@@ -44,7 +44,7 @@ def test_each_tensor_moves_by_the_learning_rate_times_its_size():
 
 
 def test_fairseq_still_multiplies_the_sizes_of_all_tensors(stock):
-    """Fails once fairseq fixes it: then mend_adafactor can go."""
+    """Fails once fairseq fixes it: then patch_adafactor can go."""
     shares, lr = moves(**T5X)
     assert shares[3] < shares[0] / 500 and float(lr) < 1e-6
 
@@ -53,7 +53,7 @@ def test_fairseq_still_multiplies_the_sizes_of_all_tensors(stock):
 def test_other_ways_to_set_the_learning_rate_are_fairseqs(stock, options):
     torch.manual_seed(3)
     own = moves(**options)[0]
-    mend_adafactor()
+    patch_adafactor()
     torch.manual_seed(3)
     assert moves(**options)[0] == own
 

@@ -62,7 +62,7 @@ def test_compressed_records_are_refused(tmp_path, reader, method):
 
 def test_a_compressed_checkpoint_is_none_to_resume_from(tmp_path):
     packed(tmp_path / "checkpoint1.pt", zipfile.ZIP_DEFLATED)
-    assert "no other checkpoint" in compat.way_on(str(tmp_path / "checkpoint_last.pt"))
+    assert "no other checkpoint" in compat.recovery_hint(str(tmp_path / "checkpoint_last.pt"))
 
 
 @pytest.mark.parametrize("form", ["zip", "stored", "legacy"])

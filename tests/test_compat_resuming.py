@@ -13,7 +13,7 @@ from fairseq.models import ARCH_MODEL_REGISTRY
 from fairseq.tasks import FairseqTask
 
 import lev_plugins  # noqa: F401  (patches fairseq)
-from lev_plugins.compat.resuming import carry_over
+from lev_plugins.compat.resuming import restore_early_stopping
 
 STOCK_BATCHES = FairseqTask.get_batch_iterator.__wrapped__
 
@@ -104,8 +104,8 @@ def stock(monkeypatch):
     disk: dict[str, Any] = {}
     monkeypatch.setattr(fairseq.trainer, "Trainer", Trainer)
     monkeypatch.setattr(checkpoint_utils, "load_checkpoint_to_cpu", lambda path: {"cfg": None})
-    carry_over(program["main"])
-    carry_over(program["main"])  # a second time changes nothing
+    restore_early_stopping(program["main"])
+    restore_early_stopping(program["main"])  # a second time changes nothing
     return SimpleNamespace(Trainer=Trainer, stop=program["should_stop_early"], disk=disk)
 
 

@@ -302,7 +302,7 @@ def test_the_newest_whole_checkpoint_is_named(tmp_path):
     (tmp_path / "checkpoint_best.pt").write_bytes(b"PK\x03\x04")
     torn = tmp_path / "checkpoint_last.pt"
     torn.touch()
-    assert compat.way_on(str(torn)) == (
+    assert compat.recovery_hint(str(torn)) == (
         f"{tmp_path}/checkpoint_1_30.pt is whole, with 30 updates: copy it to {torn}, or give it "
         "once with --restore-file"
     )
@@ -310,5 +310,5 @@ def test_the_newest_whole_checkpoint_is_named(tmp_path):
 
 def test_where_none_is_whole_that_is_said(tmp_path):
     (tmp_path / "checkpoint_best.pt").write_bytes(b"")
-    way = compat.way_on(str(tmp_path / "checkpoint_last.pt"))
+    way = compat.recovery_hint(str(tmp_path / "checkpoint_last.pt"))
     assert way.startswith(f"no other checkpoint in {tmp_path} is one to go on from: copy it again")

@@ -112,11 +112,11 @@ def saved_by_fairseq(folder: Path, **options: Any) -> Trainer:
 
 
 def test_nothing_tells_a_checkpoint_how_long_patience_has_lasted(tmp_path, memory):
-    """``resuming.carry_over`` can go once a checkpoint holds the count."""
+    """``resuming.restore_early_stopping`` can go once a checkpoint holds the count."""
     cfg = OmegaConf.create({"checkpoint": CheckpointConfig(patience=9)})
     for _ in range(3):
         should_stop_early(cfg, 1.5)
-    assert should_stop_early.num_runs == 2, "fairseq counts elsewhere: look at carry_over"
+    assert should_stop_early.num_runs == 2, "fairseq counts elsewhere: see restore_early_stopping"
     (extra,) = saved_by_fairseq(tmp_path).files.values()
     assert set(extra) == {"train_iterator", "val_loss", "best"}, "fairseq keeps more"
 
@@ -128,7 +128,9 @@ def test_the_best_score_of_a_training_outlives_it(tmp_path, memory):
 
 
 def test_a_plateau_is_saved_without_its_bad_epochs():
-    """``resuming.carry_over`` can go once the schedule keeps them (and sees the last loss)."""
+    """``resuming.restore_early_stopping`` can go once the schedule keeps them (and sees the last
+    loss).
+    """
     plateau = SimpleNamespace(best=1.5, last_epoch=3, num_bad_epochs=2, cooldown_counter=0)
     kept = ReduceLROnPlateauLRSchedule.state_dict(SimpleNamespace(lr_scheduler=plateau))
     assert set(kept) == {"best", "last_epoch"}, "the fault is gone"
@@ -189,7 +191,9 @@ class Payload:
 
 
 def test_fairseq_runs_a_pickle_where_torch_is_told_not_to_look(checkpoint, monkeypatch):
-    """``checkpoint_files.distrust_checkpoints`` can leave ``torch.load`` alone once this fails."""
+    """``checkpoint_files.harden_checkpoint_loading`` can leave ``torch.load`` alone once this
+    fails.
+    """
     victim = checkpoint.parent / "victim"
     state = torch.load(checkpoint, weights_only=True)
     torch.save({**state, "more": Payload(victim)}, checkpoint)
@@ -249,7 +253,9 @@ def test_an_index_that_is_damaged_gives_other_sentences_in_silence(tmp_path):
 
 
 def test_a_model_gets_a_copy_of_its_settings(monkeypatch):
-    """``launch.settle_model`` can go once what a model finds out reaches the checkpoints."""
+    """``launch.resolve_model_config`` can go once what a model finds out reaches the
+    checkpoints.
+    """
     model = models.ARCH_MODEL_REGISTRY["enct5"]
 
     def build_model(given: Any, task: Any) -> Any:
@@ -264,7 +270,7 @@ def test_a_model_gets_a_copy_of_its_settings(monkeypatch):
 
 @pytest.mark.parametrize("bar", [SimpleProgressBar, JsonProgressBar])
 def test_fairseq_shows_what_metrics_are_made_of(bar):
-    """``progress.hide_sums`` can go once this fails."""
+    """``progress.hide_private_stats`` can go once this fails."""
     shown = bar._format_stats.__wrapped__(bar([]), {"loss": 1.5, "_cell_0": 3.0})
     assert "_cell_0" in shown, "the fault is gone"
 

@@ -26,7 +26,7 @@ FUNCTIONS = (checkpoint_utils.save_checkpoint, train.should_stop_early)
 @pytest.fixture
 def begin(monkeypatch):
     """Begins a training, up to its first epoch, after one that got to 0.5 and no further."""
-    monkeypatch.setattr(training, "carry_over", lambda main: None)
+    monkeypatch.setattr(training, "restore_early_stopping", lambda main: None)
     monkeypatch.setattr(training, "save_on_signals", lambda program, tpu: None)
     for function in FUNCTIONS:
         monkeypatch.setattr(function, "best", 0.5, raising=False)

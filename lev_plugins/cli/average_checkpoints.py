@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..compat import explain, read_checkpoint, run_cli, whole_checkpoint, write_failure
+from ..compat import atomic_save, explain, read_checkpoint, run_cli, write_failure
 from ..errors import UserError
 from .names import prog
 
@@ -167,7 +167,7 @@ def save(state: dict[str, Any], output: str) -> None:
         UserError: it cannot be written.
     """
     try:
-        with whole_checkpoint(os.path.realpath(output)) as file:
+        with atomic_save(os.path.realpath(output)) as file:
             torch.save(state, file)
     except Exception as error:
         failure = write_failure(error)

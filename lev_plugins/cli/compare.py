@@ -26,7 +26,7 @@ from ..compat import run_cli
 from ..data.text_files import read_parallel
 from ..errors import UserError
 from ..scoring.metrics import METRICS, WORD_METRICS, Metric, SacrebleuMetric, make_metric
-from ..scoring.words import spelt_out
+from ..scoring.words import is_char_tokenized
 from .names import prog
 from .output import printable, standard_output, whole_file
 
@@ -222,7 +222,7 @@ def _refuse_others(
                 f"grep ^H- {path} | sort -V | cut -f 3-"
             )
         words = [metric.name for metric in metrics if metric.name in WORD_METRICS]
-        if words and spelt_out(texts):
+        if words and is_char_tokenized(texts):
             raise UserError(
                 f"{path}: its lines are characters, not words, which {words[0]} counts; join them "
                 "with --remove-bpe, or leave it out of --metrics"

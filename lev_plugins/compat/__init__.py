@@ -33,40 +33,45 @@
 ====================  ==============================================================================
 """
 
-from .adafactor import mend_adafactor
+from .adafactor import patch_adafactor
 from .archives import check_archive
 from .batches import (
     batch_every_sentence,
-    cut_batches_once,
-    keep_every_sentence,
+    deterministic_batching,
+    keep_last_batch,
     lossless_batches,
     shuffle_when_asked,
 )
 from .causes import explain, refusal
-from .checkpoint_files import distrust_checkpoints, inflated, read_checkpoint, usable
+from .checkpoint_files import (
+    exceeds_storage,
+    harden_checkpoint_loading,
+    read_checkpoint,
+    wrap_checkpoint_errors,
+)
 from .checkpoints import absolute_data_paths, allow_checkpoint_globals
 from .copies import allow_copies
 from .encoders import configure_plain_encoders
 from .evaluation import evaluate_settings, evaluated
 from .finite import refuse_non_finite_scores
 from .indexed import check_index_files
-from .interactive import read_interactive_lines, read_lines_whole
+from .interactive import patch_interactive_reader, read_interactive_lines
 from .launch import check_launches, infer_torchrun_on_cpu
-from .logs import calm_hydra_warnings, calm_root_logger, import_fairseq
+from .logs import filter_hydra_warnings, import_fairseq, restore_log_level
 from .precision import bf16_without_tpu, refuse_fp16_on_cpu
-from .progress import hide_sums
+from .progress import hide_private_stats
 from .reports import one_line_errors, run_cli
 from .saving import (
+    atomic_save,
+    recovery_hint,
     refuse_asynchronous_checkpoints,
-    way_on,
-    whole_checkpoint,
     write_checkpoints_whole,
     write_failure,
 )
-from .scorers import mend_chrf_score
+from .scorers import patch_chrf
 from .shards import decode_shards
 from .symbols import compare_symbols, difference, keep_symbols, refuse_other_symbols
-from .threads import end_readers_in_time
+from .threads import stop_prefetch_threads
 from .training import prepare_trainings
 from .trust import Origin, check_checkpoint_settings, origin, settings_of
 from .user_dir import accept_imported_package
@@ -80,37 +85,37 @@ __all__ = [
     "apply",
     "batch_every_sentence",
     "bf16_without_tpu",
-    "calm_hydra_warnings",
-    "calm_root_logger",
+    "filter_hydra_warnings",
+    "restore_log_level",
     "check_archive",
     "check_checkpoint_settings",
     "check_index_files",
     "check_launches",
     "compare_symbols",
     "configure_plain_encoders",
-    "cut_batches_once",
+    "deterministic_batching",
     "decode_shards",
     "difference",
-    "distrust_checkpoints",
-    "end_readers_in_time",
+    "harden_checkpoint_loading",
+    "stop_prefetch_threads",
     "evaluate_settings",
     "evaluated",
     "explain",
-    "hide_sums",
+    "hide_private_stats",
     "import_fairseq",
     "infer_torchrun_on_cpu",
-    "inflated",
-    "keep_every_sentence",
+    "exceeds_storage",
+    "keep_last_batch",
     "keep_symbols",
     "lossless_batches",
-    "mend_adafactor",
-    "mend_chrf_score",
+    "patch_adafactor",
+    "patch_chrf",
     "one_line_errors",
     "origin",
     "prepare_trainings",
     "read_checkpoint",
     "read_interactive_lines",
-    "read_lines_whole",
+    "patch_interactive_reader",
     "refusal",
     "refuse_asynchronous_checkpoints",
     "refuse_fp16_on_cpu",
@@ -119,9 +124,9 @@ __all__ = [
     "run_cli",
     "settings_of",
     "shuffle_when_asked",
-    "usable",
-    "way_on",
-    "whole_checkpoint",
+    "wrap_checkpoint_errors",
+    "recovery_hint",
+    "atomic_save",
     "write_checkpoints_whole",
     "write_failure",
 ]
@@ -137,10 +142,10 @@ def apply() -> None:
     one_line_errors()
     import_fairseq()
     accept_imported_package()
-    calm_root_logger()
-    calm_hydra_warnings()
+    restore_log_level()
+    filter_hydra_warnings()
     allow_checkpoint_globals()
-    distrust_checkpoints()
+    harden_checkpoint_loading()
     allow_copies()
     check_checkpoint_settings()
     evaluate_settings()
@@ -148,16 +153,16 @@ def apply() -> None:
     write_checkpoints_whole()
     infer_torchrun_on_cpu()
     check_launches()
-    keep_every_sentence()
-    cut_batches_once()
+    keep_last_batch()
+    deterministic_batching()
     shuffle_when_asked()
     prepare_trainings()
     keep_symbols()
     decode_shards()
-    read_lines_whole()
-    mend_chrf_score()
-    mend_adafactor()
-    hide_sums()
+    patch_interactive_reader()
+    patch_chrf()
+    patch_adafactor()
+    hide_private_stats()
     configure_plain_encoders()
-    end_readers_in_time()
+    stop_prefetch_threads()
     _applied = True

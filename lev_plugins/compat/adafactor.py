@@ -7,7 +7,7 @@ from typing import Any
 _GIVEN = "given_lr"
 
 
-def mend_adafactor() -> None:
+def patch_adafactor() -> None:
     """Let ``--optimizer adafactor --scale-parameter`` scale each tensor's own learning rate.
 
     Fault: a step puts the learning rate of a tensor, scaled by its size, into its group, and

@@ -74,7 +74,7 @@ def batch_every_sentence(
     return lossless_batches(indices, batches)
 
 
-def keep_every_sentence() -> None:
+def keep_last_batch() -> None:
     """Let no data set of fairseq lose its last batch, those of fairseq's own tasks included.
 
     Fault: see :func:`lossless_batches`. fairseq-generate with ``--task translation`` prints up to
@@ -110,7 +110,7 @@ def keep_every_sentence() -> None:
     FairseqDataset.batch_by_size = batch_by_size
 
 
-def cut_batches_once() -> None:
+def deterministic_batching() -> None:
     """Let a training go on after a break, in whatever epoch, as if there had been none.
 
     Fault: batches that serve all epochs are cut from sentences in the order of their lengths, and

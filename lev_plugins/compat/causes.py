@@ -16,7 +16,7 @@ from types import FrameType
 from ..errors import UserError
 from .archives import DamagedArchive
 from .finite import NOT_FINITE
-from .saving import way_on
+from .saving import recovery_hint
 
 _READERS = {
     "load_checkpoint_to_cpu": ("local_path", "path"),
@@ -131,7 +131,7 @@ def _unreadable_checkpoint(error: BaseException) -> str | None:
         return f"checkpoint {path} {refused}; use a checkpoint that fairseq has saved"
     going_on = _local(error, "load_checkpoint", "checkpoint_path") is not None
     last = Path(path).name.startswith("checkpoint_last")
-    way = way_on(path) if going_on and last else "copy it again"
+    way = recovery_hint(path) if going_on and last else "copy it again"
     return f"checkpoint {path} is truncated, damaged or not a checkpoint; {way}"
 
 

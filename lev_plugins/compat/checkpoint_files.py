@@ -76,14 +76,14 @@ def _refuse_endless(path: str, settings: Any) -> None:
 def _refuse_inflated(path: str, tensors: Any) -> None:
     """One stored number can be a tensor of any size, which a copy would write out."""
     for name, tensor in tensors.items() if isinstance(tensors, Mapping) else ():
-        if isinstance(tensor, Tensor) and inflated(tensor):
+        if isinstance(tensor, Tensor) and exceeds_storage(tensor):
             raise UserError(
                 f"checkpoint {path}: {name} is {tuple(tensor.shape)}, of which the file holds "
                 f"{tensor.untyped_storage().nbytes():,} bytes; it is damaged: copy it again"
             )
 
 
-def inflated(tensor: Tensor) -> bool:
+def exceeds_storage(tensor: Tensor) -> bool:
     """Whether a tensor is larger than what is stored of it."""
     if tensor.layout is not torch.strided:
         return False
@@ -106,7 +106,7 @@ def _guard_torch_load() -> None:
     torch.load = torch.serialization.load = loaded
 
 
-def distrust_checkpoints() -> None:
+def harden_checkpoint_loading() -> None:
     """Let fairseq read a checkpoint as :func:`read_checkpoint` does, and build what it holds.
 
     Faults: fairseq's ``torch.load`` unpickles anything where TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD
@@ -129,7 +129,7 @@ def distrust_checkpoints() -> None:
             UserError: a checkpoint whose settings make no model, a larger one than it holds, or
                 ask for what no checkpoint may ask for.
         """
-        with usable(":".join(filenames)), _room_for(filenames):
+        with wrap_checkpoint_errors(":".join(filenames)), _room_for(filenames):
             with settings_of(filenames, arg_overrides) as origin:
                 found = stock(filenames, arg_overrides, *args, **options)
                 check_criterion(origin, found[1])
@@ -139,7 +139,7 @@ def distrust_checkpoints() -> None:
 
 
 @contextlib.contextmanager
-def usable(path: str) -> Iterator[None]:
+def wrap_checkpoint_errors(path: str) -> Iterator[None]:
     """Whatever goes wrong inside over a checkpoint is said of the checkpoint.
 
     Raises:

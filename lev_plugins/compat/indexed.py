@@ -45,7 +45,7 @@ def check_index_files() -> None:
     indexed_dataset.make_dataset = make_dataset
 
 
-def _demand(path: str, holds: bool) -> None:
+def _validate(path: str, holds: bool) -> None:
     if not holds:
         raise UserError(f"{path}: {AGAIN}")
 
@@ -54,16 +54,16 @@ def _head(path: str, form: struct.Struct, name: bytes) -> list[int]:
     """The numbers after the name and the version."""
     with open(path, "rb") as file:
         start = file.read(form.size)
-    _demand(path, len(start) == form.size)
+    _validate(path, len(start) == form.size)
     found, version, *numbers = form.unpack(start)
-    _demand(path, found == name and version == 1)
+    _validate(path, found == name and version == 1)
     return numbers
 
 
 def _number_type(path: str, code: int) -> np.dtype:
     from fairseq.data.indexed_dataset import _code_to_dtype
 
-    _demand(path, code in _code_to_dtype)
+    _validate(path, code in _code_to_dtype)
     return np.dtype(_code_to_dtype[code])
 
 
@@ -77,14 +77,14 @@ def _check_mmap(prefix: str, symbols: int | None) -> None:
     path, data = f"{prefix}.idx", f"{prefix}.bin"
     code, count = _head(path, _MMAP_HEAD, _MMAP)
     kind = _number_type(path, code)
-    _demand(path, os.path.getsize(path) == _MMAP_HEAD.size + 12 * count)
+    _validate(path, os.path.getsize(path) == _MMAP_HEAD.size + 12 * count)
     sizes = np.fromfile(path, "<i4", count, offset=_MMAP_HEAD.size)
     places = np.fromfile(path, "<i8", count, offset=_MMAP_HEAD.size + 4 * count)
-    _demand(path, bool((sizes >= 0).all()))
+    _validate(path, bool((sizes >= 0).all()))
     ends = sizes.cumsum(dtype=np.int64)
-    _demand(path, np.array_equal(places, (ends - sizes) * kind.itemsize))
+    _validate(path, np.array_equal(places, (ends - sizes) * kind.itemsize))
     total = int(ends[-1]) if count else 0
-    _demand(data, os.path.getsize(data) == total * kind.itemsize)
+    _validate(data, os.path.getsize(data) == total * kind.itemsize)
     if total == 0:  # nothing cannot be mapped
         raise UserError(f"{prefix}: holds no sentence; preprocess a text that has lines")
     if symbols is not None:
@@ -97,22 +97,22 @@ def _check_old(prefix: str, symbols: int | None) -> None:
     code, width, count, listed = _head(path, _OLD_HEAD, _OLD)
     kind = _number_type(path, code)
     room = os.path.getsize(path) - _OLD_HEAD.size
-    _demand(path, width > 0 and room == 8 * (2 * (count + 1) + listed))
+    _validate(path, width > 0 and room == 8 * (2 * (count + 1) + listed))
     numbers = np.fromfile(path, "<i8", offset=_OLD_HEAD.size)
     dims, places, sizes = np.split(numbers, [count + 1, 2 * (count + 1)])
     for ends, last in ((dims, listed), (places, int(places[-1]))):
-        _demand(path, ends[0] == 0 and ends[-1] == last and bool((np.diff(ends) >= 0).all()))
-    _demand(data, os.path.getsize(data) == int(places[-1]) * width)
+        _validate(path, ends[0] == 0 and ends[-1] == last and bool((np.diff(ends) >= 0).all()))
+    _validate(data, os.path.getsize(data) == int(places[-1]) * width)
     if symbols is not None:  # text: sentences, which have one size each
-        _demand(path, listed == count and width == kind.itemsize)
-        _demand(path, bool((np.diff(dims) == 1).all()) and np.array_equal(np.diff(places), sizes))
+        _validate(path, listed == count and width == kind.itemsize)
+        _validate(path, bool((np.diff(dims) == 1).all()) and np.array_equal(np.diff(places), sizes))
         if places[-1]:
             _check_symbols(data, kind, symbols, first=1)
 
 
 def _check_symbols(data: str, kind: np.dtype, symbols: int, first: int = 0) -> None:
     """All numbers are symbols of the dictionary, which count from ``first``."""
-    _demand(data, np.issubdtype(kind, np.integer))
+    _validate(data, np.issubdtype(kind, np.integer))
     numbers = np.memmap(data, kind, "r")
     low, high = int(numbers.min()) - first, int(numbers.max()) - first
     if low < 0 or high >= symbols:

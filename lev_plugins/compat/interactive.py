@@ -90,7 +90,7 @@ def _forgetful(stock: Any) -> Any:
     return make_batches
 
 
-def read_lines_whole() -> None:
+def patch_interactive_reader() -> None:
     """Put :func:`read_interactive_lines` in the place of fairseq's reader, and keep no buffer.
 
     ``main()`` looks the name up when it runs, so it is enough to do this before: in the module,

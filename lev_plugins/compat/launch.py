@@ -173,7 +173,7 @@ def refuse_fairscale(cfg: Any) -> None:
         )
 
 
-def settle_model(cfg: Any) -> None:
+def resolve_model_config(cfg: Any) -> None:
     """Let a model complete its own settings before they are kept for the checkpoints.
 
     Fault: ``build_model`` gets a copy of the settings, so nothing that a model finds out there
@@ -214,7 +214,7 @@ def check_launches() -> None:
         refuse_shards(cfg)
         if training:
             absolute_data_paths(cfg.task)
-            settle_model(cfg)
+            resolve_model_config(cfg)
             bf16_without_tpu(cfg)
             refuse_fp16_on_cpu(cfg)
             refuse_asynchronous_checkpoints(cfg)

@@ -45,7 +45,7 @@ def import_fairseq() -> None:
             import fairseq  # noqa: F401
 
 
-def calm_root_logger() -> None:
+def restore_log_level() -> None:
     """Let a fairseq command log from INFO on, as it means to.
 
     Fault: in the commands that import fairseq before they set up logging (generate, interactive,
@@ -57,7 +57,7 @@ def calm_root_logger() -> None:
         root.setLevel(os.environ.get("LOGLEVEL", "INFO").upper())
 
 
-def calm_hydra_warnings() -> None:
+def filter_hydra_warnings() -> None:
     """Keep a fairseq command's output free of advice to fairseq's programmers.
 
     Fault: reading the command line goes through interfaces that hydra has deprecated, and each

@@ -4,7 +4,7 @@ import functools
 from typing import Any
 
 
-def hide_sums() -> None:
+def hide_private_stats() -> None:
     """Keep what metrics are made of out of progress bars, as fairseq keeps it out of meters.
 
     Fault: fairseq-validate shows the whole logging output of a batch while it runs (on a terminal

@@ -57,7 +57,7 @@ def _compared(cfg: Any) -> Iterator[None]:
         checkpoint_utils.load_checkpoint_to_cpu = read
 
 
-def carry_over(main: Callable[..., Any]) -> None:
+def restore_early_stopping(main: Callable[..., Any]) -> None:
     """Let a training that is taken up again stop, and lower its learning rate, when it would have.
 
     Faults: ``--patience`` counts validations without progress from nought after every break. A

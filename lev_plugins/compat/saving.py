@@ -24,7 +24,7 @@ _LAST = "checkpoint_last.pt"
 
 
 @contextlib.contextmanager
-def whole_checkpoint(path: str) -> Iterator[BinaryIO]:
+def atomic_save(path: str) -> Iterator[BinaryIO]:
     """Open a file that takes the place of ``path`` at the end, when all of it is on the disk.
 
     Until then, and if anything fails, what stood there stays. A link is replaced, not followed:
@@ -70,7 +70,7 @@ def _write(path: str, fill: Callable[[BinaryIO], object]) -> None:
     """
     for pause in (*_PAUSES, None):
         try:
-            with whole_checkpoint(path) as file:
+            with atomic_save(path) as file:
                 fill(file)
             return
         except Exception as error:
@@ -142,7 +142,7 @@ def _refuse_diverged(path: str, state: Any) -> None:
         )
 
 
-def way_on(torn: str) -> str:
+def recovery_hint(torn: str) -> str:
     """What to do about a checkpoint that a training cannot go on from.
 
     Args:

@@ -4,7 +4,7 @@ import functools
 from typing import Any
 
 
-def mend_chrf_score() -> None:
+def patch_chrf() -> None:
     """Let ``--scoring chrf`` give its score as a number.
 
     Fault: ``ChrFScorer.score`` asks the text of the result for its score, and raises.

@@ -53,7 +53,7 @@ def end_readers() -> None:
             continue
 
 
-def end_readers_in_time() -> None:
+def stop_prefetch_threads() -> None:
     """End a thread that reads ahead when nobody wants its batches, at the latest at exit.
 
     Fault: ``BufferedIterator`` reads up to ``--data-buffer-size`` batches ahead in a daemon thread

@@ -8,7 +8,7 @@ from .divergence import stop_when_diverged
 from .precision import ignore_overflows_on_cpu
 from .preemption import save_on_signals
 from .program import program_modules
-from .resuming import carry_over
+from .resuming import restore_early_stopping
 from .symbols import resumed_by
 
 _LEAKING = ("best", "num_runs")
@@ -46,7 +46,7 @@ def prepare_trainings() -> None:
         stop_when_diverged()
         for program in program_modules("train"):
             forget_last_training(program.should_stop_early)
-            carry_over(program.main)
+            restore_early_stopping(program.main)
             save_on_signals(program, trainer.tpu)
         # an optimizer is told of parameters only, not of the layers that they belong to
         optimizer = OPTIMIZER_REGISTRY.get(trainer.cfg.optimizer._name)

@@ -12,7 +12,7 @@ from omegaconf import DictConfig, open_dict
 
 from ..compat import explain, refuse_non_finite_scores
 from ..errors import UserError
-from ..modules.precision import lower_precision
+from ..modules.precision import quantize
 from .backends import Answer, TextProcessing, Tokens, batches
 from .edits import script
 from .prefix_tree import PrefixTree
@@ -78,7 +78,7 @@ class Autoregressive:
             model.to(self.device)
             model.prepare_for_inference_(cfg)
             vars(model).pop("train", None)  # fairseq's refusal to train, which cannot be pickled
-        lower_precision(self.models, precision)
+        quantize(self.models, precision)
         limits = utils.resolve_max_positions(
             task.max_positions(), *(model.max_positions() for model in self.models)
         )

@@ -39,7 +39,7 @@ class _Memory:
         return _Memory(self.inner.select(rows), self.rows[rows])
 
 
-class WatchedPolicy:
+class RecordingPolicy:
     """A policy, and a note of how sure it was; sentences may leave the batch at any time.
 
     Attributes:
@@ -161,7 +161,7 @@ class LevenshteinBackend:
 
     def _answers(self, units: Sequence[Tokens]) -> list[Answer]:
         """Of one batch."""
-        watched, oov_words = WatchedPolicy(self.policy), self.task.new_oov_words()
+        watched, oov_words = RecordingPolicy(self.policy), self.task.new_oov_words()
         found = self.generator.generate([watched], self._batch(units, oov_words))
         return [
             self._answer(unit, hypothesis, steps, oov_words)

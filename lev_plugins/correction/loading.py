@@ -20,7 +20,7 @@ from ..checkpoints import (
     separate_paths,
     text_encoders,
 )
-from ..compat import settings_of, usable
+from ..compat import settings_of, wrap_checkpoint_errors
 from ..errors import UserError
 from ..hub import LevenshteinEditor
 from .autoregressive import Autoregressive
@@ -100,7 +100,7 @@ def _autoregressive(
 ) -> Autoregressive:
     """Task, models and text processing of left-to-right checkpoints."""
     cfg = state["cfg"]
-    with usable(paths[0]), settings_of(paths, given):
+    with wrap_checkpoint_errors(paths[0]), settings_of(paths, given):
         task = _task(state, paths[0], data)
     models = []
     for one in paths:

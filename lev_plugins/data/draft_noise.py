@@ -231,7 +231,7 @@ def noisy_line(
     counts = NoiseCounts(lines=1, tokens=len(words), empty=int(not words))
     noisy: list[str] = []
     for word in _swapped(words, rates.swap, rng, counts):
-        noisy += _fate(word, rates, vocabulary, rng, counts)
+        noisy += _corrupt_token(word, rates, vocabulary, rng, counts)
     counts.unchanged = int(noisy == list(words))
     counts.emptied = int(bool(words) and not noisy)
     return noisy, counts
@@ -257,7 +257,7 @@ def _swapped(
     return moved
 
 
-def _fate(
+def _corrupt_token(
     word: str,
     rates: NoiseRates,
     vocabulary: Vocabulary,

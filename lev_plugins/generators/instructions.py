@@ -15,7 +15,7 @@ from ..data.markup import BEGINS, DROP, ENDS, JOINED, KEEP, REPLACE
 from ..errors import UserError
 
 
-class Instructions:
+class EditConstraints:
     """Orders on draft positions, followed through decoding by the origin of each token.
 
     Args:
@@ -136,8 +136,8 @@ def _runs(tokens: List[int], marks: List[int]) -> List[List[int]]:
     return runs
 
 
-def choose_other(
-    logits: Tensor, where: Tensor, tokens: Tensor, instructions: Instructions, rows: Tensor
+def mask_forbidden(
+    logits: Tensor, where: Tensor, tokens: Tensor, instructions: EditConstraints, rows: Tensor
 ) -> Tensor:
     """The likeliest tokens that do not write again what was removed.
 

@@ -19,7 +19,7 @@ from ..compat import refuse_non_finite_scores
 from ..errors import UserError
 from ..ops.edits import compact, limit_insertions
 from .ensemble import EnsemblePolicy
-from .instructions import Instructions, choose_other, symbol_edges
+from .instructions import EditConstraints, mask_forbidden, symbol_edges
 from .oracle import ORACLES, with_oracle
 from .policy import EditPolicy, MemoryT
 from .ranking import best, rate
@@ -154,7 +154,7 @@ class RefinementGenerator:
             models: policies, whose probabilities are averaged; with ``external_reranker`` the
                 last is an autoregressive fairseq model.
             sample: a batch with ``net_input.src_tokens`` (B × S) and, where there are drafts,
-                ``draft`` (B × N) and ``marks`` (B × N, see :class:`.instructions.Instructions`);
+                ``draft`` (B × N) and ``marks`` (B × N, see :class:`.instructions.EditConstraints`);
                 with an oracle ``target`` (B × M).
 
         Returns:
@@ -188,7 +188,7 @@ class RefinementGenerator:
         marks = sample.get("marks")
         if marks is not None and bool(marks.any()):
             edges = symbol_edges(tuple(self.dictionary.symbols[: self.placeholder + 1]))
-            decoding.obey(Instructions(draft[rows], marks[rows], edges))
+            decoding.set_constraints(EditConstraints(draft[rows], marks[rows], edges))
         hypotheses = decoding.run()
         refuse_non_finite_scores(torch.tensor([one["score"] for one in hypotheses]))
         count = self.options.variants.count
@@ -267,9 +267,9 @@ class _Decoding:
         self.keys: Optional[Tensor] = None
         if self.variants.kind == "noise" and self.variants.count > 1:
             self.keys = sentence_keys(source, tokens, self.pad)
-        self.instructions: Optional[Instructions] = None
+        self.instructions: Optional[EditConstraints] = None
 
-    def obey(self, instructions: Instructions) -> None:
+    def set_constraints(self, instructions: EditConstraints) -> None:
         """Follows what a person has ordered."""
         instructions.check_room(self.cap)
         self.instructions = instructions
@@ -437,7 +437,7 @@ class _Decoding:
         tokens = choice.argmax(1)
         if self.instructions is not None and self.instructions.removes:
             filled = state.tokens.masked_scatter(where, tokens)
-            tokens = choose_other(choice.clone(), where, filled, self.instructions, state.rows)
+            tokens = mask_forbidden(choice.clone(), where, filled, self.instructions, state.rows)
         scores = logits.gather(1, tokens.unsqueeze(1)).squeeze(1) - logits.logsumexp(1)
         state.fill(where, tokens, scores)
 

@@ -120,7 +120,7 @@ class DecoderBlock(nn.Module):
         def read(h: Tensor) -> Tensor:
             if not need_weights:
                 return self.cross_attention(h, None, memory, packing)
-            out, looks = self.cross_attention.look(h, memory, packing)
+            out, looks = self.cross_attention.forward_with_weights(h, memory, packing)
             weights.append(looks)
             return out
 

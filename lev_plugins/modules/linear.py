@@ -64,7 +64,7 @@ def linear(x: Tensor, weight: Tensor, bias: Optional[Tensor] = None) -> Tensor:
     return out.view(*x.shape[:-1], weight.size(0))
 
 
-def make_ready(weight: Tensor) -> None:
+def prepack_weight(weight: Tensor) -> None:
     """Lays a copy of a weight (outputs × inputs) out as oneDNN reads it, for decoding.
 
     Products with few rows take two thirds of the time then. The copy serves until the weight
@@ -159,7 +159,7 @@ def _state(weight: Tensor) -> Tuple[int, int, torch.dtype]:
 
 
 def _ready(weight: Tensor) -> Optional[Tensor]:
-    """The copy of :func:`make_ready`, where it is still the weight's."""
+    """The copy of :func:`prepack_weight`, where it is still the weight's."""
     laid = _laid_out.get(id(weight))
     if laid is None or laid.whose() is not weight or laid.state != _state(weight):
         return None

@@ -26,7 +26,7 @@ class Packing:
         self.index = real.flatten().nonzero().squeeze(1)
 
     @classmethod
-    def worth_it(cls, mask: Optional[Tensor]) -> Optional["Packing"]:
+    def maybe_pack(cls, mask: Optional[Tensor]) -> Optional["Packing"]:
         """The packing for an attention mask (B × 1 × 1 × T), None where it would save little."""
         if mask is None:
             return None

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from ..compat.program import running_command
 from ..errors import UserError
-from .linear import Linear, make_ready
+from .linear import Linear, prepack_weight
 
 PRECISIONS = ("fp32", "bf16", "int8")
 DECODING = ("generate", "interactive")
@@ -49,7 +49,7 @@ class Int8Linear(nn.Module):
         return out.to(x.dtype)
 
 
-def lower_precision(models: Iterable[nn.Module], precision: str) -> None:
+def quantize(models: Iterable[nn.Module], precision: str) -> None:
     """Makes models compute with fewer bits, in place, for decoding.
 
     A model may have ``int8_outputs()``, called after its layers were replaced, for products that no
@@ -119,9 +119,9 @@ def _make_ready(model: nn.Module) -> None:
     for part in model.modules():
         output: Any = getattr(part, "output_weight", None)
         if isinstance(part, Linear):
-            make_ready(part.weight)
+            prepack_weight(part.weight)
         elif output is not None:
-            make_ready(output())
+            prepack_weight(output())
 
 
 def _replace_layers(model: nn.Module) -> None:

@@ -266,7 +266,7 @@ class T5Encoder(nn.Module):
         """
         seen = attention_mask(real) if mask is None else mask
         bias = self.bias(seen[:, 0].expand(-1, x.size(1), -1))
-        packing = Packing.worth_it(attention_mask(real))
+        packing = Packing.maybe_pack(attention_mask(real))
         x = x if packing is None else packing.pack(x)
         for block in self.blocks:
             x = block(x, bias, None, packing)

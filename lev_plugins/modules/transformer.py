@@ -154,7 +154,7 @@ class Attention(nn.Module):
             out = out + share @ value
         return self.output(out.transpose(1, 2).flatten(2))
 
-    def look(
+    def forward_with_weights(
         self, x: Tensor, memory: Memory, packing: Optional[Packing] = None
     ) -> Tuple[Tensor, Tensor]:
         """:meth:`forward` over a memory, and where it looked.
@@ -294,7 +294,7 @@ class TransformerStack(nn.Module):
 
         What stands at padded positions of the result is of no meaning.
         """
-        packing = Packing.worth_it(mask)
+        packing = Packing.maybe_pack(mask)
         x = x if packing is None else packing.pack(x)
         for block in self.blocks[:depth]:
             x = block(x, mask, memory, packing)

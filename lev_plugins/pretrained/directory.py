@@ -17,7 +17,7 @@ from typing import Any, Dict, Optional, Tuple
 import torch
 from torch import Tensor
 
-from ..compat import check_archive, inflated, refusal
+from ..compat import check_archive, exceeds_storage, refusal
 from ..errors import UserError
 
 Shape = Tuple[int, ...]
@@ -167,7 +167,11 @@ def _pickle(path: str) -> Stored:
         raise UserError(f"{path}: no weights that can be read safely ({reason:.200})") from error
     if not isinstance(found, dict):
         raise UserError(f"{path}: holds a {type(found).__name__}, not tensors by name")
-    large = [name for name, value in found.items() if isinstance(value, Tensor) and inflated(value)]
+    large = [
+        name
+        for name, value in found.items()
+        if isinstance(value, Tensor) and exceeds_storage(value)
+    ]
     if large:
         raise UserError(f"{path}: {large[0]!s:.80} is larger than what is stored of it; damaged")
     return {

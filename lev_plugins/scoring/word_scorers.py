@@ -9,7 +9,7 @@ from fairseq.scoring import register_scorer
 from .error_rates import ErrorRate, WordAccuracy, WordRecognition, WordSets
 from .metric_scorer import MetricScorer
 from .metrics import Metric
-from .words import spelt_out
+from .words import is_char_tokenized
 
 _ENOUGH = 1000
 
@@ -36,7 +36,7 @@ class WordScorer(MetricScorer):
     def result_string(self) -> str:
         """Score, how it was computed, and a warning where the text is spelt out."""
         text = f"{self.title} = {self.score():.2f} {self.metric.signature()}"
-        if spelt_out(self.shown):
+        if is_char_tokenized(self.shown):
             text += (
                 " (the references are single characters with blanks between them; --bpe characters "
                 "or --post-process sentencepiece joins them to words)"

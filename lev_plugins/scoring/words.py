@@ -96,7 +96,7 @@ def right_words(words: Words, reference: Words) -> set[int]:
     return {j for i, j in aligned(words, reference) if words[i] == reference[j]}
 
 
-def spelt_out(lines: Iterable[str]) -> bool:
+def is_char_tokenized(lines: Iterable[str]) -> bool:
     """Whether lines are characters, not words, as models of characters write: ``n e w ▁ o n e``.
 
     More than half of the lines that hold anything have two tokens or more, all of one character.

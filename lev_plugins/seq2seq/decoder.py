@@ -89,7 +89,7 @@ class TransformerDecoder(FairseqIncrementalDecoder):
         x = self.embed(prev_output_tokens, first)
         packing = None
         if self.training:
-            packing = Packing.worth_it(attention_mask(prev_output_tokens.ne(self.pad)))
+            packing = Packing.maybe_pack(attention_mask(prev_output_tokens.ne(self.pad)))
             x = x if packing is None else packing.pack(x)
         generated, weights = [], None
         for i, block in enumerate(self.blocks):

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from ..errors import UserError
 from ..modules.decoding import TiedOutput
-from ..modules.precision import Int8Linear, decoding_precision, lower_precision
+from ..modules.precision import Int8Linear, decoding_precision, quantize
 from .decoder import DecoderOut
 
 
@@ -45,7 +45,7 @@ class Seq2SeqModel(FairseqEncoderDecoderModel):
         if getattr(cfg.generation, "retain_dropout", False):
             raise UserError("--retain-dropout is not supported by this model; leave it out")
         super().prepare_for_inference_(cfg)
-        lower_precision([self], decoding_precision(cfg))
+        quantize([self], decoding_precision(cfg))
 
     def int8_outputs(self) -> None:
         """The vocabulary's product in 8 bits too, where it is the plain one."""

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from ..errors import UserError
 from ..modules.precision import PRECISIONS
 from ..scoring.metrics import METRICS, WORD_METRICS, Metric, add_up, bleu, make_metric
-from ..scoring.words import spelt_out
+from ..scoring.words import is_char_tokenized
 
 logger = logging.getLogger(__name__)
 
@@ -182,7 +182,7 @@ class EvaluatedTask(TranslationTask):
     def _look_at(self, references: Iterable[str]) -> None:
         """Warns, once, where words are to be counted and the text is cut into characters."""
         chosen = [name for name in self.metric_names if name in WORD_METRICS]
-        if chosen and not self.text_seen and spelt_out(references):
+        if chosen and not self.text_seen and is_char_tokenized(references):
             logger.warning(
                 "validation: the references are single characters with blanks between them, and "
                 "%s will count each as a word; --eval-bleu-remove-bpe sentencepiece joins them",

@@ -50,7 +50,7 @@ def test_nothing_to_train_on_is_said(monkeypatch):
 
 
 def test_fairseq_still_drops_its_last_batch():
-    """Once this fails ``keep_every_sentence`` can go."""
+    """Once this fails ``keep_last_batch`` can go."""
     stock = FairseqDataset.batch_by_size.__wrapped__
     data = pairs(11)
     kept = stock(data, data.ordered_indices(), max_sentences=4, required_batch_size_multiple=8)
@@ -61,7 +61,7 @@ def test_a_data_set_may_be_mended_twice():
     """As by a copy of the package under another name."""
     before = FairseqDataset.batch_by_size
     try:
-        compat.keep_every_sentence()
+        compat.keep_last_batch()
         assert batched(11, max_sentences=4, required_batch_size_multiple=8) == list(range(11))
     finally:
         FairseqDataset.batch_by_size = before

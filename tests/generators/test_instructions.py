@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from lev_plugins.data.markup import DROP, JOINED, KEEP, REPLACE
 from lev_plugins.errors import UserError
 from lev_plugins.generators import RefinementGenerator, RefinementOptions
-from lev_plugins.generators.instructions import Instructions, choose_other
+from lev_plugins.generators.instructions import EditConstraints, mask_forbidden
 
 # few letters, so that a random policy often wants to write what was removed
 LETTERS = "abcd"
@@ -446,9 +446,9 @@ def test_terms_leave_the_room_that_the_limit_leaves():
 # filling --------------------------------------------------------------------------------------
 
 
-def instructions(*cases: Case) -> Instructions:
+def instructions(*cases: Case) -> EditConstraints:
     made = batch(cases)
-    return Instructions(made["draft"], made["marks"], torch.zeros(len(SYMBOLS), 2).bool())
+    return EditConstraints(made["draft"], made["marks"], torch.zeros(len(SYMBOLS), 2).bool())
 
 
 @given(
@@ -466,7 +466,7 @@ def test_the_likeliest_words_are_taken_that_bring_nothing_back(runs, standing, s
     filled = opened.masked_scatter(where, logits.argmax(1))
     before = text(filled[0])
     wanted = case("a", *((run, "drop") for run in runs))
-    chosen = choose_other(logits.clone(), where, filled.clone(), orders, torch.tensor([0]))
+    chosen = mask_forbidden(logits.clone(), where, filled.clone(), orders, torch.tensor([0]))
     written = opened.masked_scatter(where, chosen)
     check_new(wanted, text(written[0]), where[0].tolist()[1:-1])
     try:
@@ -489,5 +489,5 @@ def test_each_sentence_has_its_own_orders():
     logits[:, [SYMBOLS.index(letter) for letter in "abcd"]] = torch.tensor([4.0, 3.0, 2.0, 1.0])
     filled = opened.masked_scatter(where, logits.argmax(1))
     rows = torch.tensor([1, 0, 2])
-    chosen = choose_other(logits, where, filled, orders, rows)
+    chosen = mask_forbidden(logits, where, filled, orders, rows)
     assert [SYMBOLS[int(one)] for one in chosen] == ["a", "b", "a"]

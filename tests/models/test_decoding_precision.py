@@ -7,7 +7,7 @@ import pbd_models
 import pytest
 import torch
 
-from lev_plugins.modules.precision import Int8Linear, lower_precision
+from lev_plugins.modules.precision import Int8Linear, quantize
 
 # wide enough for their layers to be worth the rounding
 WIDE = {"encoder_embed_dim": 64, "encoder_ffn_embed_dim": 128, "encoder_attention_heads": 4}
@@ -25,7 +25,7 @@ def error(full, less) -> float:
 def test_pbd_is_close_to_itself(precision, options):
     model = pbd_models.build(factor=1.0, **WIDE, **options)
     less = copy.deepcopy(model)
-    lower_precision([less], precision)
+    quantize([less], precision)
     rows = pbd_models.ROWS[:4]
     assert error(pbd_models.logits(model, rows), pbd_models.logits(less, rows)) < 0.2
     if precision == "int8":
@@ -37,7 +37,7 @@ def test_pbd_is_close_to_itself(precision, options):
 def test_gated_is_close_to_itself(precision, variant):
     model = gated_models.build(factor=1.0, gates="mask,copy,generate", gate_variant=variant, **WIDE)
     less = copy.deepcopy(model)
-    lower_precision([less], precision)
+    quantize([less], precision)
     made = gated_models.batch(gated_models.ROWS[:4])
     full, other = (
         one.decoder(made.before, encoder_out=one.encoder(made.source))[0] for one in (model, less)

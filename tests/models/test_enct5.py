@@ -25,7 +25,7 @@ from lev_plugins.models.enct5 import EncT5Config, EncT5Model, network
 from lev_plugins.models.enct5.config import t5_size
 from lev_plugins.models.enct5.dataset import Example, collate
 from lev_plugins.models.enct5.kinds import Kind
-from lev_plugins.models.enct5.model import reading
+from lev_plugins.models.enct5.model import cross_attention_mask
 from lev_plugins.modules import embedding, transformer
 from lev_plugins.modules import t5 as t5_blocks
 from lev_plugins.modules.t5 import Symbols, t5
@@ -153,7 +153,7 @@ def test_the_masks_are_those_of_segments_and_spans():
     spans = torch.tensor([[1, 0, 2, 3, 0, 0]])
     asking = torch.tensor([[1, 1, 1, 2, 2, 0]])
     words = torch.tensor([[1, 2, 0, 3, 9, 0]])
-    found = reading(segments, spans, asking, words)[0].int().tolist()
+    found = cross_attention_mask(segments, spans, asking, words)[0].int().tolist()
     assert found == [
         [1, 0, 0, 0, 0, 0],
         [0, 0, 1, 0, 0, 0],
@@ -162,7 +162,7 @@ def test_the_masks_are_those_of_segments_and_spans():
         [0, 0, 0, 1, 1, 0],  # a word without pieces: the text
         [0, 0, 0, 0, 0, 1],
     ]
-    full = reading(segments[:, :5], spans[:, :5], asking, words)
+    full = cross_attention_mask(segments[:, :5], spans[:, :5], asking, words)
     assert bool(full.any(2).all())  # padding without padding to look at
 
 
@@ -186,7 +186,7 @@ def decoded(kind: Kind, layers: int, keep: slice) -> Tensor:
     states = Slow(model, kind).encode(pieces).unsqueeze(0)
     asking = {name: batch[name][:, keep] for name in batch if name.startswith("latent")}
     latents = asking.pop("latents")
-    sees = reading(batch["segments"], batch["spans"], *asking.values())
+    sees = cross_attention_mask(batch["segments"], batch["spans"], *asking.values())
     return model.decoder(latents, asking["latent_segments"], states, sees)
 
 
@@ -248,7 +248,7 @@ def test_latents_that_ask_in_slices_hear_the_same(monkeypatch):
     kind, number = Kind.MULTILABEL, 23
     model = enct5_models.opinionated(enct5_models.build(kind, number))
     block = model.decoder.blocks[0]
-    whole = model.decoder.greetings(block)
+    whole = model.decoder.latent_self_attention(block)
     weights = torch.randn_like(whole)
     parts = [*block.block.self_attention.parameters(), *model.decoder.bias.parameters()]
     expected = torch.autograd.grad((whole * weights).sum(), parts[:1] + parts[-1:])
@@ -260,7 +260,7 @@ def test_latents_that_ask_in_slices_hear_the_same(monkeypatch):
     torch.testing.assert_close(whole, slow, **EXACT)
     for size in (1, 5, 22):
         monkeypatch.setattr(network, "SLICE", size)
-        found = model.decoder.greetings(block)
+        found = model.decoder.latent_self_attention(block)
         torch.testing.assert_close(found, slow, **EXACT)
         grads = torch.autograd.grad((found * weights).sum(), parts[:1] + parts[-1:])
         torch.testing.assert_close(grads, expected, **EXACT)

@@ -131,10 +131,10 @@ def pointer_by_hand(model, gates, state, looks, source, target):
         gates["generate"] * p for p in softmax(output_by_hand(model.decoder, state.tolist()))
     ]
     last = len(source) - 1
-    for place, look in enumerate(looks.tolist()):
+    for place, weight in enumerate(looks.tolist()):
         copied, after = SYMBOLS[source[place]], SYMBOLS[source[min(place + 1, last)]]
-        chances[target.index(copied)] += gates.get("copy", 0) * look
-        chances[target.index(after)] += gates.get("skip", 0) * look
+        chances[target.index(copied)] += gates.get("copy", 0) * weight
+        chances[target.index(after)] += gates.get("skip", 0) * weight
     return [math.log(chance) for chance in chances]
 
 

@@ -24,10 +24,10 @@ from lev_plugins.modules.linear import (
     LEAST_ROWS,
     Linear,
     linear,
-    make_ready,
     one_dnn,
+    prepack_weight,
 )
-from lev_plugins.modules.precision import lower_precision
+from lev_plugins.modules.precision import quantize
 
 needs_one_dnn = pytest.mark.skipif(
     not linear_module._available(), reason="this torch was built without oneDNN"
@@ -237,7 +237,7 @@ def test_a_weight_that_lies_ready_gives_torchs_products(ready_products, rows, dt
     layer = Linear(48, 80).to(dtype).requires_grad_(False)
     x = torch.randn(2, rows, 48, dtype=dtype)
     with one_dnn(True):
-        make_ready(layer.weight)
+        prepack_weight(layer.weight)
         found = layer(x)
     wanted = F.linear(x.double(), layer.weight.double(), layer.bias.double())
     if dtype == torch.float32:
@@ -254,7 +254,7 @@ def test_bfloat16_is_left_to_torch_where_one_dnn_does_not_know_it(ready_products
     monkeypatch.setattr(linear_module, "_knows_bfloat16", lambda: False)
     layer, x = nn.Linear(48, 80).bfloat16(), torch.randn(3, 48).bfloat16()
     with one_dnn(True), torch.no_grad():
-        make_ready(layer.weight)
+        prepack_weight(layer.weight)
         assert torch.equal(linear(x, layer.weight, layer.bias), layer(x))
     assert ready_products == []
 
@@ -264,7 +264,7 @@ def test_bfloat16_is_left_to_torch_where_one_dnn_does_not_know_it(ready_products
 def test_a_changed_weight_is_not_taken_for_what_it_was(ready_products, how):
     layer, x = Linear(16, 24), torch.randn(8, 16)
     with one_dnn(True), torch.no_grad():
-        make_ready(layer.weight)
+        prepack_weight(layer.weight)
         before = layer(x)
         if how == "a step":
             layer.weight.add_(1.0)
@@ -286,7 +286,7 @@ def test_small_products_are_left_to_torch_even_where_the_weight_lies_ready(monke
     weight = torch.randn(64, 128)
     rows = LEAST_READY // weight.numel()
     with one_dnn(True):
-        make_ready(weight)
+        prepack_weight(weight)
         linear(torch.randn(rows - 1, 128), weight)
         assert asked == []
         linear(torch.randn(rows, 128), weight)
@@ -297,7 +297,7 @@ def test_small_products_are_left_to_torch_even_where_the_weight_lies_ready(monke
 def test_weights_that_are_not_on_the_cpu_are_not_laid_out():
     weight = torch.ones(24, 16, device="meta")
     with one_dnn(True):
-        make_ready(weight)
+        prepack_weight(weight)
     assert linear_module._ready(weight) is None
 
 
@@ -305,7 +305,7 @@ def test_weights_that_are_not_on_the_cpu_are_not_laid_out():
 def test_learning_takes_the_weight_itself(ready_products):
     layer, x = Linear(16, 24), torch.randn(8, 16)
     with one_dnn(True):
-        make_ready(layer.weight)
+        prepack_weight(layer.weight)
         layer(x).sum().backward()
     assert ready_products == [False, False]
 
@@ -314,7 +314,7 @@ def test_learning_takes_the_weight_itself(ready_products):
 def test_decoders_have_their_weights_ready_and_save_them_as_ever():
     model = nn.Sequential(Linear(64, 64), nn.Linear(64, 64), TiedOutput(nn.Embedding(9, 64)))
     with one_dnn(True):
-        lower_precision([model], "fp32")
+        quantize([model], "fp32")
     ready = [linear_module._ready(weight) is not None for weight in model.parameters()]
     assert ready == [True, False, False, False, True]
     saved = io.BytesIO()
@@ -336,7 +336,7 @@ def test_few_rows_are_filled_up_so_that_few_shapes_come(monkeypatch):
     monkeypatch.setattr(linear_module, "_one_dnn", noting)
     layer = Linear(16, 24).requires_grad_(False)
     with one_dnn(True):
-        make_ready(layer.weight)
+        prepack_weight(layer.weight)
         for rows in range(1, linear_module.FEW_ROWS + 2):
             x = torch.randn(rows, 16)
             torch.testing.assert_close(layer(x), F.linear(x, layer.weight, layer.bias), **CLOSE)
@@ -362,7 +362,7 @@ def test_a_ready_model_can_be_pickled_and_copied_and_takes_its_copies_with_it():
     layer, x = Linear(16, 24), torch.randn(8, 16)
     with one_dnn(True), torch.no_grad():
         before = len(linear_module._laid_out)
-        make_ready(layer.weight)
+        prepack_weight(layer.weight)
         assert len(linear_module._laid_out) == before + 1
         for again in (pickle.loads(pickle.dumps(layer)), copy.deepcopy(layer)):
             assert torch.equal(again(x), F.linear(x, layer.weight, layer.bias))
@@ -375,6 +375,6 @@ def test_a_ready_model_can_be_pickled_and_copied_and_takes_its_copies_with_it():
 def test_a_model_made_in_inference_mode_decodes_too(ready_products):
     with one_dnn(True), torch.inference_mode():
         layer, x = Linear(16, 24), torch.randn(8, 16)
-        lower_precision([layer], "fp32")
+        quantize([layer], "fp32")
         torch.testing.assert_close(layer(x), F.linear(x, layer.weight, layer.bias), **CLOSE)
     assert ready_products == [False]

@@ -13,7 +13,7 @@ from lev_plugins.errors import UserError
 from lev_plugins.modules.precision import (
     Int8Linear,
     decoding_precision,
-    lower_precision,
+    quantize,
 )
 
 
@@ -44,7 +44,7 @@ def test_a_layer_in_eight_bits_keeps_shape_and_type():
 
 def test_large_layers_are_replaced_and_small_ones_are_not():
     model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 2))
-    lower_precision([model], "int8")
+    quantize([model], "int8")
     assert isinstance(model[0], Int8Linear)
     assert type(model[2]) is nn.Linear
 
@@ -52,20 +52,20 @@ def test_large_layers_are_replaced_and_small_ones_are_not():
 def test_full_precision_changes_nothing():
     model = nn.Linear(64, 64)
     before = model.weight.clone()
-    lower_precision([model], "fp32")
+    quantize([model], "fp32")
     assert type(model) is nn.Linear and torch.equal(model.weight, before)
     assert model.weight.dtype == torch.float32
 
 
 def test_another_name_is_refused():
     with pytest.raises(UserError, match="'int4'.*fp32, bf16, int8"):
-        lower_precision([nn.Linear(2, 2)], "int4")
+        quantize([nn.Linear(2, 2)], "int4")
 
 
 def test_a_model_on_another_device_is_refused():
     model = nn.Linear(64, 64, device="meta")
     with pytest.raises(UserError, match="for a CPU"):
-        lower_precision([model], "int8")
+        quantize([model], "int8")
 
 
 @pytest.mark.parametrize(
@@ -98,8 +98,8 @@ def test_what_a_training_computed_in_says_nothing_about_decoding():
 def test_layers_of_fairseq_itself_stay_as_they_are():
     attention = MultiheadAttention(64, 4)
     with pytest.raises(UserError, match="fairseq's own layers .Sequential.; use bf16"):
-        lower_precision([nn.Sequential(attention)], "int8")
-    lower_precision([attention], "bf16")
+        quantize([nn.Sequential(attention)], "int8")
+    quantize([attention], "bf16")
     assert attention.q_proj.weight.dtype == torch.bfloat16
 
 
@@ -113,7 +113,7 @@ def test_an_edit_model_is_close_to_itself_with_fewer_bits(precision):
     model = tiny.model(task, encoder_embed_dim=64, decoder_embed_dim=64).eval()
     tokens = tiny.batch(task, [tiny.Triple("abcd", "abcdef", "abd")])["net_input"]["src_tokens"]
     full = model.deletion_logits(tokens, model.encode(tokens))
-    lower_precision([model], precision)
+    quantize([model], precision)
     less = model.deletion_logits(tokens, model.encode(tokens)).float()
     assert torch.isfinite(less).all()
     assert (less - full).abs().max() <= 0.1 * max(1.0, float(full.abs().max()))

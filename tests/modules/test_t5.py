@@ -253,14 +253,14 @@ def test_attention_weights_are_those_that_attention_uses():
     states, real = torch.randn(2, 4, 8, dtype=torch.double), real_tokens(4, 2)
     memory = Memory(states, attention_mask(real))
     x = torch.randn(2, 3, 8, dtype=torch.double)
-    weights = attention.look(x, memory)[1]
+    weights = attention.forward_with_weights(x, memory)[1]
     torch.testing.assert_close(weights.sum(-1), torch.ones(2, 3, dtype=torch.double))
     # with the same value at every head and the identity behind it, attention gives the weights
-    attention.heads, single = 1, attention.look(x, memory)[1]
+    attention.heads, single = 1, attention.forward_with_weights(x, memory)[1]
     key, _ = attention.keys_values(Memory(states, memory.mask))
     scores = (x @ attention.query.weight.T) @ key[:, 0].transpose(1, 2)
     expected = scores.masked_fill(~real.unsqueeze(1), float("-inf")).softmax(-1)
-    fresh = attention.look(x, Memory(states, memory.mask))[1]
+    fresh = attention.forward_with_weights(x, Memory(states, memory.mask))[1]
     torch.testing.assert_close(fresh, expected)
     assert not torch.allclose(single, fresh)
 

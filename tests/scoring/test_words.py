@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lev_plugins.scoring import CorrectionCounts, correction_counts
-from lev_plugins.scoring.words import aligned, line_counts, right_words, spelt_out
+from lev_plugins.scoring.words import aligned, is_char_tokenized, line_counts, right_words
 
 Words = list[str]
 Pairs = tuple[tuple[int, int], ...]
@@ -145,4 +145,4 @@ def test_lines_that_do_not_belong_together_are_not_counted():
     ],
 )
 def test_spelt_out_text_is_told_from_words(lines, said):
-    assert spelt_out(lines) == said
+    assert is_char_tokenized(lines) == said

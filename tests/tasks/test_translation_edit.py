@@ -399,12 +399,12 @@ def test_a_checkpoint_of_another_dictionary_is_refused(side, letters, said):
 
 def test_a_model_of_another_task_is_refused_by_name():
     task = tiny.task()
-    stranger = Namespace(_name="transformer_tiny")
+    foreign = Namespace(_name="transformer_tiny")
     with pytest.raises(UserError, match="holds a model of the kind transformer_tiny"):
-        task.build_model(stranger, from_checkpoint=True)
+        task.build_model(foreign, from_checkpoint=True)
     task.load_state_dict({})
     with pytest.raises(UserError, match="another task has trained"):
-        task.build_model(stranger, from_checkpoint=True)
+        task.build_model(foreign, from_checkpoint=True)
 
 
 def test_other_models_of_this_task_decode_with_beam_search():

@@ -16,7 +16,7 @@ from ...scoring.correction import (
     word_totals,
 )
 from ...scoring.metrics import METRICS, Metric, add_up, bleu, make_metric, ter
-from ...scoring.words import spelt_out
+from ...scoring.words import is_char_tokenized
 from .edits import EditCounts, common, count_edits
 from .input import Corpus
 from .printed import Printed
@@ -130,7 +130,7 @@ def _wanting(corpus: Corpus) -> list[str]:
             "no edits: there are no drafts; give --drafts FILE, or --data and --draft-lang; where "
             "the source itself was corrected: --against source"
         )
-    if corpus.references is not None and spelt_out(corpus.references):
+    if corpus.references is not None and is_char_tokenized(corpus.references):
         notes.append(
             "references are single characters with blanks between them, and each counts as a word; "
             "--remove-bpe characters --remove-bpe-from drafts,hypotheses,references,sources joins "

@@ -109,7 +109,7 @@ def t5_size(cfg: EncT5Config) -> T5Size:
     )
 
 
-def standing_alone(cfg: Any) -> Any:
+def strip_pretrained(cfg: Any) -> Any:
     """The settings of a checkpoint, which has all weights: no T5 is looked for.
 
     Options that came after its training get their defaults.

@@ -106,7 +106,7 @@ class EncT5Model(BaseFairseqModel):
         """
         mine = segments.unsqueeze(2) == segments.unsqueeze(1)
         states = self.encoder(self.embed(tokens), segments.ne(0), mine.unsqueeze(1))
-        sees = reading(segments, spans, latent_segments, latent_spans)
+        sees = cross_attention_mask(segments, spans, latent_segments, latent_spans)
         return self.head(self.decoder(latents, latent_segments, states, sees))
 
     def max_positions(self) -> None:
@@ -142,7 +142,7 @@ def _directory(cfg: EncT5Config) -> Optional[T5Directory]:
     return directory
 
 
-def reading(
+def cross_attention_mask(
     segments: Tensor, spans: Tensor, latent_segments: Tensor, latent_spans: Tensor
 ) -> Tensor:
     """Which pieces each decoder position reads: B × L × S, bool; one at least.

@@ -45,17 +45,17 @@ class LatentDecoder(nn.Module):
         self.bias = size.bias(both_ways=False)  # T5's decoder knows no other
         self.norm = size.last_norm()
 
-    def greetings(self, block: DecoderBlock) -> Tensor:
+    def latent_self_attention(self, block: DecoderBlock) -> Tensor:
         """V × C: what each latent hears from all in the first block's self-attention."""
         attention = block.block.self_attention
         x = block.block.self_norm(self.table.weight).unsqueeze(0)
         query, key, value = attention.project(x, None)
         if query.size(2) <= SLICE:
-            return self._heard(attention, query, key, value, 0)
+            return self.attend_latents(attention, query, key, value, 0)
         # scores of thousands with thousands: made once more for the gradients rather than kept
         parts = [
             checkpoint(
-                self._heard,
+                self.attend_latents,
                 attention,
                 part,
                 key,
@@ -68,7 +68,7 @@ class LatentDecoder(nn.Module):
         ]
         return torch.cat(parts)
 
-    def _heard(
+    def attend_latents(
         self, attention: Attention, query: Tensor, key: Tensor, value: Tensor, first: int
     ) -> Tensor:
         """What some latents hear, from the one at ``first`` on: 1 × H × … × D → … × C."""
@@ -106,7 +106,7 @@ class LatentDecoder(nn.Module):
         self, block: DecoderBlock, latents: Tensor, memory: Memory, packing: Optional[Packing]
     ) -> Tensor:
         """The first block: B × L latents → B × L × C, or packed, P → P × C."""
-        heard = F.embedding(latents, self.greetings(block))
+        heard = F.embedding(latents, self.latent_self_attention(block))
         inner, cross = block.block, block.cross_attention
         x = dropout(self.table(latents), self.dropout, self.training)
         x = inner.residual(x, nn.Identity(), lambda _: heard)

@@ -21,7 +21,7 @@ from torch import Tensor
 from ...compat import read_checkpoint
 from ...compat.program import running_command
 from ...errors import UserError
-from .config import standing_alone
+from .config import strip_pretrained
 from .criterion import CRITERION
 from .dataset import EncT5Dataset
 from .description import PIECES, Description
@@ -186,7 +186,7 @@ class EncT5Task(FairseqTask):
         if found is not None and not issubclass(found, EncT5Model):
             raise UserError(f"--arch {name} is no EncT5; --task {TASK} goes with --arch enct5_…")
         self.trains = not from_checkpoint
-        return super().build_model(standing_alone(cfg) if from_checkpoint else cfg)
+        return super().build_model(strip_pretrained(cfg) if from_checkpoint else cfg)
 
     def build_criterion(self, cfg: Any, from_checkpoint: bool = False) -> FairseqCriterion:
         """Builds the criterion; what a training begins with and selects by is checked here too.
@@ -200,11 +200,11 @@ class EncT5Task(FairseqTask):
             raise UserError(f"--criterion {name}: --task {TASK} goes with --criterion {CRITERION}")
         if self.trains:
             self._check_best_metric()
-            self._look_at_start()
+            self.restore_task_state()
         return super().build_criterion(cfg, from_checkpoint)
 
     def _check_best_metric(self) -> None:
-        best = _told(self.cfg.best_checkpoint_metric)
+        best = resolved(self.cfg.best_checkpoint_metric)
         if best is None:
             return
         known = ["loss", *(name for name in self.metric_names if name != NEITHER)]
@@ -220,15 +220,19 @@ class EncT5Task(FairseqTask):
                 way = f"lower is better; leave {flag} out"
             raise UserError(f"--best-checkpoint-metric {best}: {way}")
 
-    def _look_at_start(self) -> None:
+    def restore_task_state(self) -> None:
         """Takes over what the checkpoint keeps with which a training begins.
 
         fairseq's trainer saves the state of a task and does not give it back.
         """
-        restored = _told(self.cfg.restore_file)
+        restored = resolved(self.cfg.restore_file)
         if restored == LAST:
-            restored = os.path.join(_told(self.cfg.save_dir) or "", LAST)
-        starts = (restored, _told(self.cfg.continue_once), _told(self.cfg.finetune_from_model))
+            restored = os.path.join(resolved(self.cfg.save_dir) or "", LAST)
+        starts = (
+            restored,
+            resolved(self.cfg.continue_once),
+            resolved(self.cfg.finetune_from_model),
+        )
         path = next((path for path in starts if path and os.path.isfile(path)), None)
         if path is None:
             return
@@ -291,7 +295,7 @@ class EncT5Task(FairseqTask):
         stored = [
             Stored(prefix, self.kind, self.number, len(self.dictionary)) for prefix in prefixes
         ]
-        training = split in ("train", _told(self.cfg.train_subset))
+        training = split in ("train", resolved(self.cfg.train_subset))
         self.datasets[split] = EncT5Dataset(
             _joined([one.pieces for one in stored]),
             _joined([one.spans for one in stored]) if self.kind is Kind.TAGGING else None,
@@ -432,6 +436,6 @@ def _joined(parts: Sequence[Any]) -> Any:
     return parts[0] if len(parts) == 1 else ConcatDataset(parts)
 
 
-def _told(setting: Optional[str]) -> Optional[str]:
+def resolved(setting: Optional[str]) -> Optional[str]:
     """What a command was told; None outside of one, where there is nothing to look it up in."""
     return None if setting is None or str(setting).startswith("${") else str(setting)

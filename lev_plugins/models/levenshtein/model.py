@@ -17,7 +17,7 @@ from ...errors import UserError
 from ...modules import Memory, Positions, TransformerStack
 from ...modules.dropout import dropout
 from ...modules.linear import linear
-from ...modules.precision import Int8Linear, decoding_precision, lower_precision
+from ...modules.precision import Int8Linear, decoding_precision, quantize
 from ...modules.transformer import TransformerBlock, attention_mask
 from ...ops.alignment import lcs_masks
 from ...tasks import TranslationEditTask
@@ -183,7 +183,7 @@ class LevenshteinEditorModel(BaseFairseqModel):
     def prepare_for_inference_(self, cfg: Any) -> None:
         """Called by fairseq before it decodes."""
         super().prepare_for_inference_(cfg)
-        lower_precision([self], decoding_precision(cfg))
+        quantize([self], decoding_precision(cfg))
 
     def int8_outputs(self) -> None:
         """The vocabulary's product in 8 bits too."""

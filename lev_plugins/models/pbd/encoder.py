@@ -90,7 +90,7 @@ class PBDEncoder(FairseqEncoder):
         real = src_tokens.ne(self.pad)
         mask = attention_mask(real)
         x = self.embed(src_tokens)
-        packing = Packing.worth_it(mask) if self.training else None
+        packing = Packing.maybe_pack(mask) if self.training else None
         x = x if packing is None else packing.pack(x)
         states = [x]
         for block in self.blocks:

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from ...data.concat import join_draft, parts_and_positions
 from ...errors import UserError
-from ...modules.precision import decoding_precision, lower_precision
+from ...modules.precision import decoding_precision, quantize
 from ...tasks.triples import TriplesTask
 from .config import TransformerConcatConfig, stock_config
 
@@ -160,7 +160,7 @@ class TransformerConcatModel(TransformerModelBase):
     def prepare_for_inference_(self, cfg: Any) -> None:
         """Called by fairseq before it decodes."""
         super().prepare_for_inference_(cfg)
-        lower_precision([self], decoding_precision(cfg))
+        quantize([self], decoding_precision(cfg))
 
     @classmethod
     def build_encoder(
