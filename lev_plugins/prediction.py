@@ -268,7 +268,7 @@ class EncT5:
         and only a word that alone is longer is cut off.
 
         Args:
-            sentences: lists of words, or strings that are cut at blanks.
+            sentences: lists of words, or strings that are cut at spaces.
             top_k: also list so many of the likeliest tags of each word.
             labels: only these are looked at; as of :meth:`predict`.
 

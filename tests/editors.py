@@ -37,7 +37,7 @@ WRITING = (
 
 
 def editor(count: int = 1, characters: bool = False, **options: Any) -> LevenshteinEditor:
-    """Of :func:`tiny.task`'s letters; with ``characters`` a blank is a token too, unknown to it."""
+    """Of :func:`tiny.task`'s letters; with ``characters`` a space is a token too, unknown to it."""
     task = tiny.task()
     models = [tiny.sharpen(tiny.model(task, seed, **options)) for seed in range(3, 3 + count)]
     return LevenshteinEditor(models, task, bpe=Characters() if characters else None)
@@ -46,7 +46,7 @@ def editor(count: int = 1, characters: bool = False, **options: Any) -> Levensht
 def edit_corrector(unit: str | None = None, window: int | None = None, **more: Any) -> Corrector:
     """A corrector with an edit model of characters; ``more``: options of its backend."""
     made = editor(characters=True)
-    backend = LevenshteinBackend(made, TextProcessing(None, made.bpe), blanks=True, **more)
+    backend = LevenshteinBackend(made, TextProcessing(None, made.bpe), knows_spaces=True, **more)
     return Corrector(backend, unit, window)
 
 
@@ -71,7 +71,7 @@ def writing_corrector(
         for parameter in model.parameters():
             parameter.add_(0.3 * torch.randn(parameter.shape))
     processing = TextProcessing(None, Characters())
-    backend = Autoregressive([model], of, cfg, processing, blanks=True, beam=2)
+    backend = Autoregressive([model], of, cfg, processing, knows_spaces=True, beam=2)
     return Corrector(backend, unit, window)
 
 

@@ -19,7 +19,7 @@ from lev_plugins.generators.history import EditTrace
 # Said by hydra whenever fairseq composes a configuration.
 pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
 
-#: what is known, what only looks known, blanks of all kinds, marks, and halves of characters
+#: what is known, what only looks known, spaces of all kinds, marks, and halves of characters
 PIECES = [
     *"abcdefgh _-.1\t\0\r\n\x0b\x0c\x1c\x1d\x1e\x1f\x85\xa0\u2028\u2029\u3000",
     *"\u0301\u05d0\u200b\u200d\u202e\u2066\u2581\ufeff\ufffd\ufdd0\U0010ffff\ud800\udcff",

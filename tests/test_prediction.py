@@ -440,7 +440,7 @@ def test_long_sentences_are_read_in_windows_of_whole_words(models, lengths):
     words = ["x" * length for length in lengths]
     windows, room = [], 0
     for word in words:
-        if not windows or len(word) + 1 > room:  # a blank stands before all but the first
+        if not windows or len(word) + 1 > room:  # a space stands before all but the first
             windows.append([])
             room = LIMIT - 1 + 1
         windows[-1].append(word)

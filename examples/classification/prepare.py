@@ -42,7 +42,7 @@ def _tagged(args: argparse.Namespace, part: str) -> Iterable[Example]:
         return texts.tagged(args.source / f"{part}.tok", args.source / f"{part}.upos")
     examples, mended = texts.conllu(path, args.tags)
     if mended:
-        print(f"{part}: {mended:,} words hold a blank and got _ for it", file=sys.stderr)
+        print(f"{part}: {mended:,} words hold a space and got _ for it", file=sys.stderr)
     return examples
 
 

@@ -7,7 +7,7 @@
 #     T5=DIR bash examples/classification/prepare.sh classification COLA WORK
 #
 # KIND says what DATA holds, plain or .gz, each name perhaps behind another one, as cola.train.tsv:
-#   tagging         {train,dev,test}.tok and .upos, words and tags with blanks between them; or
+#   tagging         {train,dev,test}.tok and .upos, words and tags with spaces between them; or
 #                   {train,dev,test}.conllu, of which TAGS (upos) are taken, or xpos
 #   multilabel      {train,dev,test}.tsv, lines of labels, tab and text: names or numbers with commas
 #                   between them; labels.txt, all names in their order

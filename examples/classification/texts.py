@@ -1,6 +1,6 @@
 """Labelled lines of text: ``labels<TAB>text``, as prepare.sh writes them.
 
-One class; labels with commas between them; or words and as many tags, with blanks between them.
+One class; labels with commas between them; or words and as many tags, with spaces between them.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,7 +21,7 @@ class Example(NamedTuple):
 
     @property
     def words(self) -> list[str]:
-        """What stands between blanks."""
+        """What stands between spaces."""
         return self.text.split()
 
 
@@ -62,7 +62,7 @@ def tagged(words: Path, tags: Path) -> Iterator[Example]:
 
 
 def conllu(path: Path, tags: str) -> tuple[list[Example], int]:
-    """The sentences of CoNLL-U, and how many words hold a blank, for which they get ``_``.
+    """The sentences of CoNLL-U, and how many words hold a space, for which they get ``_``.
 
     Args:
         tags: upos or xpos.

@@ -21,5 +21,5 @@ def learn(noisy: Sequence[str], clean: Sequence[str]) -> dict[str, str]:
 
 
 def correct(table: dict[str, str], line: str) -> str:
-    """A line with every word looked up; its blanks stay."""
+    """A line with every word looked up; its spaces stay."""
     return " ".join(table.get(word, word) for word in line.split(" "))

@@ -2,8 +2,8 @@
 
     python examples/spelling_and_ocr/ocr_characters.py TEXT OUT WORDS
 
-TEXT holds {train,dev,test}.{noisy,clean}. OUT gets the same files with a blank between all
-characters and ``▁`` for the blanks that were there, and {train,dev,test}.draft, the noisy side
+TEXT holds {train,dev,test}.{noisy,clean}. OUT gets the same files with a space between all
+characters and ``▁`` for the spaces that were there, and {train,dev,test}.draft, the noisy side
 again: y0. WORDS above 0 cuts lines into pieces of about so many words.
 """
 
@@ -51,13 +51,13 @@ def _check(path: str, number: int, line: str) -> None:
     where = f"{path}: line {number}"
     if SPACE in line:
         raise UserError(
-            f"{where} holds {SPACE} (U+2581), which stands for a blank here; replace it"
+            f"{where} holds {SPACE} (U+2581), which stands for a space here; replace it"
         )
     for character in line:
         if character.isspace() and character != " ":
             raise UserError(
-                f"{where} holds U+{ord(character):04X}, a blank of another kind, which would be "
-                "lost between the characters; write a plain blank"
+                f"{where} holds U+{ord(character):04X}, a space of another kind, which would be "
+                "lost between the characters; write a plain space"
             )
     if len(line) > LONGEST:
         raise UserError(

@@ -11,7 +11,7 @@ from ocr_scores import aligned
 
 
 def pieces(line: str, words: int) -> list[str]:
-    """A line cut after every ``words`` words; 0 leaves it whole. With blanks between them the
+    """A line cut after every ``words`` words; 0 leaves it whole. With spaces between them the
     pieces are the line again."""
     if not words:
         return [line]
@@ -20,7 +20,7 @@ def pieces(line: str, words: int) -> list[str]:
 
 
 def joined(corrected: Sequence[str]) -> str:
-    """The line that corrected pieces make; a piece that became empty leaves no blank."""
+    """The line that corrected pieces make; a piece that became empty leaves no space."""
     return corrected[0] if len(corrected) == 1 else " ".join(piece for piece in corrected if piece)
 
 

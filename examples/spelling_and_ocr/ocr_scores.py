@@ -1,6 +1,6 @@
 """Scores of corrected text: how much is right, and what a correction mended and broke.
 
-Words are what stands between blanks. All rates are of the whole text, not means over lines. What
+Words are what stands between spaces. All rates are of the whole text, not means over lines. What
 is counted, and how, is :mod:`lev_plugins.scoring`'s.
 """
 
@@ -52,7 +52,7 @@ class Scores:
 
     @property
     def cer(self) -> float:
-        """Character errors per hundred clean characters, blanks between words included."""
+        """Character errors per hundred clean characters, spaces between words included."""
         return percent(self.character_errors, self.characters)
 
     @property

@@ -3,7 +3,7 @@
     python -m lev_plugins.cli.enct5_predict --path checkpoint_best.pt < lines.txt > found.jsonl
 
 One record an input line, in order. A line is a text; two texts with a tab between them, where the
-model was trained on two; or words with blanks between them, where it tags. The checkpoint is all
+model was trained on two; or words with spaces between them, where it tags. The checkpoint is all
 that is needed. Records are JSON objects (the keys of
 :meth:`lev_plugins.prediction.Prediction.to_dict` and
 :meth:`lev_plugins.prediction.Tagged.to_dict`, and the number of the ``line``), or with
@@ -29,7 +29,7 @@ from .names import prog
 from .output import printable, standard_output, whole_file
 
 FORMATS = ("jsonl", "tsv")
-_PROMPT = "one text a line, two with a tab between them, or words with blanks between them:"
+_PROMPT = "one text a line, two with a tab between them, or words with spaces between them:"
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -65,7 +65,7 @@ def read_texts(path: str, model: EncT5) -> Iterator[str | list[str]]:
     """
     name = "stdin" if path == STANDARD_STREAM else path
     lines, count = input_lines(path, _PROMPT), model.description.texts
-    if count == 1:  # a tab is a blank like others
+    if count == 1:  # a tab is a space like others
         yield from lines
         return
     for number, line in enumerate(lines, start=1):
@@ -83,7 +83,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=prog("enct5_predict"),
         description="Say what an EncT5 predicts: one record an input line, in order. A line is a "
-        "text; two texts with a tab between them; or words with blanks between them.",
+        "text; two texts with a tab between them; or words with spaces between them.",
     )
     parser.epilog = (
         f"example: {parser.prog} --path checkpoint_best.pt --top-k 3 < lines.txt > found.jsonl"

@@ -5,7 +5,7 @@
 
 Line n of the output is made of line n of the input, whatever happens to it, and an empty line
 stays empty. A line that nothing happened to comes out as it went in; in any other the tokens
-stand between single blanks. The rest is said in :mod:`lev_plugins.data.draft_noise`.
+stand between single spaces. The rest is said in :mod:`lev_plugins.data.draft_noise`.
 """
 
 import argparse
@@ -39,7 +39,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=prog("make_drafts"),
         description="Make synthetic drafts: a copy of a text, line by line, with tokens dropped, "
-        "repeated, swapped and replaced. The tokens are what stands between blanks.",
+        "repeated, swapped and replaced. The tokens are what stands between spaces.",
     )
     parser.epilog = (
         f"example: {parser.prog} --input train.pe --output train.mt --drop 0.1 --repeat 0.05 "

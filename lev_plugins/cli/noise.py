@@ -54,7 +54,7 @@ class Writer(Protocol):
 
 @dataclass
 class Counts:
-    """What was done to a text; characters are counted without blanks, grapheme by grapheme."""
+    """What was done to a text; characters are counted without spaces, grapheme by grapheme."""
 
     lines: int = 0
     changed_lines: int = 0
@@ -78,7 +78,7 @@ class Counts:
 
 
 def changes(before: Sequence[str], after: Sequence[str], long: int = 2048, most: int = 64) -> int:
-    """Levenshtein distance; quick for long words with few changes, such as a text without blanks.
+    """Levenshtein distance; quick for long words with few changes, such as a text without spaces.
 
     Args:
         long: items of the longer one up to which all pairs of places are looked at.
@@ -346,7 +346,7 @@ def _learn(args: argparse.Namespace) -> None:
 def _said(output: str, kept: int, seen: Learned) -> str:
     return (
         f"{output}: {kept:,} confusions from {seen.lines:,} lines, {seen.characters:,} characters, "
-        f"{seen.changes:,} differences; left out: {seen.spaced:,} with a blank, {seen.long:,} too "
+        f"{seen.changes:,} differences; left out: {seen.spaced:,} with a space, {seen.long:,} too "
         f"long, {seen.rare:,} too rare, {seen.unaligned:,} lines too different to compare"
     )
 

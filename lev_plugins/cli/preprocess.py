@@ -77,7 +77,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     group = parser.add_argument_group(
         "Drafts and checks",
-        "Text is UTF-8, tokens stand between blanks, line n of each file belongs together. Empty "
+        "Text is UTF-8, tokens stand between spaces, line n of each file belongs together. Empty "
         "lines are kept and counted: an empty draft means generation from scratch.",
     )
     group.add_argument(

@@ -27,7 +27,7 @@ def _open_lines(source: str) -> Iterator[Iterable[bytes]]:
 
 
 def _decode(line: bytes, source: str, number: int) -> str:
-    """One line as text: its fields stripped of blanks, the tabs between them kept."""
+    """One line as text: its fields stripped of spaces, the tabs between them kept."""
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -51,7 +51,7 @@ def read_interactive_lines(input: str, buffer_size: int) -> Iterator[list[str]]:
         buffer_size: lines in a buffer; the last one may be shorter.
 
     Yields:
-        Buffers of lines, without line ends, blanks at the ends of tab separated fields removed.
+        Buffers of lines, without line ends, spaces at the ends of tab separated fields removed.
 
     Raises:
         UserError: a line is not UTF-8; lines before it have been given out by then.

@@ -62,13 +62,13 @@ class Autoregressive:
         task: Any,
         cfg: DictConfig,
         processing: TextProcessing,
-        blanks: bool,
+        knows_spaces: bool,
         beam: int = 5,
         device: str | torch.device = "cpu",
         precision: str = "fp32",
     ) -> None:
         self.models, self.task, self.device = list(models), task, torch.device(device)
-        self.tokens, self.text, self.blanks = processing.tokens, processing.text, blanks
+        self.tokens, self.text, self.knows_spaces = processing.tokens, processing.text, knows_spaces
         self.drafted = cfg.task._name == "translation_concat"
         options = GenerationConfig(beam=beam, max_len_a=LONGEST_RATIO, max_len_b=LONGEST_MORE)
         with open_dict(cfg):

@@ -39,12 +39,12 @@ class Answer:
 class Backend(Protocol):
     """A model that corrects.
 
-    limit: tokens of a unit at most. blanks: whether it knows blanks; one that does not reads
+    limit: tokens of a unit at most. spaces: whether it knows spaces; one that does not reads
     single words.
     """
 
     limit: int
-    blanks: bool
+    knows_spaces: bool
 
     def tokens(self, text: str) -> Tokens:
         """A text as the model's tokens, each as it is spelt, known to the model or not."""

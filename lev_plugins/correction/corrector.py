@@ -105,7 +105,7 @@ class Corrector:
     Args:
         backend: the model.
         unit: what it reads at once: ``word``, ``line``, ``sentence`` or ``window``; by default
-            ``word`` for a model of characters that knows no blank, else ``line``.
+            ``word`` for a model of characters that knows no space, else ``line``.
         window: words in a window, with ``unit="window"`` alone.
         min_confidence: probability of the edits that are made, where a call gives none.
         longest: characters that an edit may add, at most.
@@ -136,7 +136,7 @@ class Corrector:
         if not single and not backend.blanks:
             why = "words are ranked one by one"
             if not hasattr(backend, "ranker"):
-                why = "the model's dictionary has no blank, so it was trained on single words"
+                why = "the model's dictionary has no space, so it was trained on single words"
             raise UserError(f"--unit {self.unit}: {why}; --unit word or --unit letters")
 
     @classmethod
@@ -233,7 +233,7 @@ class Corrector:
         """Corrects lines.
 
         Args:
-            lines: text; a line end is a blank like others and stays.
+            lines: text; a line end is a space like others and stays.
             min_confidence: only edits of at least this probability are made; by default what the
                 model was tuned to, or all.
             keep: regular expressions; an edit that touches what they match is not made.
@@ -396,7 +396,7 @@ def _single_blanks(text: str) -> str:
 def _token_places(
     backend: Backend | TextProcessing, tokens: Sequence[str | None], text: str
 ) -> list[tuple[int, int]]:
-    """Where each token begins and ends in the text of all, blanks before it left out."""
+    """Where each token begins and ends in the text of all, spaces before it left out."""
     places = []
     start = 0
     for number in range(1, len(tokens) + 1):

@@ -124,7 +124,7 @@ class LevenshteinBackend:
         self,
         editor: LevenshteinEditor,
         processing: TextProcessing,
-        blanks: bool,
+        knows_spaces: bool,
         max_iter: int = 10,
         delete_threshold: float | None = None,
     ) -> None:

@@ -72,8 +72,8 @@ def load_backend(
             path, data, str(place), precision=precision, **_overrides(given)
         )
         encoders = _processing(editor.tokenizer, editor.bpe, given, editor.task.src_dict)
-        blanks = _knows_blanks(encoders, editor.task.src_dict)
-        return LevenshteinBackend(editor, encoders, blanks, max_iter or 10, delete_threshold)
+        knows_spaces = _knows_spaces(encoders, editor.task.src_dict)
+        return LevenshteinBackend(editor, encoders, knows_spaces, max_iter or 10, delete_threshold)
     if name not in WRITING:
         raise UserError(
             f"{paths[0]} was trained with --task {name}; a corrector is a model of --task "
@@ -121,8 +121,8 @@ def _autoregressive(
         models.append(model)
     tokenizer, bpe = text_encoders(cfg, _overrides(given), paths, data)
     encoders = _processing(tokenizer, bpe, given, task.source_dictionary)
-    blanks = _knows_blanks(encoders, task.source_dictionary)
-    return Autoregressive(models, task, cfg, encoders, blanks, beam, device, precision)
+    knows_spaces = _knows_spaces(encoders, task.source_dictionary)
+    return Autoregressive(models, task, cfg, encoders, knows_spaces, beam, device, precision)
 
 
 def _task(state: dict[str, Any], path: str, data: str | None) -> Any:
@@ -163,7 +163,7 @@ def _processing(
 ) -> TextProcessing:
     """As the checkpoint or the user says; characters where neither does and all symbols are such.
 
-    Data files in which characters are set apart by blanks leave no trace in a checkpoint but that.
+    Data files in which characters are set apart by spaces leave no trace in a checkpoint but that.
     """
     if given.get("tokenizer") == SWITCHED_OFF:
         tokenizer = None
@@ -184,7 +184,7 @@ def single_characters(dictionary: Dictionary) -> bool:
     return bool(words) and all(len(word) == 1 for word in words)
 
 
-def _knows_blanks(processing: TextProcessing, dictionary: Dictionary) -> bool:
+def _knows_spaces(processing: TextProcessing, dictionary: Dictionary) -> bool:
     """Whether the model was trained on more than single words, as far as can be told."""
     if not isinstance(processing.bpe, Characters):
         return True

@@ -170,7 +170,7 @@ class RankedBackend:
         ranker: what ranks.
     """
 
-    blanks = False
+    knows_spaces = False
 
     def __init__(self, ranker: Ranker) -> None:
         self.ranker, self.limit = ranker, ranker.backend.limit

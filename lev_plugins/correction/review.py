@@ -11,7 +11,7 @@ def whole_words(correction: Correction) -> list[Edit]:
 
     Edits that touch the same word are one, with the smallest of their probabilities; those that
     were made and those that were not stay apart, and do not overlap among themselves. A word is a
-    run of non-blanks; a byte order mark in front of a line belongs to none.
+    run of non-spaces; a byte order mark in front of a line belongs to none.
     """
     kinds = {edit.reason for edit in correction.edits}
     found = [

@@ -1,6 +1,6 @@
 """Cutting a line into the units that a model reads, with the way back to the line.
 
-A blank is what separates tokens for fairseq: any Unicode white space. Blanks between units, the
+Whitespace is what separates tokens for fairseq: any Unicode whitespace. Spaces between units, the
 line's own at both ends and a byte order mark in front belong to no unit, so nothing changes them.
 Offsets count characters of the line from 0.
 """
@@ -22,8 +22,8 @@ _WORD = re.compile(r"\S+")
 _LETTERS = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 _NO_WORDS = re.compile(r"[\d_@/\\#=<>{}|~^`$+*]|\w[.:]\w")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-# The end of a sentence, with closing quotes and brackets: before a blank, or, where the script
-# has no blanks, anywhere. A run of dots is tried once, from its beginning: a long one would else
+# The end of a sentence, with closing quotes and brackets: before a space, or, where the script
+# has no spaces, anywhere. A run of dots is tried once, from its beginning: a long one would else
 # take the square of its length.
 _DOTS = r".!?\u2026\u0964\u061f\u06d4"
 _SENTENCE_END = re.compile(
@@ -37,7 +37,7 @@ _SHOWN = re.compile(r"\S")
 class Unit:
     """A part of a line as a model reads it.
 
-    text: single spaces for runs of blanks, and :data:`UNREADABLE` for half surrogate pairs.
+    text: single spaces for runs of spaces, and :data:`UNREADABLE` for half surrogate pairs.
     places: for each character of ``text`` its offset in the line, and the end of the unit.
     """
 
@@ -46,21 +46,21 @@ class Unit:
 
 
 def read_unit(line: str, start: int, end: int) -> Unit:
-    """The unit that ``line[start:end]`` is, which begins and ends with no blank."""
+    """The unit that ``line[start:end]`` is, which begins and ends with no space."""
     characters: list[str] = []
     places: list[int] = []
     for place in range(start, end):
-        blank = line[place].isspace()
-        if blank and characters and characters[-1] == " ":
+        space = line[place].isspace()
+        if space and characters and characters[-1] == " ":
             continue
-        characters.append(" " if blank else line[place])
+        characters.append(" " if space else line[place])
         places.append(place)
     text = _LONE_SURROGATE.sub(UNREADABLE, "".join(characters))
     return Unit(text, (*places, end))
 
 
 def spans(line: str, kind: Kind, window: int = 0) -> Iterator[tuple[int, int]]:
-    """Where the units of a line begin and end; disjoint, in order, with no blanks at their ends.
+    """Where the units of a line begin and end; disjoint, in order, with no spaces at their ends.
 
     Args:
         kind: ``word`` (what stands between whitespace), ``letters`` (words without the punctuation
@@ -102,7 +102,7 @@ def _sentences(line: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 def pieces(line: str, start: int, end: int, fits: Callable[[str], bool]) -> Iterator[Unit]:
     """The unit at a span; where it does not fit, as few parts of it as greed finds.
 
-    It is cut at blanks, and inside a word that does not fit by itself. A character that does not
+    It is cut at spaces, and inside a word that does not fit by itself. A character that does not
     fit alone is in no part.
 
     Args:

@@ -4,7 +4,7 @@ First neighbours change places, then every token by itself is dropped, repeated,
 kept. What happens to a line depends on the seed and the line's number alone
 (:func:`line_random`), so lines may be made in any order and in any number of pieces.
 
-A token is what stands between blanks; nothing is cut or joined.
+A token is what stands between spaces; nothing is cut or joined.
 """
 
 import dataclasses

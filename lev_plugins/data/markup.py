@@ -147,7 +147,7 @@ def token_marks(
     the text on both sides of a border, so any tokenizer and any subwords will do.
 
     Args:
-        encode: text → tokens separated by blanks.
+        encode: text → tokens separated by spaces.
 
     Returns:
         the tokens, and for each its bits. Of a term, and of what goes, every token but the last

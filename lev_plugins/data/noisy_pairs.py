@@ -16,7 +16,7 @@ class TextSide(FairseqDataset):
 
     Args:
         lines: the text.
-        encode: cuts a line into pieces with blanks between them (``--tokenizer``, ``--bpe``).
+        encode: cuts a line into pieces with spaces between them (``--tokenizer``, ``--bpe``).
         dictionary: numbers the pieces; a control symbol typed as text becomes <unk>.
         sizes: lengths in tokens, </s> counted; measured where they are not given.
     """

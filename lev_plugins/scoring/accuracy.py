@@ -16,7 +16,7 @@ class AccuracyConfig(FairseqDataclass):
 
 @register_scorer("accuracy", dataclass=AccuracyConfig)
 class AccuracyScorer(MetricScorer):
-    """Share of sentences equal to their reference, in percent; blanks at the ends do not count."""
+    """Share of sentences equal to their reference, in percent; spaces at the ends do not count."""
 
     def __init__(self, cfg: AccuracyConfig) -> None:
         super().__init__(cfg, ExactMatch())

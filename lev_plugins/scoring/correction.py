@@ -48,7 +48,7 @@ class WordCounts:
     def signature(self) -> str:
         """In sacrebleu's form."""
         align = "align:fewest-errors-most-equal-best-agreement"
-        return f"nrefs:1|case:mixed|tok:blanks|{align}|library:lev_plugins"
+        return f"nrefs:1|case:mixed|tok:whitespace|{align}|library:lev_plugins"
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class EditCounts:
     def signature(self) -> str:
         """In sacrebleu's form."""
         how = "match:span-and-words|merge:between-equal-words|none:100"
-        return f"nrefs:1|case:mixed|tok:blanks|{how}|library:lev_plugins"
+        return f"nrefs:1|case:mixed|tok:whitespace|{how}|library:lev_plugins"
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Metrics of words and characters against a reference: accuracy, recognition, error rates.
 
-Words are what stands between blanks; texts are taken as they are, with case and punctuation. Rates
+Words are what stands between spaces; texts are taken as they are, with case and punctuation. Rates
 are of the whole corpus: sums over sums, not means of sentences.
 """
 
@@ -42,14 +42,14 @@ class WordAccuracy:
 
     def signature(self) -> str:
         """In sacrebleu's form."""
-        return _signature("blanks", "align:fewest-errors-most-equal")
+        return _signature("whitespace", "align:fewest-errors-most-equal")
 
 
 class ErrorRate:
     """Insertions, deletions and substitutions per hundred words or characters of the reference.
 
     The definition of the library jiwer: operations of all sentences over the length of all
-    references, so that it can be above 100. Blanks at the ends of a sentence do not count.
+    references, so that it can be above 100. Spaces at the ends of a sentence do not count.
 
     Args:
         name: ``wer`` or ``cer``.
@@ -73,7 +73,7 @@ class ErrorRate:
 
     def signature(self) -> str:
         """In sacrebleu's form."""
-        return _signature("blanks" if self.name == "wer" else "char", "ops:ins,del,sub")
+        return _signature("whitespace" if self.name == "wer" else "char", "ops:ins,del,sub")
 
 
 class WordRecognition(ErrorRate):
@@ -91,7 +91,7 @@ class WordRecognition(ErrorRate):
 
     def signature(self) -> str:
         """In sacrebleu's form."""
-        return _signature("blanks", "wrr:100-wer")
+        return _signature("whitespace", "wrr:100-wer")
 
 
 class WordSets:
@@ -118,7 +118,7 @@ class WordSets:
 
     def signature(self) -> str:
         """In sacrebleu's form."""
-        return _signature("blanks", "wrr:jaccard-of-word-sets|mean:sentence", case="lc")
+        return _signature("whitespace", "wrr:jaccard-of-word-sets|mean:sentence", case="lc")
 
 
 def _signature(tokens: str, how: str, case: str = "mixed") -> str:

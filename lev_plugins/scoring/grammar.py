@@ -48,7 +48,7 @@ class ErrantCounts:
 
     As its command ``errant_compare`` counts by default (span-based correction): an edit is right
     where the reference has one of the same span and the same words. Text is taken as tokenised,
-    tokens between blanks, as ERRANT's commands take it.
+    tokens between spaces, as ERRANT's commands take it.
 
     Raises:
         UserError: ERRANT or its language model is not installed.
@@ -90,4 +90,4 @@ class ErrantCounts:
         versions = "|".join(
             f"{name}:{importlib.metadata.version(name)}" for name in ("errant", "spacy")
         )
-        return f"nrefs:1|case:mixed|tok:blanks|match:span-and-words|none:100|{versions}"
+        return f"nrefs:1|case:mixed|tok:whitespace|match:span-and-words|none:100|{versions}"

@@ -18,7 +18,7 @@ from .error_rates import ErrorRate, WordAccuracy, WordRecognition, WordSets, in_
 from .words import percent
 
 ROUGE_TYPES = ("rouge1", "rouge2", "rougeL")
-# Han and kana are written without blanks: every character is a word
+# Han and kana are written without spaces: every character is a word
 _WITHOUT_BLANKS = re.compile(
     "([\u3041-\u3096\u30a1-\u30fa\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])"
 )
@@ -119,7 +119,7 @@ class UnicodeWords:
 
     Words are runs of letters, their marks and digits, in lower case; each Han or kana character is
     a word. For English this is what the library's own tokeniser does, which takes every letter
-    outside a–z for a blank.
+    outside a–z for a space.
     """
 
     def tokenize(self, text: str) -> list[str]:
@@ -169,7 +169,7 @@ class Rouge:
 
 
 class ExactMatch:
-    """The share of sentences equal to their reference; blanks at the ends do not count."""
+    """The share of sentences equal to their reference; spaces at the ends do not count."""
 
     name = "accuracy"
     higher_is_better = True
@@ -205,7 +205,7 @@ METRICS: dict[str, Callable[[], Metric]] = {
     "cer": lambda: ErrorRate("cer"),
 }
 
-# those that take what stands between blanks for a word, and every character for a letter
+# those that take what stands between spaces for a word, and every character for a letter
 WORD_METRICS = ("word_accuracy", "wrr", "wrr_jaccard", "wer", "cer")
 
 

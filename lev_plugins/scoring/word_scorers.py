@@ -18,7 +18,7 @@ class WordScorer(MetricScorer):
     """Scores words or characters, and says so where what it got is no text.
 
     A model of characters writes ``n e w``: where these are not joined, every character counts as a
-    word, and every blank between them as a character.
+    word, and every space between them as a character.
     """
 
     title = ""
@@ -38,7 +38,7 @@ class WordScorer(MetricScorer):
         text = f"{self.title} = {self.score():.2f} {self.metric.signature()}"
         if is_char_tokenized(self.shown):
             text += (
-                " (the references are single characters with blanks between them; --bpe characters "
+                " (the references are single characters with spaces between them; --bpe characters "
                 "or --post-process sentencepiece joins them to words)"
             )
         return text

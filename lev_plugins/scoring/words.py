@@ -1,6 +1,6 @@
 """Words of a corrected text against those it came from: right, mended and broken.
 
-Words are what stands between blanks. A word of the reference is right in a text where an alignment
+Words are what stands between spaces. A word of the reference is right in a text where an alignment
 of fewest errors (words inserted, deleted, substituted) sets it against an equal word.
 """
 

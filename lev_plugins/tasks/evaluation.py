@@ -184,7 +184,7 @@ class EvaluatedTask(TranslationTask):
         chosen = [name for name in self.metric_names if name in WORD_METRICS]
         if chosen and not self.text_seen and is_char_tokenized(references):
             logger.warning(
-                "validation: the references are single characters with blanks between them, and "
+                "validation: the references are single characters with spaces between them, and "
                 "%s will count each as a word; --eval-bleu-remove-bpe sentencepiece joins them",
                 ", ".join(chosen),
             )

@@ -21,7 +21,7 @@ from lev_plugins.correction.backends import TextProcessing
 class Words:
     """A model that reads words and writes ``words[old]`` for old, with a probability of a half."""
 
-    limit, blanks = 20, True
+    limit, knows_spaces = 20, True
 
     def __init__(self, words, **more):
         self.words = words

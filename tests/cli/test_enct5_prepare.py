@@ -200,7 +200,7 @@ def test_conllu_without_ranges_empty_nodes_and_comments(folder, tags, names):
     folder.prepare("tagging", "--format", "conllu", "--tags", tags)
     assert folder.names() == names
     assert folder.texts() == ["do n't go|", "10 000 #|"]
-    assert max(folder.split().spans[1]) == 2  # a word may hold a blank
+    assert max(folder.split().spans[1]) == 2  # a word may hold a space
 
 
 @pytest.mark.parametrize("end", ["", "\n", "\n\n\n"])
@@ -291,7 +291,7 @@ BAD_LINES: list[tuple[str, str, str, str]] = [  # kind, format, content, what is
     ("tagging", "columns", "a A\nb B O\n", "line 2: 3 columns, and 2 are needed"),
     ("tagging", "columns", "a\tA\n\tB\n", "line 2: the word is empty"),
     ("tagging", "columns", "a\tA\nb\t \n", "line 2: the tag is empty"),
-    ("tagging", "columns", "a\tA\nb\tB C\n", "line 2: the tag 'B C' holds a blank"),
+    ("tagging", "columns", "a\tA\nb\tB C\n", "line 2: the tag 'B C' holds a space"),
     ("tagging", "columns", "\n\n", "holds no examples; is --format columns right?"),
     ("tagging", "conllu", "# x\n1\ta\ta\n", "line 2: 3 columns, and 4 are needed"),
     ("tagging", "conllu", "1 a a A\n", "line 1: 1 column, and 4 are needed"),
@@ -360,7 +360,7 @@ def test_a_tag_that_is_not_known_is_named_by_its_own_line(folder, form, content)
         ("odd\n", "classification", "labels: 'odd' is the only label"),
         ("", "multilabel", "labels: holds no labels"),
         ("odd,even\n", "multilabel", "labels: line 1: the label 'odd,even' holds ','"),
-        ("odd\neven so\n", "tagging", "labels: line 2: the tag 'even so' holds a blank"),
+        ("odd\neven so\n", "tagging", "labels: line 2: the tag 'even so' holds a space"),
         ("odd\nodder\n", "classification", "train: line 1: the label 'even' is not among the 2"),
     ],
 )

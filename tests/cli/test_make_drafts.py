@@ -15,7 +15,7 @@ NOISE = "--drop 0.1 --repeat 0.05 --swap 0.05 --replace 0.1 --similar 0.5"
 HOSTILE = [
     "",
     "   ",
-    "a\u2028b c\x85d",  # line ends to others, blanks here
+    "a\u2028b c\x85d",  # line ends to others, spaces here
     "tab\there  and   there",
     "\u202eright to left 👩‍👩‍👧 e\u0301 é \u200b",
     "x" * 3000,

@@ -14,7 +14,7 @@ from lev_plugins.errors import UserError
 
 WORDS = "house quickly brown jumps strange dialects wonderful morning".split()
 HOSTILE = (
-    "\ufeffwords with\ta tab  and   blanks \r\n"
+    "\ufeffwords with\ta tab  and   spaces \r\n"
     "\n"
     " \t \n"
     "no\u00a0break a\u2028b c\x85d \x0b e\u0301te\u0301 👩\u200d👩\u200d👧 <unk> </s>\n"
@@ -113,7 +113,7 @@ def test_a_table_is_learned_and_makes_noise_of_its_kind(text, capsys):
     assert command.main("--learn-confusions noisy clean table.json --least 1".split()) == 0
     assert capsys.readouterr().err == (
         "table.json: 2 confusions from 3 lines, 40 characters, 4 differences; left out: 0 with a "
-        "blank, 0 too long, 0 too rare, 0 lines too different to compare\n"
+        "space, 0 too long, 0 too rare, 0 lines too different to compare\n"
     )
     rates = json.loads(Path("table.json").read_text())["rates"]
     assert rates == {"m": {"rn": 0.5}, "rn": {"m": pytest.approx(2 / 3)}}

@@ -207,7 +207,7 @@ def test_conllu_gives_words_and_tags_and_blanks_in_words_are_told(tags, wanted, 
     for part in ("train", "valid", "test"):
         text = (tmp_path / f"{part}.tsv").read_text(encoding="utf-8")
         assert text == f"{wanted}\tWe do n't go_10_km\n"
-    assert capsys.readouterr().err.count("1 words hold a blank and got _ for it") == 3
+    assert capsys.readouterr().err.count("1 words hold a space and got _ for it") == 3
 
 
 def test_what_was_written_is_read_again(tmp_path):

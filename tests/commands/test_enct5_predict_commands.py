@@ -81,7 +81,7 @@ MODEL = (
 def trained(commands, folder, kind, label):
     """A folder with a model in ``ck``, and what fairseq-validate says of it: metric → value.
 
-    ``valid.tsv`` holds what is right, a tab, and letters with blanks between them.
+    ``valid.tsv`` holds what is right, a tab, and letters with spaces between them.
     """
     draw = random.Random(7)
     for split, length in (("train", 192), ("valid", 40)):

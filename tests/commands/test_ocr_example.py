@@ -232,7 +232,7 @@ def test_a_training_that_cannot_be_meant_is_refused(arguments, environ, said, tm
     "line, said",
     [
         ("two▁words", "U\\+2581"),
-        ("no\u00a0break", "U\\+00A0, a blank of another kind"),
+        ("no\u00a0break", "U\\+00A0, a space of another kind"),
         ("x" * 1001, "1001 characters"),
     ],
 )

@@ -40,13 +40,13 @@ class FakeBackend:
         rewriting: Rewriting = copied,
         scoring: Scoring = even,
         limit: int = 10_000,
-        blanks: bool = True,
+        knows_spaces: bool = True,
         characters: bool = True,
         known: str | None = None,
         processing: TextProcessing | None = None,
     ) -> None:
         self.rewriting, self.scoring, self.known = rewriting, scoring, known
-        self.limit, self.blanks = limit, blanks
+        self.limit, self.knows_spaces = limit, knows_spaces
         processing = processing or TextProcessing(None, Characters() if characters else None)
         self.tokens, self.text = processing.tokens, processing.text
         self.seen: list[Tokens] = []

@@ -310,9 +310,9 @@ def test_an_edit_as_json_has_all_that_it_is():
 
 
 def test_a_model_of_single_words_reads_single_words():
-    backend = FakeBackend(blanks=False)
+    backend = FakeBackend(knows_spaces=False)
     assert Corrector(backend).unit == "word" and Corrector(FakeBackend()).unit == "line"
-    with pytest.raises(UserError, match="--unit line: the model's dictionary has no blank"):
+    with pytest.raises(UserError, match="--unit line: the model's dictionary has no space"):
         Corrector(backend, "line")
 
 

@@ -33,7 +33,7 @@ def editor(count=1, **options):
 
 
 def backend(of, **options):
-    return LevenshteinBackend(of, TextProcessing(None, of.bpe), blanks=False, **options)
+    return LevenshteinBackend(of, TextProcessing(None, of.bpe), knows_spaces=False, **options)
 
 
 ONE = editor()

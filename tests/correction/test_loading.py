@@ -24,7 +24,7 @@ LINE = "abc  hgx\tzz \u2028dead beef \udcff.\r"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """``bin`` with a dictionary of letters, ``spaced`` with a blank among them; checkpoints."""
+    """``bin`` with a dictionary of letters, ``spaced`` with a space among them; checkpoints."""
     made = tmp_path_factory.mktemp("correctors")
     for name, letters in (("bin", tiny.LETTERS), ("spaced", tiny.LETTERS + "▁.")):
         (made / name).mkdir()
@@ -52,10 +52,10 @@ def test_every_kind_of_model_corrects(folder, name, backend):
     path = ":".join(str(folder / one) for one in name.split(":"))
     corrector = Corrector.from_pretrained(path)
     assert isinstance(corrector.backend, backend)
-    assert corrector.unit == "word"  # letters, and no blank among them
+    assert corrector.unit == "word"  # letters, and no space among them
     (found,) = corrector.correct([LINE])
-    for blanks in ("  ", "\t", " \u2028", "\r"):
-        assert blanks in found.text
+    for spaces in ("  ", "\t", " \u2028", "\r"):
+        assert spaces in found.text
     assert found.edits and all(0 <= edit.probability <= 1 for edit in found.edits)
     (sure,) = corrector.correct([LINE], min_confidence=1)
     assert sure.text == LINE and len(sure.edits) == len(found.edits)
@@ -104,7 +104,7 @@ def test_dictionaries_may_stand_elsewhere(folder, tmp_path):
         ("stock.pt", {"device": "cuda:99"}, "device cuda:99 cannot be used here"),
         ("stock.pt", {"device": "quick"}, "device quick cannot be used here"),
         ("stock.pt", {"bpe": "nonsense"}, "bpe 'nonsense' is not one that fairseq has"),
-        ("stock.pt", {"unit": "line"}, "--unit line: the model's dictionary has no blank"),
+        ("stock.pt", {"unit": "line"}, "--unit line: the model's dictionary has no space"),
         ("stock.pt", {"unit": "page"}, "--unit page: choose one of"),
         ("stock.pt:concat.pt", {}, "was trained with --task translation_concat and .*stock.pt"),
         ("stock.pt:lines.pt", {}, "was trained with another source dictionary"),

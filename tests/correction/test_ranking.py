@@ -24,7 +24,7 @@ LEXICON = Lexicon({"the": 100.0, "cat": 20.0, "cats": 5.0, "receive": 9.0, "to":
 class Scripted:
     """A scorer that writes ``words``, and likes every text alike but for those in ``likes``."""
 
-    limit, blanks = 40, False
+    limit, knows_spaces = 40, False
 
     def __init__(self, words=None, likes=None):
         self.words, self.likes, self.asked = words or {}, likes or {}, []

@@ -196,14 +196,14 @@ class Pieces:
 
 @dataclass(frozen=True)
 class Words(Pieces):
-    """A token is what stands between blanks."""
+    """A token is what stands between spaces."""
 
     def _known(self, piece: str) -> bool:
         return True
 
 
 class Characters(Pieces):
-    """A token is a character; a blank is ``▁``."""
+    """A token is a character; a space is ``▁``."""
 
     def spans(self, text: str) -> Spans:
         return [("▁" if c.isspace() else c, i, i + 1) for i, c in enumerate(text)]
@@ -244,7 +244,7 @@ def marked_at_borders(draw: st.DrawFn) -> tuple[Pieces, str, list[Mark]]:
     marks = []
     for first, last in zip(cuts[::2], cuts[1::2]):
         start, end = spans[first][1], spans[last - 1][2]
-        # a mark may also hold the blanks beside its tokens
+        # a mark may also hold the spaces beside its tokens
         before = text[:start].rstrip() if draw(st.booleans()) else text[:start]
         if not isinstance(encode, Characters) and (not marks or marks[-1].end <= len(before)):
             start = len(before)

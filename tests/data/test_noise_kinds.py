@@ -28,7 +28,7 @@ HOSTILE = (
     "The quick\tbrown  fox\u00a0jumps\u2003over Ärgernis e\u0301te\u0301e\u0301 "
     "👩\u200d👩\u200d👧👍🏽 наблюдение 한국어입니다 हिन्दी\u3000ภาษาไทย mp3s 2026 a\u2028b\x85 "
 )
-# Letters of many scripts, marks, joiners, emoji, flags, blanks and whatever else there is.
+# Letters of many scripts, marks, joiners, emoji, flags, spaces and whatever else there is.
 TEXT = st.text(
     st.sampled_from("abcdeABCDEéßİſдЖعب한ᄒ\u1161नि्\u0301\u200d\ufe0f👩🏽🇩🇪1.-  \t\u00a0\u2028")
     | st.characters(exclude_categories=("Cs",)),

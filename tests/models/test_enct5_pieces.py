@@ -279,8 +279,8 @@ def slow_words(made: Cutter, words: Sequence[str], most: int) -> tuple[list[list
     """The pieces of each word that is reached, and whether something is missing."""
     kept: list[list[int]] = []
     for number, word in enumerate(words):
-        blank = " " if made.model is None and number else ""
-        kept.append((made.cut(blank + word) or [UNK]) if word else [UNK])
+        space = " " if made.model is None and number else ""
+        kept.append((made.cut(space + word) or [UNK]) if word else [UNK])
     while sum(map(len, kept)) + 1 > most and len(kept) > 1:
         kept.pop()
     whole = len(kept) == len(words) and sum(map(len, kept)) + 1 <= most

@@ -86,7 +86,7 @@ def test_signatures_name_case_tokens_and_what_counted(name):
     fields = dict(
         part.split(":", 1) for part in make_correction_metric(name).signature().split("|")
     )
-    assert fields["nrefs"] == "1" and fields["case"] == "mixed" and fields["tok"] == "blanks"
+    assert fields["nrefs"] == "1" and fields["case"] == "mixed" and fields["tok"] == "whitespace"
     assert fields["library"] == "lev_plugins"
 
 

@@ -78,7 +78,7 @@ def test_edits_are_right_where_span_and_words_are_those_of_the_reference(annotat
     assert (p, r) == (pytest.approx(200 / 3), pytest.approx(40))
     assert f == pytest.approx(100 * 1.25 * (2 / 3) * 0.4 / (0.25 * 2 / 3 + 0.4))
     assert make_correction_metric(NAMES[0]).signature() == (
-        "nrefs:1|case:mixed|tok:blanks|match:span-and-words|none:100|errant:9|spacy:8"
+        "nrefs:1|case:mixed|tok:whitespace|match:span-and-words|none:100|errant:9|spacy:8"
     )
 
 
@@ -133,7 +133,7 @@ def test_the_real_errant_counts_as_its_own_command_does(monkeypatch):
 
     # spaCy's model has to be downloaded; that the types of edits come out wrong does no harm here
     spacy.language.Language.component("one_tag", func=tagged)
-    language = spacy.blank("en")
+    language = spacy.space("en")
     language.add_pipe("one_tag")
     load = errant.load
     monkeypatch.setattr(errant, "load", lambda name: load(name, language))

@@ -162,7 +162,9 @@ def test_signatures_name_case_tokeniser_and_what_counted(name):
         assert re.fullmatch(r"rouge-score-\d+\.\d+.*", fields["version"])
         assert fields["tok"] == "unicode-words" and fields["stem"] == "no"
     else:
-        assert fields["tok"] in ("none", "blanks", "char") and fields["library"] == "lev_plugins"
+        assert (
+            fields["tok"] in ("none", "whitespace", "char") and fields["library"] == "lev_plugins"
+        )
 
 
 def test_settings_show_in_the_signature():

@@ -260,7 +260,7 @@ def test_characters_that_would_count_as_words_are_said_once(names, row, warned, 
         for _ in range(2):
             logged(made, [row])
     said = [record.getMessage() for record in caplog.records]
-    assert [re.search("blanks between them, and (.*) will count", one)[1] for one in said] == warned
+    assert [re.search("spaces between them, and (.*) will count", one)[1] for one in said] == warned
     assert all("--eval-bleu-remove-bpe sentencepiece" in one for one in said)
 
 

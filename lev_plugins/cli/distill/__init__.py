@@ -8,7 +8,7 @@ every source by beam search, and its outputs stand for the targets (Kim and Rush
 ``out/train.en``, the source byte for byte, and ``out/train.de``, line n of which belongs to line n
 of the source.
 
-The text is as preprocess was given it: tokens or subwords between blanks. A translation that
+The text is as preprocess was given it: tokens or subwords between spaces. A translation that
 cannot be right (:func:`judge`) gives way to the reference where there is one, and is kept and
 counted where there is none. Finished lines go into a journal beside the outputs, a chunk at a
 time, from which ``--resume`` takes an interrupted run up; the outputs appear at the end, both.

@@ -82,7 +82,7 @@ class Labels:
 
 
 def listed_labels(path: str, kind: Kind, separator: str | None) -> list[str]:
-    """The lines of a file, without blanks around them.
+    """The lines of a file, without spaces around them.
 
     Args:
         separator: between the labels of an example; None if examples give numbers.
@@ -100,7 +100,7 @@ def listed_labels(path: str, kind: Kind, separator: str | None) -> list[str]:
         if "\t" in label:
             raise UserError(f"{where}: the label {label!r} holds a tab; labels stand one a line")
         if kind is Kind.TAGGING and len(label.split()) > 1:
-            raise UserError(f"{where}: the tag {label!r} holds a blank, which stands between tags")
+            raise UserError(f"{where}: the tag {label!r} holds a space, which stands between tags")
         if kind.many and separator is not None and separator in label:
             raise UserError(
                 f"{where}: the label {label!r} holds {separator!r}, which stands between labels; "

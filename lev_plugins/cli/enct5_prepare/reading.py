@@ -21,7 +21,7 @@ class Labelled:
     """One text with what is to be predicted of it.
 
     where: file and line, for messages. texts: one or two, or the words to be tagged.
-    labels: as written, without blanks around them; one for a class or a value, one a word for tags.
+    labels: as written, without spaces around them; one for a class or a value, one a word for tags.
     lines: where each label stands, if not all do there.
     """
 
@@ -149,7 +149,7 @@ class Layout:
         return cells[CONLLU_WORD], cells[tag_at]
 
     def _plain_word(self, where: str, line: str, place: int) -> tuple[str, str]:
-        """A word and its tag, with a tab or blanks between them."""
+        """A word and its tag, with a tab or spaces between them."""
         cells = line.split("\t") if "\t" in line else line.split()
         if len(cells) != 2:
             raise UserError(
@@ -159,16 +159,16 @@ class Layout:
 
 
 def _filled(where: str, name: str, cell: str) -> str:
-    """A word, or a tag, which holds no blanks.
+    """A word, or a tag, which holds no spaces.
 
     Raises:
-        UserError: there is none, or a tag holds blanks.
+        UserError: there is none, or a tag holds spaces.
     """
     cell = cell.strip()
     if not cell:
         raise UserError(f"{where}: the {name} is empty; fill it")
     if name == "tag" and len(cell.split()) > 1:
-        raise UserError(f"{where}: the tag {cell!r} holds a blank, which stands between tags")
+        raise UserError(f"{where}: the tag {cell!r} holds a space, which stands between tags")
     return cell
 
 

@@ -94,11 +94,11 @@ def trained_cutter(texts: Iterator[str], size: int) -> Cutter:
 
 
 def portions(text: str) -> Iterator[str]:
-    """A text in parts of :data:`PORTION` characters at most, cut at blanks where there are any."""
+    """A text in parts of :data:`PORTION` characters at most, cut at spaces where there are any."""
     start = 0
     while len(text) - start > PORTION:
-        blank = text.rfind(" ", start + 1, start + PORTION + 1)
-        end = blank if blank > 0 else start + PORTION
+        space = text.rfind(" ", start + 1, start + PORTION + 1)
+        end = space if space > 0 else start + PORTION
         yield text[start:end]
         start = end
     yield text[start:]

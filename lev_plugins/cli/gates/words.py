@@ -13,7 +13,7 @@ class Piece:
     starts: bool
 
 
-BLANK = "\u2423"  # what a character model's token for a blank is shown as
+SPACE_MARK = "\u2423"  # what a character model's token for a space is shown as
 _SPACES = ("\u2581", "\u0120")  # sentencepiece and characters; byte-level BPE
 
 
@@ -21,7 +21,7 @@ def subword_marks(tokens: Sequence[str]) -> str:
     """How the tokens of a text say where words begin.
 
     ``▁`` and ``Ġ`` (before a word), ``##`` (before what goes on), ``@@`` (behind what goes on),
-    ``""`` (every token is a character) or a blank (every token is a word).
+    ``""`` (every token is a character) or a space (every token is a word).
     """
     plain = [token for token in tokens if not _is_symbol(token)]
     for mark in _SPACES:
@@ -52,7 +52,7 @@ def _starts(token: str, before: str, marks: str) -> bool:
 
 def _shown(token: str, marks: str) -> str:
     if marks in _SPACES:
-        return token.removeprefix(marks) or BLANK
+        return token.removeprefix(marks) or SPACE_MARK
     if marks == "##" and len(token) > 2:
         return token.removeprefix("##")
     if marks == "@@" and len(token) > 2:

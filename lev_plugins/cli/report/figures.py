@@ -132,7 +132,7 @@ def _wanting(corpus: Corpus) -> list[str]:
         )
     if corpus.references is not None and is_char_tokenized(corpus.references):
         notes.append(
-            "references are single characters with blanks between them, and each counts as a word; "
+            "references are single characters with spaces between them, and each counts as a word; "
             "--remove-bpe characters --remove-bpe-from drafts,hypotheses,references,sources joins "
             "them"
         )

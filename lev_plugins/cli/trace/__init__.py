@@ -143,7 +143,7 @@ def build_parser() -> argparse.ArgumentParser:
     add(
         "--joiner",
         metavar="TEXT",
-        help="what stands between tokens (default: nothing between characters, else a blank)",
+        help="what stands between tokens (default: nothing between characters, else a space)",
     )
     return parser
 
@@ -207,8 +207,8 @@ def _text_sink(stream: TextIO, args: argparse.Namespace) -> Sink:
     color = _use_color(args.color, stream)
 
     def write(trace: EditTrace, number: int) -> None:
-        blank = "\n" if number > 1 else ""
-        stream.write(blank + render_text(trace, number, color=color, joiner=args.joiner))
+        gap = "\n" if number > 1 else ""
+        stream.write(gap + render_text(trace, number, color=color, joiner=args.joiner))
         stream.flush()
 
     return write

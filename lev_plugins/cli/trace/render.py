@@ -48,7 +48,7 @@ def merged_view(step: Iteration) -> list[MarkedToken]:
 
 
 def choose_joiner(trace: EditTrace) -> str:
-    """Return ``""`` if the tokens of ``trace`` are characters, else a blank.
+    """Return ``""`` if the tokens of ``trace`` are characters, else a space.
 
     A combining mark belongs to its character; symbols such as ``<unk>`` decide nothing.
     """

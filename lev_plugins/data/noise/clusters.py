@@ -1,6 +1,6 @@
 """Words and characters as a reader sees them.
 
-A word is what stands between blanks (any Unicode white space). A character is a grapheme cluster:
+A word is what stands between spaces (any Unicode whitespace). A character is a grapheme cluster:
 a letter with its combining marks, an emoji with all that is joined to it.
 """
 
@@ -14,9 +14,9 @@ _CLUSTER = regex.compile(r"\X")
 
 
 def split_words(text: str) -> list[str]:
-    """Words at even places, the blanks between them at odd ones; joined they are ``text``.
+    """Words at even places, the spaces between them at odd ones; joined they are ``text``.
 
-    The first and the last word are empty where the text begins or ends with blanks.
+    The first and the last word are empty where the text begins or ends with spaces.
     """
     return _BLANKS.split(text)
 

@@ -1,7 +1,7 @@
 """What a recogniser takes for what: tables of confusions, built in or learned from pairs of texts.
 
 A table has, for a clean piece of one to :data:`LONGEST` characters, the pieces of none to as many
-that are read in its place. Blanks are in no piece, so words are neither cut nor joined.
+that are read in its place. Spaces are in no piece, so words are neither cut nor joined.
 
 On disk it is JSON: ``{"rates": {"m": {"rn": 0.0123, …}, …}, "learned": {…}}``; a rate is the share
 of the clean piece's occurrences that were read so.
@@ -95,7 +95,7 @@ BUILT_IN = Confusions(SHAPES, measured=False)
 class Learned:
     """What was seen while a table was learned.
 
-    changes are stretches that differ; of them spaced hold a blank, long ones are longer than
+    changes are stretches that differ; of them spaced hold a space, long ones are longer than
     :data:`LONGEST` characters on a side, rare ones were seen too seldom. unaligned are lines too
     long and too different to compare.
     """
@@ -217,7 +217,7 @@ def _check(path: str, clean: str, ways: Any) -> None:
         if not least <= len(clusters(piece)) <= LONGEST or any(map(str.isspace, piece)):
             raise UserError(
                 f"{path}: {clean!r}: the piece {piece!r} has to have {least} to {LONGEST} "
-                "characters and no blank"
+                "characters and no space"
             )
     numbers = list(ways.values())
     for rate in numbers:

@@ -112,7 +112,7 @@ def parse_edits(flag: str, text: str) -> tuple[str, ...]:
 class Noise:
     """Makes noisy lines out of clean ones; see :class:`NoiseOptions`.
 
-    Blanks stay what and where they are, words are neither cut nor joined, and what is no letter
+    Spaces stay what and where they are, words are neither cut nor joined, and what is no letter
     stays as it is but for ``ocr``.
     """
 

@@ -119,7 +119,7 @@ class Cutter:
     def words(self, words: Sequence[str], most: int) -> Cut:
         """Words, each with pieces of its own, as far as they fit whole; at least the first.
 
-        A word without pieces is ``<unk>``. As bytes all but the first begin with a blank.
+        A word without pieces is ``<unk>``. As bytes all but the first begin with a space.
 
         Args:
             most: pieces in all, ``</s>`` included; 2 or more.
@@ -128,8 +128,8 @@ class Cutter:
         spans: List[int] = []
         reached, cut_off = 0, False
         for number, word in enumerate(words, start=1):
-            blank = " " if self.model is None and number > 1 else ""
-            found = (self.cut(blank + word) if word else []) or [SPECIAL.index(UNK)]
+            space = " " if self.model is None and number > 1 else ""
+            found = (self.cut(space + word) if word else []) or [SPECIAL.index(UNK)]
             if len(pieces) + len(found) > most - 1:
                 cut_off = True
                 if reached:

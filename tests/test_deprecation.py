@@ -1,0 +1,56 @@
+"""Names of version 0.5: they work, and the warning says what they are called now."""
+
+import sys
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from lev_plugins import deprecation
+
+
+def test_an_old_name_of_a_module_is_the_new_one(monkeypatch):
+    module = ModuleType("some_module")
+    module.new, module.__getattr__ = (
+        object(),
+        deprecation.renamed_names(  # type: ignore
+            "some_module", {"old": "new", "moved": "math:pi"}
+        ),
+    )
+    monkeypatch.setitem(sys.modules, "some_module", module)
+    with pytest.warns(FutureWarning, match="some_module.old is deprecated.* some_module.new$"):
+        assert module.old is module.new
+    with pytest.warns(FutureWarning, match="math.pi$"):
+        assert module.moved == pytest.approx(3.14159)
+    with pytest.raises(AttributeError, match="'some_module' has no attribute 'other'"):
+        module.other
+
+
+def test_old_arguments_and_attributes_give_what_the_new_ones_give():
+    @deprecation.renamed_arguments(old="new")
+    def function(new: int) -> int:
+        return new
+
+    class Record:
+        new = 5
+        old = deprecation.renamed_attribute("old", "new")
+
+    with pytest.warns(FutureWarning, match=r"function\(old=…\) is deprecated.* use new$"):
+        assert function(old=3) == 3
+    with pytest.warns(FutureWarning, match="Record.old is deprecated.* use new$"):
+        assert Record().old == 5
+    with pytest.warns(FutureWarning, match="SimpleNamespace.old is deprecated.* use new$"):
+        assert deprecation.renamed_field(SimpleNamespace(old=7), "new", old="old") == 7
+    assert deprecation.renamed_field(SimpleNamespace(new=7), "new", old="old") == 7
+
+
+def test_old_flags_become_new_ones_with_their_values(capsys):
+    names = {"--old": "--new"}
+    given = ["file", "--old", "--older", "--old=5=6", "--new"]
+    assert deprecation.renamed_flags(given, names) == [
+        "file",
+        "--new",
+        "--older",
+        "--new=5=6",
+        "--new",
+    ]
+    assert capsys.readouterr().err.splitlines() == ["warning: --old is deprecated; use --new"] * 2
