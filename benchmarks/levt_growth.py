@@ -297,7 +297,7 @@ def _panel(axes: Any, curves: Curves) -> None:
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter("{x:g}")
     axes.grid(alpha=0.3, which="both")
-    axes.set_ylim(top=2.5 * highest)  # room for the legend
+    axes.set_ylim(top=2.5 * highest)  # space for the legend
     axes.legend(frameon=False, fontsize=8, loc="upper left")
 
 

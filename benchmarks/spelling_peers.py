@@ -3,9 +3,9 @@
     python benchmarks/spelling_peers.py TEXT --system LevT=levt.pt --system PBD=pbd.pt
 
 TEXT is the folder of examples/spelling_and_ocr/prepare_codespell.py. Every system gets the same
-words in one run: the held-out misspellings (accuracy: how many are mended), and right words, of
-which none should change (broken): known ones, which are corrections of the training set, and new
-ones, corrections in codespell's dictionary of which no misspelling is in TEXT.
+words in one run: the held-out misspellings (accuracy: how many are corrected), and right words, of
+which none should change (miscorrected): known ones, which are corrections of the training set, and
+new ones, corrections in codespell's dictionary of which no misspelling is in TEXT.
 
 symspellpy (pip install -r benchmarks/requirements-peers.txt) runs twice: with the English frequency
 dictionary that comes with it, and with the corrections of the training set as its dictionary. The
@@ -67,9 +67,9 @@ class Result(NamedTuple):
     """What a system did. together, alone: milliseconds a word, all in one call or one a call."""
 
     system: System
-    mended: int
-    broken_known: int
-    broken_new: int
+    corrected: int
+    miscorrected_known: int
+    miscorrected_new: int
     together: float
     alone: float
 
@@ -227,7 +227,7 @@ def measure(every: Sequence[System], words: Words, args: argparse.Namespace) -> 
 def result(
     system: System, outputs: Sequence[str], words: Words, together: float, alone: float
 ) -> Result:
-    """Counts what is right, mended and broken.
+    """Counts what is right, corrected and miscorrected.
 
     Args:
         outputs: of the misspellings, the known and the new words, one behind the other.
@@ -255,12 +255,16 @@ def table(results: Sequence[Result], words: Words) -> str:
         return f"{part:>5} {100 * part / max(whole, 1):6.2f} %"
 
     width = max(len(one.system.name) for one in results)
-    heads = f"{'mended':>14}{'broken, known':>15}{'broken, new':>15}{'ms, all':>10}{'ms, one':>10}"
+    heads = (
+        f"{'corrected':>14}{'miscorrected, known':>21}{'miscorrected, new':>19}"
+        f"{'ms, all':>10}{'ms, one':>10}"
+    )
     lines = [f"{'':{width}}{heads}  size"]
     for one in results:
         lines.append(
-            f"{one.system.name:{width}}{share(one.mended, len(words.typos))}"
-            f" {share(one.broken_known, len(words.known))} {share(one.broken_new, len(words.new))}"
+            f"{one.system.name:{width}}{share(one.corrected, len(words.typos))}"
+            f"       {share(one.miscorrected_known, len(words.known))}"
+            f"     {share(one.miscorrected_new, len(words.new))}"
             f"{one.together:>10.3f}{one.alone:>10.3f}  {one.system.size}"
         )
     return "\n".join(lines)

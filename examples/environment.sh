@@ -134,7 +134,7 @@ find_room() {
   local free
   free="$(df -Pk "$root" | awk 'NR == 2 { print $4 }')"
   if [ "${free:-9999999}" -lt 2000000 ]; then
-    fail "the disk is too full: about 2 GB are needed in $venv and $((free / 1024)) MB are free: make room and run this again"
+    fail "the disk is too full: about 2 GB are needed in $venv and $((free / 1024)) MB are free: free some space and run this again"
   fi
 }
 
@@ -198,7 +198,7 @@ explain() { # one line from the log: what went wrong in $1, and the way out
   last="$(tr -s '[:space:]' ' ' <<<"${last:-$(tail -n 1 "$log")}" | cut -c 1-300)"
   last="${last# }"
   if grep -qE 'No space left on device|Disk quota exceeded' "$log"; then
-    why="the disk is full: about 2 GB are needed in $venv, and room in ${TMPDIR:-/tmp}; make room and run this again"
+    why="the disk is full: about 2 GB are needed in $venv, and some in ${TMPDIR:-/tmp}; free some space and run this again"
   elif grep -qE 'NewConnectionError|Failed to establish a new connection|ConnectTimeoutError|ReadTimeoutError|ProxyError|SSLError|Network is unreachable|[Nn]ame resolution' "$log" &&
     grep -qE 'No matching distribution|Max retries|ReadTimeoutError|Could not install' "$log"; then
     why="the package index cannot be reached: check the network or pip's proxy and index settings and run this again"

@@ -16,7 +16,7 @@ R = TypeVar("R")
 
 
 class UserError(ValueError):
-    """Something the user can mend: a missing file, a line that cannot be read, a bad value.
+    """Something the user can fix: a missing file, a line that cannot be read, a bad value.
 
     The message is a single line that names the file, line or value and the way out; control
     characters in it are escaped (:func:`printable`). Commands print it after ``error:`` and exit

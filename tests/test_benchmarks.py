@@ -485,12 +485,12 @@ def test_words_come_back_with_their_blanks_and_new_ones_are_in_no_part(
     assert words.new == peers_of_spelling.read_words(few_words, 1500, 1)[0].new
 
 
-def test_what_is_mended_and_broken_is_counted_of_each_kind(peers_of_spelling):
+def test_what_is_corrected_and_miscorrected_is_counted_of_each_kind(peers_of_spelling):
     words = peers_of_spelling.Words(["teh", "hsoe"], ["the", "house"], ["the"], ["ox", "on", "by"])
     system = peers_of_spelling.System("upper", lambda given: [], "–")
     outputs = ["the", "hose", "the", "ox", "no", "bye"]
     found = peers_of_spelling.result(system, outputs, words, 0.5, 1.5)
-    assert (found.mended, found.broken_known, found.broken_new) == (1, 0, 2)
+    assert (found.corrected, found.miscorrected_known, found.miscorrected_new) == (1, 0, 2)
     row = peers_of_spelling.table([found], words).splitlines()[-1].split()
     assert row[:7] == ["upper", "1", "50.00", "%", "0", "0.00", "%"] and row[7:9] == ["2", "66.67"]
 
@@ -503,7 +503,7 @@ def test_all_systems_get_the_same_words_in_one_run(peers_of_spelling, few_words,
     assert re.match(r"doing nothing +0 +0.00 % +0 +0.00 % +0 +0.00 %", out[2])
 
 
-def test_symspellpy_mends_what_its_words_allow(peers_of_spelling):
+def test_symspellpy_corrects_what_its_words_allow(peers_of_spelling):
     pytest.importorskip("symspellpy")
     own = peers_of_spelling.symspell(None, 1)
     assert own.correct(["teh", "Hosue", "the"]) == ["the", "House", "the"]

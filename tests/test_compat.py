@@ -759,15 +759,15 @@ def test_the_hook_prints_one_line_and_passes_on_what_it_does_not_know(monkeypatc
     monkeypatch.setattr(sys, "argv", [program])
     monkeypatch.delenv("LEV_PLUGINS_TRACEBACK", raising=False)
     compat.one_line_errors()
-    for error in (UserError("mend\nthis"), fault := RuntimeError("fault")):
+    for error in (UserError("fix\nthis"), fault := RuntimeError("fault")):
         sys.excepthook(type(error), error, None)
-    assert capsys.readouterr().err == "error: mend this\n"
+    assert capsys.readouterr().err == "error: fix this\n"
     assert passed == [fault]
     monkeypatch.setenv("LEV_PLUGINS_TRACEBACK", "1")
-    error = caught(raise_while_handling, KeyError("first"), UserError("mend this"))
+    error = caught(raise_while_handling, KeyError("first"), UserError("fix this"))
     sys.excepthook(type(error), error, error.__traceback__)
     shown = capsys.readouterr().err
-    assert "Traceback" in shown and shown.endswith("error: mend this\n")
+    assert "Traceback" in shown and shown.endswith("error: fix this\n")
 
 
 def test_outside_of_commands_the_hook_is_left_alone(monkeypatch):
@@ -781,7 +781,7 @@ def test_outside_of_commands_the_hook_is_left_alone(monkeypatch):
     ("raised", "status", "said"),
     [
         (None, 0, ""),
-        (UserError("mend this"), 1, "error: mend this\n"),
+        (UserError("fix this"), 1, "error: fix this\n"),
         (FileNotFoundError(2, "No such file", "a.txt"), 1, "error: a.txt: no such file"),
         (KeyboardInterrupt(), 130, ""),
     ],

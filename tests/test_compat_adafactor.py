@@ -7,7 +7,7 @@ from fairseq.optim.adafactor import Adafactor
 
 from lev_plugins.compat import patch_adafactor
 
-STEP, LEARNING_RATE = Adafactor.step, Adafactor._get_lr  # mended when the package was imported
+STEP, LEARNING_RATE = Adafactor.step, Adafactor._get_lr  # patched when the package was imported
 STOCK_STEP = STEP.__wrapped__
 (STOCK_LEARNING_RATE,) = (
     cell.cell_contents

@@ -23,7 +23,7 @@ from lev_plugins.pretrained.directory import Directory
 STATE = {"model": {"weight": torch.zeros(10_000)}, "extra_state": {}}
 
 
-def packed(path: Path, method: int, state: Any = STATE) -> Path:
+def compressed(path: Path, method: int, state: Any = STATE) -> Path:
     """A checkpoint whose records are written by a method of zip."""
     torch.save(state, path)
     with zipfile.ZipFile(path) as archive:
@@ -54,14 +54,14 @@ READERS: dict[str, Callable[[str], Any]] = {
 @pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 @pytest.mark.parametrize("reader", READERS)
 def test_compressed_records_are_refused(tmp_path, reader, method):
-    path = packed(tmp_path / "pytorch_model.bin", method)
+    path = compressed(tmp_path / "pytorch_model.bin", method)
     with pytest.raises(UserError, match=r"its record \S+ is compressed.*zip -0") as raised:
         READERS[reader](str(path))
     assert str(path) in str(raised.value) and "\n" not in str(raised.value)
 
 
 def test_a_compressed_checkpoint_is_none_to_resume_from(tmp_path):
-    packed(tmp_path / "checkpoint1.pt", zipfile.ZIP_DEFLATED)
+    compressed(tmp_path / "checkpoint1.pt", zipfile.ZIP_DEFLATED)
     assert "no other checkpoint" in compat.recovery_hint(str(tmp_path / "checkpoint_last.pt"))
 
 
@@ -69,7 +69,7 @@ def test_a_compressed_checkpoint_is_none_to_resume_from(tmp_path):
 def test_what_torch_saves_is_read(tmp_path, form):
     path = tmp_path / "a.pt"
     if form == "stored":
-        packed(path, zipfile.ZIP_STORED)
+        compressed(path, zipfile.ZIP_STORED)
     else:
         torch.save(STATE, path, _use_new_zipfile_serialization=form == "zip")
     compat.check_archive(path)
@@ -80,7 +80,7 @@ def test_what_torch_saves_is_read(tmp_path, form):
 
 
 def test_many_entries_of_the_same_bytes_are_refused(tmp_path):
-    path = packed(tmp_path / "a.pt", zipfile.ZIP_STORED)
+    path = compressed(tmp_path / "a.pt", zipfile.ZIP_STORED)
     with zipfile.ZipFile(path, "a") as archive:
         for number in range(5):
             entry = copy.copy(max(archive.infolist(), key=lambda one: one.file_size))
@@ -101,7 +101,7 @@ def end_of(content: bytes) -> tuple[int, int, int]:
 
 def test_a_second_list_hides_no_compressed_record(tmp_path):
     """Python's zipfile takes the list right before the end record, torch that at the offset."""
-    path = packed(tmp_path / "a.pt", zipfile.ZIP_DEFLATED)
+    path = compressed(tmp_path / "a.pt", zipfile.ZIP_DEFLATED)
     content = path.read_bytes()
     start, length, end = end_of(content)
     decoy = bytearray(content[start : start + length])

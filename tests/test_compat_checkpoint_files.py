@@ -31,7 +31,7 @@ from lev_plugins.cli import average_checkpoints
 from lev_plugins.compat import evaluation
 
 pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
-ROOM = 512  # MiB that a refusal may take, and no file here holds a tenth of one
+MEMORY = 512  # MiB that a refusal may take, and no file here holds a tenth of one
 HUGE = 10**9
 
 
@@ -54,7 +54,7 @@ def refused(load: Callable[[], Any]) -> str:
         load()
     said = str(raised.value)
     assert said and "\n" not in said and len(said) < 600
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < ROOM * 1024
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < MEMORY * 1024
     return said
 
 
@@ -71,7 +71,7 @@ def outcome(load: Callable[[], Any]) -> str:
 # pickles that run something
 
 
-def packed(path: Path, state: Any, form: str) -> None:
+def compressed(path: Path, state: Any, form: str) -> None:
     """A file of one of the forms that torch reads."""
     if form == "pickle":
         path.write_bytes(pickle.dumps(state))
@@ -88,7 +88,9 @@ def test_a_pickle_is_refused_wherever_it_stands(folder, tmp_path, monkeypatch, p
     monkeypatch.setenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1")
     path, victim = tmp_path / "evil.pt", tmp_path / "victim"
     state = torch.load(folder / "editor.pt", weights_only=True)
-    packed(path, Malicious(victim) if part == "all" else {**state, part: Malicious(victim)}, form)
+    compressed(
+        path, Malicious(victim) if part == "all" else {**state, part: Malicious(victim)}, form
+    )
     loads = [
         lambda: load_state(str(path)),
         lambda: average_checkpoints.load(path),
@@ -121,7 +123,7 @@ def test_every_call_of_eval_in_fairseq_is_ours():
                 found.add(name.removeprefix("fairseq."))
                 assert vars(module).get("eval") is compat.evaluated, name
     assert found <= set(evaluation.EVALUATING), "fairseq evaluates in more places"
-    assert set(evaluation.EVALUATING) - found == set(), "mended in fairseq: leave it out"
+    assert set(evaluation.EVALUATING) - found == set(), "fixed in fairseq: leave it out"
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarnin
 LINES = ("abc", "h", "gfedcba", "", "aa")
 IMPLS = ("mmap", "cached", "lazy")
 HEAD = struct.calcsize("<9sQBQ")
-ROOM = 512  # MiB
+MEMORY = 512  # MiB
 
 
 def write(prefix: Path, impl: str, symbols: Dictionary, lines: tuple[str, ...] = LINES) -> None:
@@ -63,7 +63,7 @@ def refused(load: Callable[[], Any]) -> str:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(UserError) as raised:
         load()
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < ROOM * 1024
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < MEMORY * 1024
     said = str(raised.value)
     assert "\n" not in said and len(said) < 400
     return said

@@ -166,7 +166,8 @@ def refused(write: Callable[[Path], None], path: Path) -> str:
 def test_a_full_disk_is_one_line_and_keeps_the_last_good_checkpoint(path, write):
     path.with_name("checkpoint_last.pt.tmp").symlink_to("/dev/full")
     assert refused(write, path) == (
-        f"checkpoint {path} is not written (No space left on device); make room, or give another "
+        f"checkpoint {path} is not written (No space left on device); free some "
+        "space, or give another "
         f"--save-dir; the training so far is in {path}"
     )
     assert holds(path, OLD) and names(path) == ["checkpoint_last.pt", "new.pt"]
@@ -177,7 +178,7 @@ def test_a_file_that_may_grow_no_more_is_told_wherever_it_ends(path, write):
     def work() -> None:
         for size in (0, 100, 3000, 7000):
             room_for(size, kill=False)
-            assert "File too large); make room" in refused(write, path)
+            assert "File too large); free some space" in refused(write, path)
         assert names(path) == ["checkpoint_last.pt", "new.pt"]
 
     assert in_a_child(work) == 0

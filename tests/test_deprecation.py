@@ -22,7 +22,7 @@ def test_an_old_name_of_a_module_is_the_new_one(monkeypatch):
     with pytest.warns(FutureWarning, match="math.pi$"):
         assert module.moved == pytest.approx(3.14159)
     with pytest.raises(AttributeError, match="'some_module' has no attribute 'other'"):
-        module.other
+        _ = module.other
 
 
 def test_old_arguments_and_attributes_give_what_the_new_ones_give():

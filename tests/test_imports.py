@@ -1,4 +1,4 @@
-"""The house: which room may import which, read from the source without running it."""
+"""The architecture: which package may import which, read from the source without running it."""
 
 import ast
 from collections.abc import Iterator
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-# from the roof down; whatever stands below may be imported, nothing beside or above
-FLOORS = (
+# from the top down; whatever stands below may be imported, nothing beside or above
+LAYERS = (
     ("__main__",),
     ("cli", "__init__"),
     ("correction",),
@@ -23,7 +23,7 @@ FLOORS = (
     ("html",),
     ("errors", "options"),
 )
-LEVEL = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
+LEVEL = {name: level for level, packages in enumerate(LAYERS) for name in packages}
 
 
 def parts_of(file: Path, package: Path) -> tuple[str, ...]:
@@ -53,7 +53,7 @@ def complaint(importer: tuple[str, ...], imported: tuple[str, ...]) -> str | Non
     """Why a module may not import another one; None if it may."""
     above, below = importer[0], imported[0]
     if below not in LEVEL:
-        return f"{below} has no floor in the house"
+        return f"{below} stands in no layer"
     if above == below:
         systems = above == "models" and len(importer) > 2 and len(imported) > 1
         if systems and imported[1] != importer[1]:
@@ -76,7 +76,7 @@ def sources(package: Path) -> dict[tuple[str, ...], str]:
     return {parts_of(file, package): file.read_text() for file in sorted(package.rglob("*.py"))}
 
 
-def test_every_module_has_a_floor(sources):
+def test_every_module_stands_in_a_layer(sources):
     assert len(sources) > 20
     assert {parts[0] for parts in sources} <= set(LEVEL)
 
@@ -102,12 +102,12 @@ def test_the_package_never_names_itself(sources):
     assert not wrong
 
 
-@pytest.mark.parametrize("room", ["ops", "modules", "errors"])
-def test_the_lower_rooms_know_nothing_of_fairseq(sources, room):
+@pytest.mark.parametrize("name", ["ops", "modules", "errors"])
+def test_the_lower_packages_know_nothing_of_fairseq(sources, name):
     wrong = [
         f"{'.'.join(parts)} imports {name}"
         for parts, source in sources.items()
-        if parts[0] == room
+        if parts[0] == name
         for name in absolute_imports(source)
         if name.split(".")[0] in ("fairseq", "fairseq_cli", "omegaconf", "hydra")
     ]

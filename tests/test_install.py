@@ -304,7 +304,7 @@ def test_a_venv_made_here_under_another_name_of_the_folder_is_kept(copy: Copy) -
     assert done.returncode == 0 and "[1/3] .venv is there" in done.stdout
 
 
-def test_an_index_out_of_reach_is_one_error_line_and_a_broken_venv_is_mended(copy: Copy) -> None:
+def test_an_index_out_of_reach_is_one_error_line_and_a_broken_venv_is_fixed(copy: Copy) -> None:
     (copy.venv / "bin").mkdir(parents=True)
     (copy.venv / "bin" / "python").symlink_to("/gone/python")
     nowhere = {"PIP_NO_INDEX": "0", "PIP_INDEX_URL": "http://127.0.0.1:9/simple"}

@@ -40,9 +40,9 @@ def _tagged(args: argparse.Namespace, part: str) -> Iterable[Example]:
     path = args.source / f"{part}.conllu"
     if not path.is_file():
         return texts.tagged(args.source / f"{part}.tok", args.source / f"{part}.upos")
-    examples, mended = texts.conllu(path, args.tags)
-    if mended:
-        print(f"{part}: {mended:,} words hold a space and got _ for it", file=sys.stderr)
+    examples, corrected = texts.conllu(path, args.tags)
+    if corrected:
+        print(f"{part}: {corrected:,} words hold a space and got _ for it", file=sys.stderr)
     return examples
 
 

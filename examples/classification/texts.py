@@ -67,12 +67,12 @@ def conllu(path: Path, tags: str) -> tuple[list[Example], int]:
     Args:
         tags: upos or xpos.
     """
-    found, mended = [], 0
+    found, corrected = [], 0
     for one in Layout(Kind.TAGGING, "conllu", tags=tags).read(str(path)):
         words = ["_".join(word.split()) for word in one.texts]
-        mended += sum(word != before for word, before in zip(words, one.texts, strict=True))
+        corrected += sum(word != before for word, before in zip(words, one.texts, strict=True))
         found.append(Example(" ".join(words), one.labels))
-    return found, mended
+    return found, corrected
 
 
 def named(path: Path, labels: Sequence[str]) -> Iterator[Example]:

@@ -135,7 +135,7 @@ def _table(
 
 
 def scores(lines: list[str], noisy: list[str], clean: list[str]) -> dict[str, Any]:
-    """Scores of corrected lines, in percent, and words mended and broken.
+    """Scores of corrected lines, in percent, and words corrected and miscorrected.
 
     BLEU is the mean of the lines' own, with n-grams no longer than the line: pieces of three words
     have no n-grams of four, and a corpus of them would have 0.
@@ -148,20 +148,24 @@ def scores(lines: list[str], noisy: list[str], clean: list[str]) -> dict[str, An
         statistics = (metric.statistics(out, right) for out, right in zip(lines, clean))
         found[name] = metric.score(add_up(metric, statistics))
     counts = correction_counts(noisy, lines, clean)
-    found |= {"mended": counts.mended, "broken": counts.broken}
+    found |= {"corrected": counts.corrected, "miscorrected": counts.miscorrected}
     return found
 
 
 def _rendered(rows: dict[str, dict[str, Any]]) -> str:
     head = (
-        "| | WRR | WRR (Jaccard) | noise % | BLEU | CER | mended | broken | Welch's p | paired p |"
+        "| | WRR | WRR (Jaccard) | noise % | BLEU | CER | corrected | miscorrected "
+        "| Welch's p | paired p |"
     )
     lines = [head, "|" + "---|" * 10]
     for system, row in rows.items():
         welch = row.get("welch", {})
         tests = [_p(welch.get(key)) for key in ("p", "p_paired")]
         numbers = [row["wrr"], row["wrr_jaccard"], 100 - row["wrr"], row["bleu"], row["cer"]]
-        cells = [f"{number:.2f}" for number in numbers] + [f"{row['mended']}", f"{row['broken']}"]
+        cells = [f"{number:.2f}" for number in numbers] + [
+            f"{row['corrected']}",
+            f"{row['miscorrected']}",
+        ]
         lines.append(f"| {system} | " + " | ".join(cells + tests) + " |")
     return "\n".join(lines)
 

@@ -103,12 +103,12 @@ def _report(
 
     untouched = 100 * sum(a == b for a, b in zip(outputs, drafts)) / total
     right = [d == t for d, t in zip(drafts, targets)]
-    broken = sum(was and o != t for was, o, t in zip(right, outputs, targets))
+    miscorrected = sum(was and o != t for was, o, t in zip(right, outputs, targets))
     print(f"\n{split}: {total} pairs")
     print(f"exactly right:  {share(outputs):.1f} %   (doing nothing: {share(drafts):.1f} %)")
     print(f"left as it was: {untouched:.1f} %")
     if any(right):
-        print(f"right before and broken: {broken} of {sum(right)}")
+        print(f"right before and miscorrected: {miscorrected} of {sum(right)}")
 
 
 def _report_iterations(traces: Sequence) -> None:

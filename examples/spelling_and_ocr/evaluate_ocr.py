@@ -288,7 +288,15 @@ def _print(scores: dict[str, Scores]) -> None:
     first = next(iter(scores.values()))
     wrong = first.words - first.words_right
     print(f"\ntest: {first.lines} lines, {first.words} words, {wrong} of them wrong as they came")
-    heads = ("words right", "CER", "WER", "lines right", "corrected", "mended", "broken")
+    heads = (
+        "words right",
+        "CER",
+        "WER",
+        "lines right",
+        "of the wrong",
+        "corrected",
+        "miscorrected",
+    )
     width = max(15, *(len(name) + 1 for name in scores))
     print(f"{'':{width}}" + "".join(f"{head:>13}" for head in heads))
     for name, found in scores.items():
@@ -296,7 +304,7 @@ def _print(scores: dict[str, Scores]) -> None:
         print(
             f"{name:{width}}{found.word_accuracy:>11.2f} %{found.cer:>13.2f}{found.wer:>13.2f}"
             f"{lines:>11.2f} %{found.counts.correction_rate:>11.2f} %"
-            f"{found.mended:>13}{found.broken:>13}"
+            f"{found.corrected:>13}{found.miscorrected:>13}"
         )
 
 

@@ -1,4 +1,4 @@
-"""Scores of corrected text: how much is right, and what a correction mended and broke.
+"""Scores of corrected text: how much is right, and what a correction corrected and miscorrected.
 
 Words are what stands between spaces. All rates are of the whole text, not means over lines. What
 is counted, and how, is :mod:`lev_plugins.scoring`'s.
@@ -56,14 +56,14 @@ class Scores:
         return percent(self.character_errors, self.characters)
 
     @property
-    def mended(self) -> int:
+    def corrected(self) -> int:
         """Clean words that are right and were not before."""
-        return self.counts.mended
+        return self.counts.corrected
 
     @property
-    def broken(self) -> int:
+    def miscorrected(self) -> int:
         """Clean words that were right before and no longer are."""
-        return self.counts.broken
+        return self.counts.miscorrected
 
 
 def score(outputs: Sequence[str], noisy: Sequence[str], clean: Sequence[str]) -> Scores:

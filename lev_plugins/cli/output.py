@@ -41,7 +41,7 @@ def whole_file(path: str) -> Iterator[TextIO]:
         if not direct:
             written.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno in _FULL:
-            raise UserError(f"{path}: not written ({error.strerror}); make room") from error
+            raise UserError(f"{path}: not written ({error.strerror}); free some space") from error
         raise
 
 

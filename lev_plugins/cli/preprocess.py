@@ -439,7 +439,7 @@ def staged(destdir: str) -> Iterator[str]:
     except OSError as error:
         raise UserError(
             f"{error.filename or destdir}: {error.strerror or error}; {destdir} is as it was, "
-            "mend that or choose another --destdir"
+            "fix that or choose another --destdir"
         ) from error
 
 

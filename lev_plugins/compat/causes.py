@@ -203,7 +203,8 @@ def _no_room(error: BaseException) -> str | None:
     named = isinstance(error.filename, (str, bytes))
     where = os.fsdecode(error.filename) if named else "the output"
     reason = os.strerror(error.errno)
-    return f"{where} is not written: {reason[0].lower()}{reason[1:]}; make room or write elsewhere"
+    why = reason[0].lower() + reason[1:]
+    return f"{where} is not written: {why}; free some space or write elsewhere"
 
 
 def _too_long(error: BaseException) -> str | None:

@@ -1,4 +1,4 @@
-"""Checkpoint files of strangers: read without running, believing or allocating what they say."""
+"""Untrusted checkpoint files: read without running, believing or allocating what they say."""
 
 import contextlib
 import contextvars
@@ -129,7 +129,7 @@ def harden_checkpoint_loading() -> None:
             UserError: a checkpoint whose settings make no model, a larger one than it holds, or
                 ask for what no checkpoint may ask for.
         """
-        with wrap_checkpoint_errors(":".join(filenames)), _room_for(filenames):
+        with wrap_checkpoint_errors(":".join(filenames)), _memory_for(filenames):
             with settings_of(filenames, arg_overrides) as origin:
                 found = stock(filenames, arg_overrides, *args, **options)
                 check_criterion(origin, found[1])
@@ -156,22 +156,22 @@ def wrap_checkpoint_errors(path: str) -> Iterator[None]:
         ) from error
 
 
-_rooms: contextvars.ContextVar[int | None] = contextvars.ContextVar("room", default=None)
+_allocated: contextvars.ContextVar[int | None] = contextvars.ContextVar("allocated", default=None)
 
 
 @contextlib.contextmanager
-def _room_for(paths: Sequence[str]) -> Iterator[None]:
+def _memory_for(paths: Sequence[str]) -> Iterator[None]:
     """Inside, modules have so many parameters as the files can hold, and some more.
 
     Files hold two bytes for a parameter at least; what is built may be twice as much, for parts
     that are shared are built first.
     """
-    if _rooms.get() is not None:  # a model that loads another
+    if _allocated.get() is not None:  # a model that loads another
         yield
         return
     bytes_held = sum(os.path.getsize(path) for path in paths if os.path.isfile(path))
     most = bytes_held + _SLACK
-    left = _rooms.set(most)
+    left = _allocated.set(most)
     total = number = 0
 
     def count(module: nn.Module, name: str, parameter: Any) -> None:
@@ -187,7 +187,7 @@ def _room_for(paths: Sequence[str]) -> Iterator[None]:
             yield
     finally:
         hook.remove()
-        _rooms.reset(left)
+        _allocated.reset(left)
 
 
 class _Sizes(TorchFunctionMode):

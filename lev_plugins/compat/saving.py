@@ -83,7 +83,7 @@ def _write(path: str, fill: Callable[[BinaryIO], object]) -> None:
 
 
 def _not_written(path: str, failure: OSError) -> str:
-    way = "make room" if failure.errno in _FULL else "check the folder"
+    way = "free some space" if failure.errno in _FULL else "check the folder"
     last = os.path.join(os.path.dirname(path), _LAST)
     kept = f"; the training so far is in {last}" if os.path.isfile(last) else ""
     return (

@@ -20,7 +20,7 @@ from .prefix_tree import PrefixTree
 # A correction is longer than this only when the model repeats itself without end.
 LONGEST_RATIO, LONGEST_MORE = 2, 20
 # Of the longest target a unit takes this share, so that its correction may be longer.
-ROOM = 0.8
+LENGTH_SHARE = 0.8
 
 
 class Turns:
@@ -82,7 +82,7 @@ class Autoregressive:
         limits = utils.resolve_max_positions(
             task.max_positions(), *(model.max_positions() for model in self.models)
         )
-        self.limit = max(1, min(int(limits[0]) - 2, int(ROOM * int(limits[1]))))
+        self.limit = max(1, min(int(limits[0]) - 2, int(LENGTH_SHARE * int(limits[1]))))
         self.generator = task.build_generator(self.models, options)
         self.turns = Turns()
         self.symbols = _spelt(task.target_dictionary)

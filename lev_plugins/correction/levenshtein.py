@@ -11,7 +11,7 @@ from ..data.oov import OOVWords
 from ..generators import RefinementGenerator, RefinementOptions
 from ..generators.ensemble import EnsemblePolicy
 from ..hub import LevenshteinEditor
-from .autoregressive import ROOM
+from .autoregressive import LENGTH_SHARE
 from .backends import Answer, TextProcessing, Tokens, batches
 from .edits import Change
 

@@ -56,9 +56,9 @@ def require_files(paths: Sequence[str], hint: str = "") -> None:
     missing = [path for path in paths if not os.path.isfile(path)]
     if not missing:
         return
-    packed = [path + ".gz" for path in missing if os.path.isfile(path + ".gz")]
-    if packed:
-        hint = f"unpack first: gunzip -k {' '.join(packed)}"
+    compressed = [path + ".gz" for path in missing if os.path.isfile(path + ".gz")]
+    if compressed:
+        hint = f"decompress it first: gunzip -k {' '.join(compressed)}"
     raise UserError(f"no such file: {', '.join(missing)}; {hint or 'check the path'}")
 
 
@@ -96,7 +96,7 @@ def _decode(path: str, number: int, start: int, raw: bytes) -> str:
     except UnicodeDecodeError as error:
         raise UserError(
             f"{path}: line {number}, byte offset {start + error.start}: "
-            f"0x{body[error.start]:02x} is not valid UTF-8; mend the line or convert the "
+            f"0x{body[error.start]:02x} is not valid UTF-8; fix the line or convert the "
             f"file: iconv -f ITS_ENCODING -t UTF-8 {path} > NEW"
         ) from error
     if number == 1 and line.startswith(_BYTE_ORDER_MARK):

@@ -35,14 +35,16 @@ class Counts(Protocol):
 
 @dataclass(frozen=True)
 class WordCounts:
-    """Words of the reference: all, right before, mended, broken (:func:`.words.line_counts`)."""
+    """Words of the reference: all, right before, corrected, miscorrected
+    (:func:`.words.line_counts`).
+    """
 
     size: int = 4
 
     def statistics(self, source: str, hypothesis: str, reference: str) -> tuple[float, ...]:
         """The four numbers of one sentence."""
         counts = line_counts(source, hypothesis, reference)
-        numbers = (counts.words, counts.right_before, counts.mended, counts.broken)
+        numbers = (counts.words, counts.right_before, counts.corrected, counts.miscorrected)
         return tuple(map(float, numbers))
 
     def signature(self) -> str:
@@ -71,7 +73,7 @@ class EditCounts:
 class CorrectionMetric:
     """One number of a counting.
 
-    name: its key in :data:`CORRECTION_METRICS`. higher_is_better: False for what is broken.
+    name: its key in :data:`CORRECTION_METRICS`. higher_is_better: False for what is miscorrected.
     counts: what is counted. formula: the score of a corpus from the sums of its statistics.
     """
 
@@ -107,8 +109,8 @@ def _correction_rate(totals: Sequence[float]) -> float:
     return word_totals(totals).correction_rate
 
 
-def _broken_rate(totals: Sequence[float]) -> float:
-    return word_totals(totals).broken_rate
+def _miscorrection_rate(totals: Sequence[float]) -> float:
+    return word_totals(totals).miscorrection_rate
 
 
 def _of_edits(rate: Callable[[Sequence[float]], float]) -> Callable[[Sequence[float]], float]:
@@ -122,7 +124,7 @@ CORRECTION_METRICS: dict[
     str, tuple[bool, Callable[[], Counts], Callable[[Sequence[float]], float]]
 ] = {
     "correction_rate": (True, WordCounts, _correction_rate),
-    "words_broken": (False, WordCounts, _broken_rate),
+    "words_broken": (False, WordCounts, _miscorrection_rate),
     **{f"edit_{name}": (True, EditCounts, _of_edits(rate)) for name, rate in _EDIT_RATES.items()},
     **{
         f"errant_{name}": (True, ErrantCounts, _of_edits(rate))

@@ -1,4 +1,4 @@
-"""Words of a corrected text against those it came from: right, mended and broken.
+"""Words of a corrected text against those it came from: right, corrected and miscorrected.
 
 Words are what stands between spaces. A word of the reference is right in a text where an alignment
 of fewest errors (words inserted, deleted, substituted) sets it against an equal word.
@@ -9,6 +9,8 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from ..deprecation import renamed_attribute
+
 Words = Sequence[str]
 
 
@@ -16,29 +18,34 @@ Words = Sequence[str]
 class CorrectionCounts:
     """The words of references by what they were in the source and what they are in the output.
 
-    right_before: right in the source. broken: of these, no longer right in the output. mended:
+    right_before: right in the source. miscorrected: of these, no longer right in the output.
+        corrected:
     wrong in the source and right in the output. ``+`` adds the counts of two texts.
     """
 
     words: int = 0
     right_before: int = 0
-    mended: int = 0
-    broken: int = 0
+    corrected: int = 0
+    miscorrected: int = 0
 
     def __add__(self, other: "CorrectionCounts") -> "CorrectionCounts":
         return CorrectionCounts(
             *(getattr(self, one.name) + getattr(other, one.name) for one in fields(self))
         )
 
+    mended = renamed_attribute("mended", "corrected")
+    broken = renamed_attribute("broken", "miscorrected")
+    broken_rate = renamed_attribute("broken_rate", "miscorrection_rate")
+
     @property
     def wrong_before(self) -> int:
-        """Words that were to be mended."""
+        """Words that were to be corrected."""
         return self.words - self.right_before
 
     @property
     def right(self) -> int:
         """Words that are right in the output."""
-        return self.right_before + self.mended - self.broken
+        return self.right_before + self.corrected - self.miscorrected
 
     @property
     def word_accuracy(self) -> float:
@@ -47,13 +54,13 @@ class CorrectionCounts:
 
     @property
     def correction_rate(self) -> float:
-        """Percent of the wrong words that were mended; 0 where none was wrong."""
-        return percent(self.mended, self.wrong_before)
+        """Percent of the wrong words that were corrected; 0 where none was wrong."""
+        return percent(self.corrected, self.wrong_before)
 
     @property
-    def broken_rate(self) -> float:
-        """Percent of the right words that were broken; 0 where none was right."""
-        return percent(self.broken, self.right_before)
+    def miscorrection_rate(self) -> float:
+        """Percent of the right words that were miscorrected; 0 where none was right."""
+        return percent(self.miscorrected, self.right_before)
 
 
 def correction_counts(sources: Words, outputs: Words, references: Words) -> CorrectionCounts:
@@ -64,7 +71,7 @@ def correction_counts(sources: Words, outputs: Words, references: Words) -> Corr
 
     Returns:
         the counts, summed over the lines. Several alignments can have equally few errors: those
-        are taken that agree best, so that nothing counts as broken that need not.
+        are taken that agree best, so that nothing counts as miscorrected that need not.
 
     Raises:
         ValueError: not all have the same number of lines.
@@ -86,8 +93,8 @@ def line_counts(source: str, output: str, reference: str) -> CorrectionCounts:
     return CorrectionCounts(
         words=len(wanted),
         right_before=len(right_before),
-        mended=len(right) - both,
-        broken=len(right_before) - both,
+        corrected=len(right) - both,
+        miscorrected=len(right_before) - both,
     )
 
 

@@ -411,11 +411,11 @@ def test_options_that_cannot_be_are_named(folder, kind, flags, said):
 def test_packed_files_are_to_be_unpacked(folder):
     folder.write(train_gz=b"\x1f\x8b")
     assert folder.refused("classification") == (
-        "no such file: train; unpack first: gunzip -k train.gz"
+        "no such file: train; decompress it first: gunzip -k train.gz"
     )
     folder.write(train=TSV)
     assert folder.refused("classification", "--valid", "train.gz") == (
-        "train.gz: is packed; unpack first: gunzip -k train.gz"
+        "train.gz: is compressed; decompress it first: gunzip -k train.gz"
     )
 
 
@@ -470,7 +470,7 @@ def test_a_full_disk_leaves_nothing_behind(folder, size):
     folder.write(train=TSV)  # its pieces take 2 kB, its index 600 bytes, its description 3 kB
     with small_disk(size):
         message = folder.refused("classification")
-    assert message.endswith("data is as it was, mend that or choose another --destdir")
+    assert message.endswith("data is as it was, fix that or choose another --destdir")
 
 
 def test_an_interruption_leaves_nothing_behind(folder, monkeypatch):

@@ -115,7 +115,7 @@ def test_edits_counted_by_hand():
     counts = count_edits("a b x c y".split(), "a c d y z".split(), "a b c d".split())
     assert counts == EditCounts(
         right_kept=2,
-        right_broken=1,
+        right_miscorrected=1,
         wrong_gone=1,
         wrong_left=1,
         right_inserted=1,
@@ -127,25 +127,25 @@ def test_edits_counted_by_hand():
 
 def test_a_repeated_word_is_not_broken_where_another_can_stand_for_it():
     counts = count_edits("the cat the".split(), "cat the".split(), ["the"])
-    assert (counts.right_kept, counts.right_broken) == (1, 0)
+    assert (counts.right_kept, counts.right_miscorrected) == (1, 0)
     assert (counts.wrong_gone, counts.wrong_left) == (1, 1)
 
 
 @given(FEW, FEW)
 def test_doing_nothing_breaks_nothing_and_the_reference_itself_leaves_nothing(draft, reference):
     nothing = count_edits(draft, draft, reference)
-    assert nothing.right_broken == nothing.wrong_gone == 0
+    assert nothing.right_miscorrected == nothing.wrong_gone == 0
     assert nothing.right_inserted == nothing.wrong_inserted == 0
     assert nothing.remaining == nothing.needed
     perfect = count_edits(draft, reference, reference)
-    assert perfect.right_broken == perfect.wrong_left == perfect.wrong_inserted == 0
+    assert perfect.right_miscorrected == perfect.wrong_left == perfect.wrong_inserted == 0
     assert perfect.remaining == 0 and perfect.right_kept == nothing.right_kept
 
 
 @given(FEW, FEW, FEW)
 def test_every_token_is_counted_once(draft, output, reference):
     counts = count_edits(draft, output, reference)
-    of_draft = (counts.right_kept, counts.right_broken, counts.wrong_gone, counts.wrong_left)
+    of_draft = (counts.right_kept, counts.right_miscorrected, counts.wrong_gone, counts.wrong_left)
     assert sum(of_draft) == len(draft) and min(of_draft) >= 0
     inserted = counts.right_inserted + counts.wrong_inserted
     assert inserted == len(output) - common(draft, output)
@@ -238,7 +238,7 @@ def test_bytes_that_are_no_text_are_named(tmp_path):
 
 
 @given(st.lists(HOSTILE, min_size=1, max_size=4))
-def test_hostile_text_comes_through_and_breaks_nothing(tmp_path_factory, texts):
+def test_hostile_text_comes_through_and_miscorrects_nothing(tmp_path_factory, texts):
     tmp_path = tmp_path_factory.mktemp("hostile")
     texts = [text.removesuffix("\r") for text in texts]
     sentences = [
@@ -401,7 +401,7 @@ def test_tokens_as_drafts_of_joined_outputs_are_refused_until_told_how_to_join(t
 
 
 def example(tmp_path: Path) -> list[str]:
-    """Four sentences: mended, broken, left alone, and changed in vain."""
+    """Four sentences: corrected, miscorrected, left alone, and changed in vain."""
     sentences = [
         Sentence(0, "s " * 3, "a b c", "a b c", steps=2),
         Sentence(1, "s " * 10, "a b c", "a b", steps=1),
@@ -422,7 +422,7 @@ def test_figures_computed_by_hand(tmp_path):
     )
     assert ours["edits"] == {
         "right_kept": 7,
-        "right_broken": 1,
+        "right_miscorrected": 1,
         "wrong_gone": 2,
         "wrong_left": 1,
         "right_inserted": 1,
@@ -454,7 +454,7 @@ def test_figures_computed_by_hand(tmp_path):
     }
     assert nothing["iterations"] is None
     assert nothing["against_draft"] == {"better": 0, "worse": 0, "equal": 4}
-    assert nothing["edits"]["right_broken"] == 0 and nothing["edits"]["remaining"] == 6
+    assert nothing["edits"]["right_miscorrected"] == 0 and nothing["edits"]["remaining"] == 6
 
 
 def test_scores_are_sacrebleus(tmp_path):
@@ -524,13 +524,13 @@ def test_a_correction_is_scored_against_its_drafts(tmp_path):
     path = write(tmp_path / "out", *PRINTED)
     figures = report(tmp_path, path, "--drafts", write_text(tmp_path / "mt", *NOISY))
     nothing, ours = figures["systems"]
-    assert ours["words"] == {"words": 8, "right_before": 5, "mended": 2, "broken": 1}
-    assert nothing["words"] == {"words": 8, "right_before": 5, "mended": 0, "broken": 0}
+    assert ours["words"] == {"words": 8, "right_before": 5, "corrected": 2, "miscorrected": 1}
+    assert nothing["words"] == {"words": 8, "right_before": 5, "corrected": 0, "miscorrected": 0}
     for one, outputs in ((nothing, NOISY), (ours, CORRECTED)):
         counts = correction_counts(NOISY, outputs, CLEAN)
         assert one["scores"]["word_accuracy"] == counts.word_accuracy
         assert one["scores"]["correction_rate"] == counts.correction_rate
-        assert one["scores"]["words_broken"] == counts.broken_rate
+        assert one["scores"]["words_broken"] == counts.miscorrection_rate
         for name in ("edit_precision", "edit_recall", "edit_f05"):
             metric = make_correction_metric(name)
             lines = zip(NOISY, outputs, CLEAN)
@@ -650,8 +650,8 @@ def test_the_table_shows_the_numbers_of_the_json(tmp_path, capsys):
         "wrr_jaccard": "WRR, Jaccard ↑",
         "wer": "WER ↓",
         "cer": "CER ↓",
-        "correction_rate": "wrong words mended, % ↑",
-        "words_broken": "right words broken, % ↓",
+        "correction_rate": "wrong words corrected, % ↑",
+        "words_broken": "right words miscorrected, % ↓",
         "edit_precision": "edits, precision ↑",
         "edit_recall": "edits, recall ↑",
         "edit_f05": "edits, F0.5 ↑",
@@ -662,7 +662,7 @@ def test_the_table_shows_the_numbers_of_the_json(tmp_path, capsys):
         assert figures["metrics"][name]["signature"] in table
     for label, part, key, total in (
         ("right, kept ↑", "edits", "right_kept", 11),
-        ("right, broken ↓", "edits", "right_broken", 11),
+        ("right, miscorrected ↓", "edits", "right_miscorrected", 11),
         ("wrong, gone ↑", "edits", "wrong_gone", 11),
         ("wrong, left ↓", "edits", "wrong_left", 11),
         ("inserted, right ↑", "edits", "right_inserted", 11),
@@ -676,8 +676,8 @@ def test_the_table_shows_the_numbers_of_the_json(tmp_path, capsys):
         assert row(table, label) == wanted
     assert row(table, "edits still needed ↓") == ["6", "5"]
     assert "words of the references, 11: 8 right before\n" in table
-    assert row(table, "mended ↑") == ["0", "0.0", "1", "33.3"]
-    assert row(table, "broken ↓") == ["0", "0.0", "1", "12.5"]
+    assert row(table, "corrected ↑") == ["0", "0.0", "1", "33.3"]
+    assert row(table, "miscorrected ↓") == ["0", "0.0", "1", "12.5"]
     assert row(table, "left as they were") == ["4", "100.0", "1", "25.0"]
     assert row(table, "iterations, mean") == ["–", "1.00"]
     assert row(table, "1  ") == ["–", "2", "50.0"]

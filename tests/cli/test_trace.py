@@ -623,7 +623,7 @@ def test_a_pipe_is_written_and_not_replaced(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="needs /dev/full")
 def test_a_full_disk_is_told_in_one_line() -> None:
-    with pytest.raises(UserError, match="/dev/full: not written .*; make room"):
+    with pytest.raises(UserError, match="/dev/full: not written .*; free some space"):
         with whole_file("/dev/full") as stream:
             stream.write("x")
 

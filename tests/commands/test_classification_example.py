@@ -154,8 +154,8 @@ def test_a_new_word_gets_the_tag_of_all_or_of_words_that_begin_alike():
     assert scores.FrequentTags(sentences, capitals=True)(["Zoe", "zoo"]) == ["P", "A"]
 
 
-def packed(folder: Path, name: str) -> list[str]:
-    """Lines of a file that may be packed."""
+def compressed(folder: Path, name: str) -> list[str]:
+    """Lines of a file that may be compressed."""
     plain = folder / name
     raw = plain.read_bytes() if plain.is_file() else gzip.open(f"{plain}.gz").read()
     return raw.decode("utf-8").removesuffix("\n").split("\n")
@@ -164,8 +164,8 @@ def packed(folder: Path, name: str) -> list[str]:
 def test_the_known_scores_of_doing_without_training_come_out(lev_data, tmp_path):
     for part in ("train", "test"):
         for side in ("tok", "upos"):
-            write(tmp_path / f"{part}.{side}", packed(lev_data / "ud_ewt", f"{part}.{side}"))
-        lines = packed(lev_data / "multilabel", f"goemotions.{part}.tsv")
+            write(tmp_path / f"{part}.{side}", compressed(lev_data / "ud_ewt", f"{part}.{side}"))
+        lines = compressed(lev_data / "multilabel", f"goemotions.{part}.tsv")
         write(tmp_path / f"{part}.tsv", lines)
     train, test = (
         list(texts.tagged(tmp_path / f"{part}.tok", tmp_path / f"{part}.upos"))
@@ -174,11 +174,11 @@ def test_the_known_scores_of_doing_without_training_come_out(lev_data, tmp_path)
     rows = evaluate.baselines(Kind.TAGGING, train, test)
     found = [round(row["word accuracy"], 2) for row in rows.values()]
     assert found == [86.20, 88.06] and "the same, capitals" in rows
-    labels = packed(lev_data / "multilabel", "goemotions.labels.txt")
+    labels = compressed(lev_data / "multilabel", "goemotions.labels.txt")
     train, test = (list(texts.named(tmp_path / f"{p}.tsv", labels)) for p in ("train", "test"))
     row = evaluate.baselines(Kind.MULTILABEL, train, test)["always neutral"]
     assert round(row["micro-F1, 0.5"], 1) == 30.4
-    write(tmp_path / "dev.tsv", packed(lev_data / "glue_like", "cola.dev.tsv"))
+    write(tmp_path / "dev.tsv", compressed(lev_data / "glue_like", "cola.dev.tsv"))
     dev = texts.classified(tmp_path / "dev.tsv")
     row = evaluate.baselines(Kind.CLASSIFICATION, dev, dev)["always 1"]
     assert round(row["accuracy"], 1) == 69.1 and row["Matthews"] == 0

@@ -66,7 +66,7 @@ def made(text, edits):
     return "\n".join(lines).encode("utf-8", "surrogateescape")
 
 
-def test_an_editor_mends_what_it_can_and_keeps_the_rest(commands, triples, tmp_path):
+def test_an_editor_corrects_what_it_can_and_keeps_the_rest(commands, triples, tmp_path):
     done, out = correct(commands, triples.checkpoint, "--bpe none --edits e", tmp_path, PUNCTUATION)
     assert done.code == 0 and done.err == ""
     edits = [json.loads(line) for line in (tmp_path / "e").read_text().splitlines()]

@@ -162,14 +162,14 @@ def test_what_cannot_be_scored_is_refused(arguments, said, tmp_path):
 # ---------------------------------------------------------------- scores
 
 
-def test_scores_count_what_was_mended_and_what_was_broken():
+def test_scores_count_what_was_corrected_and_what_was_miscorrected():
     clean, noisy = ["the old house", "by the sea"], ["tbe old house", "by the sea"]
     found = evaluate.scores(["the old horse", "by the sea"], noisy, clean)
-    assert (found["mended"], found["broken"]) == (1, 1)
+    assert (found["corrected"], found["miscorrected"]) == (1, 1)
     assert found["wrr"] == pytest.approx(100 * 5 / 6)
     assert found["wrr_jaccard"] == pytest.approx(100 * (2 / 4 + 1) / 2)
     nothing = evaluate.scores(noisy, noisy, clean)
-    assert (nothing["mended"], nothing["broken"]) == (0, 0)
+    assert (nothing["corrected"], nothing["miscorrected"]) == (0, 0)
     assert 50 < nothing["bleu"] < 100 and nothing["cer"] == pytest.approx(100 / 23)
 
 

@@ -1,4 +1,4 @@
-"""A checkpoint of a stranger: no way in runs what it says, and each says in one line why not."""
+"""An untrusted checkpoint: no way in runs what it says, and each says in one line why not."""
 
 import pickle
 import re
@@ -31,7 +31,7 @@ LANGUAGES = "--source-lang src --target-lang tgt"
 @pytest.fixture(scope="module")
 def folder(commands, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """``bin``, good checkpoints of an editor and of two that write, and examples for EncT5."""
-    made = tmp_path_factory.mktemp("strangers")
+    made = tmp_path_factory.mktemp("untrusted")
     lines = [" ".join(LETTERS[i:] + LETTERS[:i]) for i in range(8)]
     for split in ("train", "valid", "test"):
         for language in ("src", "tgt", "mt"):

@@ -390,7 +390,8 @@ def test_a_full_disk_ends_a_training_in_one_line_and_costs_nothing(runs, stopped
     before = last.read_bytes()
     (stopped / "checkpoint_last.pt.tmp").symlink_to("/dev/full")
     assert run(stopped).error == (
-        f"checkpoint {last} is not written (No space left on device); make room, or give another "
+        f"checkpoint {last} is not written (No space left on device); free some "
+        "space, or give another "
         f"--save-dir; the training so far is in {last}"
     )
     assert last.read_bytes() == before and not list(stopped.glob("*.tmp"))

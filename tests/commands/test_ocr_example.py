@@ -82,22 +82,22 @@ def test_an_alignment_has_the_fewest_errors_and_of_those_the_most_equal_words(a,
     assert (errors, -equal) == min(alignments(a, b))
 
 
-def test_scores_count_what_was_mended_and_what_was_broken():
+def test_scores_count_what_was_corrected_and_what_was_miscorrected():
     clean = ["the old house", "by the sea", "word"]
     noisy = ["tbe old house", "by tne sea", "word"]
     output = ["the old horse", "by the big sea", "word"]
     found = scores.score(output, noisy, clean)
-    assert (found.words, found.words_right, found.mended, found.broken) == (7, 6, 2, 1)
+    assert (found.words, found.words_right, found.corrected, found.miscorrected) == (7, 6, 2, 1)
     assert (found.lines, found.lines_right) == (3, 1)
     assert found.word_errors == 2 and found.character_errors == 1 + 4
     assert found.word_accuracy == pytest.approx(600 / 7) and found.wer == pytest.approx(200 / 7)
     assert found.cer == pytest.approx(100 * 5 / len("".join(clean)))
 
 
-def test_doing_nothing_mends_and_breaks_nothing():
+def test_doing_nothing_corrects_and_miscorrects_nothing():
     noisy, clean = ["a b", "c", ""], ["a d", "c", "e"]
     found = scores.score(noisy, noisy, clean)
-    assert (found.mended, found.broken, found.lines_right) == (0, 0, 1)
+    assert (found.corrected, found.miscorrected, found.lines_right) == (0, 0, 1)
     assert found.word_accuracy == 50 and found.wer == 50
 
 
@@ -289,8 +289,8 @@ def test_prepare_train_and_evaluate_end_in_one_table(tmp_path):
         outputs = written.removesuffix("\n").split("\n")
         found = scores.score(outputs, lines("test", "noisy", data), lines("test", "clean", data))
         assert row[0] == f"{found.word_accuracy:.2f}" and row[-2:] == [
-            str(found.mended),
-            str(found.broken),
+            str(found.corrected),
+            str(found.miscorrected),
         ]
     refuse_what_is_done_or_not_there(data, work)
 
@@ -365,12 +365,12 @@ class Part:
         return scores.score(outputs, self.noisy, self.clean)
 
 
-@pytest.mark.parametrize("key, chosen", [("accuracy", "splits"), ("wer", "mends")])
+@pytest.mark.parametrize("key, chosen", [("accuracy", "splits"), ("wer", "corrects")])
 def test_words_right_and_word_errors_can_choose_differently(key, chosen, capsys):
     evaluate = example("evaluate_ocr")
     outputs = {
         "idle": Part.noisy,
-        "mends": ["a", "b", "c", "y"],
+        "corrects": ["a", "b", "c", "y"],
         "equal": ["a", "b", "x", "d"],
         "splits": ["a x", "b x", "c x", "d x"],
     }

@@ -57,7 +57,7 @@ def test_fairseq_still_drops_its_last_batch():
     assert sum(map(len, kept)) == 8
 
 
-def test_a_data_set_may_be_mended_twice():
+def test_a_data_set_may_be_patched_twice():
     """As by a copy of the package under another name."""
     before = FairseqDataset.batch_by_size
     try:

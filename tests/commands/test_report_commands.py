@@ -47,7 +47,7 @@ def test_a_generated_output_is_reported_as_fairseq_scores_it(commands, triples, 
     assert ours["scores"]["accuracy"] == pytest.approx(100 * right / 11)
     steps = [int(step) for step in printed.texts("I")]
     assert ours["iterations"]["mean"] == pytest.approx(sum(steps) / 11)
-    assert nothing["edits"]["right_broken"] == 0 and ours["edits"]["wrong_gone"] > 0
+    assert nothing["edits"]["right_miscorrected"] == 0 and ours["edits"]["wrong_gone"] > 0
     assert ours["against_draft"]["better"] > ours["against_draft"]["worse"]
     assert ours["unchanged"] == steps.count(0)
     assert f"{ours['scores']['bleu']:.2f}" in table and "doing nothing" in table
@@ -121,7 +121,7 @@ def test_characters_are_scored_as_text_where_fairseq_joins_them(
     nothing, ours = figures["systems"]
     assert f"CER = {ours['scores']['cer']:.2f} nrefs:1" in joined.out and ours["scores"]["cer"] > 0
     assert figures["draft_tokens"] == figures["reference_tokens"] == 11, "one word a sentence"
-    assert nothing["words"]["mended"] == nothing["words"]["broken"] == 0
+    assert nothing["words"]["corrected"] == nothing["words"]["miscorrected"] == 0
     assert "single characters" not in capsys.readouterr().out
 
 

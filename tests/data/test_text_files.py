@@ -132,10 +132,10 @@ class TestParallelFiles:
         assert str(caught.value).endswith("look there")
 
     def test_a_packed_file_is_pointed_out(self, write) -> None:
-        packed = write("a.src.gz", b"\x1f\x8b")
+        compressed = write("a.src.gz", b"\x1f\x8b")
         with pytest.raises(UserError, match="gunzip -k") as caught:
-            require_files([packed.removesuffix(".gz")])
-        assert packed in str(caught.value)
+            require_files([compressed.removesuffix(".gz")])
+        assert compressed in str(caught.value)
 
 
 class TestWords:

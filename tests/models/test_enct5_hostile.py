@@ -26,7 +26,7 @@ LINES = {
 }
 SIZES = {"encoder_embed_dim": 8, "encoder_ffn_embed_dim": 8, "encoder_layers": 1}
 HEADS = {"encoder_attention_heads": 2, "attention_head_dim": 4}
-ROOM, HUGE = 512, 10**9  # MiB; a number that nothing here has
+MEMORY, HUGE = 512, 10**9  # MiB; a number that nothing here has
 VALUES = (HUGE, 2**70, 0, -1, 1.5, "x", None, [], {}, [[]])
 
 
@@ -79,7 +79,7 @@ def outcome(call: Callable[[], Any], path: Path) -> str:
         said = str(error)
         named = (str(path), "--", "the checkpoint")  # a setting is named by its option
         assert any(one in said for one in named) and "\n" not in said, said
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < ROOM * 1024
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < MEMORY * 1024
     return said
 
 

@@ -22,7 +22,7 @@ from lev_plugins.models.enct5.t5_directory import T5Directory
 from lev_plugins.pretrained.bpe import open_tokenizer
 from lev_plugins.pretrained.loading import inspect
 
-ROOM = 512  # MiB
+MEMORY = 512  # MiB
 KINDS = {"bert": checkpoints.bert, "bart": checkpoints.bart, "t5": checkpoints.t5}
 WEIGHTS, HUGE = "model.safetensors", 10**9
 VALUES = (HUGE, 2**70, 2**24, 0, -1, 1.5, "x", None, [], {}, True, float("nan"), float("inf"))
@@ -57,7 +57,7 @@ def outcome(folder: Path, call: Callable[[Path], Any] = load) -> str:
         said = str(error)
         assert str(folder) in said, said
         assert "\n" not in said and len(said) < 800
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < ROOM * 1024
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < MEMORY * 1024
     return said
 
 

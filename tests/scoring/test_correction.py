@@ -12,7 +12,7 @@ from lev_plugins.scoring.metrics import add_up
 NAMES = ("correction_rate", "words_broken", "edit_precision", "edit_recall", "edit_f05")
 TEXT = st.lists(st.sampled_from("the cat sat on mat".split()), max_size=5).map(" ".join)
 LINES = st.lists(st.tuples(TEXT, TEXT, TEXT), min_size=1, max_size=6)
-# (source, output, reference): two words mended, one left, one broken
+# (source, output, reference): two words corrected, one left, one miscorrected
 EXAMPLE = [
     ("tbe old house", "the old horse", "the old house"),
     ("by tne sea", "by the sea", "by the sea"),
@@ -48,7 +48,7 @@ def test_scores_by_hand():
 
 
 @given(LINES)
-def test_doing_nothing_is_worth_nothing_and_breaks_nothing(lines):
+def test_doing_nothing_is_worth_nothing_and_miscorrects_nothing(lines):
     found = scores([(source, source, reference) for source, _, reference in lines])
     needed = any(source.split() != reference.split() for source, _, reference in lines)
     assert found["words_broken"] == found["correction_rate"] == 0

@@ -1,4 +1,4 @@
-"""Words right, mended and broken: against every alignment there is, one by one."""
+"""Words right, corrected and miscorrected: against every alignment there is, one by one."""
 
 import random
 from collections.abc import Iterator
@@ -66,8 +66,8 @@ def test_nothing_counts_as_broken_that_one_choice_of_alignments_leaves_right(bef
     assert counts == CorrectionCounts(
         words=len(ref),
         right_before=len(right_before),
-        mended=len(right) - both,
-        broken=len(right_before) - both,
+        corrected=len(right) - both,
+        miscorrected=len(right_before) - both,
     )
 
 
@@ -83,8 +83,8 @@ def test_long_lines_are_counted_as_short_ones_are():
     joined = (" ".join(x for pair in zip(side, fences) for x in pair) for side in sides)
     whole = line_counts(*joined)
     apart = correction_counts(*map(list, sides))
-    assert (whole.mended, whole.broken) == (apart.mended, apart.broken)
-    assert apart.mended > 10 < apart.broken and whole.words == apart.words + 8 * 30
+    assert (whole.corrected, whole.miscorrected) == (apart.corrected, apart.miscorrected)
+    assert apart.corrected > 10 < apart.miscorrected and whole.words == apart.words + 8 * 30
 
 
 def test_counts_by_hand():
@@ -92,27 +92,27 @@ def test_counts_by_hand():
     sources = ["tbe old house", "by tne sea", "word", "alot of it", "dirt"]
     outputs = ["the old horse", "by the big sea", "word", "a lot of it", ""]
     counts = correction_counts(sources, outputs, references)
-    # mended: the, the, a, lot; broken: house
-    assert counts == CorrectionCounts(words=11, right_before=7, mended=4, broken=1)
+    # corrected: the, the, a, lot; miscorrected: house
+    assert counts == CorrectionCounts(words=11, right_before=7, corrected=4, miscorrected=1)
     assert (counts.right, counts.wrong_before) == (10, 4)
     assert counts.word_accuracy == pytest.approx(1000 / 11)
-    assert counts.correction_rate == 100 and counts.broken_rate == pytest.approx(100 / 7)
+    assert counts.correction_rate == 100 and counts.miscorrection_rate == pytest.approx(100 / 7)
 
 
 @given(LINES)
-def test_doing_nothing_mends_and_breaks_nothing(lines):
+def test_doing_nothing_corrects_and_miscorrects_nothing(lines):
     sources, _, references = map(list, zip(*lines)) if lines else ([], [], [])
     counts = correction_counts(sources, sources, references)
-    assert counts.mended == counts.broken == 0
-    assert counts.correction_rate == counts.broken_rate == 0
+    assert counts.corrected == counts.miscorrected == 0
+    assert counts.correction_rate == counts.miscorrection_rate == 0
     assert counts.right == counts.right_before
 
 
 @given(LINES)
-def test_the_reference_itself_mends_all_and_breaks_nothing(lines):
+def test_the_reference_itself_corrects_all_and_miscorrects_nothing(lines):
     sources, _, references = map(list, zip(*lines)) if lines else ([], [], [])
     counts = correction_counts(sources, references, references)
-    assert counts.broken == 0 and counts.mended == counts.wrong_before
+    assert counts.miscorrected == 0 and counts.corrected == counts.wrong_before
     assert counts.correction_rate == (100 if counts.wrong_before else 0)
     assert counts.word_accuracy == (100 if counts.words else 0)
 

@@ -128,7 +128,8 @@ class Journal:
             os.fsync(self.file.fileno())
         except OSError as error:
             raise UserError(
-                f"{self.path}: cannot be written ({error.strerror}); make room and go on with "
+                f"{self.path}: cannot be written ({error.strerror}); free some space "
+                "and continue with "
                 "--resume"
             ) from error
 

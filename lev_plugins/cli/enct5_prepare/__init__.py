@@ -86,9 +86,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = build_parser().parse_args(argv)
     layout, files = _layout(args), _files(args)
     given = [*files.values(), *filter(None, (args.labels, args.sentencepiece_model))]
-    packed = [path for path in given if path.endswith(".gz") and os.path.isfile(path)]
-    if packed:
-        raise UserError(f"{packed[0]}: is packed; unpack first: gunzip -k {' '.join(packed)}")
+    compressed = [path for path in given if path.endswith(".gz") and os.path.isfile(path)]
+    if compressed:
+        raise UserError(
+            f"{compressed[0]}: is compressed; decompress it first: gunzip -k {' '.join(compressed)}"
+        )
     require_files(given)
     if os.path.lexists(args.destdir) or os.path.lexists(os.path.realpath(args.destdir)):
         raise UserError(f"--destdir {args.destdir}: is there already; name another folder")

@@ -49,7 +49,7 @@ class Labels:
                 "from 0"
             )
         return (
-            f"the label {label!r} is not among the {len(self.names)} labels; mend the line, or "
+            f"the label {label!r} is not among the {len(self.names)} labels; fix the line, or "
             "give --labels FILE with all of them"
         )
 

@@ -1,9 +1,9 @@
-"""What was done to a draft, token by token: what was kept, mended and broken.
+"""What was done to a draft, token by token: what was kept, corrected and miscorrected.
 
 A token is right where a longest common subsequence with the reference holds it, and kept where one
 of draft and output does; the edits are then the fewest insertions and deletions, as the expert's
 are (paper, Eq. 8). Several subsequences can be equally long: those are taken that agree best, so
-that nothing counts as broken that need not.
+that nothing counts as miscorrected that need not.
 """
 
 from collections.abc import Sequence
@@ -98,13 +98,14 @@ def _places(tokens: Sequence[str]) -> dict[str, np.ndarray]:
 class EditCounts:
     """Tokens of drafts and outputs by what was done and whether that was right.
 
-    ``right_kept`` + ``right_broken`` + ``wrong_gone`` + ``wrong_left`` are the draft's tokens;
-    ``right_inserted`` and ``wrong_inserted`` are those of the output that are not the draft's.
-    ``needed`` and ``remaining`` are insertions and deletions from draft and output to reference.
+    ``right_kept`` + ``right_miscorrected`` + ``wrong_gone`` + ``wrong_left`` are the draft's
+    tokens; ``right_inserted`` and ``wrong_inserted`` are those of the output that are not the
+    draft's. ``needed`` and ``remaining`` are insertions and deletions from draft and output to
+    reference.
     """
 
     right_kept: int = 0
-    right_broken: int = 0
+    right_miscorrected: int = 0
     wrong_gone: int = 0
     wrong_left: int = 0
     right_inserted: int = 0
@@ -130,7 +131,7 @@ def count_edits(
     right_inserted = of_output.first - of_output.both
     return EditCounts(
         right_kept=of_draft.both,
-        right_broken=of_draft.first - of_draft.both,
+        right_miscorrected=of_draft.first - of_draft.both,
         wrong_gone=wrong - left,
         wrong_left=left,
         right_inserted=right_inserted,

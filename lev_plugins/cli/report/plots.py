@@ -25,7 +25,7 @@ OUTCOMES = (
 )
 _WIDTH, _HEIGHT = 6.0, 4.6  # inches a panel
 _DOTS = 150  # an inch
-_MOST_LABELS = 14  # bars that still have room for their numbers
+_MOST_LABELS = 14  # bars that still have space for their numbers
 _NARROW = 0.06  # share of a bar that is too short for its number
 
 System = dict[str, Any]
@@ -150,7 +150,7 @@ def _lengths(axes: Any, systems: Sequence[System], figures: dict[str, Any]) -> N
         one["mean_iterations"] for system in systems for one in system["iterations"]["by_length"]
     )
     axes.set_xlim(left=0)
-    axes.set_ylim(0, 1.25 * highest or 1)  # room for the legend
+    axes.set_ylim(0, 1.25 * highest or 1)  # space for the legend
     axes.grid(alpha=0.3)
     _legend(axes)
 

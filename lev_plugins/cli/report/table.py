@@ -19,8 +19,8 @@ LABELS = {
     "wrr_jaccard": "WRR, Jaccard",
     "wer": "WER",
     "cer": "CER",
-    "correction_rate": "wrong words mended, %",
-    "words_broken": "right words broken, %",
+    "correction_rate": "wrong words corrected, %",
+    "words_broken": "right words miscorrected, %",
     "edit_precision": "edits, precision",
     "edit_recall": "edits, recall",
     "edit_f05": "edits, F0.5",
@@ -108,8 +108,8 @@ def _words(systems: Sequence[System]) -> list[Row]:
     return [
         ("", []),
         (f"words of the references, {words}: {right} right before", []),
-        _row("  mended ↑", [_share(one["mended"], words - right) for one in found]),
-        _row("  broken ↓", [_share(one["broken"], right) for one in found]),
+        _row("  corrected ↑", [_share(one["corrected"], words - right) for one in found]),
+        _row("  miscorrected ↓", [_share(one["miscorrected"], right) for one in found]),
     ]
 
 
@@ -132,7 +132,7 @@ def _edits(figures: dict[str, Any], systems: Sequence[System]) -> list[Row]:
         ]
     parts = (
         ("right_kept", "right, kept ↑"),
-        ("right_broken", "right, broken ↓"),
+        ("right_miscorrected", "right, miscorrected ↓"),
         ("wrong_gone", "wrong, gone ↑"),
         ("wrong_left", "wrong, left ↓"),
         ("right_inserted", "inserted, right ↑"),
@@ -215,7 +215,8 @@ def _remarks(figures: dict[str, Any]) -> list[str]:
     lines = []
     if figures["systems"][0]["words"] is not None:
         lines.append(
-            "mended: of the words that were wrong; broken: of those that were right; by alignments "
+            "corrected: of the words that were wrong; miscorrected: of those that were right; "
+            "by alignments "
             "with the fewest insertions, deletions and substitutions"
         )
     if figures["draft_tokens"] is not None and figures["reference_tokens"] is not None:

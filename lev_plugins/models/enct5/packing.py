@@ -24,7 +24,7 @@ def pack(sizes: Sequence[int], latents: Sequence[int], row: int, most: int) -> L
     order = np.lexsort((-positions, -pieces)).tolist()
     rows = [[one] for one in order if sizes[one] > row or latents[one] > most]
     short = [one for one in order if sizes[one] <= row and latents[one] <= most]
-    room = _Room(len(short), row, most)
+    room = _RowSpace(len(short), row, most)
     found: List[List[int]] = []
     for (size, needs), alike in groupby(short, lambda one: (sizes[one], latents[one])):
         waiting, done = list(alike), 0
@@ -37,7 +37,7 @@ def pack(sizes: Sequence[int], latents: Sequence[int], row: int, most: int) -> L
     return rows + found
 
 
-class _Room:
+class _RowSpace:
     """What is left in rows, as a tree: a node has the most that one of the rows below it has.
 
     Node 1 is the root, 2n and 2n + 1 are below n, and the last ``leaves`` are the rows.
