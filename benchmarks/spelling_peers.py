@@ -187,8 +187,8 @@ def trained(name: str, path: str, data: str | None, args: argparse.Namespace) ->
 
 
 def systems(args: argparse.Namespace, train: Counter[str]) -> list[System]:
-    """Doing nothing, symspellpy twice, and the checkpoints."""
-    found = [System("doing nothing", list, "–")]
+    """The no-edit baseline, symspellpy twice, and the checkpoints."""
+    found = [System("no-edit baseline", list, "–")]
     if not args.no_symspell:
         found += [symspell(None, args.edit_distance), symspell(train, args.edit_distance)]
     for given in args.system:

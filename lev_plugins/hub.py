@@ -46,7 +46,7 @@ class LevenshteinEditor:
         models: ``levenshtein_editor`` models; the probabilities of several are averaged.
         task: the ``translation_edit`` task that it belongs to.
         tokenizer, bpe: fairseq's text encoders, or None.
-        reranker: an autoregressive fairseq model that ranks several answers, or None.
+        reranker: an autoregressive fairseq model that ranks n-best lists, or None.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class LevenshteinEditor:
             data: folder with the dictionaries; by default those that the checkpoint carries.
             device: such as ``cuda``; the CPU by default.
             reranker: checkpoint of an autoregressive model with the same dictionaries, which
-                ranks several answers (§3.3).
+                ranks n-best lists (§3.3).
             precision: fp32, bf16 or int8 (CPU); less is faster and may change outputs.
             **overrides: text processing as in fairseq, such as ``bpe="sentencepiece"``,
                 ``sentencepiece_model=…``, ``bpe="characters"``, ``tokenizer="moses"``; by default
@@ -203,7 +203,7 @@ class LevenshteinEditor:
         terms: Optional[Sequence[Optional[Sequence[str]]]] = None,
         hard_terms: bool = True,
     ) -> List[List[EditTrace]]:
-        """Several answers for every source, the best first, none twice.
+        """An n-best list for every source, the best first, none twice.
 
         Args:
             sources, drafts: as in :meth:`edit`.

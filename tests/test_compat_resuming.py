@@ -1,4 +1,4 @@
-"""A training that is taken up again goes on with the same batches, patience and learning rate."""
+"""A resumed training continues with the same batches, patience and learning rate."""
 
 from argparse import Namespace
 from types import SimpleNamespace
@@ -54,7 +54,7 @@ def test_batches_do_not_depend_on_the_epoch_in_which_a_training_is_taken_up():
     assert FairseqTask.get_batch_iterator(task, later.dataset, epoch=5) is later
 
 
-def test_fairseq_alone_goes_on_with_other_batches():
+def test_fairseq_alone_resumes_with_other_batches():
     _, first = begun(1, STOCK_BATCHES)
     _, later = begun(4, STOCK_BATCHES)
     assert batches(first) != batches(later)
@@ -126,7 +126,7 @@ def test_patience_is_counted_on(stock):
     assert type(stock.stop.best) is float, "a checkpoint holds plain numbers"
 
 
-def test_the_loss_of_an_epochs_end_is_seen_once_when_the_training_goes_on(stock):
+def test_the_loss_of_an_epochs_end_is_seen_once_when_the_training_resumes(stock):
     saved(stock)
     trainer = stock.Trainer()
     trainer.load_checkpoint("last")

@@ -274,7 +274,7 @@ def test_a_file_that_may_not_be_overwritten_is_fairseqs_affair(path, monkeypatch
     assert holds(other, NEW)
 
 
-def test_writing_while_the_training_goes_on_is_refused(path):
+def test_writing_while_the_training_resumes_is_refused(path):
     cfg = SimpleNamespace(checkpoint=SimpleNamespace(write_checkpoints_asynchronously=True))
     with pytest.raises(UserError, match="--write-checkpoints-asynchronously leaves torn"):
         compat.refuse_asynchronous_checkpoints(cfg)
@@ -286,7 +286,7 @@ def test_writing_while_the_training_goes_on_is_refused(path):
 
 
 def resumable(path: Path, updates: int) -> None:
-    """A file with all that a training goes on from."""
+    """A file with all that a training resumes from."""
     extra = {"train_iterator": {"epoch": 1}}
     history = [{"num_updates": updates}]
     state = {"extra_state": extra, "optimizer_history": history, "last_optimizer_state": {}}
@@ -299,7 +299,7 @@ def test_the_newest_whole_checkpoint_is_named(tmp_path):
     damaged = bytearray((tmp_path / "checkpoint_1_100.pt").read_bytes())
     damaged[len(damaged) // 2] ^= 1  # which torch does not notice
     (tmp_path / "checkpoint_1_100.pt").write_bytes(damaged)
-    torch.save(NEW, tmp_path / "average.pt")  # nothing to go on from
+    torch.save(NEW, tmp_path / "average.pt")  # nothing to resume from
     (tmp_path / "checkpoint_best.pt").write_bytes(b"PK\x03\x04")
     torn = tmp_path / "checkpoint_last.pt"
     torn.touch()
@@ -312,4 +312,4 @@ def test_the_newest_whole_checkpoint_is_named(tmp_path):
 def test_where_none_is_whole_that_is_said(tmp_path):
     (tmp_path / "checkpoint_best.pt").write_bytes(b"")
     way = compat.recovery_hint(str(tmp_path / "checkpoint_last.pt"))
-    assert way.startswith(f"no other checkpoint in {tmp_path} is one to go on from: copy it again")
+    assert way.startswith(f"no other checkpoint in {tmp_path} is one to resume from: copy it again")

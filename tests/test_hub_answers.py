@@ -1,4 +1,4 @@
-"""The Python interface: several answers, several models, terms, and marks on drafts."""
+"""The Python interface: n-best, several models, terms, and marks on drafts."""
 
 import dataclasses
 import shutil
@@ -45,7 +45,7 @@ def dictionary_stays_as_it_is(editor):
     assert (editor.task.tgt_dict.symbols, editor.task.tgt_dict.count) == before
 
 
-# several answers --------------------------------------------------------------------------------
+# n-best --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("variants", ["length", "penalty", "noise"])

@@ -66,7 +66,7 @@ def test_an_editor_gives_every_thread_its_own_unknown_words_back(count):
     assert len(editor.task.tgt_dict) == editor.task.placeholder + 1
 
 
-def test_several_answers_with_noise_are_the_same_in_threads():
+def test_n_best_with_noise_are_the_same_in_threads():
     editor = editors.editor()
 
     def work(thread: int) -> Any:

@@ -1,4 +1,4 @@
-"""Scores doing nothing and the trained denoisers by beam search; evaluate.sh calls it.
+"""Scores the no-edit baseline and the trained denoisers by beam search; evaluate.sh calls it.
 
 WORK is the folder of prepare.sh and train.sh. The noisy lines of all test sets go once through
 fairseq-interactive, so that nothing but the noisy text reaches the model:
@@ -119,19 +119,19 @@ def _table(
 ) -> dict[str, Any]:
     """All numbers of a test set."""
     noisy, clean = pair
-    outputs = {"doing nothing": noisy}
+    outputs = {"no-edit baseline": noisy}
     for system in systems:
         path = args.work / "output" / f"{system}.{name}"
         outputs[system] = list(read_lines(str(path)))
     rows = {system: scores(lines, noisy, clean) for system, lines in outputs.items()}
     for system, row in rows.items():
-        if args.against in rows and system not in (args.against, "doing nothing"):
+        if args.against in rows and system not in (args.against, "no-edit baseline"):
             metric = sentence_metric("wrr")
             row["welch"] = compared(
                 metric, list(zip(outputs[system], outputs[args.against], clean))
             )
     words = sum(len(line.split()) for line in clean)
-    return {"words": words, "noise": 100 - rows["doing nothing"]["wrr"], "systems": rows}
+    return {"words": words, "noise": 100 - rows["no-edit baseline"]["wrr"], "systems": rows}
 
 
 def scores(lines: list[str], noisy: list[str], clean: list[str]) -> dict[str, Any]:

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tables: doing nothing and what train.sh trained, on each test set, by beam search.
+# Tables: the no-edit baseline and what train.sh trained, on each test set, by beam search.
 #
 #     bash examples/denoising/evaluate.sh WORK [--systems none all-pointer] [--against none] [--beam 4]
 #

@@ -55,7 +55,7 @@ def _with_drafts(
 ) -> None:
     right = [right_words(*pair) for pair in zip(drafts, references)]
     locked = [_locked(draft, marks) for draft, marks in zip(drafts, right)]
-    _print_row("doing nothing", drafts, references, locked)
+    _print_row("no-edit baseline", drafts, references, locked)
     ways = {
         "the editor alone": [escape_markup(draft) for draft in drafts],
         "right words locked": [marked(*pair, "") for pair in zip(drafts, right)],

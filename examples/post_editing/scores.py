@@ -35,7 +35,7 @@ def main() -> None:
     if not chosen:
         sys.exit("error: fairseq-generate wrote no output")
     written, before, right = ([side[i] for i in chosen] for side in (outputs, drafts, references))
-    rows = [("doing nothing", before, right), ("post-edited", written, right)]
+    rows = [("no-edit baseline", before, right), ("post-edited", written, right)]
     known = [binarised.get(i, reference) for i, reference in zip(chosen, right)]
     others = sum(one.strip() != reference for one, reference in zip(known, right))
     if others:

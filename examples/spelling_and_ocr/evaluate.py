@@ -1,4 +1,4 @@
-"""Scores a corrector on held-out data beside doing nothing, and shows its edits.
+"""Scores a corrector on held-out data beside the no-edit baseline, and shows its edits.
 
     python examples/spelling_and_ocr/evaluate.py DATA CHECKPOINT [--split test] [--max-iter 10]
 
@@ -105,7 +105,7 @@ def _report(
     right = [d == t for d, t in zip(drafts, targets)]
     miscorrected = sum(was and o != t for was, o, t in zip(right, outputs, targets))
     print(f"\n{split}: {total} pairs")
-    print(f"exactly right:  {share(outputs):.1f} %   (doing nothing: {share(drafts):.1f} %)")
+    print(f"exactly right:  {share(outputs):.1f} %   (no-edit baseline: {share(drafts):.1f} %)")
     print(f"left as it was: {untouched:.1f} %")
     if any(right):
         print(f"right before and miscorrected: {miscorrected} of {sum(right)}")

@@ -1,4 +1,5 @@
-"""Scores doing nothing, a look-up table and the trained correctors; evaluate_ocr.sh calls it.
+"""Scores the no-edit baseline, a look-up table and the trained correctors; evaluate_ocr.sh calls
+it.
 
 WORK is the folder of prepare_ocr.sh and train_ocr.sh. What can be chosen is chosen by the dev set,
 by the most words right and of equals the fewest word errors: LevT's deletion threshold and last or
@@ -59,7 +60,7 @@ def main() -> None:
     train, dev, test = (Text(args.work, part) for part in ("train", "dev", "test"))
     table = lookup.learn(train.noisy + dev.noisy, train.clean + dev.clean)
     outputs = {
-        "doing nothing": test.noisy,
+        "no-edit baseline": test.noisy,
         "look-up": [lookup.correct(table, line) for line in test.noisy],
     }
     trained = _trained(args.work, args.systems)

@@ -1,4 +1,4 @@
-"""The look-up table: what a corrector has to beat besides doing nothing.
+"""The look-up table: what a corrector has to beat besides the no-edit baseline.
 
 A word becomes the clean word that it stood for most often in the training text; a word that did not
 occur there stays as it is.

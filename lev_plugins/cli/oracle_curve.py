@@ -33,7 +33,7 @@ from .report.table import LABELS as METRIC_LABELS
 if TYPE_CHECKING:
     from ..tasks import TranslationEditTask
 
-DOING_NOTHING = "doing nothing"
+NO_EDIT_BASELINE = "no-edit baseline"
 COLUMNS = ("mode", "max_iter", "metric", "score", "mean_iterations")
 # colours of Okabe and Ito; lines and markers say the same in grey, and where curves coincide
 STYLES: dict[str, dict[str, Any]] = {
@@ -57,7 +57,7 @@ UNKNOWN = "<<unk>>"  # what fairseq puts in the place of a reference's unknown w
 
 @dataclass(frozen=True)
 class Point:
-    """One point of the curve: a mode, or doing nothing, under a limit of iterations."""
+    """One point of the curve: a mode, or the no-edit baseline, under a limit of iterations."""
 
     mode: str
     max_iter: int
@@ -230,11 +230,11 @@ def curve(
     metric: Metric,
     args: argparse.Namespace,
 ) -> Iterator[Point]:
-    """The points of every mode, and of doing nothing where there are drafts."""
+    """The points of every mode, and of the no-edit baseline where there are drafts."""
     references = corpus.references
     score = scorer(metric)
     if corpus.drafts is not None:
-        yield Point(DOING_NOTHING, 0, score(corpus.drafts, references), 0.0)
+        yield Point(NO_EDIT_BASELINE, 0, score(corpus.drafts, references), 0.0)
     for mode in ORACLES:
         decoded = dict(decode(task, models, corpus, mode, args))
         for limit in range(1, args.max_iter + 1):
@@ -321,8 +321,8 @@ def render_table(points: Sequence[Point], metric: Metric) -> str:
         row = [found[mode, limit] for mode in ORACLES]
         cells = (f"{one.score:.2f} {one.mean_iterations:>10.2f}" for one in row)
         lines.append(f"{limit:>5}" + "".join(f"{cell:>{width}}" for cell in cells))
-    if (DOING_NOTHING, 0) in found:
-        lines.append(f"doing nothing (T_max = 0): {found[DOING_NOTHING, 0].score:.2f}")
+    if (NO_EDIT_BASELINE, 0) in found:
+        lines.append(f"no-edit baseline (T_max = 0): {found[NO_EDIT_BASELINE, 0].score:.2f}")
     return "\n".join(lines) + "\n"
 
 
@@ -353,8 +353,8 @@ def draw(points: Sequence[Point], metric: Metric, title: str) -> bytes:
             limits, scores = [one.max_iter for one in of_mode], [one.score for one in of_mode]
             axes.plot(limits, scores, label=LABELS[mode], **STYLES[mode])
         for one in points:
-            if one.mode == DOING_NOTHING:
-                axes.axhline(one.score, color="#808080", linestyle=":", label=DOING_NOTHING)
+            if one.mode == NO_EDIT_BASELINE:
+                axes.axhline(one.score, color="#808080", linestyle=":", label=NO_EDIT_BASELINE)
         axes.set(xlabel="most iterations, $T_{max}$", ylabel=_name(metric))
         axes.xaxis.label.set_parse_math(True)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))

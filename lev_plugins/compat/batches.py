@@ -111,11 +111,11 @@ def keep_last_batch() -> None:
 
 
 def deterministic_batching() -> None:
-    """Let a training go on after a break, in whatever epoch, as if there had been none.
+    """Let a training resume after a break, in whatever epoch, as if there had been none.
 
     Fault: batches that serve all epochs are cut from sentences in the order of their lengths, and
     among equal lengths in one that is drawn with the epoch in which the training began, or was
-    taken up again: it then went on with other batches. All are cut as for the first epoch now.
+    resumed: it then continued with other batches. All are cut as for the first epoch now.
     Tasks that cut batches anew for every epoch get those of that epoch, as before.
     """
     from fairseq.tasks import FairseqTask
@@ -131,7 +131,7 @@ def deterministic_batching() -> None:
             return stock(self, dataset, *limits, **options)
         iterator = stock(self, dataset, *limits, **{**options, "epoch": 1})
         iterator.epoch = max(options["epoch"], 1)
-        # before fairseq goes on where a training stopped: it then begins to read at once
+        # before fairseq resumes where a training stopped: it then begins to read at once
         dataset.set_epoch(iterator.epoch)
         return iterator
 

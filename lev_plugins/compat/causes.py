@@ -129,9 +129,9 @@ def _unreadable_checkpoint(error: BaseException) -> str | None:
     refused = refusal(error)
     if refused is not None:
         return f"checkpoint {path} {refused}; use a checkpoint that fairseq has saved"
-    going_on = _local(error, "load_checkpoint", "checkpoint_path") is not None
+    resuming = _local(error, "load_checkpoint", "checkpoint_path") is not None
     last = Path(path).name.startswith("checkpoint_last")
-    way = recovery_hint(path) if going_on and last else "copy it again"
+    way = recovery_hint(path) if resuming and last else "copy it again"
     return f"checkpoint {path} is truncated, damaged or not a checkpoint; {way}"
 
 

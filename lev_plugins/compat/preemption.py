@@ -79,7 +79,7 @@ _watch = _Watch()
 def _agreed(trainer: Any) -> int:
     """The signal that this process or any other has received; 0 if none has.
 
-    All processes of a training have to ask, and go on together.
+    All processes of a training have to ask, and continue together.
     """
     if not torch.distributed.is_initialized():
         return _watch.number

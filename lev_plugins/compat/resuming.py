@@ -1,4 +1,4 @@
-"""What a training must know to go on, and fairseq does not keep."""
+"""What a training must know to resume, and fairseq does not keep."""
 
 import functools
 from collections.abc import Callable, Iterator
@@ -58,7 +58,7 @@ def _compared(cfg: Any) -> Iterator[None]:
 
 
 def restore_early_stopping(main: Callable[..., Any]) -> None:
-    """Let a training that is taken up again stop, and lower its learning rate, when it would have.
+    """Let a training that is resumed stop, and lower its learning rate, when it would have.
 
     Faults: ``--patience`` counts validations without progress from nought after every break. A
     checkpoint is written at an epoch's end before ``--lr-scheduler reduce_lr_on_plateau`` has seen
@@ -109,7 +109,7 @@ def restore_early_stopping(main: Callable[..., Any]) -> None:
 
     @functools.wraps(step, assigned=())
     def lr_step(self: Any, epoch: int, val_loss: float | None = None) -> Any:
-        """fairseq's; the first one of a training taken up again sees the last loss."""
+        """fairseq's; the first one of a resumed training sees the last loss."""
         if val_loss is None and getattr(self, "loss_to_see", None) is not None:
             val_loss, self.loss_to_see = self.loss_to_see, None
             self.lr_step_update()  # which tells a scheduler that it has warmed up

@@ -143,7 +143,7 @@ def _refuse_diverged(path: str, state: Any) -> None:
 
 
 def recovery_hint(torn: str) -> str:
-    """What to do about a checkpoint that a training cannot go on from.
+    """What to do about a checkpoint that a training cannot resume from.
 
     Args:
         torn: its path. All others in its folder are read from end to end.
@@ -152,7 +152,7 @@ def recovery_hint(torn: str) -> str:
     newest = _newest(path for path in folder.glob("*.pt") if path.name != Path(torn).name)
     if newest is None:
         return (
-            f"no other checkpoint in {folder} is one to go on from: copy it again, give another "
+            f"no other checkpoint in {folder} is one to resume from: copy it again, give another "
             "with --restore-file, or move it away to begin anew"
         )
     return (
@@ -176,7 +176,7 @@ def refuse_asynchronous_checkpoints(cfg: Any) -> None:
     if cfg.checkpoint.write_checkpoints_asynchronously:
         raise UserError(
             "--write-checkpoints-asynchronously leaves torn checkpoints where a training is "
-            f"stopped, and no {_LAST} to go on from; leave it out"
+            f"stopped, and no {_LAST} to resume from; leave it out"
         )
 
 
@@ -184,7 +184,7 @@ def write_checkpoints_whole() -> None:
     """Let a training that is killed, or a disk that is full, cost no checkpoint.
 
     Faults: ``checkpoint_last.pt`` and ``checkpoint_best.pt`` are copied in place, so that a kill
-    within a copy leaves half a file under the name that a training goes on from. A write that
+    within a copy leaves half a file under the name that a training resumes from. A write that
     fails is tried again behind what it has written already: where that succeeds, a file that
     nobody can read takes the place of the last good one. On a full disk half a file stays, and a
     traceback says so five seconds later. Parameters that are not finite

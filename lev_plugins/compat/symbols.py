@@ -54,7 +54,7 @@ def refuse_other_symbols(what: str, saved: Sequence[str], here: Sequence[str], d
 def compare_symbols(task: Any, task_state: Any) -> None:
     """Compare a translation task's dictionaries with those that fairseq's task has trained with.
 
-    A dictionary may go on behind the end of the checkpoint's: ours have a placeholder, and for
+    A dictionary may continue behind the end of the checkpoint's: ours have a placeholder, and for
     other sizes the parameters do not fit.
 
     Args:
@@ -83,7 +83,7 @@ def resumed_by(task: Any) -> Iterator[None]:
 
 
 def keep_symbols() -> None:
-    """Let no translation model go on, or decode, with a dictionary whose symbols have moved.
+    """Let no translation model resume, or decode, with a dictionary whose symbols have moved.
 
     Faults: fairseq's task ``translation`` keeps its dictionaries beside the data alone. Where they
     have been made anew, with as many symbols in another order, a training resumes and a model

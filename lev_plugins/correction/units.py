@@ -89,7 +89,7 @@ def spans(line: str, kind: Kind, window: int = 0) -> Iterator[tuple[int, int]]:
 
 
 def _sentences(line: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Cuts behind what ends a sentence, unless the text goes on in lower case."""
+    """Cuts behind what ends a sentence, unless the text continues in lower case."""
     for match in _SENTENCE_END.finditer(line, start, end):
         following = _SHOWN.search(line, match.end(), end)
         if following is None or line[following.start()].islower():

@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Sequence
 
 SPACES = ("\u2581", "\u0120")
-# written without spaces: there a letter beside a word is no sign that it goes on
+# written without spaces: there a letter beside a word is no sign that it continues
 _NO_SPACES = re.compile(
     "[\u0e00-\u0eff\u0f00-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff"
     "\U00020000-\U0003ffff]"
@@ -29,7 +29,9 @@ class Joining:
         self.sign = _sign([symbol for symbol in symbols if not _is_special(symbol)])
 
     def edges(self, symbol: str) -> tuple[bool, bool]:
-        """Whether a token can go on with what stands before it, and with what stands behind it."""
+        """Whether a token can continue with what stands before it, and with what stands behind
+        it.
+        """
         if _is_special(symbol) or not symbol or not self.sign:
             return False, False
         text = symbol.removeprefix(self.sign).removesuffix(self.sign)

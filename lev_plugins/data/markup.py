@@ -72,7 +72,7 @@ def parse_markup(text: str) -> tuple[str, list[Mark]]:
 
 
 def _inside(text: str, opening: int, start: int, sign: str) -> tuple[str, int]:
-    """What a mark holds, and where the text goes on behind it."""
+    """What a mark holds, and where the text continues behind it."""
     close = re.compile(rf"(?<!\\)(\\*)\{sign}\]")
     shown = text[opening : opening + 20]
     pieces, position = [], start

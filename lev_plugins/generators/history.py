@@ -117,7 +117,7 @@ class EditTrace:
         source: the source line as it was given.
         draft: the draft line as it was given; None where there was none.
         text: the output, detokenised.
-        score: the model's score of the output, in nats (a mean, or with several answers a sum).
+        score: the model's score of the output, in nats (a mean, or with n-best a sum).
         iterations: in order; each begins with the tokens its predecessor left.
         terminated: ``"unchanged"`` (nothing to delete, nothing to insert), ``"loop"`` (an
             earlier state came back) or ``"max_iterations"``.

@@ -21,7 +21,7 @@ class EditConstraints:
     Args:
         draft: R × N, with <s> and </s>.
         marks: R × N, long, the bits of :mod:`~lev_plugins.data.markup` for every token.
-        edges: V × 2, bool: whether a symbol can go on with what stands before it, and with what
+        edges: V × 2, bool: whether a symbol can continue with what stands before it, and with what
             stands behind it (:class:`~lev_plugins.data.joining.Joining`).
     """
 
@@ -58,7 +58,8 @@ class EditConstraints:
         return drafted[:, :-1] & drafted[:, 1:] & (before[:, 1:] > before[:, :-1])
 
     def grown_together(self, tokens: Tensor, origin: Tensor, rows: Tensor) -> Tensor:
-        """R' × (T − 1), bool: slots where a word that stays would go on in what stands beside it.
+        """R' × (T − 1), bool: slots where a word that stays would continue in what stands beside
+        it.
 
         Args:
             tokens: R' × T, what stands, without placeholders.
@@ -118,7 +119,7 @@ class EditConstraints:
 
 @functools.lru_cache(maxsize=4)
 def symbol_edges(symbols: Tuple[str, ...]) -> Tensor:
-    """V × 2, bool: whether a symbol can go on with what stands before it, and behind it."""
+    """V × 2, bool: whether a symbol can continue with what stands before it, and behind it."""
     return torch.tensor([*map(Joining(symbols).edges, symbols)])
 
 

@@ -1,4 +1,4 @@
-"""Which of several answers to a sentence is the best.
+"""Which of the n-best for a sentence is the best.
 
 Shapes: R answers, T tokens.
 """

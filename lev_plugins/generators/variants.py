@@ -1,4 +1,4 @@
-"""Several answers a sentence: the plain one, and others that differ in length, γ or by noise.
+"""N-best for a sentence: the plain one, and others that differ in length, γ or by noise.
 
 Shapes: R sentences (each answer is a sentence of its own), T tokens, K the most insertions a slot.
 """

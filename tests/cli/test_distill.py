@@ -361,7 +361,7 @@ def test_an_interrupted_run_ends_as_if_it_had_not_been(run, monkeypatch, capsys,
     with open(JOURNAL, "ab") as file:  # as if the power had gone while a chunk was saved
         file.write(torn)
     assert run(flags) == whole
-    assert "going on after line 24 of 40" in capsys.readouterr().err
+    assert "resuming after line 24 of 40" in capsys.readouterr().err
 
 
 def test_the_interrupted_part_is_not_translated_again(run, scripted, monkeypatch, text):
@@ -396,7 +396,7 @@ def test_one_that_was_interrupted_at_the_very_end_only_writes(run, scripted, mon
 
 def test_too_little_gpu_memory_says_what_to_do(run, monkeypatch):
     interrupt_after(monkeypatch, 1, torch.cuda.OutOfMemoryError("out of memory"))
-    with pytest.raises(UserError, match="lower --max-tokens and go on with --resume"):
+    with pytest.raises(UserError, match="lower --max-tokens and continue with --resume"):
         run("--chunk-size 4")
     assert os.listdir("out") == ["train.en-de.part"]
 
@@ -404,7 +404,7 @@ def test_too_little_gpu_memory_says_what_to_do(run, monkeypatch):
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        ("--chunk-size 8", "is there, of a run that was interrupted; go on with it by --resume"),
+        ("--chunk-size 8", "is there, of a run that was interrupted; continue it with --resume"),
         ("--resume --chunk-size 8 --beam 4", "was begun with --beam 5, not 4"),
         ("--resume --chunk-size 4", "was begun with --chunk-size 8, not 4"),
         ("--resume --chunk-size 8 --reference train.de", "was begun with another --reference"),

@@ -13,7 +13,7 @@ import torch
 from generators.fake_policy import RandomPolicy
 
 from lev_plugins.cli import oracle_curve as command
-from lev_plugins.cli.oracle_curve import DOING_NOTHING, Corpus, Point
+from lev_plugins.cli.oracle_curve import NO_EDIT_BASELINE, Corpus, Point
 from lev_plugins.errors import UserError
 from lev_plugins.generators.ensemble import EnsemblePolicy
 from lev_plugins.generators.oracle import ORACLES, with_oracle
@@ -115,10 +115,10 @@ def test_every_point_is_the_score_of_its_outputs(name, drafted, capsys):
     data = corpus(drafted)
     points = list(command.curve(TASK, models, data, metric, args))
     modes = [(mode, limit) for mode in ORACLES for limit in range(1, MOST + 1)]
-    head = [(DOING_NOTHING, 0)] if drafted else []
+    head = [(NO_EDIT_BASELINE, 0)] if drafted else []
     assert [(one.mode, one.max_iter) for one in points] == head + modes
     for point in points:
-        if point.mode == DOING_NOTHING:
+        if point.mode == NO_EDIT_BASELINE:
             outputs = {number: (text, 0) for number, text in data.drafts.items()}
         else:
             outputs = separately(models, point.mode, point.max_iter, args, drafted)
@@ -174,7 +174,7 @@ def test_references_of_another_number_are_refused(tmp_path, lines):
 # what is written ------------------------------------------------------------------------------
 
 POINTS = [
-    Point(DOING_NOTHING, 0, 62.5, 0.0),
+    Point(NO_EDIT_BASELINE, 0, 62.5, 0.0),
     Point("none", 1, 60.12346, 0.9),
     Point("none", 2, 61.0, 1.25),
     Point("deletion", 1, 70.0, 1.0),
@@ -190,7 +190,7 @@ def test_the_csv_has_a_line_for_every_point():
     rows = list(csv.DictReader(io.StringIO(stream.getvalue())))
     assert list(rows[0]) == ["mode", "max_iter", "metric", "score", "mean_iterations"]
     assert stream.getvalue().splitlines()[1:3] == [
-        "doing nothing,0,bleu,62.5000,0.0000",
+        "no-edit baseline,0,bleu,62.5000,0.0000",
         "none,1,bleu,60.1235,0.9000",
     ]
     assert [(row["mode"], int(row["max_iter"])) for row in rows] == [
@@ -208,10 +208,10 @@ def test_the_table_has_a_line_for_every_limit_and_the_signature():
         "           score iterations      score iterations      score iterations\n"
         "    1      60.12       0.90      70.00       1.00      80.00       1.00\n"
         "    2      61.00       1.25      71.00       2.00     100.00       2.00\n"
-        "doing nothing (T_max = 0): 62.50\n"
+        "no-edit baseline (T_max = 0): 62.50\n"
     )
     without = command.render_table(POINTS[1:], make_metric("ter"))
-    assert "doing nothing" not in without and without.startswith("TER (lower is better): ")
+    assert "no-edit baseline" not in without and without.startswith("TER (lower is better): ")
 
 
 def test_the_picture_is_a_png_and_the_same_every_time():
@@ -220,7 +220,7 @@ def test_the_picture_is_a_png_and_the_same_every_time():
     drawn = command.draw(POINTS, metric, title)
     assert drawn.startswith(b"\x89PNG\r\n") and len(drawn) > 10_000
     assert command.draw(POINTS, metric, title) == drawn
-    assert command.draw(POINTS[1:], metric, title) != drawn, "doing nothing is a line"
+    assert command.draw(POINTS[1:], metric, title) != drawn, "the no-edit baseline is a line"
     assert ("matplotlib.pyplot" in sys.modules) == before, "a program's own figures stay untouched"
 
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from lev_plugins.cli import report as command
 from lev_plugins.cli.report.edits import EditCounts, agreement, common, count_edits
-from lev_plugins.cli.report.figures import DOING_NOTHING
+from lev_plugins.cli.report.figures import NO_EDIT_BASELINE
 from lev_plugins.cli.report.input import Given, gather
 from lev_plugins.cli.report.plots import draw
 from lev_plugins.cli.report.printed import read_printed
@@ -132,7 +132,9 @@ def test_a_repeated_word_is_not_broken_where_another_can_stand_for_it():
 
 
 @given(FEW, FEW)
-def test_doing_nothing_breaks_nothing_and_the_reference_itself_leaves_nothing(draft, reference):
+def test_the_no_edit_baseline_breaks_nothing_and_the_reference_itself_leaves_nothing(
+    draft, reference
+):
     nothing = count_edits(draft, draft, reference)
     assert nothing.right_miscorrected == nothing.wrong_gone == 0
     assert nothing.right_inserted == nothing.wrong_inserted == 0
@@ -269,7 +271,7 @@ def test_text_files_take_the_place_of_printed_lines(tmp_path):
         *("--drafts", write_text(tmp_path / "mt", "a", "x", "c c"), *QUICK),
     )
     nothing, ours = figures["systems"]
-    assert (nothing["name"], ours["name"]) == (DOING_NOTHING, "hyp")
+    assert (nothing["name"], ours["name"]) == (NO_EDIT_BASELINE, "hyp")
     assert ours["scores"]["accuracy"] == pytest.approx(200 / 3)
     assert ours["against_draft"] == {"better": 2, "worse": 1, "equal": 0}
 
@@ -317,7 +319,7 @@ def test_an_output_that_began_from_nothing_brings_no_drafts(tmp_path):
     edited = write(tmp_path / "a", Sentence(0, draft="a"), Sentence(1, draft=""))
     generated = write(tmp_path / "b", Sentence(0, draft=""), Sentence(1, draft=""))
     systems = report(tmp_path, generated, edited, *QUICK)["systems"]
-    assert [one["name"] for one in systems] == [DOING_NOTHING, "b", "a"]
+    assert [one["name"] for one in systems] == [NO_EDIT_BASELINE, "b", "a"]
     assert systems[0]["edits"]["right_kept"] == 1
     assert [one["name"] for one in report(tmp_path, generated, *QUICK)["systems"]] == ["b"]
 
@@ -691,10 +693,10 @@ def test_systems_stand_side_by_side_under_their_names(tmp_path, capsys):
     second = write(tmp_path / "b" / "out", *(Sentence(n, target=t, output=t, steps=3)
                    for n, t in enumerate(["a b c", "a b c", "a b c", "a b"])))  # fmt: skip
     figures = report(tmp_path, first, second, *drafts, *QUICK)
-    assert [one["name"] for one in figures["systems"]] == [DOING_NOTHING, first, second]
+    assert [one["name"] for one in figures["systems"]] == [NO_EDIT_BASELINE, first, second]
     command.main([first, second, *drafts, *QUICK, "--names", "ours, perfect"])
     table = capsys.readouterr().out.rpartition("4 sentences, ")[2]
-    assert re.search(r"^ +doing nothing +ours +perfect$", table, re.M)
+    assert re.search(r"^ +no-edit baseline +ours +perfect$", table, re.M)
     assert row(table, "exact match, % ↑") == ["25.00", "25.00", "100.00"]
     assert row(table, "3  ") == ["–", "0", "0.0", "4", "100.0"]
 

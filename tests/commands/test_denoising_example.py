@@ -200,7 +200,7 @@ def test_prepare_train_and_evaluate_end_in_a_table_for_each_noise(tmp_path):
         )
         assert len(noisy) == 3 and noisy != clean
         rows = tables[f"test-{kind}"]["systems"]
-        assert list(rows) == ["doing nothing", "mask-copy-generate-pointer", "none"]
+        assert list(rows) == ["no-edit baseline", "mask-copy-generate-pointer", "none"]
         for name in list(rows)[1:]:
             text = (work / "output" / f"{name}.test-{kind}").read_text("utf-8").splitlines()
             assert rows[name].items() >= evaluate.scores(text, noisy, clean).items()

@@ -119,7 +119,7 @@ def test_the_targets_of_an_ensemble_are_those_of_fairseq_generate(
 def test_a_killed_run_ends_as_if_it_had_not_been_and_batches_change_nothing(
     commands, teacher, distilled
 ):
-    """Killed between two chunks of sentences translated one by one, and taken up again so."""
+    """Killed between two chunks of sentences translated one by one, and resumed so."""
     text = teacher.folder / "long.en"
     text.write_text("".join(f"{line}\n" for line in teacher.read("test.en")) * 3)
     command = teacher.distill("--chunk-size 5 --batch-size 1 --output-prefix killed --resume")
@@ -137,7 +137,7 @@ def test_a_killed_run_ends_as_if_it_had_not_been_and_batches_change_nothing(
 
     resumed = commands(command, teacher.folder)
     assert resumed.code == 0, resumed.err
-    done = re.search(r"going on after line (\d+) of 183", resumed.err)
+    done = re.search(r"resuming after line (\d+) of 183", resumed.err)
     assert done is not None and 5 <= int(done[1]) < 183 and int(done[1]) % 5 == 0
     assert teacher.read("killed.de") == 3 * teacher.read("out.de")
     left = sorted(path.name for path in teacher.folder.glob("killed*"))

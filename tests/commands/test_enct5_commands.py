@@ -1,4 +1,4 @@
-"""``enct5`` with fairseq's commands: trained, validated, taken up again, in two processes."""
+"""``enct5`` with fairseq's commands: trained, validated, resumed, in two processes."""
 
 import json
 import re
@@ -88,7 +88,7 @@ def test_a_metric_with_an_odd_name_selects_checkpoints(corpus):
     assert kept["val_loss"] == kept["best"] == max(values)
 
 
-# taken up again -------------------------------------------------------------------------------
+# resumed -------------------------------------------------------------------------------
 
 
 @pytest.mark.slow

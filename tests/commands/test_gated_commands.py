@@ -129,7 +129,7 @@ def test_lines_typed_are_answered_as_the_data_are(denoiser, generated):
     assert typed.texts("H") == generated.texts("H")
 
 
-def test_an_ensemble_of_two_variants_gives_several_answers(denoiser, second):
+def test_an_ensemble_of_two_variants_gives_n_best(denoiser, second):
     path = f"{denoiser.checkpoint}:{second}"
     result = denoiser.done(denoiser.generate("--nbest 2 --prefix-size 1", path))
     heads = re.findall(r"^H-(\d+)\t\S+\t(.*)$", result.out, re.MULTILINE)
@@ -165,7 +165,7 @@ def tensors(path):
     return {name: value for name, value in found.items() if torch.is_tensor(value)}
 
 
-def test_a_training_taken_up_again_is_the_one_that_never_stopped(denoiser, second, tmp_path):
+def test_a_training_resumed_is_the_one_that_never_stopped(denoiser, second, tmp_path):
     denoiser.done(denoiser.train(f"{RANDOM} --max-update 3 --save-dir {tmp_path}"))
     result = denoiser.done(denoiser.train(f"{RANDOM} --max-update 8 --save-dir {tmp_path}"))
     assert "checkpoint_last.pt (epoch 1 @ 3 updates)" in result.out

@@ -72,9 +72,9 @@ def test_help_by_a_person_is_measured(triples, run):
     said = run(simulate, triples.checkpoint, *given_files, "--drafts", drafts)
     rows = {line[:28].strip(): line[28:].split() for line in said.splitlines()}
     assert rows["11 sentences"]
-    assert rows["doing nothing"][3] == "100.0%"
+    assert rows["no-edit baseline"][3] == "100.0%"
     assert rows["right words locked"][3] == "100.0%"
-    assert float(rows["right words locked"][0]) > float(rows["doing nothing"][0])
+    assert float(rows["right words locked"][0]) > float(rows["no-edit baseline"][0])
     said = run(simulate, triples.checkpoint, *given_files, "--terms", 1)
     rows = {line[:28].strip(): line[28:].split() for line in said.splitlines()}
     assert rows["1 hard terms"][3] == "100.0%"

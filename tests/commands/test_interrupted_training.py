@@ -258,7 +258,7 @@ def runs(commands, tmp_path_factory):
 @pytest.mark.parametrize(
     ("name", "cut", "reached"),
     [
-        # within the copy that a training goes on from, where an epoch has ended
+        # within the copy that a training resumes from, where an epoch has ended
         ("levenshtein_editor", "checkpoint_last:3:30000", 6),
         # within the first file of a save, in the second epoch; see also the test below
         pytest.param(*("gated_transformer", "checkpoint_2_12:1:30000", 9), marks=pytest.mark.long),
@@ -368,7 +368,7 @@ def stopped(runs, tmp_path):
     return tmp_path
 
 
-def test_a_torn_checkpoint_is_told_with_the_one_to_go_on_from(runs, stopped):
+def test_a_torn_checkpoint_is_told_with_the_one_to_resume_from(runs, stopped):
     """It was torn elsewhere: by a copy, or a machine that lost its power."""
     run, last = runs("enct5"), stopped / "checkpoint_last.pt"
     os.truncate(last, last.stat().st_size // 2)

@@ -1,4 +1,4 @@
-"""Noisy text in fairseq's commands: trained, taken up again, decoded, validated, loaded."""
+"""Noisy text in fairseq's commands: trained, resumed, decoded, validated, loaded."""
 
 import random
 import re
@@ -81,7 +81,7 @@ def test_the_log_says_what_is_trained_on_and_counts_text(noisy):
     assert len(losses) == 3
 
 
-def test_a_training_taken_up_again_by_other_processes_changes_no_bit(noisy):
+def test_a_training_resumed_by_other_processes_changes_no_bit(noisy):
     flags = "--noise all --save-dir parts --disable-validation"
     noisy.train(f"{flags} --max-update 9 --num-workers 0")
     half = state_of(noisy.folder / "parts" / "checkpoint_last.pt")

@@ -94,7 +94,7 @@ def test_scores_count_what_was_corrected_and_what_was_miscorrected():
     assert found.cer == pytest.approx(100 * 5 / len("".join(clean)))
 
 
-def test_doing_nothing_corrects_and_miscorrects_nothing():
+def test_the_no_edit_baseline_corrects_and_miscorrects_nothing():
     noisy, clean = ["a b", "c", ""], ["a d", "c", "e"]
     found = scores.score(noisy, noisy, clean)
     assert (found.corrected, found.miscorrected, found.lines_right) == (0, 0, 1)
@@ -127,7 +127,7 @@ def lines(part: str, side: str, folder: Path) -> list[str]:
     return raw.decode("utf-8").removesuffix("\n").split("\n")
 
 
-def test_the_known_numbers_of_doing_nothing_and_looking_up_come_out(lev_data):
+def test_the_known_numbers_of_the_no_edit_baseline_and_looking_up_come_out(lev_data):
     folder = lev_data / "finnish_ocr" / "fold0"
     noisy, clean = lines("test", "noisy", folder), lines("test", "clean", folder)
     known = [lines("train", side, folder) + lines("dev", side, folder) for side in SIDES]

@@ -62,7 +62,7 @@ def test_the_curve_is_written_as_table_csv_and_picture(weak):
     folder, _, result = weak
     found = rows(folder / "out.csv")
     assert [(row["mode"], int(row["max_iter"])) for row in found] == [
-        ("doing nothing", 0),
+        ("no-edit baseline", 0),
         *[(mode, limit) for mode in MODES for limit in (1, 2)],
     ]
     assert {row["metric"] for row in found} == {"ter"}
@@ -73,7 +73,7 @@ def test_the_curve_is_written_as_table_csv_and_picture(weak):
         shown = [float(number) for number in line.split()[1::2]]
         expected = [scores(found, mode)[limit] for mode in MODES]
         assert shown == pytest.approx(expected, abs=0.006)
-    assert table[6].startswith("doing nothing (T_max = 0): ")
+    assert table[6].startswith("no-edit baseline (T_max = 0): ")
     assert (folder / "out.png").read_bytes().startswith(b"\x89PNG")
     assert scores(found, MODES[2])[-1] < scores(found, MODES[0])[-1], "the oracle is no help"
     assert "references hold <<unk>>" in result.err and "Warning" not in result.err
@@ -98,14 +98,14 @@ def test_several_checkpoints_are_one_model(curve, triples, weak, tmp_path):
     assert rows(tmp_path / "out.csv") != rows(folder / "out.csv")
 
 
-def test_sentences_from_nothing_have_no_line_for_doing_nothing(curve, pairs, tmp_path):
+def test_sentences_from_nothing_have_no_line_for_the_no_edit_baseline(curve, pairs, tmp_path):
     references = pairs.folder / "test.tgt"
     more = f"--metric ter --max-iter 2 --batch-size 3 --references {references}"
     result = curve(pairs, pairs.checkpoint, tmp_path, more)
     found = rows(tmp_path / "out.csv")
     assert {row["mode"] for row in found} == set(MODES)
     assert result.out.startswith("test: 11 sentences, no drafts\n")
-    assert "doing nothing" not in result.out and "<<unk>>" not in result.err
+    assert "no-edit baseline" not in result.out and "<<unk>>" not in result.err
     assert scores(found, MODES[2])[-1] < scores(found, MODES[0])[-1], "the oracle is no help"
 
 

@@ -1,4 +1,4 @@
-"""Training ``pbd_transformer`` with fairseq's own task: stopped, taken up, shared out, refused."""
+"""Training ``pbd_transformer`` with fairseq's own task: stopped, resumed, shared out, refused."""
 
 import re
 import shutil
@@ -42,7 +42,7 @@ def tensors(path):
     return {name: value for name, value in found.items() if torch.is_tensor(value)}
 
 
-def test_a_training_taken_up_again_is_the_one_that_never_stopped(corrector, whole):
+def test_a_training_resumed_is_the_one_that_never_stopped(corrector, whole):
     corrector.done(corrector.train(f"{RANDOM} --max-update 4 --save-dir parts"))
     result = corrector.done(corrector.train(f"{RANDOM} --max-update 7 --save-dir parts"))
     assert "checkpoint_last.pt (epoch 1 @ 4 updates)" in result.out

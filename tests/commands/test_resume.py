@@ -1,4 +1,4 @@
-"""A training that was stopped and taken up again is the training that was never stopped."""
+"""A training that was stopped and resumed is the training that was never stopped."""
 
 import shutil
 
@@ -46,7 +46,7 @@ def test_stopping_in_the_middle_of_an_epoch_changes_no_bit(commands, triples, tm
     assert not any(torch.equal(end[name], halfway[name]) for name in end if "weight" in name)
 
 
-def test_a_training_that_was_killed_goes_on_from_its_last_save(commands, pairs, tmp_path):
+def test_a_training_that_was_killed_continues_from_its_last_save(commands, pairs, tmp_path):
     saving = "--update-freq 2 --save-interval-updates 3 --max-update 10 --curriculum 1"
     flags = f"{RANDOM} {saving} --save-dir"
     commands.done(pairs.train(f"{flags} {tmp_path}/whole"), tmp_path)

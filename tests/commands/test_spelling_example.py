@@ -43,7 +43,7 @@ def test_train_and_evaluate_end_in_a_model_and_its_score(data: Path) -> None:
     report = call(SPELLING / "evaluate.py", data, save / "checkpoint_best.pt", "--split", "valid")
     number = len((data.parent / "text" / "valid.word").read_text().splitlines())
     assert f"valid: {number} pairs" in report
-    assert re.search(r"exactly right: +\d+\.\d %   \(doing nothing: 0\.0 %\)", report)
+    assert re.search(r"exactly right: +\d+\.\d %   \(no-edit baseline: 0\.0 %\)", report)
     assert re.search(r"iterations: +\d+\.\d\d on average", report)
 
 
@@ -66,7 +66,7 @@ def test_pbd_learns_from_the_same_data_and_is_scored_the_same_way(data: Path) ->
     assert re.search(r"update \d+  loss [\d.]+ bits  perplexity [\d.]+", said)
     report = call(SPELLING / "evaluate.py", data, save, "--beam", "1", "--show", "3")
     assert "test: 50 pairs" in report and "iterations" not in report
-    assert re.search(r"exactly right: +\d+\.\d %   \(doing nothing: 0\.0 %\)", report)
+    assert re.search(r"exactly right: +\d+\.\d %   \(no-edit baseline: 0\.0 %\)", report)
     words = (data.parent / "text" / "test.word").read_text("utf-8").replace(" ", "").split()
     shown = re.findall(r"^(.+) → (.*)   \((?:right|wrong, it should be (.+))\)$", report, re.M)
     assert len(shown) == 3 and {right or output for _, output, right in shown} <= set(words)

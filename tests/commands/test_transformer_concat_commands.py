@@ -150,7 +150,7 @@ def tensors(path):
     return {name: value for name, value in found.items() if torch.is_tensor(value)}
 
 
-def test_a_training_taken_up_again_is_the_one_that_never_stopped(baseline, second, tmp_path):
+def test_a_training_resumed_is_the_one_that_never_stopped(baseline, second, tmp_path):
     baseline.done(baseline.train(f"{RANDOM} --max-update 5 --save-dir {tmp_path}"))
     result = baseline.done(baseline.train(f"{RANDOM} --max-update 12 --save-dir {tmp_path}"))
     assert "checkpoint_last.pt (epoch 1 @ 5 updates)" in result.out

@@ -324,4 +324,6 @@ def test_synthetic_triples_serve_every_way(prepared, tmp_path):
     for way in ("translation", "finetuned", "concat"):
         succeed("post_editing/train.sh", work, way, *SHALLOW, UPDATES="2")
         said = succeed("post_editing/generate.sh", work, way, SUBSET="valid")
-        assert re.search(r"^9 sentences .*\ndoing nothing .* 100.0%\npost-edited .*%$", said, re.M)
+        assert re.search(
+            r"^9 sentences .*\nno-edit baseline .* 100.0%\npost-edited .*%$", said, re.M
+        )

@@ -39,7 +39,7 @@ def test_a_window_has_so_many_words_and_the_last_has_the_rest():
         ("No end", ["No end"]),
     ],
 )
-def test_a_sentence_ends_at_its_mark_unless_the_text_goes_on_in_lower_case(line, expected):
+def test_a_sentence_ends_at_its_mark_unless_the_text_continues_in_lower_case(line, expected):
     assert units(line, "sentence") == expected
 
 

@@ -1,4 +1,4 @@
-"""Several answers a sentence, several models, an oracle and a re-ranker, through the generator."""
+"""N-best for a sentence, several models, an oracle and a re-ranker, through the generator."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -194,7 +194,7 @@ def test_noise_belongs_to_the_sentence_and_not_to_the_batch(unsorted):
 
 
 @pytest.mark.parametrize("kind", VARIANTS)
-def test_several_answers_do_not_depend_on_the_batch_either(unsorted, kind):
+def test_n_best_do_not_depend_on_the_batch_either(unsorted, kind):
     together = outcomes(answers(policy(), count=4, kind=kind))
     assert together == outcomes(answers(policy(), count=4, kind=kind, extra=2))
     alone = [outcomes(answers(policy(), [pair], 4, kind))[0] for pair in PAIRS]

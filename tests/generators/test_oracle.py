@@ -264,7 +264,7 @@ def test_with_both_oracles_every_state_is_as_long_as_the_target():
 
 def test_targets_stay_in_step_with_their_sentences():
     oracle = with_oracle(RandomPolicy(SYMBOLS, PLH, 1), "deletion+placeholder", stacked("abc"))
-    rows = torch.tensor([2, 0, 2, 1])  # as for several answers a sentence
+    rows = torch.tensor([2, 0, 2, 1])  # as for the n-best of a sentence
     memory = oracle.encode(stacked("efg")).select(rows)
     drafts = stacked(["ca", "ca", "ab", "b"])  # their targets: c, a, c, b
     deleted = oracle.deletion_logits(drafts, memory).argmax(-1)[:, 1:3]

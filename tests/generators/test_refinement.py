@@ -147,7 +147,7 @@ def test_a_loop_is_seen_that_does_not_come_back_to_its_beginning():
 
 
 def test_a_loop_that_comes_back_without_a_deletion_is_still_a_loop():
-    # a, ab, nothing, a: the state came back by insertion, and would go on to ab
+    # a, ab, nothing, a: the state came back by insertion, and would continue to ab
     script = Script(insert={"a": "a?", "": "?"}, fill={"a?": "ab", "?": "a"}, delete={"ab": "--"})
     hypothesis, _ = follow(script, "a")
     assert text(hypothesis) == "a" and hypothesis["steps"] == 2

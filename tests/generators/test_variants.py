@@ -1,4 +1,4 @@
-"""How several answers differ: by rank, by penalty, and by noise that belongs to the sentence."""
+"""How n-best differ: by rank, by penalty, and by noise that belongs to the sentence."""
 
 import itertools
 import math

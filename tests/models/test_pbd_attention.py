@@ -23,7 +23,7 @@ def seen_of_target(real: list[bool], query: int, key: int) -> bool:
 
 def seen_of_source(real: list[bool], source: list[bool], query: int, key: int) -> bool:
     if not real[query]:
-        # of no meaning but for being finite: it goes on from the last real token
+        # of no meaning but for being finite: it continues from the last real token
         last = sum(real[:query]) - 1
         return source[key] and place_of(source, key) > last
     return source[key] and place_of(source, key) > place_of(real, query)

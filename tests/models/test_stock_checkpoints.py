@@ -207,7 +207,9 @@ def by_us(
 
 
 def varied(flags: str) -> Stock:
-    """The first random model that treats sentences differently, deletes and goes on for a while."""
+    """The first random model that treats sentences differently, deletes and continues for a
+    while.
+    """
     args = stock_options(flags)
     for seed in range(1, 40):
         stock = stock_model(args, seed)
@@ -269,7 +271,7 @@ def test_the_history_is_the_stock_decoders_state_for_state(lively, size):
     assert compared > 50
 
 
-def test_drafts_are_edited_as_the_stock_decoder_would_go_on_from_them(lively):
+def test_drafts_are_edited_as_the_stock_decoder_would_edit_them(lively):
     draw = random.Random(5)
     size = len(lively.task.target_dictionary)
     inner = [draw.choices(range(3, size), k=n % 8) for n in range(SENTENCES)]

@@ -48,7 +48,7 @@ def test_scores_by_hand():
 
 
 @given(LINES)
-def test_doing_nothing_is_worth_nothing_and_miscorrects_nothing(lines):
+def test_the_no_edit_baseline_is_worth_nothing_and_miscorrects_nothing(lines):
     found = scores([(source, source, reference) for source, _, reference in lines])
     needed = any(source.split() != reference.split() for source, _, reference in lines)
     assert found["words_broken"] == found["correction_rate"] == 0

@@ -82,7 +82,7 @@ def test_edits_are_right_where_span_and_words_are_those_of_the_reference(annotat
     )
 
 
-def test_doing_nothing_is_worth_nothing_and_the_reference_all(annotator):
+def test_the_no_edit_baseline_is_worth_nothing_and_the_reference_all(annotator):
     assert scored([(s, s, r) for s, _, r in LINES])[1] == [100, 0, 0]
     assert scored([(s, r, r) for s, _, r in LINES])[1] == [100, 100, 100]
     assert scored([])[1] == [0, 0, 0]

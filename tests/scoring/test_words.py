@@ -100,7 +100,7 @@ def test_counts_by_hand():
 
 
 @given(LINES)
-def test_doing_nothing_corrects_and_miscorrects_nothing(lines):
+def test_the_no_edit_baseline_corrects_and_miscorrects_nothing(lines):
     sources, _, references = map(list, zip(*lines)) if lines else ([], [], [])
     counts = correction_counts(sources, sources, references)
     assert counts.corrected == counts.miscorrected == 0

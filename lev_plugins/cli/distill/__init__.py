@@ -191,7 +191,7 @@ def plan_files(args: argparse.Namespace, source_lang: str, target_lang: str) -> 
             )
     if os.path.lexists(files.journal) and not args.resume:
         raise UserError(
-            f"{files.journal} is there, of a run that was interrupted; go on with it by --resume, "
+            f"{files.journal} is there, of a run that was interrupted; continue it with --resume, "
             "or delete it to begin anew"
         )
     return files
@@ -496,13 +496,13 @@ def decode_all(
     except torch.cuda.OutOfMemoryError as error:
         raise UserError(
             f"the GPU has not enough memory for --max-tokens {args.max_tokens} and --beam "
-            f"{args.beam}; lower --max-tokens and go on with --resume"
+            f"{args.beam}; lower --max-tokens and continue with --resume"
         ) from error
     except KeyboardInterrupt:
         if journal.done:
             print(
                 f"interrupted: {journal.done:,} of {total:,} lines are kept in {journal.path}; the "
-                "same command with --resume goes on",
+                "same command with --resume continues",
                 file=sys.stderr,
             )
         raise
@@ -525,7 +525,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     settings = run_settings(args, files, languages)
     with Journal(files.journal, settings, args.chunk_size, text.lines) as journal:
         if journal.done:
-            print(f"going on after line {journal.done:,} of {text.lines:,}", file=sys.stderr)
+            print(f"resuming after line {journal.done:,} of {text.lines:,}", file=sys.stderr)
         decode_all(files, journal, teacher, text.lines, args)
         figures = publish(files, journal)
         os.unlink(files.journal)

@@ -1,4 +1,4 @@
-"""What :mod:`.distill` has finished, line by line, on disk: so that a run can be taken up again."""
+"""What :mod:`.distill` has finished, line by line, on disk: so that a run can be resumed."""
 
 import fcntl
 import hashlib
@@ -54,7 +54,7 @@ class Journal:
     A context: at its end the file is closed, and deleted where no chunk was finished.
 
     Args:
-        path: the file; taken up where it is there, else begun.
+        path: the file; resumed where it is there, else begun.
         settings: of :func:`run_settings`.
         chunk, lines: lines of a chunk, and of the whole text.
 

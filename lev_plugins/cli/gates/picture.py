@@ -108,7 +108,7 @@ def _draw_legend(axes: Any, row: float, scales: dict[str, Scale]) -> None:
 
 
 def _lay_out(records: Sequence[Record], scales: dict[str, Scale]) -> Layout:
-    """Where everything stands; a line of the text that is too long goes on in the next row."""
+    """Where everything stands; a line of the text that is too long continues in the next row."""
     marks = subword_marks([t for one in records for t in (*one.source_tokens, *one.target_tokens)])
     cells: list[Cell] = []
     labels: list[tuple[int, float, str]] = []

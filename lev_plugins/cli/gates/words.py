@@ -20,7 +20,7 @@ _SPACES = ("\u2581", "\u0120")  # sentencepiece and characters; byte-level BPE
 def subword_marks(tokens: Sequence[str]) -> str:
     """How the tokens of a text say where words begin.
 
-    ``▁`` and ``Ġ`` (before a word), ``##`` (before what goes on), ``@@`` (behind what goes on),
+    ``▁`` and ``Ġ`` (before a word), ``##`` (before what continues), ``@@`` (behind what continues),
     ``""`` (every token is a character) or a space (every token is a word).
     """
     plain = [token for token in tokens if not _is_symbol(token)]

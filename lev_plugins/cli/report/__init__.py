@@ -18,7 +18,7 @@ from ...scoring.correction import CORRECTION_METRICS
 from ...scoring.metrics import METRICS
 from ..names import prog
 from ..output import standard_output, whole_file
-from .figures import DEFAULT_METRICS, DOING_NOTHING, UNITS, Settings, compute
+from .figures import DEFAULT_METRICS, NO_EDIT_BASELINE, UNITS, Settings, compute
 from .input import AGAINST, SIDES, SUBWORDS, Given, gather
 from .plots import draw
 from .printed import STANDARD_STREAM
@@ -83,7 +83,7 @@ def _names(args: argparse.Namespace) -> list[str]:
             "give one for each, separated by commas"
         )
     for name in args.names:
-        if args.names.count(name) > 1 or name in ("", DOING_NOTHING):
+        if args.names.count(name) > 1 or name in ("", NO_EDIT_BASELINE):
             raise UserError(f"--names: {name!r} does not tell a system from others; choose another")
     return args.names
 

@@ -21,7 +21,7 @@ from .edits import EditCounts, common, count_edits
 from .input import Corpus
 from .printed import Printed
 
-DOING_NOTHING = "doing nothing"
+NO_EDIT_BASELINE = "no-edit baseline"
 # those of ERRANT need a library and English, and are computed where they are asked for
 DEFAULT_METRICS = (*METRICS, *PLAIN_CORRECTION_METRICS)
 UNITS: dict[str, Callable[[str], Sequence[str]]] = {
@@ -74,7 +74,7 @@ def compute(corpus: Corpus, names: Sequence[str], settings: Settings) -> dict[st
     systems = [_system(*pair, corpus, metrics, settings) for pair in zip(names, corpus.systems)]
     if corpus.drafts is not None:
         nothing = Printed("", outputs=dict(zip(corpus.numbers, corpus.drafts)))
-        systems.insert(0, _system(DOING_NOTHING, nothing, corpus, metrics, settings))
+        systems.insert(0, _system(NO_EDIT_BASELINE, nothing, corpus, metrics, settings))
     cut = UNITS[settings.unit]
     return {
         "sentences": len(corpus.numbers),

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...errors import UserError
-from .figures import DOING_NOTHING
+from .figures import NO_EDIT_BASELINE
 from .table import short_name
 
 COLORS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
@@ -88,7 +88,7 @@ def _panels(figures: dict[str, Any]) -> list[tuple[Any, list[System]]]:
     systems = figures["systems"]
     timed = [one for one in systems if one["iterations"]]
     measured = [one for one in timed if one["iterations"]["by_length"]]
-    edited = [one for one in systems if one["against_draft"] and one["name"] != DOING_NOTHING]
+    edited = [one for one in systems if one["against_draft"] and one["name"] != NO_EDIT_BASELINE]
     panels = ((_histogram, timed), (_lengths, measured), (_outcomes, edited))
     return [(plot, chosen) for plot, chosen in panels if chosen]
 

@@ -1,4 +1,4 @@
-"""Several answers a sentence, several checkpoints, a re-ranker and an oracle, by real commands."""
+"""N-best for a sentence, several checkpoints, a re-ranker and an oracle, by real commands."""
 
 import math
 import re
