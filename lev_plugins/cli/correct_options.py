@@ -119,7 +119,7 @@ def _add_choice(parser: argparse.ArgumentParser) -> None:
         metavar="KIND",
         help="what the model reads at once: word, letters, line, sentence or window (default: as "
         "tuned, else letters with --lexicon or --lookup, word for a model of characters that knows "
-        "no blank, else line); longer than the model reads is cut",
+        "no space, else line); longer than the model reads is cut",
     )
     add("--window", type=int, metavar="N", help="words in a window, for --unit window")
     add(
