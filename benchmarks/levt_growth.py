@@ -42,7 +42,7 @@ from lev_plugins.modules.precision import PRECISIONS, quantize  # noqa: E402
 
 OURS = "ours"
 TYPICAL, EVERY = 27, 31  # a length, and one in so many tokens that is then deleted
-LONGEST = 340  # drawn lengths are up to three times the mean, and positions end at 1024
+LONGEST = 340  # sampled lengths are up to three times the mean, and positions end at 1024
 
 Sample = dict[str, Any]
 System = Callable[[Sample], float]

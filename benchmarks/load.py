@@ -190,10 +190,10 @@ def prepare(system: System, count: int, updates: int, seed: int, folder: Path) -
     Args:
         count: sentences of the test set, whose numbers are 0, 1, 2 …
     """
-    draw = random.Random(seed)
+    rng = random.Random(seed)
     splits = {
-        "train": draw.sample(range(10**LENGTH), 512),
-        "valid": draw.sample(range(10**LENGTH), 16),
+        "train": rng.sample(range(10**LENGTH), 512),
+        "valid": rng.sample(range(10**LENGTH), 16),
         "test": range(count),
     }
     for split, numbers in splits.items():

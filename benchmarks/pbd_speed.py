@@ -182,7 +182,7 @@ def training_batches(args: argparse.Namespace, special: int) -> list[dict[str, A
 
 
 def decoding_batches(args: argparse.Namespace, special: int, size: int) -> list[dict[str, Any]]:
-    """Sources of ``--length`` tokens and a draw around it; as many batches as ``--steps``."""
+    """Sources of ``--length`` tokens and a sample around it; as many batches as ``--steps``."""
     return [batch(sentences(size, args, special), args.device) for _ in range(args.steps)]
 
 

@@ -88,13 +88,13 @@ def last_error(done: subprocess.CompletedProcess) -> str:
 
 def prepare(folder: Path, sentences: int, args: argparse.Namespace) -> None:
     """Random pairs in ``folder``/bin; target words are the source's, a few of them other ones."""
-    draw = random.Random(args.seed)
+    rng = random.Random(args.seed)
     words = [f"w{number}" for number in range(args.vocab)]
     weights = [1 / (number + 1) for number in range(args.vocab)]
     with (folder / "train.src").open("w") as sources, (folder / "train.tgt").open("w") as targets:
         for _ in range(sentences):
-            source = draw.choices(words, weights, k=max(1, round(draw.gauss(LENGTH, LENGTH / 3))))
-            target = [draw.choice(words) if draw.random() < 0.2 else word for word in source]
+            source = rng.choices(words, weights, k=max(1, round(rng.gauss(LENGTH, LENGTH / 3))))
+            target = [rng.choice(words) if rng.random() < 0.2 else word for word in source]
             sources.write(" ".join(source) + "\n")
             targets.write(" ".join(target) + "\n")
     flags = "--source-lang src --target-lang tgt --joined-dictionary --trainpref train"

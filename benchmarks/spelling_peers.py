@@ -85,12 +85,12 @@ def read_words(text: Path, count: int, seed: int) -> tuple[Words, Counter[str]]:
     """
     train = Counter(plain(text / "train.word"))
     known = {*train, *plain(text / "valid.word"), *plain(text / "test.word")}
-    draw = random.Random(seed)
+    rng = random.Random(seed)
     words = Words(
         plain(text / "test.typo")[:count],
         plain(text / "test.word")[:count],
-        sample(sorted(train), count, draw),
-        sample(new_words(known), count, draw),
+        sample(sorted(train), count, rng),
+        sample(new_words(known), count, rng),
     )
     return words, train
 
@@ -118,9 +118,9 @@ def new_words(known: set[str]) -> list[str]:
     return sorted(found - known - misspelt)
 
 
-def sample(words: Sequence[str], count: int, draw: random.Random) -> list[str]:
+def sample(words: Sequence[str], count: int, rng: random.Random) -> list[str]:
     """``count`` of the words, or all where there are no more."""
-    return draw.sample(list(words), min(count, len(words)))
+    return rng.sample(list(words), min(count, len(words)))
 
 
 # ---------------------------------------------------------------- systems
@@ -326,7 +326,7 @@ def parser() -> argparse.ArgumentParser:
         help="wall: what one waits (default); cpu: what the process computes, for a machine that "
         "others use meanwhile",
     )
-    add("--seed", type=int, default=1, help="of the draw of right words (default 1)")
+    add("--seed", type=int, default=1, help="of the sample of right words (default 1)")
     return made
 
 

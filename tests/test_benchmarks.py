@@ -202,7 +202,7 @@ def growth(speed):
     yield from benchmark("levt_growth")
 
 
-def test_growth_is_told_for_lengths_and_batches_and_drawn(growth, capsys, tmp_path):
+def test_growth_is_told_for_lengths_and_batches_and_sampled(growth, capsys, tmp_path):
     picture = tmp_path / "growth.png"
     assert growth.main([*GROWTH, "--png", str(picture)]) == 0
     training, lengths, batches, end = capsys.readouterr().out.split("\n\n")

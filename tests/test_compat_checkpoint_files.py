@@ -359,9 +359,9 @@ LOADS: dict[str, Callable[[str], Any]] = {
 def test_a_checkpoint_cut_short_is_refused(folder, tmp_path, kind):
     whole = (folder / f"{kind}.pt").read_bytes()
     path = tmp_path / "short.pt"
-    draw = random.Random(5)
+    rng = random.Random(5)
     places = [0, 1, 2, 3, 4, 64, len(whole) // 2, len(whole) - 22, len(whole) - 1]
-    for place in places + [draw.randrange(len(whole)) for _ in range(15)]:
+    for place in places + [rng.randrange(len(whole)) for _ in range(15)]:
         path.write_bytes(whole[:place])
         said = refused(lambda: LOADS[kind](str(path)))
         assert str(path) in said
@@ -372,30 +372,30 @@ def test_a_checkpoint_cut_short_is_refused(folder, tmp_path, kind):
 def test_a_flipped_bit_is_refused_or_changes_nothing_that_is_run(folder, tmp_path, kind):
     whole = (folder / f"{kind}.pt").read_bytes()
     path, found = tmp_path / "flipped.pt", collections.Counter[bool]()
-    draw = random.Random(6)
+    rng = random.Random(6)
     with zipfile.ZipFile(folder / f"{kind}.pt") as archive:
         pickled = next(one for one in archive.infolist() if one.filename.endswith("data.pkl"))
     inside = range(pickled.header_offset, pickled.header_offset + 100 + pickled.file_size)
-    places = [draw.randrange(len(whole)) for _ in range(60)]
-    places += [draw.choice(inside) for _ in range(60)]
-    places += [len(whole) - draw.randrange(1, 400) for _ in range(30)]  # the list of contents
+    places = [rng.randrange(len(whole)) for _ in range(60)]
+    places += [rng.choice(inside) for _ in range(60)]
+    places += [len(whole) - rng.randrange(1, 400) for _ in range(30)]  # the list of contents
     for place in places:
         bad = bytearray(whole)
-        bad[place] ^= 1 << draw.randrange(8)
+        bad[place] ^= 1 << rng.randrange(8)
         path.write_bytes(bad)
         found[outcome(lambda: LOADS[kind](str(path))) == "loaded"] += 1
     assert found[False] > 30, "hardly anything was looked at"
 
 
 def test_what_is_pickled_may_be_garbled_and_have_a_right_checksum(folder, tmp_path):
-    path, draw, found = tmp_path / "garbled.pt", random.Random(7), collections.Counter[bool]()
+    path, rng, found = tmp_path / "garbled.pt", random.Random(7), collections.Counter[bool]()
     with zipfile.ZipFile(folder / "stock.pt") as archive:
         parts = {one: archive.read(one) for one in archive.namelist()}
     name = next(one for one in parts if one.endswith("data.pkl"))
     for _ in range(150):
         bad = bytearray(parts[name])
-        for _ in range(draw.choice((1, 1, 1, 3))):
-            bad[draw.randrange(len(bad))] = draw.randrange(256)
+        for _ in range(rng.choice((1, 1, 1, 3))):
+            bad[rng.randrange(len(bad))] = rng.randrange(256)
         with zipfile.ZipFile(path, "w") as archive:
             for one, content in parts.items():
                 archive.writestr(one, bytes(bad) if one == name else content)

@@ -189,7 +189,7 @@ KINDS = ("editor", "stock", "concat")
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_task_notices_damaged_files(data, kind, symbols, tmp_path):
     assert loaded(data, kind)["nsentences"] == len(LINES)
-    draw = random.Random(4)
+    rng = random.Random(4)
     shutil.copytree(data, tmp_path / "whole")
     names = sorted(one.name for one in data.iterdir() if kind != "stock" or "mt" not in one.name)
     for name in names:
@@ -197,9 +197,9 @@ def test_every_task_notices_damaged_files(data, kind, symbols, tmp_path):
         for turn in range(12):
             bad = bytearray(whole)
             if turn < 8:
-                bad[draw.randrange(len(bad))] ^= 1 << draw.randrange(8)
+                bad[rng.randrange(len(bad))] ^= 1 << rng.randrange(8)
             else:
-                del bad[draw.randrange(len(bad)) :]
+                del bad[rng.randrange(len(bad)) :]
             (data / name).write_bytes(bad)
             try:
                 loaded(data, kind)

@@ -497,12 +497,12 @@ def test_a_script_without_its_files_says_so_in_one_line(name, arguments, environ
 
 @pytest.mark.slow
 def test_prepare_train_and_generate_go_the_whole_way(tmp_path):
-    draw = random.Random(1)
-    words = ["".join(draw.choices("abcdefg", k=draw.randint(2, 6))) for _ in range(40)]
+    rng = random.Random(1)
+    words = ["".join(rng.choices("abcdefg", k=rng.randint(2, 6))) for _ in range(40)]
     data, work = tmp_path / "data", tmp_path / "work"
     data.mkdir()
     for part, lines in (("train", 60), ("dev", 9), ("test", 11)):
-        sentences = [[draw.choice(words) for _ in range(draw.randint(1, 7))] for _ in range(lines)]
+        sentences = [[rng.choice(words) for _ in range(rng.randint(1, 7))] for _ in range(lines)]
         drafts = [sentence[1:] for sentence in sentences]
         for side, texts in (("src", sentences), ("mt", drafts), ("pe", sentences)):
             text = "".join(" ".join(sentence) + "\n" for sentence in texts)

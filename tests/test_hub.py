@@ -290,10 +290,10 @@ def test_nothing_in_nothing_out(editor):
 
 
 def test_unknown_words_that_are_kept_stand_in_the_text_as_they_were_typed(editor):
-    draw = random.Random(2)
+    rng = random.Random(2)
     sources, _ = inputs(12)
     drafts = [
-        " ".join(draw.choices(["a", "b", "Zürich", "<s>", "<plh>", "xyz"], k=n % 6))
+        " ".join(rng.choices(["a", "b", "Zürich", "<s>", "<plh>", "xyz"], k=n % 6))
         for n in range(12)
     ]
     for trace in editor.edit(sources, drafts, max_iter=3, delete_threshold=1.0):

@@ -30,9 +30,9 @@ def often() -> Iterator[None]:
 
 def sentences(thread: int, count: int = 12) -> list[str]:
     """Known letters, and words that no model knows, each thread's own."""
-    draw = random.Random(thread)
+    rng = random.Random(thread)
     words = [*"abcdefgh", *(f"w{thread}-{n}" for n in range(5))]
-    return [" ".join(draw.choices(words, k=draw.randint(0, 8))) for _ in range(count)]
+    return [" ".join(rng.choices(words, k=rng.randint(0, 8))) for _ in range(count)]
 
 
 def in_threads(work: Callable[[int], Any], rounds: int = 6) -> list[list[Any]]:

@@ -107,10 +107,10 @@ def stack(rows: Sequence[Tensor], pad: int, left: bool = False, extra: int = 0) 
 
 def triples(count: int, seed: int = 1, longest: int = 7) -> list[Triple]:
     """Random sources, targets and drafts; some empty, some drafts equal to their targets."""
-    draw = random.Random(seed)
+    rng = random.Random(seed)
 
     def word(alphabet: str = LETTERS) -> str:
-        return "".join(draw.choices(alphabet, k=draw.randint(0, longest)))
+        return "".join(rng.choices(alphabet, k=rng.randint(0, longest)))
 
     made = []
     for number in range(count):

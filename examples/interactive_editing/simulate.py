@@ -72,11 +72,11 @@ def _with_terms(
     references: Sequence[str],
     args: argparse.Namespace,
 ) -> None:
-    draw = random.Random(args.seed)
+    rng = random.Random(args.seed)
     terms = []
     for reference in references:
         words = reference.split()
-        places = sorted(draw.sample(range(len(words)), min(args.terms, len(words))))
+        places = sorted(rng.sample(range(len(words)), min(args.terms, len(words))))
         terms.append([words[i] for i in places])
     ways = {
         "the model alone": {},

@@ -106,7 +106,7 @@ def _check_paths(args: argparse.Namespace) -> None:
 
 
 def _vocabulary(args: argparse.Namespace, rates: NoiseRates) -> Vocabulary:
-    """What replacements are drawn from; nothing is read where nothing is replaced."""
+    """What replacements are sampled from; nothing is read where nothing is replaced."""
     if args.vocabulary is not None:
         vocabulary = Vocabulary(read_vocabulary(args.vocabulary))
         if not len(vocabulary):

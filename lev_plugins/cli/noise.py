@@ -143,7 +143,7 @@ def build_parser() -> argparse.ArgumentParser:
         "--kind",
         metavar="KINDS",
         help=f"comma separated: {', '.join(KINDS)}; all: {', '.join(PAPER)}; of several one is "
-        "drawn for each line",
+        "sampled for each line",
     )
     _add_rates(parser)
     add(

@@ -114,7 +114,7 @@ def deterministic_batching() -> None:
     """Let a training resume after a break, in whatever epoch, as if there had been none.
 
     Fault: batches that serve all epochs are cut from sentences in the order of their lengths, and
-    among equal lengths in one that is drawn with the epoch in which the training began, or was
+    among equal lengths in one that is sampled with the epoch in which the training began, or was
     resumed: it then continued with other batches. All are cut as for the first epoch now.
     Tasks that cut batches anew for every epoch get those of that epoch, as before.
     """

@@ -85,10 +85,10 @@ def line_random(seed: int, number: int) -> random.Random:
 
 
 class Vocabulary:
-    """Tokens with their frequencies, from which replacements are drawn.
+    """Tokens with their frequencies, from which replacements are sampled.
 
     Args:
-        counts: how often each token occurs; tokens that never occur are never drawn.
+        counts: how often each token occurs; tokens that never occur are never sampled.
     """
 
     def __init__(self, counts: Mapping[str, int]) -> None:
@@ -106,7 +106,7 @@ class Vocabulary:
     def __contains__(self, token: str) -> bool:
         return token in self._positions
 
-    def draw(self, rng: random.Random, other_than: str) -> str | None:
+    def sample(self, rng: random.Random, other_than: str) -> str | None:
         """A token by its frequency, never ``other_than``; None where there is no other."""
         own, position = 0, self._positions.get(other_than)
         if position is not None:
@@ -114,12 +114,12 @@ class Vocabulary:
         total = self._ends[-1] - own if self._ends else 0
         if total == 0:
             return None
-        drawn = int(rng.random() * total)
-        if position is not None and drawn >= self._ends[position] - own:
-            drawn += own  # step over the token itself
-        return self.tokens[bisect_right(self._ends, drawn)]
+        sampled = int(rng.random() * total)
+        if position is not None and sampled >= self._ends[position] - own:
+            sampled += own  # step over the token itself
+        return self.tokens[bisect_right(self._ends, sampled)]
 
-    def draw_similar(self, rng: random.Random, token: str) -> str | None:
+    def sample_similar(self, rng: random.Random, token: str) -> str | None:
         """One of :meth:`similar` by its frequency; None where there is none."""
         near = self.similar(token)
         if not near:
@@ -265,21 +265,21 @@ def _corrupt_token(
     counts: NoiseCounts,
 ) -> list[str]:
     """What becomes of one token."""
-    drawn = rng.random()
-    if drawn < rates.drop:
+    sampled = rng.random()
+    if sampled < rates.drop:
         counts.dropped += 1
         return []
-    if drawn < rates.drop + rates.repeat:
+    if sampled < rates.drop + rates.repeat:
         counts.repeated += 1
         return [word, word]
-    if drawn >= rates.drop + rates.repeat + rates.replace:
+    if sampled >= rates.drop + rates.repeat + rates.replace:
         return [word]
     similar = rng.random() < rates.similar
-    other = vocabulary.draw_similar(rng, word) if similar else None
+    other = vocabulary.sample_similar(rng, word) if similar else None
     if other is not None:
         counts.similar += 1
     else:
-        other = vocabulary.draw(rng, word)
+        other = vocabulary.sample(rng, word)
     if other is None:
         return [word]
     counts.replaced += 1

@@ -151,17 +151,17 @@ def build_roll_in(
 def _word_frequencies(
     frequencies: Optional[Tensor], dictionary: Dictionary, placeholder: int, device: torch.device
 ) -> Tensor:
-    """V, double: how often each symbol is to be drawn; special symbols never."""
+    """V, double: how often each symbol is to be sampled; special symbols never."""
     if frequencies is None or not bool(frequencies[dictionary.nspecial :].any()):
         frequencies = torch.ones(placeholder + 1, dtype=torch.double)
-    drawn = frequencies[: placeholder + 1].to(device, torch.double, copy=True)
-    drawn[: dictionary.nspecial] = 0
-    drawn[placeholder] = 0
-    return drawn
+    sampled = frequencies[: placeholder + 1].to(device, torch.double, copy=True)
+    sampled[: dictionary.nspecial] = 0
+    sampled[placeholder] = 0
+    return sampled
 
 
 def token_predictions(logits: Tensor, roll_in: RollIn, never: List[int]) -> Tensor:
-    """t̃ for every placeholder: the most likely token, or one drawn from the policy or at random.
+    """t̃ for every placeholder: the most likely token, or one sampled from the policy or at random.
 
     Args:
         logits: P × V, at ``roll_in.insertion.missing`` in row-major order.
@@ -177,8 +177,8 @@ def token_predictions(logits: Tensor, roll_in: RollIn, never: List[int]) -> Tens
     if roll_in.frequencies is not None:
         # counts are whole numbers: their sums are exact on any device
         counts = roll_in.frequencies.cumsum(0)
-        drawn = torch.searchsorted(counts, noise.to(counts) * counts[-1], right=True)
-        return drawn.clamp(max=logits.size(1) - 1)
+        sampled = torch.searchsorted(counts, noise.to(counts) * counts[-1], right=True)
+        return sampled.clamp(max=logits.size(1) - 1)
     probabilities = logits.float().softmax(1)
     cumulative = probabilities.cumsum(1)
     exceeds = cumulative > noise.unsqueeze(1) * cumulative[:, -1:]

@@ -40,7 +40,8 @@ class Backbone:
     blocks: of the decoder, called as :class:`DecoderBlock` is. norm: after them, or None.
     output: features → logits. bias: see :class:`TransformerDecoder`. mask: row of the source's
     table that stands for a masked token, None where there is none. max_source, max_target: most
-    tokens, None where any number will do. new: the modules that were drawn, not loaded.
+    tokens, None where any number will do. new: the modules that were randomly initialised, not
+    loaded.
     """
 
     source: TokenEmbedding
@@ -106,7 +107,7 @@ def transformer(
     share_all: bool = False,
     share_output: bool = False,
 ) -> Backbone:
-    """A Transformer as Vaswani et al. (2017) and fairseq make it, drawn at random.
+    """A Transformer as Vaswani et al. (2017) and fairseq make it, randomly initialised.
 
     Args:
         source_symbols, target_symbols: sizes of the vocabularies.

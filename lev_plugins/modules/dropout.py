@@ -1,6 +1,6 @@
 """Dropout that asks a CPU for 16 random bits an element and keeps one byte of them.
 
-torch draws 32 bits an element there, one after the other, which takes as long as a narrow linear
+torch samples 32 bits an element there, one after the other, which takes as long as a narrow linear
 layer, and keeps what it drew in the size of the activations.
 """
 

@@ -46,7 +46,7 @@ class TokenEmbedding(nn.Module):
 
 
 def token_table(rows: int, dim: int, pad: Optional[int] = None) -> nn.Embedding:
-    """A table of embeddings, drawn as fairseq draws them."""
+    """A table of embeddings, initialised as fairseq does."""
     table = nn.Embedding(rows, dim, padding_idx=pad)
     nn.init.normal_(table.weight, std=dim**-0.5)
     if pad is not None:

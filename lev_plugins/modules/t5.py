@@ -183,7 +183,7 @@ class T5Size:
     activation_dropout: float = 0.1
 
     def bias(self, both_ways: bool) -> RelativeBias:
-        """The places of a stack, drawn."""
+        """The places of a stack, randomly initialised."""
         bias = RelativeBias(self.heads, self.buckets, self.longest, both_ways)
         nn.init.normal_(bias.table.weight, std=self.dim**-0.5)
         return bias
@@ -193,12 +193,12 @@ class T5Size:
         return RMSNorm(self.dim, self.eps, self.dropout)
 
     def encoder(self) -> "T5Encoder":
-        """All blocks of the encoder, drawn."""
+        """All blocks of the encoder, randomly initialised."""
         blocks = [T5Block(self) for _ in range(self.encoder_layers)]
         return T5Encoder(blocks, self.bias(both_ways=True), self.last_norm())
 
     def decoder_block(self) -> DecoderBlock:
-        """A block that reads the source, drawn."""
+        """A block that reads the source, randomly initialised."""
         size = (self.dim, self.heads, self.head_dim, self.attention_dropout)
         cross = T5Attention(*size, cross=True)
         return DecoderBlock(T5Block(self), cross, RMSNorm(self.dim, self.eps))
@@ -307,7 +307,7 @@ class Symbols:
 
 
 def t5(size: T5Size, source: Symbols, target: Symbols, one_table: bool) -> Backbone:
-    """A T5, drawn as its authors draw it.
+    """A T5, initialised as its authors do.
 
     Args:
         size: its numbers.

@@ -68,7 +68,7 @@ class Attention(nn.Module):
     def __init__(self, dim: int, heads: int, dropout: float = 0.0, cross: bool = False) -> None:
         super().__init__()
         self.heads, self.dropout, self.cross = heads, dropout, cross
-        # each of the three projections is drawn as if it stood alone, as fairseq does
+        # each of the three projections is initialised as if it stood alone, as fairseq does
         self.query = Linear(dim, dim) if cross else None
         self.inputs = Linear(dim, (2 if cross else 3) * dim)
         self.output = _linear(dim, dim)

@@ -36,7 +36,7 @@ def uniform(seed: int, epoch: int, sentences: Tensor, length: int, stream: int) 
         epoch: the epoch, so that a sentence meets other numbers each time it is seen.
         sentences: B, long, the sentences' indices in the data set.
         length: numbers a sentence, L. A longer row begins with the shorter one.
-        stream: separates numbers drawn for different purposes.
+        stream: separates numbers sampled for different purposes.
 
     Returns:
         B × L, float32, on the device of ``sentences``.

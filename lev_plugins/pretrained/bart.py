@@ -105,7 +105,7 @@ class BartPlan:
         return plan
 
     def block(self, side: BartSide, dropouts: Dropouts) -> TransformerBlock:
-        """A block of one side, drawn."""
+        """A block of one side, randomly initialised."""
         block = TransformerBlock(
             dim=self.dim,
             heads=side.heads,
@@ -120,12 +120,12 @@ class BartPlan:
         return set_activation(block, self.activation)
 
     def decoder_block(self, dropouts: Dropouts) -> DecoderBlock:
-        """A block that reads the source, drawn."""
+        """A block that reads the source, randomly initialised."""
         cross = Attention(self.dim, self.decoder.heads, dropouts.attention, cross=True)
         return DecoderBlock(self.block(self.decoder, dropouts), cross, nn.LayerNorm(self.dim, EPS))
 
     def embedding(self, table: nn.Embedding, pad: int, dropouts: Dropouts) -> TokenEmbedding:
-        """Tokens and places of one side, the latter drawn."""
+        """Tokens and places of one side, the latter randomly initialised."""
         return TokenEmbedding(
             table,
             Positions(self.positions, self.dim, pad, learned=True),

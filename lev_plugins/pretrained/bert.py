@@ -91,7 +91,7 @@ class BertPlan:
         return plan
 
     def block(self, dropouts: Dropouts) -> TransformerBlock:
-        """One of its blocks, drawn."""
+        """One of its blocks, randomly initialised."""
         block = TransformerBlock(
             dim=self.dim,
             heads=self.heads,
@@ -138,7 +138,7 @@ def rename(name: str) -> str:
 def build(
     plan: BertPlan, source: Dictionary, target: Dictionary, dropouts: Dropouts, tie: bool
 ) -> Backbone:
-    """A backbone of that shape, drawn.
+    """A backbone of that shape, randomly initialised.
 
     Args:
         tie: encoder and decoder are the same modules, but for the cross-attention; and share the

@@ -78,7 +78,7 @@ class Filling:
 
         Args:
             rows: row of the checkpoint for every symbol, −1 for those that it does not know; these
-                are drawn with the spread of the others.
+                are sampled with the spread of the others.
         """
         self.place(table.weight, chosen_rows(self.read(name), rows), [name])
 
@@ -104,11 +104,11 @@ class Filling:
                 f"{self.weights.file}: holds tensors that have no place in such a model: "
                 f"{_named(unknown)}"
             )
-        drawn = {id(one) for module in new for one in module.parameters()}
+        fresh = {id(one) for module in new for one in module.parameters()}
         forgotten = [
             name
             for name, parameter in filled.named_parameters()
-            if id(parameter) not in self._filled and id(parameter) not in drawn
+            if id(parameter) not in self._filled and id(parameter) not in fresh
         ]
         assert not forgotten, forgotten
         return rest
@@ -128,11 +128,11 @@ def _named(names: List[str]) -> str:
 
 
 def chosen_rows(table: Tensor, rows: Tensor) -> Tensor:
-    """Rows of a table, those at −1 drawn; a vector counts as a table of one column."""
+    """Rows of a table, those at −1 sampled; a vector counts as a table of one column."""
     value = table[rows.clamp(min=0)]
-    drawn = rows < 0
-    if bool(drawn.any()):
-        value[drawn] = torch.randn_like(value[drawn]) * table.std() + table.mean()
+    fresh = rows < 0
+    if bool(fresh.any()):
+        value[fresh] = torch.randn_like(value[fresh]) * table.std() + table.mean()
     return value
 
 

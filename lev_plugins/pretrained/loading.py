@@ -74,7 +74,8 @@ def build_backbone(
     activation_dropout: float,
     tie: bool = False,
 ) -> Backbone:
-    """The modules that :func:`load_backbone` made, drawn, for a saved model to be loaded into.
+    """The modules that :func:`load_backbone` made, randomly initialised, for a saved model to be
+    loaded into.
 
     Args:
         description: from :func:`describe_backbone`.

@@ -18,7 +18,7 @@ from ..modules.t5 import (
     T5Encoder,
     T5Size,
 )
-from ..modules.t5 import t5 as drawn
+from ..modules.t5 import t5 as random_t5
 from .directory import Config, Weights
 from .filling import Filling
 from .parts import Dropouts, count_blocks, is_copy
@@ -156,9 +156,9 @@ def rename(name: str) -> str:
 def build(
     plan: T5Plan, source: Dictionary, target: Dictionary, dropouts: Dropouts, tie: bool
 ) -> Backbone:
-    """A backbone of that shape, drawn."""
+    """A backbone of that shape, randomly initialised."""
     reading, writing = (Symbols(len(d), d.bos(), d.pad(), d.eos()) for d in (source, target))
-    return drawn(plan.size(dropouts), reading, writing, one_table=source == target)
+    return random_t5(plan.size(dropouts), reading, writing, one_table=source == target)
 
 
 def fill(

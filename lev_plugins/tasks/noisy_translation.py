@@ -52,7 +52,7 @@ class NoisyTranslationConfig(EvaluationConfig):
         default="none",
         metadata={
             "help": f"noise on the source, comma separated: {', '.join(KINDS)}; all: "
-            f"{', '.join(PAPER)}; of several one is drawn for each sentence. none: the source is "
+            f"{', '.join(PAPER)}; of several one is sampled for each sentence. none: the source is "
             "read as it is"
         },
     )
@@ -458,7 +458,7 @@ def _check_data_folder(cfg: NoisyTranslationConfig) -> None:
 def _report(split: str, source: NoisySide, target: Optional[TextSide]) -> None:
     """Says what a split is made of, and what is odd about it."""
     kinds = ",".join(source.noise.options.kinds) or "none"
-    way = "drawn anew every epoch" if source.run is not None else "fixed"
+    way = "sampled anew every epoch" if source.run is not None else "fixed"
     if not source.noise.options.kinds:
         way = "the source as it is"
     sides = "" if target is not None else ", no target"

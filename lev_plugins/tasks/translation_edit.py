@@ -83,7 +83,7 @@ class TranslationEditConfig(TriplesConfig):
         default="argmax",
         metadata={
             "help": "what stands for the model's own insertions when it learns to delete: argmax "
-            "(Alg. 1), sample (Eq. 6), or random, words drawn by frequency: nothing of the model "
+            "(Alg. 1), sample (Eq. 6), or random, words sampled by frequency: nothing of the model "
             "itself, the DAE of Table 2b"
         },
     )

@@ -106,8 +106,8 @@ def text(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[st
     """Current folder with ``train.en`` of 40 lines (two empty) and ``train.de``."""
     monkeypatch.chdir(tmp_path)
     Path("out").mkdir()
-    draw = random.Random(4)
-    lines = [" ".join(draw.choices(LETTERS, k=draw.randint(1, 9))) for _ in range(40)]
+    rng = random.Random(4)
+    lines = [" ".join(rng.choices(LETTERS, k=rng.randint(1, 9))) for _ in range(40)]
     lines[3] = lines[17] = ""
     put("train.en", lines)
     put("train.de", [f"real {number}" for number in range(1, 41)])

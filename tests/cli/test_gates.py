@@ -231,9 +231,9 @@ def test_a_page_without_lines_says_so() -> None:
 
 def test_a_picture_is_a_png_of_any_text() -> None:
     rows = [record(UNSAFE, "$x$ 漢字", line=3), record("word " * 80, "", mask=[0.5] * 81)]
-    drawn = picture.draw(rows, "a $ title\n<b>")
-    assert drawn.startswith(b"\x89PNG\r\n") and len(drawn) > 5000
-    assert drawn != picture.draw(rows, "a $ title\n<b>", "unit")
+    png = picture.draw(rows, "a $ title\n<b>")
+    assert png.startswith(b"\x89PNG\r\n") and len(png) > 5000
+    assert png != picture.draw(rows, "a $ title\n<b>", "unit")
 
 
 def test_cells_of_a_picture_stay_on_it_and_a_word_is_not_cut_where_it_fits() -> None:

@@ -217,10 +217,10 @@ def test_the_table_has_a_line_for_every_limit_and_the_signature():
 def test_the_picture_is_a_png_and_the_same_every_time():
     before = "matplotlib.pyplot" in sys.modules
     metric, title = make_metric("bleu"), "50 $ for a\x07 pair_of {words"
-    drawn = command.draw(POINTS, metric, title)
-    assert drawn.startswith(b"\x89PNG\r\n") and len(drawn) > 10_000
-    assert command.draw(POINTS, metric, title) == drawn
-    assert command.draw(POINTS[1:], metric, title) != drawn, "the no-edit baseline is a line"
+    png = command.draw(POINTS, metric, title)
+    assert png.startswith(b"\x89PNG\r\n") and len(png) > 10_000
+    assert command.draw(POINTS, metric, title) == png
+    assert command.draw(POINTS[1:], metric, title) != png, "the no-edit baseline is a line"
     assert ("matplotlib.pyplot" in sys.modules) == before, "a program's own figures stay untouched"
 
 

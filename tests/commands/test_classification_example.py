@@ -508,7 +508,7 @@ def test_prepare_train_and_evaluate_end_in_a_table(kind, environ, metric, tmp_pa
 
 
 def byte_t5(folder: Path) -> Path:
-    """A tiny ByT5, drawn."""
+    """A tiny ByT5, randomly initialised."""
     tensors = checkpoints.t5_tensors(gated=True, tied=False)
     for name in ("shared.weight", "lm_head.weight"):
         tensors[name] = torch.randn(259, checkpoints.DIM)

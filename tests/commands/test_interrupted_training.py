@@ -433,7 +433,7 @@ def kill_between_updates(run: Runs, saved: Path, log: Path, draw: random.Random)
 
 
 def kill_within_a_write(run: Runs, saved: Path, log: Path, draw: random.Random) -> str:
-    """The end at a byte drawn by chance, or before the new name, of a file drawn by chance."""
+    """The end at a random byte, or before the new name, of a random file."""
     size = (run.folder / "whole" / "checkpoint_last.pt").stat().st_size
     number = draw.randint(1, 9 if updates(saved) < LONG // 2 else 4)
     cut = f"checkpoint:{number}:{draw.choice([-1, *draw.choices(range(size), k=4)])}"

@@ -75,7 +75,7 @@ def state_of(path):
 
 
 def test_the_log_says_what_is_trained_on_and_counts_text(noisy):
-    assert "train: 90 lines of text, noise: random,keyboard,swap,delete (drawn anew" in noisy.log
+    assert "train: 90 lines of text, noise: random,keyboard,swap,delete (sampled anew" in noisy.log
     assert "valid: 9 lines of text, noise: random,keyboard,swap,delete (fixed)" in noisy.log
     losses = re.findall(r"valid on 'valid' subset .*? bleu [\d.]+ .*accuracy [\d.]+", noisy.log)
     assert len(losses) == 3
@@ -158,4 +158,4 @@ def test_sentence_pieces_with_the_dictionary_of_their_model(noisy, tmp_path):
     )
     result = noisy.commands.done(command, tmp_path, task="noisy_translation")
     assert "unknown" not in result.out
-    assert "swap (drawn anew every epoch)" in result.out
+    assert "swap (sampled anew every epoch)" in result.out

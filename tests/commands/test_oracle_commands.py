@@ -1,4 +1,4 @@
-"""The curve of Figure 5 with real checkpoints, and what is said when it cannot be drawn."""
+"""The curve of Figure 5 with real checkpoints, and what is said when it cannot be plotted."""
 
 import csv
 import re

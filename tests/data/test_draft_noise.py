@@ -219,10 +219,10 @@ def test_rates_that_make_one_by_rounding_are_taken():
 def test_tokens_are_drawn_by_frequency_and_never_the_old_one():
     words = Vocabulary({"a": 1, "b": 6, "c": 3, "never": 0})
     rng = random.Random(1)
-    drawn = Counter(words.draw(rng, "b") for _ in range(4000))
-    assert set(drawn) == {"a", "c"} and drawn["c"] / 4000 == pytest.approx(0.75, abs=0.03)
-    drawn = Counter(words.draw(rng, "not there") for _ in range(4000))
-    assert drawn["b"] / 4000 == pytest.approx(0.6, abs=0.03)
+    sampled = Counter(words.sample(rng, "b") for _ in range(4000))
+    assert set(sampled) == {"a", "c"} and sampled["c"] / 4000 == pytest.approx(0.75, abs=0.03)
+    sampled = Counter(words.sample(rng, "not there") for _ in range(4000))
+    assert sampled["b"] / 4000 == pytest.approx(0.6, abs=0.03)
     assert Vocabulary({"a": 5}).draw(rng, "a") is None
     assert Vocabulary({}).draw(rng, "a") is None
 
@@ -230,10 +230,10 @@ def test_tokens_are_drawn_by_frequency_and_never_the_old_one():
 def test_similar_tokens_are_drawn_by_frequency():
     words = Vocabulary({"cat": 9, "cut": 3, "bat": 1, "dog": 100})
     rng = random.Random(1)
-    drawn = Counter(words.draw_similar(rng, "cat") for _ in range(2000))
-    assert set(drawn) == {"cut", "bat"} and drawn["cut"] / 2000 == pytest.approx(0.75, abs=0.04)
-    assert words.draw_similar(rng, "dog") is None
-    assert words.draw_similar(rng, "cab") == "cat", "a token need not be in the vocabulary"
+    sampled = Counter(words.sample_similar(rng, "cat") for _ in range(2000))
+    assert set(sampled) == {"cut", "bat"} and sampled["cut"] / 2000 == pytest.approx(0.75, abs=0.04)
+    assert words.sample_similar(rng, "dog") is None
+    assert words.sample_similar(rng, "cab") == "cat", "a token need not be in the vocabulary"
 
 
 @given(

@@ -99,9 +99,9 @@ def test_blanks_and_long_stretches_are_left_out_and_counted():
 
 def test_noise_from_a_learned_table_has_its_rates_and_is_learned_back():
     true = {"m": {"rn": 0.2, "n": 0.1}, "rn": {"m": 0.5}, "é": {"e": 0.3}, "t": {"": 0.05}}
-    draw = random.Random(3)
+    choose = random.Random(3)
     # something that is always read right stands between what is not
-    text = ["os".join(draw.choices(["m", "rn", "é", "t", " "], k=20)) for _ in range(300)]
+    text = ["os".join(choose.choices(["m", "rn", "é", "t", " "], k=20)) for _ in range(300)]
     table = Confusions(true, measured=True)
 
     def read(scale: float) -> list[str]:

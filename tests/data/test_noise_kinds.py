@@ -261,15 +261,17 @@ GOLDEN = [
 
 @given(st.integers(0, 30), st.integers(0, 30), NUMBERS)
 def test_a_sample_has_different_items(size, count, number):
-    drawn = chance.sample(sentence_random(1, 1, number), range(size), count)
-    assert len(set(drawn)) == len(drawn) == min(size, count) and set(drawn) <= set(range(size))
+    sampled = chance.sample(sentence_random(1, 1, number), range(size), count)
+    assert len(set(sampled)) == len(sampled) == min(size, count) and set(sampled) <= set(
+        range(size)
+    )
 
 
 def test_every_item_is_drawn_as_often_as_its_weight_says():
     rng = sentence_random(1, 1, 1)
-    seen = Counter(chance.draw_weighted(rng, "abc", [1, 0, 3]) for _ in range(2000))
+    seen = Counter(chance.choose_weighted(rng, "abc", [1, 0, 3]) for _ in range(2000))
     assert 420 < seen["a"] < 580 and seen["b"] == 0
-    flat = Counter(chance.draw(rng, "abcd") for _ in range(2000))
+    flat = Counter(chance.choose(rng, "abcd") for _ in range(2000))
     assert all(430 < count < 570 for count in flat.values()) and len(flat) == 4
 
 

@@ -77,7 +77,7 @@ def test_every_subset_of_a_size_is_equally_likely():
 
 def test_the_ends_of_the_rate_keep_nothing_and_everything():
     inner = torch.tensor([[False, True, True, True, False]]).expand(2, 5)
-    almost_one = 1 - 2**-24  # the largest number that is ever drawn
+    almost_one = 1 - 2**-24  # the largest number that is ever sampled
     kept = random_keep(inner, torch.tensor([0.0, almost_one]), torch.rand(2, 5))
     assert not kept[0].any()
     assert torch.equal(kept[1], inner[1])
@@ -282,17 +282,17 @@ def test_sampled_tokens_follow_the_policy(task):
     number = int(state.insertion.missing.sum())
     never = [0, 1, 2, task.placeholder]
     logits = torch.linspace(-1, 1, len(task.target_dictionary)).repeat(number, 1)
-    drawn = token_predictions(logits, state, never)
+    sampled = token_predictions(logits, state, never)
     masked = logits[0].clone()
     masked[never] = float("-inf")
     expected = masked.softmax(0) * number
-    counts = torch.bincount(drawn, minlength=len(expected)).float()
+    counts = torch.bincount(sampled, minlength=len(expected)).float()
     assert not counts[never].any()
     allowed = expected > 0
     statistic = ((counts - expected)[allowed] ** 2 / expected[allowed]).sum()
     assert int(allowed.sum()) == 9 and statistic < 26.2  # passed by chance once in a thousand
     # neighbouring placeholders draw numbers of their own
-    rows = drawn.view(-1, 3)
+    rows = sampled.view(-1, 3)
     assert (rows[:, 0] == rows[:, 1]).float().mean() < 0.3
 
 
@@ -307,13 +307,13 @@ def test_the_model_is_sampled_through_the_inverse_of_its_distribution(task):
 
 @pytest.mark.parametrize("point", [0.0, 0.3, 0.5, 0.7, 1 - 2**-24])
 @pytest.mark.parametrize("allowed", [[3], [5], [3, 11], [7, 8]])
-def test_a_token_of_probability_zero_is_never_drawn(task, point, allowed):
+def test_a_token_of_probability_zero_is_never_sampled(task, point, allowed):
     state = state_with_gaps(task, 1, tokens="sample")
     state.token_noise = torch.full_like(state.token_noise, point)
     logits = torch.full((3, len(task.target_dictionary)), -1000.0)
     logits[:, allowed] = torch.rand(3, len(allowed))
-    drawn = token_predictions(logits, state, [0, 1, 2, task.placeholder])
-    assert set(drawn.tolist()) <= set(allowed)
+    sampled = token_predictions(logits, state, [0, 1, 2, task.placeholder])
+    assert set(sampled.tolist()) <= set(allowed)
 
 
 @pytest.mark.parametrize("wobble", [1e-6, 0.3])
@@ -367,10 +367,10 @@ def random_words(task, rows, counts, logits=None, ids=None, extra: int = 0) -> d
     state.insertion = insertion_labels(target, boundary, 1, task.placeholder)
     number = int(state.insertion.missing.sum())
     logits = torch.randn(number, len(symbols)) if logits is None else logits.expand(number, -1)
-    drawn = iter(token_predictions(logits, state, [0, 1, 2, task.placeholder]).tolist())
+    sampled = iter(token_predictions(logits, state, [0, 1, 2, task.placeholder]).tolist())
     sizes = state.insertion.missing.sum(1).tolist()
     numbers = sample["id"].tolist()
-    return {n: [next(drawn) for _ in range(size)] for n, size in zip(numbers, sizes, strict=True)}
+    return {n: [next(sampled) for _ in range(size)] for n, size in zip(numbers, sizes, strict=True)}
 
 
 @given(st.lists(st.integers(0, 3), min_size=13, max_size=13), st.integers(0, 99))
@@ -378,16 +378,16 @@ def test_random_words_are_words_of_the_counts_and_never_special(counts, seed):
     task = tiny.task()
     assert len(task.target_dictionary) == 13
     torch.manual_seed(seed)
-    drawn = random_words(task, ROWS, torch.tensor(counts, dtype=torch.double))
-    met = {token for sentence in drawn.values() for token in sentence}
+    sampled = random_words(task, ROWS, torch.tensor(counts, dtype=torch.double))
+    met = {token for sentence in sampled.values() for token in sentence}
     words = {i for i in range(4, 12) if counts[i]} or set(range(4, 12))  # no counts: all alike
     assert met <= words
 
 
 def test_random_words_are_as_frequent_as_in_the_dictionary(task):
     counts = torch.tensor([9, 9, 9, 9, 40, 30, 20, 5, 0, 3, 1, 1, 9], dtype=torch.double)
-    drawn = random_words(task, [Triple("a", "abc", "")] * 7000, counts)
-    found = torch.bincount(torch.tensor(sum(drawn.values(), [])), minlength=13).double()
+    sampled = random_words(task, [Triple("a", "abc", "")] * 7000, counts)
+    found = torch.bincount(torch.tensor(sum(sampled.values(), [])), minlength=13).double()
     words = counts.clone()
     words[[0, 1, 2, 3, 12]] = 0
     expected = words / words.sum() * found.sum()
@@ -395,14 +395,14 @@ def test_random_words_are_as_frequent_as_in_the_dictionary(task):
     seen = expected > 0
     statistic = float(((found - expected)[seen] ** 2 / expected[seen]).sum())
     assert int(seen.sum()) == 7 and statistic < 22.5  # by chance once in a thousand
-    rows = torch.tensor(list(drawn.values()))
+    rows = torch.tensor(list(sampled.values()))
     assert (rows[:, 0] == rows[:, 1]).double().mean() < 0.4, "neighbours draw for themselves"
 
 
 @pytest.mark.parametrize("counts", [None, torch.zeros(13, dtype=torch.double)])
 def test_without_counts_all_words_are_alike(task, counts):
-    drawn = random_words(task, [Triple("a", "abcdefgh", "")] * 1500, counts)
-    found = torch.bincount(torch.tensor(sum(drawn.values(), [])), minlength=13).float()
+    sampled = random_words(task, [Triple("a", "abcdefgh", "")] * 1500, counts)
+    found = torch.bincount(torch.tensor(sum(sampled.values(), [])), minlength=13).float()
     assert not found[[0, 1, 2, 3, 12]].any()
     assert chi_square(found[4:12], float(found.sum()) / 8) < 24.3
 

@@ -167,14 +167,14 @@ class RandomPolicy(Policy):
     def placeholder_logits(self, tokens: Tensor, memory: FakeMemory) -> Tensor:
         logits = torch.full((tokens.size(0), tokens.size(1) - 1, 4), 3.0)
         for i, (source, sentence) in enumerate(self.read("placeholder", tokens, memory)):
-            drawn = self._draw("p", source, sentence, len(sentence) + 1, 4)
-            drawn[:, 0] -= self.growth
-            logits[i, : len(sentence) + 1] = drawn
+            sampled = self._draw("p", source, sentence, len(sentence) + 1, 4)
+            sampled[:, 0] -= self.growth
+            logits[i, : len(sentence) + 1] = sampled
         return logits
 
     def token_logits(self, tokens: Tensor, memory: FakeMemory, where: Tensor) -> Tensor:
         rows = []
         for i, (source, sentence) in enumerate(self.read("token", tokens, memory)):
-            drawn = self._draw("t", source, sentence, len(sentence) + 2, len(self.symbols))
-            rows.append(drawn[where[i, : len(sentence) + 2]])
+            sampled = self._draw("t", source, sentence, len(sentence) + 2, len(self.symbols))
+            rows.append(sampled[where[i, : len(sentence) + 2]])
         return torch.cat(rows)

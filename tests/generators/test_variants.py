@@ -179,12 +179,12 @@ def test_noise_is_gumbel_so_that_scale_1_samples_from_the_policy():
     count = 20_000
     made = variants("noise", 2, scale=1.0)
     keys = torch.arange(count) * 17
-    drawn = made.noise(keys, torch.ones(count).long(), 0, torch.zeros(count).long(), 4)
-    assert drawn.isfinite().all()
-    assert float(drawn.mean()) == pytest.approx(0.5772, abs=0.02)
-    assert float(drawn.var()) == pytest.approx(math.pi**2 / 6, abs=0.05)
+    sampled = made.noise(keys, torch.ones(count).long(), 0, torch.zeros(count).long(), 4)
+    assert sampled.isfinite().all()
+    assert float(sampled.mean()) == pytest.approx(0.5772, abs=0.02)
+    assert float(sampled.var()) == pytest.approx(math.pi**2 / 6, abs=0.05)
     logits = torch.tensor([0.0, 1.0, 2.0, -1.0])
-    chosen = torch.bincount((logits + drawn).argmax(1), minlength=4)
+    chosen = torch.bincount((logits + sampled).argmax(1), minlength=4)
     expected = logits.softmax(0) * count
     assert float(((chosen - expected) ** 2 / expected).sum()) < 16.3  # chance: one in a thousand
 

@@ -44,7 +44,7 @@ class _Symbols(list):
 
 
 def build(kind: Kind, number: int = NUMBER, **values: Any) -> EncT5Model:
-    """A model as it is drawn."""
+    """A model as it is initialised."""
     cfg = EncT5Config(**{**SIZES, **values})
     return EncT5Model.build_model(cfg, task(kind, number))
 

@@ -138,7 +138,7 @@ def test_whatever_stands_in_a_description_is_read_or_refused(seed, data):
     )
     values = asdict(description())
     field = random.Random(seed).choice(sorted(values))
-    values[field] = data.draw(anything)
+    values[field] = data.rng(anything)
     try:
         found = Description.of(values, "here")
     except UserError as error:
@@ -201,9 +201,9 @@ def test_packing_is_first_fit_by_falling_size(examples, row, most):
 
 
 def test_thirty_thousand_examples_are_packed_in_a_moment():
-    draw = np.random.default_rng(1)
-    sizes = np.clip(draw.lognormal(5.5, 1, 30_000), 2, 512).astype(int)
-    latents = np.maximum(1, sizes // draw.integers(1, 6, 30_000))
+    rng = np.random.default_rng(1)
+    sizes = np.clip(rng.lognormal(5.5, 1, 30_000), 2, 512).astype(int)
+    latents = np.maximum(1, sizes // rng.integers(1, 6, 30_000))
     started = time.process_time()
     rows = pack(sizes.tolist(), latents.tolist(), 512, 256)
     assert time.process_time() - started < 8  # half a second where nothing else runs
@@ -230,20 +230,20 @@ class Memory(list[Tensor]):
 
 def examples(kind: Kind, count: int, seed: int, longest: int = 12) -> list[Example]:
     """Random ones as enct5_prepare writes them; some taggers' words were cut off."""
-    draw = random.Random(seed)
+    rng = random.Random(seed)
     made = []
     for _ in range(count):
-        length = draw.randint(1, longest)
-        pieces = [draw.randint(3, 90) for _ in range(length)]
+        length = rng.randint(1, longest)
+        pieces = [rng.randint(3, 90) for _ in range(length)]
         words = [1]
         for _ in range(length - 1):
-            words.append(words[-1] + draw.randint(0, 1))
-        lost = draw.choice((0, 0, 2))
+            words.append(words[-1] + rng.randint(0, 1))
+        lost = rng.choice((0, 0, 2))
         labels = {
-            Kind.CLASSIFICATION: [draw.randrange(LABELS)],
-            Kind.REGRESSION: bits_of([draw.uniform(-9, 9)]).tolist(),
-            Kind.TAGGING: [draw.randrange(LABELS) for _ in range(words[-1] + lost)],
-        }.get(kind, draw.sample(range(LABELS), draw.randint(0, 3)))
+            Kind.CLASSIFICATION: [rng.randrange(LABELS)],
+            Kind.REGRESSION: bits_of([rng.uniform(-9, 9)]).tolist(),
+            Kind.TAGGING: [rng.randrange(LABELS) for _ in range(words[-1] + lost)],
+        }.get(kind, rng.sample(range(LABELS), rng.randint(0, 3)))
         spans = [*words, 0] if kind is Kind.TAGGING else []
         tensors = (torch.tensor(one, dtype=torch.long) for one in ([*pieces, EOS], spans, labels))
         made.append(Example(*tensors))

@@ -97,19 +97,19 @@ def read(data: Path) -> None:
 
 
 def test_every_flipped_bit_of_prepared_data_is_noticed_or_other_data(data):
-    draw, found = random.Random(3), Counter[bool]()
+    rng, found = random.Random(3), Counter[bool]()
     assert outcome(lambda: read(data), data) == "done"
     for path in files(data):
         whole = path.read_bytes()
         for _ in range(60):
             bad = bytearray(whole)
-            bad[draw.randrange(len(bad))] ^= 1 << draw.randrange(8)
+            bad[rng.randrange(len(bad))] ^= 1 << rng.randrange(8)
             path.write_bytes(bad)
             said = outcome(lambda: read(data), data)
             assert path.suffix != ".idx" or said != "done"
             found[said == "done"] += 1
         for _ in range(6):
-            path.write_bytes(whole[: draw.randrange(len(whole))])
+            path.write_bytes(whole[: rng.randrange(len(whole))])
             assert outcome(lambda: read(data), data) != "done"
         path.write_bytes(whole)
     assert found[False] > 100
@@ -125,26 +125,26 @@ def test_a_whole_checkpoint_predicts(checkpoint):
 
 def test_a_damaged_checkpoint_is_refused_or_predicts(checkpoint, tmp_path):
     whole, path = checkpoint.read_bytes(), tmp_path / "bad.pt"
-    draw, found = random.Random(4), Counter[bool]()
+    rng, found = random.Random(4), Counter[bool]()
     for turn in range(100):
         bad = bytearray(whole)
         if turn % 4 == 0:
-            del bad[draw.randrange(len(bad)) :]
+            del bad[rng.randrange(len(bad)) :]
         else:
-            bad[draw.randrange(len(bad))] ^= 1 << draw.randrange(8)
+            bad[rng.randrange(len(bad))] ^= 1 << rng.randrange(8)
         path.write_bytes(bad)
         found[outcome(lambda: predict(path), path) == "done"] += 1
     assert found[False] > 30
 
 
 def test_a_garbled_pickle_with_a_right_checksum_is_refused_or_predicts(checkpoint, tmp_path):
-    path, draw, found = tmp_path / "bad.pt", random.Random(5), Counter[bool]()
+    path, rng, found = tmp_path / "bad.pt", random.Random(5), Counter[bool]()
     with zipfile.ZipFile(checkpoint) as archive:
         parts = {one: archive.read(one) for one in archive.namelist()}
     name = next(one for one in parts if one.endswith("data.pkl"))
     for _ in range(120):
         bad = bytearray(parts[name])
-        bad[draw.randrange(len(bad))] = draw.randrange(256)
+        bad[rng.randrange(len(bad))] = rng.randrange(256)
         with zipfile.ZipFile(path, "w") as archive:
             for one, content in parts.items():
                 archive.writestr(one, bytes(bad) if one == name else content)

@@ -150,18 +150,18 @@ def test_the_decoder_starts_from_the_first_blocks_of_the_folder_on_request(tmp_p
 
 
 @pytest.mark.parametrize("init", ["scratch", "t5"])
-def test_what_is_not_asked_for_is_drawn(folder, init):
+def test_what_is_not_asked_for_is_sampled(folder, init):
     found = []
     for seed in (1, 2):
         torch.manual_seed(seed)
         model = build(folder, decoder_init=init)
         found.append({**dict(model.decoder.named_parameters()), "head": model.head.weight})
-    drawn = {name for name in found[0] if not torch.equal(found[0][name], found[1][name])}
+    sampled = {name for name in found[0] if not torch.equal(found[0][name], found[1][name])}
     norms = {name for name in found[0] if "norm" in name}
     if init == "t5":
-        assert drawn == {"table.weight", "head"}
+        assert sampled == {"table.weight", "head"}
     else:
-        assert drawn == found[0].keys() - norms
+        assert sampled == found[0].keys() - norms
         assert all(bool((found[0][name] == 1).all()) for name in norms)
 
 

@@ -1,6 +1,6 @@
 """No batch, however adverse, makes a loss or a gradient other than finite, in any system.
 
-Each draws its dropout, takes a step of plain gradient descent and answers the batch once more: in
+Each samples its dropout, takes a step of plain gradient descent and answers the batch once more: in
 fp32 and in bf16, with rows of the longest length, empty ones, one token again and again, drafts
 that are right and drafts that have nothing in common with the target.
 """
@@ -134,4 +134,4 @@ def test_a_seed_fixes_every_number_of_an_update(name):
         gradients = [one.grad for one in system.model.parameters() if one.grad is not None]
         found.append([loss.detach(), *gradients])
     assert all(torch.equal(a, b) for a, b in zip(found[0], found[1], strict=True))
-    assert not torch.equal(found[0][0], found[2][0]), "dropout was drawn"
+    assert not torch.equal(found[0][0], found[2][0]), "dropout was sampled"

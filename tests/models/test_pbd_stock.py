@@ -164,7 +164,7 @@ def test_tables_and_attention_are_drawn_as_fairseqs_are():
 
 
 def parameters(arch, symbols, **values):
-    """How many parameters a named size has, without drawing them."""
+    """How many parameters a named size has, without initialising them."""
     dictionary = Dictionary()
     for number in range(symbols - dictionary.nspecial):
         dictionary.add_symbol(str(number))

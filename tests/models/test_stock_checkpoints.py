@@ -121,11 +121,11 @@ def converted(stock: Stock) -> tuple[TranslationEditTask, LevenshteinEditorModel
 
 def sources(stock: Stock, count: int = SENTENCES) -> list[Tensor]:
     """Sentences of 0 to 9 tokens, with <s> and </s>; some hold the unknown symbol."""
-    draw = random.Random(3)
+    rng = random.Random(3)
     symbols = stock.task.source_dictionary
     rows = []
     for _ in range(count):
-        inner = draw.choices(range(symbols.unk(), len(symbols)), k=draw.randint(0, 9))
+        inner = rng.choices(range(symbols.unk(), len(symbols)), k=rng.randint(0, 9))
         rows.append(torch.tensor([symbols.bos(), *inner, symbols.eos()]))
     return rows
 
@@ -272,9 +272,9 @@ def test_the_history_is_the_stock_decoders_state_for_state(lively, size):
 
 
 def test_drafts_are_edited_as_the_stock_decoder_would_edit_them(lively):
-    draw = random.Random(5)
+    rng = random.Random(5)
     size = len(lively.task.target_dictionary)
-    inner = [draw.choices(range(3, size), k=n % 8) for n in range(SENTENCES)]
+    inner = [rng.choices(range(3, size), k=n % 8) for n in range(SENTENCES)]
     drafts = [torch.tensor([0, *tokens, 2]) for tokens in inner]
     outcomes, deleted = by_us(lively, drafts=drafts)
     assert outcomes == by_stock(lively, drafts=drafts)

@@ -52,7 +52,7 @@ def products(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
     return seen
 
 
-def drawn(*shape: int) -> Tensor:
+def normal(*shape: int) -> Tensor:
     return torch.randn(shape).requires_grad_()
 
 
@@ -74,8 +74,8 @@ def gradients(out: Tensor, inputs: list[Tensor]) -> tuple[Tensor, ...]:
 )
 def test_results_and_gradients_are_torchs(lead, rows, inputs, outputs, biased, slanted, seed):
     torch.manual_seed(seed)
-    x, weight = drawn(*lead, rows, inputs), drawn(outputs, inputs)
-    bias = drawn(outputs) if biased else None
+    x, weight = normal(*lead, rows, inputs), normal(outputs, inputs)
+    bias = normal(outputs) if biased else None
     given_x = x.transpose(-1, -2).contiguous().transpose(-1, -2) if slanted else x
     wanted = F.linear(given_x, weight, bias)
     with pytest.MonkeyPatch.context() as patch, one_dnn(True):
@@ -91,7 +91,7 @@ def test_results_and_gradients_are_torchs(lead, rows, inputs, outputs, biased, s
 
 @needs_one_dnn
 def test_all_three_products_of_an_update_are_one_dnns(products):
-    layer, x = Linear(16, 24), drawn(2, 5, 16)
+    layer, x = Linear(16, 24), normal(2, 5, 16)
     with one_dnn(True):
         layer(x).sum().backward()
     assert products == [(10, 16, 24), (10, 24, 16), (24, 10, 16)]
@@ -99,7 +99,7 @@ def test_all_three_products_of_an_update_are_one_dnns(products):
 
 @needs_one_dnn
 def test_nothing_is_multiplied_for_gradients_that_nobody_wants(products):
-    x, weight = drawn(8, 16), drawn(24, 16)
+    x, weight = normal(8, 16), normal(24, 16)
     with one_dnn(True):
         linear(x, weight.detach()).sum().backward()
         linear(x.detach(), weight).sum().backward()

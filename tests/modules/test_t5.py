@@ -49,7 +49,7 @@ def symbols() -> Dictionary:
     return found
 
 
-def drawn(size: T5Size, source: Dictionary, target: Dictionary) -> Backbone:
+def initialised(size: T5Size, source: Dictionary, target: Dictionary) -> Backbone:
     """A T5 for two dictionaries."""
     sides = [Symbols(len(one), one.bos(), one.pad(), one.eos()) for one in (source, target)]
     return t5(size, *sides, one_table=source is target)
@@ -196,7 +196,7 @@ class Whole:
     """A T5 with a decoder, and a batch for it."""
 
     def __init__(self, size: T5Size, symbols: Dictionary) -> None:
-        self.parts = drawn(size, symbols, symbols)
+        self.parts = initialised(size, symbols, symbols)
         self.decoder = TransformerDecoder(
             symbols,
             self.parts.target,
@@ -298,7 +298,7 @@ def test_norms_sum_squares_in_single_precision():
 
 
 def test_the_end_of_a_sentence_is_read_as_the_start(symbols):
-    parts = drawn(TINY, symbols, symbols)
+    parts = initialised(TINY, symbols, symbols)
     parts.target.eval()
     found = parts.target(torch.tensor([[symbols.eos(), 5, 6]]))
     expected = parts.target.table.weight[torch.tensor([[symbols.bos(), 5, 6]])]
@@ -311,7 +311,7 @@ def test_the_end_of_a_sentence_is_read_as_the_start(symbols):
 
 def test_two_dictionaries_have_two_tables(symbols):
     other = Dictionary()
-    parts = drawn(TINY, symbols, other)
+    parts = initialised(TINY, symbols, other)
     assert parts.source.table.num_embeddings == 12 and parts.target.table.num_embeddings == 4
     assert parts.output.table.num_embeddings == 4
 
@@ -323,7 +323,7 @@ def test_published_sizes_have_their_numbers_of_parameters(name):
     words = Dictionary()
     words.symbols += ["x"] * (32128 - len(words.symbols))
     with torch.device("meta"):
-        parts = drawn(size, words, words)
+        parts = initialised(size, words, words)
         table = parts.source.table.weight.numel()
         one = [size.decoder_block(), size.bias(both_ways=False), size.last_norm()]
     modules = [parts.encoder, *parts.blocks, parts.norm, parts.bias, parts.output]
@@ -340,7 +340,7 @@ def test_drawn_weights_keep_attention_and_logits_moderate(symbols):
     torch.manual_seed(3)
     size = dataclasses.replace(TINY, dim=64, heads=4, head_dim=16, hidden=128)
     whole = Whole(size, symbols)
-    fresh = drawn(size, symbols, symbols)
+    fresh = initialised(size, symbols, symbols)
     decoder = TransformerDecoder(
         symbols, fresh.target, fresh.blocks, fresh.norm, fresh.output, 64, fresh.bias
     ).eval()

@@ -28,20 +28,20 @@ def number(seed: int, epoch: int, sentence: int, position: int, stream: int) -> 
 
 @given(KEYS, st.integers(0, 1000), st.lists(KEYS, min_size=1, max_size=4), st.integers(0, 9))
 def test_numbers_are_those_of_splitmix64(seed, epoch, sentences, stream):
-    drawn = uniform(seed, epoch, torch.tensor(sentences), 5, stream)
-    assert drawn.dtype == torch.float32
+    sampled = uniform(seed, epoch, torch.tensor(sentences), 5, stream)
+    assert sampled.dtype == torch.float32
     expected = [[number(seed, epoch, s, p, stream) for p in range(5)] for s in sentences]
-    assert drawn.tolist() == expected
+    assert sampled.tolist() == expected
 
 
 def test_numbers_lie_in_the_half_open_unit_interval_and_are_evenly_spread():
-    drawn = uniform(1, 1, torch.arange(2000), 50, 0).flatten()
-    assert drawn.min() >= 0 and drawn.max() < 1
-    counts = torch.histc(drawn, bins=100, min=0, max=1)
-    expected = drawn.numel() / 100
+    sampled = uniform(1, 1, torch.arange(2000), 50, 0).flatten()
+    assert sampled.min() >= 0 and sampled.max() < 1
+    counts = torch.histc(sampled, bins=100, min=0, max=1)
+    expected = sampled.numel() / 100
     # chi-square with 99 degrees of freedom: 148 is passed by chance once in a thousand
     assert ((counts - expected) ** 2 / expected).sum() < 148
-    assert drawn.unique().numel() > 0.99 * drawn.numel()
+    assert sampled.unique().numel() > 0.99 * sampled.numel()
 
 
 def test_a_sentence_draws_the_same_numbers_in_any_batch():
@@ -75,8 +75,8 @@ def test_numbers_are_unrelated_once_one_key_changes(change):
 
 
 def test_neighbouring_positions_and_sentences_are_unrelated():
-    drawn = uniform(1, 1, torch.arange(3000), 4, 0)
-    for first, second in ((drawn[:, :-1], drawn[:, 1:]), (drawn[:-1], drawn[1:])):
+    sampled = uniform(1, 1, torch.arange(3000), 4, 0)
+    for first, second in ((sampled[:, :-1], sampled[:, 1:]), (sampled[:-1], sampled[1:])):
         pairs = torch.stack([first.flatten(), second.flatten()])
         assert abs(float(torch.corrcoef(pairs)[0, 1])) < 0.035
 

@@ -61,18 +61,18 @@ def outcome(folder: Path, call: Callable[[Path], Any] = load) -> str:
     return said
 
 
-def damaged(content: bytes, draw: random.Random) -> bytes:
+def damaged(content: bytes, rng: random.Random) -> bytes:
     """A flipped bit, another byte, a part cut out, put twice or cut off."""
-    bad, how = bytearray(content), draw.randrange(6)
-    place = draw.randrange(len(bad))
+    bad, how = bytearray(content), rng.randrange(6)
+    place = rng.randrange(len(bad))
     if how <= 1:
-        bad[place] ^= 1 << draw.randrange(8)
+        bad[place] ^= 1 << rng.randrange(8)
     elif how == 2:
-        bad[place] = draw.randrange(256)
+        bad[place] = rng.randrange(256)
     elif how == 3:
-        del bad[place : place + draw.randint(1, 9)]
+        del bad[place : place + rng.randint(1, 9)]
     elif how == 4:
-        bad[place:place] = bad[place : place + draw.randint(1, 9)]
+        bad[place:place] = bad[place : place + rng.randint(1, 9)]
     else:
         del bad[place:]
     return bytes(bad)
@@ -106,13 +106,13 @@ def test_json_of_any_form_is_refused(folder, content):
 
 
 def test_any_file_may_be_damaged(folder):
-    draw, found = random.Random(11), Counter[bool]()
+    rng, found = random.Random(11), Counter[bool]()
     for path in sorted(folder.iterdir()):
         whole = path.read_bytes()
         for turn in range(80):
-            content = damaged(whole, draw)
+            content = damaged(whole, rng)
             if turn % 4 == 0 and content:
-                content = damaged(content, draw)
+                content = damaged(content, rng)
             path.write_bytes(content)
             found[outcome(folder) == "loaded"] += 1
         path.write_bytes(whole)
@@ -179,9 +179,9 @@ def test_a_damaged_pickle_is_loaded_or_refused(folder, zipped):
     whole, path = stream.getvalue(), folder / "pytorch_model.bin"
     path.write_bytes(whole)
     assert outcome(folder) == "loaded"
-    draw, found = random.Random(12), Counter[bool]()
+    rng, found = random.Random(12), Counter[bool]()
     for _ in range(120):
-        path.write_bytes(damaged(whole, draw))
+        path.write_bytes(damaged(whole, rng))
         found[outcome(folder) == "loaded"] += 1
     assert found[False] > 30
 
@@ -218,14 +218,14 @@ def test_a_sentencepiece_model_may_be_damaged(tmp_path):
         )
     settings = {"extra_ids": 0}
     (folder / "tokenizer_config.json").write_text(json.dumps(settings))
-    whole, draw, found = (folder / "spiece.model").read_bytes(), random.Random(13), Counter[str]()
+    whole, rng, found = (folder / "spiece.model").read_bytes(), random.Random(13), Counter[str]()
 
     def cut(folder: Path) -> None:
         tokenizer = open_tokenizer(str(folder))
         assert isinstance(tokenizer.encode("the cat ☃"), str)
 
     for _ in range(200):
-        (folder / "spiece.model").write_bytes(damaged(whole, draw))
+        (folder / "spiece.model").write_bytes(damaged(whole, rng))
         found[outcome(folder, cut)[:4]] += 1
     assert len(found) > 1
 

@@ -72,13 +72,12 @@ def test_parts_in_any_order_add_up_to_the_same_score(pairs, cut, turn):
 
 
 def test_fractions_add_up_to_the_same_sum_in_any_order():
-    draw = random.Random(1)
+    rng = random.Random(1)
     pairs = [
-        tuple(" ".join(draw.choices("abcd", k=draw.randint(1, 9))) for _ in "xy")
-        for _ in range(200)
+        tuple(" ".join(rng.choices("abcd", k=rng.randint(1, 9))) for _ in "xy") for _ in range(200)
     ]
     metric = make_metric("rouge1")
-    sums = {tuple(totals(metric, draw.sample(pairs, k=len(pairs)))) for _ in range(5)}
+    sums = {tuple(totals(metric, rng.sample(pairs, k=len(pairs)))) for _ in range(5)}
     assert len(sums) == 1
 
 

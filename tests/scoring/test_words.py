@@ -73,11 +73,11 @@ def test_nothing_counts_as_broken_that_one_choice_of_alignments_leaves_right(bef
 
 def test_long_lines_are_counted_as_short_ones_are():
     """Against the sum of short lines that no alignment can mix: their words are all different."""
-    draw = random.Random(1)
+    rng = random.Random(1)
     parts = []
     for part in range(30):
         words = [f"{part}{letter}" for letter in "abc"]
-        parts.append([" ".join(draw.choices(words, k=draw.randint(3, 5))) for _ in range(3)])
+        parts.append([" ".join(rng.choices(words, k=rng.randint(3, 5))) for _ in range(3)])
     fences = [f"fence{part} " * 8 for part in range(30)]
     sides = list(zip(*parts))
     joined = (" ".join(x for pair in zip(side, fences) for x in pair) for side in sides)

@@ -351,7 +351,7 @@ def test_each_split_says_what_noise_it_has(folder, caplog):
     loaded(task_of(folder), "new")
     said = [one.getMessage() for one in caplog.records if "lines of text" in one.getMessage()]
     assert said == [
-        "train: 12 lines of text, noise: random,keyboard,swap,delete (drawn anew every epoch)",
+        "train: 12 lines of text, noise: random,keyboard,swap,delete (sampled anew every epoch)",
         "valid: 5 lines of text, noise: ocr (fixed)",
         "new: 12 lines of text, noise: none (the source as it is), no target",
     ]

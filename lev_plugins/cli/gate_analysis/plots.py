@@ -104,7 +104,7 @@ def _relation(axes: Any, system: Figures, key: str, label: str, title: str) -> N
 def _recognition(axes: Any, system: Figures, title: str) -> None:
     """WRR of the output by classes of each gate's probability (paper, §5)."""
     axes.set(xlabel="gate probability, mean of class", ylabel="WRR of the output, %", title=title)
-    drawn = False
+    plotted = False
     for gate in system["gates"]:
         found = system["wrr_by_gate"][gate]
         if not found["classes"]:
@@ -118,8 +118,8 @@ def _recognition(axes: Any, system: Figures, title: str) -> None:
             marker=marker,
             linestyle=line,
         )
-        drawn = True
-    if not drawn:
+        plotted = True
+    if not plotted:
         return _say(axes, "no references")
     axes.grid(alpha=0.3)
     axes.legend(frameon=False, fontsize=8)

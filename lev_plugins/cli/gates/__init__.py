@@ -72,11 +72,11 @@ def main(argv: Sequence[str] | None = None) -> None:
         if picture is not None:
             from .picture import draw
 
-            drawn = shown if wanted is not None else shown[:_FEW]
-            picture.buffer.write(draw(drawn, title, args.scale))
-            if len(drawn) < number:
+            shown_lines = shown if wanted is not None else shown[:_FEW]
+            picture.buffer.write(draw(shown_lines, title, args.scale))
+            if len(shown_lines) < number:
                 print(
-                    f"{args.png}: {len(drawn)} of {number} lines; choose them with --show",
+                    f"{args.png}: {len(shown_lines)} of {number} lines; choose them with --show",
                     file=sys.stderr,
                 )
     for file in (args.json, args.html):

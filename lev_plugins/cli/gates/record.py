@@ -12,7 +12,7 @@ from ...errors import UserError
 
 GATES = ("mask", "copy", "generate", "skip")
 END = "</s>"
-_LARGEST = 1e9  # no gate has it: a bound on what is added up and drawn
+_LARGEST = 1e9  # no gate has it: a bound on what is added up and plotted
 
 
 @dataclass(frozen=True)

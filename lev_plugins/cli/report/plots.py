@@ -84,7 +84,7 @@ def short_line(text: str) -> str:
 
 
 def _panels(figures: dict[str, Any]) -> list[tuple[Any, list[System]]]:
-    """What can be drawn, and the systems that have the numbers for it."""
+    """What can be plotted, and the systems that have the numbers for it."""
     systems = figures["systems"]
     timed = [one for one in systems if one["iterations"]]
     measured = [one for one in timed if one["iterations"]["by_length"]]

@@ -1,4 +1,6 @@
-"""Noise on plain text, drawn for each sentence by itself: typing errors and misread characters."""
+"""Noise on plain text, sampled for each sentence by itself: typing errors and misread
+characters.
+"""
 
 from .chance import FIXED, sentence_random
 from .confusions import Confusions, Learned, learn, load_confusions, to_json

@@ -1,4 +1,4 @@
-"""Random numbers of a sentence, and what is drawn with them.
+"""Random numbers of a sentence, and what is sampled with them.
 
 Only :meth:`random.Random.random` is called: what it gives for a seed is the same in every version
 of Python, which its other methods do not promise.
@@ -28,12 +28,12 @@ def sentence_random(seed: int, epoch: int, number: int, run: int = 0) -> random.
     return random.Random(f"noise {seed} {epoch} {number} {run}")  # goes through SHA-512
 
 
-def draw(rng: random.Random, items: Sequence[Item]) -> Item:
+def choose(rng: random.Random, items: Sequence[Item]) -> Item:
     """One item, each as likely as any other."""
     return items[int(rng.random() * len(items))]
 
 
-def draw_weighted(rng: random.Random, items: Sequence[Item], weights: Sequence[float]) -> Item:
+def choose_weighted(rng: random.Random, items: Sequence[Item], weights: Sequence[float]) -> Item:
     """One item, each as likely as its weight says; the weights need not add up to 1."""
     ends = list(accumulate(weights))
     place = bisect_right(ends, rng.random() * ends[-1])
@@ -41,7 +41,7 @@ def draw_weighted(rng: random.Random, items: Sequence[Item], weights: Sequence[f
 
 
 def sample(rng: random.Random, items: Sequence[Item], count: int) -> list[Item]:
-    """``count`` different items, or all of them, in the order in which they were drawn."""
+    """``count`` different items, or all of them, in the order in which they were sampled."""
     pool = list(items)
     count = min(count, len(pool))
     for i in range(count):

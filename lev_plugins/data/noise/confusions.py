@@ -16,7 +16,7 @@ from typing import Any
 
 from ...errors import UserError
 from .alignment import Change, changes
-from .chance import draw_weighted, sample
+from .chance import choose_weighted, sample
 from .clusters import clusters, split_words
 from .shapes import SHAPES
 
@@ -47,7 +47,7 @@ class Confusions:
         ]
 
     def edit(self, word: Sequence[str], count: int, rng: random.Random) -> list[str]:
-        """Confuses ``count`` pieces that do not overlap; drawn by place first, then by weight."""
+        """Confuses ``count`` pieces that do not overlap; sampled by place first, then by weight."""
         by_start: dict[int, list[tuple[int, str, float]]] = {}
         for i, j in self.places(word):
             for noisy, weight in self.table["".join(word[i:j])].items():
@@ -57,7 +57,7 @@ class Confusions:
             open_ways = [way for way in by_start[i] if not taken & set(range(i, way[0]))]
             if count == 0 or not open_ways:
                 continue
-            j, noisy, _ = draw_weighted(rng, open_ways, [weight for *_, weight in open_ways])
+            j, noisy, _ = choose_weighted(rng, open_ways, [weight for *_, weight in open_ways])
             made[i:j] = [noisy] + [""] * (j - i - 1)
             taken |= set(range(i, j))
             count -= 1
@@ -79,7 +79,7 @@ class Confusions:
             for j in range(min(i + self.longest, len(word)), i, -1):
                 ways = self.table.get("".join(word[i:j]))
                 if ways and rng.random() < scale * sum(ways.values()):
-                    made.append(draw_weighted(rng, list(ways), list(ways.values())))
+                    made.append(choose_weighted(rng, list(ways), list(ways.values())))
                     i = j
                     break
             else:

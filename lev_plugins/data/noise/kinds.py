@@ -7,7 +7,7 @@ some of them. Words are lists of grapheme clusters, none is torn, and a word kee
 import random
 from collections.abc import Callable, Sequence
 
-from .chance import draw, sample
+from .chance import choose, sample
 from .clusters import is_letter
 from .letters import NEIGHBOURS, exchanged, other_letter
 
@@ -45,7 +45,7 @@ def keyboard(word: Sequence[str], count: int, rng: random.Random) -> list[str]:
     """Hits the key beside the right one, ``count`` times; the case stays."""
     made = list(word)
     for i in sorted(sample(rng, keys(word), count)):
-        made[i] = draw(rng, NEIGHBOURS[made[i]])
+        made[i] = choose(rng, NEIGHBOURS[made[i]])
     return made
 
 
@@ -62,7 +62,7 @@ def swap(word: Sequence[str], count: int, rng: random.Random) -> list[str]:
 
 
 def random_edits(edits: Sequence[str]) -> Callable[[Sequence[str], int, random.Random], list[str]]:
-    """The kind ``random``: each chosen letter meets one of ``edits``, drawn for it.
+    """The kind ``random``: each chosen letter meets one of ``edits``, sampled for it.
 
     An insertion stands before or behind the letter; a letter that cannot be deleted (the word's
     last) or swapped (its neighbour is no letter, is equal or was changed) is substituted.
@@ -75,7 +75,7 @@ def random_edits(edits: Sequence[str]) -> Callable[[Sequence[str], int, random.R
         made = [[one] for one in word]
         free = set(range(len(word))) - set(chosen)
         for i in chosen:
-            act, one = draw(rng, edits), word[i]
+            act, one = choose(rng, edits), word[i]
             if act == "insert":
                 new = other_letter(rng, one)
                 made[i] = [new, one] if rng.random() < 0.5 else [one, new]

@@ -5,7 +5,7 @@ import string
 import unicodedata
 from functools import lru_cache
 
-from .chance import draw
+from .chance import choose
 
 _ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 _BLOCK = 128  # scripts take up whole stretches of this many code points, or share one
@@ -57,7 +57,7 @@ def _script(letter: str) -> str:
 def other_letter(rng: random.Random, cluster: str) -> str:
     """A character of the script of ``cluster``, never ``cluster``; that itself without another."""
     choices = alphabet(cluster[0]).replace(cluster, "")
-    return draw(rng, choices) if choices else cluster
+    return choose(rng, choices) if choices else cluster
 
 
 def exchanged(left: str, right: str) -> tuple[str, str]:

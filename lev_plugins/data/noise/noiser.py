@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ...errors import UserError
 from . import kinds
-from .chance import budget, draw, sample
+from .chance import budget, choose, sample
 from .clusters import clusters, count_letters, split_words
 from .confusions import BUILT_IN, Confusions
 
@@ -29,7 +29,7 @@ class NoiseOptions:
     """What noise there is to be.
 
     Args:
-        kinds: of :data:`KINDS`; one of them is drawn for each line. None: no noise.
+        kinds: of :data:`KINDS`; one of them is sampled for each line. None: no noise.
         word_rate: share of the words that are changed, rounded down, at least one word.
         char_rate: share of a changed word's letters that are, rounded down, at least one.
         max_words: changed words in a line, at most.
@@ -139,7 +139,7 @@ class Noise:
         """
         if not self.options.kinds:
             return line
-        kind = draw(rng, self.options.kinds)
+        kind = choose(rng, self.options.kinds)
         parts = split_words(line)
         places = [i for i in range(0, len(parts), 2) if parts[i]]
         words = [parts[i] for i in places]

@@ -27,7 +27,8 @@ class EncT5Config(FairseqDataclass):
     decoder_init: INITS = field(  # type: ignore[valid-type]
         default="scratch",
         metadata={
-            "help": "the decoder's blocks: drawn (scratch), or the first ones of --t5-dir's (t5)"
+            "help": "the decoder's blocks: randomly initialised (scratch), or the "
+            "first ones of --t5-dir's (t5)"
         },
     )
     encoder_layers: int = field(default=12, metadata={"help": "number of encoder blocks"})

@@ -46,7 +46,7 @@ class EncT5Dataset(FairseqDataset):
         number: N.
         row: with packing the most pieces in a row, else None.
         most: most decoder positions in a row.
-        shuffle: whether rows of one length stand in an order that the seed draws.
+        shuffle: whether rows of one length stand in an order given by the seed.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class EncT5Dataset(FairseqDataset):
         return self.row_sizes
 
     def ordered_indices(self) -> np.ndarray:
-        """Rows by size, then by pieces; alike ones in an order that the seed draws.
+        """Rows by size, then by pieces; alike ones in an order given by the seed.
 
         Where there are many labels most rows cost as much as these: pieces still differ.
         """

@@ -28,7 +28,7 @@ class LatentDecoder(nn.Module):
     What the latents say to each other before any of them has read the text is the same for all
     examples: the first block's self-attention is computed once, over the table. (With one latent
     all positions of a tagger are equal there, so this holds for words too.) It is the one
-    attention without dropout on its weights: one draw would hold for every example of a batch.
+    attention without dropout on its weights: one mask would hold for every example of a batch.
 
     Args:
         size: of the T5.

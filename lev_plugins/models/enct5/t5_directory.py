@@ -115,7 +115,7 @@ class T5Directory:
     def fill(
         self, table: nn.Embedding, encoder: T5Encoder, decoder: Optional[LatentDecoder]
     ) -> None:
-        """Puts the weights in; the decoder's latents stay as they were drawn."""
+        """Puts the weights in; the decoder's latents stay as they were initialised."""
         filling = Filling(self.weights, LEFT)
         filling.table(table, TABLE, torch.arange(self.plan.rows))
         fill_encoder(encoder, filling)

@@ -31,7 +31,9 @@ def gated_transformer_char(args: Namespace) -> None:
 
 
 def _plan(args: Namespace, kind: str, mask: str, **sizes: Any) -> None:
-    """The sizes of a pre-trained model, drawn at random unless ``--backbone`` brings its own."""
+    """The sizes of a pre-trained model, randomly initialised unless ``--backbone`` brings its
+    own.
+    """
     plan = json.dumps({"kind": kind, "mask": mask, "plan": sizes})
     set_defaults(args, backbone_plan=plan, dropout=0.1, attention_dropout=0.1)
 

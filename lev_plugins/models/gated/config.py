@@ -42,7 +42,7 @@ class GatedTransformerConfig(FairseqDataclass):
     backbone_plan: Optional[str] = field(
         default=None,
         metadata={
-            "help": "kind and sizes of a BERT, BART or T5 that is drawn at random, as JSON; the "
+            "help": "kind and sizes of a BERT, BART or T5 with random weights, as JSON; the "
             "architectures named after them and --backbone set it, and checkpoints keep it"
         },
     )

@@ -84,7 +84,7 @@ class GatedTransformerModel(Seq2SeqModel):
 
 
 def make_backbone(cfg: GatedTransformerConfig, source: Dictionary, target: Dictionary) -> Backbone:
-    """What ``--backbone`` holds; or, drawn at random, what the plan says or a Transformer.
+    """What ``--backbone`` holds; or, randomly initialised, what the plan says or a Transformer.
 
     A checkpoint has both directory and plan, and brings the weights: its directory is not read.
     """

@@ -71,7 +71,7 @@ class LevenshteinEditorConfig(FairseqDataclass):
         default=False, metadata={"help": "an output table of its own for the token head"}
     )
     apply_bert_init: bool = field(
-        default=False, metadata={"help": "draw the decoder's parameters from N(0, 0.02)"}
+        default=False, metadata={"help": "initialise the decoder's parameters from N(0, 0.02)"}
     )
     weight_sharing: WEIGHT_SHARING = field(  # type: ignore[valid-type]
         default="all",
