@@ -95,7 +95,7 @@ class Layout(NamedTuple):
 class Result(NamedTuple):
     """What a layout gave.
 
-    speeds: pieces a second in every measured batch.
+    speeds: subwords a second in every measured batch.
     """
 
     layout: Layout
@@ -215,13 +215,14 @@ def table(size: str, model: EncT5Model, results: Sequence[Result]) -> str:
     usual = median(results[0].speeds)
     lines = [
         f"enct5_{size}, {count:.2f} M parameters",
-        f"{'':22}  padding  rows a batch  pieces a batch  pieces/s  lowest … highest  of {SORTED}",
+        f"{'':22}  padding  rows a batch  subwords a batch  subwords/s  "
+        f"lowest … highest  of {SORTED}",
     ]
     for layout, speeds in results:
         rows, batches = len(layout.dataset), len(layout.batches)
         lines.append(
             f"{layout.name:22}  {layout.padding:5.1f} %  {rows / batches:>12.1f}  "
-            f"{layout.pieces / batches:>14.0f}  {median(speeds):>8.0f}  "
+            f"{layout.pieces / batches:>16.0f}  {median(speeds):>10.0f}  "
             f"{min(speeds):>6.0f} … {max(speeds):<7.0f}  {median(speeds) / usual:>6.2f}"
         )
     return "\n".join(lines)
@@ -305,7 +306,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(table(size, model, results))
         print(f"logits packed and one a row: within {worst:.1e}\n", flush=True)
         everything += numbers(size, results)
-    print("pieces/s: forward and backward, median over batches; padding: of the whole epoch")
+    print("subwords/s: forward and backward, median over batches; padding: of the whole epoch")
     described = surroundings(args, ("tokens", "dropout", "steps"))
     described["kind"] = found[0].dataset.kind.value
     print(signature(described))

@@ -6,7 +6,7 @@ One run builds both with random weights and gives them the same batches, one aft
 in changing order, so that a busy machine slows both. Each ratio is T5's time over EncT5's: the
 median over single pairs of measurements, with the lowest and the highest.
 
-T5 is ``gated_transformer --gates none`` with the plan of a T5 1.1. It writes one piece a tag, and
+T5 is ``gated_transformer --gates none`` with the plan of a T5 1.1. It writes one subword a tag, and
 ``</s>``, greedily and with the keys and values of earlier tokens kept. Untrained models would not
 know when to stop, so every output has the length that it has to have. T5 is given every advantage:
 no beams, no search around the loop, no attention weights to be returned, and one token a word (the
@@ -71,8 +71,8 @@ KINDS = (Kind.TAGGING, Kind.CLASSIFICATION)
 CLASSES = 2  # of the classifier
 BATCH_SIZES = (1, 32)
 EOS, ENCT5_EOS = 2, 1  # </s> of fairseq's dictionary, and of T5's own
-SPECIAL = 4  # symbols before the first piece
-PIECES = (0.8, 0.15, 0.05)  # how many words have 1, 2 and 3 pieces
+SPECIAL = 4  # symbols before the first subword
+PIECES = (0.8, 0.15, 0.05)  # how many words have 1, 2 and 3 subwords
 LIMIT = 1024  # positions of T5
 OPTIONS = (
     *("layers", "dim", "ffn", "heads", "head_dim", "vocab", "labels", "t5_decoder_layers"),
@@ -196,7 +196,7 @@ def batch(chosen: Sequence[Sentence], kind: Kind, args: argparse.Namespace) -> B
     """Sentences as fairseq's tasks make batches of them, for both."""
     end = torch.tensor([EOS])
     sources = [torch.cat([one.pieces, end]) for one in chosen]
-    # a tag is a piece of the vocabulary
+    # a tag is a subword of the vocabulary
     targets = [torch.cat([one.labels + SPECIAL, end]) for one in chosen]
     shifted = [torch.cat([one[-1:], one[:-1]]) for one in targets]
     t5 = {
@@ -226,7 +226,7 @@ def batch(chosen: Sequence[Sentence], kind: Kind, args: argparse.Namespace) -> B
 
 
 def training_batches(args: argparse.Namespace, kind: Kind) -> list[Batch]:
-    """``--steps`` batches of about ``--tokens`` pieces, sentences of like length."""
+    """``--steps`` batches of about ``--tokens`` subwords, sentences of like length."""
     mean = sum(share * count for count, share in enumerate(PIECES, start=1))
     size = max(1, round(args.tokens / (mean * args.length)))
     return _cut(sentences(args.steps * size, args, kind), size, kind, args)
@@ -396,7 +396,7 @@ def checked(argv: Sequence[str] | None) -> argparse.Namespace:
     check_options(args, counts)
     if args.vocab < args.labels + SPECIAL:
         raise UserError(
-            f"--vocab {args.vocab}: a tag is a piece of it; give {args.labels + SPECIAL} or more"
+            f"--vocab {args.vocab}: a tag is a subword of it; give {args.labels + SPECIAL} or more"
         )
     if 3 * args.length * len(PIECES) >= LIMIT:
         raise UserError(f"--length {args.length}: sentences may get too long; give 113 or less")

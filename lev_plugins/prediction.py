@@ -85,7 +85,7 @@ class Tagged:
     """The tags of one sentence.
 
     words: of it. tags, scores: one a word, and its probability. top: the likeliest tags of each
-    word, where they were asked for. windows: how many pieces of text the sentence was read in.
+    word, where they were asked for. windows: how many subwords of text the sentence was read in.
     cut: whether a word was longer than the model reads, so that its end was not.
     """
 
@@ -126,8 +126,8 @@ class EncT5:
     Args:
         model: an ``enct5``.
         task: the task that it belongs to.
-        batch_tokens: most pieces (or decoder positions, whichever are more) that are read at once,
-            padding included; does not change the outcome.
+        batch_tokens: most subwords (or decoder positions, whichever are more) that are read at
+            once, padding included; does not change the outcome.
 
     Raises:
         UserError: a budget below 1.
@@ -194,7 +194,7 @@ class EncT5:
 
     @property
     def max_length(self) -> int:
-        """Most pieces of a text or window, ``</s>`` included."""
+        """Most subwords of a text or window, ``</s>`` included."""
         return self.description.max_length
 
     @checks_arguments()
@@ -342,7 +342,7 @@ class EncT5:
             raise UserError("labels: name one at least, or leave it out")
         return list(dict.fromkeys(known[label] for label in labels))
 
-    # text to pieces ---------------------------------------------------------------------------
+    # text to subwords ---------------------------------------------------------------------------
 
     def _text(self, number: int, given: Text) -> "_Reading":
         """A text or a pair; ``number`` counts from 1."""
@@ -363,7 +363,7 @@ class EncT5:
         windows: list[Cut] = []
         done, too_long = 0, False
         while done < len(words):
-            # no more words than this fit: each has a piece at least
+            # no more words than this fit: each has a subword at least
             window = self.cutter.words(words[done : done + self.max_length], self.max_length)
             if window.reached == 1 and window.cut_off:
                 too_long |= self.cutter.words(words[done : done + 1], self.max_length).cut_off
@@ -371,7 +371,7 @@ class EncT5:
             done += window.reached
         return _Reading(words, windows, too_long)
 
-    # pieces to scores -------------------------------------------------------------------------
+    # subwords to scores -------------------------------------------------------------------------
 
     def _answers(self, readings: Iterator["_Reading"], buffer: int, answer: Any) -> Iterator[Any]:
         """What ``answer`` makes of each text and its scores, in order."""

@@ -684,7 +684,7 @@ def test_packed_rows_that_see_each_other_are_noticed(packing, tmp_path, monkeypa
     [
         (["--steps", "0"], "--steps 0"),
         (["--head-dim", "0"], "--head-dim 0"),
-        (["--vocab", "20"], "--vocab 20: a tag is a piece of it; give 21"),
+        (["--vocab", "20"], "--vocab 20: a tag is a subword of it; give 21"),
         (["--dropout", "1"], "--dropout 1"),
         (["--length", "200"], "--length 200"),
         (["--json", "gone/x.json"], "--json gone/x.json: there is no folder gone"),

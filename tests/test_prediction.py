@@ -53,7 +53,7 @@ ODD = [
 
 
 def description(kind: str, texts: int = 1, pieces: bool = False, limit: int = LIMIT) -> Description:
-    """Of data with five labels, in bytes or in 40 sentence pieces."""
+    """Of data with five labels, in bytes or in 40 subwords."""
     cutter = Cutter(None)
     if pieces:
         words = ("one", "two", "three", "four", "five", "six")
@@ -113,7 +113,7 @@ def changed(path: Path, change: Any) -> str:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A checkpoint of each kind, and one of pairs in sentence pieces."""
+    """A checkpoint of each kind, and one of pairs in subwords."""
     made = tmp_path_factory.mktemp("predict")
     for kind in KINDS:
         save(made / kind / "checkpoint_best.pt", kind)

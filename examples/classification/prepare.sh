@@ -14,8 +14,8 @@
 #   classification  {train,dev}.tsv, lines of label, tab and text, and test.tsv where there is one. Else
 #                   dev is the test set, and every tenth line of train chooses the checkpoint (HOLD_OUT,
 #                   10; 0: dev chooses too)
-# Pieces are learnt from the training text, VOCAB (tagging 1000, multilabel 4000, else 2000) of them;
-# VOCAB=bytes takes bytes; T5 is a local folder of a T5, whose pieces are taken and with whose encoder train.sh
+# Subwords are learnt from the training text, VOCAB (tagging 1000, multilabel 4000, else 2000) of them;
+# VOCAB=bytes takes bytes; T5 is a local folder of a T5, whose subwords are taken and with whose encoder train.sh
 # begins. WORK/text gets the text, WORK/data what is trained on.
 set -euo pipefail
 unset CDPATH
@@ -36,9 +36,9 @@ esac
 vocab="${VOCAB:-$vocab}"
 [ -d "$data" ] || fail "no folder $data: give the one that holds train.tsv and so on"
 [ ! -e "$work/data" ] || fail "$work/data is there already: delete it or name another folder"
-[ "$vocab" = bytes ] || [[ "$vocab" =~ ^[1-9][0-9]*$ ]] || fail "VOCAB=$vocab: give a number of pieces, or bytes"
+[ "$vocab" = bytes ] || [[ "$vocab" =~ ^[1-9][0-9]*$ ]] || fail "VOCAB=$vocab: give a number of subwords, or bytes"
 [ -z "$t5" ] || [ -d "$t5" ] || fail "no folder $t5: give one with config.json and weights"
-[ -z "$t5" ] || [ -z "${VOCAB:-}" ] || fail "VOCAB=$vocab: the pieces are those of $t5; leave it out"
+[ -z "$t5" ] || [ -z "${VOCAB:-}" ] || fail "VOCAB=$vocab: the subwords are those of $t5; leave it out"
 case "$tags" in upos | xpos) ;; *) fail "TAGS=$tags: upos or xpos" ;; esac
 [[ "$hold_out" =~ ^[0-9]+$ ]] && [ "$hold_out" != 1 ] || fail "HOLD_OUT=$hold_out: 0, or a number of 2 or more"
 

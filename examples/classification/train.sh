@@ -8,7 +8,7 @@
 # KIND is what WORK was prepared for, or multilabel_pooled where that is multilabel. UPDATES (3000;
 # multilabel 1500, classification 500) is the length of the training, with whose last one the learning rate
 # reaches zero; WIDTH (128); LAYERS (2) of the encoder, DECODER_LAYERS (1); DROPOUT (0.2); LR (tagging 0.002,
-# else 0.001); TOKENS (2000) an update; PACK (128), the pieces to which rows are filled, 0: an example a row; SEED (1). Flags given here come last and
+# else 0.001); TOKENS (2000) an update; PACK (128), the subwords to which rows are filled, 0: an example a row; SEED (1). Flags given here come last and
 # win. The checkpoints go to WORK/KIND, or with RUN to WORK/KIND-RUN; the best one by the dev set is the one to
 # use. A GPU is used where there is one.
 #
@@ -37,8 +37,8 @@ updates="${UPDATES:-$updates}" decoder_layers="${DECODER_LAYERS:-1}" tokens="${T
 pack="${PACK:-128}" seed="${SEED:-1}" run="${RUN:-}"
 whole UPDATES "$updates" updates
 whole DECODER_LAYERS "$decoder_layers" blocks
-whole TOKENS "$tokens" pieces
-[[ "$pack" =~ ^[0-9]+$ ]] || fail "PACK=$pack: give a number of pieces, 0 for an example a row"
+whole TOKENS "$tokens" subwords
+[[ "$pack" =~ ^[0-9]+$ ]] || fail "PACK=$pack: give a number of subwords, 0 for an example a row"
 [[ "$seed" =~ ^[0-9]+$ ]] || fail "SEED=$seed: give a whole number"
 [[ "$run" =~ ^[A-Za-z0-9._-]*$ ]] || fail "RUN=$run: give letters, digits and -"
 

@@ -137,8 +137,8 @@ def _table(
 def scores(lines: list[str], noisy: list[str], clean: list[str]) -> dict[str, Any]:
     """Scores of corrected lines, in percent, and words corrected and miscorrected.
 
-    BLEU is the mean of the lines' own, with n-grams no longer than the line: pieces of three words
-    have no n-grams of four, and a corpus of them would have 0.
+    BLEU is the mean of the lines' own, with n-grams no longer than the line: segments of three
+    words have no n-grams of four, and a corpus of them would have 0.
     """
     bleu = sentence_metric("bleu")
     each = [bleu.score(bleu.statistics(out, right)) for out, right in zip(lines, clean)]

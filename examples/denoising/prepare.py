@@ -115,7 +115,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("data", type=Path, help="folder of the text; gets some files more")
     parser.add_argument("out", type=Path, help="folder that gets the data")
-    parser.add_argument("--words", type=int, default=0, help="words in a piece; 0: do not cut")
+    parser.add_argument("--words", type=int, default=0, help="words in a segment; 0: do not cut")
     parser.add_argument("--test-lines", type=int, default=0, help="pieces of the test set; 0: all")
     parser.add_argument("--valid-lines", type=int, default=0, help="pieces of the dev set; 0: all")
     parser.add_argument("--lower", action="store_true", help="small letters only")

@@ -8,8 +8,8 @@
 # DATA holds {train,dev,test}.clean, plain or .gz, one sentence a line; CLEAN (clean) is another name for the
 # ending. Where {train,dev,test}.noisy stand beside them, these are the sources, as they are; else noise is put
 # on while training, and WORK/data gets a fixed noisy test set for each of random, keyboard, swap and delete.
-# WORDS (0: whole lines) cuts clean text into pieces of so many words, which are learnt sooner; TEST_LINES
-# (0: all) takes so many pieces of the test set, VALID_LINES (0: all) of the dev set, evenly spread. LOWER=1
+# WORDS (0: whole lines) cuts clean text into segments of so many words, which are learnt sooner; TEST_LINES
+# (0: all) takes so many segments of the test set, VALID_LINES (0: all) of the dev set, evenly spread. LOWER=1
 # writes small letters only. Tokens are characters, or with BACKBONE those of a Hugging Face folder of BERT,
 # as far as they occur.
 set -euo pipefail

@@ -2,7 +2,7 @@
 
     python examples/post_editing/pieces.py WORK VOCABULARY train,dev,test src,mt,pe
 
-Learns WORK/spm.model, of about VOCABULARY pieces, from all sides of the first part of WORK/text,
+Learns WORK/spm.model, of about VOCABULARY subwords, from all sides of the first part of WORK/text,
 and writes WORK/pieces/PART.SIDE for every WORK/text/PART.SIDE.
 """
 
@@ -22,7 +22,7 @@ def main() -> None:
         input=[f"{work}/text/{parts.split(',')[0]}.{side}" for side in sides.split(",")],
         model_prefix=f"{work}/spm",
         vocab_size=int(vocabulary),
-        hard_vocab_limit=False,  # little text holds fewer pieces than were asked for
+        hard_vocab_limit=False,  # little text holds fewer subwords than were asked for
         character_coverage=1.0,
         normalization_rule_name="identity",  # what is kept comes out as it went in
         minloglevel=2,

@@ -4,8 +4,8 @@
 #     bash examples/post_editing/prepare.sh DATA WORK
 #
 # DATA holds {train,dev,test}.{src,mt,pe}, plain or .gz: line n of a part's three files belongs
-# together. WORK gets the text, a sentencepiece model of VOCABULARY (8000) pieces learned from the
-# training text, the text in pieces, and WORK/data, the binarised data.
+# together. WORK gets the text, a sentencepiece model of VOCABULARY (8000) subwords learned from the
+# training text, the text in subwords, and WORK/data, the binarised data.
 set -euo pipefail
 unset CDPATH
 
@@ -15,7 +15,7 @@ vocabulary="${VOCABULARY:-8000}"
 [ $# -eq 2 ] || fail "two folders are needed: bash examples/post_editing/prepare.sh DATA WORK"
 data="$1" work="$2"
 [ -d "$data" ] || fail "no folder $data: give the one that holds train.src, train.mt, train.pe and so on"
-whole VOCABULARY "$vocabulary" pieces
+whole VOCABULARY "$vocabulary" subwords
 [ ! -e "$work/data" ] || fail "$work/data is there already: delete it or name another folder"
 triples_there "$data"
 
@@ -26,7 +26,7 @@ for part in train dev test; do
   done
 done
 
-echo "== learning $vocabulary pieces and cutting the text into them"
+echo "== learning $vocabulary subwords and cutting the text into them"
 python "$root/examples/post_editing/pieces.py" "$work" "$vocabulary" train,dev,test src,mt,pe
 
 echo "== binarising"

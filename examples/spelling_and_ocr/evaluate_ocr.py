@@ -158,7 +158,7 @@ def _average(folder: Path, kept: Sequence[Path]) -> list[Path]:
 
 
 def _words(work: Path) -> int:
-    """How many words a piece has, as prepare_ocr.sh noted it; 0: whole lines."""
+    """How many words a segment has, as prepare_ocr.sh noted it; 0: whole lines."""
     return int("".join(read_lines(str(work / "words"))))
 
 

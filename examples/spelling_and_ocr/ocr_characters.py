@@ -4,7 +4,7 @@
 
 TEXT holds {train,dev,test}.{noisy,clean}. OUT gets the same files with a space between all
 characters and ``▁`` for the spaces that were there, and {train,dev,test}.draft, the noisy side
-again: y0. WORDS above 0 cuts lines into pieces of about so many words.
+again: y0. WORDS above 0 cuts lines into segments of about so many words.
 """
 
 import argparse
@@ -27,7 +27,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Cut noisy and clean text into characters.")
     parser.add_argument("text", type=Path, help="folder of the text")
     parser.add_argument("out", type=Path, help="folder for the characters; it has to be there")
-    parser.add_argument("words", type=whole_number(0), help="words a piece; 0: whole lines")
+    parser.add_argument("words", type=whole_number(0), help="words a segment; 0: whole lines")
     args = parser.parse_args()
     files: dict[str, list[str]] = {}
     for part in PARTS:

@@ -1,8 +1,9 @@
-"""Lines in pieces of a few words: short pieces are learnt in far fewer updates than whole lines.
+"""Lines in segments of a few words: short segments are learnt in far fewer updates than whole
+lines.
 
-In training a piece of the noisy line has to go with its piece of the clean line, so that lines are
-cut only between words that belong together on both sides. Later there is no clean line: a noisy
-line is cut after every so many words, corrected piece by piece, and joined again.
+In training a segment of the noisy line has to go with its segment of the clean line, so that lines
+are cut only between words that belong together on both sides. Later there is no clean line: a noisy
+line is cut after every so many words, corrected segment by segment, and joined again.
 """
 
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ from ocr_scores import aligned
 
 def pieces(line: str, words: int) -> list[str]:
     """A line cut after every ``words`` words; 0 leaves it whole. With spaces between them the
-    pieces are the line again."""
+    segments are the line again."""
     if not words:
         return [line]
     found = line.split(" ")
@@ -20,7 +21,7 @@ def pieces(line: str, words: int) -> list[str]:
 
 
 def joined(corrected: Sequence[str]) -> str:
-    """The line that corrected pieces make; a piece that became empty leaves no space."""
+    """The line that corrected segments make; a segment that became empty leaves no space."""
     return corrected[0] if len(corrected) == 1 else " ".join(piece for piece in corrected if piece)
 
 

@@ -7,7 +7,7 @@
 # DATA holds {train,dev,test}.{noisy,clean}, plain or .gz: a word or a line of text on each line, line n
 # of a part's two files belongs together. WORK gets the text, the text as characters (a space is
 # written ▁), with the noisy text once more as the draft, and WORK/data, the binarised data. WORDS (0: whole
-# lines) cuts lines into pieces of so many words, which are learnt sooner than long lines.
+# lines) cuts lines into segments of so many words, which are learnt sooner than long lines.
 set -euo pipefail
 unset CDPATH
 

@@ -6,8 +6,8 @@
 #
 # DATA holds train, valid (or val) and test (or test_2016, test_2016_flickr) with the endings .en and
 # .de, or SOURCE and TARGET, plain or .gz: line n of a part's two files belongs together. WORK gets the
-# text, a sentencepiece model of VOCABULARY (3000) pieces learned from the training text, the text in
-# pieces, and WORK/data, the binarised data with one dictionary for both sides: for fairseq's own tasks
+# text, a sentencepiece model of VOCABULARY (3000) subwords learned from the training text, the text in
+# subwords, and WORK/data, the binarised data with one dictionary for both sides: for fairseq's own tasks
 # and for ours.
 set -euo pipefail
 unset CDPATH
@@ -19,7 +19,7 @@ vocabulary="${VOCABULARY:-3000}"
 [ $# -eq 2 ] || fail "two folders are needed: bash examples/translation/prepare.sh DATA WORK"
 data="$1" work="$2"
 [ -d "$data" ] || fail "no folder $data: give the one that holds train.$from, train.$to and so on"
-whole VOCABULARY "$vocabulary" pieces
+whole VOCABULARY "$vocabulary" subwords
 [ ! -e "$work/data" ] || fail "$work/data is there already: delete it or name another folder"
 
 called() { # called NAMES…: the first name that DATA has a file of, or the first of all
@@ -50,7 +50,7 @@ for i in 0 1 2; do
   done
 done
 
-echo "== learning $vocabulary pieces and cutting the text into them"
+echo "== learning $vocabulary subwords and cutting the text into them"
 python "$root/examples/post_editing/pieces.py" "$work" "$vocabulary" train,valid,test "$from,$to"
 
 echo "== binarising"

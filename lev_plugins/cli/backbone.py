@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns 0 or raises :class:`UserError` with nothing written."""
     args = build_parser().parse_args(argv)
     if (args.input is None) != (args.output is None):
-        raise UserError("--input and --output go together: the text, and where its pieces go")
+        raise UserError("--input and --output go together: the text, and where its subwords go")
     if args.output is not None and os.path.realpath(args.input) == os.path.realpath(args.output):
         raise UserError(f"--output {args.output} is the input; give it another name")
     found = inspect(args.directory)

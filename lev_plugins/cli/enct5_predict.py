@@ -145,7 +145,7 @@ def _add_speed(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=4096,
         metavar="N",
-        help="most pieces at once, padding included; does not change what is found (default: 4096)",
+        help="most subwords at once, padding included; changes no result (default: 4096)",
     )
     add(
         "--buffer",

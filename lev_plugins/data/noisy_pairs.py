@@ -16,8 +16,8 @@ class TextSide(FairseqDataset):
 
     Args:
         lines: the text.
-        encode: cuts a line into pieces with spaces between them (``--tokenizer``, ``--bpe``).
-        dictionary: numbers the pieces; a control symbol typed as text becomes <unk>.
+        encode: cuts a line into subwords with spaces between them (``--tokenizer``, ``--bpe``).
+        dictionary: numbers the subwords; a control symbol typed as text becomes <unk>.
         sizes: lengths in tokens, </s> counted; measured where they are not given.
     """
 
@@ -35,7 +35,7 @@ class TextSide(FairseqDataset):
         self.sizes = self._measured() if sizes is None else sizes
 
     def _measured(self) -> np.ndarray:
-        """Sizes of all lines, each of which is cut once; counts unknown pieces on the way."""
+        """Sizes of all lines, each of which is cut once; counts unknown subwords on the way."""
         sizes = np.zeros(len(self.lines), dtype=np.int32)
         for number in range(len(self.lines)):
             tokens = self.tokens(self.text(number))
@@ -55,7 +55,7 @@ class TextSide(FairseqDataset):
         return self.lines[number]
 
     def get_original_text(self, number: int) -> str:
-        """The pieces of a line, as ``--replace-unk`` wants them."""
+        """The subwords of a line, as ``--replace-unk`` wants them."""
         return self.encode(self.text(number))
 
     def __getitem__(self, number: int) -> Tensor:

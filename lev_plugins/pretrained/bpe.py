@@ -1,6 +1,6 @@
 """The tokenizers of pre-trained models, for ``--bpe``.
 
-Each cuts a line as the model's own tokenizer does, and writes the pieces as symbols of the
+Each cuts a line as the model's own tokenizer does, and writes the subwords as symbols of the
 dictionary that ``python -m lev_plugins.cli.backbone`` makes. What looks like a special token in
 the text ("[MASK]", "</s>") is text: it is cut like any other word.
 """
@@ -182,7 +182,7 @@ class HfSentencepiece(PretrainedTokenizer):
         return " ".join(self._runs(rows)) if self.plain else super().text(rows)
 
     def _runs(self, rows: List[int]) -> Iterator[str]:
-        """What the pieces say, and between them the extra ids, which sentencepiece has not."""
+        """What the subwords say, and between them the extra ids, which sentencepiece has not."""
         size = len(self.tokenizer)
         for known, run in groupby(rows, key=lambda row: row < size):
             if known:

@@ -214,7 +214,7 @@ def piece_model(directory: Directory) -> Optional[str]:
 
 
 def is_byte_t5(directory: Directory) -> bool:
-    """Whether it is a ByT5, whose pieces are bytes and which has no file of them."""
+    """Whether it is a ByT5, whose subwords are bytes and which has no file of them."""
     name = directory.optional_json(TOKENIZER_CONFIG).get("tokenizer_class", "")
     if not name:
         name = directory.config.text("tokenizer_class", "")
@@ -299,7 +299,7 @@ def load_pieces(file: str, content: Optional[bytes] = None) -> Any:
         if content is None:
             with open(file, "rb") as stream:
                 content = stream.read()
-        if not content:  # the library would take it for a model without pieces
+        if not content:  # the library would take it for a model without subwords
             raise ValueError("it is empty")
         return sentencepiece.SentencePieceProcessor(model_proto=content)
     except (OSError, RuntimeError, ValueError) as error:
@@ -307,7 +307,7 @@ def load_pieces(file: str, content: Optional[bytes] = None) -> Any:
 
 
 def _pieces(directory: Directory, name: str) -> Dict[str, int]:
-    """The pieces, and behind them the extra ids, the last of which is number 0."""
+    """The subwords, and behind them the extra ids, the last of which is number 0."""
     model = load_pieces(directory.file(name))
     rows = {model.id_to_piece(row): row for row in range(len(model))}
     added = _added(directory)

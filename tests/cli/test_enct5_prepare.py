@@ -467,7 +467,7 @@ def small_disk(size: int) -> Iterator[None]:
 
 @pytest.mark.parametrize("size", [0, 300, 2000])
 def test_a_full_disk_leaves_nothing_behind(folder, size):
-    folder.write(train=TSV)  # its pieces take 2 kB, its index 600 bytes, its description 3 kB
+    folder.write(train=TSV)  # its subwords take 2 kB, its index 600 bytes, its description 3 kB
     with small_disk(size):
         message = folder.refused("classification")
     assert message.endswith("data is as it was, fix that or choose another --destdir")
@@ -484,7 +484,7 @@ def test_an_interruption_leaves_nothing_behind(folder, monkeypatch):
     assert os.listdir() == ["train"]
 
 
-# pieces ----------------------------------------------------------------------------------------
+# subwords ----------------------------------------------------------------------------------------
 
 
 def test_training_pieces_twice_gives_the_same_files(folder):
@@ -532,7 +532,7 @@ def test_sizes_of_vocabularies_that_cannot_be_are_named(folder):
     for size, said in (
         (3, "--vocab-size 3: give 4 or more"),
         (-5, "--vocab-size -5: give 4 or more"),
-        (5, "--vocab-size 5: the characters of the text are 17 pieces already"),
+        (5, "--vocab-size 5: the characters of the text are 17 subwords already"),
         (2**31, "--vocab-size 2147483648: "),
     ):
         assert folder.refused("classification", pieces=(f"--vocab-size={size}",)).startswith(said)
@@ -659,7 +659,7 @@ def test_what_is_cut_off_is_told(folder):
     assert folder.split().spans == [[1, 1, 2, 2, 2, 0], [1, 0], [1] * 6 + [0], [1, 1, 1, 2, 2, 0]]
     assert folder.names()[0] == ["A", "B", "C"]  # also of the word that is gone
     assert (
-        "train: 2 examples are longer than 7 pieces and were cut off; 2 words lost, which count "
+        "train: 2 examples are longer than 7 subwords and were cut off; 2 words lost, which count "
         "as errors (examples 1, 3)\n"
     ) in said
     assert folder.description().max_length == 7
@@ -669,7 +669,7 @@ def test_pairs_are_cut_at_the_longer_one(folder):
     folder.write(train="a\tyes\tno no no\nb\tx\ty\n")
     said = folder.prepare("classification", "--text-columns", "2,3", "--max-length", "9")
     assert folder.texts() == ["yes|no n|", "x|y|"]
-    assert "1 examples are longer than 9 pieces and were cut off (examples 1)\n" in said
+    assert "1 examples are longer than 9 subwords and were cut off (examples 1)\n" in said
 
 
 def test_unknown_pieces_are_counted(folder):

@@ -524,7 +524,7 @@ def test_training_can_begin_with_a_t5(tmp_path):
     data, work = write_data(tmp_path / "data", "classification"), tmp_path / "work"
     t5 = byte_t5(tmp_path / "t5")
     refused = run("prepare.sh", "classification", data, work, T5=str(t5), VOCAB="50")
-    assert refused.returncode == 1 and "VOCAB=50: the pieces are those of" in refused.stderr
+    assert refused.returncode == 1 and "VOCAB=50: the subwords are those of" in refused.stderr
     flags = ["--num-workers", "0", "--cpu", "--disable-validation"]
     small = {"UPDATES": "2", "TOKENS": "400"}
     steps(

@@ -141,7 +141,7 @@ def test_the_known_numbers_of_the_no_edit_baseline_and_looking_up_come_out(lev_d
     assert (round(french.cer, 2), round(french.wer, 1)) == (4.77, 17.7)
 
 
-# ---------------------------------------------------------------- pieces of lines
+# ---------------------------------------------------------------- segments of lines
 
 some_words = st.lists(st.sampled_from(["a", "bc", "def", ""]), min_size=1, max_size=9)
 

@@ -142,9 +142,9 @@ def test_a_table_comes_back_from_its_file(tmp_path):
         ('{"rates": {"a": {"b": 1.5}}}', "'a': the rate 1.5 is outside [0, 1]"),
         ('{"rates": {"a": {"b": "x"}}}', "'a': the rate 'x' is outside"),
         ('{"rates": {"a": {"b": 0.7, "c": 0.7}}}', "'a': its rates are 1.4 together"),
-        ('{"rates": {"a": {"b c": 0.1}}}', "the piece 'b c' has to have 0 to 3 characters"),
-        ('{"rates": {"": {"b": 0.1}}}', "the piece '' has to have 1 to 3"),
-        ('{"rates": {"abcd": {"b": 0.1}}}', "the piece 'abcd'"),
+        ('{"rates": {"a": {"b c": 0.1}}}', "the segment 'b c' has to have 0 to 3 characters"),
+        ('{"rates": {"": {"b": 0.1}}}', "the segment '' has to have 1 to 3"),
+        ('{"rates": {"abcd": {"b": 0.1}}}', "the segment 'abcd'"),
     ],
 )
 def test_a_table_that_cannot_be_is_named(tmp_path, text, said):

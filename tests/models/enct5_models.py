@@ -14,7 +14,7 @@ from lev_plugins.models.enct5.dataset import Example, collate
 from lev_plugins.models.enct5.kinds import Kind, bits_of
 from lev_plugins.modules.t5 import T5Block
 
-ROWS, NUMBER = 11, 3  # pieces; classes or labels
+ROWS, NUMBER = 11, 3  # subwords; classes or labels
 SIZES: dict[str, Any] = {
     "encoder_embed_dim": 8,
     "encoder_ffn_embed_dim": 10,
@@ -65,13 +65,15 @@ def exact(kind: Kind, layers: int = 1, feed_forward: str = "gated-gelu") -> EncT
 
 
 def example(kind: Kind, pieces: int, number: int = NUMBER) -> Example:
-    """So many pieces with ``</s>``, piece 0 among them; for tagging some pieces are one word."""
+    """So many subwords with ``</s>``, subword 0 among them; for tagging some subwords are one
+    word.
+    """
     text = torch.cat([torch.randint(0, ROWS, (pieces - 1,)), torch.ones(1).long()])
     spans = torch.zeros(0, dtype=torch.long)
     if kind is Kind.TAGGING:
         spans = torch.randint(0, 2, (max(pieces - 1, 1),)).cumsum(0).clamp(min=1)
         spans = torch.cat([spans, torch.zeros(1).long()])
-        text = text if pieces > 1 else torch.tensor([2, 1])  # a word is one piece at least
+        text = text if pieces > 1 else torch.tensor([2, 1])  # a word is one subword at least
         return Example(text, spans, torch.randint(0, number, (int(spans.max()),)))
     if kind is Kind.REGRESSION:
         return Example(text, spans, bits_of([float(torch.randn(()))]))

@@ -306,7 +306,7 @@ def batches(kind: Kind) -> Iterator[list[list[Example]]]:
     long, short = examples(kind, 40, 2)
     yield [[empty]]
     yield [[empty], [long]]  # much padding
-    yield [[short] * 12, [long]]  # more decoder positions in the row with fewer pieces
+    yield [[short] * 12, [long]]  # more decoder positions in the row with fewer subwords
     if kind is Kind.TAGGING:
         yield [[long._replace(labels=torch.cat([long.labels, long.labels]))]]  # words cut off
         yield [[short], [Example(torch.tensor([3, 1]), torch.tensor([0, 0]), torch.zeros(0))]]

@@ -258,7 +258,7 @@ def dataset(kind: Kind, made: Sequence[Example], **options: Any) -> EncT5Dataset
 
 
 def slow_row(row: Sequence[Example], kind: Kind) -> dict[str, list[int]]:
-    """A row piece by piece."""
+    """A row subword by piece."""
     found: dict[str, list[int]] = {name: [] for name in COLUMNS}
     words = 0
     for segment, one in enumerate(row, start=1):

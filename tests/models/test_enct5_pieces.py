@@ -30,7 +30,7 @@ TEXT = [
     "cats and dogs sat and ran",
     "on the mat, the dog; the cat!",
 ]
-#: how models may number their special pieces
+#: how models may number their special subwords
 ORDERS: dict[str, dict[str, Any]] = {
     "t5": {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1},
     "its own": {},
@@ -46,7 +46,7 @@ ORDERS: dict[str, dict[str, Any]] = {
     },
     "bytes for what is unknown": {"byte_fallback": True},
 }
-#: text of all sorts: words of the model, special pieces, zero bytes, halves of surrogate pairs
+#: text of all sorts: words of the model, special subwords, zero bytes, halves of surrogate pairs
 ANY_TEXT = st.one_of(
     st.text(st.characters(), max_size=20),
     st.text(st.sampled_from("cat dogs▁<>/\0\ud83d\ude00é"), max_size=30),
@@ -167,7 +167,9 @@ def test_a_vocabulary_that_is_not_t5s_is_refused(pieces: list[str], said: str):
 
 def test_a_vocabulary_has_to_have_all_that_text_can_give():
     plain, needed = cutter("its own"), longest_piece()
-    with pytest.raises(UserError, match=f"here: the vocabulary lacks the model's piece '{needed}'"):
+    with pytest.raises(
+        UserError, match=f"here: the vocabulary lacks the model's subword '{needed}'"
+    ):
         Cutter(plain.serialised, [one for one in plain.pieces if one != needed], "here")
     without = [one for one in plain.pieces if one != "<s>"]  # which no text can give
     assert Cutter(plain.serialised, without).pieces == without
@@ -183,7 +185,7 @@ def damaged(how: str) -> str:
         "empty": b"",
         "another file": b"no model",
         "half": content[:400],
-        "a piece that is no text": content.replace(piece, b"\xff" * len(piece)),
+        "a subword that is no text": content.replace(piece, b"\xff" * len(piece)),
     }[how]
     return base64.b64encode(changed).decode() + "!" * (how == "no base64")
 
@@ -195,7 +197,7 @@ def damaged(how: str) -> str:
         ("empty", "empty"),
         ("another file", "not a sentencepiece model"),
         ("half", "not a sentencepiece model"),
-        ("a piece that is no text", "pieces that are no text"),
+        ("a subword that is no text", "pieces that are no text"),
     ],
 )
 def test_a_model_that_is_none_is_one_line_that_names_its_place(how: str, said: str):
@@ -231,7 +233,7 @@ def test_an_empty_text_has_no_pieces_but_its_end():
 
 
 def slow_texts(made: Cutter, texts: Sequence[str], most: int) -> list[int]:
-    """One piece after the other is taken off the longest text, of equal ones off the last."""
+    """One subword after the other is taken off the longest text, of equal ones off the last."""
     parts = [made.cut(text) for text in texts]
     while sum(len(part) + 1 for part in parts) > most and any(parts):
         longest = max(map(len, parts))
@@ -276,7 +278,7 @@ def test_very_long_texts_take_no_time():
 
 
 def slow_words(made: Cutter, words: Sequence[str], most: int) -> tuple[list[list[int]], bool]:
-    """The pieces of each word that is reached, and whether something is missing."""
+    """The subwords of each word that is reached, and whether something is missing."""
     kept: list[list[int]] = []
     for number, word in enumerate(words):
         space = " " if made.model is None and number else ""

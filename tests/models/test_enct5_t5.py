@@ -42,7 +42,8 @@ LINES = ["the cat sat on the mat", "Unhappy cats sit, and so do the mats!", "a c
 
 
 def t5(folder: Path, form: str = "1.1", **changes: Any) -> Path:
-    """A tiny T5 whose pieces are :data:`T5_TOKENS`; epsilon can be seen beside what it is added to.
+    """A tiny T5 whose subwords are :data:`T5_TOKENS`; epsilon can be seen beside what it is added
+    to.
 
     Args:
         form: of :data:`FORMS`.
@@ -337,7 +338,7 @@ def widened(folder: Path, rows: int) -> None:
 
 def test_a_sentencepiece_model_gives_the_pieces_with_the_extra_ids_behind_them(folder):
     trained(folder)
-    widened(folder, 128)  # more than there are pieces, as published ones have
+    widened(folder, 128)  # more than there are subwords, as published ones have
     pieces = T5Directory(str(folder)).pieces()
     assert pieces[:3] == ["<pad>", "</s>", "<unk>"] and len(pieces) == 124
     assert pieces[24] == "<extra_id_99>" and pieces[-1] == "<extra_id_0>"
@@ -364,7 +365,7 @@ def test_a_byt5_reads_bytes(folder):
 
 def test_more_pieces_than_rows_are_refused(folder):
     trained(folder)
-    refused(folder, "spiece.model: 124 pieces, and", f"{T5_ROWS} rows", "different models")
+    refused(folder, "spiece.model: 124 subwords, and", f"{T5_ROWS} rows", "different models")
 
 
 @pytest.mark.parametrize(
@@ -372,10 +373,10 @@ def test_more_pieces_than_rows_are_refused(folder):
     [
         (
             [*T5_TOKENS[:3], "more", *T5_TOKENS[3:]],
-            "the data were prepared with another vocabulary (piece 3 is 'the', not 'more'); "
+            "the data were prepared with another vocabulary (subword 3 is 'the', not 'more'); "
             "prepare them with python -m lev_plugins.cli.enct5_prepare --t5-dir",
         ),
-        (T5_TOKENS[:-1], "another vocabulary (14 pieces, not 13)"),
+        (T5_TOKENS[:-1], "another vocabulary (14 subwords, not 13)"),
         (["</s>", "<pad>", *T5_TOKENS[2:]], "the vocabulary begins with '</s> <pad> <unk>'"),
     ],
 )
@@ -389,10 +390,10 @@ def test_a_vocabulary_with_gaps_is_refused(folder):
     found = checkpoints.tokenizer_json("Unigram", T5_TOKENS)
     found["added_tokens"] = [{"content": "<more>", "id": len(T5_TOKENS) + 1}]
     (folder / "tokenizer.json").write_text(json.dumps(found))
-    refused(folder, f"tokenizer.json: no piece is number {len(T5_TOKENS)}, or two are")
+    refused(folder, f"tokenizer.json: no subword is number {len(T5_TOKENS)}, or two are")
     found["added_tokens"] = [{"content": "<more>", "id": 5}]
     (folder / "tokenizer.json").write_text(json.dumps(found))
-    refused(folder, "tokenizer.json: no piece is number 6, or two are; it is no T5's vocabulary")
+    refused(folder, "tokenizer.json: no subword is number 6, or two are; it is no T5's vocabulary")
 
 
 # what is refused -----------------------------------------------------------------------------

@@ -136,7 +136,7 @@ DAMAGE = {
     "zeros": lambda content: bytes(len(content)),
     "turned": lambda content: content[8:] + content[:8],
 }
-# pieces and labels may be all zeros, and in any order
+# subwords and labels may be all zeros, and in any order
 SOUND = {(part, "bin", how) for part in ("pieces", "labels") for how in ("zeros", "turned")}
 CASES = set(product(("pieces", "labels", "spans"), ("idx", "bin"), (*DAMAGE, "gone"))) - SOUND
 
@@ -166,7 +166,7 @@ def write(prefix, entries):
     [
         [[1, 1, 2, 2], [1, 0], [1, 1, 2, 2, 3, 0], [1, 0]],  # no end
         [[2, 2, 3, 0], [1, 0], [1, 2, 2, 3, 3, 0], [1, 0]],  # no first word
-        [[1, 3, 3, 0], [1, 0], [1, 2, 2, 3, 3, 0], [1, 0]],  # a word without pieces
+        [[1, 3, 3, 0], [1, 0], [1, 2, 2, 3, 3, 0], [1, 0]],  # a word without subwords
         [[1, 2, 1, 0], [1, 0], [1, 2, 2, 3, 3, 0], [1, 0]],  # back again
         [[1, 2, 3, 0], [1, 0], [1, 2, 2, 3, 3, 0], [1, 0]],  # more words than tags
         [[1, 2, 2, 0, 1, 0], [0], [1, 2, 2, 3, 3, 0], [1, 0]],  # other lengths
@@ -272,7 +272,10 @@ def test_no_example_is_lost_whatever_the_multiple_of_batches(task):
     ("options", "said"),
     [
         ({"max_tokens": 5}, "train: 10 examples are too long (3, 7, 11, 15"),
-        ({"max_positions": (5, 9)}, "number 3 has 6 pieces and 3 decoder positions where 5 and 9"),
+        (
+            {"max_positions": (5, 9)},
+            "number 3 has 6 subwords and 3 decoder positions where 5 and 9",
+        ),
         ({"max_positions": (9, 2)}, "raise --max-source-positions, --max-target-positions or"),
     ],
 )
@@ -307,7 +310,7 @@ def test_packed_rows_above_the_tokens_of_a_batch_are_refused_with_the_way_out(
     made.load_dataset("train")
     try:
         assert len(batches(made, max_tokens=limit)) > 0
-    except UserError as error:  # the pieces fit; now the other limit is told
+    except UserError as error:  # the subwords fit; now the other limit is told
         assert "--max-target-positions 11" in str(error) and "--pack-length" not in str(error)
 
 
@@ -515,7 +518,7 @@ def changed(state, **values):
         (lambda s: {**s, "description": {1: 2}}, "not a description"),
         (lambda s: changed(s, labels=["a", "b", "d"]), "(number 2 is 'c', there 'd')"),
         (lambda s: changed(s, labels=["a", "b", "c", "d"], counts=[]), "is None, there 'd')"),
-        (lambda s: changed(s, pieces=[*s["description"]["pieces"], "z"]), "its pieces are not"),
+        (lambda s: changed(s, pieces=[*s["description"]["pieces"], "z"]), "its subwords are not"),
         (lambda s: changed(s, kind="classification"), "and the checkpoint is of classification"),
         (lambda s: {**s, "threshold": "0.5"}, "threshold is '0.5'"),
         (lambda s: {**s, "threshold": float("nan")}, "threshold is nan"),

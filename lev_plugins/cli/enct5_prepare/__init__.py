@@ -3,7 +3,7 @@
     python -m lev_plugins.cli.enct5_prepare --kind tagging --format conllu \\
         --train train.conllu --valid dev.conllu --test test.conllu --vocab-size 4000 --destdir data
 
-Reads TSV, CoNLL-U or a word and its tag a line; cuts the text into T5's pieces, of a local T5, of
+Reads TSV, CoNLL-U or a word and its tag a line; cuts the text into T5's subwords, of a local T5, of
 a sentencepiece model, of one that is trained here, or bytes; and writes fairseq's indexed data
 sets, ``labels.txt`` and a description, whole or not at all.
 """
@@ -68,15 +68,15 @@ def build_parser() -> argparse.ArgumentParser:
     pieces.add_argument("--t5-dir", metavar="DIR", help="pieces of this T5, mT5 or ByT5")
     pieces.add_argument("--sentencepiece-model", metavar="FILE", help="pieces of this model")
     pieces.add_argument(
-        "--vocab-size", type=int, metavar="N", help="train so many pieces on the text of --train"
+        "--vocab-size", type=int, metavar="N", help="train so many subwords on the text of --train"
     )
-    pieces.add_argument("--bytes", action="store_true", help="bytes instead of pieces, as ByT5")
+    pieces.add_argument("--bytes", action="store_true", help="bytes instead of subwords, as ByT5")
     add(
         "--max-length",
         type=int,
         default=512,
         metavar="N",
-        help="most pieces of an example; what is longer is cut off and counted (default: 512)",
+        help="most subwords of an example; what is longer is cut off and counted (default: 512)",
     )
     return parser
 
@@ -123,7 +123,7 @@ def _layout(args: argparse.Namespace) -> Layout:
     if not least <= args.max_length <= LARGEST:
         raise UserError(f"--max-length {args.max_length}: give {least} or more")
     if args.vocab_size is not None and args.vocab_size < 4:
-        raise UserError(f"--vocab-size {args.vocab_size}: give 4 or more; 3 pieces are T5's own")
+        raise UserError(f"--vocab-size {args.vocab_size}: give 4 or more; 3 subwords are T5's own")
     label, texts = _columns(args)
     if kind is Kind.TAGGING and len(texts) > 1:
         raise UserError(f"--text-columns {args.text_columns}: words are tagged of one text")
@@ -234,7 +234,7 @@ def _report(split: str, path: str, summary: Summary, most: int) -> None:
     if summary.cut:
         lost = f"; {summary.lost:,} words lost, which count as errors" if summary.lost else ""
         _say(
-            f"{split}: {summary.cut.count:,} examples are longer than {most} pieces and were cut "
+            f"{split}: {summary.cut.count:,} examples are longer than {most} subwords and were cut "
             f"off{lost} (examples {summary.cut})"
         )
 

@@ -22,9 +22,9 @@ from ...pretrained.vocabulary import is_byte_t5, piece_model
 from .labels import Labels
 from .reading import Labelled
 
-#: The pieces that are found depend on the number of threads, so it is not the machine's.
+#: The subwords that are found depend on the number of threads, so it is not the machine's.
 THREADS = 16
-#: Characters: what has more than 4192 bytes the trainer of pieces leaves out without a word.
+#: Characters: what has more than 4192 bytes the trainer of subwords leaves out without a word.
 PORTION = 1000
 _TOO_FEW = re.compile(r"smaller than required_chars\. [0-9]+ vs ([0-9]+)")
 
@@ -61,7 +61,7 @@ def trained_cutter(texts: Iterator[str], size: int) -> Cutter:
     """A sentencepiece model, trained on texts; the same one from the same texts.
 
     Args:
-        size: how many pieces it has; fewer where the texts do not give so many.
+        size: how many subwords it has; fewer where the texts do not give so many.
 
     Raises:
         UserError: a size that cannot be.
@@ -88,7 +88,7 @@ def trained_cutter(texts: Iterator[str], size: int) -> Cutter:
         reason = str(error).strip().rpartition("\n")[2]
         raise UserError(
             f"--vocab-size {size}: "
-            + (f"the characters of the text are {least[1]} pieces already" if least else reason)
+            + (f"the characters of the text are {least[1]} subwords already" if least else reason)
         ) from error
     return Cutter(base64.b64encode(model.getvalue()).decode())
 
@@ -120,7 +120,7 @@ def _content(path: str) -> str:
 class Summary:
     """What a split was made of.
 
-    examples, words, pieces: how many; words for tagging. unknown: pieces that are <unk>. cut:
+    examples, words, pieces: how many; words for tagging. unknown: subwords that are <unk>. cut:
     examples that are too long. lost: words that were cut off. counts: how often there is each
     label. low, high: least and greatest value.
     """
@@ -146,7 +146,7 @@ def write_split(
     """Writes ``prefix.pieces``, ``.labels`` and for tagging ``.spans``, each .bin and .idx.
 
     Args:
-        max_length: most pieces of an example, ``</s>`` included.
+        max_length: most subwords of an example, ``</s>`` included.
 
     Raises:
         UserError: a label that is not known, or a value that is no number.

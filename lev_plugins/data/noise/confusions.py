@@ -1,7 +1,7 @@
 """What a recogniser takes for what: tables of confusions, built in or learned from pairs of texts.
 
-A table has, for a clean piece of one to :data:`LONGEST` characters, the pieces of none to as many
-that are read in its place. Spaces are in no piece, so words are neither cut nor joined.
+A table has, for a clean segment of one to :data:`LONGEST` characters, the segments of none to as
+many that are read in its place. Spaces are in no segment, so words are neither cut nor joined.
 
 On disk it is JSON: ``{"rates": {"m": {"rn": 0.0123, …}, …}, "learned": {…}}``; a rate is the share
 of the clean piece's occurrences that were read so.
@@ -20,7 +20,7 @@ from .chance import choose_weighted, sample
 from .clusters import clusters, split_words
 from .shapes import SHAPES
 
-#: Characters of a piece, at most.
+#: Characters of a segment, at most.
 LONGEST = 3
 
 
@@ -28,7 +28,7 @@ class Confusions:
     """A table of confusions.
 
     Args:
-        table: clean piece → noisy piece → rate (or, with ``measured`` off, weight).
+        table: clean segment → noisy segment → rate (or, with ``measured`` off, weight).
         measured: whether the numbers are rates, the share of occurrences that are confused.
     """
 
@@ -47,7 +47,9 @@ class Confusions:
         ]
 
     def edit(self, word: Sequence[str], count: int, rng: random.Random) -> list[str]:
-        """Confuses ``count`` pieces that do not overlap; sampled by place first, then by weight."""
+        """Confuses ``count`` segments that do not overlap; sampled by place first, then by
+        weight.
+        """
         by_start: dict[int, list[tuple[int, str, float]]] = {}
         for i, j in self.places(word):
             for noisy, weight in self.table["".join(word[i:j])].items():
@@ -64,9 +66,9 @@ class Confusions:
         return made
 
     def read(self, word: Sequence[str], scale: float, rng: random.Random) -> list[str]:
-        """Reads ``word`` as the recogniser would: each piece is confused with its measured rate.
+        """Reads ``word`` as the recogniser would: each segment is confused with its measured rate.
 
-        Longer pieces are tried first. A word of which nothing would be left stays as it is.
+        Longer segments are tried first. A word of which nothing would be left stays as it is.
 
         Args:
             word: its characters.
@@ -172,7 +174,7 @@ def _pieces(
 
 
 def _count_pieces(line: str, counts: Counter[str]) -> None:
-    """Counts all pieces of up to LONGEST characters within words."""
+    """Counts all segments of up to LONGEST characters within words."""
     for word in split_words(line)[::2]:
         parts = clusters(word)
         for length in range(1, LONGEST + 1):
@@ -189,7 +191,7 @@ def load_confusions(path: str) -> Confusions:
     """Reads a table that :func:`to_json` has written, or one written by hand.
 
     Raises:
-        UserError: the file cannot be read, is no such table, or holds a piece or a rate that
+        UserError: the file cannot be read, is no such table, or holds a segment or a rate that
             cannot be.
     """
     try:
@@ -216,7 +218,7 @@ def _check(path: str, clean: str, ways: Any) -> None:
     for piece, least in [(clean, 1), *((noisy, 0) for noisy in ways)]:
         if not least <= len(clusters(piece)) <= LONGEST or any(map(str.isspace, piece)):
             raise UserError(
-                f"{path}: {clean!r}: the piece {piece!r} has to have {least} to {LONGEST} "
+                f"{path}: {clean!r}: the segment {piece!r} has to have {least} to {LONGEST} "
                 "characters and no space"
             )
     numbers = list(ways.values())

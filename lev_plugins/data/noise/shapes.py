@@ -33,5 +33,5 @@ def _table() -> dict[str, dict[str, float]]:
     return table
 
 
-#: Clean piece → what may be read in its place, each with the weight 1.
+#: Clean segment → what may be read in its place, each with the weight 1.
 SHAPES: dict[str, dict[str, float]] = _table()

@@ -1,6 +1,6 @@
 """Examples of EncT5, one or several in a row, and batches of them.
 
-Shapes: B rows, S pieces of a row, L decoder positions of a row, N labels.
+Shapes: B rows, S subwords of a row, L decoder positions of a row, N labels.
 """
 
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
@@ -22,7 +22,7 @@ COLUMNS = ("tokens", "segments", "spans", "latents", "latent_segments", "latent_
 class Example(NamedTuple):
     """One text with its label.
 
-    pieces: indices, with </s>. spans: for tagging the word of each piece, from 1; 0 at </s>.
+    pieces: indices, with </s>. spans: for tagging the word of each subword, from 1; 0 at </s>.
     labels: class; value; ids of the labels that hold; or the tag of each word, of those too that
     the text was cut off before.
     """
@@ -44,7 +44,7 @@ class EncT5Dataset(FairseqDataset):
         pieces, spans, labels: fairseq's data sets, one entry an example; spans for tagging.
         kind: what is predicted.
         number: N.
-        row: with packing the most pieces in a row, else None.
+        row: with packing the most subwords in a row, else None.
         most: most decoder positions in a row.
         shuffle: whether rows of one length stand in an order given by the seed.
     """
@@ -114,7 +114,7 @@ class EncT5Dataset(FairseqDataset):
         return example.labels[: example.words] if tagging else example.labels
 
     def num_tokens(self, index: int) -> int:
-        """What a row costs: its pieces or its decoder positions, whichever are more."""
+        """What a row costs: its subwords or its decoder positions, whichever are more."""
         return int(self.row_sizes[index].max())
 
     def size(self, index: int) -> Tuple[int, int]:
@@ -129,13 +129,13 @@ class EncT5Dataset(FairseqDataset):
 
     @property
     def sizes(self) -> np.ndarray:
-        """Rows × 2: pieces and decoder positions."""
+        """Rows × 2: subwords and decoder positions."""
         return self.row_sizes
 
     def ordered_indices(self) -> np.ndarray:
-        """Rows by size, then by pieces; alike ones in an order given by the seed.
+        """Rows by size, then by subwords; alike ones in an order given by the seed.
 
-        Where there are many labels most rows cost as much as these: pieces still differ.
+        Where there are many labels most rows cost as much as these: subwords still differ.
         """
         order = np.random.permutation(len(self)) if self.shuffle else np.arange(len(self))
         sizes = self.row_sizes[order]
@@ -155,7 +155,7 @@ def collate(samples: Sequence[List[Example]], kind: Kind, number: int) -> Dict[s
         number: N.
 
     Returns:
-        :data:`COLUMNS`, long: B × S of the widest row's pieces, B × L of its decoder positions.
+        :data:`COLUMNS`, long: B × S of the widest row's subwords, B × L of its decoder positions.
     """
     parts: Dict[str, List[Tensor]] = {name: [] for name in COLUMNS}
     for row in samples:

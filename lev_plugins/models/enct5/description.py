@@ -12,7 +12,7 @@ from .pieces import Cutter
 
 DESCRIPTION = "enct5.json"
 PIECES, SPANS, LABELS = "pieces", "spans", "labels"
-#: most pieces of an example, and most examples that have a label: what files can count
+#: most subwords of an example, and most examples that have a label: what files can count
 LARGEST = 2**31 - 1
 _LISTS = {"labels": str, "pieces": str, "counts": int}
 
@@ -23,7 +23,7 @@ class Description:
 
     kind: what is predicted. labels: their names in order, none for values. pieces: of the
     vocabulary. counts: how often training has each label. low, high: least and greatest value.
-    texts: how many an example has. max_length: most pieces of an example. model: the
+    texts: how many an example has. max_length: most subwords of an example. model: the
     sentencepiece model, base64, None for bytes.
     """
 
@@ -123,7 +123,7 @@ class Description:
             where: the description was read, for the errors.
 
         Raises:
-            UserError: the model or the pieces are damaged.
+            UserError: the model or the subwords are damaged.
         """
         return Cutter(self.model, self.pieces, where)
 

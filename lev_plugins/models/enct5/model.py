@@ -145,10 +145,10 @@ def _directory(cfg: EncT5Config) -> Optional[T5Directory]:
 def cross_attention_mask(
     segments: Tensor, spans: Tensor, latent_segments: Tensor, latent_spans: Tensor
 ) -> Tensor:
-    """Which pieces each decoder position reads: B × L × S, bool; one at least.
+    """Which subwords each decoder position reads: B × L × S, bool; one at least.
 
-    The text of its example; of that, where it has a span, the pieces of this span. A word without
-    pieces reads the whole text, and padding what it likes: there is no softmax over nothing.
+    The text of its example; of that, where it has a span, the subwords of this span. A word without
+    subwords reads the whole text, and padding what it likes: there is no softmax over nothing.
     """
     text = latent_segments.unsqueeze(2) == segments.unsqueeze(1)
     words = latent_spans.unsqueeze(2)

@@ -1,6 +1,7 @@
 """EncT5's decoder: latents that read the text, and the heads behind them (paper, §3).
 
-Shapes: B rows, S pieces, L decoder positions, C channels, H heads, D channels of a head, V latents,
+Shapes: B rows, S subwords, L decoder positions, C channels, H heads, D channels of a head, V
+    latents,
 P positions that are real, E examples, N labels.
 """
 
@@ -86,7 +87,7 @@ class LatentDecoder(nn.Module):
             latents: B × L, long.
             segments: B × L, the example of each position, 0 at padding.
             states: of the encoder, B × S × C.
-            sees: B × L × S, bool: which pieces a position reads; one at least, padding too.
+            sees: B × L × S, bool: which subwords a position reads; one at least, padding too.
         """
         memory = Memory(states, sees.unsqueeze(1))
         asking = segments.ne(0)

@@ -9,12 +9,12 @@ import numpy as np
 def pack(sizes: Sequence[int], latents: Sequence[int], row: int, most: int) -> List[List[int]]:
     """Puts examples into rows, the longest first, each into the first row that has room for it.
 
-    Takes O(E log E) steps for E examples, unless it is now pieces and now latents that fill rows.
+    Takes O(E log E) steps for E examples, unless it is now subwords and now latents that fill rows.
 
     Args:
-        sizes: pieces of each example, 1 or more.
+        sizes: subwords of each example, 1 or more.
         latents: decoder positions of each example, 1 or more.
-        row: most pieces in a row.
+        row: most subwords in a row.
         most: most decoder positions in a row.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Text to T5's pieces, in T5's own order: padding 0, ``</s>`` 1, ``<unk>`` 2, then all others."""
+"""Text to T5's subwords, in T5's own order: padding 0, ``</s>`` 1, ``<unk>`` 2, then all others."""
 
 import base64
 from typing import Any, List, NamedTuple, Optional, Sequence
@@ -10,7 +10,7 @@ from ...pretrained.vocabulary import load_pieces
 
 PAD, EOS, UNK = "<pad>", "</s>", "<unk>"
 SPECIAL = (PAD, EOS, UNK)
-#: ByT5's vocabulary behind the special pieces (Xue et al., 2022, §3.1)
+#: ByT5's vocabulary behind the special subwords (Xue et al., 2022, §3.1)
 BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
 
 
@@ -43,7 +43,7 @@ class PieceDictionary(Dictionary):
 class Cut(NamedTuple):
     """A text as the model reads it.
 
-    pieces: indices, ``</s>`` at the end. spans: for tagging the word of each piece, from 1, and 0
+    pieces: indices, ``</s>`` at the end. spans: for tagging the word of each subword, from 1, and 0
     at ``</s>``; empty otherwise. reached: how many of the texts or words are in it; the last may
     lack its end. cut_off: whether something was too long.
     """
@@ -57,17 +57,17 @@ class Cut(NamedTuple):
 class Cutter:
     """Cuts text into pieces.
 
-    Text that spells a special piece (``</s>``) is text like any other. Halves of surrogate pairs,
+    Text that spells a special subword (``</s>``) is text like any other. Halves of surrogate pairs,
     which no file can hold, are question marks.
 
     Args:
         model: a serialised sentencepiece model, base64; None for bytes (ByT5).
         pieces: the whole vocabulary in order; None for all that the model has.
-        name: where model and pieces come from, for the errors.
+        name: where model and subwords come from, for the errors.
 
     Raises:
         UserError: the model cannot be read, the vocabulary is not in T5's order, or it lacks a
-            piece of the model.
+            subword of the model.
     """
 
     def __init__(
@@ -88,14 +88,14 @@ class Cutter:
             self.rows[self.model.unk_id()] = SPECIAL.index(UNK)
         lacking = [at for at, index in enumerate(self.rows) if index < 0 and self._occurs(at)]
         if lacking:
-            raise UserError(f"{name}: the vocabulary lacks the model's piece {own[lacking[0]]!r}")
+            raise UserError(f"{name}: the vocabulary lacks the model's subword {own[lacking[0]]!r}")
 
     def _occurs(self, piece: int) -> bool:
-        """Whether text can give a piece of the model."""
+        """Whether text can give a subword of the model."""
         return self.model is None or not self.model.is_control(piece)
 
     def cut(self, text: str) -> List[int]:
-        """Indices of a text's pieces, without ``</s>``; none for an empty text."""
+        """Indices of a text's subwords, without ``</s>``; none for an empty text."""
         encoded = text.encode("utf-8", "replace")
         found = encoded if self.model is None else self.model.encode(encoded.decode("utf-8"))
         return [self.rows[piece] for piece in found]
@@ -105,7 +105,7 @@ class Cutter:
 
         Args:
             texts: one or several, each of which ``</s>`` follows.
-            most: pieces in all, ``</s>`` included; no fewer than texts.
+            most: subwords in all, ``</s>`` included; no fewer than texts.
         """
         parts = [self.cut(text) for text in texts]
         kept = _shares([len(part) for part in parts], most - len(parts))
@@ -117,12 +117,12 @@ class Cutter:
         return Cut(pieces, [], len(texts), sum(kept) < sum(map(len, parts)))
 
     def words(self, words: Sequence[str], most: int) -> Cut:
-        """Words, each with pieces of its own, as far as they fit whole; at least the first.
+        """Words, each with subwords of its own, as far as they fit whole; at least the first.
 
-        A word without pieces is ``<unk>``. As bytes all but the first begin with a space.
+        A word without subwords is ``<unk>``. As bytes all but the first begin with a space.
 
         Args:
-            most: pieces in all, ``</s>`` included; 2 or more.
+            most: subwords in all, ``</s>`` included; 2 or more.
         """
         pieces: List[int] = []
         spans: List[int] = []
@@ -142,7 +142,7 @@ class Cutter:
 
 
 def check_pieces(pieces: Sequence[str], where: str) -> None:
-    """Raises :class:`UserError` unless pieces are a vocabulary in T5's order, each there once.
+    """Raises :class:`UserError` unless subwords are a vocabulary in T5's order, each there once.
 
     Args:
         where: they were read, for the error.
@@ -155,12 +155,12 @@ def check_pieces(pieces: Sequence[str], where: str) -> None:
     seen = set()
     for piece in pieces:
         if piece in seen:
-            raise UserError(f"{where}: the piece {piece!r} is twice in the vocabulary")
+            raise UserError(f"{where}: the subword {piece!r} is twice in the vocabulary")
         seen.add(piece)
 
 
 def whole_vocabulary(pieces: Sequence[str]) -> List[str]:
-    """The special pieces, then all others in their order."""
+    """The special subwords, then all others in their order."""
     return [*SPECIAL, *(piece for piece in pieces if piece not in SPECIAL)]
 
 
@@ -176,11 +176,11 @@ def _unpacked(model: str, name: str) -> Any:
 
 
 def _spelt(model: Any, name: str) -> List[str]:
-    """The pieces of a sentencepiece model."""
+    """The subwords of a sentencepiece model."""
     try:
         return [model.id_to_piece(piece) for piece in range(len(model))]
     except UnicodeDecodeError as error:
-        raise UserError(f"{name}: the sentencepiece model has pieces that are no text") from error
+        raise UserError(f"{name}: the sentencepiece model has subwords that are no text") from error
 
 
 def _shares(lengths: Sequence[int], room: int) -> List[int]:

@@ -35,7 +35,7 @@ class Stored:
         prefix: path without ``.pieces.idx``.
         kind: what is predicted.
         number: labels or classes.
-        vocabulary: how many pieces there are.
+        vocabulary: how many subwords there are.
 
     Raises:
         UserError: a file is missing, cut off or damaged, or the files do not belong together.

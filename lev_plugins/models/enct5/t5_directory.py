@@ -82,12 +82,13 @@ class T5Directory:
         gap = next((at for at, number in enumerate(numbers) if at != number), None)
         if gap is not None:
             raise UserError(
-                f"{vocabulary.file}: no piece is number {gap}, or two are; it is no T5's vocabulary"
+                f"{vocabulary.file}: no subword is number {gap}, or two are; "
+                "it is no T5's vocabulary"
             )
         check_pieces(pieces, vocabulary.file)
         if len(pieces) > self.plan.rows:
             raise UserError(
-                f"{vocabulary.file}: {len(pieces)} pieces, and {self.plan.rows} rows for them; "
+                f"{vocabulary.file}: {len(pieces)} subwords, and {self.plan.rows} rows for them; "
                 "the files belong to different models"
             )
         return pieces
@@ -102,7 +103,7 @@ class T5Directory:
         if list(symbols) != pieces:
             at = next((i for i, (a, b) in enumerate(zip(symbols, pieces)) if a != b), None)
             how = (
-                f"{len(symbols)} pieces, not {len(pieces)}"
+                f"{len(symbols)} subwords, not {len(pieces)}"
                 if at is None
                 else f"piece {at} is {symbols[at]!r}, not {pieces[at]!r}"
             )

@@ -66,7 +66,7 @@ class EncT5TaskConfig(FairseqDataclass):
             "examples stand alone (default: --max-source-positions)"
         },
     )
-    max_source_positions: int = field(default=512, metadata={"help": "most pieces in a row"})
+    max_source_positions: int = field(default=512, metadata={"help": "most subwords in a row"})
     max_target_positions: int = field(
         default=1024, metadata={"help": "most decoder positions (labels, words) in a row"}
     )
@@ -130,7 +130,7 @@ class EncT5Task(FairseqTask):
                 "give --kind multilabel_pooled"
             )
         if self.dictionary.symbols != self.description.pieces:
-            raise UserError(f"{where}: the pieces are not T5's, or one is there twice")
+            raise UserError(f"{where}: the subwords are not T5's, or one is there twice")
 
     @classmethod
     def setup_task(cls, cfg: EncT5TaskConfig, **kwargs: Any) -> "EncT5Task":
@@ -168,7 +168,7 @@ class EncT5Task(FairseqTask):
 
     @classmethod
     def load_dictionary(cls, filename: str) -> PieceDictionary:
-        """A dictionary's file, with T5's special pieces in front."""
+        """A dictionary's file, with T5's special subwords in front."""
         dictionary = PieceDictionary()
         dictionary.add_from_file(filename)
         return dictionary
@@ -247,7 +247,7 @@ class EncT5Task(FairseqTask):
         """Takes over what a checkpoint keeps.
 
         Raises:
-            UserError: it was trained on other labels or pieces, or holds something else.
+            UserError: it was trained on other labels or subwords, or holds something else.
         """
         values = state_dict.get("description") if isinstance(state_dict, dict) else None
         if not isinstance(values, dict):
@@ -308,11 +308,11 @@ class EncT5Task(FairseqTask):
         )
 
     def _packed_row(self) -> Optional[int]:
-        """Most pieces in a row of several examples, None without packing."""
+        """Most subwords in a row of several examples, None without packing."""
         return (self.cfg.pack_length or self.cfg.max_source_positions) if self.cfg.pack else None
 
     def max_positions(self) -> Tuple[int, int]:
-        """Most pieces and decoder positions in a row."""
+        """Most subwords and decoder positions in a row."""
         return self.cfg.max_source_positions, self.cfg.max_target_positions
 
     def get_batch_iterator(
@@ -354,7 +354,8 @@ class EncT5Task(FairseqTask):
         pieces, latents = dataset.size(rows[0])
         most, most_latents = max_positions
         size = (
-            f"{pieces} pieces and {latents} decoder positions where {most} and {most_latents} are "
+            f"{pieces} subwords and {latents} decoder positions where {most} and "
+            f"{most_latents} are "
             "allowed"
         )
         if len(dataset.rows[rows[0]]) > 1:
