@@ -7,9 +7,10 @@ of fairseq (:mod:`.compat`). Nothing is printed.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from . import compat
+from . import compat, deprecation
 
 compat.apply()
+sys.meta_path.append(deprecation.MovedModules(__name__, deprecation.MODULES))
 
 from . import criterions, models, optim, pretrained, scoring, tasks  # noqa: E402
 from .errors import UserError  # noqa: E402

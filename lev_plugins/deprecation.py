@@ -2,13 +2,26 @@
 
 import functools
 import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
 from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+#: Flags of fairseq's commands: old → new.
+FLAGS = {"--variants": "--diversity"}
+#: Modules below the package that have moved: old → new.
+MODULES = {
+    "generators.instructions": "generators.constraints",
+    "generators.variants": "generators.diversity",
+    "tasks.triples": "tasks.post_editing",
+}
 
 
 def warn_renamed(old: str, new: str, stacklevel: int = 3) -> None:
@@ -84,3 +97,35 @@ def renamed_flags(arguments: Sequence[str] | None, names: Mapping[str, str]) -> 
             flag = names[flag]
         found.append(flag + equals + value)
     return found
+
+
+class MovedModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Imports modules under the names that they had; each import warns.
+
+    Args:
+        package: its ``__name__``.
+        names: old → new, both below the package.
+    """
+
+    def __init__(self, package: str, names: Mapping[str, str]) -> None:
+        self.names = {f"{package}.{old}": f"{package}.{new}" for old, new in names.items()}
+
+    def find_spec(
+        self, fullname: str, path: Any = None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """Of a module that has moved."""
+        if fullname not in self.names:
+            return None
+        return importlib.util.spec_from_loader(fullname, self)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        """The module under its new name."""
+        new = self.names[spec.name]
+        warn_renamed(spec.name, new, stacklevel=2)
+        spec.loader_state = importlib.import_module(new).__spec__
+        return sys.modules[new]
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Leaves it as it was run under its new name."""
+        assert module.__spec__ is not None
+        module.__spec__ = module.__spec__.loader_state

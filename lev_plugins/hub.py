@@ -25,10 +25,11 @@ from .checkpoints import (
 )
 from .compat import wrap_checkpoint_errors
 from .data.oov import OOVWords
+from .deprecation import renamed_arguments
 from .errors import UserError, checks_arguments
 from .generators import RefinementGenerator, RefinementOptions
+from .generators.diversity import Diversity
 from .generators.history import EditTrace, Iteration
-from .generators.variants import Variants
 from .models.levenshtein import LevenshteinEditorModel
 from .modules.precision import quantize
 from .tasks import TranslationEditConfig, TranslationEditTask
@@ -132,6 +133,7 @@ class LevenshteinEditor:
         limits = (one.max_positions() for one in (self.task, *self.models))
         return tuple(min(sizes) for sizes in zip(*limits))
 
+    @renamed_arguments(answers="candidates", variants="diversity")
     @checks_arguments(nbest="edit() gives one output for each source; use edit_nbest()")
     def edit(
         self,
@@ -142,8 +144,8 @@ class LevenshteinEditor:
         batch_size: int = 64,
         empty_penalty: Optional[float] = None,
         delete_threshold: Optional[float] = None,
-        answers: Optional[int] = None,
-        variants: str = "length",
+        candidates: Optional[int] = None,
+        diversity: str = "length",
         noise_scale: float = 0.5,
         seed: int = 1,
         markup: bool = False,
@@ -155,7 +157,8 @@ class LevenshteinEditor:
         Args:
             sources: plain text, one sentence each.
             drafts: a draft or None for every source; None where there are no drafts at all.
-            max_iter, batch_size, empty_penalty, delete_threshold, answers, variants, noise_scale,
+            max_iter, batch_size, empty_penalty, delete_threshold, candidates, diversity,
+            noise_scale,
                 seed, markup, terms, hard_terms: as of :meth:`edit_nbest`.
 
         Returns:
@@ -174,8 +177,8 @@ class LevenshteinEditor:
             batch_size=batch_size,
             empty_penalty=empty_penalty,
             delete_threshold=delete_threshold,
-            answers=answers,
-            variants=variants,
+            candidates=candidates,
+            diversity=diversity,
             noise_scale=noise_scale,
             seed=seed,
             markup=markup,
@@ -184,6 +187,7 @@ class LevenshteinEditor:
         )
         return [best for best, *_ in found]
 
+    @renamed_arguments(answers="candidates", variants="diversity")
     @checks_arguments()
     def edit_nbest(
         self,
@@ -195,8 +199,8 @@ class LevenshteinEditor:
         batch_size: int = 64,
         empty_penalty: Optional[float] = None,
         delete_threshold: Optional[float] = None,
-        answers: Optional[int] = None,
-        variants: str = "length",
+        candidates: Optional[int] = None,
+        diversity: str = "length",
         noise_scale: float = 0.5,
         seed: int = 1,
         markup: bool = False,
@@ -207,16 +211,16 @@ class LevenshteinEditor:
 
         Args:
             sources, drafts: as in :meth:`edit`.
-            nbest: answers given back at most.
+            nbest: candidates given back at most.
             max_iter: T_max, iterations at most.
             batch_size: sentences decoded at once; does not change the outputs.
             empty_penalty: γ, makes longer outputs likelier (paper, §3.3); default: as the
                 checkpoint was tuned, else 0.
             delete_threshold: probability above which a token is deleted; default: the task's.
-            answers: answers made for each source, ``nbest`` by default; the first is that of
+            candidates: candidates made for each source, ``nbest`` by default; the first is that of
                 plain decoding.
-            variants: how they differ: length, penalty or noise
-                (:class:`~lev_plugins.generators.variants.Variants`), with ``noise_scale``
+            diversity: how they differ: length, penalty or noise
+                (:class:`~lev_plugins.generators.diversity.Diversity`), with ``noise_scale``
                 and ``seed``.
             markup: drafts have marks: ``[=stays=]``, ``[-goes-]``, ``[~another~]``, ``[+term+]``
                 (:mod:`lev_plugins.data.markup`).
@@ -233,12 +237,12 @@ class LevenshteinEditor:
         rows = zip(
             sources, _beside(sources, drafts, "drafts"), _beside(sources, terms, "lists of terms")
         )
-        count = max(nbest, 1) if answers is None else answers
+        count = max(nbest, 1) if candidates is None else candidates
         generator = self._generator(
             max_iter=max_iter,
             empty_penalty=empty_penalty,
             delete_threshold=delete_threshold,
-            variants=Variants(count, variants, noise_scale, seed),
+            diversity=Diversity(count, diversity, noise_scale, seed),
             nbest=nbest,
         )
         oov_words = self.task.new_oov_words()

@@ -1,9 +1,11 @@
 """Names of version 0.5: they work, and the warning says what they are called now."""
 
+import importlib
 import sys
 from types import ModuleType, SimpleNamespace
 
 import pytest
+from fairseq import options
 
 from lev_plugins import deprecation
 
@@ -54,3 +56,21 @@ def test_old_flags_become_new_ones_with_their_values(capsys):
         "--new",
     ]
     assert capsys.readouterr().err.splitlines() == ["warning: --old is deprecated; use --new"] * 2
+
+
+@pytest.mark.parametrize(("old", "new"), deprecation.MODULES.items())
+def test_a_module_that_has_moved_is_imported_by_its_old_name(old, new, monkeypatch):
+    monkeypatch.delitem(sys.modules, f"lev_plugins.{old}", raising=False)
+    with pytest.warns(FutureWarning, match=f"lev_plugins.{old} is deprecated.* lev_plugins.{new}$"):
+        found = importlib.import_module(f"lev_plugins.{old}")
+    assert found is importlib.import_module(f"lev_plugins.{new}")
+    assert found.__spec__ and found.__spec__.name == f"lev_plugins.{new}"
+
+
+@pytest.mark.parametrize(("old", "new"), deprecation.FLAGS.items())
+def test_fairseqs_commands_take_old_flags(old, new, capsys):
+    parser = options.get_generation_parser(default_task="translation_edit")
+    flags = ["data", "--task", "translation_edit", "--path", "x", old, "noise"]
+    parsed = options.parse_args_and_arch(parser, flags)
+    assert getattr(parsed, new.removeprefix("--").replace("-", "_")) == "noise"
+    assert capsys.readouterr().err.startswith(f"warning: {old} is deprecated; use {new}\n")

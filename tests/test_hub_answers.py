@@ -48,10 +48,10 @@ def dictionary_stays_as_it_is(editor):
 # n-best --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("variants", ["length", "penalty", "noise"])
-def test_the_best_answers_come_first_and_none_comes_twice(editor, variants):
+@pytest.mark.parametrize("diversity", ["length", "penalty", "noise"])
+def test_the_best_answers_come_first_and_none_comes_twice(editor, diversity):
     plain = editor.edit(SOURCES, DRAFTS)
-    groups = editor.edit_nbest(SOURCES, DRAFTS, nbest=4, variants=variants, noise_scale=1.0)
+    groups = editor.edit_nbest(SOURCES, DRAFTS, nbest=4, diversity=diversity, noise_scale=1.0)
     assert len(groups) == len(SOURCES)
     for group, single in zip(groups, plain, strict=True):
         scores = [trace.score for trace in group]
@@ -67,9 +67,9 @@ def test_the_best_answers_come_first_and_none_comes_twice(editor, variants):
 def test_one_answer_is_that_of_edit(editor):
     plain = editor.edit(SOURCES, DRAFTS)
     assert_same([group[0] for group in editor.edit_nbest(SOURCES, DRAFTS)], plain)
-    for options in ({"variants": "noise"}, {"variants": "penalty"}, {"noise_scale": 9.0}):
+    for options in ({"diversity": "noise"}, {"diversity": "penalty"}, {"noise_scale": 9.0}):
         assert_same(editor.edit(SOURCES, DRAFTS, **options), plain)
-    still = editor.edit(SOURCES, DRAFTS, answers=3, variants="noise", noise_scale=0.0)
+    still = editor.edit(SOURCES, DRAFTS, candidates=3, diversity="noise", noise_scale=0.0)
     assert [dataclasses.replace(one, score=0.0) for one in still] == [
         dataclasses.replace(one, score=0.0) for one in plain
     ]
@@ -77,13 +77,13 @@ def test_one_answer_is_that_of_edit(editor):
 
 def test_more_answers_may_be_made_than_are_given_back(editor):
     many = editor.edit_nbest(SOURCES, DRAFTS, nbest=5)
-    best = editor.edit(SOURCES, DRAFTS, answers=5)
+    best = editor.edit(SOURCES, DRAFTS, candidates=5)
     assert_same(best, [group[0] for group in many])
-    assert max(map(len, editor.edit_nbest(SOURCES, DRAFTS, nbest=2, answers=5))) == 2
+    assert max(map(len, editor.edit_nbest(SOURCES, DRAFTS, nbest=2, candidates=5))) == 2
 
 
 def test_answers_do_not_depend_on_the_batch_and_noise_is_drawn_anew_only_by_its_seed(editor):
-    options = {"nbest": 3, "variants": "noise", "noise_scale": 1.0}
+    options = {"nbest": 3, "diversity": "noise", "noise_scale": 1.0}
     whole = editor.edit_nbest(SOURCES, DRAFTS, **options)
     for size in (1, 5):
         for one, two in zip(
@@ -105,8 +105,8 @@ def test_lengths_of_answers_from_nothing_differ(editor):
     [
         ({"nbest": 4, "answers": 3}, "--nbest 4 asks for more answers than are made"),
         ({"answers": 0}, "--iter-decode-with-beam 0: at least 1 answer"),
-        ({"nbest": 2, "variants": "luck"}, "--variants luck: choose one of length"),
-        ({"nbest": 2, "variants": "noise", "noise_scale": -1.0}, "--noise-scale -1.0"),
+        ({"nbest": 2, "diversity": "luck"}, "--diversity luck: choose one of length"),
+        ({"nbest": 2, "diversity": "noise", "noise_scale": -1.0}, "--noise-scale -1.0"),
     ],
 )
 def test_answers_that_cannot_be_made_are_refused(editor, options, said):

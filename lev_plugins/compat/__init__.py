@@ -54,6 +54,7 @@ from .copies import allow_copies
 from .encoders import configure_plain_encoders
 from .evaluation import evaluate_settings, evaluated
 from .finite import refuse_non_finite_scores
+from .flags import accept_renamed_flags
 from .indexed import check_index_files
 from .interactive import patch_interactive_reader, read_interactive_lines
 from .launch import check_launches, infer_torchrun_on_cpu
@@ -80,6 +81,7 @@ __all__ = [
     "Origin",
     "absolute_data_paths",
     "accept_imported_package",
+    "accept_renamed_flags",
     "allow_checkpoint_globals",
     "allow_copies",
     "apply",
@@ -153,6 +155,7 @@ def apply() -> None:
     write_checkpoints_whole()
     infer_torchrun_on_cpu()
     check_launches()
+    accept_renamed_flags()
     keep_last_batch()
     deterministic_batching()
     shuffle_when_asked()

@@ -23,7 +23,7 @@ LONGEST_RATIO, LONGEST_MORE = 2, 20
 LENGTH_SHARE = 0.8
 
 
-class Turns:
+class SharedLock:
     """A lock that is shared by shallow copies of what holds it, and is new in deep ones."""
 
     def __init__(self) -> None:
@@ -35,8 +35,8 @@ class Turns:
     def __exit__(self, *error: object) -> None:
         self._lock.release()
 
-    def __reduce__(self) -> tuple[type["Turns"], tuple[()]]:
-        return Turns, ()
+    def __reduce__(self) -> tuple[type["SharedLock"], tuple[()]]:
+        return SharedLock, ()
 
 
 class Autoregressive:
@@ -84,7 +84,7 @@ class Autoregressive:
         )
         self.limit = max(1, min(int(limits[0]) - 2, int(LENGTH_SHARE * int(limits[1]))))
         self.generator = task.build_generator(self.models, options)
-        self.turns = Turns()
+        self.lock = SharedLock()
         self.symbols = _spelt(task.target_dictionary)
 
     def write(self, units: Sequence[Tokens], batch_size: int) -> list[Answer | None]:
@@ -92,7 +92,7 @@ class Autoregressive:
         answers: list[Answer | None] = [None] * len(units)
         for numbers in batches(units, batch_size):
             chosen = [units[number] for number in numbers]
-            with self.turns:  # fairseq grows tables of positions while it decodes
+            with self.lock:  # fairseq grows tables of positions while it decodes
                 found = self._hypotheses(chosen)
             for place, hypotheses in found:
                 answers[numbers[place]] = self._answer(chosen[place], hypotheses)

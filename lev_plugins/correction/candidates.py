@@ -119,7 +119,7 @@ class AutoregressiveScorer:
         shifted = [torch.cat([eos, one[:-1]]) for one in targets]
         written = pad_sequence(shifted, True, dictionary.pad()).to(backend.device)
         inputs = batch["net_input"]
-        with backend.turns:
+        with backend.lock:
             logs = [
                 model.get_normalized_probs(
                     model(

@@ -18,7 +18,7 @@ _NEVER = 1 << 60
 
 
 def script(before: Sequence[Any], after: Sequence[Any]) -> list[Change]:
-    """Turns ``before`` into ``after`` with as few items deleted and inserted as possible.
+    """SharedLock ``before`` into ``after`` with as few items deleted and inserted as possible.
 
     Edit distance without substitutions, as the expert policy's (Levenshtein Transformer paper,
     Eq. 8); of all such scripts one with the fewest separate changes. Texts so different that the

@@ -95,10 +95,10 @@ class EnsemblePolicy:
 
         ``widen``: members with fewer classes give the others a probability of 0.
         """
-        answers = [ask(policy, own) for policy, own in zip(self.policies, memory.members)]
-        if len(answers) == 1:
-            return answers[0]
-        sizes = [answer.size(-1) for answer in answers]
+        outputs = [ask(policy, own) for policy, own in zip(self.policies, memory.members)]
+        if len(outputs) == 1:
+            return outputs[0]
+        sizes = [answer.size(-1) for answer in outputs]
         if not widen and len(set(sizes)) > 1:
             raise UserError(
                 f"the checkpoints of the ensemble have vocabularies of {', '.join(map(str, sizes))}"
@@ -109,6 +109,6 @@ class EnsemblePolicy:
             torch.nn.functional.pad(
                 torch.log_softmax(answer.float(), dim=-1), (0, width - size), value=-math.inf
             )
-            for answer, size in zip(answers, sizes)
+            for answer, size in zip(outputs, sizes)
         ]
         return torch.logsumexp(torch.stack(logs), dim=0) - math.log(len(logs))

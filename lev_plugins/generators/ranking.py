@@ -1,6 +1,6 @@
 """Which of the n-best for a sentence is the best.
 
-Shapes: R answers, T tokens.
+Shapes: R candidates, T tokens.
 """
 
 from typing import Any, Dict, List, Sequence
@@ -18,11 +18,12 @@ def rate(
     dictionary: Dictionary,
     placeholder: int,
 ) -> None:
-    """Gives answers a ``score`` by which those to one sentence can be compared.
+    """Gives candidates a ``score`` by which those to one sentence can be compared.
 
     It is the sum, in nats, of log p of every deletion and of every token written on the way
     (``actions``), of keeping each token of the answer, and of inserting nothing in each of its
-    slots: what was done, and that nothing is left to do. A mean over tokens favours short answers,
+    slots: what was done, and that nothing is left to do. A mean over tokens favours short
+        candidates,
     and what was tried and taken back would cost nothing. How many tokens were inserted at a time is
     no part of it: a gap may be filled at once or little by little.
 
@@ -46,10 +47,10 @@ def rate(
         hypothesis["score"] = hypothesis["actions"] + final
 
 
-def best(answers: Sequence[Dict[str, Any]], number: int) -> List[Dict[str, Any]]:
-    """The ``number`` best different answers; of equal ones the first."""
+def best(candidates: Sequence[Dict[str, Any]], number: int) -> List[Dict[str, Any]]:
+    """The ``number`` best different candidates; of equal ones the first."""
     different: List[Dict[str, Any]] = []
-    for answer in sorted(answers, key=lambda answer: -answer["score"]):
+    for answer in sorted(candidates, key=lambda answer: -answer["score"]):
         if not any(torch.equal(answer["tokens"], other["tokens"]) for other in different):
             different.append(answer)
     return different[:number]

@@ -4,7 +4,7 @@ What is decoded with is an :class:`~.policy.EditPolicy`: anything that has its f
 policies make the rest: several checkpoints are one averaged policy (:mod:`.ensemble`), an oracle is
 a policy that knows the target (:mod:`.oracle`).
 
-Shapes: B sentences, N answers a sentence, R = B·N answers, those of a sentence side by side.
+Shapes: B sentences, N candidates a sentence, R = B·N candidates, those of a sentence side by side.
 """
 
 import copy
@@ -18,14 +18,14 @@ from torch import Tensor
 from ..compat import refuse_non_finite_scores
 from ..errors import UserError
 from ..ops.edits import compact, limit_insertions
+from .constraints import EditConstraints, mask_forbidden, symbol_edges
+from .diversity import Diversity, sentence_keys
 from .ensemble import EnsemblePolicy
-from .instructions import EditConstraints, mask_forbidden, symbol_edges
 from .oracle import ORACLES, with_oracle
 from .policy import EditPolicy, MemoryT
 from .ranking import best, rate
 from .reranker import Reranker
 from .state import RefinementState, equal_rows
-from .variants import Variants, sentence_keys
 
 # generation options of fairseq that ask for what edit models do not do
 UNSUPPORTED = (
@@ -52,8 +52,8 @@ class RefinementOptions:
     adaptive: stop when nothing changes or a state comes back; else always run T_max iterations.
     max_len_a, max_len_b: nothing is inserted beyond a·|source| + b tokens or one and a half times
     those of the draft, whichever is more. unk_penalty: subtracted from the logit of the unknown
-    symbol. variants: answers a sentence. nbest: how many of them are given back at most.
-    external_reranker: the last model, an autoregressive one, ranks the answers. oracle: what of
+    symbol. diversity: candidates a sentence. nbest: how many of them are given back at most.
+    external_reranker: the last model, an autoregressive one, ranks the candidates. oracle: what of
     the edits is the expert's (Fig. 5). stock: fairseq's own rules (see
     :meth:`RefinementGenerator.generate`).
     """
@@ -66,7 +66,7 @@ class RefinementOptions:
     max_len_a: float = 0.0
     max_len_b: int = 200
     unk_penalty: float = 0.0
-    variants: Variants = Variants()
+    diversity: Diversity = Diversity()
     nbest: int = 1
     external_reranker: bool = False
     oracle: str = "none"
@@ -81,9 +81,9 @@ class RefinementOptions:
             raise UserError(f"--delete-threshold {self.delete_threshold} is outside [0, 1]")
         if self.nbest < 1:
             raise UserError(f"--nbest {self.nbest}: at least 1 answer is needed")
-        if self.nbest > self.variants.count:
+        if self.nbest > self.diversity.count:
             raise UserError(
-                f"--nbest {self.nbest} asks for more answers than are made; give "
+                f"--nbest {self.nbest} asks for more candidates than are made; give "
                 f"--iter-decode-with-beam {self.nbest} or more"
             )
         if self.oracle not in ORACLES:
@@ -95,7 +95,7 @@ class RefinementOptions:
 
         Args:
             **of_the_task: options that are not fairseq's: delete_threshold, stock, oracle, and
-                variant_kind, noise_scale and seed for the variants.
+                diversity, noise_scale and seed for the diversity.
 
         Raises:
             UserError: an option that edit models do not have.
@@ -103,9 +103,9 @@ class RefinementOptions:
         for name in UNSUPPORTED:
             if getattr(args, name, None):
                 raise UserError(f"{_flag(name)} is not supported by edit models; leave it out")
-        variants = Variants(
+        diversity = Diversity(
             count=getattr(args, "iter_decode_with_beam", 1),
-            kind=of_the_task.pop("variant_kind", "length"),
+            kind=of_the_task.pop("diversity", "length"),
             scale=of_the_task.pop("noise_scale", 0.5),
             seed=of_the_task.pop("seed", 1),
         )
@@ -117,7 +117,7 @@ class RefinementOptions:
             max_len_a=getattr(args, "max_len_a", 0.0),
             max_len_b=getattr(args, "max_len_b", 200),
             unk_penalty=getattr(args, "unkpen", 0.0),
-            variants=variants,
+            diversity=diversity,
             nbest=getattr(args, "nbest", 1),
             external_reranker=getattr(args, "iter_decode_with_external_reranker", False),
             **of_the_task,
@@ -148,13 +148,13 @@ class RefinementGenerator:
     def generate(
         self, models: Sequence[EditPolicy[MemoryT]], sample: Dict[str, Any], **unused: Any
     ) -> List[List[Dict[str, Any]]]:
-        """The best answers of every sentence, in the order of the batch.
+        """The best candidates of every sentence, in the order of the batch.
 
         Args:
             models: policies, whose probabilities are averaged; with ``external_reranker`` the
                 last is an autoregressive fairseq model.
             sample: a batch with ``net_input.src_tokens`` (B × S) and, where there are drafts,
-                ``draft`` (B × N) and ``marks`` (B × N, see :class:`.instructions.EditConstraints`);
+                ``draft`` (B × N) and ``marks`` (B × N, see :class:`.constraints.EditConstraints`);
                 with an oracle ``target`` (B × M).
 
         Returns:
@@ -180,9 +180,9 @@ class RefinementGenerator:
         if draft is None:
             draft = source.new_tensor([[self.bos, self.eos]]).expand(source.size(0), 2)
         rows = torch.arange(source.size(0), device=source.device)
-        rows = rows.repeat_interleave(self.options.variants.count)
+        rows = rows.repeat_interleave(self.options.diversity.count)
         memory = policy.encode(source)
-        if self.options.variants.count > 1:
+        if self.options.diversity.count > 1:
             memory = memory.select(rows)
         decoding = _Decoding(self, policy, source[rows], draft[rows], memory)
         marks = sample.get("marks")
@@ -191,18 +191,18 @@ class RefinementGenerator:
             decoding.set_constraints(EditConstraints(draft[rows], marks[rows], edges))
         hypotheses = decoding.run()
         refuse_non_finite_scores(torch.tensor([one["score"] for one in hypotheses]))
-        count = self.options.variants.count
+        count = self.options.diversity.count
         if count > 1 and reranker is None:
             rate(policy, memory, hypotheses, self.dictionary, self.placeholder)
-        answers = [hypotheses[i : i + count] for i in range(0, len(hypotheses), count)]
+        candidates = [hypotheses[i : i + count] for i in range(0, len(hypotheses), count)]
         if reranker is not None:
-            self._rescore(reranker, source, sample.get("draft"), answers)
-        return [best(group, self.options.nbest) for group in answers]
+            self._rescore(reranker, source, sample.get("draft"), candidates)
+        return [best(group, self.options.nbest) for group in candidates]
 
     def _policy(
         self, models: Sequence[Any], sample: Dict[str, Any]
     ) -> Tuple[Any, Optional[Reranker]]:
-        """The policy to decode with, and what ranks the answers."""
+        """The policy to decode with, and what ranks the candidates."""
         reranker = None
         if self.options.external_reranker:
             if len(models) < 2:
@@ -235,10 +235,10 @@ class RefinementGenerator:
         reranker: Reranker,
         source: Tensor,
         draft: Optional[Tensor],
-        answers: List[List[Dict[str, Any]]],
+        candidates: List[List[Dict[str, Any]]],
     ) -> None:
-        tokens = [[answer["tokens"] for answer in group] for group in answers]
-        for group, scores in zip(answers, reranker.score(source, draft, tokens)):
+        tokens = [[answer["tokens"] for answer in group] for group in candidates]
+        for group, scores in zip(candidates, reranker.score(source, draft, tokens)):
             for answer, score in zip(group, scores):
                 answer["score"] = score
 
@@ -254,7 +254,7 @@ class _Decoding:
         draft: Tensor,
         memory: MemoryT,
     ) -> None:
-        self.options, self.variants = generator.options, generator.options.variants
+        self.options, self.diversity = generator.options, generator.options.diversity
         self.pad, self.bos, self.eos = generator.pad, generator.bos, generator.eos
         self.unk, self.placeholder = generator.unk, generator.placeholder
         self.never = generator.never
@@ -265,14 +265,14 @@ class _Decoding:
         )
         self.cap = self._length_cap(source, tokens)
         self.keys: Optional[Tensor] = None
-        if self.variants.kind == "noise" and self.variants.count > 1:
+        if self.diversity.kind == "noise" and self.diversity.count > 1:
             self.keys = sentence_keys(source, tokens, self.pad)
-        self.instructions: Optional[EditConstraints] = None
+        self.constraints: Optional[EditConstraints] = None
 
-    def set_constraints(self, instructions: EditConstraints) -> None:
+    def set_constraints(self, constraints: EditConstraints) -> None:
         """Follows what a person has ordered."""
-        instructions.check_room(self.cap)
-        self.instructions = instructions
+        constraints.check_room(self.cap)
+        self.constraints = constraints
 
     def run(self) -> List[Dict[str, Any]]:
         """One hypothesis for every row, in order."""
@@ -307,7 +307,7 @@ class _Decoding:
                 keep, counts = state.finish(idle, step, "unchanged", keep, counts)
                 if state.empty:
                     return
-                state.note()
+                state.record_visited()
             state.record("delete", keep)
             self._insert(counts, step)
         everyone = torch.ones_like(state.rows, dtype=torch.bool)
@@ -348,9 +348,9 @@ class _Decoding:
         logits = self.policy.deletion_logits(state.tokens, state.memory).float()
         log_probs = torch.log_softmax(logits, dim=-1)
         delete = log_probs[..., 1].exp() > self.options.delete_threshold
-        if self.instructions is not None:
-            delete = delete & ~self.instructions.locked(state.origin, state.rows)
-            delete = delete | self.instructions.dropped(state.origin, state.rows)
+        if self.constraints is not None:
+            delete = delete & ~self.constraints.must_keep(state.origin, state.rows)
+            delete = delete | self.constraints.dropped(state.origin, state.rows)
         state.scores = torch.where(inner & (state.origin >= 0), log_probs[..., 0], state.scores)
         state.deleting = log_probs[..., 1]
         return real & ~(inner & delete)
@@ -363,18 +363,18 @@ class _Decoding:
         slots = state.tokens[:, 1:].ne(self.pad)
         if step == 0:  # without a token there is no other score to tell NaN by
             refuse_non_finite_scores(torch.log_softmax(logits, dim=-1).amax(-1)[slots])
-        if self.instructions is not None:
-            slots = slots & ~self.instructions.closed(state.origin, state.rows)
+        if self.constraints is not None:
+            slots = slots & ~self.constraints.no_insert(state.origin, state.rows)
         logits = self._adjusted(logits, step)
         counts = logits.argmax(-1).masked_fill(~slots, 0)
         if step == 0:
-            counts = self.variants.first_counts(logits, counts, slots, state.rows)
-        if self.instructions is not None and self.instructions.whole_words:
+            counts = self.diversity.first_counts(logits, counts, slots, state.rows)
+        if self.constraints is not None and self.constraints.whole_words:
             # what would grow onto a word that stays is set apart by one token at least
-            onto = self.instructions.grown_together(state.tokens, state.origin, state.rows)
+            onto = self.constraints.grown_together(state.tokens, state.origin, state.rows)
             counts = torch.maximum(counts, (onto & slots).long())
-        if self.instructions is not None and self.instructions.replaces:
-            emptied = self.instructions.emptied(state.origin, state.rows)
+        if self.constraints is not None and self.constraints.replaces:
+            emptied = self.constraints.emptied(state.origin, state.rows)
             counts = torch.maximum(counts, (emptied & slots).long())
         if self.options.stock:
             counts = torch.minimum(counts, cap.unsqueeze(1))
@@ -382,19 +382,21 @@ class _Decoding:
         return limit_insertions(counts, cap - state.lengths)
 
     def _adjusted(self, logits: Tensor, step: int) -> Tensor:
-        """Placeholder logits less γ for inserting nothing, and with the noise of the answers."""
+        """Placeholder logits less γ for inserting nothing, and with the noise of the candidates."""
         rows = self.state.rows
-        several = self.variants.count > 1 and self.variants.kind == "penalty"
+        several = self.diversity.count > 1 and self.diversity.kind == "penalty"
         if self.options.empty_penalty or several:
-            penalties = self.variants.penalties(self.options.empty_penalty, rows)
+            penalties = self.diversity.penalties(self.options.empty_penalty, rows)
             logits = logits.clone()
             logits[..., 0] -= penalties.unsqueeze(1)
         if self.keys is None:
             return logits
         slots = logits.size(1)
         places = torch.arange(slots, device=rows.device).repeat(len(rows))
-        answers = rows.repeat_interleave(slots)
-        noise = self.variants.noise(self.keys[answers], answers, 2 * step, places, logits.size(2))
+        candidates = rows.repeat_interleave(slots)
+        noise = self.diversity.noise(
+            self.keys[candidates], candidates, 2 * step, places, logits.size(2)
+        )
         return logits + noise.view_as(logits)
 
     def _insert(self, counts: Tensor, step: int) -> None:
@@ -408,8 +410,8 @@ class _Decoding:
         where = state.tokens.eq(self.placeholder)
         if self.options.stock:
             refilled = state.tokens.eq(self.unk)
-            if self.instructions is not None:
-                refilled = refilled & ~self.instructions.locked(state.origin, state.rows)
+            if self.constraints is not None:
+                refilled = refilled & ~self.constraints.must_keep(state.origin, state.rows)
             where = where | refilled
         if bool(where.any()):
             self._fill(where, step)
@@ -427,17 +429,17 @@ class _Decoding:
         choice = logits
         if self.keys is not None:
             place = where.nonzero()
-            answers = state.rows[place[:, 0]]
-            choice = logits + self.variants.noise(
-                self.keys[answers], answers, 2 * step + 1, place[:, 1], logits.size(1)
+            candidates = state.rows[place[:, 0]]
+            choice = logits + self.diversity.noise(
+                self.keys[candidates], candidates, 2 * step + 1, place[:, 1], logits.size(1)
             )
-        if self.instructions is not None and self.instructions.whole_words:
-            onto = self.instructions.growing(where, state.origin, state.rows)
+        if self.constraints is not None and self.constraints.whole_words:
+            onto = self.constraints.growing(where, state.origin, state.rows)
             choice = choice.masked_fill(onto, float("-inf"))
         tokens = choice.argmax(1)
-        if self.instructions is not None and self.instructions.removes:
+        if self.constraints is not None and self.constraints.removes:
             filled = state.tokens.masked_scatter(where, tokens)
-            tokens = mask_forbidden(choice.clone(), where, filled, self.instructions, state.rows)
+            tokens = mask_forbidden(choice.clone(), where, filled, self.constraints, state.rows)
         scores = logits.gather(1, tokens.unsqueeze(1)).squeeze(1) - logits.logsumexp(1)
         state.fill(where, tokens, scores)
 

@@ -91,7 +91,7 @@ class Reranker:
         """
         src_tokens = src_tokens.cpu()
         drafts = None if draft is None else draft.cpu()
-        # variants of one sentence often come out the same: each is scored once
+        # candidates of one sentence often come out the same: each is scored once
         keys: List[List[Tuple[int, Tuple[int, ...]]]] = []
         wanted: Dict[Tuple[int, Tuple[int, ...]], Candidate] = {}
         for row, candidates in enumerate(hypotheses):

@@ -159,7 +159,7 @@ class RefinementState(Generic[MemoryT]):
             self.memory = self.memory.select(rows)
 
     def seen_before(self, tokens: Tensor) -> Tuple[Tensor, Tensor]:
-        """Whether the same tokens (B × T) were noted with :meth:`note` before.
+        """Whether the same tokens (B × T) were noted with :meth:`record_visited` before.
 
         Returns:
             B, bool: at any time; and B, bool: at the last.
@@ -170,7 +170,7 @@ class RefinementState(Generic[MemoryT]):
             again = again | last
         return again, last
 
-    def note(self) -> None:
+    def record_visited(self) -> None:
         """Remembers the present tokens for :meth:`seen_before`."""
         self.seen.append(self.tokens)
 

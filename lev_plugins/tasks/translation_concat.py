@@ -17,16 +17,16 @@ from torch import Tensor, nn
 from ..compat import compare_symbols
 from ..data.concat import ConcatEditDataset, join_draft
 from ..errors import UserError
-from .triples import TriplesConfig, TriplesTask
+from .post_editing import PostEditingConfig, PostEditingTask
 
 
 @dataclass
-class TranslationConcatConfig(TriplesConfig):
+class TranslationConcatConfig(PostEditingConfig):
     """The options of all tasks on triples."""
 
 
 @register_task("translation_concat", dataclass=TranslationConcatConfig)
-class TranslationConcatTask(TriplesTask):
+class TranslationConcatTask(PostEditingTask):
     """fairseq's translation task with ``source </s> draft </s>`` in the place of the source.
 
     A batch keeps source and draft apart, so that commands print the source as it is; the two are

@@ -24,9 +24,9 @@ from ..data.oov import OOVWords
 from ..data.roll_in import KEPT_TOKENS, ROLL_IN_TOKENS, TOKEN_MASKING, RollInOptions, build_roll_in
 from ..errors import UserError
 from ..generators import RefinementGenerator, RefinementOptions
+from ..generators.diversity import DIVERSITY
 from ..generators.oracle import ORACLES
-from ..generators.variants import VARIANTS
-from .triples import PLACEHOLDER, TriplesConfig, TriplesTask
+from .post_editing import PLACEHOLDER, PostEditingConfig, PostEditingTask
 
 # how to read other projects' model configurations: name → function of (cfg) → our configuration
 MODEL_ADAPTERS: Dict[str, Callable[[Any], Any]] = {}
@@ -43,7 +43,7 @@ class Draft(NamedTuple):
 
 
 @dataclass
-class TranslationEditConfig(TriplesConfig):
+class TranslationEditConfig(PostEditingConfig):
     alpha: float = field(
         default=0.5,
         metadata={
@@ -129,17 +129,17 @@ class TranslationEditConfig(TriplesConfig):
             "deletion+placeholder"
         },
     )
-    variants: ChoiceEnum(VARIANTS) = field(  # type: ignore[valid-type]
+    diversity: ChoiceEnum(DIVERSITY) = field(  # type: ignore[valid-type]
         default="length",
         metadata={
-            "help": "how the answers of --iter-decode-with-beam differ: length (the likeliest "
+            "help": "how the candidates of --iter-decode-with-beam differ: length (the likeliest "
             "changes of a number of insertions), penalty (gamma up to 3), or noise (noisy "
             "parallel decoding)"
         },
     )
     noise_scale: float = field(
         default=0.5,
-        metadata={"help": "scale of the Gumbel noise of --variants noise; 1 samples"},
+        metadata={"help": "scale of the Gumbel noise of --diversity noise; 1 samples"},
     )
     markup: bool = field(
         default=False,
@@ -152,7 +152,7 @@ class TranslationEditConfig(TriplesConfig):
 
 
 @register_task("translation_edit", dataclass=TranslationEditConfig)
-class TranslationEditTask(TriplesTask):
+class TranslationEditTask(PostEditingTask):
     """Generation and post-editing by insertion and deletion.
 
     fairseq's translation data, with ``train.src-tgt.DRAFT`` beside them where ``--draft-lang``
@@ -169,7 +169,7 @@ class TranslationEditTask(TriplesTask):
             dictionary.add_symbol(PLACEHOLDER)
         self.placeholder = tgt_dict.index(PLACEHOLDER)
         self.epoch = 1
-        self.ours = False  # whether this task has trained the checkpoint that is being loaded
+        self.trained_here = False  # this task has trained the checkpoint that is loaded
         self.edits = False  # whether the model built last is an edit model
         self.tuned: Dict[str, float] = {}  # how to decode, by tune --keep
         # how often a word is met, for random roll-in; dictionaries of checkpoints know it of none
@@ -516,7 +516,7 @@ class TranslationEditTask(TriplesTask):
             )
         if from_checkpoint and name in MODEL_ADAPTERS:
             cfg = OmegaConf.structured(MODEL_ADAPTERS[name](cfg))
-        elif from_checkpoint and not self.ours:
+        elif from_checkpoint and not self.trained_here:
             if self.edits:  # it stands behind an edit model: a re-ranker
                 return FairseqTask.build_model(self._without_placeholder(), cfg, from_checkpoint)
             raise UserError(
@@ -590,7 +590,7 @@ class TranslationEditTask(TriplesTask):
             "delete_threshold": self.delete_threshold,
             "stock": self.cfg.stock_decoding,
             "oracle": str(self.cfg.oracle),
-            "variant_kind": str(self.cfg.variants),
+            "diversity": str(self.cfg.diversity),
             "noise_scale": self.cfg.noise_scale,
             "seed": self.cfg.seed or 1,
         }

@@ -72,9 +72,9 @@ def test_systems_take_turns_sentence_by_sentence_after_the_warm_up(monkeypatch, 
     scripted = Scripted()
     systems = [scripted.system(name, 0.1, size=4) for name in "abc"]
     measured(monkeypatch, tmp_path, scripted, *systems, warm_up=1)
-    turns = ["abc", "abc", "bca", "cab", "abc"]
+    lock = ["abc", "abc", "bca", "cab", "abc"]
     ids = [0, 0, 1, 2, 3]
-    assert scripted.calls == [(name, id_) for turn, id_ in zip(turns, ids) for name in turn]
+    assert scripted.calls == [(name, id_) for turn, id_ in zip(lock, ids) for name in turn]
     assert all(len(system.milliseconds) == 4 for system in systems)
 
 

@@ -69,7 +69,7 @@ def test_up_to_three_answers_are_printed_the_best_first(commands, triples):
 
 
 def test_noise_is_drawn_for_the_sentence_and_not_for_its_batch(commands, triples):
-    flags = "--variants noise --noise-scale 1 --iter-decode-with-beam 3 --nbest 3"
+    flags = "--diversity noise --noise-scale 1 --iter-decode-with-beam 3 --nbest 3"
     lines = list(zip(triples.text("valid", "src"), triples.text("valid", "mt"), strict=True))
     text = "".join(f"{source}\t{draft}\n" for source, draft in lines[:6])
     one_by_one = commands.done(triples.interactive(flags), triples.folder, stdin=text)

@@ -8,7 +8,7 @@ import torch
 from fake_policy import RandomPolicy, Script, ScriptedPolicy
 
 from lev_plugins.generators import RefinementGenerator, RefinementOptions
-from lev_plugins.generators.variants import VARIANTS, Variants
+from lev_plugins.generators.diversity import DIVERSITY, Diversity
 
 SYMBOLS = tiny.dictionary("abcd")
 PLH = SYMBOLS.add_symbol("<plh>")
@@ -18,7 +18,7 @@ Hypothesis = dict[str, Any]
 
 def decode(policy: Any, source: str, draft: str, kind: str = "length", **more: Any) -> list:
     options = RefinementOptions(
-        variants=Variants(5, kind, 1.0), nbest=5, max_iter=4, retain_history=True, **more
+        diversity=Diversity(5, kind, 1.0), nbest=5, max_iter=4, retain_history=True, **more
     )
     sample = {
         "net_input": {"src_tokens": tiny.sentence(source, SYMBOLS).unsqueeze(0)},
@@ -48,7 +48,7 @@ def log_probability(policy: RandomPolicy, source: str, hypothesis: Hypothesis) -
     return total + float(keep.sum() + close.sum())
 
 
-@pytest.mark.parametrize("kind", VARIANTS)
+@pytest.mark.parametrize("kind", DIVERSITY)
 @pytest.mark.parametrize("draft", ["", "abca"])
 def test_the_score_is_that_of_all_deletions_and_tokens_and_of_the_answer_as_final(kind, draft):
     for seed in range(3):
@@ -70,7 +70,7 @@ def test_an_empty_answer_is_not_the_best_of_a_policy_that_knows_better():
 
 @pytest.mark.parametrize("several", [False, True])
 def test_one_answer_has_the_mean_of_its_positional_scores(several):
-    options = {"variants": Variants(2)} if several else {}
+    options = {"diversity": Diversity(2)} if several else {}
     sample = {"net_input": {"src_tokens": tiny.sentence("ab", SYMBOLS).unsqueeze(0)}}
     generator = RefinementGenerator(SYMBOLS, PLH, RefinementOptions(**options))
     ((one,),) = generator.generate([RandomPolicy(SYMBOLS, PLH, 3)], sample)
@@ -80,5 +80,5 @@ def test_one_answer_has_the_mean_of_its_positional_scores(several):
 
 def test_an_empty_batch_has_no_answers():
     sample = {"net_input": {"src_tokens": torch.zeros(0, 3).long()}}
-    generator = RefinementGenerator(SYMBOLS, PLH, RefinementOptions(variants=Variants(3)))
+    generator = RefinementGenerator(SYMBOLS, PLH, RefinementOptions(diversity=Diversity(3)))
     assert generator.generate([RandomPolicy(SYMBOLS, PLH, 1)], sample) == []

@@ -58,7 +58,7 @@ class Constant(Policy):
         return torch.zeros(int(where.sum()), self.size)
 
 
-def answers(policy: Any, sources: Tensor, tokens: Tensor) -> list[Tensor]:
+def outputs(policy: Any, sources: Tensor, tokens: Tensor) -> list[Tensor]:
     """Logits of the three policies for one state, whose placeholders are to be written."""
     memory = policy.encode(sources)
     where = tokens.eq(PLH)
@@ -87,8 +87,8 @@ def test_probabilities_are_the_mean_of_the_members():
         for seed, size in enumerate(sizes, start=1)
     ]
     sources, tokens = state()
-    single = [answers(model, sources, tokens) for model in models]
-    for phase, logits in enumerate(answers(EnsemblePolicy(models), sources, tokens)):
+    single = [outputs(model, sources, tokens) for model in models]
+    for phase, logits in enumerate(outputs(EnsemblePolicy(models), sources, tokens)):
         classes = max(one[phase].size(-1) for one in single)
         expected = torch.zeros(*logits.shape[:-1], classes)
         for one in single:
@@ -134,7 +134,7 @@ def test_the_mean_decides_and_not_the_majority(members, deleted):
 def test_one_member_answers_as_if_it_were_alone():
     model = tiny.sharpen(tiny.model(tiny.task())).eval()
     sources, tokens = state()
-    pairs = zip(answers(EnsemblePolicy([model]), sources, tokens), answers(model, sources, tokens))
+    pairs = zip(outputs(EnsemblePolicy([model]), sources, tokens), outputs(model, sources, tokens))
     assert all(torch.equal(one, other) for one, other in pairs)
     assert decode(EnsemblePolicy([random_policy(3)]), PAIRS) == decode(random_policy(3), PAIRS)
 

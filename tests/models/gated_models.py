@@ -40,7 +40,7 @@ SIZES: dict[str, Any] = {
     "max_source_positions": 32,
     "max_target_positions": 32,
 }
-VARIANTS = ("paper", "code", "pointer")
+DIVERSITY = ("paper", "code", "pointer")
 ALL = "mask,copy,generate,skip"
 EXACT = {"rtol": 1e-10, "atol": 1e-10}
 PRE = {"encoder_normalize_before": True}
@@ -80,7 +80,7 @@ def allowed(gates: str, variant: str) -> bool:
 KINDS: dict[str, dict[str, Any]] = {
     f"{variant}, {gates}, {norm}": {"gate_variant": variant, "gates": gates, **values}
     for variant, gates, (norm, values) in itertools.product(
-        VARIANTS,
+        DIVERSITY,
         ("none", "mask,generate", "copy,generate", ALL),
         (("post-norm", {}), ("pre-norm", PRE)),
     )
@@ -98,7 +98,7 @@ KINDS["paper, all, deep decoder"] = {
     **PRE,
 }
 # one of each variant, for what takes long
-SEARCH = [f"{variant}, {ALL}, post-norm" for variant in VARIANTS]
+SEARCH = [f"{variant}, {ALL}, post-norm" for variant in DIVERSITY]
 
 
 def task(source: Dictionary = SYMBOLS, target: Dictionary | None = None) -> Namespace:

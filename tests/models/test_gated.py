@@ -14,6 +14,7 @@ from fairseq.sequence_generator import SequenceGenerator, SequenceGeneratorWithA
 from fairseq.sequence_scorer import SequenceScorer
 from gated_models import (
     ALL,
+    DIVERSITY,
     EOS,
     EXACT,
     KINDS,
@@ -25,7 +26,6 @@ from gated_models import (
     SIZES,
     SUBSETS,
     SYMBOLS,
-    VARIANTS,
     Pair,
     allowed,
     answers,
@@ -239,7 +239,7 @@ def test_the_scores_of_beam_search_are_those_of_its_hypotheses_forced(kind, left
 
 
 def test_an_ensemble_of_variants_averages_probabilities():
-    models = [build(seed=i, factor=1.5, gate_variant=name) for i, name in enumerate(VARIANTS)]
+    models = [build(seed=i, factor=1.5, gate_variant=name) for i, name in enumerate(DIVERSITY)]
     for row, hypotheses in zip(ROWS, searched(models, ROWS), strict=True):
         for one in hypotheses:
             found = one["positional_scores"].float()
@@ -397,7 +397,7 @@ def loss_of(model, rows, **layout):
 
 @pytest.mark.parametrize(
     ("variant", "gates"),
-    [(v, g) for v in VARIANTS for g in SUBSETS if allowed(g, v)],
+    [(v, g) for v in DIVERSITY for g in SUBSETS if allowed(g, v)],
 )
 def test_every_choice_of_gates_trains_with_finite_gradients(variant, gates):
     model = build(gates=gates, gate_variant=variant, factor=1.0).train()
@@ -444,7 +444,7 @@ def test_training_computes_what_evaluation_computes(kind):
         assert float(loss_of(model.train(), rows, **layout)) == pytest.approx(expected, rel=1e-10)
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", DIVERSITY)
 def test_a_checkpoint_brings_back_the_same_model(variant):
     first, other = (build(seed=seed, gate_variant=variant) for seed in (1, 2))
     file = io.BytesIO()
@@ -456,7 +456,7 @@ def test_a_checkpoint_brings_back_the_same_model(variant):
     assert_same(answers(other, ROWS), expected, rtol=0, atol=0)
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", DIVERSITY)
 def test_it_learns_in_every_variant(variant):
     """After a few steps on six sentences it knows more of them than how often symbols occur."""
     torch.manual_seed(1)

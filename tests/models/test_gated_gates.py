@@ -6,12 +6,12 @@ import pytest
 import torch
 from gated_models import (
     ALL,
+    DIVERSITY,
     EOS,
     OTHERS,
     PRE,
     SUBSETS,
     SYMBOLS,
-    VARIANTS,
     Pair,
     allowed,
     build,
@@ -143,7 +143,7 @@ def pointer_by_hand(model, gates, state, looks, source, target):
     ("variant", "gates"),
     [
         (variant, gates)
-        for variant in VARIANTS
+        for variant in DIVERSITY
         for gates in SUBSETS
         if gates not in ("none", "mask") and allowed(gates, variant)
     ],
@@ -195,7 +195,7 @@ def test_four_gates_have_3076_parameters_at_768_channels():
     assert sum(parameter.numel() for parameter in gates) == 3076
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", DIVERSITY)
 def test_a_model_with_gates_has_3076_parameters_more_than_one_without(variant):
     sizes = {
         "encoder_embed_dim": 768, "encoder_ffn_embed_dim": 8, "encoder_layers": 1,

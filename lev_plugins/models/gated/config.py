@@ -11,7 +11,7 @@ from ...modules.backbone import TransformerSize
 from .gates import chosen_gates
 
 ACTIVATIONS = ChoiceEnum(["relu", "gelu", "silu"])
-VARIANTS = ChoiceEnum(["paper", "code", "pointer"])
+DIVERSITY = ChoiceEnum(["paper", "code", "pointer"])
 
 
 @dataclass
@@ -23,7 +23,7 @@ class GatedTransformerConfig(FairseqDataclass):
             "plain Transformer"
         },
     )
-    gate_variant: VARIANTS = field(  # type: ignore[valid-type]
+    gate_variant: DIVERSITY = field(  # type: ignore[valid-type]
         default="pointer",
         metadata={
             "help": "what the decoder's gates do. pointer: copies from the source, and starts "

@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from ...data.concat import join_draft, parts_and_positions
 from ...errors import UserError
 from ...modules.precision import decoding_precision, quantize
-from ...tasks.triples import TriplesTask
+from ...tasks.post_editing import PostEditingTask
 from .config import TransformerConcatConfig, stock_config
 
 MODEL = "transformer_concat"
@@ -119,7 +119,7 @@ class ConcatHub(hub_utils.GeneratorHubInterface):
         if len(rest) > 1:
             raise UserError(f"{sentence!r} has {len(rest)} tabs; write source, or source<TAB>draft")
         tokens, draft = (
-            TriplesTask.encode_text(text, self._cut, self.src_dict).unsqueeze(0)
+            PostEditingTask.encode_text(text, self._cut, self.src_dict).unsqueeze(0)
             for text in (source, *(rest or [""]))
         )
         return join_draft(tokens, draft, self.src_dict.pad(), self.src_dict.bos()).squeeze(0)

@@ -38,7 +38,7 @@ class EditConstraints:
         marks = self.marks.index_select(0, rows).gather(1, origin.clamp(min=0))
         return (origin >= 0) & marks.bitwise_and(bit).ne(0)
 
-    def locked(self, origin: Tensor, rows: Tensor) -> Tensor:
+    def must_keep(self, origin: Tensor, rows: Tensor) -> Tensor:
         """Which of the tokens with ``origin`` (R' × T), of the sentences ``rows``, must stay."""
         return self._standing(KEEP, origin, rows)
 
@@ -46,7 +46,7 @@ class EditConstraints:
         """Which of the tokens have to go."""
         return self._standing(DROP, origin, rows)
 
-    def closed(self, origin: Tensor, rows: Tensor) -> Tensor:
+    def no_insert(self, origin: Tensor, rows: Tensor) -> Tensor:
         """R' × (T − 1), bool: slots in which nothing may be inserted."""
         return self._standing(JOINED, origin, rows)[:, :-1]
 
@@ -138,7 +138,7 @@ def _runs(tokens: List[int], marks: List[int]) -> List[List[int]]:
 
 
 def mask_forbidden(
-    logits: Tensor, where: Tensor, tokens: Tensor, instructions: EditConstraints, rows: Tensor
+    logits: Tensor, where: Tensor, tokens: Tensor, constraints: EditConstraints, rows: Tensor
 ) -> Tensor:
     """The likeliest tokens that do not write again what was removed.
 
@@ -152,11 +152,11 @@ def mask_forbidden(
     """
     index = where.flatten().cumsum(0).view_as(where) - 1
     for i, row in enumerate(rows.tolist()):
-        if not instructions.removed[row]:
+        if not constraints.removed[row]:
             continue
         new = where[i].tolist()
         while True:
-            position = instructions.rewritten(row, tokens[i].tolist(), new)
+            position = constraints.rewritten(row, tokens[i].tolist(), new)
             if position is None:
                 break
             answer = int(index[i, position])

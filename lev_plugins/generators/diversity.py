@@ -11,17 +11,17 @@ from torch import Tensor
 from ..errors import UserError
 from ..ops.randomness import uniform
 
-VARIANTS = ("length", "penalty", "noise")
+DIVERSITY = ("length", "penalty", "noise")
 _LARGEST_PENALTY = 3.0  # γ of the paper lies in [0, 3]
 _LINES = 1 << 20  # room for the positions of a sentence in a key of the random numbers
 
 
 @dataclass(frozen=True)
-class Variants:
-    """How the answers of a sentence differ. Answer 0 is always that of plain decoding.
+class Diversity:
+    """How the candidates of a sentence differ. Candidate 0 is always that of plain decoding.
 
-    count: answers a sentence.
-    kind: ``length``, answer i takes in its first iteration the i-th likeliest change of the
+    count: candidates a sentence.
+    kind: ``length``, candidate i takes in its first iteration the i-th likeliest change of the
         number of insertions at one slot (from an empty draft: the i-th likeliest length);
         ``penalty``, γ rises evenly to 3; ``noise``, Gumbel noise is added to the logits of
         insertions and tokens (noisy parallel decoding, Cho 2016; §3.3).
@@ -37,13 +37,13 @@ class Variants:
     def __post_init__(self) -> None:
         if self.count < 1:
             raise UserError(f"--iter-decode-with-beam {self.count}: at least 1 answer is needed")
-        if self.kind not in VARIANTS:
-            raise UserError(f"--variants {self.kind}: choose one of {', '.join(VARIANTS)}")
+        if self.kind not in DIVERSITY:
+            raise UserError(f"--diversity {self.kind}: choose one of {', '.join(DIVERSITY)}")
         if self.scale < 0:
             raise UserError(f"--noise-scale {self.scale}: give 0 or more")
 
     def penalties(self, base: float, rows: Tensor) -> Tensor:
-        """γ of the answers ``rows`` (R, long): R, float."""
+        """γ of the candidates ``rows`` (R, long): R, float."""
         number = rows.remainder(self.count).float()
         if self.kind != "penalty" or self.count == 1:
             return torch.full_like(number, base)
@@ -55,7 +55,7 @@ class Variants:
         Args:
             logits: R × (T − 1) × (K + 1). counts: R × (T − 1), their argmax.
             slots: R × (T − 1), bool, where something may be inserted.
-            rows: R, answers.
+            rows: R, candidates.
 
         Returns:
             R × (T − 1), counts with the change that belongs to each answer.
@@ -79,11 +79,11 @@ class Variants:
     def noise(
         self, keys: Tensor, rows: Tensor, stream: int, positions: Tensor, classes: int
     ) -> Tensor:
-        """Gumbel noise, 0 for plain answers.
+        """Gumbel noise, 0 for plain candidates.
 
         Args:
             keys: P, long, what a sentence's noise depends on (:func:`sentence_keys`).
-            rows: P, answers. positions: P, places in the sentence. stream: iteration and phase.
+            rows: P, candidates. positions: P, places in the sentence. stream: iteration and phase.
 
         Returns:
             P × ``classes``, float.

@@ -11,7 +11,7 @@ from fake_policy import RandomPolicy, ScriptedPolicy
 from lev_plugins.data.markup import DROP, KEEP
 from lev_plugins.errors import UserError
 from lev_plugins.generators import RefinementGenerator, RefinementOptions, refinement
-from lev_plugins.generators.variants import VARIANTS, Variants
+from lev_plugins.generators.diversity import DIVERSITY, Diversity
 
 SYMBOLS = tiny.dictionary("abcd")
 PLH = SYMBOLS.add_symbol("<plh>")
@@ -57,7 +57,7 @@ def batch(pairs: Sequence[tuple[str, str]], extra: int = 0) -> dict[str, Any]:
     }
 
 
-def answers(
+def candidates(
     policies: Any,
     pairs: Sequence[tuple[str, str]] = PAIRS,
     count: int = 1,
@@ -68,9 +68,9 @@ def answers(
     more: dict[str, Any] | None = None,
     **options: Any,
 ) -> list[list[Hypothesis]]:
-    """All different answers of every sentence, the best first."""
+    """All different candidates of every sentence, the best first."""
     options = {"nbest": count, "max_iter": 4, "max_len_b": 8, "retain_history": True, **options}
-    settings = RefinementOptions(variants=Variants(count, kind, scale, seed), **options)
+    settings = RefinementOptions(diversity=Diversity(count, kind, scale, seed), **options)
     policies = policies if isinstance(policies, list) else [policies]
     sample = {**batch(pairs, extra), **(more or {})}
     return RefinementGenerator(SYMBOLS, PLH, settings).generate(policies, sample)
@@ -110,7 +110,7 @@ def outcomes(found: list[list[Hypothesis]]) -> list[list[tuple]]:
 # answers and their kinds ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", VARIANTS)
+@pytest.mark.parametrize("kind", DIVERSITY)
 @pytest.mark.parametrize("stock", [False, True])
 def test_answer_0_is_plain_decoding_to_the_last_digit(unsorted, kind, stock):
     def tame(logits: torch.Tensor) -> torch.Tensor:
@@ -119,23 +119,23 @@ def test_answer_0_is_plain_decoding_to_the_last_digit(unsorted, kind, stock):
     random = policy()
     wild = random.token_logits
     random.token_logits = lambda *asked: tame(wild(*asked))  # stock rules may write anything
-    single = answers(random, stock=stock)
-    several = answers(random, count=3, kind=kind, stock=stock, scale=1.0)
+    single = candidates(random, stock=stock)
+    several = candidates(random, count=3, kind=kind, stock=stock, scale=1.0)
     assert [len(group) for group in several] == [3] * len(PAIRS)
     assert all_plain([[group[0]] for group in several]) == all_plain(single)
     others = [group[i] for group in several for i in (1, 2)]
     assert sum(text(one) not in map(text, group) for one, group in zip(others, single * 2)) > 3
 
 
-@pytest.mark.parametrize("kind", VARIANTS)
+@pytest.mark.parametrize("kind", DIVERSITY)
 def test_one_answer_is_plain_decoding_whatever_the_kind(kind):
-    assert all_plain(answers(policy(), kind=kind, scale=2.0)) == all_plain(answers(policy()))
+    assert all_plain(candidates(policy(), kind=kind, scale=2.0)) == all_plain(candidates(policy()))
 
 
 def test_answers_to_an_empty_draft_have_the_likeliest_lengths(unsorted):
     pairs = [(source, "") for source in ("a", "b", "ab", "")]
     random = policy(4)
-    for (source, _), group in zip(pairs, answers(random, pairs, 4, max_iter=1), strict=True):
+    for (source, _), group in zip(pairs, candidates(random, pairs, 4, max_iter=1), strict=True):
         memory = random.encode(tiny.sentence(source, SYMBOLS).unsqueeze(0))
         empty = tiny.sentence("", SYMBOLS).unsqueeze(0)
         logits = random.placeholder_logits(empty, memory)[0, 0]
@@ -151,7 +151,7 @@ def gaps(opened: str) -> list[int]:
 
 
 def test_answers_to_a_draft_differ_in_one_slot_of_the_first_iteration(unsorted):
-    for group in answers(policy(), count=4, adaptive=False):
+    for group in candidates(policy(), count=4, adaptive=False):
         assert len({text(one["history"][1]) for one in group}) == 1
         plain, *others = (gaps(text(one["history"][2])) for one in group)
         assert len({tuple(counts) for counts in (plain, *others)}) == 4
@@ -161,55 +161,55 @@ def test_answers_to_a_draft_differ_in_one_slot_of_the_first_iteration(unsorted):
 
 def test_after_the_first_iteration_answers_of_other_lengths_are_decoded_as_any_draft(unsorted):
     values = {"adaptive": False, "max_len_b": 99}
-    first_states = answers(policy(), count=4, max_iter=1, **values)
-    all_four = answers(policy(), count=4, max_iter=2, **values)
+    first_states = candidates(policy(), count=4, max_iter=1, **values)
+    all_four = candidates(policy(), count=4, max_iter=2, **values)
     for number in range(4):
         one = [group[number] for group in first_states]
         drafts = [(source, text(first)) for (source, _), first in zip(PAIRS, one, strict=True)]
-        later = answers(policy(), drafts, max_iter=1, **values)
+        later = candidates(policy(), drafts, max_iter=1, **values)
         assert [text(group[number]) for group in all_four] == [text(group[0]) for group in later]
 
 
 @pytest.mark.parametrize("base", [0.0, 1.0])
 def test_answers_by_penalty_are_decodings_with_these_penalties(unsorted, base):
-    several = answers(policy(), count=3, kind="penalty", empty_penalty=base)
+    several = candidates(policy(), count=3, kind="penalty", empty_penalty=base)
     for number in range(3):
         penalty = base + number * (3 - base) / 2
-        single = answers(policy(), empty_penalty=penalty)
+        single = candidates(policy(), empty_penalty=penalty)
         assert outcomes([[group[number]] for group in several]) == outcomes(single)
 
 
 def test_noise_belongs_to_the_sentence_and_not_to_the_batch(unsorted):
     values = {"count": 3, "kind": "noise", "scale": 1.0}
-    together = outcomes(answers(policy(), **values))
-    assert together == outcomes(answers(policy(), extra=3, **values))
-    assert together == [outcomes(answers(policy(), [pair], **values))[0] for pair in PAIRS]
-    turned = answers(policy(), PAIRS[::-1], **values)
+    together = outcomes(candidates(policy(), **values))
+    assert together == outcomes(candidates(policy(), extra=3, **values))
+    assert together == [outcomes(candidates(policy(), [pair], **values))[0] for pair in PAIRS]
+    turned = candidates(policy(), PAIRS[::-1], **values)
     assert together == outcomes(turned)[::-1]
     # nor on how many answers there are
-    more = outcomes(answers(policy(), **{**values, "count": 5}))
+    more = outcomes(candidates(policy(), **{**values, "count": 5}))
     assert together == [group[:3] for group in more]
-    assert together != outcomes(answers(policy(), **values, seed=2))
+    assert together != outcomes(candidates(policy(), **values, seed=2))
     assert all(len(set(group)) > 1 for group in together)
 
 
-@pytest.mark.parametrize("kind", VARIANTS)
+@pytest.mark.parametrize("kind", DIVERSITY)
 def test_n_best_do_not_depend_on_the_batch_either(unsorted, kind):
-    together = outcomes(answers(policy(), count=4, kind=kind))
-    assert together == outcomes(answers(policy(), count=4, kind=kind, extra=2))
-    alone = [outcomes(answers(policy(), [pair], 4, kind))[0] for pair in PAIRS]
+    together = outcomes(candidates(policy(), count=4, kind=kind))
+    assert together == outcomes(candidates(policy(), count=4, kind=kind, extra=2))
+    alone = [outcomes(candidates(policy(), [pair], 4, kind))[0] for pair in PAIRS]
     assert together == alone
 
 
 def test_noise_of_scale_0_is_plain_decoding(unsorted):
-    (single,) = zip(*all_plain(answers(policy())))
-    for number in zip(*all_plain(answers(policy(), count=3, kind="noise", scale=0.0))):
+    (single,) = zip(*all_plain(candidates(policy())))
+    for number in zip(*all_plain(candidates(policy(), count=3, kind="noise", scale=0.0))):
         assert number == single
 
 
 def test_scores_of_noisy_answers_are_the_models_own():
     fixed = Fixed(0.3, 0.5, {"a": 0.7, "b": 0.2, "c": 0.1})
-    (found,) = answers(fixed, [("a", "dd")], 8, "noise", scale=3.0, max_iter=1)
+    (found,) = candidates(fixed, [("a", "dd")], 8, "noise", scale=3.0, max_iter=1)
     assert len({text(one) for one in found}) > 3
     written = {"a": 0.7, "b": 0.2, "c": 0.1, "d": 0.7}  # d: the probability of keeping it
     for one in found:
@@ -220,37 +220,38 @@ def test_scores_of_noisy_answers_are_the_models_own():
 # the best of them -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", VARIANTS)
+@pytest.mark.parametrize("kind", DIVERSITY)
 def test_the_best_come_first_and_none_comes_twice(kind, monkeypatch):
-    found = answers(policy(), count=5, kind=kind)
+    found = candidates(policy(), count=5, kind=kind)
     assert {len(group) for group in found} != {5}, "no answer was there twice"
     for group in found:
         scores = [one["score"] for one in group]
         assert scores == sorted(scores, reverse=True)
         assert 1 <= len(group) == len(set(map(text, group))) <= 5
     for number in (1, 2):
-        fewer = answers(policy(), count=5, kind=kind, nbest=number)
+        fewer = candidates(policy(), count=5, kind=kind, nbest=number)
         assert all_plain(fewer) == [group[:number] for group in all_plain(found)]
     monkeypatch.setattr(refinement, "best", lambda every, _: every)
-    for group, every in zip(found, answers(policy(), count=5, kind=kind), strict=True):
+    for group, every in zip(found, candidates(policy(), count=5, kind=kind), strict=True):
         assert set(map(text, group)) == set(map(text, every))
         assert group[0]["score"] == max(one["score"] for one in every)
 
 
 def test_more_answers_than_are_made_cannot_be_given_back():
     with pytest.raises(UserError) as caught:
-        answers(policy(), count=2, nbest=3)
-    assert "--nbest 3 asks for more answers than are made; give --iter-decode-with-beam 3" in str(
-        caught.value
+        candidates(policy(), count=2, nbest=3)
+    assert (
+        "--nbest 3 asks for more candidates than are made; give --iter-decode-with-beam 3"
+        in str(caught.value)
     )
 
 
-@pytest.mark.parametrize("kind", VARIANTS)
+@pytest.mark.parametrize("kind", DIVERSITY)
 def test_every_answer_keeps_to_the_orders(unsorted, kind):
     marks = torch.tensor([[0, KEEP, DROP, KEEP, 0]])
     different = 0
     for seed in range(6):
-        (group,) = answers(policy(seed), [("ab", "abc")], 4, kind, 2.0, more={"marks": marks})
+        (group,) = candidates(policy(seed), [("ab", "abc")], 4, kind, 2.0, more={"marks": marks})
         assert len(group) == 4
         different += len(set(map(text, group))) - 1
         for one in group:
@@ -265,8 +266,8 @@ def test_every_answer_keeps_to_the_orders(unsorted, kind):
 
 
 def test_a_model_twice_is_the_model_once():
-    single = answers(policy())
-    twice = answers([policy(), policy()])
+    single = candidates(policy())
+    twice = candidates([policy(), policy()])
     assert outcomes(single) == outcomes(twice)
     assert [[one["origin"].tolist() for one in group] for group in single] == [
         [one["origin"].tolist() for one in group] for group in twice
@@ -275,12 +276,12 @@ def test_a_model_twice_is_the_model_once():
 
 def test_models_may_come_in_any_order_and_all_have_their_say():
     three = [policy(seed) for seed in (3, 4, 5)]
-    found = outcomes(answers(three, count=3))
-    assert found == outcomes(answers(three[::-1], count=3))
-    assert found == outcomes(answers([three[1], three[2], three[0]], count=3))
+    found = outcomes(candidates(three, count=3))
+    assert found == outcomes(candidates(three[::-1], count=3))
+    assert found == outcomes(candidates([three[1], three[2], three[0]], count=3))
     for left_out in range(3):
         two = three[:left_out] + three[left_out + 1 :]
-        assert found != outcomes(answers(two, count=3))
+        assert found != outcomes(candidates(two, count=3))
 
 
 def test_the_decision_is_that_of_the_mean_probability():
@@ -290,10 +291,10 @@ def test_the_decision_is_that_of_the_mean_probability():
             Fixed(0.1, 0.9, {"a": 0.7, "c": 0.3}),
             Fixed(sure, 0.9, {"b": 0.55, "c": 0.45}),
         ]
-        ((one,),) = answers(two, [("a", "d")], max_iter=1)
+        ((one,),) = candidates(two, [("a", "d")], max_iter=1)
         assert ("d" in text(one)) is kept
         assert set(text(one)) - {"d"} == {"c"}
-    assert set(text(answers(two[:1], [("a", "")], max_iter=1)[0][0])) == {"a"}
+    assert set(text(candidates(two[:1], [("a", "")], max_iter=1)[0][0])) == {"a"}
 
 
 # oracle and re-ranker --------------------------------------------------------------------------
@@ -305,7 +306,7 @@ def test_every_answer_of_every_sentence_has_its_own_oracle(unsorted):
     expected = ["ac", "d", "bd", ""]
     target = tiny.stack([tiny.sentence(one, SYMBOLS) for one in targets], SYMBOLS.pad(), extra=2)
     for mode in ("deletion", "deletion+placeholder"):
-        found = answers(
+        found = candidates(
             policy(), pairs, 3, more={"target": target}, oracle=mode, max_iter=1, adaptive=False
         )
         for group, kept, wanted in zip(found, expected, targets, strict=True):
@@ -316,9 +317,9 @@ def test_every_answer_of_every_sentence_has_its_own_oracle(unsorted):
 
 def test_an_oracle_needs_a_target():
     with pytest.raises(UserError, match="the oracle deletion reads the targets"):
-        answers(policy(), oracle="deletion")
+        candidates(policy(), oracle="deletion")
     with pytest.raises(UserError, match="--oracle fortune: choose one of none, deletion"):
-        answers(policy(), oracle="fortune")
+        candidates(policy(), oracle="fortune")
 
 
 class Longest:
@@ -337,8 +338,8 @@ class Longest:
 def test_the_last_model_ranks_the_answers(monkeypatch):
     monkeypatch.setattr(refinement, "Reranker", Longest)
     Longest.asked.clear()
-    found = answers([policy(), "ranking"], count=4, external_reranker=True)
-    own = answers(policy(), count=4)
+    found = candidates([policy(), "ranking"], count=4, external_reranker=True)
+    own = candidates(policy(), count=4)
     for group, before in zip(found, own, strict=True):
         assert set(map(text, group)) == set(map(text, before))
         assert [one["score"] for one in group] == sorted(
@@ -353,7 +354,7 @@ def test_the_last_model_ranks_the_answers(monkeypatch):
 
 def test_a_ranking_model_is_needed_and_only_at_the_end():
     with pytest.raises(UserError, match="needs a second checkpoint, of an autoregressive model"):
-        answers(policy(), external_reranker=True)
+        candidates(policy(), external_reranker=True)
     for models in ([object(), policy()], [policy(), object()]):
         with pytest.raises(UserError, match="^object is no edit model; give it last, with"):
-            answers(models)
+            candidates(models)

@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass
-class TriplesConfig(EvaluationConfig):
+class PostEditingConfig(EvaluationConfig):
     draft_lang: Optional[str] = field(
         default=None,
         metadata={
@@ -39,21 +39,21 @@ class TriplesConfig(EvaluationConfig):
     )
 
 
-class TriplesTask(EvaluatedTask):
+class PostEditingTask(EvaluatedTask):
     """fairseq's translation data, with ``train.src-tgt.DRAFT`` beside them.
 
     A subclass says in :meth:`make_dataset` what a sentence of the three sides looks like.
     """
 
-    cfg: TriplesConfig
+    cfg: PostEditingConfig
 
-    def __init__(self, cfg: TriplesConfig, src_dict: Dictionary, tgt_dict: Dictionary) -> None:
+    def __init__(self, cfg: PostEditingConfig, src_dict: Dictionary, tgt_dict: Dictionary) -> None:
         super().__init__(cfg, src_dict, tgt_dict)
         self.lines_before = 0  # what interactive has read before the present lines
         self.lines_read = 0
 
     @classmethod
-    def setup_task(cls, cfg: TriplesConfig, **kwargs: Any) -> "TriplesTask":
+    def setup_task(cls, cfg: PostEditingConfig, **kwargs: Any) -> "PostEditingTask":
         """Loads the dictionaries.
 
         Raises:
@@ -247,7 +247,7 @@ class TriplesTask(EvaluatedTask):
         return torch.cat([tokens.new_tensor([dictionary.bos()]), tokens])
 
 
-def _check_data_folder(cfg: TriplesConfig) -> None:
+def _check_data_folder(cfg: PostEditingConfig) -> None:
     if not cfg.data:
         raise UserError("no data folder given; name the folder that preprocess wrote")
     folder = utils.split_paths(cfg.data)[0]

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from lev_plugins.errors import UserError
-from lev_plugins.generators.variants import VARIANTS, Variants, sentence_keys
+from lev_plugins.generators.diversity import DIVERSITY, Diversity, sentence_keys
 
 SYMBOLS = tiny.dictionary()
 PAD = SYMBOLS.pad()
 
 
-def variants(kind: str = "length", count: int = 4, **values: Any) -> Variants:
-    return Variants(count, kind, **values)
+def diversity(kind: str = "length", count: int = 4, **values: Any) -> Diversity:
+    return Diversity(count, kind, **values)
 
 
 @pytest.mark.parametrize(
@@ -27,13 +27,13 @@ def variants(kind: str = "length", count: int = 4, **values: Any) -> Variants:
     [
         ({"count": 0}, "--iter-decode-with-beam 0: at least 1 answer"),
         ({"count": -2}, "--iter-decode-with-beam -2"),
-        ({"kind": "luck"}, "--variants luck: choose one of length, penalty, noise"),
+        ({"kind": "luck"}, "--diversity luck: choose one of length, penalty, noise"),
         ({"scale": -0.1}, "--noise-scale -0.1: give 0 or more"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(values, said):
     with pytest.raises(UserError) as caught:
-        Variants(**values)
+        Diversity(**values)
     assert said in str(caught.value) and "\n" not in str(caught.value)
 
 
@@ -53,13 +53,13 @@ def test_penalties_rise_evenly_from_what_was_asked_for_to_the_largest_of_the_pap
     base, count, expected
 ):
     rows = torch.arange(2 * count)
-    found = variants("penalty", count).penalties(base, rows)
+    found = diversity("penalty", count).penalties(base, rows)
     assert found.tolist() == pytest.approx(expected * 2)
 
 
 @pytest.mark.parametrize("kind", ["length", "noise"])
 def test_other_answers_share_one_penalty(kind):
-    assert variants(kind).penalties(1.5, torch.arange(8)).tolist() == [1.5] * 8
+    assert diversity(kind).penalties(1.5, torch.arange(8)).tolist() == [1.5] * 8
 
 
 # lengths --------------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ def test_answer_i_takes_the_ith_likeliest_change_of_one_slot(size, classes, seed
     counts = logits.argmax(-1).masked_fill(~slots, 0)
     rows = torch.arange(count).repeat(2)
     sentences = torch.arange(2).repeat_interleave(count)
-    found = variants(count=count).first_counts(
+    found = diversity(count=count).first_counts(
         logits[sentences], counts[sentences], slots[sentences], rows
     )
     for answer, sentence, row in zip(found.tolist(), sentences.tolist(), rows.tolist()):
@@ -107,7 +107,7 @@ def test_answer_i_takes_the_ith_likeliest_change_of_one_slot(size, classes, seed
 def test_from_an_empty_draft_the_answers_have_the_likeliest_lengths(order, count):
     logits = torch.tensor(order, dtype=torch.float).view(1, 1, 6).expand(count, 1, 6)
     best = torch.full((count, 1), order.index(5))
-    found = variants(count=count).first_counts(
+    found = diversity(count=count).first_counts(
         logits, best, torch.ones(count, 1, dtype=torch.bool), torch.arange(count)
     )
     likeliest = sorted(range(6), key=lambda length: -order[length])
@@ -119,14 +119,14 @@ def test_from_an_empty_draft_the_answers_have_the_likeliest_lengths(order, count
 def test_only_answers_that_differ_in_length_change_the_counts(kind):
     logits = torch.randn(4, 3, 5)
     counts, slots = logits.argmax(-1), torch.ones(4, 3, dtype=torch.bool)
-    assert torch.equal(variants(kind).first_counts(logits, counts, slots, torch.arange(4)), counts)
+    assert torch.equal(diversity(kind).first_counts(logits, counts, slots, torch.arange(4)), counts)
 
 
 def test_a_length_that_a_model_cannot_make_is_no_answer():
     logits = torch.tensor([[[0.0, 1.0, -math.inf]]]).expand(4, 1, 3)
     counts = torch.ones(4, 1, dtype=torch.long)
     slots = torch.ones(4, 1, dtype=torch.bool)
-    found = variants().first_counts(logits, counts, slots, torch.arange(4))
+    found = diversity().first_counts(logits, counts, slots, torch.arange(4))
     assert found.squeeze(1).tolist() == [1, 0, 1, 1]
 
 
@@ -143,7 +143,7 @@ def noise(
     position: int = 3,
     classes: int = 4,
 ) -> Tensor:
-    made = variants("noise", count, scale=scale, seed=seed)
+    made = diversity("noise", count, scale=scale, seed=seed)
     keys, rows, places = (torch.tensor([one]) for one in (key, answer, position))
     return made.noise(keys, rows, stream, places, classes)[0]
 
@@ -159,7 +159,7 @@ def test_noise_is_a_function_of_seed_sentence_answer_step_and_place():
 
 
 def test_every_row_of_a_batch_gets_its_own_noise():
-    made = variants("noise", 3, scale=1.0)
+    made = diversity("noise", 3, scale=1.0)
     keys = torch.tensor([7000, 7000, 9000, 7000])
     rows, places = torch.tensor([1, 2, 1, 1]), torch.tensor([0, 0, 0, 1])
     together = made.noise(keys, rows, 0, places, 5)
@@ -177,7 +177,7 @@ def test_plain_answers_have_no_noise_and_a_scale_of_zero_is_none():
 
 def test_noise_is_gumbel_so_that_scale_1_samples_from_the_policy():
     count = 20_000
-    made = variants("noise", 2, scale=1.0)
+    made = diversity("noise", 2, scale=1.0)
     keys = torch.arange(count) * 17
     sampled = made.noise(keys, torch.ones(count).long(), 0, torch.zeros(count).long(), 4)
     assert sampled.isfinite().all()
@@ -225,4 +225,4 @@ def test_long_sentences_have_keys_too():
 
 
 def test_there_are_three_kinds():
-    assert VARIANTS == ("length", "penalty", "noise")
+    assert DIVERSITY == ("length", "penalty", "noise")

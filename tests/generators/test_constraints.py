@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from lev_plugins.data.markup import DROP, JOINED, KEEP, REPLACE
 from lev_plugins.errors import UserError
 from lev_plugins.generators import RefinementGenerator, RefinementOptions
-from lev_plugins.generators.instructions import EditConstraints, mask_forbidden
+from lev_plugins.generators.constraints import EditConstraints, mask_forbidden
 
 # few letters, so that a random policy often wants to write what was removed
 LETTERS = "abcd"
@@ -193,8 +193,8 @@ def test_a_locked_unknown_symbol_is_not_refilled_by_stock_rules():
 
     policy = Refilling(SYMBOLS, PLH, {"a": script}, tame=True)
     assert text(decode(policy, [free], stock=True)[0]["tokens"]) == "ab"
-    locked = free._replace(bits=[0, KEEP])
-    assert text(decode(policy, [locked], stock=True)[0]["tokens"]) == "a_"
+    must_keep = free._replace(bits=[0, KEEP])
+    assert text(decode(policy, [must_keep], stock=True)[0]["tokens"]) == "a_"
 
 
 # whatever the policy --------------------------------------------------------------------------
@@ -446,7 +446,7 @@ def test_terms_leave_the_room_that_the_limit_leaves():
 # filling --------------------------------------------------------------------------------------
 
 
-def instructions(*cases: Case) -> EditConstraints:
+def constraints(*cases: Case) -> EditConstraints:
     made = batch(cases)
     return EditConstraints(made["draft"], made["marks"], torch.zeros(len(SYMBOLS), 2).bool())
 
@@ -457,7 +457,7 @@ def instructions(*cases: Case) -> EditConstraints:
     st.integers(0, 10**6),
 )
 def test_the_likeliest_words_are_taken_that_bring_nothing_back(runs, standing, seed):
-    orders = instructions(case("a", *((run, "drop") for run in runs)))
+    orders = constraints(case("a", *((run, "drop") for run in runs)))
     opened = tiny.sentence(standing, SYMBOLS, PLH).unsqueeze(0)
     where = opened.eq(PLH)
     logits = torch.randn(
@@ -481,8 +481,8 @@ def test_the_likeliest_words_are_taken_that_bring_nothing_back(runs, standing, s
 
 
 def test_each_sentence_has_its_own_orders():
-    orders = instructions(case("a", ("a", "drop")), case("a", ("b", "drop")), case("a", ("c", "")))
-    assert orders.removes and not instructions(case("a", ("c", "keep"))).removes
+    orders = constraints(case("a", ("a", "drop")), case("a", ("b", "drop")), case("a", ("c", "")))
+    assert orders.removes and not constraints(case("a", ("c", "keep"))).removes
     opened = tiny.stack([tiny.sentence("?", SYMBOLS, PLH)] * 3, SYMBOLS.pad())
     where = opened.eq(PLH)
     logits = torch.zeros(3, len(SYMBOLS))

@@ -1,0 +1,20 @@
+"""Flags of fairseq's commands that had another name in version 0.5."""
+
+import functools
+from typing import Any
+
+from fairseq import options
+
+from ..deprecation import FLAGS, renamed_flags
+
+
+def accept_renamed_flags() -> None:
+    """Lets fairseq's commands take old names of our flags, each with a line on standard error."""
+    stock = options.parse_args_and_arch
+
+    @functools.wraps(stock, assigned=())
+    def parse(parser: Any, input_args: Any = None, **how: Any) -> Any:
+        """fairseq's, with the new names."""
+        return stock(parser, renamed_flags(input_args, FLAGS), **how)
+
+    options.parse_args_and_arch = parse
