@@ -220,10 +220,10 @@ class T5Block(TransformerBlock):
         self.self_attention = T5Attention(dim, size.heads, size.head_dim, size.attention_dropout)
         self.self_norm, self.feed_norm = RMSNorm(dim, size.eps), RMSNorm(dim, size.eps)
         self.cross_attention, self.cross_norm = None, None
-        self.expand = Linear(dim, (2 if self.gated else 1) * hidden, bias=False)
-        self.contract = Linear(hidden, dim, bias=False)
-        nn.init.normal_(self.expand.weight, std=dim**-0.5)
-        nn.init.normal_(self.contract.weight, std=hidden**-0.5)
+        self.fc1 = Linear(dim, (2 if self.gated else 1) * hidden, bias=False)
+        self.fc2 = Linear(hidden, dim, bias=False)
+        nn.init.normal_(self.fc1.weight, std=dim**-0.5)
+        nn.init.normal_(self.fc2.weight, std=hidden**-0.5)
 
     def residual(self, x: Tensor, norm: nn.Module, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         """A sub-layer with its norm, its dropout and the way round it."""
@@ -232,14 +232,14 @@ class T5Block(TransformerBlock):
 
     def feed_forward(self, x: Tensor) -> Tensor:
         """The last sub-layer, without its norm."""
-        x = self.expand(x)
+        x = self.fc1(x)
         if self.gated:
             gate, x = x.chunk(2, -1)
             x = self.activation(gate) * x
         else:
             x = self.activation(x)
         x = dropout(within_range(x), self.activation_dropout, self.training)
-        return self.contract(x)
+        return self.fc2(x)
 
 
 class T5Encoder(nn.Module):

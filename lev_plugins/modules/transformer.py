@@ -241,9 +241,19 @@ class TransformerBlock(nn.Module):
         if cross:
             self.cross_attention = Attention(dim, heads, attention_dropout, cross=True)
             self.cross_norm = nn.LayerNorm(dim, eps=eps)
-        self.expand = _linear(dim, hidden)
-        self.contract = _linear(hidden, dim)
+        self.fc1 = _linear(dim, hidden)
+        self.fc2 = _linear(hidden, dim)
         self.feed_norm: nn.Module = nn.LayerNorm(dim, eps=eps)
+
+    def _load_from_state_dict(
+        self, state_dict: dict[str, Tensor], prefix: str, *args: Any, **options: Any
+    ) -> None:
+        """torch's; ``expand`` and ``contract`` of version 0.5 are ``fc1`` and ``fc2``."""
+        for old, new in (("expand.", "fc1."), ("contract.", "fc2.")):
+            for name in [name for name in state_dict if name.startswith(prefix + old)]:
+                renamed = prefix + new + name.removeprefix(prefix + old)
+                state_dict[renamed] = state_dict.pop(name)
+        super()._load_from_state_dict(state_dict, prefix, *args, **options)
 
     def residual(self, x: Tensor, norm: nn.Module, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         """A sub-layer with its norm, its dropout and the way round it."""
@@ -253,8 +263,8 @@ class TransformerBlock(nn.Module):
 
     def feed_forward(self, x: Tensor) -> Tensor:
         """The last sub-layer, without its norm."""
-        x = self.activation(self.expand(x))
-        return self.contract(dropout(x, self.activation_dropout, self.training))
+        x = self.activation(self.fc1(x))
+        return self.fc2(dropout(x, self.activation_dropout, self.training))
 
     def forward(
         self,

@@ -217,6 +217,6 @@ def _fill_block(block: nn.Module, filling: Filling, name: str) -> None:
     filling.linear(block.self_attention.inputs, *(f"{own}.{part}_proj" for part in "qkv"))
     filling.linear(block.self_attention.output, f"{own}.out_proj")
     filling.norm(block.self_norm, f"{name}.self_attn_layer_norm")
-    filling.linear(block.expand, f"{name}.fc1")
-    filling.linear(block.contract, f"{name}.fc2")
+    filling.linear(block.fc1, f"{name}.fc1")
+    filling.linear(block.fc2, f"{name}.fc2")
     filling.norm(block.feed_norm, f"{name}.final_layer_norm")

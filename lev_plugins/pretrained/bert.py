@@ -237,6 +237,6 @@ def _fill_block(block: TransformerBlock, filling: Filling, name: str) -> None:
     filling.linear(block.self_attention.inputs, *parts)
     filling.linear(block.self_attention.output, f"{name}.attention.output.dense")
     filling.norm(block.self_norm, f"{name}.attention.output.LayerNorm")
-    filling.linear(block.expand, f"{name}.intermediate.dense")
-    filling.linear(block.contract, f"{name}.output.dense")
+    filling.linear(block.fc1, f"{name}.intermediate.dense")
+    filling.linear(block.fc2, f"{name}.output.dense")
     filling.norm(block.feed_norm, f"{name}.output.LayerNorm")

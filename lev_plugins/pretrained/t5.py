@@ -216,6 +216,6 @@ def _fill_block(block: nn.Module, filling: Filling, name: str, feed: int) -> Non
     filling.linear(block.self_attention.output, f"{own}.o")
     filling.norm(block.self_norm, f"{name}.0.layer_norm")
     parts = ("wi_0", "wi_1") if block.gated else ("wi",)
-    filling.linear(block.expand, *(f"{dense}.{part}" for part in parts))
-    filling.linear(block.contract, f"{dense}.wo")
+    filling.linear(block.fc1, *(f"{dense}.{part}" for part in parts))
+    filling.linear(block.fc2, f"{dense}.wo")
     filling.norm(block.feed_norm, f"{name}.{feed}.layer_norm")

@@ -199,6 +199,16 @@ class ModelContract:
         expected, found = system.answers(model, sample), system.answers(other, sample)
         assert all(torch.equal(found[head][0], expected[head][0]) for head in expected)
 
+    def test_parameters_named_as_in_version_0_5_are_loaded(self, system):
+        model, other = system.model(seed=1), system.model(seed=2)
+        old = {
+            name.replace(".fc1.", ".expand.").replace(".fc2.", ".contract."): value
+            for name, value in model.state_dict().items()
+        }
+        assert old.keys() != model.state_dict().keys()
+        other.load_state_dict(old, strict=True)
+        assert same_parameters(model, other)
+
     # decoding ---------------------------------------------------------------------------------
 
     def test_decoding_one_by_one_gives_the_hypotheses_of_a_batch(self, system):

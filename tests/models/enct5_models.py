@@ -116,13 +116,13 @@ class Projections(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """Of a stack. norms: of each sub-layer. expand: gate, if there is one, and the other part."""
+    """Of a stack. norms: of each sub-layer. fc1: gate, if there is one, and the other part."""
 
     norms: list[Tensor]
     own: Projections
     cross: Projections | None
-    expand: list[Tensor]
-    contract: Tensor
+    fc1: list[Tensor]
+    fc2: Tensor
 
 
 class Stack(NamedTuple):
@@ -144,7 +144,7 @@ class Stack(NamedTuple):
             if layer.cross is not None:
                 h = norm(x, layer.norms[1], self.eps)
                 x = x + attention(h, states, layer.cross, torch.zeros(len(bias), 1, 1), reads)
-            x = x + feed_forward(norm(x, layer.norms[-1], self.eps), layer.expand, layer.contract)
+            x = x + feed_forward(norm(x, layer.norms[-1], self.eps), layer.fc1, layer.fc2)
         return norm(x, self.norm, self.eps)
 
 
@@ -169,8 +169,8 @@ def _layer(block: T5Block) -> Layer:
     q, k, v = block.self_attention.inputs.weight.chunk(3)
     own = Projections(q, k, v, block.self_attention.output.weight)
     norms = [block.self_norm.weight, block.feed_norm.weight]
-    expand = list(block.expand.weight.chunk(1 + block.gated))
-    return Layer(norms, own, None, expand, block.contract.weight)
+    fc1 = list(block.fc1.weight.chunk(1 + block.gated))
+    return Layer(norms, own, None, fc1, block.fc2.weight)
 
 
 class Slow:
@@ -218,12 +218,12 @@ def attention(queries: Tensor, keys: Tensor, by: Projections, bias: Tensor, seen
     return torch.cat(heads, 1) @ by.o.T
 
 
-def feed_forward(x: Tensor, expand: list[Tensor], contract: Tensor) -> Tensor:
-    if len(expand) == 1:
-        return (x @ expand[0].T).clamp(min=0) @ contract.T
-    gate, linear = (x @ part.T for part in expand)
+def feed_forward(x: Tensor, fc1: list[Tensor], fc2: Tensor) -> Tensor:
+    if len(fc1) == 1:
+        return (x @ fc1[0].T).clamp(min=0) @ fc2.T
+    gate, linear = (x @ part.T for part in fc1)
     inner = math.sqrt(2 / math.pi) * (gate + 0.044715 * gate**3)
-    return (0.5 * gate * (1 + torch.tanh(inner)) * linear) @ contract.T
+    return (0.5 * gate * (1 + torch.tanh(inner)) * linear) @ fc2.T
 
 
 def places(table: Tensor, both_ways: bool, length: int) -> Tensor:

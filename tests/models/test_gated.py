@@ -327,7 +327,7 @@ def from_stock(stock, ours):
         if f"{side}.embed_positions.weight" in state:
             made[f"{table}.positions.weight"] = state[f"{side}.embed_positions.weight"]
     made["decoder.output.table.weight"] = state["decoder.output_projection.weight"]
-    names = {"fc1": "expand", "fc2": "contract", "self_attn_layer_norm": "self_norm",
+    names = {"fc1": "fc1", "fc2": "fc2", "self_attn_layer_norm": "self_norm",
              "final_layer_norm": "feed_norm"}  # fmt: skip
     for side, blocks in (("encoder", "encoder.body.stack.blocks"), ("decoder", "decoder.blocks")):
         for i in range(len(getattr(stock, side).layers)):

@@ -364,7 +364,7 @@ def test_bert_initialisation_draws_the_decoder_narrowly():
 @pytest.mark.parametrize("how", ["torch", "xavier"])
 def test_feed_forward_layers_start_as_they_are_told_to(how):
     _, model = make(feed_forward_init=how, encoder_ffn_embed_dim=400)
-    for layer, inputs in (("expand", 8), ("contract", 400)):
+    for layer, inputs in (("fc1", 8), ("fc2", 400)):
         linear = getattr(model.encoder.blocks[0], layer)
         bound = inputs**-0.5 if how == "torch" else (6 / 408) ** 0.5
         largest = float(linear.weight.detach().abs().max())

@@ -92,10 +92,10 @@ def slow_attention(
 
 def slow_feed_forward(x: Tensor, block: T5Block) -> Tensor:
     if not block.gated:
-        return (x @ block.expand.weight.T).clamp(min=0) @ block.contract.weight.T
-    gate, linear = (x @ part.T for part in block.expand.weight.chunk(2))
+        return (x @ block.fc1.weight.T).clamp(min=0) @ block.fc2.weight.T
+    gate, linear = (x @ part.T for part in block.fc1.weight.chunk(2))
     inner = math.sqrt(2 / math.pi) * (gate + 0.044715 * gate**3)
-    return (0.5 * gate * (1 + torch.tanh(inner)) * linear) @ block.contract.weight.T
+    return (0.5 * gate * (1 + torch.tanh(inner)) * linear) @ block.fc2.weight.T
 
 
 def slow_bias(bias: RelativeBias, starts: list[int], length: int) -> Tensor:
@@ -280,7 +280,7 @@ def test_gradients_reach_every_parameter(size, symbols):
 def test_half_precision_holds_what_outgrows_it():
     encoder = TINY.encoder()
     for block in encoder.blocks:
-        block.contract.weight.data.mul_(3e4)
+        block.fc2.weight.data.mul_(3e4)
     real = real_tokens(4, 3)
     x = torch.randn(2, 4, 8) * 30
     assert float(encoder(x, real)[real].detach().abs().max()) > 0

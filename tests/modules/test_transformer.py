@@ -78,7 +78,7 @@ def test_a_block_is_attention_memory_and_feed_forward_each_with_its_norm(
     memory = Memory(inputs(SOURCE), attention_mask(real_tokens(SOURCE, 4, 2, 1)))
 
     def feed_forward(h: Tensor) -> Tensor:
-        return block.contract(getattr(F, activation)(block.expand(h)))
+        return block.fc2(getattr(F, activation)(block.fc1(h)))
 
     steps = [(block.self_norm, lambda h: block.self_attention(h, mask))]
     if cross:

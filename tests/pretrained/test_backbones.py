@@ -350,8 +350,8 @@ def test_weights_come_in_several_forms(folder, form):
     table = found.source.table.weight
     assert table.dtype == torch.float32
     torch.testing.assert_close(table, expected.source.table.weight, **close)
-    theirs = expected.blocks[1].block.contract.weight
-    torch.testing.assert_close(found.blocks[1].block.contract.weight, theirs, **close)
+    theirs = expected.blocks[1].block.fc2.weight
+    torch.testing.assert_close(found.blocks[1].block.fc2.weight, theirs, **close)
 
 
 def test_an_inspection_counts_and_names_what_is_left(tmp_path):

@@ -362,6 +362,6 @@ def _stack(cfg: LevenshteinEditorConfig, side: str, blocks: int) -> TransformerS
     if str(getattr(cfg, "feed_forward_init", "xavier")) == "torch":  # not in 0.5.0's checkpoints
         for block in stack.blocks:
             assert isinstance(block, TransformerBlock)
-            block.expand.reset_parameters()
-            block.contract.reset_parameters()
+            block.fc1.reset_parameters()
+            block.fc2.reset_parameters()
     return stack

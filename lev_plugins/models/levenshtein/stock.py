@@ -130,8 +130,6 @@ _RENAMES = (
     (r"\.self_attn_layer_norm\.", ".self_norm."),
     (r"\.encoder_attn_layer_norm\.", ".cross_norm."),
     (r"\.final_layer_norm\.", ".feed_norm."),
-    (r"\.fc1\.", ".expand."),
-    (r"\.fc2\.", ".contract."),
     (r"\.self_attn\.out_proj\.", ".self_attention.output."),
     (r"\.encoder_attn\.out_proj\.", ".cross_attention.output."),
     (r"\.encoder_attn\.q_proj\.", ".cross_attention.query."),
