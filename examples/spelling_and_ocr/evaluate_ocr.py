@@ -187,7 +187,7 @@ def _chosen(
 def _show(name: str, label: str, scores: Scores) -> None:
     print(
         f"dev  {name:18} {label:40} words right {scores.word_accuracy:6.2f} %  "
-        f"broken {scores.broken:4}  WER {scores.wer:6.2f}",
+        f"broken {scores.miscorrected:4}  WER {scores.wer:6.2f}",
         flush=True,
     )
 

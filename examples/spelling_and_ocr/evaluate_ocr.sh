@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# One table: doing nothing, a look-up table, and what train_ocr.sh trained, as it decodes and with its n best
+# One table: the no-edit baseline, a look-up table, and what train_ocr.sh trained, as it decodes and with its n best
 # re-ranked by a lexicon and a look-up table.
 #
 #     bash examples/spelling_and_ocr/evaluate_ocr.sh WORK [--systems ar pbd-no-future] [--dev-only] [--beam 4] [--ensemble pbd pbd-2]

@@ -102,14 +102,14 @@ class Ranked:
 
     def choose_threshold(self, dev: Scored, key: Key, most_broken: float) -> tuple[float, Scores]:
         """The threshold that is best by a key among those with which at most ``most_broken``
-        words are broken for each that is corrected; of equal ones the highest."""
+        words are miscorrected for each that is corrected; of equal ones the highest."""
         done = self._found(dev.noisy, 0.0)
         chances = [edit.probability for one in done for edit in one.edits]
         steps = np.quantile(chances, np.linspace(0, 1, STEPS)).tolist() if chances else []
         tried = []
         for threshold in sorted({0.0, 1.0, *steps}):
             scores = dev.score([_with(one, threshold) for one in done])
-            if scores.broken <= most_broken * scores.mended:
+            if scores.miscorrected <= most_broken * scores.corrected:
                 tried.append((key(scores), -threshold, scores))
         _, threshold, scores = min(tried, key=lambda one: one[:2])
         return -threshold, scores
@@ -117,8 +117,8 @@ class Ranked:
     def store(self, checkpoint: Path, threshold: float, scores: Scores) -> str:
         """Puts the settings beside a checkpoint; returns the path of their file."""
         said = (
-            f"on dev {scores.mended} of {scores.counts.wrong_before} wrong words corrected, "
-            f"{scores.broken} of {scores.counts.right_before} right ones broken"
+            f"on dev {scores.corrected} of {scores.counts.wrong_before} wrong words corrected, "
+            f"{scores.miscorrected} of {scores.counts.right_before} right ones miscorrected"
         )
         made = replace(
             self.used,
@@ -148,7 +148,7 @@ def fitted(
 
     Args:
         data: folder with the dictionaries.
-        words: of a piece, 0: whole lines.
+        words: of a segment, 0: whole lines.
         search: hypotheses, and LevT's iterations.
         known: lexicon and look-up table.
         dev: noisy and clean lines.
@@ -167,6 +167,6 @@ def fitted(
     reranker = Reranker(backend, known.resources())
     pairs = [pair for one in zip(*dev, strict=True) for pair in paired_pieces(*one, words)]
     fit(reranker, pairs, BATCH)
-    words = words or (not backend.blanks)  # single words that are lines
+    words = words or (not backend.spaces)  # single words that are lines
     unit, window = ("window", int(words)) if words else ("line", None)
     return Ranked(Corrector(RerankedBackend(reranker), unit, window), reranker, known)

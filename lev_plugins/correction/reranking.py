@@ -302,7 +302,7 @@ class RerankedBackend:
 
     def __init__(self, reranker: Reranker) -> None:
         self.reranker, self.limit = reranker, reranker.backend.limit
-        self.blanks = reranker.backend.blanks
+        self.knows_spaces = reranker.backend.knows_spaces
 
     def tokens(self, text: str) -> Tokens:
         """Characters."""

@@ -280,10 +280,10 @@ def test_prepare_train_and_evaluate_end_in_one_table(tmp_path):
     rows = {row[:width].strip(): row[width:].split() for row in table[1].splitlines()}
     systems = ["AR", "PBD no-future", "PBD twin", "LevT", "PBD no-future + PBD twin"]
     ranked = [name for one in systems for name in (one, f"{one}, ranked")]
-    assert list(rows) == ["doing nothing", "look-up", *ranked]
+    assert list(rows) == ["no-edit baseline", "look-up", *ranked]
     assert rows["PBD no-future"] == rows["PBD twin"] == rows["PBD no-future + PBD twin"]
     assert settings.read(str(work / "levt" / settings.NAME)).window == 1
-    assert rows["doing nothing"][-2:] == ["0", "0"]
+    assert rows["no-edit baseline"][-2:] == ["0", "0"]
     for name, row in rows.items():
         written = (work / "output" / f"test.{name.replace(' ', '-').lower()}").read_text("utf-8")
         outputs = written.removesuffix("\n").split("\n")
@@ -379,7 +379,7 @@ def test_words_right_and_word_errors_can_choose_differently(key, chosen, capsys)
     ]
     found = evaluate._chosen("PBD", candidates, Part(), evaluate.CHOICES[key])
     assert found.label == chosen
-    assert re.search(r"^dev  PBD +mends +words right +75.00 %", capsys.readouterr().out, re.M)
+    assert re.search(r"^dev  PBD +corrects +words right +75.00 %", capsys.readouterr().out, re.M)
 
 
 def test_systems_are_found_by_the_names_of_their_folders(tmp_path, capsys):
@@ -434,8 +434,8 @@ class Longer(Part):
     noisy, clean = ["a", "b", "x", "y", "w"], ["a", "b", "c", "d", "e"]
 
 
-@pytest.mark.parametrize("most, broken, mended", [(0.2, 0, 1), (0.5, 1, 3)])
-def test_the_threshold_breaks_no_more_than_it_may(most, broken, mended):
+@pytest.mark.parametrize("most, broken, corrected", [(0.2, 0, 1), (0.5, 1, 3)])
+def test_the_threshold_breaks_no_more_than_it_may(most, miscorrected, corrected):
     ranking, key = example("ocr_ranking"), example("evaluate_ocr").CHOICES["accuracy"]
     edits = {"x": ("c", 0.9), "a": ("z", 0.6), "y": ("d", 0.5), "w": ("e", 0.4)}
 
@@ -455,4 +455,4 @@ def test_the_threshold_breaks_no_more_than_it_may(most, broken, mended):
 
     found = ranking.Ranked(types.SimpleNamespace(correct=correct), None, None)
     _, chosen = found.choose_threshold(Longer(), key, most)
-    assert (chosen.broken, chosen.mended) == (broken, mended)
+    assert (chosen.miscorrected, chosen.corrected) == (miscorrected, corrected)

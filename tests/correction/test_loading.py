@@ -182,7 +182,7 @@ def test_lines_are_reranked_with_a_lexicon_and_the_tuned_weights_come_back(folde
     assert corrector.correct(["abd dea"])[0].text == "abc dead"
     stored = json.loads((tmp_path / "corrector.json").read_text())
     assert corrector.backend.reranker.named_weights() == stored["weights"] != WEIGHTS
-    with pytest.raises(UserError, match="no blank"):
+    with pytest.raises(UserError, match="no space"):
         Corrector.from_pretrained(
             str(folder / "stock.pt"), unit="line", lexicon=str(tmp_path / "words")
         )

@@ -31,7 +31,7 @@ def reranker(monkeypatch):
     def make(words=None, likes=None, lexicon=LEXICON, pairs=(), **weights):
         known = Resources(lexicon, Lookup(pairs) if pairs else None)
         model = Scripted(words, likes)
-        model.blanks = True
+        model.knows_spaces = True
         return Reranker(model, known, weights or reranking.WEIGHTS)
 
     return make
