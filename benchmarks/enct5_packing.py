@@ -55,7 +55,7 @@ from lev_plugins.models.enct5 import (  # noqa: E402
     arch,
 )
 from lev_plugins.models.enct5.dataset import EncT5Dataset, collate  # noqa: E402
-from lev_plugins.models.enct5.kinds import KINDS  # noqa: E402
+from lev_plugins.models.enct5.problem_types import KINDS  # noqa: E402
 
 SIZES = ("tiny", "small", "base")
 SORTED, RANDOM = "sorted by length", "random order"

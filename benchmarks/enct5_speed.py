@@ -58,7 +58,7 @@ from lev_plugins.compat import run_cli  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
 from lev_plugins.models.enct5 import EncT5Model  # noqa: E402
 from lev_plugins.models.enct5.dataset import Example, collate  # noqa: E402
-from lev_plugins.models.enct5.kinds import Kind  # noqa: E402
+from lev_plugins.models.enct5.problem_types import ProblemType  # noqa: E402
 from lev_plugins.models.gated import (  # noqa: E402
     GatedTransformerConfig,
     GatedTransformerModel,
@@ -67,7 +67,7 @@ from lev_plugins.modules.precision import PRECISIONS, quantize  # noqa: E402
 from lev_plugins.modules.t5 import T5Size  # noqa: E402
 
 SIDES = ("t5", "enct5")
-KINDS = (Kind.TAGGING, Kind.CLASSIFICATION)
+KINDS = (ProblemType.TAGGING, ProblemType.CLASSIFICATION)
 CLASSES = 2  # of the classifier
 BATCH_SIZES = (1, 32)
 EOS, ENCT5_EOS = 2, 1  # </s> of fairseq's dictionary, and of T5's own
@@ -88,7 +88,7 @@ class Peers(NamedTuple):
 
     t5: GatedTransformerModel
     enct5: EncT5Model
-    kind: Kind
+    kind: ProblemType
     task: TranslationTask
 
     def model(self, side: str) -> torch.nn.Module:
@@ -127,7 +127,7 @@ def build_t5(args: argparse.Namespace, task: TranslationTask) -> GatedTransforme
     return model
 
 
-def build_enct5(args: argparse.Namespace, kind: Kind) -> EncT5Model:
+def build_enct5(args: argparse.Namespace, kind: ProblemType) -> EncT5Model:
     """The same encoder with a decoder of latents."""
     size = T5Size(
         dim=args.dim,
@@ -143,9 +143,9 @@ def build_enct5(args: argparse.Namespace, kind: Kind) -> EncT5Model:
     return EncT5Model(size, args.vocab, args.enct5_decoder_layers, kind, classes(args, kind))
 
 
-def classes(args: argparse.Namespace, kind: Kind) -> int:
+def classes(args: argparse.Namespace, kind: ProblemType) -> int:
     """How many tags or classes there are."""
-    return args.labels if kind is Kind.TAGGING else CLASSES
+    return args.labels if kind is ProblemType.TAGGING else CLASSES
 
 
 def build_peers(args: argparse.Namespace) -> list[Peers]:
@@ -179,7 +179,7 @@ class Batch(NamedTuple):
     answers: list[int]
 
 
-def sentences(count: int, args: argparse.Namespace, kind: Kind) -> list[Sentence]:
+def sentences(count: int, args: argparse.Namespace, kind: ProblemType) -> list[Sentence]:
     """Random ones of about ``--length`` words, shorter ones first."""
     lengths = torch.normal(float(args.length), args.length / 3, (count,)).round()
     found = []
@@ -187,12 +187,12 @@ def sentences(count: int, args: argparse.Namespace, kind: Kind) -> list[Sentence
         sizes = torch.multinomial(torch.tensor(PIECES), words, replacement=True) + 1
         spans = torch.repeat_interleave(torch.arange(1, words + 1), sizes)
         pieces = torch.randint(SPECIAL, args.vocab, (len(spans),))
-        said = words if kind is Kind.TAGGING else 1
+        said = words if kind is ProblemType.TAGGING else 1
         found.append(Sentence(pieces, spans, torch.randint(0, classes(args, kind), (said,))))
     return found
 
 
-def batch(chosen: Sequence[Sentence], kind: Kind, args: argparse.Namespace) -> Batch:
+def batch(chosen: Sequence[Sentence], kind: ProblemType, args: argparse.Namespace) -> Batch:
     """Sentences as fairseq's tasks make batches of them, for both."""
     end = torch.tensor([EOS])
     sources = [torch.cat([one.pieces, end]) for one in chosen]
@@ -213,7 +213,7 @@ def batch(chosen: Sequence[Sentence], kind: Kind, args: argparse.Namespace) -> B
     examples = [
         Example(
             torch.cat([one.pieces, last[0]]),
-            torch.cat([one.spans, last[1]]) if kind is Kind.TAGGING else torch.zeros(0),
+            torch.cat([one.spans, last[1]]) if kind is ProblemType.TAGGING else torch.zeros(0),
             one.labels,
         )
         for one in chosen
@@ -225,20 +225,22 @@ def batch(chosen: Sequence[Sentence], kind: Kind, args: argparse.Namespace) -> B
     return Batch(t5, enct5, target, [len(one.labels) for one in examples])
 
 
-def training_batches(args: argparse.Namespace, kind: Kind) -> list[Batch]:
+def training_batches(args: argparse.Namespace, kind: ProblemType) -> list[Batch]:
     """``--steps`` batches of about ``--tokens`` subwords, sentences of like length."""
     mean = sum(share * count for count, share in enumerate(PIECES, start=1))
     size = max(1, round(args.tokens / (mean * args.length)))
     return _cut(sentences(args.steps * size, args, kind), size, kind, args)
 
 
-def decoding_batches(args: argparse.Namespace, kind: Kind, size: int) -> list[Batch]:
+def decoding_batches(args: argparse.Namespace, kind: ProblemType, size: int) -> list[Batch]:
     """Batches of that many sentences of like length; of single ones three times as many."""
     count = args.steps * (3 if size == 1 else 1)
     return _cut(sentences(count * size, args, kind), size, kind, args)
 
 
-def _cut(found: Sequence[Sentence], size: int, kind: Kind, args: argparse.Namespace) -> list[Batch]:
+def _cut(
+    found: Sequence[Sentence], size: int, kind: ProblemType, args: argparse.Namespace
+) -> list[Batch]:
     return [batch(found[i : i + size], kind, args) for i in range(0, len(found), size)]
 
 
@@ -312,7 +314,7 @@ def write(model: GatedTransformerModel, sample: Batch) -> list[Tensor]:
 
 
 @torch.no_grad()
-def predict(model: EncT5Model, kind: Kind, sample: Batch) -> list[Tensor]:
+def predict(model: EncT5Model, kind: ProblemType, sample: Batch) -> list[Tensor]:
     """The tags, or the class, that EncT5 finds best for each sentence."""
     best = kind.scores(model(**sample.enct5).float()).argmax(-1)
     return list(best.split(sample.answers))

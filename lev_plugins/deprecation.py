@@ -18,8 +18,14 @@ R = TypeVar("R")
 FLAGS = {"--variants": "--diversity"}
 #: Modules below the package that have moved: old → new.
 MODULES = {
+    "data.noise.chance": "data.noise.rng",
+    "data.noise.shapes": "data.noise.ocr_confusions",
     "generators.instructions": "generators.constraints",
     "generators.variants": "generators.diversity",
+    "models.enct5.description": "models.enct5.metadata",
+    "models.enct5.kinds": "models.enct5.problem_types",
+    "models.enct5.pieces": "models.enct5.tokenizer",
+    "models.enct5.stored": "models.enct5.binarized",
     "tasks.triples": "tasks.post_editing",
 }
 

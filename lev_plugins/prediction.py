@@ -22,10 +22,10 @@ from .compat import refuse_non_finite_scores, wrap_checkpoint_errors
 from .errors import UserError, checks_arguments
 from .models.enct5 import EncT5Model, EncT5Task, EncT5TaskConfig
 from .models.enct5.dataset import Example, collate
-from .models.enct5.description import Description
-from .models.enct5.kinds import Kind
-from .models.enct5.pieces import Cut
+from .models.enct5.metadata import Metadata
+from .models.enct5.problem_types import ProblemType
 from .models.enct5.task import TASK
+from .models.enct5.tokenizer import Encoding
 from .modules.precision import quantize
 
 Text = str | Sequence[str]
@@ -138,9 +138,9 @@ class EncT5:
     ) -> None:
         self.model, self.task = model.eval(), task
         quantize([self.model], "fp32")
-        self.kind, self.description = task.kind, task.description
+        self.kind, self.metadata = task.kind, task.metadata
         self.batch_tokens = _at_least_one("batch_tokens", batch_tokens)
-        self.cutter = self.description.cutter("the checkpoint")
+        self.tokenizer = self.metadata.tokenizer("the checkpoint")
 
     @classmethod
     @checks_arguments()
@@ -185,7 +185,7 @@ class EncT5:
     @property
     def labels(self) -> tuple[str, ...]:
         """Their names in order; none for values."""
-        return tuple(self.description.labels)
+        return tuple(self.metadata.labels)
 
     @property
     def threshold(self) -> float:
@@ -195,7 +195,7 @@ class EncT5:
     @property
     def max_length(self) -> int:
         """Most subwords of a text or window, ``</s>`` included."""
-        return self.description.max_length
+        return self.metadata.max_length
 
     @checks_arguments()
     def predict(
@@ -248,7 +248,7 @@ class EncT5:
         Raises:
             UserError: as :meth:`predict`, what concerns a text once it is reached.
         """
-        if self.kind is Kind.TAGGING:
+        if self.kind is ProblemType.TAGGING:
             raise UserError("the model tags words; use predict_tags(), which takes sentences")
         _refuse_string("predict", texts)
         wanted = self._wanted(top_k, threshold, labels)
@@ -293,7 +293,7 @@ class EncT5:
         Raises:
             UserError: as :meth:`predict_tags`, what concerns a sentence once it is reached.
         """
-        if self.kind is not Kind.TAGGING:
+        if self.kind is not ProblemType.TAGGING:
             raise UserError(f"the model is for {self.kind.value} and tags no words; use predict()")
         _refuse_string("predict_tags", sentences)
         wanted = self._wanted(top_k, None, labels)
@@ -312,7 +312,9 @@ class EncT5:
         """
         given = (("top_k", top_k), ("labels", labels), ("threshold", threshold))
         for name, value in given:
-            has = self.kind.many or (name != "threshold" and self.kind is not Kind.REGRESSION)
+            has = self.kind.many or (
+                name != "threshold" and self.kind is not ProblemType.REGRESSION
+            )
             if value is not None and not has:
                 raise UserError(
                     f"{name}: has no meaning for {self.kind.value}, which this model is for; "
@@ -322,7 +324,7 @@ class EncT5:
             check_threshold(threshold)
         return _Wanted(
             self.kind,
-            self.description.labels,
+            self.metadata.labels,
             self._chosen(labels),
             None if top_k is None else _at_least_one("top_k", top_k),
             self.threshold if threshold is None else threshold,
@@ -330,7 +332,7 @@ class EncT5:
 
     def _chosen(self, labels: Sequence[str] | None) -> list[int]:
         """Numbers of labels, each once."""
-        known = {label: number for number, label in enumerate(self.description.labels)}
+        known = {label: number for number, label in enumerate(self.metadata.labels)}
         if labels is None:
             return list(known.values())
         _refuse_string("labels", labels)
@@ -347,26 +349,26 @@ class EncT5:
     def _text(self, number: int, given: Text) -> "_Reading":
         """A text or a pair; ``number`` counts from 1."""
         texts = _strings(f"text {number}", given)
-        wanted = self.description.texts
+        wanted = self.metadata.texts
         if len(texts) != wanted:
             raise UserError(
                 f"text {number}: {len(texts)} given; the model was trained on "
                 + ("single texts" if wanted == 1 else "pairs of texts")
             )
-        cut = self.cutter.texts(texts, self.max_length)
+        cut = self.tokenizer.texts(texts, self.max_length)
         return _Reading(texts, [cut], cut.cut_off)
 
     def _sentence(self, number: int, given: Text) -> "_Reading":
         """Words in as many windows as they need; ``number`` counts from 1."""
         found = given.split() if isinstance(given, str) else given
         words = _strings(f"sentence {number}", found)
-        windows: list[Cut] = []
+        windows: list[Encoding] = []
         done, too_long = 0, False
         while done < len(words):
             # no more words than this fit: each has a subword at least
-            window = self.cutter.words(words[done : done + self.max_length], self.max_length)
+            window = self.tokenizer.words(words[done : done + self.max_length], self.max_length)
             if window.reached == 1 and window.cut_off:
-                too_long |= self.cutter.words(words[done : done + 1], self.max_length).cut_off
+                too_long |= self.tokenizer.words(words[done : done + 1], self.max_length).cut_off
             windows.append(window)
             done += window.reached
         return _Reading(words, windows, too_long)
@@ -381,7 +383,7 @@ class EncT5:
                 yield answer(reading, list(islice(scores, len(reading.cuts))))
 
     @torch.inference_mode()
-    def _scores(self, cuts: Sequence[Cut]) -> list[Tensor]:
+    def _scores(self, cuts: Sequence[Encoding]) -> list[Tensor]:
         """Probabilities or values of each text, 1 × N, or of its words, W × N.
 
         Raises:
@@ -394,13 +396,13 @@ class EncT5:
             logits = self.model(**{name: one.to(self.device) for name, one in columns.items()})
             scores = self.kind.scores(logits.float()).cpu()
             refuse_non_finite_scores(scores)
-            tagging = self.kind is Kind.TAGGING
+            tagging = self.kind is ProblemType.TAGGING
             sizes = [cuts[i].reached if tagging else 1 for i in batch]
             for i, mine in zip(batch, scores.split(sizes)):
                 found[i] = mine
         return found
 
-    def _batches(self, cuts: Sequence[Cut]) -> Iterator[list[int]]:
+    def _batches(self, cuts: Sequence[Encoding]) -> Iterator[list[int]]:
         """Texts of alike length, as many as the budget of a batch allows; one at least."""
         latents = [self._latents(cut) for cut in cuts]
         order = sorted(range(len(cuts)), key=lambda i: (len(cuts[i].pieces), latents[i]))
@@ -416,10 +418,10 @@ class EncT5:
         if batch:
             yield batch
 
-    def _latents(self, cut: Cut) -> int:
-        if self.kind is Kind.TAGGING:
+    def _latents(self, cut: Encoding) -> int:
+        if self.kind is ProblemType.TAGGING:
             return cut.reached
-        return self.task.number if self.kind is Kind.MULTILABEL else 1
+        return self.task.number if self.kind is ProblemType.MULTILABEL else 1
 
 
 @dataclass(frozen=True)
@@ -431,7 +433,7 @@ class _Reading:
     """
 
     texts: tuple[str, ...]
-    cuts: list[Cut]
+    cuts: list[Encoding]
     cut: bool
 
 
@@ -443,7 +445,7 @@ class _Wanted:
     or None. threshold: for many labels.
     """
 
-    kind: Kind
+    kind: ProblemType
     names: Sequence[str]
     chosen: list[int]
     top_k: int | None
@@ -451,7 +453,7 @@ class _Wanted:
 
     def prediction(self, reading: _Reading, scores: Sequence[Tensor]) -> Prediction:
         """From scores 1 × N."""
-        if self.kind is Kind.REGRESSION:
+        if self.kind is ProblemType.REGRESSION:
             return Prediction(reading.texts, value=scores[0].item(), cut=reading.cut)
         ranked = self._ranked(scores[0])[0]
         top = None if self.top_k is None else tuple(ranked[: self.top_k])
@@ -517,7 +519,7 @@ def _strings(where: str, given: Any) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def _example(cut: Cut) -> Example:
+def _example(cut: Encoding) -> Example:
     pieces, spans = (torch.tensor(one, dtype=torch.long) for one in (cut.pieces, cut.spans))
     return Example(pieces, spans, torch.zeros(0, dtype=torch.long))
 
@@ -533,9 +535,9 @@ def _task(state: dict[str, Any], path: str) -> EncT5Task:
     if name != TASK:
         raise UserError(f"{path} was trained with task {name}, not {TASK}")
     kept = state.get("task_state") or {}
-    description = Description.of(kept.get("description") or {}, path)
+    metadata = Metadata.of(kept.get("description") or {}, path)
     threshold = kept.setdefault("threshold", 0.5)
     if not isinstance(threshold, float) or not 0 <= threshold <= 1:
         raise UserError(f"{path}: its threshold is {threshold!r}, and must be between 0 and 1")
     names = ("kind", "max_source_positions", "max_target_positions")
-    return EncT5Task(EncT5TaskConfig(**{n: cfg[n] for n in names if n in cfg}), description)
+    return EncT5Task(EncT5TaskConfig(**{n: cfg[n] for n in names if n in cfg}), metadata)

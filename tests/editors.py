@@ -15,8 +15,8 @@ from lev_plugins.correction.autoregressive import Autoregressive
 from lev_plugins.correction.backends import TextProcessing
 from lev_plugins.correction.levenshtein import LevenshteinBackend
 from lev_plugins.models.enct5 import EncT5Config, EncT5Model, EncT5Task, EncT5TaskConfig
-from lev_plugins.models.enct5.description import Description
-from lev_plugins.models.enct5.pieces import Cutter
+from lev_plugins.models.enct5.metadata import Metadata
+from lev_plugins.models.enct5.tokenizer import Tokenizer
 
 LABELS = ["red", "green", "blue"]
 ENCT5: dict[str, Any] = {
@@ -79,7 +79,7 @@ def enct5(kind: str, texts: int = 1, limit: int = 24) -> EncT5:
     """Reads bytes, at most so many; classes, labels or tags are :data:`LABELS`."""
     labels = [] if kind == "regression" else LABELS
     counts = [1] * len(labels)
-    known = Description(kind, labels, Cutter(None).pieces, counts, texts=texts, max_length=limit)
+    known = Metadata(kind, labels, Tokenizer(None).pieces, counts, texts=texts, max_length=limit)
     task = EncT5Task(EncT5TaskConfig(kind=kind), known)
     torch.manual_seed(1)
     model = EncT5Model.build_model(EncT5Config(**ENCT5), task)

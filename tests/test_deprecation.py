@@ -7,7 +7,9 @@ from types import ModuleType, SimpleNamespace
 import pytest
 from fairseq import options
 
-from lev_plugins import deprecation
+from lev_plugins import Corrector, deprecation
+from lev_plugins.correction.corrector import Edit
+from lev_plugins.scoring import CorrectionCounts
 
 
 def test_an_old_name_of_a_module_is_the_new_one(monkeypatch):
@@ -74,3 +76,31 @@ def test_fairseqs_commands_take_old_flags(old, new, capsys):
     parsed = options.parse_args_and_arch(parser, flags)
     assert getattr(parsed, new.removeprefix("--").replace("-", "_")) == "noise"
     assert capsys.readouterr().err.startswith(f"warning: {old} is deprecated; use {new}\n")
+
+
+class OldBackend:
+    """As version 0.5 asked for; it never comes to an end."""
+
+    limit, blanks = 9, True
+
+    def tokens(self, text):
+        return tuple(text)
+
+    def text(self, tokens):
+        return "".join(tokens)
+
+    def write(self, units, batch_size):
+        return [None for _ in units]
+
+
+def test_a_corrector_takes_and_gives_its_old_names():
+    with pytest.warns(FutureWarning, match="OldBackend.blanks is deprecated.* use knows_spaces$"):
+        corrector = Corrector(OldBackend())
+    with pytest.warns(FutureWarning, match=r"correct\(keep=…\) is deprecated.* use protect$"):
+        (line,) = corrector.correct(["teh"], keep=["t"])
+    with pytest.warns(FutureWarning, match="Correction.endless is .* use unterminated$"):
+        assert line.endless == line.unterminated == ((0, 3),)
+    with pytest.warns(FutureWarning, match="Edit.made is deprecated.* use applied$"):
+        assert Edit(0, "a", "b", 0.5).made
+    with pytest.warns(FutureWarning, match="CorrectionCounts.broken .* use miscorrected$"):
+        assert CorrectionCounts(5, 4, 1, 2).broken == 2

@@ -414,7 +414,9 @@ def test_every_link_and_every_file_named_leads_somewhere(name):
         if anchor:
             linked = (path.parent / file if file else path).read_text(encoding="utf-8")
             titles = re.findall(r"^#+ (.+)$", linked, re.M)
-            assert anchor in {title.lower().replace(" ", "-") for title in titles}, target
+            assert anchor in {
+                re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles
+            }, target
     for span in re.findall(r"`([\w./-]+)`", text):
         if span.split("/")[0] in FOLDERS and "/" in span:
             assert (ROOT / span).exists(), f"{name}: {span}"

@@ -119,7 +119,7 @@ def test_a_corrector_changes_its_edits_and_nothing_else(kind, unit, lines, size,
         parts, place = [], 0
         for edit in one.edits:
             assert one.source[edit.offset : edit.end] == edit.before and place <= edit.offset
-            if edit.made:
+            if edit.applied:
                 parts += [one.source[place : edit.offset], edit.after]
                 place = edit.end
         assert "".join(parts) + one.source[place:] == one.text

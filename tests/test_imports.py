@@ -102,12 +102,12 @@ def test_the_package_never_names_itself(sources):
     assert not wrong
 
 
-@pytest.mark.parametrize("name", ["ops", "modules", "errors"])
-def test_the_lower_packages_know_nothing_of_fairseq(sources, name):
+@pytest.mark.parametrize("layer", ["ops", "modules", "errors"])
+def test_the_lower_packages_know_nothing_of_fairseq(sources, layer):
     wrong = [
         f"{'.'.join(parts)} imports {name}"
         for parts, source in sources.items()
-        if parts[0] == name
+        if parts[0] == layer
         for name in absolute_imports(source)
         if name.split(".")[0] in ("fairseq", "fairseq_cli", "omegaconf", "hydra")
     ]

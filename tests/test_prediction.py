@@ -22,9 +22,9 @@ from lev_plugins import EncT5, UserError
 from lev_plugins.cli.enct5_prepare.writing import trained_cutter
 from lev_plugins.models.enct5 import EncT5Task, EncT5TaskConfig
 from lev_plugins.models.enct5.dataset import Example, collate
-from lev_plugins.models.enct5.description import Description
-from lev_plugins.models.enct5.kinds import KINDS, Kind
-from lev_plugins.models.enct5.pieces import Cutter
+from lev_plugins.models.enct5.metadata import Metadata
+from lev_plugins.models.enct5.problem_types import KINDS, ProblemType
+from lev_plugins.models.enct5.tokenizer import Tokenizer
 from lev_plugins.prediction import Prediction, Tagged
 
 # Said by hydra whenever fairseq composes a configuration.
@@ -52,22 +52,22 @@ ODD = [
 ]
 
 
-def description(kind: str, texts: int = 1, pieces: bool = False, limit: int = LIMIT) -> Description:
+def metadata(kind: str, texts: int = 1, pieces: bool = False, limit: int = LIMIT) -> Metadata:
     """Of data with five labels, in bytes or in 40 subwords."""
-    cutter = Cutter(None)
+    tokenizer = Tokenizer(None)
     if pieces:
         words = ("one", "two", "three", "four", "five", "six")
-        cutter = trained_cutter((" ".join(p) for p in itertools.permutations(words, 3)), 40)
+        tokenizer = trained_cutter((" ".join(p) for p in itertools.permutations(words, 3)), 40)
     labels = [] if kind == "regression" else LABELS
     prepared = "multilabel" if kind == "multilabel_pooled" else kind
-    return Description(
+    return Metadata(
         prepared,
         labels,
-        cutter.pieces,
+        tokenizer.pieces,
         [1] * len(labels),
         texts=texts,
         max_length=limit,
-        model=cutter.serialised,
+        model=tokenizer.serialised,
     )
 
 
@@ -85,12 +85,12 @@ def configuration() -> Any:
 def save(
     path: Path,
     kind: str,
-    of: Description | None = None,
+    of: Metadata | None = None,
     threshold: float | None = 0.4,
     rows: int = 0,
 ) -> Path:
     """A checkpoint as fairseq-train writes it, of a model that was not trained."""
-    of = description(kind) if of is None else of
+    of = metadata(kind) if of is None else of
     cfg = copy.deepcopy(configuration())
     cfg.task.kind, cfg.model.t5_rows = kind, rows
     torch.manual_seed(1)
@@ -117,9 +117,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("predict")
     for kind in KINDS:
         save(made / kind / "checkpoint_best.pt", kind)
-    pairs = description("classification", texts=2, pieces=True)
+    pairs = metadata("classification", texts=2, pieces=True)
     save(made / "pairs" / "checkpoint_best.pt", "classification", pairs)
-    tags = description("tagging", pieces=True)
+    tags = metadata("tagging", pieces=True)
     save(made / "pieces" / "checkpoint_best.pt", "tagging", tags)
     return made
 
@@ -154,13 +154,13 @@ def assert_same(one: list[Any], other: list[Any]) -> None:
 
 
 def answers(model: EncT5, texts: list[Any], **options: Any) -> list[Any]:
-    tags = model.kind is Kind.TAGGING
+    tags = model.kind is ProblemType.TAGGING
     return list((model.stream_tags if tags else model.stream)(texts, **options))
 
 
 def given_to(model: EncT5, texts: list[str]) -> list[Any]:
     """Pairs where the model reads pairs."""
-    pairs = model.description.texts > 1
+    pairs = model.metadata.texts > 1
     return list(zip(texts, reversed(texts))) if pairs else texts
 
 
@@ -280,7 +280,7 @@ def test_the_class_is_the_likeliest(models, kind):
     texts = given_to(model, ["one two", "", "six", "three one"])
     for text, found in zip(texts, model.predict(texts, top_k=9)):
         parts = [text] if isinstance(text, str) else list(text)
-        (scores,) = scores_of(model, model.cutter.texts(parts, LIMIT))
+        (scores,) = scores_of(model, model.tokenizer.texts(parts, LIMIT))
         ranked = sorted(zip(scores, LABELS), reverse=True)
         assert [one.label for one in found.top] == [label for _, label in ranked]
         assert [one.score for one in found.top] == pytest.approx([p for p, _ in ranked], abs=1e-5)
@@ -292,7 +292,7 @@ def test_the_class_is_the_likeliest(models, kind):
 def test_a_value_is_the_models(models):
     model = models["regression"]
     texts = ["one", "", "two three"]
-    wanted = [scores_of(model, model.cutter.texts([text], LIMIT))[0] for text in texts]
+    wanted = [scores_of(model, model.tokenizer.texts([text], LIMIT))[0] for text in texts]
     assert [[one.value] for one in model.predict(texts)] == [pytest.approx(w) for w in wanted]
     assert len({one.value for one in model.predict(texts)}) == 3
 
@@ -301,7 +301,7 @@ def test_a_value_is_the_models(models):
 def test_labels_above_the_threshold_hold_the_likeliest_first(models, kind):
     model = models[kind]
     texts = ["one", "two three", "", "fourfour", "a b c d e f"]
-    scores = [scores_of(model, model.cutter.texts([text], LIMIT))[0] for text in texts]
+    scores = [scores_of(model, model.tokenizer.texts([text], LIMIT))[0] for text in texts]
     lower, upper = sorted(row[0] for row in scores)[2:4]
     between = (lower + upper) / 2  # of two texts the first label is above it
     for threshold in (None, between):
@@ -363,7 +363,7 @@ def test_odd_texts_are_texts(models, name):
     texts = given_to(model, ODD)
     found = answers(model, texts)
     assert len(found) == len(ODD)
-    if model.kind is Kind.TAGGING:
+    if model.kind is ProblemType.TAGGING:
         assert all(len(one.tags) == len(text.split()) for one, text in zip(found, ODD))
         assert [one.cut for one in found] == [text.startswith("xx") for text in ODD]
     elif name == "pairs":
@@ -390,7 +390,7 @@ TEXTS = st.lists(st.text(st.sampled_from("ab ö☃\t"), max_size=LIMIT + 10), ma
 def test_a_text_has_the_same_answer_alone_and_in_any_batch(models, name, texts, budget, buffer):
     model = models[name]
     inputs = given_to(model, texts)
-    options = {} if model.kind is Kind.REGRESSION else {"top_k": 1}
+    options = {} if model.kind is ProblemType.REGRESSION else {"top_k": 1}
     alone = [answers(model, [text], **options)[0] for text in inputs]
     tight = EncT5(model.model, model.task, budget)
     assert_same(answers(tight, inputs, buffer=buffer, **options), alone)
@@ -401,7 +401,7 @@ def test_a_text_has_the_same_answer_alone_and_in_any_batch(models, name, texts, 
 @given(lengths=st.lists(st.integers(1, 30), max_size=30), budget=st.integers(1, 100))
 def test_batches_keep_to_their_budget_and_hold_everything(models, lengths, budget):
     model = EncT5(models["classification"].model, models["classification"].task, budget)
-    cuts = [model.cutter.texts(["a" * (length - 1)], 99) for length in lengths]
+    cuts = [model.tokenizer.texts(["a" * (length - 1)], 99) for length in lengths]
     batches = list(model._batches(cuts))
     assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
     for batch in batches:
@@ -411,7 +411,7 @@ def test_batches_keep_to_their_budget_and_hold_everything(models, lengths, budge
 def test_decoder_positions_count_against_the_budget(models):
     """Five labels a text are five positions, however short the text is."""
     model = EncT5(models["multilabel"].model, models["multilabel"].task, 10)
-    cuts = [model.cutter.texts(["a"], 99)] * 5
+    cuts = [model.tokenizer.texts(["a"], 99)] * 5
     assert [len(batch) for batch in model._batches(cuts)] == [2, 2, 1]
 
 

@@ -21,7 +21,7 @@ from lev_plugins.checkpoints import load_state
 from lev_plugins.compat import run_cli
 from lev_plugins.data.text_files import read_lines
 from lev_plugins.errors import UserError
-from lev_plugins.models.enct5.kinds import Kind
+from lev_plugins.models.enct5.problem_types import ProblemType
 
 HALF = 0.5
 
@@ -46,7 +46,7 @@ class Checkpoint(NamedTuple):
 def main(argv: Sequence[str] | None = None) -> None:
     """Predict, score, print."""
     args = _arguments(argv)
-    kind = Kind("".join(read_lines(str(args.work / "kind"))))
+    kind = ProblemType("".join(read_lines(str(args.work / "kind"))))
     train, test = (
         texts.read(args.work / "text" / f"{part}.tsv", kind) for part in ("train", "test")
     )
@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     numbers = {"kind": kind.value, "test": sizes, "systems": rows}
     text = json.dumps(numbers, indent=1, ensure_ascii=False) + "\n"
     (output / "scores.json").write_text(text, encoding="utf-8")
-    words = f", {sizes['words']:,} words" if kind is Kind.TAGGING else ""
+    words = f", {sizes['words']:,} words" if kind is ProblemType.TAGGING else ""
     print(f"\n## {kind.value}: {sizes['examples']:,} test examples{words}\n")
     print(rendered(rows))
 
@@ -110,7 +110,11 @@ def predicted(checkpoint: Path, test: Sequence[Example], flags: list[str], path:
 
 
 def scores_of(
-    kind: Kind, system: str, checkpoint: Checkpoint, found: dict[str, list[Example]], output: Path
+    kind: ProblemType,
+    system: str,
+    checkpoint: Checkpoint,
+    found: dict[str, list[Example]],
+    output: Path,
 ) -> Scores:
     """All numbers of a system."""
     test = found["test"]
@@ -127,7 +131,7 @@ def scores_of(
         row["threshold"] = checkpoint.threshold
     else:
         answers = predicted(checkpoint.path, test, [], output / f"{system}.jsonl")
-        if kind is Kind.TAGGING:
+        if kind is ProblemType.TAGGING:
             known = {word for one in found["train"] for word in one.words}
             row = tag_scores([one["tags"] for one in answers], test, known)
         else:
@@ -145,9 +149,11 @@ def _named(scores: Scores, threshold: str) -> Scores:
     return {f"{metric}, {threshold}": value for metric, value in scores.items()}
 
 
-def baselines(kind: Kind, train: Sequence[Example], test: Sequence[Example]) -> dict[str, Scores]:
+def baselines(
+    kind: ProblemType, train: Sequence[Example], test: Sequence[Example]
+) -> dict[str, Scores]:
     """The scores of what needs no training."""
-    if kind is Kind.TAGGING:
+    if kind is ProblemType.TAGGING:
         known = {word for one in train for word in one.words}
         guesses = {
             "most frequent tag": FrequentTags(train),
@@ -158,7 +164,7 @@ def baselines(kind: Kind, train: Sequence[Example], test: Sequence[Example]) -> 
             for name, guess in guesses.items()
         }
     usual = most_frequent(train)
-    if kind is Kind.CLASSIFICATION:
+    if kind is ProblemType.CLASSIFICATION:
         return {f"always {usual}": class_scores([usual] * len(test), test)}
     scores = label_scores([[usual]] * len(test), test)
     return {f"always {usual}": _named(scores, "0.5") | _named(scores, "tuned")}

@@ -14,7 +14,7 @@ from texts import Example
 
 from lev_plugins.compat import run_cli
 from lev_plugins.errors import UserError
-from lev_plugins.models.enct5.kinds import Kind
+from lev_plugins.models.enct5.problem_types import ProblemType
 
 PARTS = {"train": "train", "dev": "valid", "test": "test"}
 
@@ -22,10 +22,10 @@ PARTS = {"train": "train", "dev": "valid", "test": "test"}
 def main(argv: Sequence[str] | None = None) -> None:
     """Read, check, write."""
     args = _arguments(argv)
-    kind = Kind(args.kind)
-    if kind is Kind.TAGGING:
+    kind = ProblemType(args.kind)
+    if kind is ProblemType.TAGGING:
         found = {part: _tagged(args, part) for part in PARTS}
-    elif kind is Kind.MULTILABEL:
+    elif kind is ProblemType.MULTILABEL:
         labels = texts.label_names(args.source / "labels.txt")
         shutil.copyfile(args.source / "labels.txt", args.text / "labels.txt")
         found = {part: texts.named(args.source / f"{part}.tsv", labels) for part in PARTS}
@@ -74,7 +74,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    kinds = (Kind.TAGGING, Kind.MULTILABEL, Kind.CLASSIFICATION)
+    kinds = (ProblemType.TAGGING, ProblemType.MULTILABEL, ProblemType.CLASSIFICATION)
     parser.add_argument("kind", choices=[kind.value for kind in kinds])
     parser.add_argument("source", type=Path, help="folder of the files as they came, unpacked")
     parser.add_argument("text", type=Path, help="folder to write to")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from lev_plugins.cli.enct5_prepare.reading import Labelled, Layout
 from lev_plugins.data.text_files import read_lines, read_parallel
 from lev_plugins.errors import UserError
-from lev_plugins.models.enct5.kinds import Kind
+from lev_plugins.models.enct5.problem_types import ProblemType
 
 
 class Example(NamedTuple):
@@ -25,7 +25,7 @@ class Example(NamedTuple):
         return self.text.split()
 
 
-def read(path: Path, kind: Kind) -> list[Example]:
+def read(path: Path, kind: ProblemType) -> list[Example]:
     """The lines of a file that :func:`write` wrote."""
     return [_example(found) for found in Layout(kind).read(str(path))]
 
@@ -34,9 +34,9 @@ def _example(found: Labelled) -> Example:
     return Example(" ".join(found.texts), found.labels)
 
 
-def write(path: Path, examples: Iterable[Example], kind: Kind) -> int:
+def write(path: Path, examples: Iterable[Example], kind: ProblemType) -> int:
     """Writes labels, tab and text; returns how many lines that were."""
-    separator = " " if kind is Kind.TAGGING else ","
+    separator = " " if kind is ProblemType.TAGGING else ","
     lines = [f"{separator.join(one.labels)}\t{one.text}\n" for one in examples]
     path.write_text("".join(lines), encoding="utf-8", newline="\n")
     return len(lines)
@@ -68,7 +68,7 @@ def conllu(path: Path, tags: str) -> tuple[list[Example], int]:
         tags: upos or xpos.
     """
     found, corrected = [], 0
-    for one in Layout(Kind.TAGGING, "conllu", tags=tags).read(str(path)):
+    for one in Layout(ProblemType.TAGGING, "conllu", tags=tags).read(str(path)):
         words = ["_".join(word.split()) for word in one.texts]
         corrected += sum(word != before for word, before in zip(words, one.texts, strict=True))
         found.append(Example(" ".join(words), one.labels))
@@ -82,7 +82,7 @@ def named(path: Path, labels: Sequence[str]) -> Iterator[Example]:
         UserError: a label that is neither.
     """
     known = set(labels)
-    for found in Layout(Kind.MULTILABEL).read(str(path)):
+    for found in Layout(ProblemType.MULTILABEL).read(str(path)):
         for place, label in enumerate(found.labels):
             if label in known:
                 continue
@@ -97,7 +97,7 @@ def named(path: Path, labels: Sequence[str]) -> Iterator[Example]:
 
 def classified(path: Path) -> list[Example]:
     """Texts with one class each."""
-    return read(path, Kind.CLASSIFICATION)
+    return read(path, ProblemType.CLASSIFICATION)
 
 
 def label_names(path: Path) -> list[str]:

@@ -127,7 +127,7 @@ def whole_words(found) -> List[str]:
                 parts += [found.source[place : edit.offset], edit.after]
                 place = edit.end
             after = "".join(parts) + found.source[place:end]
-            kept = "" if edits[0].made else f"   left: {edits[0].reason}"
+            kept = "" if edits[0].applied else f"   left: {edits[0].reason}"
             shown.append(f"{found.source[start:end]} → {after}   {edits[0].probability:.2f}{kept}")
     return shown
 

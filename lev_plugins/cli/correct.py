@@ -23,9 +23,10 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from ..compat import run_cli
 from ..data.text_files import read_lines
+from ..deprecation import renamed_flags
 from ..errors import UserError
 from .correct_journal import Journal
-from .correct_options import build_parser, check, weights
+from .correct_options import RENAMED, build_parser, check, weights
 from .correct_page import LINES, html_sink
 from .correct_report import (
     REPORTS,
@@ -49,13 +50,13 @@ if TYPE_CHECKING:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns 0 or raises :class:`UserError`."""
-    args = build_parser().parse_args(argv)
+    args = build_parser().parse_args(renamed_flags(argv, RENAMED))
     check(args)
     from ..correction.documents import plan
     from ..correction.protection import Protection
 
-    words = read_lines(args.keep_words) if args.keep_words else ()
-    protection = Protection(args.keep or (), words)
+    words = read_lines(args.protect_words) if args.protect_words else ()
+    protection = Protection(args.protect or (), words)
     todo = plan(args.files, args.output_dir, args.skip_invalid) if args.output_dir else None
     if todo:
         check_reports(args, {"what is written": todo.targets, "the input": todo.sources})

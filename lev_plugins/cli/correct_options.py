@@ -12,6 +12,9 @@ from .correct_report import REPORTS, check_reports
 from .lines import STANDARD_STREAM, TEXT_PROCESSING, require_readable
 from .names import prog
 
+#: Flags of version 0.5: old → new.
+RENAMED = {"--keep": "--protect", "--keep-words": "--protect-words"}
+
 
 def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
@@ -31,7 +34,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.epilog = (
         f"example: {parser.prog} --path checkpoint_best.pt --min-confidence 0.9 "
-        "--keep 'https?://\\S+' --keep-words names.txt --edits edits.jsonl < noisy > clean"
+        "--protect 'https?://\\S+' --protect-words names.txt --edits edits.jsonl < noisy > clean"
     )
     _add_model(parser)
     _add_choice(parser)
@@ -129,12 +132,12 @@ def _add_choice(parser: argparse.ArgumentParser) -> None:
         help="make only edits of at least this probability (default: as tuned, else 0, all)",
     )
     add(
-        "--keep",
+        "--protect",
         action="append",
         metavar="REGEX",
         help="make no edit that touches what this matches; may be given again",
     )
-    add("--keep-words", metavar="FILE", help="words that stay, one a line, as they are spelt")
+    add("--protect-words", metavar="FILE", help="words that stay, one a line, as they are spelt")
 
 
 def _add_ranking(parser: argparse.ArgumentParser) -> None:
@@ -215,7 +218,7 @@ def check(args: argparse.Namespace) -> None:
     elif not args.files or STANDARD_STREAM in args.files:
         raise UserError("--output-dir needs files or folders, and cannot take standard input")
     _check_standard_output(args)
-    check_reports(args, {"--keep-words": [args.keep_words] if args.keep_words else []})
+    check_reports(args, {"--protect-words": [args.protect_words] if args.protect_words else []})
 
 
 def _check_standard_output(args: argparse.Namespace) -> None:

@@ -102,7 +102,7 @@ def html_sink(path: str, title: str, show: str, finished: Sequence[str]) -> Iter
     def add(name: str, number: int, correction: "Correction") -> None:
         file = files.setdefault(name, FileEdits(name))
         edits = whole_words(correction)
-        made = [edit.probability for edit in edits if edit.made]
+        made = [edit.probability for edit in edits if edit.applied]
         file.lines += 1
         file.changed += bool(made)
         file.made += len(made)
@@ -136,7 +136,7 @@ def render_html(files: Sequence[FileEdits], title: str, finished: Sequence[str] 
 def _least(edits: Iterable["Edit"]) -> float:
     """The smallest probability of the applied edits, else of all; 2 where there is none."""
     edits = list(edits)
-    made = [edit.probability for edit in edits if edit.made]
+    made = [edit.probability for edit in edits if edit.applied]
     return min(made or [1.0 + edit.probability / 2 for edit in edits], default=2.0)
 
 
@@ -204,10 +204,12 @@ def _article(
     title = f'<span class="file"><bdi>{text(_name(file))}</bdi>, </span>line {number:,}'
     parts = [
         f'<article style="--rank: {rank}">\n<h2>{title}</h2>',
-        tokens_line(_line(correction.source, [edit for edit in edits if edit.made], number == 1)),
+        tokens_line(
+            _line(correction.source, [edit for edit in edits if edit.applied], number == 1)
+        ),
     ]
     for edit in edits:
-        if not edit.made:
+        if not edit.applied:
             parts.append(row("not applied", tokens_line(_edit(edit, "") + f" ({edit.reason})")))
     return "\n".join([*parts, "</article>"])
 

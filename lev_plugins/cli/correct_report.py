@@ -43,7 +43,7 @@ def csv_sink(stream: TextIO) -> Sink:
 
     def write(file: str, number: int, correction: "Correction") -> None:
         for edit in whole_words(correction):
-            applied = "true" if edit.made else "false"
+            applied = "true" if edit.applied else "false"
             row = (file, number, edit.before, edit.after, f"{edit.probability:.6g}", applied)
             table.writerow(row)
 
@@ -92,8 +92,8 @@ class Report:
         self.sinks, self.progress = sinks, progress
         self.named = bool(files)
         self.file = STANDARD_STREAM
-        self.line = self.lines = self.wanted = self.made = 0
-        self.endless: dict[str, LineNumbers] = {}
+        self.line = self.lines = self.wanted = self.applied = 0
+        self.unterminated: dict[str, LineNumbers] = {}
         typed = is_terminal(sys.stdin) and (not files or STANDARD_STREAM in files)
         self.watched = is_terminal(sys.stderr) and (
             progress is not None or not (typed or is_terminal(sys.stdout))
@@ -126,9 +126,9 @@ class Report:
         self.line += 1
         self.lines += 1
         self.wanted += len(correction.edits)
-        self.made += sum(edit.made for edit in correction.edits)
-        if correction.endless:
-            self.endless.setdefault(self.file, LineNumbers()).add(self.line)
+        self.applied += sum(edit.applied for edit in correction.edits)
+        if correction.unterminated:
+            self.unterminated.setdefault(self.file, LineNumbers()).add(self.line)
         for sink in self.sinks:
             sink(self.file, self.line, correction)
 
@@ -139,7 +139,7 @@ class Report:
                 sys.stderr.write("\n")
         elif self.watched:
             sys.stderr.write(f"\r{self}\n")
-        for file, lines in self.endless.items():
+        for file, lines in self.unterminated.items():
             place = f"{file}: " if self.named else ""
             print(
                 f"{place}left as it was, in whole or in part, because the model's answer had no "
@@ -148,7 +148,7 @@ class Report:
             )
 
     def __str__(self) -> str:
-        return f"{self.lines:,} lines, {self.made:,} of {self.wanted:,} edits made"
+        return f"{self.lines:,} lines, {self.applied:,} of {self.wanted:,} edits made"
 
 
 def summarize(todo: "Plan", report: Report | None) -> None:

@@ -22,7 +22,7 @@ from typing import Any
 from ..compat import run_cli
 from ..data.text_files import LineNumbers, read_lines
 from ..errors import UserError
-from ..models.enct5.kinds import Kind
+from ..models.enct5.problem_types import ProblemType
 from ..prediction import EncT5, check_threshold
 from .lines import STANDARD_STREAM, input_lines, is_terminal, json_line
 from .names import prog
@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         model = EncT5.from_pretrained(args.path, args.device, args.batch_tokens)
         written = _tsv(model, labels) if args.format == "tsv" else _json
         report = _Report(model)
-        if model.description.texts > 1 and not _streams(args.input):
+        if model.metadata.texts > 1 and not _streams(args.input):
             for _ in read_texts(args.input, model):  # once for its tabs, as above
                 pass
         for number, found in enumerate(_found(model, args, labels), start=1):
@@ -64,7 +64,7 @@ def read_texts(path: str, model: EncT5) -> Iterator[str | list[str]]:
         UserError: the file cannot be read, a line is not UTF-8, or lacks the tab between two texts.
     """
     name = "stdin" if path == STANDARD_STREAM else path
-    lines, count = input_lines(path, _PROMPT), model.description.texts
+    lines, count = input_lines(path, _PROMPT), model.metadata.texts
     if count == 1:  # a tab is a space like others
         yield from lines
         return
@@ -194,7 +194,7 @@ def _found(model: EncT5, args: argparse.Namespace, labels: list[str] | None) -> 
     typed = args.input == STANDARD_STREAM and is_terminal(sys.stdin)
     size = 1 if typed else args.buffer
     texts = read_texts(args.input, model)
-    if model.kind is not Kind.TAGGING:
+    if model.kind is not ProblemType.TAGGING:
         return model.stream(texts, args.top_k, args.threshold, labels, size)
     if args.threshold is not None:
         raise UserError(f"--threshold {args.threshold}: the model tags words; leave it out")
@@ -214,8 +214,8 @@ def _tsv(model: EncT5, labels: list[str] | None) -> Callable[[int, Any], str]:
     Raises:
         UserError: a label that cannot be told from the sign between labels.
     """
-    sign = " " if model.kind is Kind.TAGGING else ","
-    if model.kind is Kind.TAGGING or model.kind.many:
+    sign = " " if model.kind is ProblemType.TAGGING else ","
+    if model.kind is ProblemType.TAGGING or model.kind.many:
         for label in model.labels if labels is None else labels:
             if sign in label:
                 raise UserError(
@@ -242,7 +242,7 @@ class _Report:
 
     def __init__(self, model: EncT5) -> None:
         longer = f"longer than {model.max_length} pieces"
-        one = "a word " if model.kind is Kind.TAGGING else ""
+        one = "a word " if model.kind is ProblemType.TAGGING else ""
         self.said = f"{longer}, read in several windows", f"{one}{longer}, cut off"
         self.lines = 0
         self.cut, self.windows = LineNumbers(), LineNumbers()

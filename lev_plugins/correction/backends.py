@@ -17,23 +17,27 @@ class Answer:
 
     tokens: None where it wrote what has no spelling (``<unk>``). changes: a script of tokens
     (:mod:`.edits`), which need not be minimal; outside of it tokens are those of the unit.
-    gone: for each token of the unit the probability with which it was deleted. written: for each
-    of ``tokens`` the probability with which it was written. behind: the probability with which a
-    change ends before each of them, and before the end.
+    delete_log_probs: for each token of the unit the probability with which it was deleted.
+        insert_log_probs: for each
+    of ``tokens`` the probability with which it was written. boundary_log_probs: the probability
+    with which a change ends before each of them, and before the end.
 
-    A change ``(i, j, k, l)`` has the sum of ``gone[i:j]``, ``written[k:l]`` and ``behind[l]``.
+    A change ``(i, j, k, l)`` has the sum of ``delete_log_probs[i:j]``, ``insert_log_probs[k:l]``
+    and ``boundary_log_probs[l]``.
     """
 
     tokens: tuple[str | None, ...]
     changes: tuple[Change, ...]
-    gone: tuple[float, ...]
-    written: tuple[float, ...]
-    behind: tuple[float, ...]
+    delete_log_probs: tuple[float, ...]
+    insert_log_probs: tuple[float, ...]
+    boundary_log_probs: tuple[float, ...]
 
     def log_probability(self, change: Change) -> float:
         """Of a change, or of a part of one."""
         i, j, k, m = change
-        return math.fsum([*self.gone[i:j], *self.written[k:m], self.behind[m]])
+        return math.fsum(
+            [*self.delete_log_probs[i:j], *self.insert_log_probs[k:m], self.boundary_log_probs[m]]
+        )
 
 
 class Backend(Protocol):

@@ -11,7 +11,7 @@ from .backends import Answer, Backend, TextProcessing, Tokens
 from .calibration import calibrated
 from .edits import Change, Rewrite, rewrites
 from .protection import Protection
-from .units import KINDS, UNREADABLE, Kind, Unit, pieces, spans
+from .units import KINDS, UNREADABLE, Unit, UnitKind, pieces, spans
 
 Reason = Literal["unknown", "protected", "length", "confidence"]
 
@@ -25,8 +25,8 @@ class Edit:
 
     offset: where it begins, in characters of the line, from 0. before, after: what stood there and
     what the model wants there; either may be empty. probability: of the model, in [0, 1]; edits
-    that stand or fall together share it. made: whether the corrected line has it. reason: why not:
-    ``unknown`` (it would write what the model cannot spell, shown as U+FFFD), ``protected``,
+    that stand or fall together share it. applied: whether the corrected line has it. reason: why
+    not: ``unknown`` (it would write what the model cannot spell, shown as U+FFFD), ``protected``,
     ``length`` (it adds more characters than any correction that the model was tuned on) or
     ``confidence`` (its probability is too low); None where it was made.
     """
@@ -35,8 +35,10 @@ class Edit:
     before: str
     after: str
     probability: float
-    made: bool = True
+    applied: bool = True
     reason: Reason | None = None
+
+    made = renamed_attribute("made", "applied")
 
     @property
     def end(self) -> int:
@@ -51,7 +53,7 @@ class Edit:
             "before": self.before,
             "after": self.after,
             "probability": self.probability,
-            "made": self.made,
+            "applied": self.applied,
             "reason": self.reason,
         }
 
@@ -60,14 +62,16 @@ class Edit:
 class Correction:
     """A line, what became of it, and all edits that the model wants, made or not, in order.
 
-    endless: (start, end) of the units that stayed as they were because the model's answer did not
-    come to an end, in characters of the line.
+    unterminated: (start, end) of the units that stayed as they were because the model's answer did
+        not come to an end, in characters of the line.
     """
 
     source: str
     text: str
     edits: tuple[Edit, ...]
-    endless: tuple[tuple[int, int], ...] = ()
+    unterminated: tuple[tuple[int, int], ...] = ()
+
+    endless = renamed_attribute("endless", "unterminated")
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
@@ -226,8 +230,8 @@ class Corrector:
         lines: Sequence[str],
         *,
         min_confidence: float | None = None,
-        keep: Iterable[str] = (),
-        keep_words: Iterable[str] = (),
+        protect: Iterable[str] = (),
+        protect_words: Iterable[str] = (),
         batch_size: int = 64,
     ) -> list[Correction]:
         """Corrects lines.
@@ -236,8 +240,8 @@ class Corrector:
             lines: text; a line end is a space like others and stays.
             min_confidence: only edits of at least this probability are made; by default what the
                 model was tuned to, or all.
-            keep: regular expressions; an edit that touches what they match is not made.
-            keep_words: words that stay where they stand as whole words.
+            protect: regular expressions; an edit that touches what they match is not made.
+            protect_words: words that stay where they stand as whole words.
             batch_size: units that the model reads at once; does not change the outcome.
 
         Returns:
@@ -247,7 +251,7 @@ class Corrector:
             UserError: a single string for ``lines``, a probability outside [0, 1], a pattern that
                 is none, a batch size below 1.
         """
-        protection = Protection(keep, keep_words)
+        protection = Protection(protect, protect_words)
         return self.correct_protected(lines, min_confidence, protection, batch_size)
 
     def correct_protected(
@@ -305,7 +309,7 @@ def _text_processing() -> Iterable[str]:
     return text_processing()
 
 
-def check_unit(unit: str | None, window: int | None) -> Kind | None:
+def check_unit(unit: str | None, window: int | None) -> UnitKind | None:
     """The unit, None for the default.
 
     Raises:
@@ -451,10 +455,10 @@ def _corrected(
 ) -> Correction:
     """A line with the edits of its units that are sure enough and touch nothing protected."""
     edits: list[Edit] = []
-    endless = []
+    unterminated = []
     for unit in units:
         if unit.text not in found:
-            endless.append((unit.places[0], unit.places[-1]))
+            unterminated.append((unit.places[0], unit.places[-1]))
             continue
         for proposal in found[unit.text]:
             placed = [(unit.places[i], unit.places[j], after) for i, j, after in proposal.edits]
@@ -466,7 +470,7 @@ def _corrected(
                 Edit(start, line[start:end], after, proposal.probability, reason is None, reason)
                 for start, end, after in placed
             ]
-    return Correction(line, apply_edits(line, edits), tuple(edits), tuple(endless))
+    return Correction(line, apply_edits(line, edits), tuple(edits), tuple(unterminated))
 
 
 def _objection(
@@ -488,7 +492,7 @@ def apply_edits(line: str, edits: Iterable[Edit]) -> str:
     """A line with those of its edits that are to be made."""
     parts, place = [], 0
     for edit in edits:
-        if edit.made:
+        if edit.applied:
             parts += [line[place : edit.offset], edit.after]
             place = edit.end
     return "".join(parts) + line[place:]

@@ -21,7 +21,9 @@ def whole_words(correction: Correction) -> list[Edit]:
             correction.source, [edit for edit in correction.edits if edit.reason == reason]
         )
     ]
-    return sorted(found, key=lambda edit: (edit.offset, edit.end, not edit.made, edit.reason or ""))
+    return sorted(
+        found, key=lambda edit: (edit.offset, edit.end, not edit.applied, edit.reason or "")
+    )
 
 
 def _widened(line: str, edits: Sequence[Edit]) -> list[Edit]:

@@ -228,7 +228,7 @@ def _made(one: Correction, threshold: float) -> str:
         return one.text
     parts, place = [], 0
     for edit in one.edits:
-        if edit.made and edit.probability >= threshold:
+        if edit.applied and edit.probability >= threshold:
             parts += [one.source[place : edit.offset], edit.after]
             place = edit.end
     return "".join(parts) + one.source[place:]

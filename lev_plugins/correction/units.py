@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-Kind = Literal["word", "letters", "line", "sentence", "window"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+UnitKind = Literal["word", "letters", "line", "sentence", "window"]
+KINDS: tuple[UnitKind, ...] = get_args(UnitKind)
 #: Stands for what cannot be text: a byte that is not UTF-8, or a token that a model cannot spell.
 UNREADABLE = "\ufffd"
 
@@ -59,7 +59,7 @@ def read_unit(line: str, start: int, end: int) -> Unit:
     return Unit(text, (*places, end))
 
 
-def spans(line: str, kind: Kind, window: int = 0) -> Iterator[tuple[int, int]]:
+def spans(line: str, kind: UnitKind, window: int = 0) -> Iterator[tuple[int, int]]:
     """Where the units of a line begin and end; disjoint, in order, with no spaces at their ends.
 
     Args:

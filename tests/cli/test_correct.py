@@ -102,7 +102,7 @@ def test_lines_are_read_in_chunks(run):
 
 def test_edits_are_written_as_json_lines(run):
     text = "ok\nno teh\u2028 cat\r\nteh x".encode()
-    run(text, "--edits e.jsonl --keep t\\w+.x", {"teh": "the", "cat": ""})
+    run(text, "--edits e.jsonl --protect t\\w+.x", {"teh": "the", "cat": ""})
     raw = Path("e.jsonl").read_bytes()
     assert raw.count(b"\n") == len(raw.splitlines())
     records = [json.loads(line) for line in raw.splitlines()]
@@ -113,10 +113,10 @@ def test_edits_are_written_as_json_lines(run):
         "before": "",
         "after": "h",
         "probability": pytest.approx(0.25),
-        "made": True,
+        "applied": True,
         "reason": None,
     }
-    assert [(one["line"], one["before"], one["made"], one["reason"]) for one in records[2:]] == [
+    assert [(one["line"], one["before"], one["applied"], one["reason"]) for one in records[2:]] == [
         (3, "", False, "protected"),
         (3, "h", False, "protected"),
     ]
@@ -130,7 +130,7 @@ def test_a_table_shows_the_words_that_change(run):
     text = b'ok\nno "teh"\t=1 cat\r\nteh x'
     run(
         text,
-        "--csv e.csv --keep teh.x --min-confidence 0.2",
+        "--csv e.csv --protect teh.x --min-confidence 0.2",
         {'"teh"': '"the"', "cat": "", "teh": "tah"},
     )
     with open("e.csv", encoding="utf-8", newline="") as file:
@@ -161,7 +161,7 @@ def test_only_sure_edits_are_made(run):
 
 def test_words_and_patterns_are_kept(run):
     Path("words.txt").write_text("teh\n\nNew York\n")
-    flags = "--keep-words words.txt --keep [0-9] --keep ab"
+    flags = "--protect-words words.txt --protect [0-9] --protect ab"
     changes = {"teh": "the", "1x": "2x", "abc": "abd", "acb": "bcb"}
     assert run(b"teh 1x abc acb", flags, changes) == b"teh 1x abd bcb"
 
@@ -197,10 +197,10 @@ def test_nothing_is_said_where_nobody_looks_on_and_counts_where_someone_does(
         ("--min-confidence -1", "is outside"),
         ("--batch-size 0", "--batch-size 0: must be 1 or more"),
         ("--buffer 0", "--buffer 0: must be 1 or more"),
-        ("--keep (", "--keep '\\('"),
-        ("--keep-words gone.txt", "gone.txt: cannot be read"),
+        ("--protect (", "--protect '\\('"),
+        ("--protect-words gone.txt", "gone.txt: cannot be read"),
         ("--edits no/e.jsonl", "no/e.jsonl: cannot be written"),
-        ("--edits words.txt --keep-words words.txt", "--edits would write over"),
+        ("--edits words.txt --protect-words words.txt", "--edits would write over"),
         ("--edits words.txt words.txt", "--edits would write over the input words.txt"),
         ("words.txt gone.txt", "gone.txt: cannot be read; give a text file"),
         ("--csv words.txt words.txt", "--csv would write over the input words.txt"),

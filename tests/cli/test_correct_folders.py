@@ -128,7 +128,7 @@ def reports():
 
 def test_a_resumed_run_reports_the_files_that_were_finished_before(runs, monkeypatch):
     put(in__a=b"\xef\xbb\xbfteh \xe2\x80\xa8\r\n\nx teh teh\n", in__b=b"no\n", in__c=b"teh ab\nbad")
-    flags = f"in --output-dir out --keep ab --buffer 1 {REPORTS}"
+    flags = f"in --output-dir out --protect ab --buffer 1 {REPORTS}"
     runs(flags)
     whole, texts = reports(), tree("out")
     assert len(whole) == 3 and len(json_lines(whole["e.jsonl"])) == 8
@@ -194,7 +194,7 @@ def test_standard_output_is_given_to_one(runs, flags, message):
 
 def test_the_page_has_the_lines_that_changed_file_by_file(runs):
     put(in__a=b"\xef\xbb\xbfno\n\nteh <b>\tcat\r\n" + b"no\n", in__b=b"no\n", in__c=b"teh\nx ab\n")
-    runs("in --output-dir out --html e.html --keep ab")
+    runs("in --output-dir out --html e.html --protect ab")
     page = Path("e.html").read_text()
     edit = '<del>teh</del><ins class="s0">the</ins><sub>0.25</sub>'
     assert page.count(edit) == 2 and page.count("<article") == 2
@@ -213,7 +213,7 @@ def test_the_page_has_the_lines_that_changed_file_by_file(runs):
 @pytest.mark.parametrize("lines, count", [("changed", 1), ("edits", 2), ("all", 4)])
 def test_the_page_may_have_edits_not_applied_and_all_lines(runs, lines, count):
     put(a=b"teh\nno\nteh x\n\n")
-    runs(f"a.txt --output-dir out --keep teh.x --html e.html --html-lines {lines}")
+    runs(f"a.txt --output-dir out --protect teh.x --html e.html --html-lines {lines}")
     page = Path("e.html").read_text()
     assert page.count("<article") == count
     refused = "<del>teh</del><ins>the</ins><sub>0.25</sub> (protected)"

@@ -27,8 +27,8 @@ from lev_plugins.cli.enct5_prepare.reading import Labelled, Layout
 from lev_plugins.cli.enct5_prepare.writing import PORTION, portions, trained_cutter
 from lev_plugins.compat import run_cli
 from lev_plugins.errors import UserError
-from lev_plugins.models.enct5.description import Description
-from lev_plugins.models.enct5.kinds import Kind, values_of
+from lev_plugins.models.enct5.metadata import Metadata
+from lev_plugins.models.enct5.problem_types import ProblemType, values_of
 
 WORDS = ["one", "two", "three", "four", "five", "six", "seven"]
 TSV = "".join(
@@ -82,8 +82,8 @@ class Folder:
         assert sorted(os.listdir(self.path)) == before
         return str(caught.value)
 
-    def description(self) -> Description:
-        return Description.read("data")
+    def description(self) -> Metadata:
+        return Metadata.read("data")
 
     def split(self, name: str = "train") -> Split:
         def part(kind: str) -> list[Tensor]:
@@ -248,11 +248,13 @@ def test_labels_of_a_file_have_its_order_and_may_be_new_to_training(folder):
 LINE = st.text(st.characters(exclude_characters="\t\n\r", exclude_categories=["Cs"]), max_size=8)
 
 
-@given(lines=st.lists(st.tuples(LINE, LINE, LINE), max_size=5), kind=st.sampled_from(list(Kind)))
+@given(
+    lines=st.lists(st.tuples(LINE, LINE, LINE), max_size=5), kind=st.sampled_from(list(ProblemType))
+)
 def test_any_line_is_an_example_or_refused_by_its_number(tmp_path_factory, lines, kind):
     path = tmp_path_factory.mktemp("lines") / "train"
     path.write_text("".join(f"{a}\t{b}\t{c}\n" for a, b, c in lines), "utf-8", newline="\n")
-    pair = kind is not Kind.TAGGING
+    pair = kind is not ProblemType.TAGGING
     layout = Layout(kind, texts=(1, 2) if pair else (1,))
     found: list[Labelled] = []
     try:
@@ -265,7 +267,7 @@ def test_any_line_is_an_example_or_refused_by_its_number(tmp_path_factory, lines
     for (label, *texts), example in zip(lines, found):
         assert example.texts == (texts if pair else texts[0].split())
         assert pair or len(example.texts) == len(example.labels) > 0
-        assert kind.many or kind is Kind.TAGGING or example.labels == [label.strip()] != [""]
+        assert kind.many or kind is ProblemType.TAGGING or example.labels == [label.strip()] != [""]
 
 
 # what is refused -------------------------------------------------------------------------------
@@ -446,7 +448,7 @@ def test_folders_above_are_made_and_neighbours_kept(folder):
     for name in ("data.part", ".data.part", "data"):
         Path("a/b", name).mkdir(parents=True)
     main("--kind classification --train train --bytes --destdir a/b/c/d/".split())
-    assert Description.read("a/b/c/d").labels == ["even", "odd"]
+    assert Metadata.read("a/b/c/d").labels == ["even", "odd"]
     assert sorted(os.listdir("a/b")) == [".data.part", "c", "data", "data.part"]
     assert os.listdir("a/b/c") == ["d"]
     assert os.stat("a/b/c/d").st_mode == os.stat("a/b/c").st_mode
@@ -478,7 +480,7 @@ def test_an_interruption_leaves_nothing_behind(folder, monkeypatch):
         raise KeyboardInterrupt
 
     folder.write(train=TSV)
-    monkeypatch.setattr(Description, "write", interrupted)
+    monkeypatch.setattr(Metadata, "write", interrupted)
     with pytest.raises(KeyboardInterrupt):
         folder.prepare("classification")
     assert os.listdir() == ["train"]
@@ -498,9 +500,9 @@ def test_training_pieces_twice_gives_the_same_files(folder):
         assert Path("first", name).read_bytes() == Path("data", name).read_bytes(), name
     found = folder.description()
     assert found.pieces[:3] == ["<pad>", "</s>", "<unk>"] and len(found.pieces) == 20
-    cutter = found.cutter()
+    tokenizer = found.tokenizer()
     texts = [line.split("\t")[1] for line in TSV.splitlines()]
-    assert folder.split().pieces == [[*cutter.cut(text), 1] for text in texts]
+    assert folder.split().pieces == [[*tokenizer.cut(text), 1] for text in texts]
 
 
 @given(text=st.text(st.sampled_from("ab  é"), max_size=40).map(lambda text: text * 100))
@@ -515,8 +517,8 @@ def test_portions_are_the_text_cut_at_blanks(text):
 
 def test_the_end_of_a_very_long_line_is_learnt_from_too():
     text = "word " * 2000 + "ß" + "x" * 20_000 + "é"  # of more bytes than the trainer takes
-    cutter = trained_cutter(iter([text, "short"]), 30)
-    assert {"ß", "é"} <= set("".join(cutter.pieces))
+    tokenizer = trained_cutter(iter([text, "short"]), 30)
+    assert {"ß", "é"} <= set("".join(tokenizer.pieces))
 
 
 def test_pieces_of_a_sentence_are_learnt_from_its_words(folder):
@@ -600,15 +602,15 @@ def t5_folder(path: Path, rows: int, **settings: Any) -> None:
 def test_pieces_of_a_t5_with_its_extra_ids(folder):
     folder.write(train=TSV)
     texts = (line.split("\t")[1] for line in TSV.splitlines())
-    cutter = trained_cutter(texts, 40)
+    tokenizer = trained_cutter(texts, 40)
     t5_folder(folder.path / "t5", rows=160)
-    Path("t5/spiece.model").write_bytes(base64.b64decode(cutter.serialised or ""))
+    Path("t5/spiece.model").write_bytes(base64.b64decode(tokenizer.serialised or ""))
     folder.prepare("classification", pieces=("--t5-dir", "t5"))
     found = folder.description()
-    assert found.pieces[:-100] == cutter.pieces
+    assert found.pieces[:-100] == tokenizer.pieces
     assert found.pieces[-100:] == [f"<extra_id_{i}>" for i in reversed(range(100))]
-    assert found.model == cutter.serialised
-    assert folder.split().pieces[0] == [*cutter.cut("one two"), 1]
+    assert found.model == tokenizer.serialised
+    assert folder.split().pieces[0] == [*tokenizer.cut("one two"), 1]
 
 
 def test_bytes_of_a_byt5_with_its_extra_ids(folder):

@@ -26,7 +26,7 @@ from lev_plugins.checkpoints import load_state
 from lev_plugins.cli import enct5_prepare
 from lev_plugins.errors import UserError
 from lev_plugins.models.enct5 import metrics
-from lev_plugins.models.enct5.kinds import Kind
+from lev_plugins.models.enct5.problem_types import Kind
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "classification"

@@ -61,7 +61,7 @@ def made(text, edits):
         line = lines[edit["line"] - 1]
         start, end = edit["offset"], edit["offset"] + edit["length"]
         assert line[start:end] == edit["before"] and 0 <= edit["probability"] <= 1
-        if edit["made"]:
+        if edit["applied"]:
             lines[edit["line"] - 1] = line[:start] + edit["after"] + line[end:]
     return "\n".join(lines).encode("utf-8", "surrogateescape")
 
@@ -70,7 +70,7 @@ def test_an_editor_corrects_what_it_can_and_keeps_the_rest(commands, triples, tm
     done, out = correct(commands, triples.checkpoint, "--bpe none --edits e", tmp_path, PUNCTUATION)
     assert done.code == 0 and done.err == ""
     edits = [json.loads(line) for line in (tmp_path / "e").read_text().splitlines()]
-    assert any(edit["made"] for edit in edits)
+    assert any(edit["applied"] for edit in edits)
     assert out == made(PUNCTUATION, edits)
     assert b"<unk>" not in out and out.count(b"\r\n") == 3
 
@@ -79,7 +79,7 @@ def test_a_transformer_corrects_words_and_text_of_them(commands, transformer, wo
     done, out = correct(commands, transformer, "--edits e --beam 2", words, MISPRINTS)
     assert done.code == 0 and done.err == ""
     edits = [json.loads(line) for line in (words / "e").read_text().splitlines()]
-    assert any(edit["made"] for edit in edits)
+    assert any(edit["applied"] for edit in edits)
     assert out == made(MISPRINTS, edits)
     assert b"<unk>" not in out and out.split(b"\n")[1:3] == [b"", b" \t\r"]
     more = "--min-confidence 1 --unit word --batch-size 1 --buffer 1"

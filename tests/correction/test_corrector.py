@@ -61,9 +61,9 @@ def test_all_edits_together_make_the_text_and_nothing_else_changes(line, unit, l
         assert edit.before != edit.after
         place = edit.end
     assert apply_edits(line, correction.edits) == correction.text
-    assert all(edit.made or edit.reason == "unknown" for edit in correction.edits)
+    assert all(edit.applied or edit.reason == "unknown" for edit in correction.edits)
     assert correction.text.count("\ufffd") == line.count("\ufffd") - sum(
-        edit.before.count("\ufffd") for edit in correction.edits if edit.made
+        edit.before.count("\ufffd") for edit in correction.edits if edit.applied
     )
 
 
@@ -123,7 +123,7 @@ def test_an_edit_that_would_write_an_unknown_symbol_is_not_made():
     correction = one(backend, "abc")
     assert correction.text == "abc"
     (edit,) = correction.edits
-    assert (edit.before, edit.after, edit.made, edit.reason) == ("b", "\ufffd", False, "unknown")
+    assert (edit.before, edit.after, edit.applied, edit.reason) == ("b", "\ufffd", False, "unknown")
 
 
 def test_no_half_of_a_word_is_written_where_the_other_half_is_unknown():
@@ -143,7 +143,7 @@ def test_bytes_that_are_no_text_pass_through():
 def test_a_unit_whose_answer_has_no_end_stays():
     backend = FakeBackend(lambda unit: None if "x" in unit else ["y"])
     correction = one(backend, "a xx b", "word")
-    assert correction.text == "y xx y" and correction.endless == ((2, 4),)
+    assert correction.text == "y xx y" and correction.unterminated == ((2, 4),)
 
 
 # normalising text processing ---------------------------------------------------------------------
@@ -254,7 +254,7 @@ def test_words_side_by_side_are_sure_by_themselves():
     assert [edit.probability for edit in correction.edits] == pytest.approx(
         [0.9 * 0.8] * 2 + [0.8 * 0.7] * 2
     )
-    assert one(words, "teh cta sat", keep=["cta"]).text == "the cta sat"
+    assert one(words, "teh cta sat", protect=["cta"]).text == "the cta sat"
 
 
 @given(ODD, st.floats(0, 1), st.floats(0, 1))
@@ -262,35 +262,35 @@ def test_the_surer_edits_have_to_be_the_fewer_are_made(line, first, second):
     low, high = sorted((first, second))
     backend = FakeBackend(scrambled, surer)
     few, many = (
-        {edit.offset for edit in one(backend, line, min_confidence=p).edits if edit.made}
+        {edit.offset for edit in one(backend, line, min_confidence=p).edits if edit.applied}
         for p in (high, low)
     )
     assert few <= many
     for edit in one(backend, line, min_confidence=high).edits:
         assert 0 <= edit.probability <= 1
         if edit.reason != "unknown":
-            assert edit.made == (edit.probability >= high)
-            assert edit.reason == (None if edit.made else "confidence")
+            assert edit.applied == (edit.probability >= high)
+            assert edit.reason == (None if edit.applied else "confidence")
 
 
 @given(ODD)
 def test_what_is_protected_stands_in_the_outcome(line):
     backend = FakeBackend(scrambled, surer)
-    correction = one(backend, line, keep=["a.", "é+"], keep_words=["ba"])
+    correction = one(backend, line, protect=["a.", "é+"], protect_words=["ba"])
     protected = [edit for edit in correction.edits if edit.reason == "protected"]
     if not protected:
         assert correction.text == one(backend, line).text
     for start, end in Protection(["a.", "é+"], ["ba"]).spans(line):
         for edit in correction.edits:
-            assert not edit.made or edit.end <= start or edit.offset >= end
+            assert not edit.applied or edit.end <= start or edit.offset >= end
     assert apply_edits(line, correction.edits) == correction.text
 
 
 def test_a_protected_word_and_a_protected_pattern_are_left_alone():
     backend = FakeBackend(replaced("teh", "the"))
-    found = one(backend, "teh tehx 1teh", "line", keep=["[0-9]\\w+"], keep_words=["teh"])
+    found = one(backend, "teh tehx 1teh", "line", protect=["[0-9]\\w+"], protect_words=["teh"])
     assert found.text == "teh thex 1teh"
-    assert [edit.reason for edit in found.edits if not edit.made] == ["protected"] * 4
+    assert [edit.reason for edit in found.edits if not edit.applied] == ["protected"] * 4
 
 
 def test_an_edit_as_json_has_all_that_it_is():
@@ -301,7 +301,7 @@ def test_an_edit_as_json_has_all_that_it_is():
         "before": "a",
         "after": "",
         "probability": 0.5,
-        "made": False,
+        "applied": False,
         "reason": "confidence",
     }
 

@@ -129,7 +129,7 @@ def test_an_answer_without_end_leaves_the_unit(folder):
     model.decoder.output_projection.weight.data[2] = 0  # </s> is never likely
     model.decoder.output_projection.weight.data[3:] *= 50
     (found,) = corrector.correct(["abc hgf"])
-    assert found.text == "abc hgf" and found.endless == ((0, 3), (4, 7))
+    assert found.text == "abc hgf" and found.unterminated == ((0, 3), (4, 7))
 
 
 @pytest.mark.parametrize("name", ["editor.pt", "stock.pt", "stock.pt:second.pt"])

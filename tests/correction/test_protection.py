@@ -74,7 +74,7 @@ def test_when_nothing_is_touched_every_match_is_still_there(line, ends, after):
 
 @pytest.mark.parametrize("pattern", ["(", "[z-a]", "*", "a{9999999999999}"])
 def test_a_pattern_that_is_none_is_named(pattern):
-    with pytest.raises(UserError, match=r"--keep .* is no regular expression: ") as raised:
+    with pytest.raises(UserError, match=r"--protect .* is no regular expression: ") as raised:
         Protection([pattern])
     assert repr(pattern) in str(raised.value)
 

@@ -11,7 +11,7 @@ from lev_plugins.correction.review import whole_words
 def widened(line, *edits):
     made = [Edit(*edit) for edit in edits]
     return [
-        (one.offset, one.before, one.after, one.probability, one.made)
+        (one.offset, one.before, one.after, one.probability, one.applied)
         for one in whole_words(Correction(line, "", tuple(made)))
     ]
 

@@ -21,7 +21,7 @@ from lev_plugins.data.noise import (
 )
 from lev_plugins.data.noise.alignment import changes
 from lev_plugins.data.noise.clusters import clusters
-from lev_plugins.data.noise.shapes import SHAPES
+from lev_plugins.data.noise.ocr_confusions import SHAPES
 from lev_plugins.errors import UserError
 
 LETTERS = st.text("abc é", max_size=12)

@@ -14,8 +14,8 @@ from lev_plugins.data.noise import (
     PAPER,
     Noise,
     NoiseOptions,
-    chance,
     kinds,
+    noise_rng,
     parse_edits,
     parse_kinds,
     sentence_random,
@@ -261,7 +261,7 @@ GOLDEN = [
 
 @given(st.integers(0, 30), st.integers(0, 30), NUMBERS)
 def test_a_sample_has_different_items(size, count, number):
-    sampled = chance.sample(sentence_random(1, 1, number), range(size), count)
+    sampled = noise_rng.sample(sentence_random(1, 1, number), range(size), count)
     assert len(set(sampled)) == len(sampled) == min(size, count) and set(sampled) <= set(
         range(size)
     )
@@ -269,9 +269,9 @@ def test_a_sample_has_different_items(size, count, number):
 
 def test_every_item_is_drawn_as_often_as_its_weight_says():
     rng = sentence_random(1, 1, 1)
-    seen = Counter(chance.choose_weighted(rng, "abc", [1, 0, 3]) for _ in range(2000))
+    seen = Counter(noise_rng.choose_weighted(rng, "abc", [1, 0, 3]) for _ in range(2000))
     assert 420 < seen["a"] < 580 and seen["b"] == 0
-    flat = Counter(chance.choose(rng, "abcd") for _ in range(2000))
+    flat = Counter(noise_rng.choose(rng, "abcd") for _ in range(2000))
     assert all(430 < count < 570 for count in flat.values()) and len(flat) == 4
 
 

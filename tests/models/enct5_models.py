@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from lev_plugins.models.enct5 import EncT5Config, EncT5Model
 from lev_plugins.models.enct5.dataset import Example, collate
-from lev_plugins.models.enct5.kinds import Kind, bits_of
+from lev_plugins.models.enct5.problem_types import ProblemType, bits_of
 from lev_plugins.modules.t5 import T5Block
 
 ROWS, NUMBER = 11, 3  # subwords; classes or labels
@@ -30,7 +30,7 @@ EXACT = {"rtol": 1e-10, "atol": 1e-10}
 Row = list[Example]
 
 
-def task(kind: Kind, number: int = NUMBER, pieces: Sequence[str] = ()) -> Namespace:
+def task(kind: ProblemType, number: int = NUMBER, pieces: Sequence[str] = ()) -> Namespace:
     """All of a task that a model looks at."""
     symbols = list(pieces) or [f"piece{i}" for i in range(ROWS)]
     made = Namespace(kind=kind, number=number, source_dictionary=_Symbols(symbols))
@@ -43,7 +43,7 @@ class _Symbols(list):
         return list(self)
 
 
-def build(kind: Kind, number: int = NUMBER, **values: Any) -> EncT5Model:
+def build(kind: ProblemType, number: int = NUMBER, **values: Any) -> EncT5Model:
     """A model as it is initialised."""
     cfg = EncT5Config(**{**SIZES, **values})
     return EncT5Model.build_model(cfg, task(kind, number))
@@ -57,25 +57,25 @@ def opinionated(model: EncT5Model) -> EncT5Model:
 
 
 @functools.cache
-def exact(kind: Kind, layers: int = 1, feed_forward: str = "gated-gelu") -> EncT5Model:
+def exact(kind: ProblemType, layers: int = 1, feed_forward: str = "gated-gelu") -> EncT5Model:
     """:func:`opinionated`, the same in every test: to be looked at only."""
     with torch.random.fork_rng():
         torch.manual_seed(3)
         return opinionated(build(kind, decoder_layers=layers, feed_forward=feed_forward))
 
 
-def example(kind: Kind, pieces: int, number: int = NUMBER) -> Example:
+def example(kind: ProblemType, pieces: int, number: int = NUMBER) -> Example:
     """So many subwords with ``</s>``, subword 0 among them; for tagging some subwords are one
     word.
     """
     text = torch.cat([torch.randint(0, ROWS, (pieces - 1,)), torch.ones(1).long()])
     spans = torch.zeros(0, dtype=torch.long)
-    if kind is Kind.TAGGING:
+    if kind is ProblemType.TAGGING:
         spans = torch.randint(0, 2, (max(pieces - 1, 1),)).cumsum(0).clamp(min=1)
         spans = torch.cat([spans, torch.zeros(1).long()])
         text = text if pieces > 1 else torch.tensor([2, 1])  # a word is one subword at least
         return Example(text, spans, torch.randint(0, number, (int(spans.max()),)))
-    if kind is Kind.REGRESSION:
+    if kind is ProblemType.REGRESSION:
         return Example(text, spans, bits_of([float(torch.randn(()))]))
     if kind.many:
         return Example(text, spans, torch.randperm(number)[: torch.randint(0, number, ())])
@@ -94,12 +94,14 @@ def widened(batch: dict[str, Tensor], pieces: int, latents: int) -> dict[str, Te
     return found
 
 
-def answers(model: EncT5Model, rows: Sequence[Row], kind: Kind, number: int = NUMBER) -> Tensor:
+def answers(
+    model: EncT5Model, rows: Sequence[Row], kind: ProblemType, number: int = NUMBER
+) -> Tensor:
     """Logits of all examples, row after row."""
     return model(**collate(rows, kind, number))
 
 
-def loss(model: EncT5Model, rows: Sequence[Row], kind: Kind, number: int = NUMBER) -> Tensor:
+def loss(model: EncT5Model, rows: Sequence[Row], kind: ProblemType, number: int = NUMBER) -> Tensor:
     """The summed loss of all examples."""
     labels = [one.labels[: one.words] if one.words else one.labels for row in rows for one in row]
     logits = answers(model, rows, kind, number)
@@ -176,7 +178,7 @@ def _layer(block: T5Block) -> Layer:
 class Slow:
     """EncT5 from its equations, one example after the other, head by head."""
 
-    def __init__(self, model: EncT5Model, kind: Kind, number: int = NUMBER) -> None:
+    def __init__(self, model: EncT5Model, kind: ProblemType, number: int = NUMBER) -> None:
         self.model, self.kind, self.number = model, kind, number
         self.encoder, self.decoder = encoder_of(model), decoder_of(model)
 
@@ -187,14 +189,14 @@ class Slow:
     def answer(self, one: Example) -> Tensor:
         """Logits of one example, P × C, or 1 × N × 2 for multilabel."""
         states = self.encode(one.pieces)
-        words = one.words if self.kind is Kind.TAGGING else 1
-        latents = list(range(self.number)) if self.kind is Kind.MULTILABEL else [0] * words
+        words = one.words if self.kind is ProblemType.TAGGING else 1
+        latents = list(range(self.number)) if self.kind is ProblemType.MULTILABEL else [0] * words
         reads = torch.ones(len(latents), len(states), dtype=torch.bool)
-        if self.kind is Kind.TAGGING:
+        if self.kind is ProblemType.TAGGING:
             reads = torch.arange(1, words + 1).unsqueeze(1) == one.spans
         x = self.decoder.run(self.model.decoder.table.weight[latents], states, reads)
         head = self.model.head
-        if self.kind is not Kind.MULTILABEL:
+        if self.kind is not ProblemType.MULTILABEL:
             return x @ head.weight.T + head.bias
         each = [head.weight[i] @ x[i] + head.bias[i] for i in range(self.number)]
         return torch.stack(each).unsqueeze(0)

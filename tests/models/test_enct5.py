@@ -24,20 +24,20 @@ from lev_plugins.errors import UserError
 from lev_plugins.models.enct5 import EncT5Config, EncT5Model, network
 from lev_plugins.models.enct5.config import t5_size
 from lev_plugins.models.enct5.dataset import Example, collate
-from lev_plugins.models.enct5.kinds import Kind
 from lev_plugins.models.enct5.model import cross_attention_mask
+from lev_plugins.models.enct5.problem_types import ProblemType
 from lev_plugins.modules import embedding, transformer
 from lev_plugins.modules import t5 as t5_blocks
 from lev_plugins.modules.t5 import Symbols, t5
 
-ALL = list(Kind)
+ALL = list(ProblemType)
 each_kind = pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.value)
 LAYERS = [1, 2, 3]  # of the decoder
 # answers are from 1 to some thousands with such parameters
 CLOSE = {"rtol": 1e-8, "atol": 1e-8}
 
 
-def examples(kind: Kind, *lengths: int) -> list[Example]:
+def examples(kind: ProblemType, *lengths: int) -> list[Example]:
     return [enct5_models.example(kind, length) for length in lengths]
 
 
@@ -108,14 +108,14 @@ def test_answers_have_the_shapes_that_the_losses_take(kind):
     texts = examples(kind, 4, 2, 9)
     found = answers(exact(kind), [texts[:2], texts[2:]], kind)
     shape = {
-        Kind.CLASSIFICATION: (3, NUMBER),
-        Kind.REGRESSION: (3, 1),
-        Kind.MULTILABEL: (3, NUMBER, 2),
-        Kind.MULTILABEL_POOLED: (3, NUMBER),
-        Kind.TAGGING: (sum(one.words for one in texts), NUMBER),
+        ProblemType.CLASSIFICATION: (3, NUMBER),
+        ProblemType.REGRESSION: (3, 1),
+        ProblemType.MULTILABEL: (3, NUMBER, 2),
+        ProblemType.MULTILABEL_POOLED: (3, NUMBER),
+        ProblemType.TAGGING: (sum(one.words for one in texts), NUMBER),
     }
     assert found.shape == shape[kind]
-    latents = NUMBER if kind is Kind.MULTILABEL else 1
+    latents = NUMBER if kind is ProblemType.MULTILABEL else 1
     assert exact(kind).decoder.table.num_embeddings == latents
 
 
@@ -125,7 +125,7 @@ def test_answers_have_the_shapes_that_the_losses_take(kind):
 @each_kind
 def test_piece_0_is_a_piece_and_is_trained(kind):
     model = exact(kind)
-    spans = torch.tensor([1, 2, 2, 0] if kind is Kind.TAGGING else [])
+    spans = torch.tensor([1, 2, 2, 0] if kind is ProblemType.TAGGING else [])
     first, other = (
         Example(torch.tensor([5, piece, 7, 1]), spans, torch.zeros(2)) for piece in (0, 4)
     )
@@ -137,10 +137,10 @@ def test_piece_0_is_a_piece_and_is_trained(kind):
 
 
 def test_a_word_reads_its_own_pieces_alone():
-    model, states = exact(Kind.TAGGING), []
+    model, states = exact(ProblemType.TAGGING), []
     text = Example(torch.tensor([5, 4, 7, 8, 1]), torch.tensor([1, 2, 2, 3, 0]), torch.zeros(3))
     hook = model.encoder.register_forward_hook(lambda *args: states.append(args[2]))
-    logits = answers(model, [[text, text]], Kind.TAGGING)
+    logits = answers(model, [[text, text]], ProblemType.TAGGING)
     hook.remove()
     for word, logit in enumerate(logits.sum(1)):
         (grad,) = torch.autograd.grad(logit, states[0], retain_graph=True)
@@ -168,20 +168,20 @@ def test_the_masks_are_those_of_segments_and_spans():
 
 @pytest.mark.parametrize("layers", [1, 2])
 def test_a_word_without_pieces_is_tagged_from_its_text_packed_or_not(layers):
-    model = exact(Kind.TAGGING, layers)
+    model = exact(ProblemType.TAGGING, layers)
     text = Example(torch.tensor([5, 4, 7, 1]), torch.tensor([1, 3, 3, 0]), torch.zeros(3))
-    other = enct5_models.example(Kind.TAGGING, 6)
-    alone = answers(model, [[text]], Kind.TAGGING)
-    packed = answers(model, [[other, text]], Kind.TAGGING)
+    other = enct5_models.example(ProblemType.TAGGING, 6)
+    alone = answers(model, [[text]], ProblemType.TAGGING)
+    packed = answers(model, [[other, text]], ProblemType.TAGGING)
     assert alone.shape == (3, NUMBER) and bool(alone.isfinite().all())
     torch.testing.assert_close(packed[-3:], alone, **EXACT)
 
 
-def decoded(kind: Kind, layers: int, keep: slice) -> Tensor:
+def decoded(kind: ProblemType, layers: int, keep: slice) -> Tensor:
     """States of some decoder positions where these are all that there are."""
     model = exact(kind, layers)
     pieces = torch.tensor([5, 4, 7, 8, 6, 1])
-    spans = torch.tensor([1, 1, 2, 3, 4, 0] if kind is Kind.TAGGING else [])
+    spans = torch.tensor([1, 1, 2, 3, 4, 0] if kind is ProblemType.TAGGING else [])
     batch = collate([[Example(pieces, spans, torch.zeros(4))]], kind, NUMBER)
     states = Slow(model, kind).encode(pieces).unsqueeze(0)
     asking = {name: batch[name][:, keep] for name in batch if name.startswith("latent")}
@@ -190,7 +190,9 @@ def decoded(kind: Kind, layers: int, keep: slice) -> Tensor:
     return model.decoder(latents, asking["latent_segments"], states, sees)
 
 
-@pytest.mark.parametrize("kind", [Kind.MULTILABEL, Kind.TAGGING], ids=lambda kind: kind.value)
+@pytest.mark.parametrize(
+    "kind", [ProblemType.MULTILABEL, ProblemType.TAGGING], ids=lambda kind: kind.value
+)
 def test_positions_hear_each_other_in_the_second_block_and_not_in_the_first(kind):
     for layers in (1, 2):
         first = decoded(kind, layers, slice(2))
@@ -201,9 +203,9 @@ def test_positions_hear_each_other_in_the_second_block_and_not_in_the_first(kind
 
 def test_a_label_hears_the_latents_of_all_labels_before_it_reads():
     for layers, label in itertools.product((1, 2), range(NUMBER)):
-        model = exact(Kind.MULTILABEL, layers)
+        model = exact(ProblemType.MULTILABEL, layers)
         table = model.decoder.table.weight
-        logits = answers(model, [examples(Kind.MULTILABEL, 6)], Kind.MULTILABEL)
+        logits = answers(model, [examples(ProblemType.MULTILABEL, 6)], ProblemType.MULTILABEL)
         (grad,) = torch.autograd.grad(logits[0, label].sum(), table)
         assert bool((grad.abs().sum(1) > 0).all())
 
@@ -231,7 +233,7 @@ def test_no_table_of_labels_by_labels_is_made_and_they_hear_each_other_once(
     monkeypatch, number, size
 ):
     monkeypatch.setattr(network, "SLICE", size)
-    kind, texts = Kind.MULTILABEL, examples(Kind.MULTILABEL, 5, 9, 3)
+    kind, texts = ProblemType.MULTILABEL, examples(ProblemType.MULTILABEL, 5, 9, 3)
     model = enct5_models.build(kind, number, encoder_attention_heads=1)
     projected = []
     layer = model.decoder.blocks[0].block.self_attention.inputs
@@ -245,7 +247,7 @@ def test_no_table_of_labels_by_labels_is_made_and_they_hear_each_other_once(
 
 
 def test_latents_that_ask_in_slices_hear_the_same(monkeypatch):
-    kind, number = Kind.MULTILABEL, 23
+    kind, number = ProblemType.MULTILABEL, 23
     model = enct5_models.opinionated(enct5_models.build(kind, number))
     block = model.decoder.blocks[0]
     whole = model.decoder.latent_self_attention(block)
@@ -300,24 +302,24 @@ def test_gradients_of_packed_rows_are_those_of_the_equations(kind, layers):
         torch.testing.assert_close(found[name], parameter.grad, rtol=1e-6, atol=1e-6, msg=name)
 
 
-def batches(kind: Kind) -> Iterator[list[list[Example]]]:
+def batches(kind: ProblemType) -> Iterator[list[list[Example]]]:
     """Rows that are short of something."""
     empty = enct5_models.example(kind, 1)  # nothing but </s>, or a word that is <unk>
     long, short = examples(kind, 40, 2)
     yield [[empty]]
     yield [[empty], [long]]  # much padding
     yield [[short] * 12, [long]]  # more decoder positions in the row with fewer subwords
-    if kind is Kind.TAGGING:
+    if kind is ProblemType.TAGGING:
         yield [[long._replace(labels=torch.cat([long.labels, long.labels]))]]  # words cut off
         yield [[short], [Example(torch.tensor([3, 1]), torch.tensor([0, 0]), torch.zeros(0))]]
     if kind.many:
         yield [[long._replace(labels=torch.zeros(0))], [long._replace(labels=torch.arange(NUMBER))]]
 
 
-def labelled(kind: Kind, rows: list[list[Example]]) -> Tensor:
+def labelled(kind: ProblemType, rows: list[list[Example]]) -> Tensor:
     """The targets of rows, words that were cut off left out."""
     reached = [
-        one.labels[: one.words] if kind is Kind.TAGGING else one.labels
+        one.labels[: one.words] if kind is ProblemType.TAGGING else one.labels
         for row in rows
         for one in row
     ]
@@ -342,7 +344,11 @@ def test_rows_that_are_short_of_something_train_every_parameter(kind, layers):
 def test_gradients_reach_every_parameter_that_has_a_say(kind):
     model = enct5_models.build(kind, decoder_layers=2)
     loss(model, [examples(kind, 9, 4), examples(kind, 7)], kind).backward()
-    alone = kind in (Kind.CLASSIFICATION, Kind.REGRESSION, Kind.MULTILABEL_POOLED)
+    alone = kind in (
+        ProblemType.CLASSIFICATION,
+        ProblemType.REGRESSION,
+        ProblemType.MULTILABEL_POOLED,
+    )
     for name, parameter in model.named_parameters():
         reached = float(parameter.grad.abs().sum()) > 0
         # nobody beside a single latent: where it looks is settled
@@ -365,7 +371,10 @@ def test_training_draws_its_dropout_from_the_seed_and_evaluation_draws_nothing(k
 
 
 def test_dropout_is_wherever_t5_has_one(monkeypatch):
-    model, places = enct5_models.build(Kind.TAGGING, decoder_layers=3, dropout=0.25).train(), []
+    model, places = (
+        enct5_models.build(ProblemType.TAGGING, decoder_layers=3, dropout=0.25).train(),
+        [],
+    )
 
     def dropout(x: Tensor, p: float, training: bool) -> Tensor:
         if p:
@@ -374,7 +383,7 @@ def test_dropout_is_wherever_t5_has_one(monkeypatch):
 
     for module in (embedding, network, t5_blocks, transformer):
         monkeypatch.setattr(module, "dropout", dropout)
-    answers(model, [[enct5_models.example(Kind.TAGGING, 9)] * 2], Kind.TAGGING)
+    answers(model, [[enct5_models.example(ProblemType.TAGGING, 9)] * 2], ProblemType.TAGGING)
     # embeddings, sub-layers, inside each feed-forward layer, after the last norm
     assert len(places) == (1 + 2 * (2 + 1) + 1) + (1 + 3 * (3 + 1) + 1)
     assert {one[:2] for one in places} == {(0.25, True)}
@@ -382,9 +391,9 @@ def test_dropout_is_wherever_t5_has_one(monkeypatch):
 
 
 def test_dropout_falls_on_each_position_by_itself():
-    model = enct5_models.build(Kind.CLASSIFICATION, dropout=0.5).train()
-    text = enct5_models.example(Kind.CLASSIFICATION, 5)
-    found = answers(model, [[text]] * 6, Kind.CLASSIFICATION)
+    model = enct5_models.build(ProblemType.CLASSIFICATION, dropout=0.5).train()
+    text = enct5_models.example(ProblemType.CLASSIFICATION, 5)
+    found = answers(model, [[text]] * 6, ProblemType.CLASSIFICATION)
     assert len({tuple(one) for one in found.tolist()}) == 6
 
 
@@ -410,7 +419,7 @@ def test_published_sizes_have_their_numbers_of_parameters(arch):
     size = t5_size(cfg)
     full = dataclasses.replace(size, decoder_layers=size.encoder_layers)
     with torch.device("meta"):
-        model = EncT5Model.build_model(cfg, enct5_models.task(Kind.CLASSIFICATION, 2))
+        model = EncT5Model.build_model(cfg, enct5_models.task(ProblemType.CLASSIFICATION, 2))
         symbols = Symbols(32128, 0, 0, 1)
         there = t5(full, symbols, symbols, one_table=True)
     parts = [there.source, there.encoder, *there.blocks, there.norm, there.bias, there.output]
@@ -433,11 +442,11 @@ def test_kinds_differ_in_latents_and_head_alone(kind):
     with torch.device("meta"):
         model = EncT5Model.build_model(cfg, enct5_models.task(kind, number))
     latents, outputs = {
-        Kind.CLASSIFICATION: (1, number),
-        Kind.REGRESSION: (1, 1),
-        Kind.MULTILABEL: (number, 2 * number),
-        Kind.MULTILABEL_POOLED: (1, number),
-        Kind.TAGGING: (1, number),
+        ProblemType.CLASSIFICATION: (1, number),
+        ProblemType.REGRESSION: (1, 1),
+        ProblemType.MULTILABEL: (number, 2 * number),
+        ProblemType.MULTILABEL_POOLED: (1, number),
+        ProblemType.TAGGING: (1, number),
     }[kind]
     without = 119_071_490 - 768 - 2 * 769
     assert count(model) == without + 768 * latents + 769 * outputs
@@ -542,11 +551,11 @@ def test_autocast_mixes_precisions(kind):
 )
 def test_settings_that_cannot_be_are_named(values, said):
     with pytest.raises(UserError) as caught:
-        enct5_models.build(Kind.CLASSIFICATION, **values)
+        enct5_models.build(ProblemType.CLASSIFICATION, **values)
     assert said in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_the_table_has_the_rows_that_are_asked_for_and_those_of_the_vocabulary():
     for rows, expected in ((0, enct5_models.ROWS), (4, enct5_models.ROWS), (32, 32)):
-        model = enct5_models.build(Kind.CLASSIFICATION, t5_rows=rows)
+        model = enct5_models.build(ProblemType.CLASSIFICATION, t5_rows=rows)
         assert model.embed.table.num_embeddings == expected

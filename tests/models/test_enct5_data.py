@@ -20,10 +20,10 @@ from torch import Tensor
 
 from lev_plugins.errors import UserError
 from lev_plugins.models.enct5.dataset import COLUMNS, EncT5Dataset, Example, collate
-from lev_plugins.models.enct5.description import DESCRIPTION, Description
-from lev_plugins.models.enct5.kinds import KINDS, Kind, bits_of, values_of
+from lev_plugins.models.enct5.metadata import DESCRIPTION, Metadata
 from lev_plugins.models.enct5.packing import pack
-from lev_plugins.models.enct5.pieces import Cutter
+from lev_plugins.models.enct5.problem_types import KINDS, ProblemType, bits_of, values_of
+from lev_plugins.models.enct5.tokenizer import Tokenizer
 
 LABELS = 5
 EOS = 1
@@ -31,9 +31,9 @@ EOS = 1
 # the description -------------------------------------------------------------------------------
 
 
-def description(**changes: Any) -> Description:
-    values = {"kind": "multilabel", "labels": ["joy", "ärger"], "pieces": Cutter(None).pieces}
-    return Description(**{**values, "counts": [3, 0], "texts": 2, "max_length": 99, **changes})
+def metadata(**changes: Any) -> Metadata:
+    values = {"kind": "multilabel", "labels": ["joy", "ärger"], "pieces": Tokenizer(None).pieces}
+    return Metadata(**{**values, "counts": [3, 0], "texts": 2, "max_length": 99, **changes})
 
 
 @pytest.mark.parametrize(
@@ -45,11 +45,11 @@ def description(**changes: Any) -> Description:
     ],
 )
 def test_a_description_comes_back_as_it_was_written(tmp_path: Path, changes: dict[str, Any]):
-    written = description(**changes)
+    written = metadata(**changes)
     written.write(str(tmp_path))
-    assert Description.read(str(tmp_path)) == written
-    assert Description.of(asdict(written), "a checkpoint") == written
-    assert Description.read(str(tmp_path)).cutter().cut("é") == Cutter(None).cut("é")
+    assert Metadata.read(str(tmp_path)) == written
+    assert Metadata.of(asdict(written), "a checkpoint") == written
+    assert Metadata.read(str(tmp_path)).tokenizer().cut("é") == Tokenizer(None).cut("é")
 
 
 MISSING = object()
@@ -71,7 +71,7 @@ MISSING = object()
         ("labels", {"joy": 1}),
         ("pieces", ["<pad>", "<s>", "</s>"]),
         ("pieces", ["<pad>", "</s>", "<unk>"]),  # which lack the bytes
-        ("pieces", [*Cutter(None).pieces, "<0x00>"]),
+        ("pieces", [*Tokenizer(None).pieces, "<0x00>"]),
         ("counts", [1]),
         ("counts", [1, -1]),
         ("counts", [1, 10**30]),
@@ -97,14 +97,14 @@ MISSING = object()
     ],
 )
 def test_a_damaged_description_is_one_line_that_names_the_file(tmp_path, field, value):
-    values = asdict(description())
+    values = asdict(metadata())
     values[field] = value
     if value is MISSING:
         del values[field]
     path = tmp_path / DESCRIPTION
     path.write_text(json.dumps(values))
     with pytest.raises(UserError) as caught:
-        Description.read(str(tmp_path))
+        Metadata.read(str(tmp_path))
     assert str(path) in str(caught.value) and len(str(caught.value)) < 400
 
 
@@ -117,16 +117,16 @@ def test_a_file_that_is_no_description_is_one_line_that_names_it(tmp_path: Path,
     path = tmp_path / DESCRIPTION
     path.write_bytes(content)
     with pytest.raises(UserError) as caught:
-        Description.read(str(tmp_path))
+        Metadata.read(str(tmp_path))
     assert str(path) in str(caught.value)
 
 
 def test_a_missing_description_tells_the_command_that_makes_one(tmp_path: Path):
     with pytest.raises(UserError, match=f"{DESCRIPTION} does not exist.*enct5_prepare"):
-        Description.read(str(tmp_path))
+        Metadata.read(str(tmp_path))
     (tmp_path / DESCRIPTION).mkdir()
     with pytest.raises(UserError, match=f"{DESCRIPTION} cannot be read"):
-        Description.read(str(tmp_path))
+        Metadata.read(str(tmp_path))
 
 
 @given(seed=st.integers(0, 10**6), data=st.data())
@@ -136,11 +136,11 @@ def test_whatever_stands_in_a_description_is_read_or_refused(seed, data):
         lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
         max_leaves=4,
     )
-    values = asdict(description())
+    values = asdict(metadata())
     field = random.Random(seed).choice(sorted(values))
     values[field] = data.rng(anything)
     try:
-        found = Description.of(values, "here")
+        found = Metadata.of(values, "here")
     except UserError as error:
         assert str(error).startswith("here: ")
     else:
@@ -160,11 +160,14 @@ def test_values_survive_as_integers(values):
 
 def test_targets_are_what_each_kind_predicts():
     ids = [torch.tensor([2]), torch.tensor([0])]
-    assert Kind.CLASSIFICATION.targets(ids, 3).tolist() == [2, 0]
-    assert Kind.TAGGING.targets([torch.tensor([1, 2]), ids[0]], 3).tolist() == [1, 2, 2]
-    assert Kind.REGRESSION.targets([bits_of([1.5]), bits_of([-2])], 1).tolist() == [1.5, -2.0]
+    assert ProblemType.CLASSIFICATION.targets(ids, 3).tolist() == [2, 0]
+    assert ProblemType.TAGGING.targets([torch.tensor([1, 2]), ids[0]], 3).tolist() == [1, 2, 2]
+    assert ProblemType.REGRESSION.targets([bits_of([1.5]), bits_of([-2])], 1).tolist() == [
+        1.5,
+        -2.0,
+    ]
     some = [torch.tensor([2, 0, 2]), torch.tensor([], dtype=torch.long)]
-    for kind in (Kind.MULTILABEL, Kind.MULTILABEL_POOLED):
+    for kind in (ProblemType.MULTILABEL, ProblemType.MULTILABEL_POOLED):
         assert kind.targets(some, 3).tolist() == [[True, False, True], [False] * 3]
 
 
@@ -228,7 +231,7 @@ class Memory(list[Tensor]):
         return np.array([len(one) for one in self], dtype=np.int32)
 
 
-def examples(kind: Kind, count: int, seed: int, longest: int = 12) -> list[Example]:
+def examples(kind: ProblemType, count: int, seed: int, longest: int = 12) -> list[Example]:
     """Random ones as enct5_prepare writes them; some taggers' words were cut off."""
     rng = random.Random(seed)
     made = []
@@ -240,24 +243,24 @@ def examples(kind: Kind, count: int, seed: int, longest: int = 12) -> list[Examp
             words.append(words[-1] + rng.randint(0, 1))
         lost = rng.choice((0, 0, 2))
         labels = {
-            Kind.CLASSIFICATION: [rng.randrange(LABELS)],
-            Kind.REGRESSION: bits_of([rng.uniform(-9, 9)]).tolist(),
-            Kind.TAGGING: [rng.randrange(LABELS) for _ in range(words[-1] + lost)],
+            ProblemType.CLASSIFICATION: [rng.randrange(LABELS)],
+            ProblemType.REGRESSION: bits_of([rng.uniform(-9, 9)]).tolist(),
+            ProblemType.TAGGING: [rng.randrange(LABELS) for _ in range(words[-1] + lost)],
         }.get(kind, rng.sample(range(LABELS), rng.randint(0, 3)))
-        spans = [*words, 0] if kind is Kind.TAGGING else []
+        spans = [*words, 0] if kind is ProblemType.TAGGING else []
         tensors = (torch.tensor(one, dtype=torch.long) for one in ([*pieces, EOS], spans, labels))
         made.append(Example(*tensors))
     return made
 
 
-def dataset(kind: Kind, made: Sequence[Example], **options: Any) -> EncT5Dataset:
+def dataset(kind: ProblemType, made: Sequence[Example], **options: Any) -> EncT5Dataset:
     pieces, spans, labels = (Memory(column) for column in zip(*made)) if made else [Memory()] * 3
     return EncT5Dataset(
-        pieces, spans if kind is Kind.TAGGING else None, labels, kind, LABELS, **options
+        pieces, spans if kind is ProblemType.TAGGING else None, labels, kind, LABELS, **options
     )
 
 
-def slow_row(row: Sequence[Example], kind: Kind) -> dict[str, list[int]]:
+def slow_row(row: Sequence[Example], kind: ProblemType) -> dict[str, list[int]]:
     """A row subword by piece."""
     found: dict[str, list[int]] = {name: [] for name in COLUMNS}
     words = 0
@@ -267,18 +270,18 @@ def slow_row(row: Sequence[Example], kind: Kind) -> dict[str, list[int]]:
             found["tokens"].append(piece)
             found["segments"].append(segment)
             found["spans"].append(span + words if span else 0)
-        here = max(spans) if kind is Kind.TAGGING else 0
-        asked = LABELS if kind is Kind.MULTILABEL else here or 1
+        here = max(spans) if kind is ProblemType.TAGGING else 0
+        asked = LABELS if kind is ProblemType.MULTILABEL else here or 1
         for place in range(asked):
-            found["latents"].append(place if kind is Kind.MULTILABEL else 0)
+            found["latents"].append(place if kind is ProblemType.MULTILABEL else 0)
             found["latent_segments"].append(segment)
-            found["latent_spans"].append(words + place + 1 if kind is Kind.TAGGING else 0)
+            found["latent_spans"].append(words + place + 1 if kind is ProblemType.TAGGING else 0)
         words += here
     return found
 
 
 @given(
-    kind=st.sampled_from(list(Kind)),
+    kind=st.sampled_from(list(ProblemType)),
     sizes=st.lists(st.integers(1, 4), min_size=1, max_size=4),
     seed=st.integers(0, 10**6),
 )
@@ -298,8 +301,8 @@ def test_a_batch_is_its_rows_with_zeros_behind_them(kind, sizes, seed):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_packed_row_numbers_its_examples_and_words_afresh(kind: str):
-    row = examples(Kind(kind), 6, 3)
-    found = {name: column[0] for name, column in collate([row], Kind(kind), LABELS).items()}
+    row = examples(ProblemType(kind), 6, 3)
+    found = {name: column[0] for name, column in collate([row], ProblemType(kind), LABELS).items()}
     assert found["segments"].unique().tolist() == [1, 2, 3, 4, 5, 6]
     assert found["latent_segments"].unique().tolist() == [1, 2, 3, 4, 5, 6]
     if kind == "tagging":
@@ -317,13 +320,13 @@ def test_a_packed_row_numbers_its_examples_and_words_afresh(kind: str):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("row", [None, 30])
 def test_targets_stand_in_the_order_of_the_predictions(kind: str, row: int | None):
-    made = examples(Kind(kind), 25, 5)
-    data = dataset(Kind(kind), made, row=row, most=40)
+    made = examples(ProblemType(kind), 25, 5)
+    data = dataset(ProblemType(kind), made, row=row, most=40)
     batch = data.collater([data[i] for i in (3, 0, 1)])
     inside = [made[i] for number in (3, 0, 1) for i in data.rows[number]]
     tagging = kind == "tagging"
     wanted = [one.labels[: int(one.spans.max())] if tagging else one.labels for one in inside]
-    assert batch["target"].equal(Kind(kind).targets(wanted, LABELS))
+    assert batch["target"].equal(ProblemType(kind).targets(wanted, LABELS))
     assert batch["nsentences"] == len(inside)
     assert batch["ntokens"] == sum(len(one.pieces) for one in inside)
     asked = batch["net_input"]["latent_segments"].ne(0).sum()
@@ -334,8 +337,8 @@ def test_targets_stand_in_the_order_of_the_predictions(kind: str, row: int | Non
 
 
 def test_words_that_were_cut_off_are_counted():
-    made = examples(Kind.TAGGING, 40, 5)
-    data = dataset(Kind.TAGGING, made)
+    made = examples(ProblemType.TAGGING, 40, 5)
+    data = dataset(ProblemType.TAGGING, made)
     cut = [len(one.labels) - one.words for one in made]
     assert sum(cut) > 0
     assert data.collater([data[i] for i in range(40)])["cut"] == sum(cut)
@@ -345,12 +348,12 @@ def test_words_that_were_cut_off_are_counted():
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("row", [None, 1, 20, 10**6])
 def test_rows_hold_every_example_once_and_know_their_size(kind: str, row: int | None):
-    made = examples(Kind(kind), 50, 7)
-    data = dataset(Kind(kind), made, row=row, most=30)
+    made = examples(ProblemType(kind), 50, 7)
+    data = dataset(ProblemType(kind), made, row=row, most=30)
     assert sorted(i for inside in data.rows for i in inside) == list(range(50))
     assert row is not None or data.rows == [[i] for i in range(50)]
     for number in range(len(data)):
-        columns = slow_row(data[number], Kind(kind))
+        columns = slow_row(data[number], ProblemType(kind))
         size = len(columns["tokens"]), len(columns["latents"])
         assert data.size(number) == size == tuple(data.sizes[number].tolist())
         assert data.num_tokens(number) == max(size) == data.num_tokens_vec([number])[0]
@@ -362,7 +365,9 @@ def test_rows_hold_every_example_once_and_know_their_size(kind: str, row: int | 
 @pytest.mark.parametrize("count", [0, 1, 7, 61])
 @pytest.mark.parametrize("limits", [{"max_tokens": 60}, {"max_sentences": 5}])
 def test_batches_lose_no_row(row, count, limits):
-    data = dataset(Kind.TAGGING, examples(Kind.TAGGING, count, 9), row=row, shuffle=True)
+    data = dataset(
+        ProblemType.TAGGING, examples(ProblemType.TAGGING, count, 9), row=row, shuffle=True
+    )
     batches = data.batch_by_size(data.ordered_indices(), required_batch_size_multiple=8, **limits)
     rows = [int(number) for batch in batches for number in batch]
     assert sorted(rows) == list(range(len(data)))
@@ -371,8 +376,8 @@ def test_batches_lose_no_row(row, count, limits):
 
 
 def test_rows_of_one_length_stand_in_an_order_that_the_seed_draws():
-    made = examples(Kind.CLASSIFICATION, 60, 11, longest=4)
-    data = dataset(Kind.CLASSIFICATION, made, shuffle=True)
+    made = examples(ProblemType.CLASSIFICATION, 60, 11, longest=4)
+    data = dataset(ProblemType.CLASSIFICATION, made, shuffle=True)
     orders = []
     for seed in (1, 1, 2):
         np.random.seed(seed)
@@ -381,21 +386,24 @@ def test_rows_of_one_length_stand_in_an_order_that_the_seed_draws():
     assert all(sorted(order) == list(range(60)) for order in orders)
     lengths = [data.num_tokens(i) for i in orders[2]]
     assert lengths == sorted(lengths)
-    calm = dataset(Kind.CLASSIFICATION, made).ordered_indices().tolist()
+    calm = dataset(ProblemType.CLASSIFICATION, made).ordered_indices().tolist()
     assert calm == sorted(range(60), key=lambda i: (data.num_tokens(i), i))
 
 
 def test_rows_that_cost_what_the_labels_cost_still_stand_by_their_pieces():
-    made = examples(Kind.MULTILABEL, 60, 11, longest=4)
-    data = dataset(Kind.MULTILABEL, made, shuffle=True)
+    made = examples(ProblemType.MULTILABEL, 60, 11, longest=4)
+    data = dataset(ProblemType.MULTILABEL, made, shuffle=True)
     sizes = [data.size(number) for number in data.ordered_indices()]
     assert len({max(size) for size in sizes}) < len({size[0] for size in sizes})
     assert sizes == sorted(sizes, key=lambda size: (max(size), size[0]))
 
 
 def test_no_rows_are_an_empty_batch():
-    assert dataset(Kind.CLASSIFICATION, examples(Kind.CLASSIFICATION, 2, 1)).collater([]) == {}
-    nothing = dataset(Kind.MULTILABEL, [], row=10)
+    assert (
+        dataset(ProblemType.CLASSIFICATION, examples(ProblemType.CLASSIFICATION, 2, 1)).collater([])
+        == {}
+    )
+    nothing = dataset(ProblemType.MULTILABEL, [], row=10)
     assert len(nothing) == 0 and nothing.sizes.shape == (0, 2)
 
 
@@ -410,15 +418,15 @@ def stored(folder: Path, name: str, entries: Sequence[Tensor]) -> Any:
 
 @pytest.mark.parametrize("kind", ["tagging", "multilabel", "regression"])
 def test_readers_in_other_processes_give_the_same_batches(tmp_path: Path, kind: str):
-    made = examples(Kind(kind), 12, 13)
+    made = examples(ProblemType(kind), 12, 13)
     if kind == "multilabel":  # nothing can be the last thing in a file
         made[-1] = made[-1]._replace(labels=torch.zeros(0, dtype=torch.long))
     pieces = stored(tmp_path, "pieces", [one.pieces for one in made])
     labels = stored(tmp_path, "labels", [one.labels for one in made])
     spans = stored(tmp_path, "spans", [one.spans for one in made]) if kind == "tagging" else None
-    data = EncT5Dataset(pieces, spans, labels, Kind(kind), LABELS, row=20)
+    data = EncT5Dataset(pieces, spans, labels, ProblemType(kind), LABELS, row=20)
     again = pickle.loads(pickle.dumps(data))
-    plain = dataset(Kind(kind), made, row=20)
+    plain = dataset(ProblemType(kind), made, row=20)
     for number in range(len(data)):
         batches = [one.collater([one[number]]) for one in (plain, data, again)]
         for batch in batches[1:]:

@@ -25,9 +25,9 @@ from torch import Tensor
 from lev_plugins.compat.launch import resolve_model_config
 from lev_plugins.errors import UserError
 from lev_plugins.models.enct5 import EncT5Config, EncT5Model
-from lev_plugins.models.enct5.kinds import Kind
-from lev_plugins.models.enct5.pieces import Cutter, PieceDictionary
+from lev_plugins.models.enct5.problem_types import ProblemType
 from lev_plugins.models.enct5.t5_directory import T5Directory
+from lev_plugins.models.enct5.tokenizer import SubwordDictionary, Tokenizer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "pretrained"))
 import checkpoints  # noqa: E402
@@ -61,7 +61,7 @@ def folder(tmp_path: Path) -> Path:
 
 def build(folder: Path | None, pieces: Any = T5_TOKENS, **values: Any) -> EncT5Model:
     cfg = EncT5Config(t5_dir=folder and str(folder), dropout=0.0, **values)
-    return EncT5Model.build_model(cfg, enct5_models.task(Kind.TAGGING, pieces=pieces)).eval()
+    return EncT5Model.build_model(cfg, enct5_models.task(ProblemType.TAGGING, pieces=pieces)).eval()
 
 
 def refused(folder: Path | None, *parts: str, **values: Any) -> None:
@@ -240,7 +240,7 @@ def test_the_folders_sizes_win_over_those_of_options_and_the_log_says_so(
     expected = T5Directory(str(folder)).sizes()
     assert expected["layer_norm_epsilon"] == 1e-3 and expected["feed_forward"] == "gated-gelu"
     assert {name: getattr(cfg.model, name) for name in expected} == expected
-    task = enct5_models.task(Kind.TAGGING, pieces=T5_TOKENS)
+    task = enct5_models.task(ProblemType.TAGGING, pieces=T5_TOKENS)
     model = models.build_model(cfg.model, task)
     assert len(model.encoder.blocks) == 2 == len(model.decoder.blocks)
     assert torch.equal(model.embed.table.weight, tensors_of(folder)["shared.weight"])
@@ -255,7 +255,7 @@ def settled(folder: Path | None, **values: Any) -> EncT5Config:
 
 def rebuilt(cfg: EncT5Config, state: bytes) -> EncT5Model:
     """The model of a checkpoint."""
-    task = enct5_models.task(Kind.TAGGING, pieces=T5_TOKENS)
+    task = enct5_models.task(ProblemType.TAGGING, pieces=T5_TOKENS)
     model = EncT5Model.build_model(dataclasses.replace(cfg), task)
     model.load_state_dict(torch.load(io.BytesIO(state), weights_only=True), strict=True)
     return model.eval()
@@ -266,15 +266,15 @@ def rebuilt(cfg: EncT5Config, state: bytes) -> EncT5Model:
 def test_a_checkpoint_needs_the_folder_no_more(tmp_path, caplog, form, init):
     folder = t5(tmp_path / "t5", form)
     cfg = settled(folder, decoder_init=init)
-    task = enct5_models.task(Kind.TAGGING, pieces=T5_TOKENS)
+    task = enct5_models.task(ProblemType.TAGGING, pieces=T5_TOKENS)
     model = EncT5Model.build_model(dataclasses.replace(cfg), task).eval()
     file = io.BytesIO()
     torch.save(model.state_dict(), file)
-    rows = [[enct5_models.example(Kind.TAGGING, 6)]]
-    expected = enct5_models.answers(model, rows, Kind.TAGGING)
+    rows = [[enct5_models.example(ProblemType.TAGGING, 6)]]
+    expected = enct5_models.answers(model, rows, ProblemType.TAGGING)
 
     def same() -> None:
-        found = enct5_models.answers(rebuilt(cfg, file.getvalue()), rows, Kind.TAGGING)
+        found = enct5_models.answers(rebuilt(cfg, file.getvalue()), rows, ProblemType.TAGGING)
         assert torch.equal(found, expected)
 
     same()
@@ -342,7 +342,7 @@ def test_a_sentencepiece_model_gives_the_pieces_with_the_extra_ids_behind_them(f
     pieces = T5Directory(str(folder)).pieces()
     assert pieces[:3] == ["<pad>", "</s>", "<unk>"] and len(pieces) == 124
     assert pieces[24] == "<extra_id_99>" and pieces[-1] == "<extra_id_0>"
-    dictionary = PieceDictionary(pieces)
+    dictionary = SubwordDictionary(pieces)
     model = build(folder, pieces=dictionary.symbols)
     assert model.embed.table.num_embeddings == 128
     refused(folder, str(folder), "the data were prepared with another vocabulary", "--t5-dir")
@@ -356,8 +356,8 @@ def test_a_byt5_reads_bytes(folder):
     (folder / "tokenizer_config.json").write_text(json.dumps(settings_of))
     widened(folder, 384)
     directory = T5Directory(str(folder))
-    cutter = Cutter(None, directory.pieces())
-    assert cutter.cut("aé") == [100, 198, 172]  # as ByT5's own tokenizer does
+    tokenizer = Tokenizer(None, directory.pieces())
+    assert tokenizer.cut("aé") == [100, 198, 172]  # as ByT5's own tokenizer does
     model = build(folder, pieces=directory.pieces())
     row = model.embed.table.weight[100]
     assert torch.equal(row, tensors_of(folder)["shared.weight"][3 + ord("a")])
@@ -540,4 +540,4 @@ def test_a_byt5_of_transformers_reads_the_same_bytes(transformers, tmp_path):
     for piece in ("<pad>", "</s>", "<unk>", "<extra_id_0>", "<extra_id_124>"):
         assert pieces.index(piece) == tokenizer.convert_tokens_to_ids(piece)
     for text in ("The café, 北京 🙂", " two  spaces"):
-        assert Cutter(None, pieces).cut(text) == tokenizer(text).input_ids[:-1]
+        assert Tokenizer(None, pieces).cut(text) == tokenizer(text).input_ids[:-1]

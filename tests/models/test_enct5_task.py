@@ -19,7 +19,7 @@ from lev_plugins.cli import enct5_prepare
 from lev_plugins.errors import UserError
 from lev_plugins.models.enct5 import EncT5Config, EncT5Model, EncT5Task, EncT5TaskConfig
 from lev_plugins.models.enct5.criterion import EncT5Criterion
-from lev_plugins.models.enct5.kinds import Kind
+from lev_plugins.models.enct5.problem_types import ProblemType
 
 LINES = {
     "classification": ["yes\ta b", "no\tb", "no\tc c c", "yes\ta"],
@@ -226,8 +226,8 @@ def test_settings_that_cannot_be_are_refused(task, kind, settings, said):
 
 
 def test_one_data_folder_serves_both_kinds_of_several_labels(task):
-    assert task("multilabel").kind is Kind.MULTILABEL
-    assert task("multilabel_pooled", max_target_positions=2).kind is Kind.MULTILABEL_POOLED
+    assert task("multilabel").kind is ProblemType.MULTILABEL
+    assert task("multilabel_pooled", max_target_positions=2).kind is ProblemType.MULTILABEL_POOLED
 
 
 def test_a_split_that_there_is_not_is_named_with_the_way_out(task, folders):
@@ -347,7 +347,7 @@ def validated(task, split, size):
     return {name: value for name, value in stats.items() if name not in ("wps", "wpb", "bsz")}
 
 
-@pytest.mark.parametrize("kind", [kind.value for kind in Kind])
+@pytest.mark.parametrize("kind", [kind.value for kind in ProblemType])
 def test_metrics_are_of_the_whole_set_however_it_is_cut_into_batches(task, kind):
     whole = validated(task(kind), "train", 40)
     assert set(whole) == {"loss", *task(kind).metric_names}
@@ -371,7 +371,7 @@ def test_in_training_nothing_is_counted_but_the_loss(task):
 
 
 def test_logging_outputs_are_numbers_with_the_same_names_in_every_batch(task):
-    for kind in Kind:
+    for kind in ProblemType:
         made = task(kind.value)
         made.load_dataset("valid2")
         data, built = made.dataset("valid2"), model(made).eval()
@@ -455,7 +455,7 @@ def test_a_selection_that_cannot_be_is_refused_before_training(task, kind, best,
     criterion(made)
 
 
-@pytest.mark.parametrize("kind", [kind.value for kind in Kind])
+@pytest.mark.parametrize("kind", [kind.value for kind in ProblemType])
 def test_every_metric_but_the_threshold_can_select(task, kind):
     for name in ("loss", *task(kind).metric_names):
         maximize = name not in ("loss", "mse")

@@ -25,7 +25,7 @@ from lev_plugins.models.gated.gates import (
     DecoderGates,
     MaskGate,
     MaskVector,
-    beside,
+    aligned_states,
     chosen_gates,
     next_token,
 )
@@ -236,10 +236,10 @@ def test_states_beside_a_token_are_those_at_its_place_and_the_last_beyond_the_en
     states = torch.arange(10.0).view(2, 5, 1)
     real = torch.tensor([[True] * 5, [False, False, True, True, True]])
     places = torch.tensor([[0, 3, 4, 5, 9], [0, 1, 2, 3, 9]])
-    found = beside(states, real, places)[..., 0]
+    found = aligned_states(states, real, places)[..., 0]
     assert found.tolist() == [[0, 3, 4, 4, 4], [7, 8, 9, 9, 9]]
     right = torch.tensor([[True] * 5, [True, True, False, False, False]])
-    assert beside(states, right, places)[1, :, 0].tolist() == [5, 6, 6, 6, 6]
+    assert aligned_states(states, right, places)[1, :, 0].tolist() == [5, 6, 6, 6, 6]
 
 
 @pytest.mark.parametrize("real", ["11111", "00111", "11000", "00001"])

@@ -21,7 +21,7 @@ from tiny import Triple
 from torch import Tensor, nn
 
 from lev_plugins.criterions import EditPolicyLoss
-from lev_plugins.models.enct5.kinds import Kind
+from lev_plugins.models.enct5.problem_types import Kind
 
 #: letters that fit beside <s> and </s> into 32 positions
 LONGEST = 30

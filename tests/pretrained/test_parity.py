@@ -18,8 +18,8 @@ from checkpoints import BART_TOKENS, BERT_TOKENS, T5_TOKENS, Model
 from closeness import assert_near
 from torch import Tensor
 
-from lev_plugins.models.enct5.pieces import Cutter
 from lev_plugins.models.enct5.t5_directory import T5Directory
+from lev_plugins.models.enct5.tokenizer import Tokenizer
 from lev_plugins.modules.t5 import T5Encoder, T5Size
 from lev_plugins.pretrained import Directory, read_vocabulary
 from lev_plugins.pretrained.bpe import open_tokenizer
@@ -354,7 +354,7 @@ def test_unigram_cuts_alike(transformers, tmp_path):
 
 
 def test_byt5_cuts_alike(transformers):
-    ours, theirs = Cutter(None), transformers.ByT5Tokenizer()
+    ours, theirs = Tokenizer(None), transformers.ByT5Tokenizer()
     for text in SENTENCES:
         assert ours.cut(text) == theirs(text, add_special_tokens=False).input_ids
 

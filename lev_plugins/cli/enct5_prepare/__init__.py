@@ -16,9 +16,9 @@ from itertools import chain
 
 from ...data.text_files import require_files
 from ...errors import UserError
-from ...models.enct5.description import LARGEST, Description
-from ...models.enct5.kinds import KINDS, Kind
-from ...models.enct5.pieces import Cutter
+from ...models.enct5.metadata import LARGEST, Metadata
+from ...models.enct5.problem_types import KINDS, ProblemType
+from ...models.enct5.tokenizer import Tokenizer
 from ..names import prog
 from ..preprocess import staged
 from .labels import Labels, found_labels, listed_labels
@@ -45,7 +45,7 @@ def build_parser() -> argparse.ArgumentParser:
         "--vocab-size 4000 --destdir data"
     )
     add = parser.add_argument
-    kinds = [kind for kind in KINDS if kind != Kind.MULTILABEL_POOLED.value]
+    kinds = [kind for kind in KINDS if kind != ProblemType.MULTILABEL_POOLED.value]
     add("--kind", required=True, choices=kinds, help="what is to be predicted of a text")
     for split in ("train", "valid", "test"):
         several = f"; several, divided by commas, become {split}, {split}1 …"
@@ -98,9 +98,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     for path in files.values():  # every line is judged before the work begins
         for example in layout.read(path):
             labels.stored(example)
-    cutter = _cutter(args, layout)
+    tokenizer = _cutter(args, layout)
     with staged(args.destdir) as folder:
-        _write(args, layout, files, labels, cutter, folder)
+        _write(args, layout, files, labels, tokenizer, folder)
     print(f"prepared in {args.destdir}", file=sys.stderr)
 
 
@@ -110,13 +110,19 @@ def _layout(args: argparse.Namespace) -> Layout:
     Raises:
         UserError: options that contradict each other, or would mean nothing.
     """
-    kind = Kind(args.kind)
-    if args.format != "tsv" and kind is not Kind.TAGGING:
+    kind = ProblemType(args.kind)
+    if args.format != "tsv" and kind is not ProblemType.TAGGING:
         raise UserError(f"--format {args.format} is for --kind tagging")
     _refuse(args, args.format == "tsv", "--format tsv", "label_column", "text_columns", "header")
     _refuse(args, args.format == "conllu", "--format conllu", "tags")
     _refuse(args, kind.many, "--kind multilabel", "label_separator")
-    _refuse(args, kind is not Kind.REGRESSION, "labels, not for values", "labels", "label_numbers")
+    _refuse(
+        args,
+        kind is not ProblemType.REGRESSION,
+        "labels, not for values",
+        "labels",
+        "label_numbers",
+    )
     if args.label_numbers and not args.labels:
         raise UserError("--label-numbers needs --labels FILE, whose lines are counted")
     least = 2 if args.text_columns is None else 1 + len(args.text_columns.split(","))
@@ -125,7 +131,7 @@ def _layout(args: argparse.Namespace) -> Layout:
     if args.vocab_size is not None and args.vocab_size < 4:
         raise UserError(f"--vocab-size {args.vocab_size}: give 4 or more; 3 subwords are T5's own")
     label, texts = _columns(args)
-    if kind is Kind.TAGGING and len(texts) > 1:
+    if kind is ProblemType.TAGGING and len(texts) > 1:
         raise UserError(f"--text-columns {args.text_columns}: words are tagged of one text")
     separator = "," if args.label_separator is None else args.label_separator
     if separator == "" or "\t" in separator:
@@ -166,7 +172,7 @@ def _files(args: argparse.Namespace) -> dict[str, str]:
 
 
 def _labels(args: argparse.Namespace, layout: Layout) -> Labels:
-    if layout.kind is Kind.REGRESSION:
+    if layout.kind is ProblemType.REGRESSION:
         return Labels(layout.kind)
     if args.labels:
         separator = None if args.label_numbers else layout.separator
@@ -175,15 +181,15 @@ def _labels(args: argparse.Namespace, layout: Layout) -> Labels:
     return Labels(layout.kind, found_labels(layout.read(args.train), layout.kind, args.train))
 
 
-def _cutter(args: argparse.Namespace, layout: Layout) -> Cutter:
+def _cutter(args: argparse.Namespace, layout: Layout) -> Tokenizer:
     if args.t5_dir:
         return directory_cutter(args.t5_dir)
     if args.sentencepiece_model:
         return file_cutter(args.sentencepiece_model)
     if args.bytes:
-        return Cutter(None)
+        return Tokenizer(None)
     examples = (example.texts for example in layout.read(args.train))
-    if layout.kind is Kind.TAGGING:
+    if layout.kind is ProblemType.TAGGING:
         return trained_cutter((" ".join(words) for words in examples), args.vocab_size)
     return trained_cutter(chain.from_iterable(examples), args.vocab_size)
 
@@ -193,31 +199,31 @@ def _write(
     layout: Layout,
     files: dict[str, str],
     labels: Labels,
-    cutter: Cutter,
+    tokenizer: Tokenizer,
     folder: str,
 ) -> None:
-    description = Description(
+    metadata = Metadata(
         kind=layout.kind.value,
         labels=labels.names,
-        pieces=cutter.pieces,
+        pieces=tokenizer.pieces,
         texts=len(layout.texts),
         max_length=args.max_length,
-        model=cutter.serialised,
+        model=tokenizer.serialised,
     )
-    _say(f"pieces: {len(cutter.pieces):,}" + _fewer(len(cutter.pieces), args.vocab_size))
+    _say(f"pieces: {len(tokenizer.pieces):,}" + _fewer(len(tokenizer.pieces), args.vocab_size))
     for split, path in files.items():
         prefix = os.path.join(folder, split)
-        summary = write_split(prefix, layout.read(path), cutter, labels, args.max_length)
+        summary = write_split(prefix, layout.read(path), tokenizer, labels, args.max_length)
         _report(split, path, summary, args.max_length)
-        if split == "train" and layout.kind is Kind.REGRESSION:
-            description.low, description.high = summary.low, summary.high
+        if split == "train" and layout.kind is ProblemType.REGRESSION:
+            metadata.low, metadata.high = summary.low, summary.high
             _say(f"values: {summary.low:g} to {summary.high:g} in train")
         elif split == "train":
-            description.counts = [summary.counts[i] for i in range(len(labels.names))]
-            zero = description.counts.count(0)
+            metadata.counts = [summary.counts[i] for i in range(len(labels.names))]
+            zero = metadata.counts.count(0)
             _say(f"labels: {len(labels.names):,}" + (f", {zero:,} not in train" if zero else ""))
     write_labels(folder, labels.names)
-    description.write(folder)
+    metadata.write(folder)
 
 
 def _fewer(count: int, wanted: int | None) -> str:

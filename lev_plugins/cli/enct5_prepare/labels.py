@@ -7,7 +7,7 @@ from torch import Tensor
 
 from ...data.text_files import read_lines
 from ...errors import UserError
-from ...models.enct5.kinds import Kind, bits_of
+from ...models.enct5.problem_types import ProblemType, bits_of
 from .reading import Labelled
 
 #: a value whose square single precision can hold
@@ -23,7 +23,9 @@ class Labels:
         by_number: whether examples give numbers of names, from 0.
     """
 
-    def __init__(self, kind: Kind, names: Sequence[str] = (), by_number: bool = False) -> None:
+    def __init__(
+        self, kind: ProblemType, names: Sequence[str] = (), by_number: bool = False
+    ) -> None:
         self.kind, self.names, self.by_number = kind, list(names), by_number
         spelt = map(str, range(len(names))) if by_number else names
         self.index = {label: number for number, label in enumerate(spelt)}
@@ -76,12 +78,12 @@ class Labels:
         Raises:
             UserError: they cannot be.
         """
-        if self.kind is Kind.REGRESSION:
+        if self.kind is ProblemType.REGRESSION:
             return bits_of([self.value(example)])
         return torch.tensor(self.ids(example), dtype=torch.int32)
 
 
-def listed_labels(path: str, kind: Kind, separator: str | None) -> list[str]:
+def listed_labels(path: str, kind: ProblemType, separator: str | None) -> list[str]:
     """The lines of a file, without spaces around them.
 
     Args:
@@ -99,7 +101,7 @@ def listed_labels(path: str, kind: Kind, separator: str | None) -> list[str]:
             raise UserError(f"{where}: the label {label!r} is in line {seen[label]} already")
         if "\t" in label:
             raise UserError(f"{where}: the label {label!r} holds a tab; labels stand one a line")
-        if kind is Kind.TAGGING and len(label.split()) > 1:
+        if kind is ProblemType.TAGGING and len(label.split()) > 1:
             raise UserError(f"{where}: the tag {label!r} holds a space, which stands between tags")
         if kind.many and separator is not None and separator in label:
             raise UserError(
@@ -110,7 +112,7 @@ def listed_labels(path: str, kind: Kind, separator: str | None) -> list[str]:
     return _enough(list(seen), kind, path)
 
 
-def found_labels(examples: Iterable[Labelled], kind: Kind, path: str) -> list[str]:
+def found_labels(examples: Iterable[Labelled], kind: ProblemType, path: str) -> list[str]:
     """All labels of some examples, in the order of their characters.
 
     Args:
@@ -123,7 +125,7 @@ def found_labels(examples: Iterable[Labelled], kind: Kind, path: str) -> list[st
     return _enough(found, kind, path)
 
 
-def _enough(labels: list[str], kind: Kind, path: str) -> list[str]:
+def _enough(labels: list[str], kind: ProblemType, path: str) -> list[str]:
     if not labels:
         raise UserError(f"{path}: holds no labels")
     if len(labels) < 2 and not kind.many:

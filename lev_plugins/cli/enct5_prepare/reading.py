@@ -7,7 +7,7 @@ from itertools import chain
 
 from ...data.text_files import read_lines
 from ...errors import UserError
-from ...models.enct5.kinds import Kind
+from ...models.enct5.problem_types import ProblemType
 
 #: column of a word and of its tags in CoNLL-U, from 0
 CONLLU_WORD, CONLLU_TAGS = 1, {"upos": 3, "xpos": 4}
@@ -43,7 +43,7 @@ class Layout:
     names the columns. separator: between the labels of one text. tags: which of CoNLL-U's tags.
     """
 
-    kind: Kind
+    kind: ProblemType
     form: str = "tsv"
     label: int = 0
     texts: Sequence[int] = (1,)
@@ -67,7 +67,7 @@ class Layout:
 
     def _check(self, example: Labelled) -> None:
         words, labels = len(example.texts), len(example.labels)
-        if self.kind is Kind.TAGGING:
+        if self.kind is ProblemType.TAGGING:
             if words != labels:
                 raise UserError(
                     f"{example.where}: {words} words and {labels} tags; there must be one tag a "
@@ -98,7 +98,7 @@ class Layout:
             yield self._labelled(where, [cells[at] for at in self.texts], cells[self.label])
 
     def _labelled(self, where: str, texts: list[str], label: str) -> Labelled:
-        if self.kind is Kind.TAGGING:
+        if self.kind is ProblemType.TAGGING:
             return Labelled(where, texts[0].split(), label.split())
         if self.kind.many:
             parts = (part.strip() for part in label.split(self.separator))

@@ -14,10 +14,10 @@ from fairseq.data import indexed_dataset
 
 from ...data.text_files import LineNumbers
 from ...errors import UserError
-from ...models.enct5.description import LABELS, PIECES, SPANS
-from ...models.enct5.kinds import Kind
-from ...models.enct5.pieces import SPECIAL, UNK, Cutter
+from ...models.enct5.metadata import LABELS, PIECES, SPANS
+from ...models.enct5.problem_types import ProblemType
 from ...models.enct5.t5_directory import T5Directory
+from ...models.enct5.tokenizer import SPECIAL, UNK, Tokenizer
 from ...pretrained.vocabulary import is_byte_t5, piece_model
 from .labels import Labels
 from .reading import Labelled
@@ -32,16 +32,16 @@ _TOO_FEW = re.compile(r"smaller than required_chars\. [0-9]+ vs ([0-9]+)")
 # ---------------------------------------------------------------- what cuts text
 
 
-def file_cutter(path: str) -> Cutter:
+def file_cutter(path: str) -> Tokenizer:
     """A sentencepiece model's.
 
     Raises:
         UserError: it cannot be read.
     """
-    return Cutter(_content(path), name=path)
+    return Tokenizer(_content(path), name=path)
 
 
-def directory_cutter(path: str) -> Cutter:
+def directory_cutter(path: str) -> Tokenizer:
     """That of a local T5.
 
     Raises:
@@ -52,12 +52,12 @@ def directory_cutter(path: str) -> Cutter:
     if model is None:
         if not is_byte_t5(directory.place):
             raise UserError(f"{path}: no sentencepiece model in it (spiece.model)")
-        return Cutter(None, pieces, path)
+        return Tokenizer(None, pieces, path)
     name = directory.place.file(model)
-    return Cutter(_content(name), pieces, name)
+    return Tokenizer(_content(name), pieces, name)
 
 
-def trained_cutter(texts: Iterator[str], size: int) -> Cutter:
+def trained_cutter(texts: Iterator[str], size: int) -> Tokenizer:
     """A sentencepiece model, trained on texts; the same one from the same texts.
 
     Args:
@@ -90,7 +90,7 @@ def trained_cutter(texts: Iterator[str], size: int) -> Cutter:
             f"--vocab-size {size}: "
             + (f"the characters of the text are {least[1]} subwords already" if least else reason)
         ) from error
-    return Cutter(base64.b64encode(model.getvalue()).decode())
+    return Tokenizer(base64.b64encode(model.getvalue()).decode())
 
 
 def portions(text: str) -> Iterator[str]:
@@ -139,7 +139,7 @@ class Summary:
 def write_split(
     prefix: str,
     examples: Iterable[Labelled],
-    cutter: Cutter,
+    tokenizer: Tokenizer,
     labels: Labels,
     max_length: int,
 ) -> Summary:
@@ -151,8 +151,8 @@ def write_split(
     Raises:
         UserError: a label that is not known, or a value that is no number.
     """
-    tagging = labels.kind is Kind.TAGGING
-    cut = cutter.words if tagging else cutter.texts
+    tagging = labels.kind is ProblemType.TAGGING
+    cut = tokenizer.words if tagging else tokenizer.texts
     names = [PIECES, LABELS, *([SPANS] if tagging else [])]
     builders = {
         name: indexed_dataset.MMapIndexedDatasetBuilder(f"{prefix}.{name}.bin", dtype=np.int32)
@@ -172,7 +172,7 @@ def write_split(
         if found.cut_off:
             summary.cut.add(number)
             summary.lost += len(example.texts) - found.reached
-        if labels.kind is Kind.REGRESSION:
+        if labels.kind is ProblemType.REGRESSION:
             value = labels.value(example)
             summary.low, summary.high = min(summary.low, value), max(summary.high, value)
         else:

@@ -2,7 +2,6 @@
 characters.
 """
 
-from .chance import FIXED, sentence_random
 from .confusions import Confusions, Learned, learn, load_confusions, to_json
 from .noiser import (
     DEFAULT_EDITS,
@@ -13,6 +12,7 @@ from .noiser import (
     parse_edits,
     parse_kinds,
 )
+from .rng import FIXED, sentence_random
 
 __all__ = [
     "DEFAULT_EDITS",

@@ -16,9 +16,9 @@ from typing import Any
 
 from ...errors import UserError
 from .alignment import Change, changes
-from .chance import choose_weighted, sample
 from .clusters import clusters, split_words
-from .shapes import SHAPES
+from .ocr_confusions import SHAPES
+from .rng import choose_weighted, sample
 
 #: Characters of a segment, at most.
 LONGEST = 3

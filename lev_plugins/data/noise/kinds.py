@@ -7,9 +7,9 @@ some of them. Words are lists of grapheme clusters, none is torn, and a word kee
 import random
 from collections.abc import Callable, Sequence
 
-from .chance import choose, sample
 from .clusters import is_letter
 from .letters import NEIGHBOURS, exchanged, other_letter
+from .rng import choose, sample
 
 RANDOM_EDITS = ("insert", "delete", "substitute", "swap")
 

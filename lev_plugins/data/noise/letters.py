@@ -5,7 +5,7 @@ import string
 import unicodedata
 from functools import lru_cache
 
-from .chance import choose
+from .rng import choose
 
 _ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 _BLOCK = 128  # scripts take up whole stretches of this many code points, or share one

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from ...errors import UserError
 from . import kinds
-from .chance import budget, choose, sample
 from .clusters import clusters, count_letters, split_words
 from .confusions import BUILT_IN, Confusions
+from .rng import budget, choose, sample
 
 #: Kinds of noise in the paper.
 PAPER = ("random", "keyboard", "swap", "delete")
@@ -135,7 +135,7 @@ class Noise:
 
         Args:
             line: without a line end.
-            rng: the line's own random numbers (:func:`.chance.sentence_random`).
+            rng: the line's own random numbers (:func:`.rng.sentence_random`).
         """
         if not self.options.kinds:
             return line

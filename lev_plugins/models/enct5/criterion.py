@@ -10,8 +10,8 @@ from fairseq.logging import metrics
 from torch import Tensor
 
 from ...errors import UserError
-from .kinds import Kind
 from .metrics import PREFIX
+from .problem_types import ProblemType
 
 CRITERION = "enct5"
 
@@ -37,7 +37,7 @@ class EncT5Criterion(FairseqCriterion):
 
     def __init__(self, task: Any) -> None:
         super().__init__(task)
-        if not isinstance(getattr(task, "kind", None), Kind):
+        if not isinstance(getattr(task, "kind", None), ProblemType):
             name = getattr(getattr(task, "cfg", None), "_name", None) or type(task).__name__
             raise UserError(f"--criterion {CRITERION} is for --task enct5, not for --task {name}")
 
@@ -48,7 +48,7 @@ class EncT5Criterion(FairseqCriterion):
         kind, targets = self.task.kind, sample["target"]
         logits = model(**sample["net_input"]).float()
         loss = kind.loss(logits, targets)
-        unit = 1.0 if kind is Kind.REGRESSION else math.log(2)
+        unit = 1.0 if kind is ProblemType.REGRESSION else math.log(2)
         log = {
             "loss": loss.detach() / unit,
             "nsentences": sample["nsentences"],

@@ -12,8 +12,8 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from ...compat import batch_every_sentence
-from .kinds import Kind
 from .packing import pack
+from .problem_types import ProblemType
 
 #: what the model reads, each B × S or B × L (see :class:`.model.EncT5Model`)
 COLUMNS = ("tokens", "segments", "spans", "latents", "latent_segments", "latent_spans")
@@ -54,7 +54,7 @@ class EncT5Dataset(FairseqDataset):
         pieces: Any,
         spans: Optional[Any],
         labels: Any,
-        kind: Kind,
+        kind: ProblemType,
         number: int,
         row: Optional[int] = None,
         most: int = 1024,
@@ -73,7 +73,7 @@ class EncT5Dataset(FairseqDataset):
 
     def _positions(self) -> np.ndarray:
         """Decoder positions of each example."""
-        if self.kind is not Kind.TAGGING:
+        if self.kind is not ProblemType.TAGGING:
             same = self.kind.latents(0, self.number).numel()
             return np.full(len(self.pieces), same, dtype=np.int64)
         assert self.spans is not None
@@ -110,7 +110,7 @@ class EncT5Dataset(FairseqDataset):
         }
 
     def _reached(self, example: Example) -> Tensor:
-        tagging = self.kind is Kind.TAGGING
+        tagging = self.kind is ProblemType.TAGGING
         return example.labels[: example.words] if tagging else example.labels
 
     def num_tokens(self, index: int) -> int:
@@ -146,7 +146,7 @@ class EncT5Dataset(FairseqDataset):
         return batch_every_sentence(self, indices, **limits)
 
 
-def collate(samples: Sequence[List[Example]], kind: Kind, number: int) -> Dict[str, Tensor]:
+def collate(samples: Sequence[List[Example]], kind: ProblemType, number: int) -> Dict[str, Tensor]:
     """Joins the examples of each row and pads the rows on the right with 0.
 
     Args:

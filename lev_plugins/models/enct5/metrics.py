@@ -10,7 +10,7 @@ from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 import torch
 from torch import Tensor
 
-from .kinds import Kind
+from .problem_types import ProblemType
 
 TOP = (1, 3, 5)
 BINS = 100  # thresholds that are tried
@@ -38,7 +38,7 @@ def label_groups(counts: Sequence[int]) -> Dict[str, Tensor]:
 
 
 def statistics(
-    kind: Kind,
+    kind: ProblemType,
     scores: Tensor,
     targets: Tensor,
     cut: int = 0,
@@ -54,36 +54,38 @@ def statistics(
         groups: see :func:`label_groups`; for many labels.
         span: least and greatest value in training, for regression.
     """
-    if kind is Kind.REGRESSION:
+    if kind is ProblemType.REGRESSION:
         return _value_statistics(scores.squeeze(-1).double(), targets.double(), span)
     if kind.many:
         return _label_statistics(scores, targets.bool(), groups or {})
     return _class_statistics(scores.argmax(-1), targets, scores.size(-1), cut)
 
 
-def summary(kind: Kind, sums: Mapping[str, float]) -> Dict[str, float]:
+def summary(kind: ProblemType, sums: Mapping[str, float]) -> Dict[str, float]:
     """The metrics, in percent but for the threshold and the squared error.
 
     Args:
         sums: of the statistics.
     """
-    if kind is Kind.REGRESSION:
+    if kind is ProblemType.REGRESSION:
         return _value_summary(sums)
     return _label_summary(sums) if kind.many else _class_summary(kind, sums)
 
 
-def names(kind: Kind, number: int, groups: Optional[Mapping[str, Tensor]] = None) -> List[str]:
+def names(
+    kind: ProblemType, number: int, groups: Optional[Mapping[str, Tensor]] = None
+) -> List[str]:
     """The metrics that there are.
 
     Args:
         number: of labels or classes.
         groups: see :func:`label_groups`; those without a label have no metrics.
     """
-    if kind is Kind.REGRESSION:
+    if kind is ProblemType.REGRESSION:
         return ["pearson", "spearman", "mse"]
-    if kind is Kind.TAGGING:
+    if kind is ProblemType.TAGGING:
         return ["word_accuracy"]
-    if kind is Kind.CLASSIFICATION:
+    if kind is ProblemType.CLASSIFICATION:
         return ["accuracy", "macro_f1", "mcc", *(["f1"] if number == 2 else [])]
     found = ["micro_f1", "micro_f1_tuned", "threshold"]
     for group in GROUPS:
@@ -112,13 +114,13 @@ def _class_statistics(found: Tensor, targets: Tensor, number: int, cut: int) -> 
     return sums
 
 
-def _class_summary(kind: Kind, sums: Mapping[str, float]) -> Dict[str, float]:
+def _class_summary(kind: ProblemType, sums: Mapping[str, float]) -> Dict[str, float]:
     number = sum(name.startswith("true_") for name in sums)
     true, said, both = (_series(sums, name, number) for name in ("true", "said", "both"))
     total, right = float(true.sum()), float(both.sum())
     answers = total + sums.get("cut", 0.0)
     accuracy = _percent(right, answers)
-    if kind is Kind.TAGGING:
+    if kind is ProblemType.TAGGING:
         return {"word_accuracy": accuracy}
     f1 = 2 * both / (true + said).clamp(min=1)
     found = {"accuracy": accuracy, "macro_f1": 100 * float(f1.mean())}

@@ -11,8 +11,8 @@ from ...errors import UserError
 from ...modules.embedding import TokenEmbedding
 from ...modules.t5 import T5Encoder, T5Size
 from .config import EncT5Config, t5_size
-from .kinds import Kind
 from .network import LabelHeads, LatentDecoder, SharedHead
+from .problem_types import ProblemType
 from .t5_directory import T5Directory
 
 MODEL = "enct5"
@@ -31,7 +31,9 @@ class EncT5Model(BaseFairseqModel):
         number: labels or classes.
     """
 
-    def __init__(self, size: T5Size, rows: int, layers: int, kind: Kind, number: int) -> None:
+    def __init__(
+        self, size: T5Size, rows: int, layers: int, kind: ProblemType, number: int
+    ) -> None:
         super().__init__()
         table = nn.Embedding(rows, size.dim)
         nn.init.normal_(table.weight)
@@ -39,10 +41,10 @@ class EncT5Model(BaseFairseqModel):
         self.encoder: T5Encoder = size.encoder()
         self.decoder = LatentDecoder(size, kind.vocabulary(number), layers)
         self.head: nn.Module
-        if kind is Kind.MULTILABEL:
+        if kind is ProblemType.MULTILABEL:
             self.head = LabelHeads(size.dim, number)
         else:
-            self.head = SharedHead(size.dim, 1 if kind is Kind.REGRESSION else number)
+            self.head = SharedHead(size.dim, 1 if kind is ProblemType.REGRESSION else number)
 
     @classmethod
     def settle(cls, cfg: EncT5Config) -> None:
@@ -68,7 +70,7 @@ class EncT5Model(BaseFairseqModel):
             UserError: options that contradict each other, another vocabulary than the data's, or
                 a directory that lacks something.
         """
-        if not isinstance(getattr(task, "kind", None), Kind):
+        if not isinstance(getattr(task, "kind", None), ProblemType):
             raise UserError(f"enct5 does not work with {type(task).__name__}; give --task enct5")
         directory = _directory(cfg)
         if directory is not None:

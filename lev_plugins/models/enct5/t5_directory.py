@@ -12,7 +12,7 @@ from ...pretrained.filling import Filling
 from ...pretrained.t5 import TABLE, T5Plan, fill_decoder, fill_encoder, rename
 from .config import EncT5Config
 from .network import LatentDecoder
-from .pieces import check_pieces
+from .tokenizer import check_pieces
 
 TYPES = ("t5", "mt5")
 # EncT5 has no use for what T5 writes with, nor for copies of the table

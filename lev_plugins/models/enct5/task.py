@@ -21,15 +21,15 @@ from torch import Tensor
 from ...compat import read_checkpoint
 from ...compat.program import running_command
 from ...errors import UserError
+from .binarized import BinarizedSplit
 from .config import strip_pretrained
 from .criterion import CRITERION
 from .dataset import EncT5Dataset
-from .description import PIECES, Description
-from .kinds import KINDS, Kind
+from .metadata import PIECES, Metadata
 from .metrics import PREFIX, Statistics, label_groups, names, statistics, summary
 from .model import EncT5Model
-from .pieces import PieceDictionary
-from .stored import Stored
+from .problem_types import KINDS, ProblemType
+from .tokenizer import SubwordDictionary
 
 logger = logging.getLogger(__name__)
 
@@ -89,7 +89,7 @@ class EncT5Task(FairseqTask):
 
     Args:
         cfg: settings.
-        description: of the data.
+        metadata: of the data.
 
     Raises:
         UserError: settings that do not suit the data.
@@ -97,17 +97,17 @@ class EncT5Task(FairseqTask):
 
     cfg: EncT5TaskConfig
 
-    def __init__(self, cfg: EncT5TaskConfig, description: Description) -> None:
+    def __init__(self, cfg: EncT5TaskConfig, metadata: Metadata) -> None:
         super().__init__(cfg)
-        self.description = description
-        self.kind = _kind(cfg.kind or description.kind)
-        self.dictionary = PieceDictionary(description.pieces)
+        self.metadata = metadata
+        self.kind = _kind(cfg.kind or metadata.kind)
+        self.dictionary = SubwordDictionary(metadata.pieces)
         self._check()
         self.groups: Optional[Dict[str, Tensor]] = None
-        if self.kind.many and description.counts:
-            self.groups = label_groups(description.counts)
+        if self.kind.many and metadata.counts:
+            self.groups = label_groups(metadata.counts)
         self.metric_names = names(self.kind, self.number, self.groups)
-        self.state.merge_state_dict({"description": asdict(description), "threshold": 0.5})
+        self.state.merge_state_dict({"description": asdict(metadata), "threshold": 0.5})
         self.trains = False
         self.first_subset = True
         self.summed: Tuple[Optional[Tensor], Dict[str, float]] = (None, {})
@@ -121,15 +121,15 @@ class EncT5Task(FairseqTask):
                 f"--pack-length {cfg.pack_length}: give a number from 1 to "
                 f"--max-source-positions {cfg.max_source_positions}"
             )
-        prepared, most = Kind(self.description.kind), cfg.max_target_positions
+        prepared, most = ProblemType(self.metadata.kind), cfg.max_target_positions
         if self.kind is not prepared and not (self.kind.many and prepared.many):
             raise UserError(f"--kind {self.kind.value}: {where} was prepared for {prepared.value}")
-        if self.kind is Kind.MULTILABEL and self.number > most:
+        if self.kind is ProblemType.MULTILABEL and self.number > most:
             raise UserError(
                 f"{self.number} labels are more than --max-target-positions {most}; raise it, or "
                 "give --kind multilabel_pooled"
             )
-        if self.dictionary.symbols != self.description.pieces:
+        if self.dictionary.symbols != self.metadata.pieces:
             raise UserError(f"{where}: the subwords are not T5's, or one is there twice")
 
     @classmethod
@@ -144,12 +144,12 @@ class EncT5Task(FairseqTask):
             raise UserError(f"fairseq-{command} writes text, and EncT5 writes none; use {PREDICT}")
         if not cfg.data:
             raise UserError(f"no data folder given; name the one that {PREPARE} made")
-        return cls(cfg, Description.read(cfg.data))
+        return cls(cfg, Metadata.read(cfg.data))
 
     @property
     def number(self) -> int:
         """Labels or classes; 1 for values."""
-        return max(len(self.description.labels), 1)
+        return max(len(self.metadata.labels), 1)
 
     @property
     def threshold(self) -> float:
@@ -157,7 +157,7 @@ class EncT5Task(FairseqTask):
         return float(self.state.threshold)
 
     @property
-    def source_dictionary(self) -> PieceDictionary:
+    def source_dictionary(self) -> SubwordDictionary:
         """T5's pieces."""
         return self.dictionary
 
@@ -167,9 +167,9 @@ class EncT5Task(FairseqTask):
         return None
 
     @classmethod
-    def load_dictionary(cls, filename: str) -> PieceDictionary:
+    def load_dictionary(cls, filename: str) -> SubwordDictionary:
         """A dictionary's file, with T5's special subwords in front."""
-        dictionary = PieceDictionary()
+        dictionary = SubwordDictionary()
         dictionary.add_from_file(filename)
         return dictionary
 
@@ -252,17 +252,17 @@ class EncT5Task(FairseqTask):
         values = state_dict.get("description") if isinstance(state_dict, dict) else None
         if not isinstance(values, dict):
             raise UserError("the checkpoint holds no description of its data: it is no EncT5's")
-        kept = Description.of(values, "the checkpoint")
-        if kept.kind != self.description.kind:
+        kept = Metadata.of(values, "the checkpoint")
+        if kept.kind != self.metadata.kind:
             raise UserError(
-                f"{self.cfg.data} was prepared for {self.description.kind}, and the checkpoint is "
+                f"{self.cfg.data} was prepared for {self.metadata.kind}, and the checkpoint is "
                 f"of {kept.kind}"
             )
         for name, flags in (
             ("labels", "--labels"),
             ("pieces", "--sentencepiece-model or --t5-dir"),
         ):
-            here, there = getattr(self.description, name), getattr(kept, name)
+            here, there = getattr(self.metadata, name), getattr(kept, name)
             for index, (one, other) in enumerate(zip_longest(here, there)):
                 if one != other:
                     raise UserError(
@@ -293,12 +293,13 @@ class EncT5Task(FairseqTask):
                 f"another split, or prepare it with {PREPARE} --{known} FILE"
             )
         stored = [
-            Stored(prefix, self.kind, self.number, len(self.dictionary)) for prefix in prefixes
+            BinarizedSplit(prefix, self.kind, self.number, len(self.dictionary))
+            for prefix in prefixes
         ]
         training = split in ("train", resolved(self.cfg.train_subset))
         self.datasets[split] = EncT5Dataset(
             _joined([one.pieces for one in stored]),
-            _joined([one.spans for one in stored]) if self.kind is Kind.TAGGING else None,
+            _joined([one.spans for one in stored]) if self.kind is ProblemType.TAGGING else None,
             _joined([one.labels for one in stored]),
             self.kind,
             self.number,
@@ -393,7 +394,7 @@ class EncT5Task(FairseqTask):
 
     def statistics(self, scores: Tensor, targets: Tensor, cut: int) -> Statistics:
         """What a validation batch adds to the metrics."""
-        span = self.description.low, self.description.high
+        span = self.metadata.low, self.metadata.high
         return statistics(self.kind, scores, targets, cut, self.groups, span)
 
     def reduce_metrics(self, logging_outputs: List[Mapping[str, Any]], criterion: Any) -> None:
@@ -427,10 +428,10 @@ class EncT5Task(FairseqTask):
         raise UserError(f"EncT5 writes no text; {PREDICT} prints its predictions")
 
 
-def _kind(name: str) -> Kind:
+def _kind(name: str) -> ProblemType:
     if name not in KINDS:
         raise UserError(f"--kind {name}: there are {', '.join(KINDS)}")
-    return Kind(name)
+    return ProblemType(name)
 
 
 def _joined(parts: Sequence[Any]) -> Any:

@@ -29,7 +29,7 @@ from ...modules.backbone import Backbone
 from ...modules.transformer import Memory
 from ...seq2seq import DecoderOut, EncoderOut, IncrementalState, TransformerDecoder
 from .encoder import GatedMemory
-from .gates import DecoderGates, MaskVector, beside, next_token
+from .gates import DecoderGates, MaskVector, aligned_states, next_token
 
 
 class GatedDecoder(TransformerDecoder):
@@ -113,7 +113,7 @@ class GatedDecoder(TransformerDecoder):
         if self.variant != "paper" or "generate" not in self.gates.names:
             return None
         places = (tokens.ne(self.pad).cumsum(1)[:, first:] - 1).clamp(min=0)
-        return beside(memory.states, memory.mask[:, 0, 0], places)
+        return aligned_states(memory.states, memory.mask[:, 0, 0], places)
 
     def _weight(self, gates: Tensor, name: str) -> Optional[Tensor]:
         """B × T' × 1, None for a gate that is off."""

@@ -133,7 +133,7 @@ class DecoderGates(nn.Module):
         return found.softmax(2)[..., : len(self.names)]
 
 
-def beside(states: Tensor, real: Tensor, places: Tensor) -> Tensor:
+def aligned_states(states: Tensor, real: Tensor, places: Tensor) -> Tensor:
     """The source states that stand at the target tokens' own places.
 
     Args:

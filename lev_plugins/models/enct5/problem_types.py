@@ -21,7 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 
-class Kind(enum.Enum):
+class ProblemType(enum.Enum):
     """What is predicted of a text."""
 
     CLASSIFICATION = "classification"
@@ -33,11 +33,11 @@ class Kind(enum.Enum):
     @property
     def many(self) -> bool:
         """Whether any number of labels may hold."""
-        return self in (Kind.MULTILABEL, Kind.MULTILABEL_POOLED)
+        return self in (ProblemType.MULTILABEL, ProblemType.MULTILABEL_POOLED)
 
     def vocabulary(self, number: int) -> int:
         """How many latents there are, for so many labels."""
-        return number if self is Kind.MULTILABEL else 1
+        return number if self is ProblemType.MULTILABEL else 1
 
     def latents(self, words: int, number: int) -> Tensor:
         """The decoder's input for one example.
@@ -46,9 +46,9 @@ class Kind(enum.Enum):
             words: of the example, for tagging.
             number: of labels.
         """
-        if self is Kind.MULTILABEL:
+        if self is ProblemType.MULTILABEL:
             return torch.arange(number)
-        return torch.zeros(words if self is Kind.TAGGING else 1, dtype=torch.long)
+        return torch.zeros(words if self is ProblemType.TAGGING else 1, dtype=torch.long)
 
     def targets(self, labels: Sequence[Tensor], number: int) -> Tensor:
         """What is to be predicted of several examples, in order.
@@ -68,7 +68,7 @@ class Kind(enum.Enum):
         if not labels:
             return torch.zeros(0, dtype=torch.long)
         joined = torch.cat(list(labels))
-        return values_of(joined) if self is Kind.REGRESSION else joined.long()
+        return values_of(joined) if self is ProblemType.REGRESSION else joined.long()
 
     def loss(self, logits: Tensor, targets: Tensor) -> Tensor:
         """The loss, in nats or squared units, summed over predictions.
@@ -77,22 +77,22 @@ class Kind(enum.Enum):
             logits: P × C; E × 1; or E × N × 2 for multilabel, E × N for multilabel_pooled.
             targets: as :meth:`targets` gives them.
         """
-        if self is Kind.REGRESSION:
+        if self is ProblemType.REGRESSION:
             return F.mse_loss(logits.squeeze(-1), targets.to(logits.dtype), reduction="sum")
-        if self is Kind.MULTILABEL:
+        if self is ProblemType.MULTILABEL:
             return F.cross_entropy(logits.flatten(0, 1), targets.long().flatten(), reduction="sum")
-        if self is Kind.MULTILABEL_POOLED:
+        if self is ProblemType.MULTILABEL_POOLED:
             wanted = targets.to(logits.dtype)
             return F.binary_cross_entropy_with_logits(logits, wanted, reduction="sum")
         return F.cross_entropy(logits, targets, reduction="sum")
 
     def scores(self, logits: Tensor) -> Tensor:
         """Probabilities of classes or labels, P × C, or values, E × 1."""
-        if self is Kind.REGRESSION:
+        if self is ProblemType.REGRESSION:
             return logits
-        if self is Kind.MULTILABEL:
+        if self is ProblemType.MULTILABEL:
             return logits.softmax(-1)[..., 1]
-        return logits.sigmoid() if self is Kind.MULTILABEL_POOLED else logits.softmax(-1)
+        return logits.sigmoid() if self is ProblemType.MULTILABEL_POOLED else logits.softmax(-1)
 
 
 def bits_of(values: Sequence[float]) -> Tensor:
@@ -105,4 +105,4 @@ def values_of(bits: Tensor) -> Tensor:
     return bits.to(torch.int32, copy=True).view(torch.double)
 
 
-KINDS: List[str] = [kind.value for kind in Kind]
+KINDS: List[str] = [kind.value for kind in ProblemType]

@@ -14,7 +14,7 @@ SPECIAL = (PAD, EOS, UNK)
 BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
 
 
-class PieceDictionary(Dictionary):
+class SubwordDictionary(Dictionary):
     """fairseq's dictionary with T5's special symbols: padding 0, </s> 1, <unk> 2, no <s>.
 
     Where fairseq asks for <s> it gets the padding, with which T5's decoder starts.
@@ -33,14 +33,14 @@ class PieceDictionary(Dictionary):
             self.add_symbol(piece)
 
     @classmethod
-    def load(cls, f: Any, add_special_symbols: bool = True) -> "PieceDictionary":
+    def load(cls, f: Any, add_special_symbols: bool = True) -> "SubwordDictionary":
         """A dictionary's file, which holds all but the special pieces."""
         found = cls()
         found.add_from_file(f)
         return found
 
 
-class Cut(NamedTuple):
+class Encoding(NamedTuple):
     """A text as the model reads it.
 
     pieces: indices, ``</s>`` at the end. spans: for tagging the word of each subword, from 1, and 0
@@ -54,7 +54,7 @@ class Cut(NamedTuple):
     cut_off: bool
 
 
-class Cutter:
+class Tokenizer:
     """Cuts text into pieces.
 
     Text that spells a special subword (``</s>``) is text like any other. Halves of surrogate pairs,
@@ -100,7 +100,7 @@ class Cutter:
         found = encoded if self.model is None else self.model.encode(encoded.decode("utf-8"))
         return [self.rows[piece] for piece in found]
 
-    def texts(self, texts: Sequence[str], most: int) -> Cut:
+    def texts(self, texts: Sequence[str], most: int) -> Encoding:
         """One text, or two with ``</s>`` between them; of the longer one more is cut off.
 
         Args:
@@ -114,9 +114,9 @@ class Cutter:
             for part, length in zip(parts, kept)
             for index in (*part[:length], SPECIAL.index(EOS))
         ]
-        return Cut(pieces, [], len(texts), sum(kept) < sum(map(len, parts)))
+        return Encoding(pieces, [], len(texts), sum(kept) < sum(map(len, parts)))
 
-    def words(self, words: Sequence[str], most: int) -> Cut:
+    def words(self, words: Sequence[str], most: int) -> Encoding:
         """Words, each with subwords of its own, as far as they fit whole; at least the first.
 
         A word without subwords is ``<unk>``. As bytes all but the first begin with a space.
@@ -138,7 +138,7 @@ class Cutter:
             pieces += found
             spans += [number] * len(found)
             reached = number
-        return Cut([*pieces, SPECIAL.index(EOS)], [*spans, 0], reached, cut_off)
+        return Encoding([*pieces, SPECIAL.index(EOS)], [*spans, 0], reached, cut_off)
 
 
 def check_pieces(pieces: Sequence[str], where: str) -> None:

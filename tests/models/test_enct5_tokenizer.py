@@ -14,11 +14,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lev_plugins.errors import UserError
-from lev_plugins.models.enct5.pieces import (
+from lev_plugins.models.enct5.tokenizer import (
     SPECIAL,
-    Cut,
-    Cutter,
-    PieceDictionary,
+    Encoding,
+    SubwordDictionary,
+    Tokenizer,
     check_pieces,
     whole_vocabulary,
 )
@@ -69,13 +69,13 @@ def trained(order: str, **more: Any) -> str:
 
 
 @functools.cache
-def cutter(order: str | None) -> Cutter:
+def tokenizer(order: str | None) -> Tokenizer:
     """None: bytes."""
-    return Cutter(None if order is None else trained(order))
+    return Tokenizer(None if order is None else trained(order))
 
 
 def longest_piece() -> str:
-    return max(cutter("its own").pieces[3:], key=len)
+    return max(tokenizer("its own").pieces[3:], key=len)
 
 
 @pytest.fixture(params=ORDERS)
@@ -88,7 +88,7 @@ def order(request: pytest.FixtureRequest) -> str:
 
 
 def test_the_dictionary_has_t5s_order():
-    made = PieceDictionary([*SPECIAL, "▁a", "b", "<extra_id_0>"])
+    made = SubwordDictionary([*SPECIAL, "▁a", "b", "<extra_id_0>"])
     assert (made.pad(), made.eos(), made.unk(), made.bos()) == (PAD, EOS, UNK, PAD)
     assert made.symbols == ["<pad>", "</s>", "<unk>", "▁a", "b", "<extra_id_0>"]
     assert made.index("b") == 4
@@ -96,19 +96,19 @@ def test_the_dictionary_has_t5s_order():
 
 
 def test_a_dictionary_comes_back_from_its_file_and_from_another_process(tmp_path: Path):
-    made = PieceDictionary(cutter("its own").pieces)
+    made = SubwordDictionary(tokenizer("its own").pieces)
     made.save(str(tmp_path / "dict.txt"))
     for again in (
-        PieceDictionary.load(str(tmp_path / "dict.txt")),
+        SubwordDictionary.load(str(tmp_path / "dict.txt")),
         pickle.loads(pickle.dumps(made)),
     ):
-        assert type(again) is PieceDictionary
+        assert type(again) is SubwordDictionary
         assert again.symbols == made.symbols
         assert (again.pad(), again.eos(), again.unk(), again.bos()) == (PAD, EOS, UNK, PAD)
 
 
 def test_the_whole_vocabulary_is_special_pieces_and_all_others_in_their_order(order):
-    made = cutter(order)
+    made = tokenizer(order)
     own = [made.model.id_to_piece(i) for i in range(len(made.model))]
     assert made.pieces[:3] == list(SPECIAL)
     assert made.pieces[3:] == [piece for piece in own if piece not in SPECIAL]
@@ -118,7 +118,7 @@ def test_the_whole_vocabulary_is_special_pieces_and_all_others_in_their_order(or
 @given(text=ANY_TEXT)
 def test_pieces_are_those_of_the_model_whatever_its_order(text):
     for order in ORDERS:
-        made = cutter(order)
+        made = tokenizer(order)
         written = text.encode("utf-8", "replace").decode("utf-8")
         wanted = [
             "<unk>" if i == made.model.unk_id() else made.model.id_to_piece(i)
@@ -130,9 +130,9 @@ def test_pieces_are_those_of_the_model_whatever_its_order(text):
 
 
 def test_a_vocabulary_in_another_order_gives_its_own_indices():
-    plain = cutter("t5")
+    plain = tokenizer("t5")
     pieces = [*SPECIAL, *reversed(plain.pieces[3:]), "<extra_id_1>", "<extra_id_0>"]
-    other = Cutter(plain.serialised, pieces)
+    other = Tokenizer(plain.serialised, pieces)
     for text in (*TEXT, "zebra 7"):
         spelt = [plain.pieces[index] for index in plain.cut(text)]
         assert [other.pieces[index] for index in other.cut(text)] == spelt
@@ -143,11 +143,11 @@ def test_a_text_that_spells_a_special_piece_does_not_become_one():
     model = trained(
         "its own", user_defined_symbols="<pad>", pad_id=-1, eos_piece="<end>", unk_piece="<?>"
     )
-    made = Cutter(model)
+    made = Tokenizer(model)
     assert made.model.encode("<pad>", out_type=str) == ["▁", "<pad>"]
     assert PAD not in made.cut("<pad> cat <pad>")
     for name in (*ORDERS, None):
-        assert not {PAD, EOS} & set(cutter(name).cut("</s> <pad> </s>cat</s>"))
+        assert not {PAD, EOS} & set(tokenizer(name).cut("</s> <pad> </s>cat</s>"))
 
 
 @pytest.mark.parametrize(
@@ -166,13 +166,13 @@ def test_a_vocabulary_that_is_not_t5s_is_refused(pieces: list[str], said: str):
 
 
 def test_a_vocabulary_has_to_have_all_that_text_can_give():
-    plain, needed = cutter("its own"), longest_piece()
+    plain, needed = tokenizer("its own"), longest_piece()
     with pytest.raises(
         UserError, match=f"here: the vocabulary lacks the model's subword '{needed}'"
     ):
-        Cutter(plain.serialised, [one for one in plain.pieces if one != needed], "here")
+        Tokenizer(plain.serialised, [one for one in plain.pieces if one != needed], "here")
     without = [one for one in plain.pieces if one != "<s>"]  # which no text can give
-    assert Cutter(plain.serialised, without).pieces == without
+    assert Tokenizer(plain.serialised, without).pieces == without
 
 
 def damaged(how: str) -> str:
@@ -202,7 +202,7 @@ def damaged(how: str) -> str:
 )
 def test_a_model_that_is_none_is_one_line_that_names_its_place(how: str, said: str):
     with pytest.raises(UserError, match="^here: ") as caught:
-        Cutter(damaged(how), name="here")
+        Tokenizer(damaged(how), name="here")
     assert said in str(caught.value)
 
 
@@ -214,7 +214,7 @@ def test_a_model_that_is_none_is_one_line_that_names_its_place(how: str, said: s
 @example("\ud83d\ude00")
 @example("\0")
 def test_an_index_of_bytes_is_the_byte_and_three(text):
-    made = cutter(None)
+    made = tokenizer(None)
     assert len(made.pieces) == 259
     assert made.cut(text) == [byte + 3 for byte in text.encode("utf-8", "replace")]
     assert made.cut("é") == [0xC3 + 3, 0xA9 + 3] and made.pieces[0xC3 + 3] == "<0xC3>"
@@ -222,17 +222,17 @@ def test_an_index_of_bytes_is_the_byte_and_three(text):
 
 def test_halves_of_surrogate_pairs_are_question_marks():
     for name in (*ORDERS, None):
-        assert cutter(name).cut("cat\ud800 \udfff") == cutter(name).cut("cat? ?")
+        assert tokenizer(name).cut("cat\ud800 \udfff") == tokenizer(name).cut("cat? ?")
 
 
 def test_an_empty_text_has_no_pieces_but_its_end():
     for name in (*ORDERS, None):
-        assert cutter(name).cut("") == []
-        assert cutter(name).texts([""], 5) == Cut([EOS], [], 1, False)
-        assert cutter(name).texts(["", ""], 5) == Cut([EOS, EOS], [], 2, False)
+        assert tokenizer(name).cut("") == []
+        assert tokenizer(name).texts([""], 5) == Encoding([EOS], [], 1, False)
+        assert tokenizer(name).texts(["", ""], 5) == Encoding([EOS, EOS], [], 2, False)
 
 
-def slow_texts(made: Cutter, texts: Sequence[str], most: int) -> list[int]:
+def slow_texts(made: Tokenizer, texts: Sequence[str], most: int) -> list[int]:
     """One subword after the other is taken off the longest text, of equal ones off the last."""
     parts = [made.cut(text) for text in texts]
     while sum(len(part) + 1 for part in parts) > most and any(parts):
@@ -244,7 +244,7 @@ def slow_texts(made: Cutter, texts: Sequence[str], most: int) -> list[int]:
 @given(texts=st.lists(ANY_TEXT, min_size=1, max_size=3), most=st.integers(3, 40))
 def test_of_several_texts_the_longer_one_is_cut_first(texts, most):
     for name in ("its own", None):
-        made = cutter(name)
+        made = tokenizer(name)
         found = made.texts(texts, most)
         assert found.pieces == slow_texts(made, texts, most)
         assert len(found.pieces) <= most
@@ -264,20 +264,20 @@ def test_of_several_texts_the_longer_one_is_cut_first(texts, most):
     ],
 )
 def test_a_pair_keeps_so_much_of_each(first, second, most, kept):
-    found = cutter(None).texts(["a" * first, "b" * second], most)
+    found = tokenizer(None).texts(["a" * first, "b" * second], most)
     a, b = ord("a") + 3, ord("b") + 3
     assert found.pieces == [*[a] * kept[0], EOS, *[b] * kept[1], EOS]
 
 
 def test_very_long_texts_take_no_time():
-    found = cutter(None).texts(["a" * 1_000_000, "b" * 1_000_000], 512)
+    found = tokenizer(None).texts(["a" * 1_000_000, "b" * 1_000_000], 512)
     assert len(found.pieces) == 512 and found.cut_off
 
 
 # words -----------------------------------------------------------------------------------------
 
 
-def slow_words(made: Cutter, words: Sequence[str], most: int) -> tuple[list[list[int]], bool]:
+def slow_words(made: Tokenizer, words: Sequence[str], most: int) -> tuple[list[list[int]], bool]:
     """The subwords of each word that is reached, and whether something is missing."""
     kept: list[list[int]] = []
     for number, word in enumerate(words):
@@ -293,11 +293,11 @@ def slow_words(made: Cutter, words: Sequence[str], most: int) -> tuple[list[list
 @example(words=["cat"] * 5, most=6)
 def test_words_have_pieces_of_their_own_as_far_as_they_fit(words, most):
     for name in ("its own", "bytes for what is unknown", None):
-        found = cutter(name).words(words, most)
+        found = tokenizer(name).words(words, most)
         if not words:
-            assert found == Cut([EOS], [0], 0, False)
+            assert found == Encoding([EOS], [0], 0, False)
             continue
-        parts, cut_off = slow_words(cutter(name), words, most)
+        parts, cut_off = slow_words(tokenizer(name), words, most)
         assert found.pieces == [*(index for part in parts for index in part), EOS]
         assert found.spans == [*(n for n, part in enumerate(parts, 1) for _ in part), 0]
         assert (found.reached, found.cut_off) == (len(parts), cut_off)
@@ -307,22 +307,24 @@ def test_words_have_pieces_of_their_own_as_far_as_they_fit(words, most):
 
 def test_a_word_without_pieces_is_unknown():
     for name in (*ORDERS, None):
-        found = cutter(name).words(["cat", "", "dog"], 50)
+        found = tokenizer(name).words(["cat", "", "dog"], 50)
         at = found.spans.index(2)
         assert found.pieces[at] == UNK and found.spans.count(2) == 1
         assert found.reached == 3 and not found.cut_off
-    assert cutter("its own").words(["\u200b"], 50) == Cut([UNK, EOS], [1, 0], 1, False)
+    assert tokenizer("its own").words(["\u200b"], 50) == Encoding([UNK, EOS], [1, 0], 1, False)
 
 
 def test_words_of_bytes_have_blanks_between_them():
-    found = cutter(None).words(["ab", "c"], 50)
+    found = tokenizer(None).words(["ab", "c"], 50)
     assert bytes(index - 3 for index in found.pieces[:-1]) == b"ab c"
     assert found.spans == [1, 1, 2, 2, 0]
 
 
 def test_a_first_word_that_is_too_long_is_cut_and_later_ones_are_left_out():
-    made = cutter(None)
-    assert made.words(["abc", "d"], 3) == Cut([ord("a") + 3, ord("b") + 3, EOS], [1, 1, 0], 1, True)
-    assert made.words(["a", "bcd", "e"], 4) == Cut([ord("a") + 3, EOS], [1, 0], 1, True)
+    made = tokenizer(None)
+    assert made.words(["abc", "d"], 3) == Encoding(
+        [ord("a") + 3, ord("b") + 3, EOS], [1, 1, 0], 1, True
+    )
+    assert made.words(["a", "bcd", "e"], 4) == Encoding([ord("a") + 3, EOS], [1, 0], 1, True)
     exact = made.words(["ab", "c"], 5)
     assert (exact.reached, exact.cut_off, len(exact.pieces)) == (2, False, 5)

@@ -9,8 +9,8 @@ import torch
 from fairseq.data import indexed_dataset
 
 from ...errors import UserError
-from .description import LABELS, PIECES, SPANS
-from .kinds import Kind
+from .metadata import LABELS, PIECES, SPANS
+from .problem_types import ProblemType
 
 #: of an index: name, version, type of the numbers (4: int32), entries
 HEAD, INT32 = struct.Struct("<9sQBQ"), 4
@@ -28,7 +28,7 @@ class Part(NamedTuple):
         return len(self.numbers) == 0 or 0 <= self.numbers.min() <= self.numbers.max() < limit
 
 
-class Stored:
+class BinarizedSplit:
     """What ``enct5_prepare`` wrote of one split: pieces, labels and for tagging spans.
 
     Args:
@@ -41,21 +41,21 @@ class Stored:
         UserError: a file is missing, cut off or damaged, or the files do not belong together.
     """
 
-    def __init__(self, prefix: str, kind: Kind, number: int, vocabulary: int) -> None:
+    def __init__(self, prefix: str, kind: ProblemType, number: int, vocabulary: int) -> None:
         self.prefix = prefix
         pieces, labels = self._read(PIECES), self._read(LABELS)
         self.pieces, self.labels = pieces.entries, labels.entries
         self._demand(PIECES, pieces.within(vocabulary) and bool((pieces.sizes > 0).all()))
         self._demand(LABELS, len(labels.sizes) == len(pieces.sizes))
-        if kind is Kind.REGRESSION:
+        if kind is ProblemType.REGRESSION:
             values = labels.numbers.view(np.double) if len(labels.numbers) % 2 == 0 else [np.nan]
             self._demand(LABELS, bool((labels.sizes == 2).all() and np.isfinite(values).all()))
         else:
             self._demand(LABELS, labels.within(number))
-        if kind is Kind.CLASSIFICATION:
+        if kind is ProblemType.CLASSIFICATION:
             self._demand(LABELS, bool((labels.sizes == 1).all()))
         self.spans: Any = None
-        if kind is Kind.TAGGING:
+        if kind is ProblemType.TAGGING:
             spans = self._read(SPANS)
             self.spans = spans.entries
             self._demand(SPANS, np.array_equal(spans.sizes, pieces.sizes))

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, List, Mapping, Optional
 
 from ...errors import UserError
-from .kinds import KINDS, Kind
-from .pieces import Cutter
+from .problem_types import KINDS, ProblemType
+from .tokenizer import Tokenizer
 
 DESCRIPTION = "enct5.json"
 PIECES, SPANS, LABELS = "pieces", "spans", "labels"
@@ -18,7 +18,7 @@ _LISTS = {"labels": str, "pieces": str, "counts": int}
 
 
 @dataclass
-class Description:
+class Metadata:
     """What data are made of.
 
     kind: what is predicted. labels: their names in order, none for values. pieces: of the
@@ -38,7 +38,7 @@ class Description:
     model: Optional[str] = None
 
     @classmethod
-    def of(cls, values: Mapping[str, Any], where: str) -> "Description":
+    def of(cls, values: Mapping[str, Any], where: str) -> "Metadata":
         """From plain values.
 
         Args:
@@ -54,7 +54,7 @@ class Description:
         fault = found._wrong_type() or found._contradiction()
         if fault:
             raise UserError(f"{where}: {fault}; it is damaged: make or copy it again")
-        found.cutter(where)
+        found.tokenizer(where)
         return found
 
     def _wrong_type(self) -> Optional[str]:
@@ -76,7 +76,7 @@ class Description:
 
     def _contradiction(self) -> Optional[str]:
         """Fields that do not belong together."""
-        values = Kind(self.kind) is Kind.REGRESSION
+        values = ProblemType(self.kind) is ProblemType.REGRESSION
         if bool(self.labels) == values:
             return f"{len(self.labels)} labels for {self.kind}"
         if len(set(self.labels)) < len(self.labels):
@@ -88,7 +88,7 @@ class Description:
         return None
 
     @classmethod
-    def read(cls, folder: str) -> "Description":
+    def read(cls, folder: str) -> "Metadata":
         """What ``python -m lev_plugins.cli.enct5_prepare`` wrote.
 
         Raises:
@@ -116,7 +116,7 @@ class Description:
             json.dump(asdict(self), file, ensure_ascii=False)
             file.write("\n")
 
-    def cutter(self, where: str = DESCRIPTION) -> Cutter:
+    def tokenizer(self, where: str = DESCRIPTION) -> Tokenizer:
         """What cuts text as these data were cut.
 
         Args:
@@ -125,7 +125,7 @@ class Description:
         Raises:
             UserError: the model or the subwords are damaged.
         """
-        return Cutter(self.model, self.pieces, where)
+        return Tokenizer(self.model, self.pieces, where)
 
 
 def _finite(value: Any) -> bool:
