@@ -146,9 +146,9 @@ SAVED = saved()
 @given(st.data())
 def test_whatever_stands_at_the_end_is_read_or_refused(data):
     content = bytearray(SAVED)
-    for place in data.rng(st.lists(st.integers(1, 700), max_size=4)):
-        content[-place] = data.rng(st.integers(0, 255))
-    content = content[: data.rng(st.sampled_from([len(content), -1, -22, -60, 30, 4]))]
+    for place in data.draw(st.lists(st.integers(1, 700), max_size=4)):
+        content[-place] = data.draw(st.integers(0, 255))
+    content = content[: data.draw(st.sampled_from([len(content), -1, -22, -60, 30, 4]))]
     try:
         compat.check_archive(io.BytesIO(content))
     except (UserError, DamagedArchive) as error:

@@ -137,7 +137,7 @@ class Corrector:
         self.unit: Kind = check_unit(unit, window) or ("line" if backend.blanks else "word")
         self.window = window or 0
         single = self.unit in ("word", "letters") or self.window == 1
-        if not single and not backend.knows_spaces:
+        if not single and not knows_spaces:
             why = "words are ranked one by one"
             if not hasattr(backend, "ranker"):
                 why = "the model's dictionary has no space, so it was trained on single words"

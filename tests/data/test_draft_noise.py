@@ -223,8 +223,8 @@ def test_tokens_are_drawn_by_frequency_and_never_the_old_one():
     assert set(sampled) == {"a", "c"} and sampled["c"] / 4000 == pytest.approx(0.75, abs=0.03)
     sampled = Counter(words.sample(rng, "not there") for _ in range(4000))
     assert sampled["b"] / 4000 == pytest.approx(0.6, abs=0.03)
-    assert Vocabulary({"a": 5}).draw(rng, "a") is None
-    assert Vocabulary({}).draw(rng, "a") is None
+    assert Vocabulary({"a": 5}).sample(rng, "a") is None
+    assert Vocabulary({}).sample(rng, "a") is None
 
 
 def test_similar_tokens_are_drawn_by_frequency():

@@ -15,11 +15,11 @@ from lev_plugins.data.noise import (
     Noise,
     NoiseOptions,
     kinds,
-    noise_rng,
     parse_edits,
     parse_kinds,
     sentence_random,
 )
+from lev_plugins.data.noise import rng as noise_rng
 from lev_plugins.data.noise.clusters import clusters, is_letter, split_words
 from lev_plugins.data.noise.letters import NEIGHBOURS, alphabet, exchanged
 from lev_plugins.errors import UserError

@@ -138,7 +138,7 @@ def test_whatever_stands_in_a_description_is_read_or_refused(seed, data):
     )
     values = asdict(metadata())
     field = random.Random(seed).choice(sorted(values))
-    values[field] = data.rng(anything)
+    values[field] = data.draw(anything)
     try:
         found = Metadata.of(values, "here")
     except UserError as error:

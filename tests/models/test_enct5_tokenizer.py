@@ -197,7 +197,7 @@ def damaged(how: str) -> str:
         ("empty", "empty"),
         ("another file", "not a sentencepiece model"),
         ("half", "not a sentencepiece model"),
-        ("a subword that is no text", "pieces that are no text"),
+        ("a subword that is no text", "subwords that are no text"),
     ],
 )
 def test_a_model_that_is_none_is_one_line_that_names_its_place(how: str, said: str):
