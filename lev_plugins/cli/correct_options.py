@@ -13,7 +13,7 @@ from .lines import STANDARD_STREAM, TEXT_PROCESSING, require_readable
 from .names import prog
 
 #: Flags of version 0.5: old → new.
-RENAMED = {"--keep": "--protect", "--keep-words": "--protect-words"}
+RENAMED = {"--protect": "--protect", "--protect-words": "--protect-words"}
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -128,7 +128,7 @@ class LevenshteinBackend:
         max_iter: int = 10,
         delete_threshold: float | None = None,
     ) -> None:
-        self.task, self.device, self.blanks = editor.task, editor.device, blanks
+        self.task, self.device, self.knows_spaces = editor.task, editor.device, knows_spaces
         self.tokens, self.text, self.processing = processing.tokens, processing.text, processing
         encoders = processing.tokenizer, processing.bpe
         #: The same models, as an editor that reads text as this backend does.
@@ -137,7 +137,7 @@ class LevenshteinBackend:
         self.policy: Any = models[0] if len(models) == 1 else EnsemblePolicy(models)
         limits = [model.max_positions() for model in models]
         source, target = (min(sizes) for sizes in zip(*limits))
-        self.limit = max(1, min(source - 2, int(ROOM * target)))
+        self.limit = max(1, min(source - 2, int(LENGTH_SHARE * target)))
         threshold = self.task.delete_threshold if delete_threshold is None else delete_threshold
         self.generator = RefinementGenerator(
             self.task.tgt_dict,

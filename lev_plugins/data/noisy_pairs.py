@@ -145,7 +145,7 @@ class BinarizedText(Sequence[str]):
     Args:
         items: the sentences' tokens.
         dictionary: spells the tokens.
-        decode: joins pieces with spaces between them to text.
+        decode: joins subwords with spaces between them to text.
     """
 
     def __init__(self, items: Any, dictionary: Dictionary, decode: Callable[[str], str]) -> None:
@@ -170,7 +170,7 @@ class RenoisedSide(NoisySide):
     Args:
         real: the lines' tokens as they are, </s> behind them.
         real_sizes: their lengths.
-        target: text of the targets, as the pieces of this side.
+        target: text of the targets, as the subwords of this side.
         share: probability that a line is made anew.
         noise, seed, run, longest, truncate: as of :class:`NoisySide`.
     """
@@ -219,7 +219,7 @@ class RenoisedSide(NoisySide):
         return tokens
 
     def get_original_text(self, number: int) -> str:
-        """The pieces of what is read."""
+        """The subwords of what is read."""
         return self.dictionary.string(self[number])
 
 

@@ -27,8 +27,8 @@ TOKEN_MASKING = ["none", "uniform"]
 class RollInOptions:
     """alpha: share of deletion states that are y⁰ (Eq. 6); beta: share of insertion states that
     are ℰ(y⁰, d*) (Eq. 7), the empty sentence where there is no draft; tokens: t̃ is the policy's
-    argmax (Alg. 1), a sample of it (Eq. 6), or random, drawn by the words' frequencies without the
-    policy (the DAE of Table 2b); seed: of the run; kept: how many tokens π^RND keeps (see
+    argmax (Alg. 1), a sample of it (Eq. 6), or random, sampled by the words' frequencies without
+    the policy (the DAE of Table 2b); seed: of the run; kept: how many tokens π^RND keeps (see
     :func:`random_keep`); masking: ``uniform`` masks a uniform share of the tokens that stand, for
     the token head alone."""
 
@@ -46,9 +46,9 @@ class RollIn:
 
     target: y*, B × M. draft: y⁰, B × N. delete_draft: B, bool, y_del = y⁰ (else the model's own
     insertion). insertion: states and labels for inserting. token_noise: B × M uniform numbers
-    for drawing t̃, None for the argmax. frequencies: V, what random t̃ are drawn by; None where t̃
-    comes from the policy. masked: B × M, bool, tokens that stand and are masked for the token head,
-    which predicts them too; None: none.
+    for sampling t̃, None for the argmax. frequencies: V, what random t̃ are sampled by; None where
+    t̃ comes from the policy. masked: B × M, bool, tokens that stand and are masked for the token
+    head, which predicts them too; None: none.
     """
 
     target: Tensor

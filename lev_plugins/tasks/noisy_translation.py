@@ -35,7 +35,7 @@ from ..data.noise import (
 from ..data.noisy_pairs import BinarizedText, NoisyPairs, NoisySide, RenoisedSide, TextSide
 from ..data.plain_text import PlainText
 from ..errors import UserError
-from ..scoring.words import spelt_out
+from ..scoring.words import is_char_tokenized
 from .evaluation import EvaluatedTask, EvaluationConfig
 
 logger = logging.getLogger(__name__)
@@ -297,7 +297,7 @@ class NoisyTranslationTask(EvaluatedTask):
         lines = BinarizedText(plain.tgt, self.tgt_dict, self.decode_line)
         some = [self.tgt_dict.string(plain.tgt[i]) for i in range(min(len(plain), MANY_LOOKED_AT))]
         self.encode_line("")  # makes the encoders
-        if not self.encoders and spelt_out(some):
+        if not self.encoders and is_char_tokenized(some):
             raise UserError(
                 f"{folder}: {split} holds characters set apart by spaces, and noise needs words; "
                 "give --bpe characters"

@@ -622,7 +622,7 @@ class TranslationEditTask(PostEditingTask):
             UserError: it was not.
         """
         compare_symbols(self, state_dict)
-        self.ours = "target_symbols" in state_dict
+        self.trained_here = "target_symbols" in state_dict
         self.tuned = dict(state_dict.get(TUNED, {}))
         for side, dictionary in (("source", self.src_dict), ("target", self.tgt_dict)):
             saved = state_dict.get(f"{side}_symbols", dictionary.symbols)

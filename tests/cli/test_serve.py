@@ -215,7 +215,7 @@ def test_what_the_model_cannot_do_and_what_is_not_there_is_named(editing):
     assert editing.get("/edit").status_code == 405
 
 
-def test_a_fault_of_the_model_is_one_line_and_the_server_goes_on(caplog):
+def test_a_fault_of_the_model_is_one_line_and_the_server_continues(caplog):
     def fails(options: Any, rows: Sequence[Any]) -> list[Any]:
         if "bad" in rows:
             raise RuntimeError("secret details")

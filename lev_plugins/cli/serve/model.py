@@ -13,7 +13,7 @@ from ...data.markup import escape_markup, write_mark
 from ...errors import UserError
 from ...generators.history import EditTrace
 from ...hub import LevenshteinEditor
-from ...models.enct5.kinds import Kind
+from ...models.enct5.problem_types import ProblemType
 from ...prediction import EncT5
 from .requests import CorrectOptions, EditOptions, PredictOptions, Sentence
 
@@ -89,7 +89,7 @@ def serve_editor(editor: LevenshteinEditor, batch_size: int = 64) -> ServedModel
     from ...correction.backends import TextProcessing
 
     processing = TextProcessing(editor.tokenizer, editor.bpe)
-    corrector = Corrector(LevenshteinBackend(editor, processing, blanks=True))
+    corrector = Corrector(LevenshteinBackend(editor, processing, knows_spaces=True))
     return serve_corrector(corrector, batch_size, "translation_edit")
 
 
@@ -101,7 +101,7 @@ def serve_predictor(model: EncT5) -> ServedModel:
         "modes": ["predict"],
         "kind": model.kind.value,
         "labels": list(model.labels),
-        "texts": model.description.texts,
+        "texts": model.metadata.texts,
     }
     return ServedModel(info, {"predict": lambda options, rows: _predict(model, options, rows)})
 
@@ -174,7 +174,7 @@ def _correct(
     found = corrector.correct(
         list(rows),
         min_confidence=options.min_confidence,
-        keep_words=options.keep_words,
+        protect_words=options.protect_words,
         batch_size=size,
     )
     return [_correction(one) for one in found]
@@ -192,7 +192,7 @@ def _edit_record(edit: Edit) -> dict[str, Any]:
         "before": edit.before,
         "after": edit.after,
         "probability": round(edit.probability, 6),
-        "applied": edit.made,
+        "applied": edit.applied,
         "reason": edit.reason,
     }
 
@@ -201,7 +201,7 @@ def _predict(
     model: EncT5, options: PredictOptions, rows: Sequence[tuple[str, ...]]
 ) -> list[dict[str, Any]]:
     texts = [row[0] if len(row) == 1 else row for row in rows]
-    if model.kind is Kind.TAGGING:
+    if model.kind is ProblemType.TAGGING:
         if options.threshold is not None:
             raise UserError("threshold: the model tags words; leave it out")
         if any(len(row) > 1 for row in rows):

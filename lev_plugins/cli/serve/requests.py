@@ -72,7 +72,7 @@ class CorrectOptions:
     """How lines are corrected."""
 
     min_confidence: float | None = None
-    keep_words: tuple[str, ...] = ()
+    protect_words: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class CorrectRequest:
         minimum=0,
         maximum=1,
     )
-    keep_words: tuple[str, ...] = described("words that stay as they are", ())
+    protect_words: tuple[str, ...] = described("words that stay as they are", ())
 
     @property
     def rows(self) -> tuple[str, ...]:
@@ -94,7 +94,7 @@ class CorrectRequest:
 
     @property
     def options(self) -> CorrectOptions:
-        return CorrectOptions(self.min_confidence, self.keep_words)
+        return CorrectOptions(self.min_confidence, self.protect_words)
 
 
 @dataclass(frozen=True)
