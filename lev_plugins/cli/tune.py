@@ -4,7 +4,7 @@
 
 The empty penalty γ (§3.3) and the probability above which a token is deleted decide how much is
 written and how much of it stays. All pairs of the values given are decoded and scored; the last
-line has the flags of the best for fairseq-generate and fairseq-interactive. --protect puts them
+line has the flags of the best for fairseq-generate and fairseq-interactive. --keep puts them
 into the checkpoint, which is then decoded so unless other flags are given.
 """
 
@@ -57,8 +57,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     out = standard_output()
     out.write(f"{args.gen_subset}: {len(corpus.references)} sentences\n")
     out.write(render(choices, metric))
-    if args.protect:
-        protect(best_of(choices, metric), args.path)
+    if args.keep:
+        keep(best_of(choices, metric), args.path)
         out.write(f"kept in {args.path}\n")
 
 
@@ -90,7 +90,7 @@ def choose(
             yield Choice(gamma, threshold, points, length, fmean(steps))
 
 
-def protect(choice: Choice, path: str) -> None:
+def keep(choice: Choice, path: str) -> None:
     """Puts a choice into a checkpoint.
 
     Raises:
@@ -155,7 +155,7 @@ def build_parser() -> argparse.ArgumentParser:
         action="store_true",
         help="leave out lines that are too long, and name them",
     )
-    add("--protect", action="store_true", help="put the best pair into the checkpoint")
+    add("--keep", action="store_true", help="put the best pair into the checkpoint")
     add("--cpu", action="store_true", help="use no GPU")
     return parser
 
@@ -169,8 +169,8 @@ def check(args: argparse.Namespace) -> None:
     for flag, value in (("--max-iter", args.max_iter), ("--batch-size", args.batch_size)):
         if value < 1:
             raise UserError(f"{flag} {value}: must be 1 or more")
-    if args.protect and len(separate_paths(args.path)) > 1:
-        raise UserError(f"--protect: give one checkpoint, not several ({args.path})")
+    if args.keep and len(separate_paths(args.path)) > 1:
+        raise UserError(f"--keep: give one checkpoint, not several ({args.path})")
     if args.metric not in METRICS:
         raise UserError(f"--metric {args.metric}: choose one of {', '.join(METRICS)}")
     if args.references is not None and not os.path.isfile(args.references):

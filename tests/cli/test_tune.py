@@ -61,7 +61,7 @@ def test_the_best_is_told_as_flags_and_a_low_error_rate_is_good():
         (["--max-iter", "0"], "--max-iter 0"),
         (["--metric", "best"], "--metric best: choose one of"),
         (["--references", "nowhere"], "--references nowhere does not exist"),
-        (["--protect", "--path", "a.pt:b.pt"], "--protect: give one checkpoint"),
+        (["--keep", "--path", "a.pt:b.pt"], "--keep: give one checkpoint"),
     ],
 )
 def test_what_cannot_be_chosen_from_is_refused(words, said):
