@@ -86,7 +86,7 @@ class AutoregressiveScorer:
         for numbers in batches(units, batch_size):
             chosen = [units[number] for number in numbers]
             for generator in self.generators:
-                with self.backend.turns:
+                with self.backend.lock:
                     hypotheses = self.backend._hypotheses(chosen, generator)
                 for place, some in hypotheses:
                     found[numbers[place]] += [text for one in some if (text := self._text(one))]

@@ -134,7 +134,8 @@ class Corrector:
     ):
         self.backend, self.min_confidence, self.longest = backend, min_confidence, longest
         self.temperature = temperature
-        self.unit: Kind = check_unit(unit, window) or ("line" if backend.blanks else "word")
+        knows_spaces = renamed_field(backend, "knows_spaces", old="blanks")
+        self.unit: UnitKind = check_unit(unit, window) or ("line" if knows_spaces else "word")
         self.window = window or 0
         single = self.unit in ("word", "letters") or self.window == 1
         if not single and not knows_spaces:

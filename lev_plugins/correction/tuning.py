@@ -260,7 +260,7 @@ def outcomes(done: Sequence[Correction], clean: Sequence[str]) -> list[tuple[flo
     found = []
     for one, meant in zip(done, clean, strict=True):
         after, wanted, before = one.text.split(), meant.split(), one.source.split()
-        for edit in whole_words(replace(one, edits=tuple(e for e in one.edits if e.made))):
+        for edit in whole_words(replace(one, edits=tuple(e for e in one.edits if e.applied))):
             first = len(one.source[: edit.offset].split())
             last = first + len(edit.before.split())
             same_size = len(after) == len(before) == len(wanted)
