@@ -4,6 +4,7 @@ Importing this package registers its models, tasks, criterions and scorers and w
 of fairseq (:mod:`.compat`). Nothing is printed.
 """
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from .. import html
+from ..deprecation import renamed_arguments, renamed_attribute, renamed_field
 from ..errors import UserError, checks_arguments
 from .backends import Answer, Backend, TextProcessing, Tokens
 from .calibration import calibrated
@@ -79,14 +80,14 @@ class Correction:
             "source": self.source,
             "text": self.text,
             "edits": [edit.to_dict() for edit in self.edits],
-            "endless": [list(one) for one in self.endless],
+            "endless": [list(one) for one in self.unterminated],
         }
 
     def _repr_html_(self) -> str:
         """For notebooks: the line with the edits that were applied, and their probabilities."""
         parts, place = [], 0
         for edit in self.edits:
-            if edit.made:
+            if edit.applied:
                 parts += [html.text(self.source[place : edit.offset]), html.deleted(edit.before)]
                 parts += [html.inserted(edit.after), html.small(f"{edit.probability:.2f}")]
                 place = edit.end
@@ -225,6 +226,7 @@ class Corrector:
         tuned = f", min_confidence {self.min_confidence:.3g}" if self.min_confidence else ""
         return f"Corrector({kind.__name__}, unit {self.unit}{tuned}, device {device})"
 
+    @renamed_arguments(keep="protect", keep_words="protect_words")
     @checks_arguments()
     def correct(
         self,
