@@ -122,7 +122,9 @@ train() {
 tune() { # at most one right word in a hundred is to be changed; correct then does so by itself
   logged tune "$python" -m lev_plugins.cli.correct --path "$save/checkpoint_best.pt" --data "$data" \
     --lexicon "$text/lexicon.txt" --lookup "$text/lookup.tsv" \
-    --tune "$text/dev.noisy" "$text/dev.clean" --goal changed:1
+    --tune "$text/dev.noisy" "$text/dev.clean" --goal changed:1 --png "$save/corrector.png"
+  grep '^calibrated' "$work/tune.log" || true
+  echo "what other thresholds give: $save/corrector.png"
 }
 
 evaluate() { # beside no edits and a dictionary corrector; a paragraph; LevT's edits step by step

@@ -13,7 +13,7 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import List
+from typing import Dict, List, Tuple
 
 ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:
@@ -95,25 +95,58 @@ def main() -> None:
         f"symspellpy, {len(counts):,} words": symspell(counts),
         "this model": lambda lines: [one.text for one in corrector.correct(lines)],
     }
-    print(table(systems, args.text))
+    shares = measured(systems, args.text)
+    print(table(shares))
+    print("\n" + verdict(shares))
     (found,) = corrector.correct([PARAGRAPH])
     print(f"\n{found.source}\n→ {found.text}\n")
     for edit in whole_words(found):
         print(f"  {edit}")
 
 
-def table(systems: dict, text: Path) -> str:
-    """A line for each list, a column for each system."""
-    width = max(map(len, LISTS.values()))
-    rows = [" " * width + "   words" + "".join(f"{name:>26}" for name in systems)]
-    for name, title in LISTS.items():
+Shares = Dict[str, Tuple[int, Dict[str, float]]]
+
+
+def measured(systems: dict, text: Path) -> Shares:
+    """For each list its words, and the share of each system in per cent."""
+    found = {}
+    for name in LISTS:
         noisy, clean = (
             list(read_lines(str(text / f"test_{name}.{side}"))) for side in ("noisy", "clean")
         )
         number = sum(len(line.split()) for line in clean)
-        shares = "".join(f"{share(one(noisy), clean):>24.1f} %" for one in systems.values())
-        rows.append(f"{title:{width}}{number:>8,}{shares}")
+        shares = {system: share(one(noisy), clean) for system, one in systems.items()}
+        found[name] = (number, shares)
+    return found
+
+
+def table(found: Shares) -> str:
+    """A line for each list, a column for each system."""
+    width = max(map(len, LISTS.values()))
+    systems = list(next(iter(found.values()))[1])
+    rows = [" " * width + "   words" + "".join(f"{name:>26}" for name in systems)]
+    for name, (number, shares) in found.items():
+        cells = "".join(f"{one:>24.1f} %" for one in shares.values())
+        rows.append(f"{LISTS[name]:{width}}{number:>8,}{cells}")
     return "\n".join(rows)
+
+
+def verdict(found: Shares) -> str:
+    """Whether the model, the last system, is ahead of the one before it, list by list."""
+    behind, right = [], 0.0
+    for name, (number, shares) in found.items():
+        *_, other, model = shares
+        if shares[model] < shares[other]:
+            behind.append(f"{LISTS[name]} ({shares[model]:.1f} %, {shares[other]:.1f} %)")
+        right += number * (shares[model] - next(iter(shares.values())))
+    if right <= 0:
+        return "verdict: no better than no edits yet: train longer, about twice as long (--minutes)"
+    if behind:
+        return (
+            f"verdict: better than no edits; behind {other} in {', '.join(behind)}: train longer, "
+            "about twice as long (--minutes)"
+        )
+    return f"verdict: better than no edits, and not behind {other} in any list"
 
 
 def whole_words(found) -> List[str]:

@@ -37,6 +37,11 @@ class Counts:
         return (self.right - self.changed + self.corrected) / max(self.right + self.wrong, 1)
 
     @property
+    def gained(self) -> int:
+        """Words that are right afterwards, less those that were right before."""
+        return self.corrected - self.changed
+
+    @property
     def f_half(self) -> float:
         """F0.5 of corrections: precision counts twice as much as recall."""
         made = self.corrected + self.changed + self.miscorrected

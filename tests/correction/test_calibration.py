@@ -124,3 +124,14 @@ def test_settings_without_a_temperature_are_read_as_before(tuned):
     path.write_text(json.dumps({**stored, "temperature": 0}))
     with pytest.raises(UserError, match="a temperature of 0"):
         settings.read(str(path))
+
+
+def test_the_verdict_names_the_no_edit_baseline_where_nothing_is_gained(tuned):
+    assert "verdict: 18 words more are right than without edits (18 corrected, 0 right" in tuned(
+        "--goal", "changed:0"
+    )
+    Path("noisy").write_text("zog zog\n")
+    Path("clean").write_text("zog zog\n")
+    said = tuned("--goal", "changed:0")
+    wanted = "verdict: no better than the no-edit baseline yet (0 words corrected, 0 right ones"
+    assert wanted in said and "train longer, about twice" in said
