@@ -307,6 +307,20 @@ def _print(scores: dict[str, Scores]) -> None:
             f"{lines:>11.2f} %{found.counts.correction_rate:>11.2f} %"
             f"{found.corrected:>13}{found.miscorrected:>13}"
         )
+    print("\n".join(_verdict(name, found, first) for name, found in [*scores.items()][2:]))
+
+
+def _verdict(name: str, found: Scores, first: Scores) -> str:
+    """One line on what a system is worth beside the no-edit baseline."""
+    if found.words_right <= first.words_right:
+        return (
+            f"{name}: no better than no edits yet: train longer, with more data, or a larger model"
+        )
+    less = 100 * (1 - found.character_errors / max(first.character_errors, 1))
+    return (
+        f"{name}: corrects {found.counts.correction_rate:.1f} % of the wrong words, miscorrects "
+        f"{found.miscorrected / found.corrected:.2f} for each, character errors {-less:+.1f} %"
+    )
 
 
 def _thresholds(text: str) -> list[float]:

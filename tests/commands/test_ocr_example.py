@@ -456,3 +456,14 @@ def test_the_threshold_breaks_no_more_than_it_may(most, miscorrected, corrected)
     found = ranking.Ranked(types.SimpleNamespace(correct=correct), None, None)
     _, chosen = found.choose_threshold(Longer(), key, most)
     assert (chosen.miscorrected, chosen.corrected) == (miscorrected, corrected)
+
+
+def test_the_verdict_names_what_is_no_better_than_no_edits():
+    verdict, part = example("evaluate_ocr")._verdict, Longer()
+    first = part.score(part.noisy)
+    worse, better = (part.score(["a", "b", *rest]) for rest in (["x", "q", "q"], ["c", "d", "w"]))
+    assert verdict("AR", worse, first).startswith("AR: no better than no edits yet: train longer")
+    assert verdict("AR", better, first) == (
+        "AR: corrects 66.7 % of the wrong words, miscorrects 0.00 for each, character errors "
+        "-66.7 %"
+    )
