@@ -434,7 +434,7 @@ class Longer(Part):
     noisy, clean = ["a", "b", "x", "y", "w"], ["a", "b", "c", "d", "e"]
 
 
-@pytest.mark.parametrize("most, broken, corrected", [(0.2, 0, 1), (0.5, 1, 3)])
+@pytest.mark.parametrize("most, miscorrected, corrected", [(0.2, 0, 1), (0.5, 1, 3)])
 def test_the_threshold_breaks_no_more_than_it_may(most, miscorrected, corrected):
     ranking, key = example("ocr_ranking"), example("evaluate_ocr").CHOICES["accuracy"]
     edits = {"x": ("c", 0.9), "a": ("z", 0.6), "y": ("d", 0.5), "w": ("e", 0.4)}
