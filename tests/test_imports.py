@@ -21,7 +21,7 @@ LAYERS = (
     ("ops",),
     ("compat",),
     ("html",),
-    ("errors", "options"),
+    ("deprecation", "errors", "options"),
 )
 LEVEL = {name: level for level, packages in enumerate(LAYERS) for name in packages}
 

@@ -26,7 +26,7 @@ from lev_plugins.checkpoints import load_state
 from lev_plugins.cli import enct5_prepare
 from lev_plugins.errors import UserError
 from lev_plugins.models.enct5 import metrics
-from lev_plugins.models.enct5.problem_types import Kind
+from lev_plugins.models.enct5.problem_types import ProblemType
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "classification"
@@ -94,8 +94,8 @@ classes = st.lists(st.tuples(*[st.integers(0, 2)] * 2), min_size=1, max_size=12)
 def test_classes_are_scored_as_in_training(pairs):
     found, truth = zip(*pairs)
     probabilities = torch.eye(3)[list(found)]
-    sums = metrics.statistics(Kind.CLASSIFICATION, probabilities, torch.tensor(truth))
-    wanted = metrics.summary(Kind.CLASSIFICATION, sums)
+    sums = metrics.statistics(ProblemType.CLASSIFICATION, probabilities, torch.tensor(truth))
+    wanted = metrics.summary(ProblemType.CLASSIFICATION, sums)
     got = scores.class_scores([str(one) for one in found], one_each([str(one) for one in truth]))
     assert got["accuracy"] == pytest.approx(wanted["accuracy"])
     assert got["Matthews"] == pytest.approx(wanted["mcc"], abs=1e-9)
@@ -109,12 +109,17 @@ def test_labels_are_scored_as_in_training(pairs):
     said, truth = ([[name in one for name in "abc"] for one in side] for side in zip(*pairs))
     groups = metrics.label_groups([60, 5, 0])
     sums = metrics.statistics(
-        Kind.MULTILABEL_POOLED, torch.tensor(said).float(), torch.tensor(truth), groups=groups
+        ProblemType.MULTILABEL_POOLED,
+        torch.tensor(said).float(),
+        torch.tensor(truth),
+        groups=groups,
     )
     found = [one for one, _ in pairs]
     wanted = [texts.Example("text", sorted(one)) for _, one in pairs]
     got = scores.label_scores(found, wanted)
-    assert got["micro-F1"] == pytest.approx(metrics.summary(Kind.MULTILABEL, sums)["micro_f1"])
+    assert got["micro-F1"] == pytest.approx(
+        metrics.summary(ProblemType.MULTILABEL, sums)["micro_f1"]
+    )
     assert got["texts right"] == pytest.approx(100 * sum(a == b for a, b in pairs) / len(pairs))
 
 
@@ -171,16 +176,16 @@ def test_the_known_scores_of_doing_without_training_come_out(lev_data, tmp_path)
         list(texts.tagged(tmp_path / f"{part}.tok", tmp_path / f"{part}.upos"))
         for part in ("train", "test")
     )
-    rows = evaluate.baselines(Kind.TAGGING, train, test)
+    rows = evaluate.baselines(ProblemType.TAGGING, train, test)
     found = [round(row["word accuracy"], 2) for row in rows.values()]
     assert found == [86.20, 88.06] and "the same, capitals" in rows
     labels = compressed(lev_data / "multilabel", "goemotions.labels.txt")
     train, test = (list(texts.named(tmp_path / f"{p}.tsv", labels)) for p in ("train", "test"))
-    row = evaluate.baselines(Kind.MULTILABEL, train, test)["always neutral"]
+    row = evaluate.baselines(ProblemType.MULTILABEL, train, test)["always neutral"]
     assert round(row["micro-F1, 0.5"], 1) == 30.4
     write(tmp_path / "dev.tsv", compressed(lev_data / "glue_like", "cola.dev.tsv"))
     dev = texts.classified(tmp_path / "dev.tsv")
-    row = evaluate.baselines(Kind.CLASSIFICATION, dev, dev)["always 1"]
+    row = evaluate.baselines(ProblemType.CLASSIFICATION, dev, dev)["always 1"]
     assert round(row["accuracy"], 1) == 69.1 and row["Matthews"] == 0
 
 
@@ -212,9 +217,9 @@ def test_conllu_gives_words_and_tags_and_blanks_in_words_are_told(tags, wanted, 
 
 def test_what_was_written_is_read_again(tmp_path):
     for kind, found in (
-        (Kind.TAGGING, tagged("the/D cat/N", "a/D")),
-        (Kind.MULTILABEL, [texts.Example("x y", ["a", "b"]), texts.Example("z", [])]),
-        (Kind.CLASSIFICATION, one_each(["yes", "no, never"])),
+        (ProblemType.TAGGING, tagged("the/D cat/N", "a/D")),
+        (ProblemType.MULTILABEL, [texts.Example("x y", ["a", "b"]), texts.Example("z", [])]),
+        (ProblemType.CLASSIFICATION, one_each(["yes", "no, never"])),
     ):
         assert texts.write(tmp_path / "text.tsv", found, kind) == len(found)
         assert texts.read(tmp_path / "text.tsv", kind) == found
@@ -358,7 +363,7 @@ def test_labels_are_scored_at_half_and_at_the_checkpoint_s_threshold(tmp_path):
     checkpoint = answers_file(tmp_path, answers)
     test = [texts.Example("x", ["a"]), texts.Example("y", ["c", "a"])]
     found = {"train": test, "test": test}
-    row = evaluate.scores_of(Kind.MULTILABEL, "system", checkpoint, found, tmp_path)
+    row = evaluate.scores_of(ProblemType.MULTILABEL, "system", checkpoint, found, tmp_path)
     assert row["micro-F1, 0.5"] == pytest.approx(100 * 4 / 5)
     assert row["micro-F1, tuned"] == pytest.approx(100 * 6 / 7)
     assert (row["texts right, 0.5"], row["texts right, tuned"], row["threshold"]) == (50, 50, 0.3)
@@ -368,10 +373,10 @@ def test_labels_are_scored_at_half_and_at_the_checkpoint_s_threshold(tmp_path):
 def test_tags_and_classes_are_scored_from_what_was_found(tmp_path):
     checkpoint = answers_file(tmp_path, [{"tags": ["D", "N"], "label": "D"}])
     found = {"train": tagged("the/D"), "test": tagged("the/D cat/V")}
-    row = evaluate.scores_of(Kind.TAGGING, "system", checkpoint, found, tmp_path)
+    row = evaluate.scores_of(ProblemType.TAGGING, "system", checkpoint, found, tmp_path)
     assert (row["word accuracy"], row["known words"], row["unknown words"]) == (50, 100, 0)
     found = {"train": one_each("D"), "test": one_each("D")}
-    row = evaluate.scores_of(Kind.CLASSIFICATION, "system", checkpoint, found, tmp_path)
+    row = evaluate.scores_of(ProblemType.CLASSIFICATION, "system", checkpoint, found, tmp_path)
     assert row["accuracy"] == 100
 
 

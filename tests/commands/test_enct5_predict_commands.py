@@ -6,7 +6,7 @@ import re
 import shutil
 
 import pytest
-from test_prediction import LABELS, LIMIT, description, save
+from test_prediction import LABELS, LIMIT, metadata, save
 
 from lev_plugins import EncT5, UserError
 from lev_plugins.cli import enct5_prepare
@@ -26,8 +26,8 @@ def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("saved")
     for kind in KINDS:
         save(made / f"{kind}.pt", kind)
-    save(made / "pairs.pt", "classification", description("classification", texts=2))
-    signs = description("multilabel")
+    save(made / "pairs.pt", "classification", metadata("classification", texts=2))
+    signs = metadata("multilabel")
     signs.labels = ["a,b", "c d", *LABELS[:3]]
     save(made / "signs.pt", "multilabel", signs)
     return made

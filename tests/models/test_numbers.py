@@ -21,7 +21,7 @@ from tiny import Triple
 from torch import Tensor, nn
 
 from lev_plugins.criterions import EditPolicyLoss
-from lev_plugins.models.enct5.problem_types import Kind
+from lev_plugins.models.enct5.problem_types import ProblemType
 
 #: letters that fit beside <s> and </s> into 32 positions
 LONGEST = 30
@@ -56,7 +56,7 @@ def left_to_right(models: Any, **values: Any) -> System:
     return System(model, loss)
 
 
-def enct5(kind: Kind) -> System:
+def enct5(kind: ProblemType) -> System:
     model = enct5_models.build(kind, decoder_layers=2, dropout=0.3)
 
     def loss(rows: list[Triple]) -> Tensor:
@@ -74,7 +74,7 @@ SYSTEMS: dict[str, Callable[[], System]] = {
     "gated, paper": lambda: left_to_right(gated_models, gate_variant="paper"),
     "gated, code": lambda: left_to_right(gated_models, gate_variant="code"),
     "gated, pointer": lambda: left_to_right(gated_models, gate_variant="pointer"),
-    **{f"enct5, {kind.value}": lambda kind=kind: enct5(kind) for kind in Kind},
+    **{f"enct5, {kind.value}": lambda kind=kind: enct5(kind) for kind in ProblemType},
 }
 each_system = pytest.mark.parametrize("name", SYSTEMS)
 
