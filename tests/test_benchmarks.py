@@ -475,7 +475,7 @@ def few_words(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_words_come_back_with_their_blanks_and_new_ones_are_in_no_part(
+def test_words_come_back_with_their_spaces_and_new_ones_are_in_no_part(
     peers_of_spelling, few_words
 ):
     words, train = peers_of_spelling.read_words(few_words, 1500, 1)

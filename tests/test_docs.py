@@ -2,6 +2,8 @@
 
 import argparse
 import dataclasses
+import functools
+import importlib
 import importlib.util
 import json
 import os
@@ -531,3 +533,12 @@ def test_prepare_train_and_generate_go_the_whole_way(tmp_path):
     assert len((work / "careful.scratch.txt").read_text(encoding="utf-8").splitlines()) == 11
     again = run_script("prepare.sh", data, work)
     assert again.returncode == 1 and "is there already" in again.stderr
+
+
+def test_every_equation_names_a_function_that_exists(root):
+    text = (root / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = re.findall(r"^\| .*`([\w.]+):([\w.]+)` \|$", text, re.M)
+    assert len(named) > 15
+    for module, path in named:
+        found = functools.reduce(getattr, path.split("."), importlib.import_module(module))
+        assert callable(found), path

@@ -82,7 +82,7 @@ def test_more_answers_may_be_made_than_are_given_back(editor):
     assert max(map(len, editor.edit_nbest(SOURCES, DRAFTS, nbest=2, candidates=5))) == 2
 
 
-def test_answers_do_not_depend_on_the_batch_and_noise_is_drawn_anew_only_by_its_seed(editor):
+def test_answers_do_not_depend_on_the_batch_and_noise_is_sampled_anew_only_by_its_seed(editor):
     options = {"nbest": 3, "diversity": "noise", "noise_scale": 1.0}
     whole = editor.edit_nbest(SOURCES, DRAFTS, **options)
     for size in (1, 5):

@@ -453,7 +453,7 @@ def test_long_sentences_are_read_in_windows_of_whole_words(models, lengths):
     assert found.cut == any(length > LIMIT - 1 for length in lengths)
 
 
-def test_a_string_is_cut_at_blanks(models):
+def test_a_string_is_cut_at_spaces(models):
     model = models["tagging"]
     text = "  one\u00a0two\tthree  four \n"
     assert_same(model.predict_tags([text]), model.predict_tags([["one", "two", "three", "four"]]))

@@ -170,11 +170,7 @@ def _check(args: argparse.Namespace) -> list[str] | None:
         raise UserError(f"--top-k {args.top_k}: a line of TSV has one answer; use --format jsonl")
     if args.output == "":
         raise UserError("--output needs the name of a file, or - for stdout")
-    given = {"--input": args.input, "--labels-file": args.labels_file}
-    for flag, path in given.items():
-        if path and STANDARD_STREAM not in (path, args.output):
-            if os.path.realpath(path) == os.path.realpath(args.output) != os.devnull:
-                raise UserError(f"--output would write over {flag} {path}; give another name")
+    _refuse_overwriting(args)
     if args.input != STANDARD_STREAM and not _streams(args.input):
         # Read it once for its errors: better now than after an hour of predicting.
         for _ in read_lines(args.input):
@@ -182,6 +178,13 @@ def _check(args: argparse.Namespace) -> list[str] | None:
     if args.labels is not None:
         return [label for label in args.labels.split(",") if label]
     return list(read_lines(args.labels_file)) if args.labels_file else None
+
+
+def _refuse_overwriting(args: argparse.Namespace) -> None:
+    for flag, path in (("--input", args.input), ("--labels-file", args.labels_file)):
+        if path and STANDARD_STREAM not in (path, args.output):
+            if os.path.realpath(path) == os.path.realpath(args.output) != os.devnull:
+                raise UserError(f"--output would write over {flag} {path}; give another name")
 
 
 def _streams(path: str) -> bool:

@@ -346,8 +346,8 @@ def proposals(
     """What a model wants to change in a unit, in characters of its text."""
     if not answer.changes:
         return []
-    read = _single_blanks(backend.text(tokens))
-    written = _single_blanks(backend.text(answer.tokens))
+    read = _single_spaces(backend.text(tokens))
+    written = _single_spaces(backend.text(answer.tokens))
     wanted = rewrites(text, read, written)
     if not wanted:
         return []
@@ -396,7 +396,7 @@ def _place(change: Change, tokens: Sequence[tuple[int, int]], size: int) -> tupl
     return tokens[i - 1][1] if i else 0, tokens[i][0] if i < len(tokens) else size
 
 
-def _single_blanks(text: str) -> str:
+def _single_spaces(text: str) -> str:
     return " ".join(text.split())
 
 
@@ -408,7 +408,7 @@ def _token_places(
     start = 0
     for number in range(1, len(tokens) + 1):
         # whatever joins tokens, the text of the first few is the beginning of the whole
-        end = max(start, min(len(_single_blanks(backend.text(tokens[:number]))), len(text)))
+        end = max(start, min(len(_single_spaces(backend.text(tokens[:number]))), len(text)))
         while start < end and text[start] == " ":
             start += 1
         places.append((start, end))

@@ -73,12 +73,11 @@ def _banded(x: Sequence[Any], y: Sequence[Any], band: int) -> tuple[int, list[tu
     back: list[tuple[bytearray, bytearray]] = []
     for i in range(len(x) + 1):
         kept_now, open_now = [_NEVER] * width, [_NEVER] * width
+        kept_now[band] = _NEVER if i else 0
         from_kept, from_open = bytearray(width), bytearray(width)
         for d in range(max(0, band - i), min(width, len(y) - i + band + 1)):
             j = i + d - band
-            if i == 0 and j == 0:
-                kept_now[d] = 0
-            elif i and j and x[i - 1] == y[j - 1]:
+            if i and j and x[i - 1] == y[j - 1]:
                 inside = open_row[d] < kept_row[d]
                 kept_now[d] = open_row[d] if inside else kept_row[d]
                 from_kept[d] = inside

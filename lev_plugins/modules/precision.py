@@ -74,7 +74,7 @@ def quantize(models: Iterable[nn.Module], precision: str) -> None:
             if outputs is not None:
                 outputs()
         if precision != "int8":
-            _make_ready(model)
+            _prepack_weight(model)
 
 
 def decoding_precision(cfg: Any) -> str:
@@ -115,7 +115,7 @@ def _check_int8(model: nn.Module) -> None:
         )
 
 
-def _make_ready(model: nn.Module) -> None:
+def _prepack_weight(model: nn.Module) -> None:
     for part in model.modules():
         output: Any = getattr(part, "output_weight", None)
         if isinstance(part, Linear):

@@ -180,7 +180,7 @@ def test_values_are_kept_to_the_last_bit(folder):
     assert "values: -1e-300 to 1e+18 in train" in said
 
 
-def test_tags_and_words_of_a_tsv_stand_between_blanks(folder):
+def test_tags_and_words_of_a_tsv_stand_between_spaces(folder):
     folder.write(train="DET NOUN\tthe  cat \nVERB\tgo\n")
     folder.prepare("tagging")
     assert folder.names() == [["DET", "NOUN"], ["VERB"]]
@@ -506,7 +506,7 @@ def test_training_pieces_twice_gives_the_same_files(folder):
 
 
 @given(text=st.text(st.sampled_from("ab  é"), max_size=40).map(lambda text: text * 100))
-def test_portions_are_the_text_cut_at_blanks(text):
+def test_portions_are_the_text_cut_at_spaces(text):
     found = list(portions(text))
     assert "".join(found) == text
     assert all(len(part) <= PORTION for part in found)

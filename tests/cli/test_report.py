@@ -719,7 +719,7 @@ def test_the_picture_is_a_png_with_a_panel_for_everything_that_was_computed(tmp_
     assert size(draw(figures))[0] == wide // 3
 
 
-def test_a_picture_of_many_systems_with_hostile_names_is_drawn_without_a_word(tmp_path, capfd):
+def test_a_picture_of_many_systems_with_hostile_names_is_sampled_without_a_word(tmp_path, capfd):
     arguments = example(tmp_path)
     figures = report(tmp_path, *arguments, *QUICK)
     ours = figures["systems"].pop()

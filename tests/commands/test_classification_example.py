@@ -205,7 +205,7 @@ CONLLU = [
 @pytest.mark.parametrize(
     "tags, wanted", [("upos", "PRON AUX PART VERB"), ("xpos", "PRP VBP RB VB")]
 )
-def test_conllu_gives_words_and_tags_and_blanks_in_words_are_told(tags, wanted, tmp_path, capsys):
+def test_conllu_gives_words_and_tags_and_spaces_in_words_are_told(tags, wanted, tmp_path, capsys):
     for part in PARTS:
         write(tmp_path / f"{part}.conllu", CONLLU)
     prepare.main(["tagging", str(tmp_path), str(tmp_path), "--tags", tags])

@@ -140,7 +140,7 @@ def test_trace_shows_every_line_in_text_json_and_html(commands, triples, lines, 
     assert "<script>" not in (tmp_path / "h").read_text("utf-8")
 
 
-def test_noise_keeps_every_line_and_all_of_its_blanks(commands, lines, tmp_path):
+def test_noise_keeps_every_line_and_all_of_its_spaces(commands, lines, tmp_path):
     text = "".join(f"{line}\n" for line in lines) + "no end\r"
     result = commands(
         "python -m lev_plugins.cli.noise --kind all --word-rate 1", tmp_path, stdin=text

@@ -68,7 +68,7 @@ def test_up_to_three_answers_are_printed_the_best_first(commands, triples):
         assert len({answer.text for answer in group}) == len(group)
 
 
-def test_noise_is_drawn_for_the_sentence_and_not_for_its_batch(commands, triples):
+def test_noise_is_sampled_for_the_sentence_and_not_for_its_batch(commands, triples):
     flags = "--diversity noise --noise-scale 1 --iter-decode-with-beam 3 --nbest 3"
     lines = list(zip(triples.text("valid", "src"), triples.text("valid", "mt"), strict=True))
     text = "".join(f"{source}\t{draft}\n" for source, draft in lines[:6])

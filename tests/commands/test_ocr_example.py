@@ -116,7 +116,7 @@ def test_the_table_holds_the_most_frequent_clean_word_and_of_equals_the_first():
     assert table == {"tbe": "the", "ahd": "and", "sat": "sat"}
 
 
-def test_unknown_words_and_blanks_stay():
+def test_unknown_words_and_spaces_stay():
     assert lookup.correct({"tbe": "the"}, " tbe  new tbe ") == " the  new the "
 
 

@@ -75,7 +75,7 @@ def test_lines_keep_their_number_and_order(lines, batch_size):
     assert found == [one(backend, line) for line in lines]
 
 
-def test_blanks_are_read_as_single_spaces_and_stay_as_they_were():
+def test_spaces_are_read_as_single_spaces_and_stay_as_they_were():
     backend = FakeBackend(replaced("teh", "the"))
     correction = one(backend, "\tat \t teh\u2028 end \r", "line")
     assert backend.seen == [tuple("at▁teh▁end")]
@@ -87,7 +87,7 @@ def test_a_blank_that_is_deleted_goes_as_a_whole_run():
     assert one(FakeBackend(replaced("today", "to▁day")), "today").text == "to day"
 
 
-def test_empty_lines_and_lines_of_blanks_are_never_read():
+def test_empty_lines_and_lines_of_spaces_are_never_read():
     backend = FakeBackend(scrambled)
     lines = ["", " \t", "\ufeff"]
     assert [correction.text for correction in Corrector(backend).correct(lines)] == lines

@@ -65,7 +65,7 @@ def test_every_kind_of_model_corrects(folder, name, backend):
     ]
 
 
-def test_a_model_that_knows_blanks_reads_lines(folder):
+def test_a_model_that_knows_spaces_reads_lines(folder):
     corrector = Corrector.from_pretrained(str(folder / "lines.pt"))
     assert corrector.unit == "line"
     assert corrector.backend.tokens("a b") == ("a", "▁", "b")

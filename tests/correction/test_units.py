@@ -15,11 +15,11 @@ def units(line, kind, window=0):
     return [line[start:end] for start, end in spans(line, kind, window)]
 
 
-def test_a_word_is_what_stands_between_blanks():
+def test_a_word_is_what_stands_between_spaces():
     assert units(" the\tcat,  sat\u00a0on \r", "word") == ["the", "cat,", "sat", "on"]
 
 
-def test_a_line_is_read_without_the_blanks_at_its_ends():
+def test_a_line_is_read_without_the_spaces_at_its_ends():
     assert units("\t the  cat \r", "line") == ["the  cat"]
 
 
@@ -44,13 +44,13 @@ def test_a_sentence_ends_at_its_mark_unless_the_text_continues_in_lower_case(lin
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_line_of_blanks_has_no_unit(kind):
+def test_a_line_of_spaces_has_no_unit(kind):
     assert units("", kind, 2) == units(" \t\u2028\r", kind, 2) == []
     assert units("\ufeff", kind, 2) == []
 
 
 @given(LINES, st.sampled_from([kind for kind in KINDS if kind != "letters"]), st.integers(1, 3))
-def test_units_are_in_order_and_only_blanks_lie_outside_of_them(line, kind, window):
+def test_units_are_in_order_and_only_spaces_lie_outside_of_them(line, kind, window):
     place = 1 if line.startswith("\ufeff") else 0
     for start, end in spans(line, kind, window):
         assert start < end and not line[place:start].strip()
@@ -89,7 +89,7 @@ def test_a_unit_knows_where_its_characters_stood(line):
                 assert typed == character
 
 
-def test_a_run_of_blanks_is_read_as_one_space():
+def test_a_run_of_spaces_is_read_as_one_space():
     assert read_unit("a \t b\u2028c", 0, 7).text == "a b c"
 
 

@@ -216,7 +216,7 @@ def test_rates_that_make_one_by_rounding_are_taken():
 # ---------------------------------------------------------------- vocabulary
 
 
-def test_tokens_are_drawn_by_frequency_and_never_the_old_one():
+def test_tokens_are_sampled_by_frequency_and_never_the_old_one():
     words = Vocabulary({"a": 1, "b": 6, "c": 3, "never": 0})
     rng = random.Random(1)
     sampled = Counter(words.sample(rng, "b") for _ in range(4000))
@@ -227,7 +227,7 @@ def test_tokens_are_drawn_by_frequency_and_never_the_old_one():
     assert Vocabulary({}).sample(rng, "a") is None
 
 
-def test_similar_tokens_are_drawn_by_frequency():
+def test_similar_tokens_are_sampled_by_frequency():
     words = Vocabulary({"cat": 9, "cut": 3, "bat": 1, "dog": 100})
     rng = random.Random(1)
     sampled = Counter(words.sample_similar(rng, "cat") for _ in range(2000))

@@ -53,7 +53,7 @@ def test_texts_too_long_and_too_different_are_not_aligned(monkeypatch):
     assert seen.unaligned == 1 and table == {"e": {"c": 1.0}}
 
 
-def test_the_shapes_are_pieces_without_blanks():
+def test_the_shapes_are_pieces_without_spaces():
     assert {"m", "rn"} <= set(SHAPES) and "rn" in SHAPES["m"] and "m" in SHAPES["rn"]
     assert "1" in SHAPES["l"] and "O" in SHAPES["0"] and "н" in SHAPES["и"]
     for clean, ways in SHAPES.items():
@@ -91,7 +91,7 @@ def test_insertions_count_with_the_character_before_them_and_losses_as_nothing()
     assert seen.spaced == seen.long == 0
 
 
-def test_blanks_and_long_stretches_are_left_out_and_counted():
+def test_spaces_and_long_stretches_are_left_out_and_counted():
     table, seen = learn([("issaid", "is said"), ("a b", "ab"), ("wxyz", "abcd"), ("", "x")], 1)
     assert (seen.spaced, seen.long, seen.changes) == (2, 1, 4)
     assert table == {"x": {"": 1.0}}

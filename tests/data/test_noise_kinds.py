@@ -62,7 +62,7 @@ def changed(before: str, after: str) -> list[int]:
 @given(TEXT, ONE_KIND, NUMBERS, st.sampled_from([0.3, 1.0]))
 @example(HOSTILE, "random", 0, 1.0)
 @example(HOSTILE, "ocr", 0, 1.0)
-def test_blanks_and_the_number_of_words_stay(line, kind, number, rate):
+def test_spaces_and_the_number_of_words_stay(line, kind, number, rate):
     after = noisy(line, kind, number=number, word_rate=rate, char_rate=rate, min_length=1)
     assert re.findall(r"\s+", after) == re.findall(r"\s+", line)
     assert len(after.split()) == len(line.split())
@@ -147,7 +147,7 @@ def test_each_edit_of_random_noise_does_what_it_is_called():
         assert len(mixed) == 6 and mixed[5] == "!" and mixed != word
 
 
-def test_all_kinds_of_a_list_are_drawn_one_for_each_line():
+def test_all_kinds_of_a_list_are_sampled_one_for_each_line():
     line = " ".join(ORDINARY)
     seen = Counter()
     for number in range(300):
@@ -267,7 +267,7 @@ def test_a_sample_has_different_items(size, count, number):
     )
 
 
-def test_every_item_is_drawn_as_often_as_its_weight_says():
+def test_every_item_is_sampled_as_often_as_its_weight_says():
     rng = sentence_random(1, 1, 1)
     seen = Counter(noise_rng.choose_weighted(rng, "abc", [1, 0, 3]) for _ in range(2000))
     assert 420 < seen["a"] < 580 and seen["b"] == 0

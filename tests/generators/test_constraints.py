@@ -302,7 +302,7 @@ def test_batch_order_and_padding_change_nothing(cases, seed, stock):
         assert one[1] == near(three[1])
 
 
-def test_what_was_drawn_at_random_put_the_orders_to_the_test():
+def test_what_was_sampled_at_random_put_the_orders_to_the_test():
     """Without orders, the same policies delete, tear apart and write again what was marked."""
     broken = set()
     for seed in range(40):

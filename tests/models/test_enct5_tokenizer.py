@@ -314,7 +314,7 @@ def test_a_word_without_pieces_is_unknown():
     assert tokenizer("its own").words(["\u200b"], 50) == Encoding([UNK, EOS], [1, 0], 1, False)
 
 
-def test_words_of_bytes_have_blanks_between_them():
+def test_words_of_bytes_have_spaces_between_them():
     found = tokenizer(None).words(["ab", "c"], 50)
     assert bytes(index - 3 for index in found.pieces[:-1]) == b"ab c"
     assert found.spans == [1, 1, 2, 2, 0]

@@ -62,6 +62,24 @@ PARTS = {
 }
 
 
+def layer_of(state, here, block, own, kind):
+    """Weights or biases of a layer; in the decoder ``own`` is another place than ``block``."""
+    made = {}
+    for name, ours in PARTS.items():
+        if f"{here}{name}.{kind}" in state:
+            where = block if ours == "cross_norm" else own
+            made[f"{where}{ours}.{kind}"] = state[f"{here}{name}.{kind}"]
+    joined = [(f"{own}self_attention.inputs", "self_attn", ("q_proj", "k_proj", "v_proj"))]
+    joined += [(f"{own}self_attention.output", "self_attn", ("out_proj",))]
+    if own != block:
+        joined += [(f"{block}cross_attention.query", "encoder_attn", ("q_proj",))]
+        joined += [(f"{block}cross_attention.inputs", "encoder_attn", ("k_proj", "v_proj"))]
+        joined += [(f"{block}cross_attention.output", "encoder_attn", ("out_proj",))]
+    for name, part, parts in joined:
+        made[f"{name}.{kind}"] = torch.cat([state[f"{here}{part}.{one}.{kind}"] for one in parts])
+    return made
+
+
 def converted(state):
     """fairseq's parameters under our names."""
     made = {}
@@ -77,23 +95,7 @@ def converted(state):
             block = f"{side}.blocks.{layer}."
             own = block + ("block." if side == "decoder" else "")
             for kind in ("weight", "bias"):
-                for name, ours in PARTS.items():
-                    if f"{here}{name}.{kind}" in state:
-                        where = block if ours == "cross_norm" else own
-                        made[f"{where}{ours}.{kind}"] = state[f"{here}{name}.{kind}"]
-                part = f"{here}self_attn.{{}}.{kind}"
-                made[f"{own}self_attention.inputs.{kind}"] = torch.cat(
-                    [state[part.format(one)] for one in ("q_proj", "k_proj", "v_proj")]
-                )
-                made[f"{own}self_attention.output.{kind}"] = state[part.format("out_proj")]
-                if side == "encoder":
-                    continue
-                part = f"{here}encoder_attn.{{}}.{kind}"
-                made[f"{block}cross_attention.query.{kind}"] = state[part.format("q_proj")]
-                made[f"{block}cross_attention.inputs.{kind}"] = torch.cat(
-                    [state[part.format(one)] for one in ("k_proj", "v_proj")]
-                )
-                made[f"{block}cross_attention.output.{kind}"] = state[part.format("out_proj")]
+                made |= layer_of(state, here, block, own, kind)
     made["decoder.output.table.weight"] = state["decoder.output_projection.weight"]
     return made
 
@@ -145,7 +147,7 @@ def test_beam_search_finds_what_it_finds_with_fairseqs(pair):
             assert_near(ours["attention"], theirs["attention"])
 
 
-def test_tables_and_attention_are_drawn_as_fairseqs_are():
+def test_tables_and_attention_are_sampled_as_fairseqs_are():
     """Feed-forward layers are not: theirs are torch's default since 0.10, ours Xavier's."""
     cfg = PBDTransformerConfig(
         **{**SIZES, **PLAIN, "encoder_embed_dim": 64, "encoder_ffn_embed_dim": 128},

@@ -73,7 +73,7 @@ def test_shares_too_near_nothing_or_all_are_left_to_torch(p):
 
 
 @pytest.mark.parametrize("level", [1, LEVELS - 1])
-def test_the_smallest_and_the_largest_share_are_drawn_here(level):
+def test_the_smallest_and_the_largest_share_are_sampled_here(level):
     out = dropout(torch.ones(8, requires_grad=True), level / LEVELS, True)
     assert out.grad_fn is not None and out.grad_fn.name() == "_DropoutBackward"
 

@@ -336,7 +336,7 @@ def test_published_sizes_have_their_numbers_of_parameters(name):
     assert count(*one) + dim == decoder  # one latent
 
 
-def test_drawn_weights_keep_attention_and_logits_moderate(symbols):
+def test_sampled_weights_keep_attention_and_logits_moderate(symbols):
     torch.manual_seed(3)
     size = dataclasses.replace(TINY, dim=64, heads=4, head_dim=16, hidden=128)
     whole = Whole(size, symbols)

@@ -107,7 +107,7 @@ def test_accuracy_is_the_share_of_sentences_that_equal_their_reference():
     ("ref", "out", "right"),
     [("a b", "a b", True), ("a b", "a b ", True), ("a b", "a  b", False), ("a", "A", False)],
 )
-def test_accuracy_forgives_blanks_at_the_ends_and_nothing_else(ref, out, right):
+def test_accuracy_forgives_spaces_at_the_ends_and_nothing_else(ref, out, right):
     scorer = build_scorer("accuracy", Dictionary())
     scorer.add_string(ref, out)
     assert scorer.score() == 100 * right

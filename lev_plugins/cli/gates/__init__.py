@@ -79,10 +79,13 @@ def main(argv: Sequence[str] | None = None) -> None:
                     f"{args.png}: {len(shown_lines)} of {number} lines; choose them with --show",
                     file=sys.stderr,
                 )
-    for file in (args.json, args.html):
-        if file and file != STANDARD_STREAM:
-            count = number if file == args.json else len(shown)
-            print(f"{count} lines written to {file}", file=sys.stderr)
+    for file, count in ((args.json, number), (args.html, len(shown))):
+        _tell(file, count)
+
+
+def _tell(file: str | None, count: int) -> None:
+    if file and file != STANDARD_STREAM:
+        print(f"{count} lines written to {file}", file=sys.stderr)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -142,7 +145,15 @@ def _check(args: argparse.Namespace) -> None:
             f"--max-len-a {args.max_len_a} --max-len-b {args.max_len_b}: must be 0 or more, and "
             "not both 0"
         )
-    files = {"--json": args.json, "--html": args.html, "--png": args.png}
+    _check_outputs({"--json": args.json, "--html": args.html, "--png": args.png})
+    for path in (args.input, args.target):
+        if path not in (None, STANDARD_STREAM) and not _streams(path):
+            # Read it once for its errors: better now than after an hour of decoding.
+            for _ in read_lines(path):
+                pass
+
+
+def _check_outputs(files: dict[str, str | None]) -> None:
     for flag in ("--html", "--png"):
         if files[flag] in ("", STANDARD_STREAM):
             raise UserError(f"{flag} needs the name of a file; only --json can go to stdout")
@@ -151,11 +162,6 @@ def _check(args: argparse.Namespace) -> None:
         for other, second in given[place + 1 :]:
             if path == second:
                 raise UserError(f"{flag} and {other} both write {files[flag]}: give two names")
-    for path in (args.input, args.target):
-        if path not in (None, STANDARD_STREAM) and not _streams(path):
-            # Read it once for its errors: better now than after an hour of decoding.
-            for _ in read_lines(path):
-                pass
 
 
 def _streams(path: str) -> bool:
