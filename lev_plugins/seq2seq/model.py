@@ -90,6 +90,10 @@ class Seq2SeqModel(FairseqEncoderDecoderModel):
                     f"{here.size(0)}; give the data folder with the dictionaries that the "
                     "checkpoint was trained with"
                 )
+        # before shared parameters get their names; blocks rename their own only afterwards
+        for old, new in ((".expand.", ".fc1."), (".contract.", ".fc2.")):
+            for key in [key for key in state_dict if old in key and "blocks." in key]:
+                state_dict[key.replace(old, new)] = state_dict.pop(key)
         for names in self._shared():
             first, *others = [one for one in names if one in state_dict] or names
             for one in others:

@@ -210,6 +210,19 @@ def test_a_checkpoint_with_every_name_of_a_parameter_is_read_too(norm):
     assert all(torch.equal(a, b) for a, b in zip(logits(model, ROWS), found, strict=True))
 
 
+@pytest.mark.parametrize("norm", NORMS)
+def test_shared_parameters_named_as_in_version_0_5_are_loaded(norm):
+    model, other = build(1, **NORMS[norm]), build(2, **NORMS[norm])
+    old = {
+        name.replace(".fc1.", ".expand.").replace(".fc2.", ".contract."): value
+        for name, value in model.state_dict().items()
+    }
+    assert old.keys() != model.state_dict().keys()
+    other.load_state_dict(old, strict=True)
+    found = logits(other, ROWS)
+    assert all(torch.equal(a, b) for a, b in zip(logits(model, ROWS), found, strict=True))
+
+
 def test_two_values_for_one_parameter_are_refused():
     apart = build(no_parameter_sharing=True, share_all_embeddings=True)
     with pytest.raises(UserError, match="different parameters encoder.*--no-parameter-sharing"):
