@@ -13,6 +13,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import time
 import tomllib
 import zipfile
@@ -62,6 +63,7 @@ class Copy:
         for name in f"pyproject.toml setup.py constraints.txt {scripts}".split():
             (self.root / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, self.root / name)
+        (self.root / "tests/package.sh").write_text("exit 0")  # it installs for minutes
         for name in TOOLS.split():
             found = shutil.which(name)
             if found:
@@ -519,6 +521,26 @@ def test_every_requirement_has_one_exact_version_in_the_constraints() -> None:
     assert extras.pop("grammar") == ["errant>=3"]
     wanted = project["dependencies"] + sum(extras.values(), [])
     assert {re.split(r"[=<>]", name)[0] for name in wanted} <= set(names)
+
+
+def test_the_sdist_holds_what_git_knows_but_its_own_settings(tmp_path: Path) -> None:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode != 0:
+        pytest.skip("this is no checkout")
+    known = {name for name in listed.stdout.splitlines() if (ROOT / name).exists()}
+    source = tmp_path / "source"
+    for name in known:
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, source / name)
+    build = "from setuptools import build_meta; print(build_meta.build_sdist('..'))"
+    done = subprocess.run([sys.executable, "-c", build], cwd=source, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as sdist:
+        names = {
+            name.partition("/")[2] for name in sdist.getnames() if sdist.getmember(name).isfile()
+        }
+    made = {name for name in names if ".egg-info/" in name} | {"PKG-INFO", "setup.cfg"}
+    assert names - made == known - {".gitignore"}
 
 
 def test_a_wheel_holds_every_module_and_says_that_it_is_typed(tmp_path: Path) -> None:

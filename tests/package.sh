@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# Is what is built what a user needs? Builds the sdist from the files that git knows, the wheel from
+# the sdist, installs the wheel with lev-serve's extra into a fresh environment outside of the
+# repository, and calls it there. Some minutes: torch and fairseq are installed once more.
+#
+#     bash tests/package.sh
+set -euo pipefail
+unset CDPATH PYTHONPATH PYTHONHOME PIP_USER PIP_TARGET PIP_PREFIX CUDA_HOME
+
+root="$(cd -P "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+bash "$root/examples/environment.sh"
+built_with="$root/.venv/bin/python"
+work="$(mktemp -d)"
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/source" "$work/dist" "$work/elsewhere"
+
+pin() {
+  grep -m 1 "^$1==" "$root/constraints.txt"
+}
+
+echo "[1/3] building the sdist, and the wheel from it"
+git -C "$root" ls-files -z | (cd "$root" && xargs -0 cp --parents -t "$work/source")
+build="import sys; from setuptools import build_meta; getattr(build_meta, sys.argv[1])(sys.argv[2])"
+(cd "$work/source" && "$built_with" -c "$build" build_sdist "$work/dist") >"$work/log" 2>&1 ||
+  { cat "$work/log" >&2 && exit 1; }
+tar -C "$work/dist" -xzf "$work"/dist/lev_plugins-*.tar.gz
+(cd "$work"/dist/lev_plugins-*/ && "$built_with" -c "$build" build_wheel "$work/dist") \
+  >"$work/log" 2>&1 || { cat "$work/log" >&2 && exit 1; }
+wheel="$(ls "$work"/dist/lev_plugins-*.whl)"
+
+echo "[2/3] installing the wheel into a fresh environment"
+"$built_with" -m venv "$work/venv"
+install() {
+  "$work/venv/bin/python" -m pip --disable-pip-version-check --no-input install -q \
+    -c "$root/constraints.txt" "$@"
+}
+if [ "$(uname -s)" = Linux ] && ! command -v nvidia-smi >/dev/null; then
+  # without PyTorch's own index the ordinary one, with CUDA, does it below
+  install --no-deps --retries 0 --timeout 15 \
+    --extra-index-url https://download.pytorch.org/whl/cpu "$(pin torch)" 2>/dev/null || true
+fi
+install "$(pin torch)" "$(pin numpy)" "$(pin Cython)" "$(pin setuptools)" "$(pin wheel)" \
+  "$(pin editdistance)"
+CFLAGS=-g0 install --no-build-isolation --no-binary fairseq-fixed "$wheel[serve]"
+"$work/venv/bin/python" -m pip check
+
+echo "[3/3] calling it from another folder"
+cd "$work/elsewhere"
+PATH="$work/venv/bin:$PATH"
+python -m lev_plugins >/dev/null
+for script in preprocess correct trace report tune gates noise predict serve; do
+  "lev-$script" --help >/dev/null
+done
+python -c "
+import lev_plugins
+from lev_plugins import Corrector, EncT5, LevenshteinEditor
+from lev_plugins.cli.serve.files import page_files
+assert '$work/venv' in lev_plugins.__file__, lev_plugins.__file__
+assert {'index.html', 'app.js', 'style.css'} <= set(page_files())
+"
+fairseq-train --user-dir lev_plugins --task translation_edit --arch levenshtein_editor \
+  --help >/dev/null
+echo "the package is whole"
