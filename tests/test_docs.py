@@ -45,6 +45,7 @@ from lev_plugins.cli import (
     trace,
     tune,
 )
+from lev_plugins.cli import names as command_names
 from lev_plugins.tasks.evaluation import EvaluationConfig
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -374,6 +375,7 @@ def test_every_flag_named_in_the_text_exists(name, parsers):
     text = (ROOT / name).read_text(encoding="utf-8")
     outside = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
     known = set().union(*parsers.values()) | TORCHRUN | FOREIGN
+    known |= flags_of(command_names.build_parser())
     scripts = [*SCRIPTS, *ROOT.glob("examples/*.sh"), *ROOT.glob("examples/*/*.py")]
     for script in [*scripts, *ROOT.glob("benchmarks/*.py")]:
         known |= set(re.findall(r"--[a-z][\w-]+", script.read_text(encoding="utf-8")))

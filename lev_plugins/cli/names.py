@@ -31,6 +31,7 @@ SCRIPTS = {
     "lev-predict": "enct5_predict",
     "lev-serve": "serve",
 }
+SHELLS = ("bash", "zsh")
 
 
 def run_script() -> NoReturn:
@@ -88,18 +89,55 @@ def main(argv: Sequence[str] | None = None) -> int | None:
         run = _main_of(arguments[0])
         sys.argv[:] = [f"{RUN} {arguments[0]}", *arguments[1:]]
         return run()
+    parser = build_parser()
+    shell = parser.parse_args(arguments).completion
+    if shell is not None:
+        standard_output().write(completion(shell))
+        return None
+    standard_output().write(parser.format_help())
+    return None
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The options without a command; the help has the list of all."""
     parser = argparse.ArgumentParser(
         prog=RUN,
-        usage="%(prog)s [--help] [--version] [COMMAND [ARGUMENT ...]]",
+        usage="%(prog)s [--help] [--version] [--completion SHELL] [COMMAND [ARGUMENT ...]]",
         description="Commands for edit models, correctors and EncT5. COMMAND --help has the rest.",
         epilog=listing().replace("%", "%%"),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument(
+        "--completion",
+        choices=SHELLS,
+        metavar="SHELL",
+        help=f"print what completes the options of the console scripts in {' or '.join(SHELLS)}",
+    )
     version = f"{PACKAGE} {import_module(PACKAGE).__version__}"
     parser.add_argument("--version", action="version", version=version)
-    parser.parse_args(arguments)
-    standard_output().write(parser.format_help())
-    return None
+    return parser
+
+
+def completion(shell: str) -> str:
+    """A script that completes the console scripts' options, for :data:`SHELLS`.
+
+    Raises:
+        UserError: shtab is not installed.
+    """
+    try:
+        import shtab
+    except ImportError as error:
+        raise UserError("--completion needs the library shtab: pip install shtab") from error
+    typed, parts = sys.argv[0], []
+    try:
+        for script, command in SCRIPTS.items():
+            sys.argv[0] = script  # the name that its parser goes by
+            parts.append(
+                shtab.complete(import_module(f".{command}", __package__).build_parser(), shell)
+            )
+    finally:
+        sys.argv[0] = typed
+    return "\n".join(parts)
 
 
 def _main_of(name: str) -> Callable[[], int | None]:

@@ -1,5 +1,7 @@
 """Commands by name: console scripts, ``python -m lev_plugins NAME``, and the list of all."""
 
+import shutil
+import subprocess
 import sys
 import tomllib
 from importlib import import_module
@@ -50,7 +52,8 @@ def test_without_a_command_all_are_listed(options, capsys):
     except SystemExit as end:
         assert not end.code
     told = capsys.readouterr().out.splitlines()
-    assert told[0] == "usage: python -m lev_plugins [--help] [--version] [COMMAND [ARGUMENT ...]]"
+    usage = "[--help] [--version] [--completion SHELL] [COMMAND [ARGUMENT ...]]"
+    assert told[0] == f"usage: python -m lev_plugins {usage}"
     shown = {line.split()[0] for line in told if line.startswith("  ")}
     assert {names.command_of(name) for name in shown} >= set(COMMANDS)
     assert not [line for line in told if len(line) > 120]
@@ -99,3 +102,36 @@ def test_a_short_name_and_hyphens_mean_the_command():
 def test_the_document_has_every_console_script(root: Path):
     text = (root / "user_dir.md").read_text(encoding="utf-8")
     assert all(f"`{script}`" in text for script in names.SCRIPTS)
+
+
+@pytest.mark.parametrize("shell", names.SHELLS)
+def test_completion_knows_the_options_of_every_console_script(shell, capsys, monkeypatch):
+    pytest.importorskip("shtab")
+    monkeypatch.setattr(sys, "argv", ["python -m lev_plugins"])
+    assert names.main(["--completion", shell]) is None
+    script = capsys.readouterr().out
+    for name in names.SCRIPTS:
+        assert name in script
+    assert "--min-confidence" in script and "--max-waiting" in script
+    assert sys.argv == ["python -m lev_plugins"]
+    if shutil.which(shell):
+        checked = subprocess.run([shell, "-n"], input=script, text=True, capture_output=True)
+        assert checked.returncode == 0, checked.stderr
+
+
+def test_bash_completes_an_option(capsys):
+    pytest.importorskip("shtab")
+    names.main(["--completion", "bash"])
+    script = capsys.readouterr().out
+    asked = (
+        f"{script}\nCOMP_WORDS=(lev-serve --max-w); COMP_CWORD=1; "
+        "_shtab_lev_serve lev-serve --max-w lev-serve; echo ${COMPREPLY[@]}"
+    )
+    done = subprocess.run(["bash", "-c", asked], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["--max-waiting"]
+
+
+def test_without_shtab_one_line_says_how_to_install_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    with pytest.raises(UserError, match="--completion needs the library shtab: pip install shtab"):
+        names.main(["--completion", "bash"])
