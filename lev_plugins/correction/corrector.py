@@ -80,7 +80,7 @@ class Correction:
             "source": self.source,
             "text": self.text,
             "edits": [edit.to_dict() for edit in self.edits],
-            "endless": [list(one) for one in self.unterminated],
+            "unterminated": [list(one) for one in self.unterminated],
         }
 
     def _repr_html_(self) -> str:

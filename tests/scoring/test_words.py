@@ -144,5 +144,5 @@ def test_lines_that_do_not_belong_together_are_not_counted():
         ([" ", ""], False),
     ],
 )
-def test_spelt_out_text_is_told_from_words(lines, said):
+def test_read_as_characters_text_is_told_from_words(lines, said):
     assert is_char_tokenized(lines) == said
