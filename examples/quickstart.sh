@@ -20,8 +20,8 @@ small model of characters to correct words in running text, tunes its threshold 
 right word in a hundred is changed, measures it beside a dictionary corrector with the same words,
 corrects a paragraph, and says how to do the same with your own text.
 
-  --system NAME pbd (default, writes from left to right and learns words fastest) or levt (the
-                Levenshtein Transformer, which also shows its edits step by step)
+  --system NAME pbd (default, writes from left to right), transformer (fairseq's, of its size) or
+                levt (the Levenshtein Transformer, which also shows its edits step by step)
   --minutes N   time for the training, fractions allowed (default 10); it ends in time on any machine
   --seed N      seed of the training; the data are split the same way for every seed (default 1)
   --work DIR    where data and models go (default .quickstart in the repository root)
@@ -69,7 +69,8 @@ read_arguments() {
   [[ "$minutes" =~ ^[0-9]+(\.[0-9]+)?$ && "$minutes" =~ [1-9] ]] ||
     fail "--minutes must be a number above 0, not '$minutes'" 2
   [[ "$seed" =~ ^[0-9]{1,9}$ ]] || fail "--seed must be a whole number from 0 to 999999999, not '$seed'" 2
-  [[ "$system" =~ ^(pbd|levt)$ ]] || fail "--system must be pbd or levt, not '$system'" 2
+  [[ "$system" =~ ^(pbd|levt|transformer)$ ]] ||
+    fail "--system must be pbd, transformer or levt, not '$system'" 2
   case "$work" in
     /*) ;;
     *) work="$PWD/$work" ;;

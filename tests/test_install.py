@@ -478,7 +478,7 @@ def test_a_failing_step_ends_in_an_error_line_and_half_data_are_not_kept(
         (["--minutes", "1e3"], "--minutes must be"),
         (["--seed", "1.5"], "--seed must be a whole number"),
         (["--work", ""], "--work needs a value"),
-        (["--system=ar"], "--system must be pbd or levt, not 'ar'"),
+        (["--system=ar"], "--system must be pbd, transformer or levt, not 'ar'"),
         (["--nonsense"], "unknown argument --nonsense"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

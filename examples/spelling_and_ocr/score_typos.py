@@ -5,15 +5,15 @@
 TEXT is the folder of prepare_typos.py. Printed are, in per cent of the words: misspellings
 corrected, held-out ones of codespell's list and those of a list of this project's own; and right
 words left as they are, known and unknown ones and running text. symspellpy, a dictionary corrector,
-runs with the corrector's lexicon, and with the often misspelt words alone. Then a paragraph is
-corrected and its edits are shown.
+runs with the corrector's lexicon, and with the often misspelt words alone. --thresholds shows what
+other thresholds would give. Then a paragraph is corrected and its edits are shown.
 """
 
 import argparse
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Dict, List, Tuple
+from typing import Dict, List, Optional, Tuple
 
 ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:
@@ -81,6 +81,9 @@ def main() -> None:
     parser.add_argument("text", type=Path, help="folder of prepare_typos.py")
     parser.add_argument("checkpoint", help="checkpoint with corrector.json beside it")
     parser.add_argument("--data", help="folder with the dictionaries")
+    parser.add_argument(
+        "--thresholds", type=float, nargs="+", default=[], help="also show what others give"
+    )
     args = parser.parse_args()
     from lev_plugins.correction import Corrector
     from lev_plugins.correction.lexicon import Lexicon
@@ -89,15 +92,24 @@ def main() -> None:
     often = {word: counts.get(word, 1) for word in read_lines(str(args.text / "words.txt"))}
     corrector = Corrector.from_pretrained(args.checkpoint, args.data)
     print(f"tuned with a threshold of {corrector.min_confidence:.2f} ({corrector.tuned})\n")
+
+    def model(threshold: Optional[float] = None) -> Correct:
+        return lambda lines: [
+            one.text for one in corrector.correct(lines, min_confidence=threshold)
+        ]
+
     systems = {
         "no edits": list,
         f"symspellpy, {len(often):,} words": symspell(often),
         f"symspellpy, {len(counts):,} words": symspell(counts),
-        "this model": lambda lines: [one.text for one in corrector.correct(lines)],
+        "this model": model(),
     }
     shares = measured(systems, args.text)
     print(table(shares))
     print("\n" + verdict(shares))
+    if args.thresholds:
+        others = {f"from {one:.2f}": model(one) for one in args.thresholds}
+        print("\n" + table(measured(others, args.text)))
     (found,) = corrector.correct([PARAGRAPH])
     print(f"\n{found.source}\n→ {found.text}\n")
     for edit in whole_words(found):

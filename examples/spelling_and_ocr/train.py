@@ -54,7 +54,7 @@ def training_command(args, languages: List[str], save: str) -> List[str]:
     """The fairseq-train command for ``args.minutes``; ``languages``: source, target, draft."""
     seconds = 60 * args.minutes
     hours = (seconds - min(START_SECONDS, seconds / 2)) / 3600
-    recipe = _levt if args.system == "levt" else _pbd
+    recipe = {"levt": _levt, "pbd": _pbd, "transformer": _transformer}[args.system]
     command = [sys.executable, "-m", "fairseq_cli.train", args.data]
     command += ["--user-dir", str(PLUGINS), "--source-lang", languages[0]]
     command += ["--target-lang", languages[1], "--bpe", "characters", "--share-all-embeddings"]
@@ -77,18 +77,32 @@ def _levt(languages: List[str], short: bool) -> List[str]:
     """An editor that starts from the draft."""
     command = ["--task", "translation_edit", "--draft-lang", languages[2]]
     command += ["--alpha-start", "0.3", "--alpha", "0.9", "--beta-start", "0.3", "--beta", "0.9"]
-    command += ["--roll-in-share", str(DRAFT_RISE)]
+    command += ["--roll-in-share", str(DRAFT_RISE), "--optimizer", "adam"]
     command += ["--arch", "levenshtein_editor_char", "--criterion", "edit_policy_loss"]
     return command + ["--dropout", "0" if short else "0.1", "--lr", "0.003", "--max-tokens", "1500"]
 
 
 def _pbd(languages: List[str], short: bool) -> List[str]:
     """A writer from left to right that sees the rest of the source."""
-    command = ["--task", "translation", "--arch", "pbd_transformer_char"]
-    command += ["--criterion", "label_smoothed_cross_entropy"]
+    return ["--arch", "pbd_transformer_char", *_writer(short)]
+
+
+def _transformer(languages: List[str], short: bool) -> List[str]:
+    """fairseq's Transformer of PBD's size: more parameters, none shared by its two halves."""
+    command = ["--arch", "transformer", *_writer(short)]
+    command += ["--decoder-embed-dim", "128", "--decoder-ffn-embed-dim", "512"]
+    for half in ("encoder", "decoder"):
+        command += [f"--{half}-layers", "2", f"--{half}-attention-heads", "4"]
+        command += [f"--{half}-normalize-before"]
+    return command
+
+
+def _writer(short: bool) -> List[str]:
+    command = ["--task", "translation", "--criterion", "label_smoothed_cross_entropy"]
     command += ["--encoder-embed-dim", "128", "--encoder-ffn-embed-dim", "512"]
     command += ["--dropout", "0" if short else "0.1", "--attention-dropout", "0"]
     command += ["--required-batch-size-multiple", "1"]
+    command += ["--optimizer", "muon", "--muon-update-rms", "0.4"]
     return command + ["--lr", "0.004", "--max-tokens", "3000"]
 
 
@@ -174,7 +188,10 @@ def _arguments(argv: List[str]) -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=10, help="time to train (default 10)")
     parser.add_argument("--seed", type=int, default=1, help="random seed (default 1)")
     parser.add_argument(
-        "--system", choices=("levt", "pbd"), default="levt", help="what to train (default levt)"
+        "--system",
+        choices=("levt", "pbd", "transformer"),
+        default="levt",
+        help="what to train (default levt)",
     )
     end = argv.index("--") if "--" in argv else len(argv)
     args = parser.parse_args(argv[:end])

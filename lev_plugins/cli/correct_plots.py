@@ -4,6 +4,7 @@ import io
 import os
 from typing import TYPE_CHECKING, Any
 
+from ..compat.logs import untouched_root_logger
 from ..errors import UserError
 
 if TYPE_CHECKING:
@@ -14,7 +15,8 @@ if TYPE_CHECKING:
 def require_matplotlib() -> Any:
     """matplotlib, or a :class:`UserError` that says how to get it."""
     try:
-        import matplotlib
+        with untouched_root_logger():
+            import matplotlib
     except ImportError as error:
         raise UserError(
             "--png needs the library matplotlib; install it: pip install 'lev_plugins[report]'"
@@ -31,6 +33,17 @@ def save(choice: "Choice", before: "list[Bin]", after: "list[Bin]", path: str) -
     Raises:
         UserError: matplotlib is missing, or the file cannot be written.
     """
+    with untouched_root_logger():  # which fairseq leaves at DEBUG; matplotlib then says much
+        picture = _draw(choice, before, after)
+    try:
+        with open(path + ".tmp", "wb") as file:
+            file.write(picture)
+        os.replace(path + ".tmp", path)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written ({error.strerror})") from error
+
+
+def _draw(choice: "Choice", before: "list[Bin]", after: "list[Bin]") -> bytes:
     matplotlib = require_matplotlib()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -44,12 +57,7 @@ def save(choice: "Choice", before: "list[Bin]", after: "list[Bin]", path: str) -
         _draw_reliability(diagram, before, after)
         stream = io.BytesIO()
         figure.savefig(stream, format="png", metadata={"Software": None})
-    try:
-        with open(path + ".tmp", "wb") as file:
-            file.write(stream.getvalue())
-        os.replace(path + ".tmp", path)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror})") from error
+    return stream.getvalue()
 
 
 def _draw_curve(axes: Any, choice: "Choice") -> None:

@@ -1,6 +1,7 @@
 """Probabilities that come true as often as they say."""
 
 import json
+import logging
 import random
 import sys
 from pathlib import Path
@@ -96,9 +97,11 @@ def tuned(monkeypatch, tmp_path, capsys):
     return run
 
 
-def test_tune_says_and_keeps_the_calibration_and_draws_it(tuned):
+def test_tune_says_and_keeps_the_calibration_and_draws_it(tuned, caplog):
     pytest.importorskip("matplotlib")
+    caplog.set_level(logging.DEBUG)
     said = tuned("--png", "tune.png")
+    assert "matplotlib" not in caplog.text
     assert "expected calibration error 0." in said
     stored = json.loads(Path("model/corrector.json").read_text())
     found = settings.read("model/corrector.json")
