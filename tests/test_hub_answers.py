@@ -103,7 +103,7 @@ def test_lengths_of_answers_from_nothing_differ(editor):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"nbest": 4, "answers": 3}, "--nbest 4 asks for more answers than are made"),
+        ({"nbest": 4, "answers": 3}, "--nbest 4 asks for more candidates than are made"),
         ({"answers": 0}, "--iter-decode-with-beam 0: at least 1 answer"),
         ({"nbest": 2, "diversity": "luck"}, "--diversity luck: choose one of length"),
         ({"nbest": 2, "diversity": "noise", "noise_scale": -1.0}, "--noise-scale -1.0"),

@@ -132,7 +132,7 @@ class Ranked:
 
 
 def _with(one: Correction, threshold: float) -> str:
-    made = (replace(e, made=e.applied and e.probability >= threshold) for e in one.edits)
+    made = (replace(e, applied=e.applied and e.probability >= threshold) for e in one.edits)
     return apply_edits(one.source, made)
 
 

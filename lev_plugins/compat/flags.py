@@ -3,13 +3,13 @@
 import functools
 from typing import Any
 
-from fairseq import options
-
 from ..deprecation import FLAGS, renamed_flags
 
 
 def accept_renamed_flags() -> None:
     """Lets fairseq's commands take old names of our flags, each with a line on standard error."""
+    from fairseq import options  # after what it says at its import has been silenced
+
     stock = options.parse_args_and_arch
 
     @functools.wraps(stock, assigned=())

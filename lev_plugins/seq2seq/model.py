@@ -75,8 +75,7 @@ class Seq2SeqModel(FairseqEncoderDecoderModel):
         return state
 
     def upgrade_state_dict_named(self, state_dict: Dict[str, Tensor], name: str) -> None:
-        """Checks a checkpoint's embeddings, and gives shared parameters all their names, also those
-        that were saved under the names of version 0.5.
+        """Checks a checkpoint's embeddings, and gives shared parameters all their names.
 
         Raises:
             UserError: the embeddings do not fit the dictionaries, or the checkpoint has two
@@ -84,18 +83,17 @@ class Seq2SeqModel(FairseqEncoderDecoderModel):
         """
         for side in ("encoder", "decoder"):
             saved = state_dict.get(f"{side}.embed.table.weight")
-            table = getattr(self, side).embed.table.weight
-            if saved is not None and saved.size(0) != table.size(0):
+            here = getattr(self, side).embed.table.weight
+            if saved is not None and saved.size(0) != here.size(0):
                 raise UserError(
                     f"the checkpoint has {saved.size(0)} symbols in the {side}, the dictionary "
-                    f"{table.size(0)}; give the data folder with the dictionaries that the "
+                    f"{here.size(0)}; give the data folder with the dictionaries that the "
                     "checkpoint was trained with"
                 )
-        here = {name for name, _ in self.named_parameters(remove_duplicate=False)}
-        for old in [one for one in state_dict if one not in here]:
-            new = old.replace(".expand.", ".fc1.").replace(".contract.", ".fc2.")
-            if new in here:
-                state_dict[new] = state_dict.pop(old)
+        # before shared parameters get their names; blocks rename their own only afterwards
+        for old, new in ((".expand.", ".fc1."), (".contract.", ".fc2.")):
+            for key in [key for key in state_dict if old in key and "blocks." in key]:
+                state_dict[key.replace(old, new)] = state_dict.pop(key)
         for names in self._shared():
             first, *others = [one for one in names if one in state_dict] or names
             for one in others:

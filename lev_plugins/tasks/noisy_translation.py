@@ -329,7 +329,7 @@ class NoisyTranslationTask(EvaluatedTask):
         )
 
     def encode_line(self, line: str) -> str:
-        """Pieces of a line with spaces between them, as ``--tokenizer`` and ``--bpe`` cut it."""
+        """Subwords of a line with spaces between them, as ``--tokenizer`` and ``--bpe`` cut it."""
         if self.encoders is None:
             tokenizer, bpe = self.cfg.text_tokenizer, self.cfg.text_bpe
             if self.origin is not None:

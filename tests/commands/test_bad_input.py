@@ -136,7 +136,7 @@ def test_training_options_that_cannot_be(refused, triples, option, said):
     ("option", "said"),
     [
         ("--iter-decode-max-iter 0", "--iter-decode-max-iter 0: at least one iteration"),
-        ("--nbest 2", "--nbest 2 asks for more answers than are made"),
+        ("--nbest 2", "--nbest 2 asks for more candidates than are made"),
         ("--iter-decode-with-external-reranker", "needs a second checkpoint"),
         ("--retain-dropout", "--retain-dropout is not supported by edit models"),
         ("--gen-subset nosuch", "has no nosuch data for src-tgt"),

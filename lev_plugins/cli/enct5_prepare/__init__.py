@@ -65,8 +65,8 @@ def build_parser() -> argparse.ArgumentParser:
         help="all labels in their order, one a line (default: those of --train, sorted)",
     )
     pieces = parser.add_mutually_exclusive_group(required=True)
-    pieces.add_argument("--t5-dir", metavar="DIR", help="pieces of this T5, mT5 or ByT5")
-    pieces.add_argument("--sentencepiece-model", metavar="FILE", help="pieces of this model")
+    pieces.add_argument("--t5-dir", metavar="DIR", help="subwords of this T5, mT5 or ByT5")
+    pieces.add_argument("--sentencepiece-model", metavar="FILE", help="subwords of this model")
     pieces.add_argument(
         "--vocab-size", type=int, metavar="N", help="train so many subwords on the text of --train"
     )

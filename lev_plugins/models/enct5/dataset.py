@@ -118,7 +118,7 @@ class EncT5Dataset(FairseqDataset):
         return int(self.row_sizes[index].max())
 
     def size(self, index: int) -> Tuple[int, int]:
-        """Pieces and decoder positions of a row."""
+        """Subwords and decoder positions of a row."""
         pieces, latents = self.row_sizes[index].tolist()
         return pieces, latents
 

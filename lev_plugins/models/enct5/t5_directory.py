@@ -105,7 +105,7 @@ class T5Directory:
             how = (
                 f"{len(symbols)} subwords, not {len(pieces)}"
                 if at is None
-                else f"piece {at} is {symbols[at]!r}, not {pieces[at]!r}"
+                else f"subword {at} is {symbols[at]!r}, not {pieces[at]!r}"
             )
             raise UserError(
                 f"{self.place.path}: the data were prepared with another vocabulary ({how}); "

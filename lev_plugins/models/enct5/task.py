@@ -62,7 +62,7 @@ class EncT5TaskConfig(FairseqDataclass):
     pack_length: int = field(
         default=0,
         metadata={
-            "help": "pieces to which --pack fills rows; short rows save attention; longer "
+            "help": "subwords to which --pack fills rows; short rows save attention; longer "
             "examples stand alone (default: --max-source-positions)"
         },
     )
@@ -265,8 +265,9 @@ class EncT5Task(FairseqTask):
             here, there = getattr(self.metadata, name), getattr(kept, name)
             for index, (one, other) in enumerate(zip_longest(here, there)):
                 if one != other:
+                    said = "subwords" if name == "pieces" else name
                     raise UserError(
-                        f"{self.cfg.data}: its {name} are not those that the checkpoint was "
+                        f"{self.cfg.data}: its {said} are not those that the checkpoint was "
                         f"trained with (number {index} is {one!r}, there {other!r}); prepare the "
                         f"data with the same {flags}"
                     )
