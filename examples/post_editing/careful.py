@@ -5,8 +5,8 @@
 TEXT has dev.mt, dev.pe, test.mt and test.pe; the outputs are what fairseq-generate printed; WRITTEN
 gets the test sentences. A sentence is kept as post-edited if the model's score is at least τ and at
 most κ words were edited; else the draft stays. τ and κ are those with the fewest edits of TER on
-the development set. Where the gain is not above 0 in 95 of 100 bootstrap samples of it, all drafts
-stay: so the outcome is not below the drafts by a rule that only chance made.
+the development set. All drafts stay unless the gain is above 0 in 95 % of its bootstrap samples,
+corrected for the number of rules that were tried (Bonferroni): the best of many is good by chance.
 """
 
 import random
@@ -21,7 +21,7 @@ from lev_plugins.errors import UserError
 from lev_plugins.scoring.metrics import add_up, bleu, ter
 
 STEPS, EDITS = 20, (1, 2, 3, 5, 1_000_000)
-SAMPLES, SURE = 1000, 0.95
+SAMPLES, CHANCE = 1000, 0.05
 TER = ter(normalized=True, case_sensitive=True)
 BLEU = bleu()
 
@@ -109,7 +109,7 @@ def choose(dev: Sequence[Sentence]) -> tuple[Rule, float]:
     gains = [one.gain if best.keeps(one) else 0.0 for one in dev]
     rng = random.Random(1)
     share = sum(sum(rng.choices(gains, k=len(gains))) > 0 for _ in range(SAMPLES)) / SAMPLES
-    return (best if share >= SURE else Rule()), share
+    return (best if share >= 1 - CHANCE / max(len(rules), 1) else Rule()), share
 
 
 def _gain(some: Sequence[Sentence], rule: Rule) -> float:
