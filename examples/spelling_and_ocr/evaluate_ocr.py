@@ -307,7 +307,7 @@ def _print(scores: dict[str, Scores]) -> None:
             f"{lines:>11.2f} %{found.counts.correction_rate:>11.2f} %"
             f"{found.corrected:>13}{found.miscorrected:>13}"
         )
-    print("\n".join(_verdict(name, found, first) for name, found in [*scores.items()][2:]))
+    print("\n" + "\n".join(_verdict(name, found, first) for name, found in [*scores.items()][2:]))
 
 
 def _verdict(name: str, found: Scores, first: Scores) -> str:
