@@ -254,7 +254,10 @@ class LevenshteinEditor:
         return self._decode(generator, items, max(batch_size, 1))
 
     def _generator(
-        self, delete_threshold: Optional[float], empty_penalty: Optional[float], **options: Any
+        self,
+        delete_threshold: Optional[float] = None,
+        empty_penalty: Optional[float] = None,
+        **options: Any,
     ) -> RefinementGenerator:
         """A generator with options of :class:`RefinementOptions`."""
         threshold = self.task.delete_threshold if delete_threshold is None else delete_threshold

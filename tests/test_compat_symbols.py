@@ -54,6 +54,7 @@ def resume(path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(training, "program_modules", lambda name: [])
     trainer = SimpleNamespace(
         checkpoint_suffix="",
+        cfg=cfg,
         task=tasks.setup_task(cfg.task),
         load_checkpoint=lambda name, *resets, **more: checkpoint_utils.load_checkpoint_to_cpu(name),
         get_train_iterator=lambda **options: SimpleNamespace(epoch=1),
@@ -90,7 +91,7 @@ def test_our_task_knows_the_symbols_of_fairseqs(data):
     state = stock.state_dict()
     assert state["symbols"]["source"] is state["symbols"]["target"] == stock.src_dict.symbols
     ours.load_state_dict(state)
-    assert not ours.ours, "a placeholder and no more"
+    assert not ours.trained_here, "a placeholder and no more"
     swap(data, "src")
     moved = tasks.setup_task(saved.parsed(data, "editor").task)
     with pytest.raises(UserError, match="another source dictionary .symbol 6 is 'c' there"):
