@@ -237,6 +237,17 @@ def test_with_the_keyboard_alone_words_are_edited_locked_struck_and_replaced(pag
     one.until(lambda: one.text("accepted") == "accepted")
 
 
+def test_a_line_accepted_while_the_model_works_is_accepted_as_it_answers(page):
+    one = page("edit")
+    one.put("draft", "teh cat")
+    one.shows("the cat")
+    one["draft"].click()
+    one.keys(Keys.END, " teh")
+    one.chord(Keys.CONTROL, Keys.ENTER)  # at once
+    one.until(lambda: one.text("accepted") == "accepted")
+    assert one.text("text") == "the cat the"
+
+
 def test_an_inserted_word_can_be_struck_and_the_draft_as_given_is_kept(page):
     one = page("edit")
     one.put("draft", "teh cat")

@@ -19,6 +19,8 @@ let selected = 0;
 let busy = false;
 let again = false;
 let timer = 0;
+let waiting = false; // typed, and not asked for yet
+let wanted = null; // the line to accept once the model has answered
 let model = {};
 
 const row = () => rows[at];
@@ -31,11 +33,14 @@ const edits = (one = row()) => editsOf(one, mode, least());
 function soon() {
   clearTimeout(timer);
   timer = setTimeout(update, DELAY);
+  waiting = true;
+  wanted = null;
 }
 
 // Asks for the line at hand. One request at a time: what was typed meanwhile is asked for next.
 async function update() {
   again = busy;
+  waiting = false;
   if (busy) return;
   const one = row();
   busy = true;
@@ -54,10 +59,12 @@ async function update() {
     }
     say(result ? `${count(edits().length, "edit")}, ${Math.round(performance.now() - start)} ms` : "");
   } catch (error) {
+    wanted = null;
     fail(error);
   }
   busy = false;
   if (again || one !== row()) update();
+  else if (wanted === one) accept();
 }
 
 const empty = (one) => !one.base.trim() && !one.source.trim();
@@ -201,7 +208,13 @@ function everywhere(event) {
 }
 
 function accept() {
-  if (mode === "predict" || !row().result || busy) return;
+  if (mode === "predict" || !row().result) return;
+  wanted = busy || waiting ? row() : null;
+  if (waiting) {
+    clearTimeout(timer);
+    update();
+  }
+  if (wanted) return; // what is shown is of the text before
   row().accepted = textOf(row(), mode, least());
   if (at + 1 < rows.length) move(1);
   else show();
