@@ -127,7 +127,7 @@ def load(args: argparse.Namespace) -> tuple["TranslationEditTask", list[Any]]:
     from fairseq import checkpoint_utils, options, tasks, utils
 
     words = [args.data, "--task=translation_edit", f"--path={args.path}"]
-    words += [f"--delete-threshold={args.delete_threshold}"]
+    words += [f"--delete-threshold={args.delete_threshold}", "--untuned"]
     for name in ("source_lang", "target_lang", "draft_lang"):
         if getattr(args, name) is not None:
             words.append(f"--{name.replace('_', '-')}={getattr(args, name)}")

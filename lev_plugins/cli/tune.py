@@ -77,7 +77,7 @@ def choose(
             iter_decode_max_iter=args.max_iter, iter_decode_eos_penalty=gamma
         )
         for threshold in args.thresholds:
-            task.cfg.delete_threshold, task.cfg.untuned = threshold, True
+            task.cfg.delete_threshold = threshold
             generator = task.build_generator(models, flags)
             outputs, steps = {}, []
             for batch in corpus.batches:

@@ -144,6 +144,7 @@ class LevenshteinBackend:
             self.task.placeholder,
             RefinementOptions(
                 max_iter=max_iter,
+                empty_penalty=self.task.empty_penalty,
                 delete_threshold=threshold,
                 retain_history=True,
                 max_len_b=max(200, target),

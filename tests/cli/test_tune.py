@@ -9,10 +9,13 @@ import tiny
 from generators.fake_policy import RandomPolicy
 from omegaconf import OmegaConf
 
+from lev_plugins import LevenshteinEditor
 from lev_plugins.checkpoints import load_state
 from lev_plugins.cli import tune as command
 from lev_plugins.cli.oracle_curve import Corpus
 from lev_plugins.cli.tune import Choice, best_of
+from lev_plugins.correction.backends import TextProcessing
+from lev_plugins.correction.levenshtein import LevenshteinBackend
 from lev_plugins.errors import UserError
 from lev_plugins.scoring.metrics import make_metric
 
@@ -83,6 +86,15 @@ def test_a_choice_that_is_kept_is_how_the_checkpoint_decodes(tmp_path):
         found = task.build_generator([model], Namespace(iter_decode_eos_penalty=gamma)).options
         return found.empty_penalty, found.delete_threshold
 
+    task.load_state_dict(state)
+    editor = LevenshteinEditor([model], task)
+    kinds = (
+        editor._generator(),
+        LevenshteinBackend(editor, TextProcessing(None, None), True).generator,
+    )
+    for generator in kinds:  # as Python and correct decode
+        found = generator.options
+        assert (found.empty_penalty, found.delete_threshold) == (1.5, 0.8)
     assert decoding() == (1.5, 0.8)
     assert decoding(0.5, delete_threshold=0.6) == (0.5, 0.6)
     assert decoding(untuned=True) == decoding(stock_decoding=True) == (0.0, 0.5)

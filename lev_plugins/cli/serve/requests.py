@@ -39,7 +39,7 @@ class EditOptions:
 
     nbest: int = 1
     max_iter: int = 10
-    empty_penalty: float = 0.0
+    empty_penalty: float | None = None
     delete_threshold: float | None = None
 
 
@@ -50,7 +50,9 @@ class EditRequest:
     sentences: tuple[Sentence, ...] = described("what to edit")
     nbest: int = described("hypotheses for each sentence at most", 1, minimum=1, maximum=16)
     max_iter: int = described("iterations at most", 10, minimum=1, maximum=50)
-    empty_penalty: float = described("makes longer outputs likelier", 0.0, minimum=0, maximum=3)
+    empty_penalty: float | None = described(
+        "makes longer outputs likelier (default: the model's)", None, minimum=0, maximum=3
+    )
     delete_threshold: float | None = described(
         "probability above which a token is deleted (default: the model's)",
         None,
