@@ -18,7 +18,6 @@ import io
 import itertools
 import json
 import os
-import platform
 import resource
 import subprocess
 import sys
@@ -56,6 +55,7 @@ from fairseq.tasks.translation_lev import (  # noqa: E402
 from omegaconf import OmegaConf  # noqa: E402
 from torch import Tensor  # noqa: E402
 
+from benchmarks.machine import kernels, machine  # noqa: E402
 from lev_plugins.compat import run_cli  # noqa: E402
 from lev_plugins.criterions import EditPolicyLoss  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
@@ -66,9 +66,9 @@ from lev_plugins.modules.precision import PRECISIONS, quantize  # noqa: E402
 from lev_plugins.tasks import TranslationEditConfig, TranslationEditTask  # noqa: E402
 
 SIDES = ("stock", "ours")
+KINDS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 LABEL_SMOOTHING = 0.1
 DROPOUT = 0.3
-BATCH_SIZES = (1, 64)
 RULES = {"same": "stock's rules", "own": "own rules"}
 SCRIPTED = 1e4  # a logit that no untrained head reaches
 
@@ -112,6 +112,11 @@ def dictionary(size: int) -> Dictionary:
     return made
 
 
+def precision(args: argparse.Namespace) -> str:
+    """Of parameters and activations."""
+    return "bf16" if args.bf16 else "fp16" if getattr(args, "fp16", False) else "fp32"
+
+
 def stock_options(args: argparse.Namespace) -> Namespace:
     """Options of fairseq's model, post-norm and shared embeddings as in its recipe."""
     options = Namespace(
@@ -147,7 +152,7 @@ def build_peers(args: argparse.Namespace) -> Peers:
     our_task = TranslationEditTask(TranslationEditConfig(seed=args.seed), symbols, symbols)
     ours = LevenshteinEditorModel.build_model(editor_config(options), our_task)
     ours.load_state_dict(stock.state_dict())
-    kind = torch.bfloat16 if args.bf16 else torch.float32
+    kind = KINDS[precision(args)]
     stock.to(args.device, kind)
     ours.to(args.device, kind)
     less = {name: copy.deepcopy(ours).eval() for name in args.less}
@@ -346,7 +351,7 @@ def check_training(peers: Peers, args: argparse.Namespace) -> str:
             raise UserError(f"the labels of the {name} head differ from stock's: no fair race")
         difference = logits[:, : theirs["out"].size(1)] - theirs["out"]
         worst = max(worst, float(difference.abs().max()))
-    if worst > (1.0 if args.bf16 else 1e-3):
+    if worst > (1e-3 if precision(args) == "fp32" else 1.0):
         raise UserError(f"logits differ from stock's by up to {worst:g}: no fair race")
     return f"training: labels equal, logits of the insertion heads within {worst:.1e}"
 
@@ -534,13 +539,13 @@ def time_decoding(peers: Peers, args: argparse.Namespace) -> tuple[list[Row], li
     for side in SIDES:
         peers.model(side).eval()
     quantize([peers.ours], PRECISIONS[0])  # as fairseq-generate does before it decodes
-    for size in BATCH_SIZES:
+    for size in args.batches:
         samples = decoding_samples(args, special, size)
         expected = [outputs(decode["stock"](sample)) for sample in samples]
         labels = RULES | {name: f"own rules, {name}" for name in peers.less}
         for name, label in labels.items():
             # half precision rounds differently in the two models and may turn a close decision
-            required = name == "same" and not args.bf16
+            required = name == "same" and precision(args) == "fp32"
             said = agreement(decode, name, samples, required, expected)
             notes.append(f"decoding, batch {size}, {label}: {said}")
         times: dict[str, list[float]] = {name: [] for name in decode}
@@ -640,13 +645,13 @@ def table(rows: Sequence[Row]) -> str:
 
 def signature(args: argparse.Namespace) -> str:
     """What the numbers depend on."""
-    device = torch.cuda.get_device_name() if args.device == "cuda" else platform.machine()
     parts = {
         "torch": torch.__version__,
-        "device": f"{args.device} ({device})",
+        "device": f"{args.device} ({machine(args.device)})",
+        "kernels": kernels(),
         "threads": torch.get_num_threads(),
         "cores": os.cpu_count(),
-        "precision": "bf16" if args.bf16 else "fp32",
+        "precision": precision(args),
         "layers": f"{args.layers}+{args.layers}",
         "dim": args.dim,
         "ffn": args.ffn,
@@ -686,7 +691,10 @@ def parser() -> argparse.ArgumentParser:
         help="wall: what one waits (default); cpu: what the process computes, all threads "
         "together, for a machine that others use meanwhile",
     )
-    add("--bf16", action="store_true", help="parameters and activations in bfloat16")
+    less = made.add_mutually_exclusive_group()
+    less.add_argument("--bf16", action="store_true", help="parameters and activations in bfloat16")
+    less.add_argument("--fp16", action="store_true", help="the same in half precision, for a GPU")
+    add("--batches", default="1,64", help="sentences decoded at a time (default 1,64)")
     add(
         "--less",
         default="",
@@ -701,6 +709,14 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
+def whole_numbers(flag: str, given: str) -> list[int]:
+    """``1,64`` as numbers of 1 or more."""
+    found = [int(one) for one in given.split(",") if one.isdecimal()]
+    if len(found) != len(given.split(",")) or min(found) < 1:
+        raise UserError(f"{flag} {given}: give numbers of 1 or more, such as 1,64")
+    return found
+
+
 def checked(argv: Sequence[str] | None) -> argparse.Namespace:
     """Parsed options.
 
@@ -713,6 +729,7 @@ def checked(argv: Sequence[str] | None) -> argparse.Namespace:
             raise UserError(f"--{name} {getattr(args, name)}: give 1 or more")
     if args.dim % args.heads:
         raise UserError(f"--heads {args.heads} does not divide --dim {args.dim}")
+    args.batches = whole_numbers("--batches", args.batches)
     args.less = [one for one in args.less.split(",") if one]
     if not set(args.less) <= set(PRECISIONS[1:]):
         raise UserError(f"--less {','.join(args.less)}: bf16, int8 or both")

@@ -33,6 +33,7 @@ ROOT = Path(__file__).resolve().parents[1]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
+from benchmarks.machine import machine  # noqa: E402
 from lev_plugins.compat import run_cli  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
 
@@ -399,6 +400,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 print(row.format(*values), flush=True)
                 kept = kept and right
     print(f"RSS, and growth without mapped files, in MiB; {args.clock} clock; seed {args.seed}")
+    print(f"cpu:{machine('cpu')}")
     return 0 if kept else 1
 
 

@@ -17,7 +17,6 @@ import contextlib
 import io
 import json
 import os
-import platform
 import subprocess
 import sys
 import warnings
@@ -49,6 +48,7 @@ from levt_speed import _memory as memory_in_use  # noqa: E402
 from levt_speed import clock, dictionary, padded, sentences  # noqa: E402
 from torch import Tensor  # noqa: E402
 
+from benchmarks.machine import kernels, machine  # noqa: E402
 from lev_plugins.compat import run_cli  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
 from lev_plugins.models.pbd import PBDTransformerConfig, PBDTransformerModel  # noqa: E402
@@ -366,10 +366,10 @@ def table(rows: Sequence[Row]) -> str:
 
 def signature(args: argparse.Namespace) -> str:
     """What the numbers depend on."""
-    device = torch.cuda.get_device_name() if args.device == "cuda" else platform.machine()
     parts = {
         "torch": torch.__version__,
-        "device": f"{args.device} ({device})",
+        "device": f"{args.device} ({machine(args.device)})",
+        "kernels": kernels(),
         "threads": torch.get_num_threads(),
         "cores": os.cpu_count(),
         "precision": "bf16" if args.bf16 else "fp32",

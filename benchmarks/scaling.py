@@ -383,7 +383,8 @@ def signature(args: argparse.Namespace) -> str:
     """What the numbers depend on."""
     import torch
 
-    parts = {"torch": torch.__version__, "device": args.device, "cores": os.cpu_count()}
+    device = f"{args.device} ({side_by_side.machine(args.device)})"
+    parts = {"torch": torch.__version__, "device": device, "cores": os.cpu_count()}
     names = "layers dim ffn heads vocab tokens updates repeats threads ddp_backend seed".split()
     return side_by_side.signature(parts | {name: getattr(args, name) for name in names})
 

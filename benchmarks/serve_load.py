@@ -33,6 +33,7 @@ ROOT = Path(__file__).resolve().parents[1]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
+from benchmarks.machine import machine  # noqa: E402
 from lev_plugins.compat import run_cli  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
 
@@ -175,6 +176,7 @@ def measure(args: argparse.Namespace) -> None:
     print(f"  lost {load.lost}, mixed up {load.mixed_up}, other text {load.other_text}")
     shown = ", ".join(f"{one:.0f}" for one in memory)
     print(f"  MiB of the server after each tenth: {shown}")
+    print(f"cpu:{machine('cpu')}")
 
 
 # the server ---------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 import argparse
 import json
 import os
-import platform
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
@@ -11,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import torch
 
+from benchmarks.machine import kernels, machine
 from lev_plugins.errors import UserError
 
 Contestant = TypeVar("Contestant")
@@ -118,10 +118,10 @@ def surroundings(args: argparse.Namespace, names: Iterable[str]) -> dict[str, An
     Args:
         names: of the benchmark's own options.
     """
-    device = torch.cuda.get_device_name() if args.device == "cuda" else platform.machine()
     found = {
         "torch": torch.__version__,
-        "device": f"{args.device} ({device})",
+        "device": f"{args.device} ({machine(args.device)})",
+        "kernels": kernels(),
         "threads": torch.get_num_threads(),
         "cores": os.cpu_count(),
         "precision": "bf16" if args.bf16 else "fp32",

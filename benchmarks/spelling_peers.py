@@ -32,6 +32,7 @@ for folder in (ROOT, ROOT / "examples" / "spelling_and_ocr"):
 
 import prepare_codespell  # noqa: E402
 
+from benchmarks.machine import machine  # noqa: E402
 from lev_plugins.cli import average_checkpoints  # noqa: E402
 from lev_plugins.compat import run_cli  # noqa: E402
 from lev_plugins.data.text_files import read_lines  # noqa: E402
@@ -284,6 +285,7 @@ def signature(args: argparse.Namespace) -> str:
         "python": platform.python_version(),
         "torch": torch.__version__,
         **versions,
+        "cpu": machine("cpu"),
         "threads": torch.get_num_threads(),
         "cores": os.cpu_count(),
         "clock": args.clock,

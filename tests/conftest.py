@@ -1,4 +1,7 @@
-"""What all tests share: one thread, fixed seeds, the data of the machine where there are any."""
+"""What all tests share: one thread, fixed seeds, the data of the machine where there are any.
+
+``LEV_DEVICE=cuda`` runs the tests of what computes on the GPU; commands take one by themselves.
+"""
 
 import os
 
@@ -6,9 +9,11 @@ import os
 THREADS = os.environ.get("LEV_THREADS", "1")
 os.environ["OMP_NUM_THREADS"] = THREADS
 
+import contextlib  # noqa: E402
 import random  # noqa: E402
 import signal  # noqa: E402
 import sys  # noqa: E402
+from collections.abc import Iterator  # noqa: E402
 from pathlib import Path  # noqa: E402
 
 import numpy as np  # noqa: E402
@@ -36,6 +41,31 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("lev_plugins")
+
+
+DEVICE = os.environ.get("LEV_DEVICE", "cpu")
+#: folders of tests whose tensors are made on DEVICE; batches of data sets are made on the CPU
+COMPUTING = {"ops", "modules", "nn", "models", "systems", "generators", "criterions"}
+
+
+@contextlib.contextmanager
+def on_device(path: Path, device: str) -> Iterator[None]:
+    """Inside, what a test of this file makes without naming a device is made on ``device``."""
+    if device == "cpu" or not COMPUTING & set(path.relative_to(ROOT).parts):
+        yield
+        return
+    torch.set_default_device(device)
+    try:
+        yield
+    finally:
+        torch.set_default_device(None)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Around a test and what its fixtures make."""
+    with on_device(item.path, DEVICE):
+        return (yield)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -89,6 +89,11 @@ class Linear(nn.Linear):
         return linear(input, self.weight, self.bias)
 
 
+def uses_one_dnn() -> bool:
+    """Whether oneDNN multiplies single precision on this CPU."""
+    return _wanted
+
+
 @contextlib.contextmanager
 def one_dnn(wanted: bool) -> Iterator[None]:
     """Inside the block oneDNN multiplies always (where torch has it), or never."""
