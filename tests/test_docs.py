@@ -51,7 +51,7 @@ from lev_plugins.tasks.evaluation import EvaluationConfig
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = lev_plugins.__name__
 DOCUMENTS = sorted(
-    [*ROOT.glob("*.md"), *ROOT.glob("examples/**/*.md"), *ROOT.glob("benchmarks/*.md")]
+    [*ROOT.glob("*.md"), *ROOT.glob("examples/**/*.md"), *ROOT.glob("benchmarks/**/*.md")]
 )
 SCRIPTS = sorted(ROOT.glob("examples/*/*.sh"))
 USER_DIR = (ROOT / "user_dir.md").read_text(encoding="utf-8")
