@@ -97,11 +97,13 @@ def keep(choice: Choice, path: str) -> None:
         UserError: the checkpoint cannot be read or written.
     """
     from fairseq import checkpoint_utils
+    from omegaconf import OmegaConf
 
     from ..tasks.translation_edit import TUNED
 
     state = load_state(path)
     state["cfg"].task.delete_threshold = None  # the training's: it had nothing to choose by
+    state["cfg"] = OmegaConf.to_container(state["cfg"], enum_to_str=True)  # as fairseq saves it
     tuned = {"empty_penalty": choice.gamma, "delete_threshold": choice.threshold}
     state.setdefault("task_state", {})[TUNED] = tuned
     checkpoint_utils.torch_persistent_save(state, path)

@@ -75,7 +75,11 @@ def test_what_cannot_be_chosen_from_is_refused(words, said):
 def test_a_choice_that_is_kept_is_how_the_checkpoint_decodes(tmp_path):
     task = tiny.task()
     model = tiny.model(task)
-    names = {"model": {"_name": "levenshtein_editor"}, "task": {"_name": "translation_edit"}}
+    names = {
+        "model": {"_name": "levenshtein_editor"},
+        "task": {"_name": "translation_edit"},
+        "optimization": {"lr": [0.1]},  # as OmegaConf's own list it would not be read again
+    }
     path = saved.write(tmp_path / "model.pt", OmegaConf.create(names), model, task.state_dict())
     command.keep(Choice(1.5, 0.8, 10, 1, 2), str(path))
     state = load_state(str(path))["task_state"]
