@@ -45,17 +45,17 @@ from side_by_side import (  # noqa: E402
     write_json,
 )
 
-from lev_plugins.compat import run_cli  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
-from lev_plugins.models.enct5 import (  # noqa: E402
+from lev_plugins.fairseq_patches import run_cli  # noqa: E402
+from lev_plugins.systems.enct5 import (  # noqa: E402
     EncT5Config,
     EncT5Model,
     EncT5Task,
     EncT5TaskConfig,
     arch,
 )
-from lev_plugins.models.enct5.dataset import EncT5Dataset, collate  # noqa: E402
-from lev_plugins.models.enct5.problem_types import KINDS  # noqa: E402
+from lev_plugins.systems.enct5.dataset import EncT5Dataset, collate  # noqa: E402
+from lev_plugins.systems.enct5.problem_types import KINDS  # noqa: E402
 
 SIZES = ("tiny", "small", "base")
 SORTED, RANDOM = "sorted by length", "random order"

@@ -54,17 +54,17 @@ from side_by_side import (  # noqa: E402
 )
 from torch import Tensor  # noqa: E402
 
-from lev_plugins.compat import run_cli  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
-from lev_plugins.models.enct5 import EncT5Model  # noqa: E402
-from lev_plugins.models.enct5.dataset import Example, collate  # noqa: E402
-from lev_plugins.models.enct5.problem_types import ProblemType  # noqa: E402
-from lev_plugins.models.gated import (  # noqa: E402
+from lev_plugins.fairseq_patches import run_cli  # noqa: E402
+from lev_plugins.nn.precision import PRECISIONS, quantize  # noqa: E402
+from lev_plugins.nn.t5 import T5Size  # noqa: E402
+from lev_plugins.systems.enct5 import EncT5Model  # noqa: E402
+from lev_plugins.systems.enct5.dataset import Example, collate  # noqa: E402
+from lev_plugins.systems.enct5.problem_types import ProblemType  # noqa: E402
+from lev_plugins.systems.gated import (  # noqa: E402
     GatedTransformerConfig,
     GatedTransformerModel,
 )
-from lev_plugins.modules.precision import PRECISIONS, quantize  # noqa: E402
-from lev_plugins.modules.t5 import T5Size  # noqa: E402
 
 SIDES = ("t5", "enct5")
 KINDS = (ProblemType.TAGGING, ProblemType.CLASSIFICATION)

@@ -29,9 +29,9 @@ from benchmarks import levt_speed, pbd_speed  # noqa: E402
 from fairseq.models.transformer import TransformerModel  # noqa: E402
 from fairseq.sequence_generator import SequenceGenerator  # noqa: E402
 
-from lev_plugins.compat import run_cli  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
-from lev_plugins.modules.precision import PRECISIONS, quantize  # noqa: E402
+from lev_plugins.fairseq_patches import run_cli  # noqa: E402
+from lev_plugins.nn.precision import PRECISIONS, quantize  # noqa: E402
 
 
 class AutoregressiveSearch:

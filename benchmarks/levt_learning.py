@@ -44,13 +44,13 @@ import lev_plugins  # noqa: E402, F401
 # isort: split
 from fairseq import tasks, utils  # noqa: E402
 
-from lev_plugins.checkpoints import load_model, load_state  # noqa: E402
-from lev_plugins.compat import run_cli  # noqa: E402
-from lev_plugins.criterions import EditPolicyLoss  # noqa: E402
-from lev_plugins.data.roll_in import RollInOptions, build_roll_in  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
-from lev_plugins.generators import RefinementGenerator, RefinementOptions  # noqa: E402
-from lev_plugins.tasks import TranslationEditConfig, TranslationEditTask  # noqa: E402
+from lev_plugins.fairseq_patches import run_cli  # noqa: E402
+from lev_plugins.inference.checkpoints import load_model, load_state  # noqa: E402
+from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss  # noqa: E402
+from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions  # noqa: E402
+from lev_plugins.systems.levenshtein.roll_in import RollInOptions, build_roll_in  # noqa: E402
+from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask  # noqa: E402
 
 STOCK, OURS = "stock", "ours"
 EPOCHS = 2  # how often the validation set is met, each time in other states

@@ -56,14 +56,14 @@ from omegaconf import OmegaConf  # noqa: E402
 from torch import Tensor  # noqa: E402
 
 from benchmarks.machine import kernels, machine  # noqa: E402
-from lev_plugins.compat import run_cli  # noqa: E402
-from lev_plugins.criterions import EditPolicyLoss  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
-from lev_plugins.generators import RefinementGenerator, RefinementOptions  # noqa: E402
-from lev_plugins.models.levenshtein import LevenshteinEditorModel  # noqa: E402
-from lev_plugins.models.levenshtein.stock import editor_config  # noqa: E402
-from lev_plugins.modules.precision import PRECISIONS, quantize  # noqa: E402
-from lev_plugins.tasks import TranslationEditConfig, TranslationEditTask  # noqa: E402
+from lev_plugins.fairseq_patches import run_cli  # noqa: E402
+from lev_plugins.nn.precision import PRECISIONS, quantize  # noqa: E402
+from lev_plugins.systems.levenshtein import LevenshteinEditorModel  # noqa: E402
+from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss  # noqa: E402
+from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions  # noqa: E402
+from lev_plugins.systems.levenshtein.stock import editor_config  # noqa: E402
+from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask  # noqa: E402
 
 SIDES = ("stock", "ours")
 KINDS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}

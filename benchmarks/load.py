@@ -34,8 +34,8 @@ if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
 from benchmarks.machine import machine  # noqa: E402
-from lev_plugins.compat import run_cli  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
+from lev_plugins.fairseq_patches import run_cli  # noqa: E402
 
 DIGITS = "zero one two three four five six seven eight nine".split()
 LENGTH = 8  # words of a sentence, which spell its number

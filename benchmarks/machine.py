@@ -22,7 +22,7 @@ def kernels() -> str:
     """Which instructions torch's own kernels use here, and what multiplies fp32 matrices."""
     import torch
 
-    from lev_plugins.modules import linear
+    from lev_plugins.nn import linear
 
     product = "oneDNN" if linear.uses_one_dnn() else "torch"
     return f"{torch.backends.cpu.get_cpu_capability()}, {product}"

@@ -49,10 +49,10 @@ from levt_speed import clock, dictionary, padded, sentences  # noqa: E402
 from torch import Tensor  # noqa: E402
 
 from benchmarks.machine import kernels, machine  # noqa: E402
-from lev_plugins.compat import run_cli  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
-from lev_plugins.models.pbd import PBDTransformerConfig, PBDTransformerModel  # noqa: E402
-from lev_plugins.modules.precision import PRECISIONS, quantize  # noqa: E402
+from lev_plugins.fairseq_patches import run_cli  # noqa: E402
+from lev_plugins.nn.precision import PRECISIONS, quantize  # noqa: E402
+from lev_plugins.systems.pbd import PBDTransformerConfig, PBDTransformerModel  # noqa: E402
 
 SIDES = ("stock", "pbd")
 LABEL_SMOOTHING = 0.1

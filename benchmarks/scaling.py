@@ -38,8 +38,8 @@ if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
 from benchmarks import side_by_side  # noqa: E402
-from lev_plugins.compat import run_cli  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
+from lev_plugins.fairseq_patches import run_cli  # noqa: E402
 
 BACKENDS = ("legacy_ddp", "no_c10d", "pytorch_ddp", "c10d", "slowmo", "fully_sharded")
 PROCESSES = (2, 8, 64)  # on paper

@@ -34,8 +34,8 @@ if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
 from benchmarks.machine import machine  # noqa: E402
-from lev_plugins.compat import run_cli  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
+from lev_plugins.fairseq_patches import run_cli  # noqa: E402
 
 SERVED_ALONE = 40  # sentences of one client, before the load
 EACH = 20  # sentences of a client, which are sent in turn
@@ -188,8 +188,8 @@ def serve(args: argparse.Namespace) -> None:
     import uvicorn
 
     from lev_plugins.cli import serve as command
-    from lev_plugins.cli.serve.app import make_app
-    from lev_plugins.cli.serve.model import serve_editor
+    from lev_plugins.serve.app import make_app
+    from lev_plugins.serve.model import serve_editor
 
     torch.set_num_threads(1)
     app = make_app(serve_editor(untrained(args)), "load-token")
@@ -205,8 +205,8 @@ def untrained(args: argparse.Namespace):  # noqa: ANN201
     from fairseq.data import Dictionary
 
     from lev_plugins import LevenshteinEditor
-    from lev_plugins.models.levenshtein import LevenshteinEditorConfig, LevenshteinEditorModel
-    from lev_plugins.tasks import TranslationEditConfig, TranslationEditTask
+    from lev_plugins.systems.levenshtein import LevenshteinEditorConfig, LevenshteinEditorModel
+    from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
 
     limits = {"max_source_positions": 256, "max_target_positions": 256}
     words = Dictionary()

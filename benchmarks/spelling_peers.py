@@ -34,9 +34,9 @@ import prepare_codespell  # noqa: E402
 
 from benchmarks.machine import machine  # noqa: E402
 from lev_plugins.cli import average_checkpoints  # noqa: E402
-from lev_plugins.compat import run_cli  # noqa: E402
-from lev_plugins.data.text_files import read_lines  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
+from lev_plugins.fairseq_patches import run_cli  # noqa: E402
+from lev_plugins.io.text_files import read_lines  # noqa: E402
 
 SPACE = prepare_codespell.SPACE
 FREQUENCIES = "frequency_dictionary_en_82_765.txt"
@@ -175,7 +175,7 @@ def trained(name: str, path: str, data: str | None, args: argparse.Namespace) ->
     Raises:
         UserError: it cannot be read or does not correct.
     """
-    from lev_plugins.correction import Corrector
+    from lev_plugins.inference.correction import Corrector
 
     corrector = Corrector.from_pretrained(path, data)
 

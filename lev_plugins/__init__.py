@@ -1,27 +1,27 @@
 """Models that edit text, as plug-ins for fairseq (``--user-dir lev_plugins``).
 
 Importing this package registers its models, tasks, criterions and scorers and works around faults
-of fairseq (:mod:`.compat`). Nothing is printed.
+of fairseq (:mod:`.fairseq_patches`). Nothing is printed.
 """
 
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from . import compat, deprecation
+from . import deprecation, fairseq_patches
 
-compat.apply()
-sys.meta_path.append(deprecation.MovedModules(__name__, deprecation.MODULES))
+fairseq_patches.apply()
+sys.meta_path.insert(0, deprecation.MovedModules(__name__, deprecation.MODULES))
 
-from . import criterions, models, optim, pretrained, scoring, tasks  # noqa: E402
+from . import metrics, optim, pretrained, systems, tasks  # noqa: E402
 from .errors import UserError  # noqa: E402
-from .models import levenshtein  # noqa: E402
+from .systems import levenshtein  # noqa: E402
 
 if TYPE_CHECKING:  # loaded when asked for, which no type checker follows
-    from .correction import Correction, Corrector, Edit
-    from .generators.history import EditTrace, Iteration
-    from .hub import LevenshteinEditor
-    from .prediction import EncT5, Prediction, Tagged
+    from .inference.correction import Correction, Corrector, Edit
+    from .inference.editor import LevenshteinEditor
+    from .inference.enct5 import EncT5, Prediction, Tagged
+    from .systems.levenshtein.decoding.history import EditTrace, Iteration
 
 __version__ = "0.5.0"
 __all__ = [
@@ -35,26 +35,25 @@ __all__ = [
     "Prediction",
     "Tagged",
     "UserError",
-    "compat",
-    "criterions",
+    "fairseq_patches",
     "levenshtein",
-    "models",
+    "metrics",
     "optim",
     "pretrained",
-    "scoring",
+    "systems",
     "tasks",
 ]
 
 _LAZY = {
-    "Correction": "correction",
-    "Corrector": "correction",
-    "Edit": "correction",
-    "EditTrace": "generators.history",
-    "EncT5": "prediction",
-    "Iteration": "generators.history",
-    "LevenshteinEditor": "hub",
-    "Prediction": "prediction",
-    "Tagged": "prediction",
+    "Correction": "inference.correction",
+    "Corrector": "inference.correction",
+    "Edit": "inference.correction",
+    "EditTrace": "systems.levenshtein.decoding.history",
+    "EncT5": "inference.enct5",
+    "Iteration": "systems.levenshtein.decoding.history",
+    "LevenshteinEditor": "inference.editor",
+    "Prediction": "inference.enct5",
+    "Tagged": "inference.enct5",
 }
 
 
@@ -62,6 +61,8 @@ def __getattr__(name: str) -> Any:
     """``LevenshteinEditor`` and other parts of the Python interface, loaded when asked for."""
     if name in _LAZY:
         return getattr(import_module(f".{_LAZY[name]}", __name__), name)
+    if name in deprecation.MODULES:
+        return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

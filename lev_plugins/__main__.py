@@ -1,7 +1,7 @@
 """Lists the commands, or runs one: ``python -m lev_plugins [COMMAND …]``."""
 
 from .cli.names import main
-from .compat import run_cli
+from .fairseq_patches import run_cli
 
 if __name__ == "__main__":
     run_cli(main)

@@ -8,6 +8,7 @@ import importlib.util
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import ModuleType
 from typing import Any, ParamSpec, TypeVar
 
@@ -16,17 +17,53 @@ R = TypeVar("R")
 
 #: Flags of fairseq's commands: old → new.
 FLAGS = {"--variants": "--diversity"}
-#: Modules below the package that have moved: old → new.
+#: Modules below the package that have moved, with all that is below them: old → new.
 MODULES = {
+    "checkpoints": "inference.checkpoints",
+    "compat": "fairseq_patches",
+    "compat.archives": "io.archives",
+    "compat.causes": "io.causes",
+    "compat.checkpoint_files": "io.checkpoint_files",
+    "compat.evaluation": "io.evaluation",
+    "compat.finite": "io.finite",
+    "compat.indexed": "io.indexed",
+    "compat.program": "io.program",
+    "compat.saving": "io.saving",
+    "compat.trust": "io.trust",
+    "correction": "inference.correction",
+    "criterions": "systems.levenshtein",
+    "criterions.edit_policy_loss": "systems.levenshtein.criterion",
+    "data.concat": "systems.transformer_concat.dataset",
+    "data.joining": "systems.levenshtein.joining",
+    "data.markup": "systems.levenshtein.markup",
     "data.noise.chance": "data.noise.rng",
     "data.noise.shapes": "data.noise.ocr_confusions",
-    "generators.instructions": "generators.constraints",
-    "generators.variants": "generators.diversity",
-    "models.enct5.description": "models.enct5.metadata",
-    "models.enct5.kinds": "models.enct5.problem_types",
-    "models.enct5.pieces": "models.enct5.tokenizer",
-    "models.enct5.stored": "models.enct5.binarized",
+    "data.oov": "systems.levenshtein.oov",
+    "data.roll_in": "systems.levenshtein.roll_in",
+    "data.text_files": "io.text_files",
+    "generators": "systems.levenshtein.decoding",
+    "generators.instructions": "systems.levenshtein.decoding.constraints",
+    "generators.variants": "systems.levenshtein.decoding.diversity",
+    "hub": "inference.editor",
+    "models": "systems",
+    "models.enct5.description": "systems.enct5.metadata",
+    "models.enct5.kinds": "systems.enct5.problem_types",
+    "models.enct5.pieces": "systems.enct5.tokenizer",
+    "models.enct5.stored": "systems.enct5.binarized",
+    "modules": "nn",
+    "prediction": "inference.enct5",
+    "scoring": "metrics",
+    "scoring.metrics": "metrics.corpus",
+    "seq2seq": "nn.seq2seq",
+    "tasks.translation_concat": "systems.transformer_concat.task",
+    "tasks.translation_edit": "systems.levenshtein.task",
     "tasks.triples": "tasks.post_editing",
+}
+#: Commands that are scripts of the source tree now: old module → file beside the package.
+SCRIPTS = {
+    "cli.gate_analysis": "examples/analysis/gate_analysis.py",
+    "cli.latency": "examples/analysis/latency.py",
+    "cli.oracle_curve": "examples/analysis/oracle_curve.py",
 }
 
 
@@ -110,23 +147,27 @@ class MovedModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     Args:
         package: its ``__name__``.
-        names: old → new, both below the package.
+        names: old → new, both below the package; a package stands for all below it.
     """
 
     def __init__(self, package: str, names: Mapping[str, str]) -> None:
-        self.names = {f"{package}.{old}": f"{package}.{new}" for old, new in names.items()}
+        self.package = package
+        self.names = names
 
     def find_spec(
         self, fullname: str, path: Any = None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         """Of a module that has moved."""
-        if fullname not in self.names:
+        name = fullname.removeprefix(f"{self.package}.")
+        if name in SCRIPTS:
+            return self._script(fullname, SCRIPTS[name])
+        if name == fullname or self._moved(name) is None:
             return None
         return importlib.util.spec_from_loader(fullname, self)
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
         """The module under its new name."""
-        new = self.names[spec.name]
+        new = f"{self.package}.{self._moved(spec.name.removeprefix(f'{self.package}.'))}"
         warn_renamed(spec.name, new, stacklevel=2)
         spec.loader_state = importlib.import_module(new).__spec__
         return sys.modules[new]
@@ -135,3 +176,19 @@ class MovedModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         """Leaves it as it was run under its new name."""
         assert module.__spec__ is not None
         module.__spec__ = module.__spec__.loader_state
+
+    def _moved(self, name: str) -> str | None:
+        parts = name.split(".")
+        for size in range(len(parts), 0, -1):
+            new = self.names.get(".".join(parts[:size]))
+            if new is not None:
+                return ".".join([new, *parts[size:]])
+        return None
+
+    def _script(self, fullname: str, path: str) -> importlib.machinery.ModuleSpec | None:
+        file = Path(sys.modules[self.package].__file__ or "").parent.parent / path
+        if not file.is_file():
+            return None
+        warn_renamed(f"python -m {fullname}", f"python {path}", stacklevel=2)
+        sys.path.insert(0, str(file.parent))  # where its own modules are
+        return importlib.util.spec_from_file_location(fullname, file)

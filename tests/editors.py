@@ -11,12 +11,12 @@ from fairseq.data.encoders.characters import Characters
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
 from lev_plugins import Corrector, EncT5, LevenshteinEditor
-from lev_plugins.correction.autoregressive import Autoregressive
-from lev_plugins.correction.backends import TextProcessing
-from lev_plugins.correction.levenshtein import LevenshteinBackend
-from lev_plugins.models.enct5 import EncT5Config, EncT5Model, EncT5Task, EncT5TaskConfig
-from lev_plugins.models.enct5.metadata import Metadata
-from lev_plugins.models.enct5.tokenizer import Tokenizer
+from lev_plugins.inference.correction.autoregressive import Autoregressive
+from lev_plugins.inference.correction.backends import TextProcessing
+from lev_plugins.inference.correction.levenshtein import LevenshteinBackend
+from lev_plugins.systems.enct5 import EncT5Config, EncT5Model, EncT5Task, EncT5TaskConfig
+from lev_plugins.systems.enct5.metadata import Metadata
+from lev_plugins.systems.enct5.tokenizer import Tokenizer
 
 LABELS = ["red", "green", "blue"]
 ENCT5: dict[str, Any] = {

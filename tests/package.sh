@@ -54,7 +54,7 @@ done
 python -c "
 import lev_plugins
 from lev_plugins import Corrector, EncT5, LevenshteinEditor
-from lev_plugins.cli.serve.files import page_files
+from lev_plugins.serve.files import page_files
 assert '$work/venv' in lev_plugins.__file__, lev_plugins.__file__
 assert {'index.html', 'app.js', 'style.css'} <= set(page_files())
 "

@@ -1,13 +1,16 @@
 """Names of version 0.5: they work, and the warning says what they are called now."""
 
 import importlib
+import subprocess
 import sys
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
 from fairseq import options
 
-from lev_plugins import Corrector, deprecation
+from lev_plugins import Corrector, UserError, deprecation
+from lev_plugins.cli import names
 from lev_plugins.correction.corrector import Edit
 from lev_plugins.scoring import CorrectionCounts
 
@@ -104,3 +107,17 @@ def test_a_corrector_takes_and_gives_its_old_names():
         assert Edit(0, "a", "b", 0.5).made
     with pytest.warns(FutureWarning, match="CorrectionCounts.broken .* use miscorrected$"):
         assert CorrectionCounts(5, 4, 1, 2).broken == 2
+
+
+@pytest.mark.parametrize(("old", "new"), deprecation.SCRIPTS.items())
+def test_a_command_that_is_a_script_now_runs_by_its_old_name(old, new, root):
+    command = [sys.executable, "-m", f"lev_plugins.{old}", "--help"]
+    found = subprocess.run(command, capture_output=True, text=True, cwd=root, check=False)
+    assert found.returncode == 0 and f"usage: {Path(new).name}" in found.stdout, found.stderr
+    assert f"use python {new}" in found.stderr
+
+
+def test_without_the_source_tree_such_a_command_says_where_it_is(monkeypatch):
+    monkeypatch.setattr(names, "find_spec", lambda *_: None)
+    with pytest.raises(UserError, match="latency is a script .* python examples/"):
+        names.main(["latency"])

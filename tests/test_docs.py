@@ -439,7 +439,7 @@ def test_no_document_waits_for_a_number(name):
 
 
 def test_the_torchrun_line_is_the_one_that_a_refused_launch_names():
-    from lev_plugins.compat.launch import _command
+    from lev_plugins.fairseq_patches.launch import _command
 
     wanted = set(shlex.split(_command(2).removeprefix("launch as: "))) - {"…"}
     lines = [line for line in commands(ROOT / "user_dir.md") if "torchrun" in line]

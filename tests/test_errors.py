@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lev_plugins import UserError, compat
+from lev_plugins import UserError
+from lev_plugins import fairseq_patches as patches
 from lev_plugins.errors import UnknownArgument, checks_arguments, printable
 
 ESCAPES = "\x1b[31mred\x1b]0;title\x07 \x9b2J \u202e back \x7f \ud800"
@@ -18,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def ends(main) -> None:
     with pytest.raises(SystemExit):
-        compat.run_cli(main)
+        patches.run_cli(main)
 
 
 def test_a_message_has_no_character_that_a_terminal_obeys():

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lev_plugins import Corrector, EncT5, LevenshteinEditor, UserError
-from lev_plugins.compat import read_interactive_lines
-from lev_plugins.correction.units import KINDS, spans
-from lev_plugins.generators.history import EditTrace
+from lev_plugins.fairseq_patches import read_interactive_lines
+from lev_plugins.inference.correction.units import KINDS, spans
+from lev_plugins.systems.levenshtein.decoding.history import EditTrace
 
 # Said by hydra whenever fairseq composes a configuration.
 pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")

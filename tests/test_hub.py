@@ -18,9 +18,9 @@ from saved import write
 
 import lev_plugins
 from lev_plugins import LevenshteinEditor, UserError
-from lev_plugins.generators.history import EditTrace
-from lev_plugins.models.levenshtein import LevenshteinEditorModel
-from lev_plugins.tasks import TranslationEditTask
+from lev_plugins.systems.levenshtein import LevenshteinEditorModel
+from lev_plugins.systems.levenshtein.decoding.history import EditTrace
+from lev_plugins.systems.levenshtein.task import TranslationEditTask
 
 # Said by hydra whenever fairseq composes a configuration.
 pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")

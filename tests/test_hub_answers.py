@@ -9,7 +9,7 @@ import tiny
 from test_hub import assert_same, configuration, inputs, save, spelled, texts
 
 from lev_plugins import LevenshteinEditor, UserError
-from lev_plugins.generators.history import EditTrace
+from lev_plugins.systems.levenshtein.decoding.history import EditTrace
 
 # Said by hydra whenever fairseq composes a configuration.
 pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")

@@ -558,6 +558,6 @@ def test_a_wheel_holds_every_module_and_says_that_it_is_typed(tmp_path: Path) ->
     assert done.returncode == 0, done.stderr
     with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
         names = {name for name in wheel.namelist() if ".dist-info/" not in name}
-    static = (ROOT / "lev_plugins/cli/serve/static").iterdir()
+    static = (ROOT / "lev_plugins/serve/static").iterdir()
     page = {str(file.relative_to(ROOT)) for file in static}
     assert len(page) > 5 and names == modules | page | {"lev_plugins/py.typed"}

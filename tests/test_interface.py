@@ -17,7 +17,7 @@ import saved
 import tiny
 
 from lev_plugins import Corrector, EncT5, LevenshteinEditor, UserError
-from lev_plugins.tasks import TranslationEditTask
+from lev_plugins.systems.levenshtein.task import TranslationEditTask
 
 # Said by hydra whenever fairseq composes a configuration.
 pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")

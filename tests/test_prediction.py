@@ -19,13 +19,13 @@ from saved import write
 
 import lev_plugins
 from lev_plugins import EncT5, UserError
-from lev_plugins.cli.enct5_prepare.writing import trained_cutter
-from lev_plugins.models.enct5 import EncT5Task, EncT5TaskConfig
-from lev_plugins.models.enct5.dataset import Example, collate
-from lev_plugins.models.enct5.metadata import Metadata
-from lev_plugins.models.enct5.problem_types import KINDS, ProblemType
-from lev_plugins.models.enct5.tokenizer import Tokenizer
-from lev_plugins.prediction import Prediction, Tagged
+from lev_plugins.inference.enct5 import Prediction, Tagged
+from lev_plugins.systems.enct5 import EncT5Task, EncT5TaskConfig
+from lev_plugins.systems.enct5.dataset import Example, collate
+from lev_plugins.systems.enct5.metadata import Metadata
+from lev_plugins.systems.enct5.preparation.writing import trained_cutter
+from lev_plugins.systems.enct5.problem_types import KINDS, ProblemType
+from lev_plugins.systems.enct5.tokenizer import Tokenizer
 
 # Said by hydra whenever fairseq composes a configuration.
 pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
@@ -191,7 +191,7 @@ def test_options_that_came_after_its_training_have_their_defaults(models, folder
 
 
 def test_the_package_offers_the_class_when_asked_for():
-    assert lev_plugins.EncT5.__module__ == "lev_plugins.prediction"
+    assert lev_plugins.EncT5.__module__ == "lev_plugins.inference.enct5"
 
 
 def test_the_best_of_a_folder_comes_first(tmp_path):

@@ -10,8 +10,8 @@ from typing import Any
 import editors
 import pytest
 
-from lev_plugins.correction.backends import TextProcessing
-from lev_plugins.correction.levenshtein import LevenshteinBackend
+from lev_plugins.inference.correction.backends import TextProcessing
+from lev_plugins.inference.correction.levenshtein import LevenshteinBackend
 
 # Said by hydra whenever fairseq composes a configuration.
 pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")

@@ -13,9 +13,9 @@ import torch
 from fairseq.data import Dictionary
 from torch import Tensor
 
-from lev_plugins.data.roll_in import RollIn, RollInOptions, build_roll_in
-from lev_plugins.models.levenshtein import LevenshteinEditorConfig, LevenshteinEditorModel
-from lev_plugins.tasks import TranslationEditConfig, TranslationEditTask
+from lev_plugins.systems.levenshtein import LevenshteinEditorConfig, LevenshteinEditorModel
+from lev_plugins.systems.levenshtein.roll_in import RollIn, RollInOptions, build_roll_in
+from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
 
 LETTERS = "abcdefgh"
 UNKNOWN, PLACEHOLDER = "_", "?"

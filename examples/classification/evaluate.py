@@ -17,11 +17,11 @@ import texts
 from scores import FrequentTags, Scores, class_scores, label_scores, most_frequent, tag_scores
 from texts import Example
 
-from lev_plugins.checkpoints import load_state
-from lev_plugins.compat import run_cli
-from lev_plugins.data.text_files import read_lines
 from lev_plugins.errors import UserError
-from lev_plugins.models.enct5.problem_types import ProblemType
+from lev_plugins.fairseq_patches import run_cli
+from lev_plugins.inference.checkpoints import load_state
+from lev_plugins.io.text_files import read_lines
+from lev_plugins.systems.enct5.problem_types import ProblemType
 
 HALF = 0.5
 

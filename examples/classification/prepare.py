@@ -12,9 +12,9 @@ from pathlib import Path
 import texts
 from texts import Example
 
-from lev_plugins.compat import run_cli
 from lev_plugins.errors import UserError
-from lev_plugins.models.enct5.problem_types import ProblemType
+from lev_plugins.fairseq_patches import run_cli
+from lev_plugins.systems.enct5.problem_types import ProblemType
 
 PARTS = {"train": "train", "dev": "valid", "test": "test"}
 

@@ -1,7 +1,7 @@
 """Scores of tags, of labels and of classes, in percent, and what needs no training.
 
 Counted here by hand, from what a command wrote; the metrics that training shows come from
-:mod:`lev_plugins.models.enct5.metrics`.
+:mod:`lev_plugins.systems.enct5.metrics`.
 """
 
 from collections import Counter

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from lev_plugins.cli.enct5_prepare.reading import Labelled, Layout
-from lev_plugins.data.text_files import read_lines, read_parallel
 from lev_plugins.errors import UserError
-from lev_plugins.models.enct5.problem_types import ProblemType
+from lev_plugins.io.text_files import read_lines, read_parallel
+from lev_plugins.systems.enct5.preparation.reading import Labelled, Layout
+from lev_plugins.systems.enct5.problem_types import ProblemType
 
 
 class Example(NamedTuple):

@@ -12,9 +12,9 @@ from pathlib import Path
 from fairseq.data import Dictionary
 
 from lev_plugins.cli import backbone, noise
-from lev_plugins.compat import run_cli
-from lev_plugins.data.text_files import read_lines
 from lev_plugins.errors import UserError
+from lev_plugins.fairseq_patches import run_cli
+from lev_plugins.io.text_files import read_lines
 
 SPLITS = {"train": "train", "dev": "valid", "test": "test"}
 KINDS = ("random", "keyboard", "swap", "delete")

@@ -21,9 +21,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from lev_plugins import LevenshteinEditor  # noqa: E402
-from lev_plugins.compat import run_cli  # noqa: E402
-from lev_plugins.data.markup import escape_markup  # noqa: E402
 from lev_plugins.errors import UserError, printable  # noqa: E402
+from lev_plugins.fairseq_patches import run_cli  # noqa: E402
+from lev_plugins.systems.levenshtein.markup import escape_markup  # noqa: E402
 
 
 def main() -> int:

@@ -20,11 +20,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import torch  # noqa: E402
 
 from lev_plugins import LevenshteinEditor  # noqa: E402
-from lev_plugins.compat import run_cli  # noqa: E402
-from lev_plugins.data.markup import escape_markup, write_mark  # noqa: E402
-from lev_plugins.data.text_files import read_parallel  # noqa: E402
+from lev_plugins.fairseq_patches import run_cli  # noqa: E402
+from lev_plugins.io.text_files import read_parallel  # noqa: E402
+from lev_plugins.metrics.corpus import make_metric  # noqa: E402
 from lev_plugins.ops.alignment import lcs_masks  # noqa: E402
-from lev_plugins.scoring.metrics import make_metric  # noqa: E402
+from lev_plugins.systems.levenshtein.markup import escape_markup, write_mark  # noqa: E402
 
 METRICS = ("bleu", "ter_normalized", "accuracy")
 KINDS = {"=": "keep", "-": "drop"}

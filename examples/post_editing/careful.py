@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lev_plugins.compat import run_cli
-from lev_plugins.data.text_files import read_lines
 from lev_plugins.errors import UserError
-from lev_plugins.scoring.metrics import add_up, bleu, ter
+from lev_plugins.fairseq_patches import run_cli
+from lev_plugins.io.text_files import read_lines
+from lev_plugins.metrics.corpus import add_up, bleu, ter
 
 STEPS, EDITS = 20, (1, 2, 3, 5, 1_000_000)
 SAMPLES, CHANCE = 1000, 0.05

@@ -10,8 +10,8 @@ import sys
 
 import sentencepiece
 
-from lev_plugins.compat import run_cli
-from lev_plugins.data.text_files import check_parallel, read_lines
+from lev_plugins.fairseq_patches import run_cli
+from lev_plugins.io.text_files import check_parallel, read_lines
 
 
 def main() -> None:

@@ -16,8 +16,8 @@ from typing import Any, List, Sequence
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from lev_plugins.cli import average_checkpoints  # noqa: E402
-from lev_plugins.compat import run_cli  # noqa: E402
 from lev_plugins.errors import UserError, printable  # noqa: E402
+from lev_plugins.fairseq_patches import run_cli  # noqa: E402
 
 CHECKPOINTS = ("checkpoint_best.pt", "checkpoint_last.pt", "model.pt")
 EDITING = ("translation_edit", "translation_lev")
@@ -44,7 +44,7 @@ def _checkpoint(path: Path) -> Path:
 
 def _edited(args: argparse.Namespace, path: Path) -> None:
     """A model that edits drafts."""
-    from lev_plugins.hub import LevenshteinEditor
+    from lev_plugins.inference.editor import LevenshteinEditor
 
     editor = LevenshteinEditor.from_pretrained(str(path), args.data)
     data = _dataset(editor.task, args.split)
@@ -121,7 +121,7 @@ def _report_iterations(traces: Sequence) -> None:
 
 def _show_edits(traces: Sequence, targets: List[str], number: int) -> None:
     """Edits as the paper's Figure 3 shows them."""
-    from lev_plugins.cli.trace.render import render_text
+    from lev_plugins.reports.trace_text import render_text
 
     for i in _spread([i for i, trace in enumerate(traces) if trace.steps], number):
         print(render_text(traces[i], i + 1, color=sys.stdout.isatty()), end="")

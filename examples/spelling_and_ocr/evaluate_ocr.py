@@ -26,9 +26,9 @@ from ocr_scores import Scores, score
 from prepare_codespell import whole_number
 
 from lev_plugins.cli import average_checkpoints
-from lev_plugins.compat import run_cli
-from lev_plugins.data.text_files import read_lines
 from lev_plugins.errors import UserError
+from lev_plugins.fairseq_patches import run_cli
+from lev_plugins.io.text_files import read_lines
 
 CHECKPOINTS = ("checkpoint_last.pt", "checkpoint_best.pt")
 AVERAGE = "average.pt"
@@ -227,7 +227,7 @@ def _candidates(
 
 def _edited(args: argparse.Namespace, paths: Sequence[Path], threshold: float) -> Decode:
     """LevT with y0 = the noisy line."""
-    from lev_plugins.hub import LevenshteinEditor
+    from lev_plugins.inference.editor import LevenshteinEditor
 
     @cache
     def editor() -> LevenshteinEditor:

@@ -14,9 +14,9 @@ from pathlib import Path
 from ocr_pieces import paired_pieces
 from prepare_codespell import SPACE, as_characters, whole_number
 
-from lev_plugins.compat import run_cli
-from lev_plugins.data.text_files import read_parallel
 from lev_plugins.errors import UserError
+from lev_plugins.fairseq_patches import run_cli
+from lev_plugins.io.text_files import read_parallel
 
 PARTS = ("train", "dev", "test")
 LONGEST = 1000  # characters; the models count 1024 positions with <s> and </s>

@@ -14,9 +14,9 @@ import numpy as np
 from ocr_pieces import paired_pieces
 from ocr_scores import Scores, aligned
 
-from lev_plugins.correction import Correction, Corrector, settings
-from lev_plugins.correction.corrector import apply_edits
-from lev_plugins.correction.reranking import RerankedBackend, Reranker, fit
+from lev_plugins.inference.correction import Correction, Corrector, settings
+from lev_plugins.inference.correction.corrector import apply_edits
+from lev_plugins.inference.correction.reranking import RerankedBackend, Reranker, fit
 
 Decode = Callable[[list[str]], list[str]]
 Key = Callable[[Scores], tuple[int, int]]
@@ -153,7 +153,7 @@ def fitted(
         known: lexicon and look-up table.
         dev: noisy and clean lines.
     """
-    from lev_plugins.correction.loading import load_backend
+    from lev_plugins.inference.correction.loading import load_backend
 
     beam, iterations = (search[0], None) if chosen.threshold is None else (None, search[1])
     backend = load_backend(

@@ -1,16 +1,16 @@
 """Scores of corrected text: how much is right, and what a correction corrected and miscorrected.
 
 Words are what stands between spaces. All rates are of the whole text, not means over lines. What
-is counted, and how, is :mod:`lev_plugins.scoring`'s.
+is counted, and how, is :mod:`lev_plugins.metrics`'s.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lev_plugins.scoring import CorrectionCounts, correction_counts
-from lev_plugins.scoring.error_rates import ErrorRate
-from lev_plugins.scoring.metrics import add_up
-from lev_plugins.scoring.words import aligned, percent
+from lev_plugins.metrics import CorrectionCounts, correction_counts
+from lev_plugins.metrics.corpus import add_up
+from lev_plugins.metrics.error_rates import ErrorRate
+from lev_plugins.metrics.words import aligned, percent
 
 __all__ = ["Scores", "aligned", "score"]
 

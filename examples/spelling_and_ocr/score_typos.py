@@ -19,9 +19,9 @@ ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-from lev_plugins.compat import run_cli  # noqa: E402
-from lev_plugins.correction.units import spans  # noqa: E402
-from lev_plugins.data.text_files import read_lines  # noqa: E402
+from lev_plugins.fairseq_patches import run_cli  # noqa: E402
+from lev_plugins.inference.correction.units import spans  # noqa: E402
+from lev_plugins.io.text_files import read_lines  # noqa: E402
 
 LISTS = {
     "heldout": "misspellings, held out",
@@ -85,8 +85,8 @@ def main() -> None:
         "--thresholds", type=float, nargs="+", default=[], help="also show what others give"
     )
     args = parser.parse_args()
-    from lev_plugins.correction import Corrector
-    from lev_plugins.correction.lexicon import Lexicon
+    from lev_plugins.inference.correction import Corrector
+    from lev_plugins.inference.correction.lexicon import Lexicon
 
     counts = Lexicon.read(str(args.text / "lexicon.txt")).counts
     often = {word: counts.get(word, 1) for word in read_lines(str(args.text / "words.txt"))}

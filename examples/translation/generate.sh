@@ -75,6 +75,6 @@ python -m lev_plugins.cli.report "${outputs[@]}" --names "$(IFS=, && echo "${nam
 if [ -n "${LATENCY:-}" ]; then
   echo "== latency"
   [ ${#edited[@]} -gt 0 ] || fail "LATENCY=$LATENCY: no edit model is there to be timed"
-  python -m lev_plugins.cli.latency "$work/data" "${edited[@]}" ${ar[@]+"${ar[@]}"} \
+  python "$root/examples/analysis/latency.py" "$work/data" "${edited[@]}" ${ar[@]+"${ar[@]}"} \
     --source-lang "$from" --target-lang "$to" --sentences "$LATENCY"
 fi

@@ -18,8 +18,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..compat import atomic_save, explain, read_checkpoint, run_cli, write_failure
 from ..errors import UserError
+from ..fairseq_patches import atomic_save, explain, read_checkpoint, run_cli, write_failure
 from .names import prog
 
 # checkpoint_EPOCH_UPDATES.pt and checkpointEPOCH.pt, as fairseq numbers them

@@ -12,13 +12,13 @@ import os
 import sys
 from collections.abc import Sequence
 
-from ..compat import run_cli
-from ..data.text_files import read_lines
 from ..errors import UserError
+from ..fairseq_patches import run_cli
+from ..io.output import printable, whole_file
+from ..io.text_files import read_lines
 from ..pretrained import Directory, Inspection, inspect
 from ..pretrained.bpe import open_tokenizer, tokenizer_name
 from .names import prog
-from .output import printable, whole_file
 
 _SHOWN = 6
 

@@ -22,13 +22,13 @@ from typing import Any
 
 from sacrebleu.metrics import BLEU
 
-from ..compat import run_cli
-from ..data.text_files import read_parallel
 from ..errors import UserError
-from ..scoring.metrics import METRICS, WORD_METRICS, Metric, SacrebleuMetric, make_metric
-from ..scoring.words import is_char_tokenized
+from ..fairseq_patches import run_cli
+from ..io.output import printable, standard_output, whole_file
+from ..io.text_files import read_parallel
+from ..metrics.corpus import METRICS, WORD_METRICS, Metric, SacrebleuMetric, make_metric
+from ..metrics.words import is_char_tokenized
 from .names import prog
-from .output import printable, standard_output, whole_file
 
 _PRINTED = re.compile(r"[HSTDPI]-[0-9]+\t")
 

@@ -10,7 +10,7 @@ to right. Lines end at ``\\n`` alone. Bytes that are not UTF-8 pass through.
 ``--edits FILE`` writes one JSON object for each edit that the model wants, in the order of the
 text: ``file`` (where files were given), ``line`` (of the file, from 1), ``offset`` and ``length``
 (characters of the input line, from 0), ``before``, ``after``, ``probability``, ``made``, and
-``reason`` where it was not made (see :class:`lev_plugins.correction.Edit`).
+``reason`` where it was not made (see :class:`lev_plugins.inference.correction.Edit`).
 """
 
 import argparse
@@ -21,14 +21,15 @@ from contextlib import ExitStack
 from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO
 
-from ..compat import run_cli
-from ..data.text_files import read_lines
 from ..deprecation import renamed_flags
 from ..errors import UserError
-from .correct_journal import Journal
-from .correct_options import RENAMED, build_parser, check, weights
-from .correct_page import LINES, html_sink
-from .correct_report import (
+from ..fairseq_patches import run_cli
+from ..io.lines import STANDARD_STREAM, TEXT_PROCESSING, is_terminal, raw_lines
+from ..io.output import report_file, standard_output, whole_file
+from ..io.text_files import read_lines
+from ..reports.correction_journal import Journal
+from ..reports.correction_page import LINES, html_sink
+from ..reports.correction_report import (
     REPORTS,
     Progress,
     Report,
@@ -38,22 +39,21 @@ from .correct_report import (
     json_sink,
     summarize,
 )
+from .correct_options import RENAMED, build_parser, check, weights
 from .correct_tune import tune
-from .lines import STANDARD_STREAM, TEXT_PROCESSING, is_terminal, raw_lines
-from .output import report_file, standard_output, whole_file
 
 if TYPE_CHECKING:
-    from ..correction import Correction, Corrector, Edit
-    from ..correction.documents import Plan
-    from ..correction.protection import Protection
+    from ..inference.correction import Correction, Corrector, Edit
+    from ..inference.correction.documents import Plan
+    from ..inference.correction.protection import Protection
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns 0 or raises :class:`UserError`."""
     args = build_parser().parse_args(renamed_flags(argv, RENAMED))
     check(args)
-    from ..correction.documents import plan
-    from ..correction.protection import Protection
+    from ..inference.correction.documents import plan
+    from ..inference.correction.protection import Protection
 
     words = read_lines(args.protect_words) if args.protect_words else ()
     protection = Protection(args.protect or (), words)
@@ -178,7 +178,7 @@ def _used(corrector: "Corrector", args: argparse.Namespace) -> str:
 
 def load_corrector(args: argparse.Namespace) -> "Corrector":
     """Return the corrector of a checkpoint; imported only here, to keep ``--help`` quick."""
-    from ..correction import Corrector
+    from ..inference.correction import Corrector
 
     return Corrector.from_pretrained(
         args.path,

@@ -6,10 +6,10 @@ import os
 from collections.abc import Sequence
 
 from ..errors import UserError
-from .correct_page import LINES
-from .correct_plots import require_matplotlib
-from .correct_report import REPORTS, check_reports
-from .lines import STANDARD_STREAM, TEXT_PROCESSING, require_readable
+from ..io.lines import STANDARD_STREAM, TEXT_PROCESSING, require_readable
+from ..reports.correction_page import LINES
+from ..reports.correction_report import REPORTS, check_reports
+from ..reports.tuning_plot import require_matplotlib
 from .names import prog
 
 #: Flags of version 0.5: old → new.
@@ -198,7 +198,7 @@ def weights(given: Sequence[str]) -> dict[str, float]:
 
 def check(args: argparse.Namespace) -> None:
     """What can be told without the model."""
-    from ..correction.corrector import check_confidence, check_unit
+    from ..inference.correction.corrector import check_confidence, check_unit
 
     check_unit(args.unit, args.window)
     weights(args.weight or ())
@@ -235,7 +235,7 @@ def _check_standard_output(args: argparse.Namespace) -> None:
 
 def _check_tuning(args: argparse.Namespace) -> None:
     """--tune corrects nothing, so it takes nothing to correct and writes no report."""
-    from ..correction.tuning import Goal
+    from ..inference.correction.tuning import Goal
 
     Goal.parse(args.goal)
     given = {"FILE": args.files, "--output-dir": args.output_dir, "--edits": args.edits}

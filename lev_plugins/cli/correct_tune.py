@@ -3,18 +3,18 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from ..data.text_files import read_lines
-from .correct_plots import save
+from ..io.text_files import read_lines
+from ..reports.tuning_plot import save
 
 if TYPE_CHECKING:
-    from ..correction import Corrector
-    from ..correction.tuning import Choice
+    from ..inference.correction import Corrector
+    from ..inference.correction.tuning import Choice
 
 
 def tune(corrector: "Corrector", args: argparse.Namespace) -> int:
     """Choose, write the settings beside the checkpoint, say what they give."""
-    from ..checkpoints import find_checkpoint, separate_paths
-    from ..correction import calibration, settings, tuning
+    from ..inference.checkpoints import find_checkpoint, separate_paths
+    from ..inference.correction import calibration, settings, tuning
 
     noisy, clean = (list(read_lines(path)) for path in args.tune)
     choice = tuning.tune(corrector, noisy, clean, tuning.Goal.parse(args.goal), args.tune_weights)

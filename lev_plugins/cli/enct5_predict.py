@@ -5,8 +5,8 @@
 One record an input line, in order. A line is a text; two texts with a tab between them, where the
 model was trained on two; or words with spaces between them, where it tags. The checkpoint is all
 that is needed. Records are JSON objects (the keys of
-:meth:`lev_plugins.prediction.Prediction.to_dict` and
-:meth:`lev_plugins.prediction.Tagged.to_dict`, and the number of the ``line``), or with
+:meth:`lev_plugins.inference.enct5.Prediction.to_dict` and
+:meth:`lev_plugins.inference.enct5.Tagged.to_dict`, and the number of the ``line``), or with
 ``--format tsv`` answer, tab and score.
 """
 
@@ -19,14 +19,14 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from ..compat import run_cli
-from ..data.text_files import LineNumbers, read_lines
 from ..errors import UserError
-from ..models.enct5.problem_types import ProblemType
-from ..prediction import EncT5, check_threshold
-from .lines import STANDARD_STREAM, input_lines, is_terminal, json_line
+from ..fairseq_patches import run_cli
+from ..inference.enct5 import EncT5, check_threshold
+from ..io.lines import STANDARD_STREAM, input_lines, is_terminal, json_line
+from ..io.output import printable, standard_output, whole_file
+from ..io.text_files import LineNumbers, read_lines
+from ..systems.enct5.problem_types import ProblemType
 from .names import prog
-from .output import printable, standard_output, whole_file
 
 FORMATS = ("jsonl", "tsv")
 _PROMPT = "one text a line, two with a tab between them, or words with spaces between them:"

@@ -15,12 +15,12 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 
-from ..compat import run_cli
 from ..data.draft_noise import NoiseCounts, NoiseRates, Vocabulary, line_random, noisy_line
-from ..data.text_files import read_lines, refuse_special_tokens, require_files
 from ..errors import UserError
+from ..fairseq_patches import run_cli
+from ..io.output import whole_file
+from ..io.text_files import read_lines, refuse_special_tokens, require_files
 from .names import prog
-from .output import whole_file
 
 RATES = {
     "drop": "share of the tokens that are left out; the only way for a line to lose all of them",

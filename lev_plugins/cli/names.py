@@ -10,12 +10,14 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
 
-from ..compat import run_cli
+from .. import deprecation
 from ..errors import UserError
-from .output import standard_output
+from ..fairseq_patches import run_cli
+from ..io.output import standard_output
 
 PACKAGE = (__package__ or "").rpartition(".")[0]
 RUN = f"python -m {PACKAGE}"
@@ -143,7 +145,10 @@ def completion(shell: str) -> str:
 def _main_of(name: str) -> Callable[[], int | None]:
     command = command_of(name)
     known = summaries()
-    if command not in known:
+    script = deprecation.SCRIPTS.get(f"cli.{command}")
+    if script is not None and find_spec(f".{command}", __package__) is None:
+        raise UserError(f"{name} is a script of the source tree now: python {script}")
+    if script is None and command not in known:
         close = difflib.get_close_matches(name, (*known, *SCRIPTS), n=1)
         meant = f"did you mean {close[0]}? " if close else ""
         raise UserError(f"there is no command {name}; {meant}{RUN} lists all")

@@ -20,7 +20,6 @@ from typing import Protocol
 
 import editdistance
 
-from ..compat import run_cli
 from ..data.noise import (
     DEFAULT_EDITS,
     FIXED,
@@ -37,11 +36,12 @@ from ..data.noise import (
     to_json,
 )
 from ..data.noise.clusters import clusters, split_words
-from ..data.text_files import read_parallel, require_files
 from ..errors import UserError
-from .lines import standard_input
+from ..fairseq_patches import run_cli
+from ..io.lines import standard_input
+from ..io.output import standard_output, whole_file
+from ..io.text_files import read_parallel, require_files
 from .names import prog
-from .output import standard_output, whole_file
 
 STREAM = "-"
 

@@ -32,9 +32,10 @@ from fairseq.binarizer import (
 )
 from fairseq.data import Dictionary
 
-from ..compat import run_cli
-from ..correction.loading import single_characters
-from ..data.text_files import (
+from ..errors import UserError
+from ..fairseq_patches import run_cli
+from ..inference.correction.loading import single_characters
+from ..io.text_files import (
     Side,
     Split,
     check_split,
@@ -44,7 +45,6 @@ from ..data.text_files import (
     read_parallel,
     require_files,
 )
-from ..errors import UserError
 from .names import prog
 
 PARTS = ("train", "valid", "test")

@@ -15,17 +15,17 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from ..checkpoints import load_state, separate_paths
-from ..compat import run_cli
 from ..errors import UserError
-from ..scoring.metrics import METRICS, Metric, make_metric
+from ..fairseq_patches import run_cli
+from ..inference.checkpoints import load_state, separate_paths
+from ..inference.corpus import Corpus, load, read_corpus, scorer, text_of
+from ..io.output import standard_output
+from ..io.text_files import SUBWORDS
+from ..metrics.corpus import METRICS, Metric, make_metric
 from .names import prog
-from .oracle_curve import Corpus, load, read_corpus, scorer, text_of
-from .output import standard_output
-from .report.input import SUBWORDS
 
 if TYPE_CHECKING:
-    from ..tasks import TranslationEditTask
+    from ..systems.levenshtein.task import TranslationEditTask
 
 GAMMAS = "0,0.5,1,2"
 THRESHOLDS = "0.5,0.7,0.8,0.9"
@@ -99,7 +99,7 @@ def keep(choice: Choice, path: str) -> None:
     from fairseq import checkpoint_utils
     from omegaconf import OmegaConf
 
-    from ..tasks.translation_edit import TUNED
+    from ..systems.levenshtein.task import TUNED
 
     state = load_state(path)
     state["cfg"].task.delete_threshold = None  # the training's: it had nothing to choose by

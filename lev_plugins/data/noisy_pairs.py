@@ -7,7 +7,7 @@ import torch
 from fairseq.data import Dictionary, FairseqDataset, LanguagePairDataset, data_utils
 from torch import Tensor
 
-from ..compat import batch_every_sentence
+from ..fairseq_patches import batch_every_sentence
 from .noise import FIXED, Noise, sentence_random
 
 

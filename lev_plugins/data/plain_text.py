@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .text_files import read_lines
+from ..io.text_files import read_lines
 
 
 class TextFile:

@@ -1,5 +1,5 @@
 """Whether two dictionaries number the same words alike."""
 
-from ..compat.symbols import difference
+from ..fairseq_patches.symbols import difference
 
 __all__ = ["difference"]

@@ -13,12 +13,12 @@ from fairseq.data import Dictionary
 from torch import Tensor, nn
 
 from ..errors import UserError
-from ..modules.backbone import Backbone, EncoderBody
-from ..modules.decoding import DecoderBlock, TiedOutput
-from ..modules.embedding import TokenEmbedding, token_table
-from ..modules.linear import Linear
-from ..modules.positions import Positions
-from ..modules.transformer import Attention, TransformerBlock, TransformerStack
+from ..nn.backbone import Backbone, EncoderBody
+from ..nn.decoding import DecoderBlock, TiedOutput
+from ..nn.embedding import TokenEmbedding, token_table
+from ..nn.linear import Linear
+from ..nn.positions import Positions
+from ..nn.transformer import Attention, TransformerBlock, TransformerStack
 from .directory import Config, Weights
 from .filling import Filling, chosen_rows
 from .parts import ACTIVATIONS, Dropouts, count_blocks, is_copy, set_activation

@@ -17,8 +17,8 @@ from typing import Any, Dict, Optional, Tuple
 import torch
 from torch import Tensor
 
-from ..compat import check_archive, exceeds_storage, refusal
 from ..errors import UserError
+from ..fairseq_patches import check_archive, exceeds_storage, refusal
 
 Shape = Tuple[int, ...]
 CONFIG = "config.json"

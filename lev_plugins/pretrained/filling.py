@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import UserError
-from ..modules.backbone import Backbone
+from ..nn.backbone import Backbone
 from .directory import Weights
 from .parts import HEADS
 

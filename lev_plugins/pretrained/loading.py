@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Tuple
 from fairseq.data import Dictionary
 
 from ..errors import UserError
-from ..modules.backbone import Backbone
+from ..nn.backbone import Backbone
 from . import bart, bert, t5
 from .directory import Directory, Weights
 from .filling import Filling, whole

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import UserError
-from ..modules.t5 import ACTIVATIONS, FEED_FORWARD
-from ..modules.transformer import TransformerBlock
+from ..nn.t5 import ACTIVATIONS, FEED_FORWARD
+from ..nn.transformer import TransformerBlock
 from .directory import Config, Weights
 
 __all__ = [

@@ -7,18 +7,10 @@ from fairseq.data import Dictionary
 from torch import Tensor, nn
 
 from ..errors import UserError
-from ..modules.backbone import Backbone
-from ..modules.decoding import DecoderBlock, TiedOutput
-from ..modules.t5 import (
-    FEED_FORWARD,
-    RelativeBias,
-    Symbols,
-    T5Attention,
-    T5Block,
-    T5Encoder,
-    T5Size,
-)
-from ..modules.t5 import t5 as random_t5
+from ..nn.backbone import Backbone
+from ..nn.decoding import DecoderBlock, TiedOutput
+from ..nn.t5 import FEED_FORWARD, RelativeBias, Symbols, T5Attention, T5Block, T5Encoder, T5Size
+from ..nn.t5 import t5 as random_t5
 from .directory import Config, Weights
 from .filling import Filling
 from .parts import Dropouts, count_blocks, is_copy

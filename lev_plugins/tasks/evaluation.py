@@ -21,9 +21,9 @@ from omegaconf import II
 from torch import Tensor, nn
 
 from ..errors import UserError
-from ..modules.precision import PRECISIONS
-from ..scoring.metrics import METRICS, WORD_METRICS, Metric, add_up, bleu, make_metric
-from ..scoring.words import is_char_tokenized
+from ..metrics.corpus import METRICS, WORD_METRICS, Metric, add_up, bleu, make_metric
+from ..metrics.words import is_char_tokenized
+from ..nn.precision import PRECISIONS
 
 logger = logging.getLogger(__name__)
 

@@ -20,7 +20,6 @@ from fairseq.tasks import register_task
 from omegaconf import II
 from torch import Tensor
 
-from ..compat import origin
 from ..data.noise import (
     DEFAULT_EDITS,
     KINDS,
@@ -35,7 +34,8 @@ from ..data.noise import (
 from ..data.noisy_pairs import BinarizedText, NoisyPairs, NoisySide, RenoisedSide, TextSide
 from ..data.plain_text import PlainText
 from ..errors import UserError
-from ..scoring.words import is_char_tokenized
+from ..fairseq_patches import origin
+from ..metrics.words import is_char_tokenized
 from .evaluation import EvaluatedTask, EvaluationConfig
 
 logger = logging.getLogger(__name__)

@@ -20,8 +20,8 @@ from fairseq.data import (
 )
 from torch import Tensor
 
-from ..compat import refuse_other_symbols
 from ..errors import UserError
+from ..fairseq_patches import refuse_other_symbols
 from .evaluation import EvaluatedTask, EvaluationConfig
 
 PLACEHOLDER = "<plh>"

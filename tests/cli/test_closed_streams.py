@@ -10,10 +10,10 @@ import editors
 import pytest
 
 from lev_plugins.cli import correct, enct5_predict, gates, noise, report, trace
-from lev_plugins.cli.gates import recorder
-from lev_plugins.cli.lines import standard_input
-from lev_plugins.compat.interactive import read_interactive_lines
 from lev_plugins.errors import UserError
+from lev_plugins.fairseq_patches.interactive import read_interactive_lines
+from lev_plugins.io.lines import standard_input
+from lev_plugins.reports.gates import recorder
 
 # Said by hydra whenever fairseq composes a configuration.
 pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from lev_plugins import UserError
 from lev_plugins.cli import correct
-from lev_plugins.correction import Corrector
-from lev_plugins.correction.autoregressive import answer
-from lev_plugins.correction.backends import TextProcessing
+from lev_plugins.inference.correction import Corrector
+from lev_plugins.inference.correction.autoregressive import answer
+from lev_plugins.inference.correction.backends import TextProcessing
 
 
 class Words:

@@ -11,10 +11,10 @@ import pytest
 from test_correct import Terminal, Words, run  # noqa: F401
 
 from lev_plugins import UserError
-from lev_plugins.cli.correct_journal import NAME as JOURNAL
-from lev_plugins.cli.correct_page import FileEdits, render_html
-from lev_plugins.cli.correct_report import INTERVAL, PATIENCE, Progress
-from lev_plugins.correction import Correction, Edit
+from lev_plugins.inference.correction import Correction, Edit
+from lev_plugins.reports.correction_journal import NAME as JOURNAL
+from lev_plugins.reports.correction_page import FileEdits, render_html
+from lev_plugins.reports.correction_report import INTERVAL, PATIENCE, Progress
 
 
 @pytest.fixture
@@ -280,7 +280,7 @@ def test_progress_is_shown_when_it_takes_long_with_the_time_left():
 
 def test_a_terminal_sees_one_line_that_changes(runs, monkeypatch):
     put(in__a=b"teh\n" * 4)
-    monkeypatch.setattr("lev_plugins.cli.correct_report.PATIENCE", 0.0)
+    monkeypatch.setattr("lev_plugins.reports.correction_report.PATIENCE", 0.0)
     monkeypatch.setattr(sys, "stderr", Terminal())
     runs("in --output-dir out --buffer 2")
     _, first, second = sys.stderr.getvalue().splitlines()

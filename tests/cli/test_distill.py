@@ -23,8 +23,8 @@ from lev_plugins.cli import distill, preprocess
 from lev_plugins.cli.distill import judge, make_batches
 from lev_plugins.cli.distill.journal import EMPTY, ENDLESS, FINE, RATIO, Record
 from lev_plugins.cli.distill.teacher import Teacher, Translation, no_text
-from lev_plugins.data.text_files import check_parallel
 from lev_plugins.errors import UserError
+from lev_plugins.io.text_files import check_parallel
 
 # said by hydra when a checkpoint of the kind that fairseq wrote once is made, or read
 pytestmark = pytest.mark.filterwarnings(r"ignore:(?s).*ConfigStore schema:UserWarning")

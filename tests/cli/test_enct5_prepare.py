@@ -23,12 +23,12 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from lev_plugins.cli.enct5_prepare import main
-from lev_plugins.cli.enct5_prepare.reading import Labelled, Layout
-from lev_plugins.cli.enct5_prepare.writing import PORTION, portions, trained_cutter
-from lev_plugins.compat import run_cli
 from lev_plugins.errors import UserError
-from lev_plugins.models.enct5.metadata import Metadata
-from lev_plugins.models.enct5.problem_types import ProblemType, values_of
+from lev_plugins.fairseq_patches import run_cli
+from lev_plugins.systems.enct5.metadata import Metadata
+from lev_plugins.systems.enct5.preparation.reading import Labelled, Layout
+from lev_plugins.systems.enct5.preparation.writing import PORTION, portions, trained_cutter
+from lev_plugins.systems.enct5.problem_types import ProblemType, values_of
 
 WORDS = ["one", "two", "three", "four", "five", "six", "seven"]
 TSV = "".join(

@@ -12,22 +12,22 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import gate_analysis as analysis
 import pytest
 import tiny
+from gate_figures import correlation, cut
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from lev_plugins.cli import gate_analysis as analysis
 from lev_plugins.cli import gates as command
-from lev_plugins.cli.gate_analysis.figures import correlation, cut
-from lev_plugins.cli.gates import picture, recorder
-from lev_plugins.cli.gates.page import _STYLE, render_html
-from lev_plugins.cli.gates.record import Record, average, read_records
-from lev_plugins.cli.gates.scale import SHADES, Scale, gate_scales
-from lev_plugins.cli.gates.words import Piece, pieces, subword_marks
-from lev_plugins.cli.lines import json_line
 from lev_plugins.errors import UserError
-from lev_plugins.models.gated import GatedTransformerConfig, GatedTransformerModel
+from lev_plugins.io.lines import json_line
+from lev_plugins.reports.gates import picture, recorder
+from lev_plugins.reports.gates.page import _STYLE, render_html
+from lev_plugins.reports.gates.record import Record, average, read_records
+from lev_plugins.reports.gates.scale import SHADES, Scale, gate_scales
+from lev_plugins.reports.gates.words import Piece, pieces, subword_marks
+from lev_plugins.systems.gated import GatedTransformerConfig, GatedTransformerModel
 
 UNSAFE = "<script>alert(1)</script>&\"'\u2028\0\x1b[31m\u202e{brace}"
 RISKY = st.text(
@@ -382,13 +382,12 @@ def test_without_matplotlib_a_picture_is_refused_in_one_line(
     assert "pip install 'lev_plugins[report]'" in said
 
 
-def test_both_commands_can_be_run(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    for name in ("gates", "gate_analysis"):
-        monkeypatch.setattr(sys, "argv", [name, "--help"])
-        with pytest.raises(SystemExit) as ended:
-            runpy.run_module(f"lev_plugins.cli.{name}", run_name="__main__", alter_sys=False)
-        assert ended.value.code == 0
-        assert f"python -m lev_plugins.cli.{name}" in capsys.readouterr().out
+def test_the_command_can_be_run(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.setattr(sys, "argv", ["gates", "--help"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("lev_plugins.cli.gates", run_name="__main__", alter_sys=False)
+    assert ended.value.code == 0
+    assert "python -m lev_plugins.cli.gates" in capsys.readouterr().out
 
 
 # records --------------------------------------------------------------------------------------

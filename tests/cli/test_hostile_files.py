@@ -7,19 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import editdistance
+import gate_analysis
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lev_plugins.cli import gate_analysis
 from lev_plugins.cli.distill.journal import Journal, Record
-from lev_plugins.cli.gates.record import GATES, read_records
 from lev_plugins.cli.make_drafts import read_vocabulary
 from lev_plugins.cli.noise import changes
-from lev_plugins.cli.report.printed import read_printed
 from lev_plugins.data.noise import Noise, NoiseOptions, load_confusions, sentence_random
-from lev_plugins.data.text_files import parse_alignment
 from lev_plugins.errors import UserError
+from lev_plugins.io.text_files import parse_alignment
+from lev_plugins.reports.gates.record import GATES, read_records
+from lev_plugins.reports.printed import read_printed
 
 DEEP = "[" * 100_000
 HUGE = "9" * 5_000  # Python reads no number of so many digits

@@ -4,12 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import latency as command
 import numpy as np
 import pytest
 import torch
+from latency import System, choose
 
-from lev_plugins.cli import latency as command
-from lev_plugins.cli.latency import System, choose
 from lev_plugins.errors import UserError
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from lev_plugins.cli import make_drafts
-from lev_plugins.data.text_files import check_parallel, read_lines
 from lev_plugins.errors import UserError
+from lev_plugins.io.text_files import check_parallel, read_lines
 
 NOISE = "--drop 0.1 --repeat 0.05 --swap 0.05 --replace 0.1 --similar 0.5"
 HOSTILE = [

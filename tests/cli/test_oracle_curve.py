@@ -7,17 +7,17 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import Any
 
+import oracle_curve as command
 import pytest
 import tiny
 import torch
-from generators.fake_policy import RandomPolicy
+from decoding.fake_policy import RandomPolicy
+from oracle_curve import NO_EDIT_BASELINE, Corpus, Point
 
-from lev_plugins.cli import oracle_curve as command
-from lev_plugins.cli.oracle_curve import NO_EDIT_BASELINE, Corpus, Point
 from lev_plugins.errors import UserError
-from lev_plugins.generators.ensemble import EnsemblePolicy
-from lev_plugins.generators.oracle import ORACLES, with_oracle
-from lev_plugins.scoring.metrics import make_metric
+from lev_plugins.metrics.corpus import make_metric
+from lev_plugins.systems.levenshtein.decoding.ensemble import EnsemblePolicy
+from lev_plugins.systems.levenshtein.decoding.oracle import ORACLES, with_oracle
 
 TASK = tiny.task()
 ROWS = tiny.triples(20, 4, longest=7)

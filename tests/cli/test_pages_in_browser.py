@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from lev_plugins.cli import correct_page, gates, trace
-from lev_plugins.cli.gates.page import render_html as gates_page
-from lev_plugins.cli.gates.record import Record
-from lev_plugins.cli.output import printable
-from lev_plugins.cli.trace.page import render_html as trace_page
-from lev_plugins.correction import Correction, Edit
-from lev_plugins.generators.history import EditTrace, Iteration
+from lev_plugins.inference.correction import Correction, Edit
+from lev_plugins.io.output import printable
+from lev_plugins.reports import correction_page
+from lev_plugins.reports.gates.page import render_html as gates_page
+from lev_plugins.reports.gates.record import Record
+from lev_plugins.reports.trace_page import render_html as trace_page
+from lev_plugins.systems.levenshtein.decoding.history import EditTrace, Iteration
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 DO = "document.title='DONE'"
@@ -130,16 +130,16 @@ def gated(text: str, number: int) -> Record:
     )
 
 
-def corrected(text: str) -> correct_page.FileEdits:
+def corrected(text: str) -> correction_page.FileEdits:
     """A file of that name with lines of that text; in the last an edit turns it into itself."""
     edits = [Edit(0, text, text, 0.5), Edit(0, text, text, 0.5, False, "confidence")]
     same = Correction(text, text, ())
     lines = [(2, same, []), (3, same, []), (4, same, edits)]
-    return correct_page.FileEdits(text, shown=lines)
+    return correction_page.FileEdits(text, shown=lines)
 
 
 PAGES: dict[str, Callable[[Sequence[str]], str]] = {
-    "correct": lambda texts: correct_page.render_html(
+    "correct": lambda texts: correction_page.render_html(
         list(map(corrected, texts)), " ".join(texts), texts
     ),
     "trace": lambda texts: trace_page(
@@ -174,7 +174,7 @@ def test_the_browser_does_what_is_not_escaped(browse):
 
 
 @pytest.mark.parametrize(
-    "render", [trace.page.render_html, gates.page.render_html, correct_page.render_html]
+    "render", [trace_page, gates_page, correction_page.render_html]
 )
 def test_a_page_has_no_place_for_a_name_but_its_text(render):
     page = render([], f'"><script>{DO}</script>')

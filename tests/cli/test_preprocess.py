@@ -16,9 +16,9 @@ from fairseq.file_chunker_utils import Chunker, find_offsets
 
 import lev_plugins
 from lev_plugins.cli import preprocess
-from lev_plugins.data.text_files import SPECIAL_TOKENS
 from lev_plugins.errors import UserError
-from lev_plugins.tasks.translation_edit import PLACEHOLDER
+from lev_plugins.io.text_files import SPECIAL_TOKENS
+from lev_plugins.systems.levenshtein.task import PLACEHOLDER
 
 LANGS = ("src", "pe", "mt")
 PLAIN = ("--source-lang", "src", "--target-lang", "pe")

@@ -17,15 +17,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lev_plugins.cli import report as command
-from lev_plugins.cli.report.edits import EditCounts, agreement, common, count_edits
-from lev_plugins.cli.report.figures import NO_EDIT_BASELINE
-from lev_plugins.cli.report.input import Given, gather
-from lev_plugins.cli.report.plots import draw
-from lev_plugins.cli.report.printed import read_printed
-from lev_plugins.cli.report.table import render_table
 from lev_plugins.errors import UserError
-from lev_plugins.scoring import METRICS, correction_counts, grammar, make_correction_metric
-from lev_plugins.scoring.metrics import add_up
+from lev_plugins.metrics import METRICS, correction_counts, grammar, make_correction_metric
+from lev_plugins.metrics.corpus import add_up
+from lev_plugins.reports.edits import EditCounts, agreement, common, count_edits
+from lev_plugins.reports.figures import NO_EDIT_BASELINE
+from lev_plugins.reports.input import Given, gather
+from lev_plugins.reports.plots import draw
+from lev_plugins.reports.printed import read_printed
+from lev_plugins.reports.table import render_table
 
 QUICK = ("--metrics", "bleu,ter,accuracy")
 # Anything that a line of text can hold, with what means something here at every turn.

@@ -17,19 +17,19 @@ pytest.importorskip("uvicorn")
 from starlette.testclient import TestClient  # noqa: E402
 
 from lev_plugins.cli import serve  # noqa: E402
-from lev_plugins.cli.serve import app as serving  # noqa: E402
-from lev_plugins.cli.serve.app import REQUESTS, Limits, make_app  # noqa: E402
-from lev_plugins.cli.serve.batcher import Batcher, Full, Stopped  # noqa: E402
-from lev_plugins.cli.serve.fields import read  # noqa: E402
-from lev_plugins.cli.serve.files import page_files  # noqa: E402
-from lev_plugins.cli.serve.model import (  # noqa: E402
+from lev_plugins.errors import UserError  # noqa: E402
+from lev_plugins.serve import app as serving  # noqa: E402
+from lev_plugins.serve.app import REQUESTS, Limits, make_app  # noqa: E402
+from lev_plugins.serve.batcher import Batcher, Full, Stopped  # noqa: E402
+from lev_plugins.serve.fields import read  # noqa: E402
+from lev_plugins.serve.files import page_files  # noqa: E402
+from lev_plugins.serve.model import (  # noqa: E402
     ServedModel,
     serve_corrector,
     serve_editor,
     serve_predictor,
 )
-from lev_plugins.cli.serve.requests import EditRequest  # noqa: E402
-from lev_plugins.errors import UserError  # noqa: E402
+from lev_plugins.serve.requests import EditRequest  # noqa: E402
 
 # Said by hydra whenever fairseq composes a configuration.
 pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
@@ -432,7 +432,7 @@ def test_without_starlette_one_line_says_how_to_install_it(monkeypatch):
 def test_the_address_that_is_printed_opens_the_page(monkeypatch, capsys):
     served = ServedModel({"modes": ["correct"]}, {"correct": echo})
     apps: list[Any] = []
-    monkeypatch.setattr("lev_plugins.cli.serve.model.load", lambda *_: served)
+    monkeypatch.setattr("lev_plugins.serve.model.load", lambda *_: served)
     monkeypatch.setattr(serve, "_serve", lambda app, *_: apps.append(app))
     assert serve.main(["--path", "runs/m.pt", "--port", "0"]) == 0
     address = capsys.readouterr().out.strip()

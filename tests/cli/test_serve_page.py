@@ -22,9 +22,9 @@ from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 
 from lev_plugins.cli import serve  # noqa: E402
-from lev_plugins.cli.output import printable  # noqa: E402
-from lev_plugins.cli.serve.app import make_app  # noqa: E402
-from lev_plugins.cli.serve.model import ServedModel  # noqa: E402
+from lev_plugins.io.output import printable  # noqa: E402
+from lev_plugins.serve.app import make_app  # noqa: E402
+from lev_plugins.serve.model import ServedModel  # noqa: E402
 
 DRIVER = shutil.which("chromedriver")
 pytestmark = [

@@ -16,9 +16,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lev_plugins.cli import trace as command
-from lev_plugins.cli.output import printable, whole_file
-from lev_plugins.cli.trace.page import _STYLE, FEW_SENTENCES, render_html
-from lev_plugins.cli.trace.render import (
+from lev_plugins.errors import UserError
+from lev_plugins.io.output import printable, whole_file
+from lev_plugins.reports.trace_page import _STYLE, FEW_SENTENCES, render_html
+from lev_plugins.reports.trace_text import (
     choose_joiner,
     deletion_view,
     insertion_view,
@@ -26,8 +27,7 @@ from lev_plugins.cli.trace.render import (
     merged_view,
     render_text,
 )
-from lev_plugins.errors import UserError
-from lev_plugins.generators.history import EditTrace, Iteration
+from lev_plugins.systems.levenshtein.decoding.history import EditTrace, Iteration
 
 ANSI = re.compile("\x1b\\[[0-9;]*m")
 WDIFF = re.compile(r"\[-|-\]|\{\+|\+\}")

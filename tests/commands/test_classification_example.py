@@ -22,11 +22,11 @@ from hypothesis import strategies as st
 from omegaconf import OmegaConf
 
 import lev_plugins
-from lev_plugins.checkpoints import load_state
 from lev_plugins.cli import enct5_prepare
 from lev_plugins.errors import UserError
-from lev_plugins.models.enct5 import metrics
-from lev_plugins.models.enct5.problem_types import ProblemType
+from lev_plugins.inference.checkpoints import load_state
+from lev_plugins.systems.enct5 import metrics
+from lev_plugins.systems.enct5.problem_types import ProblemType
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "classification"

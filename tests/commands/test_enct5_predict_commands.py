@@ -11,7 +11,7 @@ from test_prediction import LABELS, LIMIT, metadata, save
 from lev_plugins import EncT5, UserError
 from lev_plugins.cli import enct5_prepare
 from lev_plugins.cli.enct5_predict import main
-from lev_plugins.models.enct5.problem_types import KINDS
+from lev_plugins.systems.enct5.problem_types import KINDS
 
 # Said by hydra whenever fairseq composes a configuration.
 pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")

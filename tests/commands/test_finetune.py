@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import lev_plugins  # noqa: F401  (torch may then read checkpoints)
-from lev_plugins.models.levenshtein.stock import convert_parameters
+from lev_plugins.systems.levenshtein.stock import convert_parameters
 
 
 def parameters(path):

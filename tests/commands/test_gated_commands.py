@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 import torch
 
-from lev_plugins.models.gated import GatedTransformerModel
+from lev_plugins.systems.gated import GatedTransformerModel
 
 SIZES = (
     "--encoder-embed-dim 32 --encoder-ffn-embed-dim 64 --encoder-layers 1 "

@@ -16,9 +16,15 @@ import torch
 from conftest import SIZES, TRAINING, Result
 from saved import Malicious, save
 
-from lev_plugins import Corrector, EncT5, LevenshteinEditor, UserError, compat
+from lev_plugins import (
+    Corrector,
+    EncT5,
+    LevenshteinEditor,
+    UserError,
+)
+from lev_plugins import fairseq_patches as patches
 from lev_plugins.cli import enct5_prepare
-from lev_plugins.models.transformer_concat import TransformerConcatModel
+from lev_plugins.systems.transformer_concat import TransformerConcatModel
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "pretrained"))
 import checkpoints  # noqa: E402
@@ -115,7 +121,7 @@ def hub(places: dict[str, str]) -> None:
             places["home"], "evil.pt", places["data"], source_lang="src", target_lang="tgt"
         )
     except (pickle.UnpicklingError, OSError, RuntimeError) as error:  # whatever torch raises
-        raise UserError(compat.explain(error) or "") from error
+        raise UserError(patches.explain(error) or "") from error
 
 
 TRAIN = (

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from lev_plugins.cli.report.printed import read_printed
+from lev_plugins.reports.printed import read_printed
 
 SEPARATORS = "\u2028\u2029\x0b\x0c\x1c\x1d\x1e\x1f\x85\u00a0\u3000"
 #: every one stays a single line; what is in it is read as words and spaces

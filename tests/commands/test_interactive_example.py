@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lev_plugins.data.markup import KEEP, parse_markup, token_marks
+from lev_plugins.systems.levenshtein.markup import KEEP, parse_markup, token_marks
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "interactive_editing"
 

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from omegaconf import OmegaConf
 
 import lev_plugins
-from lev_plugins.correction import Correction, Edit, settings
+from lev_plugins.inference.correction import Correction, Edit, settings
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "spelling_and_ocr"

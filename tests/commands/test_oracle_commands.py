@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-COMMAND = "python -m lev_plugins.cli.oracle_curve"
+ANALYSIS = Path(__file__).resolve().parents[2] / "examples" / "analysis"
+COMMAND = f"python {ANALYSIS / 'oracle_curve.py'}"
 MODES = ["none", "deletion", "deletion+placeholder"]
 
 

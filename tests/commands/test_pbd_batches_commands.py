@@ -7,7 +7,7 @@ from fairseq.data import Dictionary, FairseqDataset, LanguagePairDataset
 from pbd_corpus import STOCK, Corrector, prepared
 
 import lev_plugins  # noqa: F401  (patches fairseq)
-from lev_plugins import compat
+from lev_plugins import fairseq_patches as patches
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def test_a_data_set_may_be_patched_twice():
     """As by a copy of the package under another name."""
     before = FairseqDataset.batch_by_size
     try:
-        compat.keep_last_batch()
+        patches.keep_last_batch()
         assert batched(11, max_sentences=4, required_batch_size_multiple=8) == list(range(11))
     finally:
         FairseqDataset.batch_by_size = before

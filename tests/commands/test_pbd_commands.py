@@ -5,7 +5,7 @@ import re
 import pytest
 from pbd_corpus import Corrector, prepared, trained
 
-from lev_plugins.models.pbd import PBDTransformerModel
+from lev_plugins.systems.pbd import PBDTransformerModel
 
 
 @pytest.fixture(scope="module")

@@ -2,12 +2,15 @@
 
 import json
 import struct
+from pathlib import Path
 
 import pytest
 import sacrebleu
 
 from lev_plugins.cli.report import main as report
 
+ANALYSIS = Path(__file__).resolve().parents[2] / "examples" / "analysis"
+LATENCY = f"python {ANALYSIS / 'latency.py'}"
 SPLIT = "--gen-subset valid"
 TRANSFORMER = (
     "--task translation --arch transformer --encoder-embed-dim 32 --encoder-ffn-embed-dim 32 "
@@ -128,7 +131,7 @@ def test_characters_are_scored_as_text_where_fairseq_joins_them(
 def test_latencies_of_an_edit_model_and_a_transformer(commands, triples, transformer, tmp_path):
     paths = [str(triples.checkpoint), str(triples.checkpoint.with_name("checkpoint_best.pt"))]
     result = commands(
-        f"python -m lev_plugins.cli.latency {triples.data} --path {paths[0]} --path {paths[1]} "
+        f"{LATENCY} {triples.data} --path {paths[0]} --path {paths[1]} "
         f"--ar-path {transformer} --draft-lang mt {SPLIT} --sentences 3 --warm-up 1 --json l.json",
         tmp_path,
     )
@@ -153,7 +156,7 @@ def test_latencies_of_an_edit_model_and_a_transformer(commands, triples, transfo
 
 
 def test_models_in_each_others_place_are_one_error_line(commands, triples, transformer, tmp_path):
-    command = f"python -m lev_plugins.cli.latency {triples.data} {SPLIT} --json l.json"
+    command = f"{LATENCY} {triples.data} {SPLIT} --json l.json"
     swapped = commands(f"{command} --path {transformer}", tmp_path)
     assert "model of the kind transformer" in swapped.error
     edited = commands(

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from lev_plugins.errors import UserError
-from lev_plugins.models.transformer_concat import TransformerConcatModel
+from lev_plugins.systems.transformer_concat import TransformerConcatModel
 
 SIZES = (
     "--encoder-embed-dim 32 --encoder-ffn-embed-dim 64 --encoder-layers 1 "

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import lev_plugins  # noqa: F401  (torch may then read checkpoints)
-from lev_plugins.scoring.metrics import METRICS
+from lev_plugins.metrics.corpus import METRICS
 
 ALL = ",".join(METRICS)
 START = "--finetune-from-model {} --lr 0 --max-update 1 --batch-size 3 --save-dir"

@@ -7,7 +7,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lev_plugins.data.concat import ConcatEditDataset, join_draft, parts_and_positions
+from lev_plugins.systems.transformer_concat.dataset import (
+    ConcatEditDataset,
+    join_draft,
+    parts_and_positions,
+)
 
 SYMBOLS = tiny.dictionary()
 BOS, PAD, EOS = SYMBOLS.bos(), SYMBOLS.pad(), SYMBOLS.eos()

@@ -2,8 +2,8 @@
 
 import pytest
 
-from lev_plugins.data.joining import Joining
-from lev_plugins.data.markup import BEGINS, ENDS, JOINED, KEEP, whole_words
+from lev_plugins.systems.levenshtein.joining import Joining
+from lev_plugins.systems.levenshtein.markup import BEGINS, ENDS, JOINED, KEEP, whole_words
 
 SENTENCEPIECE = ["▁Fluss", "▁Win", "ter", "n", ".", "▁", "7", "的", "-", "▁der"]
 BYTES = ["ĠFluss", "ĠWin", "ter", "n", ".", "Ġ", "7"]

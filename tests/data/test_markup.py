@@ -12,7 +12,8 @@ import sentencepiece
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from lev_plugins.data.markup import (
+from lev_plugins.errors import UserError
+from lev_plugins.systems.levenshtein.markup import (
     DROP,
     JOINED,
     KEEP,
@@ -23,7 +24,6 @@ from lev_plugins.data.markup import (
     token_marks,
     write_mark,
 )
-from lev_plugins.errors import UserError
 
 SIGNS = {"keep": "=", "drop": "-", "term": "+", "replace": "~"}
 KINDS = st.sampled_from(list(SIGNS))

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lev_plugins.data.plain_text import PlainText
-from lev_plugins.data.text_files import read_lines
 from lev_plugins.errors import UserError
+from lev_plugins.io.text_files import read_lines
 
 LINE = st.text(
     st.sampled_from("ab é한\t\u2028\x85👍") | st.characters(exclude_categories=("Cs", "Cc")),

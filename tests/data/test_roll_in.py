@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny import Triple
 
-from lev_plugins.data.roll_in import (
+from lev_plugins.ops.edits import insertion_labels
+from lev_plugins.ops.randomness import uniform
+from lev_plugins.systems.levenshtein.roll_in import (
     RollIn,
     RollInOptions,
     build_roll_in,
@@ -17,9 +19,7 @@ from lev_plugins.data.roll_in import (
     random_keep,
     token_predictions,
 )
-from lev_plugins.ops.edits import insertion_labels
-from lev_plugins.ops.randomness import uniform
-from lev_plugins.tasks import TranslationEditConfig, TranslationEditTask
+from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
 
 MANY = 20_000
 ROWS = tiny.triples(40, seed=3)

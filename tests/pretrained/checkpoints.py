@@ -8,11 +8,11 @@ import torch
 from fairseq.data import Dictionary
 from torch import Tensor
 
-from lev_plugins.modules.backbone import Backbone
-from lev_plugins.modules.decoding import SourceMemory
-from lev_plugins.modules.transformer import attention_mask
+from lev_plugins.nn.backbone import Backbone
+from lev_plugins.nn.decoding import SourceMemory
+from lev_plugins.nn.seq2seq import TransformerDecoder
+from lev_plugins.nn.transformer import attention_mask
 from lev_plugins.pretrained import Vocabulary, load_backbone
-from lev_plugins.seq2seq import TransformerDecoder
 
 DIM, HEADS, HIDDEN, LAYERS, PLACES = 8, 2, 12, 2, 9
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "##s", "un", "##happy"]

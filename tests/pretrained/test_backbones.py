@@ -17,7 +17,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from lev_plugins.errors import UserError
-from lev_plugins.modules.backbone import Backbone
+from lev_plugins.nn.backbone import Backbone
 from lev_plugins.pretrained import (
     Directory,
     build_backbone,

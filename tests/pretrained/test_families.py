@@ -12,7 +12,7 @@ from checkpoints import DIM, T5_1, Tensors
 from fairseq.data import Dictionary
 
 from lev_plugins.errors import UserError
-from lev_plugins.modules.backbone import Backbone
+from lev_plugins.nn.backbone import Backbone
 from lev_plugins.pretrained import (
     Directory,
     build_backbone,

@@ -18,9 +18,9 @@ import torch
 from safetensors.torch import load_file
 
 from lev_plugins import UserError
-from lev_plugins.models.enct5.t5_directory import T5Directory
 from lev_plugins.pretrained.bpe import open_tokenizer
 from lev_plugins.pretrained.loading import inspect
+from lev_plugins.systems.enct5.t5_directory import T5Directory
 
 MEMORY = 512  # MiB
 KINDS = {"bert": checkpoints.bert, "bart": checkpoints.bart, "t5": checkpoints.t5}

@@ -18,12 +18,12 @@ from checkpoints import BART_TOKENS, BERT_TOKENS, T5_TOKENS, Model
 from closeness import assert_near
 from torch import Tensor
 
-from lev_plugins.models.enct5.t5_directory import T5Directory
-from lev_plugins.models.enct5.tokenizer import Tokenizer
-from lev_plugins.modules.t5 import T5Encoder, T5Size
+from lev_plugins.nn.t5 import T5Encoder, T5Size
 from lev_plugins.pretrained import Directory, read_vocabulary
 from lev_plugins.pretrained.bpe import open_tokenizer
 from lev_plugins.pretrained.parts import Dropouts
+from lev_plugins.systems.enct5.t5_directory import T5Directory
+from lev_plugins.systems.enct5.tokenizer import Tokenizer
 
 
 @pytest.fixture(scope="module")

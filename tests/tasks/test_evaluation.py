@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from lev_plugins import UserError
-from lev_plugins.scoring.metrics import METRICS, make_metric
+from lev_plugins.metrics.corpus import METRICS, make_metric
 from lev_plugins.tasks.evaluation import EvaluatedTask, EvaluationConfig
 
 WORDS = "the cat sat on mat . a@@ b dog ▁c ▁d e".split()

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from lev_plugins.data.markup import DROP, ENDS, JOINED, KEEP
 from lev_plugins.errors import UserError
-from lev_plugins.generators import RefinementOptions
-from lev_plugins.tasks import TranslationEditConfig, TranslationEditTask
+from lev_plugins.systems.levenshtein.decoding import RefinementOptions
+from lev_plugins.systems.levenshtein.markup import DROP, ENDS, JOINED, KEEP
+from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
 
 # letters that the dictionary has, words that it has not, and the names of its special symbols
 WORDS = st.sampled_from(["a", "b", "h", "xyz", "Zürich", "<s>", "<pad>", "</s>", "<unk>", "<plh>"])

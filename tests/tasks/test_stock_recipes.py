@@ -8,10 +8,10 @@ import pytest
 import tiny
 from fairseq import models, tasks
 
-from lev_plugins.compat.recipes import STOCK_FLAGS, with_our_flags
-from lev_plugins.compat.reports import show_usage_errors
 from lev_plugins.errors import UserError
-from lev_plugins.models.levenshtein.stock import STOCK_ARCHS
+from lev_plugins.fairseq_patches.recipes import STOCK_FLAGS, with_our_flags
+from lev_plugins.fairseq_patches.reports import show_usage_errors
+from lev_plugins.systems.levenshtein.stock import STOCK_ARCHS
 
 
 @pytest.mark.parametrize("name", [*STOCK_ARCHS, "transformer"])

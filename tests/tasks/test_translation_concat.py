@@ -9,8 +9,11 @@ from closeness import assert_near
 from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEntropyCriterion
 
 from lev_plugins.errors import UserError
-from lev_plugins.models.transformer_concat import TransformerConcatConfig, TransformerConcatModel
-from lev_plugins.tasks import TranslationConcatConfig, TranslationConcatTask
+from lev_plugins.systems.transformer_concat import TransformerConcatConfig, TransformerConcatModel
+from lev_plugins.systems.transformer_concat.task import (
+    TranslationConcatConfig,
+    TranslationConcatTask,
+)
 
 pytestmark = [
     # said by torch about fairseq

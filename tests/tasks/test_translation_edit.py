@@ -13,10 +13,10 @@ import torch
 from fairseq.data import Dictionary, indexed_dataset
 from fairseq.sequence_generator import SequenceGenerator
 
-from lev_plugins.criterions import EditPolicyLoss
 from lev_plugins.errors import UserError
-from lev_plugins.generators import RefinementGenerator
-from lev_plugins.tasks import TranslationEditConfig, TranslationEditTask
+from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss
+from lev_plugins.systems.levenshtein.decoding import RefinementGenerator
+from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
 
 ROWS = tiny.triples(12, seed=3)
 FURTHER = tiny.triples(5, seed=4)

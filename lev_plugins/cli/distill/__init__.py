@@ -29,22 +29,12 @@ from typing import Any
 import torch
 from fairseq import utils
 
-from ...data.text_files import read_parallel, refuse_special_tokens, require_files
 from ...errors import UserError
+from ...io.output import whole_file
+from ...io.text_files import read_parallel, refuse_special_tokens, require_files
 from ..names import prog
-from ..output import whole_file
 from ..preprocess import dictionary_path
-from .journal import (
-    EMPTY,
-    ENDLESS,
-    FINE,
-    LONG,
-    RATIO,
-    REASONS,
-    Journal,
-    Record,
-    digest,
-)
+from .journal import EMPTY, ENDLESS, FINE, LONG, RATIO, REASONS, Journal, Record, digest
 from .teacher import Teacher, Translation, load_teacher
 
 SLACK = 5  # tokens by which a short line may be longer than the ratio says

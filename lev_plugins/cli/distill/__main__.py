@@ -1,6 +1,6 @@
 """Runs the command: ``python -m lev_plugins.cli.distill``."""
 
-from ...compat import run_cli
+from ...fairseq_patches import run_cli
 from . import main
 
 run_cli(main)

@@ -19,9 +19,9 @@ from fairseq.sequence_generator import SequenceGenerator
 from fairseq.tasks.translation import TranslationTask
 from omegaconf import DictConfig, open_dict
 
-from ...compat import Origin
-from ...data.text_files import SPECIAL_TOKENS, require_files
 from ...errors import UserError
+from ...fairseq_patches import Origin
+from ...io.text_files import SPECIAL_TOKENS, require_files
 from ..preprocess import dictionary_path, load_dictionary
 from .journal import digest
 

@@ -3,15 +3,7 @@ characters.
 """
 
 from .confusions import Confusions, Learned, learn, load_confusions, to_json
-from .noiser import (
-    DEFAULT_EDITS,
-    KINDS,
-    PAPER,
-    Noise,
-    NoiseOptions,
-    parse_edits,
-    parse_kinds,
-)
+from .noiser import DEFAULT_EDITS, KINDS, PAPER, Noise, NoiseOptions, parse_edits, parse_kinds
 from .rng import FIXED, sentence_random
 
 __all__ = [

@@ -1,0 +1,254 @@
+"""Prepare labelled text for EncT5.
+
+    python -m lev_plugins.cli.enct5_prepare --kind tagging --format conllu \\
+        --train train.conllu --valid dev.conllu --test test.conllu --vocab-size 4000 --destdir data
+
+Reads TSV, CoNLL-U or a word and its tag a line; cuts the text into T5's subwords, of a local T5, of
+a sentencepiece model, of one that is trained here, or bytes; and writes fairseq's indexed data
+sets, ``labels.txt`` and a description, whole or not at all.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from itertools import chain
+
+from ..errors import UserError
+from ..fairseq_patches import run_cli
+from ..io.text_files import require_files
+from ..systems.enct5.metadata import LARGEST, Metadata
+from ..systems.enct5.preparation.labels import Labels, found_labels, listed_labels
+from ..systems.enct5.preparation.reading import CONLLU_TAGS, FORMATS, Layout
+from ..systems.enct5.preparation.writing import (
+    Summary,
+    directory_cutter,
+    file_cutter,
+    trained_cutter,
+    write_labels,
+    write_split,
+)
+from ..systems.enct5.problem_types import KINDS, ProblemType
+from ..systems.enct5.tokenizer import Tokenizer
+from .names import prog
+from .preprocess import staged
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The options of the command."""
+    parser = argparse.ArgumentParser(
+        prog=prog("enct5_prepare"),
+        description="Prepare labelled text for EncT5: pieces, labels, and for tagging the word of "
+        "each piece.",
+    )
+    parser.epilog = (
+        f"example: {parser.prog} --kind classification --train train.tsv --valid dev.tsv "
+        "--vocab-size 4000 --destdir data"
+    )
+    add = parser.add_argument
+    kinds = [kind for kind in KINDS if kind != ProblemType.MULTILABEL_POOLED.value]
+    add("--kind", required=True, choices=kinds, help="what is to be predicted of a text")
+    for split in ("train", "valid", "test"):
+        several = f"; several, divided by commas, become {split}, {split}1 …"
+        help_text = f"examples of the {split} set" + (several if split != "train" else "")
+        add(f"--{split}", metavar="FILE", required=split == "train", help=help_text)
+    add("--destdir", required=True, metavar="DIR", help="new folder; whole or not at all")
+    add("--format", choices=FORMATS, default="tsv", help="of the files (default: tsv)")
+    add("--label-column", type=int, metavar="N", help="of a TSV, from 1 (default: 1)")
+    add("--text-columns", metavar="N[,N]", help="of a TSV: one text or two (default: 2)")
+    add("--header", action="store_true", help="the first line of a TSV names the columns")
+    add("--label-separator", metavar="C", help="between many labels of a text (default: ,)")
+    add("--label-numbers", action="store_true", help="labels are lines of --labels, from 0")
+    add("--tags", choices=list(CONLLU_TAGS), help="of CoNLL-U (default: upos)")
+    add(
+        "--labels",
+        metavar="FILE",
+        help="all labels in their order, one a line (default: those of --train, sorted)",
+    )
+    pieces = parser.add_mutually_exclusive_group(required=True)
+    pieces.add_argument("--t5-dir", metavar="DIR", help="subwords of this T5, mT5 or ByT5")
+    pieces.add_argument("--sentencepiece-model", metavar="FILE", help="subwords of this model")
+    pieces.add_argument(
+        "--vocab-size", type=int, metavar="N", help="train so many subwords on the text of --train"
+    )
+    pieces.add_argument("--bytes", action="store_true", help="bytes instead of subwords, as ByT5")
+    add(
+        "--max-length",
+        type=int,
+        default=512,
+        metavar="N",
+        help="most subwords of an example; what is longer is cut off and counted (default: 512)",
+    )
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command; raises :class:`UserError` with nothing written."""
+    args = build_parser().parse_args(argv)
+    layout, files = _layout(args), _files(args)
+    given = [*files.values(), *filter(None, (args.labels, args.sentencepiece_model))]
+    compressed = [path for path in given if path.endswith(".gz") and os.path.isfile(path)]
+    if compressed:
+        raise UserError(
+            f"{compressed[0]}: is compressed; decompress it first: gunzip -k {' '.join(compressed)}"
+        )
+    require_files(given)
+    if os.path.lexists(args.destdir) or os.path.lexists(os.path.realpath(args.destdir)):
+        raise UserError(f"--destdir {args.destdir}: is there already; name another folder")
+    labels = _labels(args, layout)
+    for path in files.values():  # every line is judged before the work begins
+        for example in layout.read(path):
+            labels.stored(example)
+    tokenizer = _cutter(args, layout)
+    with staged(args.destdir) as folder:
+        _write(args, layout, files, labels, tokenizer, folder)
+    print(f"prepared in {args.destdir}", file=sys.stderr)
+
+
+def _layout(args: argparse.Namespace) -> Layout:
+    """How the files are written.
+
+    Raises:
+        UserError: options that contradict each other, or would mean nothing.
+    """
+    kind = ProblemType(args.kind)
+    if args.format != "tsv" and kind is not ProblemType.TAGGING:
+        raise UserError(f"--format {args.format} is for --kind tagging")
+    _refuse(args, args.format == "tsv", "--format tsv", "label_column", "text_columns", "header")
+    _refuse(args, args.format == "conllu", "--format conllu", "tags")
+    _refuse(args, kind.many, "--kind multilabel", "label_separator")
+    _refuse(
+        args,
+        kind is not ProblemType.REGRESSION,
+        "labels, not for values",
+        "labels",
+        "label_numbers",
+    )
+    if args.label_numbers and not args.labels:
+        raise UserError("--label-numbers needs --labels FILE, whose lines are counted")
+    least = 2 if args.text_columns is None else 1 + len(args.text_columns.split(","))
+    if not least <= args.max_length <= LARGEST:
+        raise UserError(f"--max-length {args.max_length}: give {least} or more")
+    if args.vocab_size is not None and args.vocab_size < 4:
+        raise UserError(f"--vocab-size {args.vocab_size}: give 4 or more; 3 subwords are T5's own")
+    label, texts = _columns(args)
+    if kind is ProblemType.TAGGING and len(texts) > 1:
+        raise UserError(f"--text-columns {args.text_columns}: words are tagged of one text")
+    separator = "," if args.label_separator is None else args.label_separator
+    if separator == "" or "\t" in separator:
+        raise UserError(f"--label-separator {separator!r}: give a character, but no tab")
+    tags = args.tags or next(iter(CONLLU_TAGS))
+    return Layout(kind, args.format, label, texts, args.header, separator, tags)
+
+
+def _refuse(args: argparse.Namespace, fits: bool, where: str, *names: str) -> None:
+    """Raises :class:`UserError` if an option is given that would mean nothing."""
+    for name in () if fits else names:
+        if getattr(args, name) is not None and getattr(args, name) is not False:
+            raise UserError(f"--{name.replace('_', '-')} is for {where}; leave it out")
+
+
+def _columns(args: argparse.Namespace) -> tuple[int, list[int]]:
+    """Columns of the label and of the texts, from 0."""
+    label = 1 if args.label_column is None else args.label_column
+    if label < 1:
+        raise UserError(f"--label-column {label}: columns count from 1")
+    written = "2" if args.text_columns is None else args.text_columns
+    columns = written.split(",")
+    if len(columns) > 2 or not all(column.isdecimal() and int(column) > 0 for column in columns):
+        raise UserError(f"--text-columns {written}: give one or two, as 2 or 2,3")
+    texts = [int(column) for column in columns]
+    if len({label, *texts}) < 1 + len(texts):
+        raise UserError(f"--label-column {label} --text-columns {written}: a column is named twice")
+    return label - 1, [column - 1 for column in texts]
+
+
+def _files(args: argparse.Namespace) -> dict[str, str]:
+    """Split → file."""
+    files = {"train": args.train}
+    for split in ("valid", "test"):
+        paths = filter(None, (getattr(args, split) or "").split(","))
+        files.update({f"{split}{number or ''}": path for number, path in enumerate(paths)})
+    return files
+
+
+def _labels(args: argparse.Namespace, layout: Layout) -> Labels:
+    if layout.kind is ProblemType.REGRESSION:
+        return Labels(layout.kind)
+    if args.labels:
+        separator = None if args.label_numbers else layout.separator
+        names = listed_labels(args.labels, layout.kind, separator)
+        return Labels(layout.kind, names, args.label_numbers)
+    return Labels(layout.kind, found_labels(layout.read(args.train), layout.kind, args.train))
+
+
+def _cutter(args: argparse.Namespace, layout: Layout) -> Tokenizer:
+    if args.t5_dir:
+        return directory_cutter(args.t5_dir)
+    if args.sentencepiece_model:
+        return file_cutter(args.sentencepiece_model)
+    if args.bytes:
+        return Tokenizer(None)
+    examples = (example.texts for example in layout.read(args.train))
+    if layout.kind is ProblemType.TAGGING:
+        return trained_cutter((" ".join(words) for words in examples), args.vocab_size)
+    return trained_cutter(chain.from_iterable(examples), args.vocab_size)
+
+
+def _write(
+    args: argparse.Namespace,
+    layout: Layout,
+    files: dict[str, str],
+    labels: Labels,
+    tokenizer: Tokenizer,
+    folder: str,
+) -> None:
+    metadata = Metadata(
+        kind=layout.kind.value,
+        labels=labels.names,
+        pieces=tokenizer.pieces,
+        texts=len(layout.texts),
+        max_length=args.max_length,
+        model=tokenizer.serialised,
+    )
+    _say(f"pieces: {len(tokenizer.pieces):,}" + _fewer(len(tokenizer.pieces), args.vocab_size))
+    for split, path in files.items():
+        prefix = os.path.join(folder, split)
+        summary = write_split(prefix, layout.read(path), tokenizer, labels, args.max_length)
+        _report(split, path, summary, args.max_length)
+        if split == "train" and layout.kind is ProblemType.REGRESSION:
+            metadata.low, metadata.high = summary.low, summary.high
+            _say(f"values: {summary.low:g} to {summary.high:g} in train")
+        elif split == "train":
+            metadata.counts = [summary.counts[i] for i in range(len(labels.names))]
+            zero = metadata.counts.count(0)
+            _say(f"labels: {len(labels.names):,}" + (f", {zero:,} not in train" if zero else ""))
+    write_labels(folder, labels.names)
+    metadata.write(folder)
+
+
+def _fewer(count: int, wanted: int | None) -> str:
+    return f", the text gives no {wanted:,}" if wanted is not None and count < wanted else ""
+
+
+def _report(split: str, path: str, summary: Summary, most: int) -> None:
+    words = f"{summary.words:,} words, " if summary.words else ""
+    unknown = f", {summary.unknown:,} of them unknown" if summary.unknown else ""
+    _say(
+        f"{split}: {summary.examples:,} examples of {path}, {words}{summary.pieces:,} pieces"
+        + unknown
+    )
+    if summary.cut:
+        lost = f"; {summary.lost:,} words lost, which count as errors" if summary.lost else ""
+        _say(
+            f"{split}: {summary.cut.count:,} examples are longer than {most} subwords and were cut "
+            f"off{lost} (examples {summary.cut})"
+        )
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr)
+
+
+if __name__ == "__main__":
+    run_cli(main)

@@ -1,0 +1,236 @@
+"""Show what the gates of a gated model do: which source tokens it hides, and how it writes.
+
+    python -m lev_plugins.cli.gates --path checkpoint_best.pt < lines.txt > gates.jsonl
+
+One JSON object a line (the keys of :class:`.record.Record`): the masking probability of every
+source token, and the copy, generate and skip probabilities of every token that the model wrote.
+``--target FILE`` forces given lines instead. ``--html FILE`` and ``--png FILE`` draw them as
+Figure 4 of the paper does. ``python examples/analysis/gate_analysis.py`` reads the JSON.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from itertools import chain, islice
+from pathlib import Path
+
+from ..errors import UserError
+from ..fairseq_patches import run_cli
+from ..io.lines import (
+    BATCHES_PER_CHUNK,
+    STANDARD_STREAM,
+    TEXT_PROCESSING,
+    input_lines,
+    is_terminal,
+    json_line,
+)
+from ..io.output import standard_output, whole_file
+from ..io.text_files import LineNumbers, read_lines
+from ..reports.gates.picture import MOST_LINES
+from ..reports.gates.record import Record
+from ..reports.gates.scale import SCALES
+from .names import prog
+
+_PROMPT = "one line per sentence:"
+_FEW = 5  # lines that a picture shows unless told otherwise
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command with the arguments ``argv`` (default: those of the process)."""
+    args = build_parser().parse_args(argv)
+    _check(args)
+    wanted = _numbers(args.show)
+    if args.png and wanted is not None and len(wanted) > MOST_LINES:
+        raise UserError(
+            f"--show {args.show}: a picture of {len(wanted)} lines; choose {MOST_LINES} at most, "
+            "or leave --png out"
+        )
+    shown: list[Record] = []
+    number = 0
+    with ExitStack() as stack:
+        # Outputs are opened first: a folder that cannot be written is told before the model loads.
+        to_stdout = args.json == STANDARD_STREAM
+        out = standard_output() if to_stdout else stack.enter_context(whole_file(args.json))
+        page = stack.enter_context(whole_file(args.html)) if args.html else None
+        picture = stack.enter_context(whole_file(args.png)) if args.png else None
+        if picture is not None:
+            _require_matplotlib()
+        for number, record in enumerate(_recorded(args), start=1):
+            out.write(json_line(record.to_dict()))
+            out.flush()
+            if wanted is None or number in wanted:
+                # A picture alone needs the first few.
+                if page is not None or wanted is not None or len(shown) < _FEW:
+                    shown.append(record)
+        _refuse_lines_not_there(wanted, number)
+        title = args.title or f"Gates of {Path(args.path).name}"
+        if page is not None:
+            from ..reports.gates.page import render_html
+
+            page.write(render_html(shown, title, args.scale))
+        if picture is not None:
+            from ..reports.gates.picture import draw
+
+            shown_lines = shown if wanted is not None else shown[:_FEW]
+            picture.buffer.write(draw(shown_lines, title, args.scale))
+            if len(shown_lines) < number:
+                print(
+                    f"{args.png}: {len(shown_lines)} of {number} lines; choose them with --show",
+                    file=sys.stderr,
+                )
+    for file, count in ((args.json, number), (args.html, len(shown))):
+        _tell(file, count)
+
+
+def _tell(file: str | None, count: int) -> None:
+    if file and file != STANDARD_STREAM:
+        print(f"{count} lines written to {file}", file=sys.stderr)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The options of the command."""
+    parser = argparse.ArgumentParser(
+        prog=prog("gates"),
+        description="Show what the gates of a gated model do with each token of the input and of "
+        "its output.",
+    )
+    add = parser.add_argument
+    add("--path", required=True, metavar="CHECKPOINT", help="the trained model")
+    add("--data", metavar="DIR", help="folder with the dictionaries (default: as the model says)")
+    for name, what in TEXT_PROCESSING.items():
+        flag = "--" + name.replace("_", "-")
+        add(flag, metavar="NAME", help=f"{what} (default: as the model was trained)")
+    add(
+        "--input",
+        default=STANDARD_STREAM,
+        metavar="FILE",
+        help="lines of source text in UTF-8 (default: stdin)",
+    )
+    add("--target", metavar="FILE", help="force these lines instead of the model's own output")
+    add("--beam", type=int, default=5, metavar="N", help="width of the search (default: 5)")
+    add("--max-len-a", type=float, default=0.0, metavar="A", help="longest output: A · source …")
+    add("--max-len-b", type=int, default=200, metavar="B", help="… + B tokens (default: 200)")
+    add("--batch-size", type=int, default=64, metavar="N", help="lines at once (default: 64)")
+    add("--device", metavar="NAME", help="such as cuda (default: the CPU)")
+    add(
+        "--json",
+        default=STANDARD_STREAM,
+        metavar="FILE",
+        help="one JSON object a line (default: stdout)",
+    )
+    add("--html", metavar="FILE", help="also write heat maps as a page that opens anywhere")
+    add("--png", metavar="FILE", help="also write heat maps as a picture; needs matplotlib")
+    add(
+        "--show",
+        metavar="LINES",
+        help=f"lines on page and picture, such as 1,4,7-9 (default: all, {_FEW} on the picture)",
+    )
+    add("--title", metavar="TEXT", help="of page and picture (default: Gates of CHECKPOINT)")
+    add(
+        "--scale",
+        choices=SCALES,
+        default=SCALES[0],
+        help="shades from the lowest to the highest value (data) or from 0 to 1 (unit)",
+    )
+    return parser
+
+
+def _check(args: argparse.Namespace) -> None:
+    for flag, value in (("--beam", args.beam), ("--batch-size", args.batch_size)):
+        if value < 1:
+            raise UserError(f"{flag} {value}: must be 1 or more")
+    if args.max_len_a < 0 or args.max_len_b < 0 or not args.max_len_a + args.max_len_b:
+        raise UserError(
+            f"--max-len-a {args.max_len_a} --max-len-b {args.max_len_b}: must be 0 or more, and "
+            "not both 0"
+        )
+    _check_outputs({"--json": args.json, "--html": args.html, "--png": args.png})
+    for path in (args.input, args.target):
+        if path not in (None, STANDARD_STREAM) and not _streams(path):
+            # Read it once for its errors: better now than after an hour of decoding.
+            for _ in read_lines(path):
+                pass
+
+
+def _check_outputs(files: dict[str, str | None]) -> None:
+    for flag in ("--html", "--png"):
+        if files[flag] in ("", STANDARD_STREAM):
+            raise UserError(f"{flag} needs the name of a file; only --json can go to stdout")
+    given = [(f, os.path.realpath(v)) for f, v in files.items() if v and v != STANDARD_STREAM]
+    for place, (flag, path) in enumerate(given):
+        for other, second in given[place + 1 :]:
+            if path == second:
+                raise UserError(f"{flag} and {other} both write {files[flag]}: give two names")
+
+
+def _streams(path: str) -> bool:
+    given = Path(path)
+    return given.is_fifo() or given.is_char_device()
+
+
+def _numbers(text: str | None) -> set[int] | None:
+    """``1,4,7-9`` → the line numbers; None for all."""
+    if text is None:
+        return None
+    numbers: set[int] = set()
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()):
+            raise UserError(f"--show {text}: {part!r} is no line; write them as 1,4,7-9")
+        start, end = int(first), int(last) if dash else int(first)
+        if not 1 <= start <= end or end - start > 100_000:
+            raise UserError(f"--show {text}: {part!r} is no range of lines, which count from 1")
+        numbers.update(range(start, end + 1))
+    return numbers
+
+
+def _refuse_lines_not_there(wanted: set[int] | None, count: int) -> None:
+    missing = LineNumbers()
+    for number in sorted(one for one in wanted or () if one > count):
+        missing.add(number)
+    if missing:
+        raise UserError(f"--show: there is no line {missing}; the input has {count}")
+
+
+def _require_matplotlib() -> None:
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise UserError(
+            "--png needs the library matplotlib; install it: pip install 'lev_plugins[report]'"
+        ) from error
+
+
+def _recorded(args: argparse.Namespace) -> Iterator[Record]:
+    """Yield the records of all lines; memory holds one chunk of them."""
+    from ..reports.gates.recorder import Recorder
+
+    processing = {name: value for name in TEXT_PROCESSING if (value := getattr(args, name))}
+    recorder = Recorder(
+        args.path, args.data, processing, args.device, args.beam, args.max_len_a, args.max_len_b
+    )
+    typed = args.input == STANDARD_STREAM and is_terminal(sys.stdin)
+    size = 1 if typed else args.batch_size * BATCHES_PER_CHUNK
+    sources = input_lines(args.input, _PROMPT)
+    targets = read_lines(args.target) if args.target else None
+    first = 1
+    while chunk := list(islice(sources, size)):
+        wanted = None if targets is None else list(islice(targets, len(chunk)))
+        if wanted is not None and len(wanted) < len(chunk):
+            raise UserError(
+                f"{args.target} has {first - 1 + len(wanted)} lines, the input more; line n of "
+                "both must belong together"
+            )
+        yield from recorder.records(chunk, wanted, args.batch_size, first)
+        first += len(chunk)
+    if targets is not None and next(chain(targets, [None])) is not None:
+        raise UserError(
+            f"{args.target} has more lines than the input, which has {first - 1}; line n of both "
+            "must belong together"
+        )
+
+
+if __name__ == "__main__":
+    run_cli(main)

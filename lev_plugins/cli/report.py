@@ -1,0 +1,218 @@
+"""Scores, edits and iterations of outputs, side by side and beside the drafts themselves.
+
+    python -m lev_plugins.cli.report generate.out --drafts test.mt
+
+Reads what fairseq-generate and fairseq-interactive print, and plain text. A table goes to stdout;
+``--json FILE`` writes all numbers (the keys of :func:`.figures.compute`), ``--png FILE`` a
+picture.
+"""
+
+import argparse
+import json
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack
+
+from ..errors import UserError
+from ..fairseq_patches import run_cli
+from ..io.output import standard_output, whole_file
+from ..io.text_files import SUBWORDS
+from ..metrics.corpus import METRICS
+from ..metrics.correction import CORRECTION_METRICS
+from ..reports.figures import DEFAULT_METRICS, NO_EDIT_BASELINE, UNITS, Settings, compute
+from ..reports.input import AGAINST, SIDES, Given, gather
+from ..reports.plots import draw
+from ..reports.printed import STANDARD_STREAM
+from ..reports.table import render_table
+from .names import prog
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command with the arguments ``argv`` (default: those of the process)."""
+    args = build_parser().parse_args(argv)
+    args.hypotheses = args.hypotheses or []
+    _check(args)
+    settings = Settings(
+        args.metrics, args.unit, args.length_step, args.ter_case_sensitive, args.bleu_tokenize
+    )
+    with ExitStack() as stack:
+        # Opened first: a folder that cannot be written is told before anything is computed.
+        outputs = {
+            kind: stack.enter_context(whole_file(path))
+            for kind in ("json", "png")
+            if (path := getattr(args, kind)) is not None
+        }
+        names = _names(args)
+        figures = compute(gather(_given(args)), names, settings)
+        if "json" in outputs:
+            json.dump(figures, outputs["json"], ensure_ascii=True, allow_nan=False, indent=1)
+            outputs["json"].write("\n")
+        if "png" in outputs:
+            outputs["png"].buffer.write(draw(figures, args.title))
+    standard_output().write(render_table(figures))
+
+
+def _given(args: argparse.Namespace) -> Given:
+    return Given(
+        printed=args.outputs,
+        hypotheses=args.hypotheses,
+        references=args.references,
+        drafts=args.drafts,
+        sources=args.sources,
+        data=args.data,
+        draft_lang=args.draft_lang,
+        against=args.against,
+        split=args.gen_subset,
+        remove_bpe=args.remove_bpe,
+        remove_bpe_from=args.remove_bpe_from,
+        allow_missing=args.allow_missing,
+    )
+
+
+def _names(args: argparse.Namespace) -> list[str]:
+    """A name for every system: those given, else the files', as short as tells them apart.
+
+    Raises:
+        UserError: more or fewer names than systems, or one name twice.
+    """
+    paths = [*args.outputs, *args.hypotheses]
+    if args.names is None:
+        names = [os.path.basename(path) for path in paths]
+        return names if len(set(names)) == len(names) else paths
+    if len(args.names) != len(paths):
+        raise UserError(
+            f"--names {','.join(args.names)}: {len(args.names)} names for {len(paths)} systems; "
+            "give one for each, separated by commas"
+        )
+    for name in args.names:
+        if args.names.count(name) > 1 or name in ("", NO_EDIT_BASELINE):
+            raise UserError(f"--names: {name!r} does not tell a system from others; choose another")
+    return args.names
+
+
+# ---------------------------------------------------------------- options
+
+
+def _listed(text: str) -> list[str]:
+    return [item.strip() for item in text.split(",")]
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The options of the command."""
+    parser = argparse.ArgumentParser(
+        prog=prog("report"),
+        description="Scores, edits against the drafts and iterations of one or more outputs.",
+        epilog="example: %(prog)s ours.out stock.out --names ours,stock --drafts test.mt "
+        "--json report.json --png report.png",
+    )
+    _add_texts(parser)
+    _add_settings(parser)
+    return parser
+
+
+def _add_texts(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("Sentences", "line n of a text file is sentence n − 1")
+    add = group.add_argument
+    add(
+        "outputs",
+        nargs="*",
+        metavar="GENERATE_OUTPUT",
+        help="what fairseq-generate or fairseq-interactive printed; - is stdin",
+    )
+    add("--hypotheses", nargs="+", metavar="FILE", help="outputs as plain text")
+    add("--references", metavar="FILE", help="references as text (default: the T- lines)")
+    add("--drafts", metavar="FILE", help="drafts as text (default: --data, else E-…_0 lines)")
+    add("--sources", metavar="FILE", help="sources as text (default: the S- lines)")
+    add(
+        "--against",
+        choices=AGAINST,
+        default=AGAINST[0],
+        help="what was corrected: the drafts, or the sources themselves where a corrector reads "
+        "no draft (default: draft)",
+    )
+    add("--data", metavar="DIR", help="folder of preprocess to read the drafts from")
+    add("--draft-lang", metavar="LANG", help="suffix of the drafts in --data, such as mt")
+    add("--gen-subset", default="test", metavar="SPLIT", help="split in --data (default: test)")
+    add(
+        "--remove-bpe",
+        choices=sorted(SUBWORDS),
+        help="join subwords or characters of the drafts; none: they are as they should be",
+    )
+    add(
+        "--remove-bpe-from",
+        type=_listed,
+        default="drafts",
+        metavar="SIDES",
+        help=f"what --remove-bpe is for, of {','.join(SIDES)} (default: drafts)",
+    )
+    add(
+        "--allow-missing",
+        action="store_true",
+        help="leave out, for all systems, the sentences that an output lacks",
+    )
+
+
+def _add_settings(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("Report").add_argument
+    add("--names", type=_listed, metavar="A,B", help="names of the systems (default: their files)")
+    add(
+        "--metrics",
+        type=_listed,
+        default=",".join(DEFAULT_METRICS),
+        metavar="NAMES",
+        help=f"of {','.join([*METRICS, *CORRECTION_METRICS])} (default: all but those of ERRANT)",
+    )
+    add("--unit", choices=sorted(UNITS), default="word", help="what is edited (default: word)")
+    add("--length-step", type=int, default=10, metavar="N", help="tokens a class (default: 10)")
+    add("--ter-case-sensitive", action="store_true", help="case counts in plain TER too")
+    add("--bleu-tokenize", metavar="NAME", help="a tokeniser of sacrebleu, such as zh, ja-mecab")
+    add("--json", metavar="FILE", help="also write all numbers as JSON")
+    add("--png", metavar="FILE", help="also draw iterations, their means by length, and edits")
+    add("--title", metavar="TEXT", help="title of the picture")
+
+
+def _check(args: argparse.Namespace) -> None:
+    if not args.outputs and not args.hypotheses:
+        raise UserError("nothing to report on: give an output of fairseq-generate, or --hypotheses")
+    if args.outputs.count(STANDARD_STREAM) > 1:
+        raise UserError("standard input (-) can be read only once")
+    if args.length_step < 1:
+        raise UserError(f"--length-step {args.length_step}: give 1 or more")
+    for flag, values, known in (
+        ("--metrics", args.metrics, [*METRICS, *CORRECTION_METRICS]),
+        ("--remove-bpe-from", args.remove_bpe_from, list(SIDES)),
+    ):
+        for value in values:
+            if value not in known:
+                raise UserError(f"{flag} {value}: choose of {','.join(known)}")
+    if args.data is not None and args.drafts is not None:
+        raise UserError("--drafts and --data both name drafts: give one of them")
+    if (args.data is None) != (args.draft_lang is None):
+        raise UserError("--data and --draft-lang name drafts together: give both or neither")
+    if args.against == "source" and (args.data is not None or args.drafts is not None):
+        named = "--data" if args.drafts is None else "--drafts"
+        raise UserError(f"--against source and {named} both name what was corrected: give one")
+    _check_written(args)
+    _check_tokenizer(args.bleu_tokenize)
+
+
+def _check_written(args: argparse.Namespace) -> None:
+    written = [path for path in (args.json, args.png) if path is not None]
+    read = [*args.outputs, *args.hypotheses, args.references, args.drafts, args.sources]
+    for place, path in enumerate(written):
+        if path in ("", STANDARD_STREAM):
+            raise UserError("--json and --png need the name of a file")
+        others = [one for one in [*read, *written[:place]] if one is not None]
+        if os.path.realpath(path) in map(os.path.realpath, others):
+            raise UserError(f"{path} would be written over: give --json and --png other names")
+
+
+def _check_tokenizer(name: str | None) -> None:
+    from sacrebleu.metrics import BLEU
+
+    if name is not None and name not in BLEU.TOKENIZERS:
+        raise UserError(f"--bleu-tokenize {name}: choose of {','.join(BLEU.TOKENIZERS)}")
+
+
+if __name__ == "__main__":
+    run_cli(main)

@@ -1,0 +1,234 @@
+"""Show how a Levenshtein Transformer edits: every iteration of every sentence.
+
+    python -m lev_plugins.cli.trace --path checkpoint_best.pt < lines.txt
+
+A line is ``source``, or ``source<TAB>draft``. Text goes to stdout as in Figure 3 of the paper;
+``--html FILE`` writes a page as well, ``--json`` one JSON object a line (the keys of
+:meth:`lev_plugins.systems.levenshtein.decoding.history.EditTrace.to_dict`).
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from ..errors import UserError
+from ..fairseq_patches import run_cli
+from ..io.lines import (
+    BATCHES_PER_CHUNK,
+    STANDARD_STREAM,
+    TEXT_PROCESSING,
+    input_lines,
+    is_terminal,
+    json_line,
+)
+from ..io.output import standard_output, whole_file
+from ..reports.trace_page import render_html
+from ..reports.trace_text import render_text
+from ..systems.levenshtein.decoding.history import EditTrace
+from .names import prog
+
+if TYPE_CHECKING:
+    from ..inference.editor import LevenshteinEditor
+
+Pair = tuple[str, str | None]
+Sink = Callable[[EditTrace, int], Any]
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command with the arguments ``argv`` (default: those of the process)."""
+    args = build_parser().parse_args(argv)
+    _check(args)
+    number = 0
+    traces: list[EditTrace] = []
+    with ExitStack() as stack:
+        # Outputs are opened first: a folder that cannot be written is told before the model loads.
+        sinks = _sinks(args, stack)
+        page = stack.enter_context(whole_file(args.html)) if args.html else None
+        if page is not None:
+            sinks.append(lambda trace, _: traces.append(trace))
+        editor = load_editor(args.path, args.data, _text_processing(args))
+        pairs = _noted(read_pairs(args.input), editor.draft_lang)
+        for number, trace in enumerate(_edited(editor, pairs, args), start=1):
+            for sink in sinks:
+                sink(trace, number)
+        if page is not None:
+            title = args.title or f"Edits by {Path(args.path).name}"
+            page.write(render_html(traces, title, joiner=args.joiner))
+    for file in (args.json, args.html):
+        if file and file != STANDARD_STREAM:
+            print(f"{number} sentences written to {file}", file=sys.stderr)
+
+
+def load_editor(path: str, data: str | None, processing: dict[str, str]) -> "LevenshteinEditor":
+    """Return the editor of a checkpoint; it is imported only here, to keep ``--help`` quick."""
+    from ..inference.editor import LevenshteinEditor
+
+    return LevenshteinEditor.from_pretrained(path, data=data, **processing)
+
+
+def _text_processing(args: argparse.Namespace) -> dict[str, str]:
+    """The options of text processing that were given, by fairseq's names."""
+    return {name: value for name in TEXT_PROCESSING if (value := getattr(args, name))}
+
+
+def read_pairs(path: str) -> Iterator[Pair]:
+    """Yield source and draft of each line of a file; an empty line is a pair too.
+
+    Without a tab the draft is None, with one it is what follows, be it empty.
+
+    Args:
+        path: a file in UTF-8, or ``-`` for stdin.
+
+    Raises:
+        UserError: the file cannot be read, a line is not UTF-8 or has more than one tab.
+    """
+    name = "stdin" if path == STANDARD_STREAM else path
+    lines = input_lines(path, "one line per sentence, 'source' or 'source<TAB>draft':")
+    for number, line in enumerate(lines, start=1):
+        source, *drafts = line.split("\t")
+        if len(drafts) > 1:
+            raise UserError(
+                f"{name}: line {number}: {len(drafts)} tabs; "
+                "a line is 'source' or 'source<TAB>draft'"
+            )
+        yield source, drafts[0] if drafts else None
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The options of the command."""
+    parser = argparse.ArgumentParser(
+        prog=prog("trace"),
+        description="Show every refinement iteration of a Levenshtein Transformer: what it "
+        "deletes and what it inserts.",
+    )
+    add = parser.add_argument
+    add("--path", required=True, metavar="CHECKPOINT", help="the trained model")
+    add("--data", metavar="DIR", help="folder with the dictionaries (default: as the model says)")
+    for name, what in TEXT_PROCESSING.items():
+        flag = "--" + name.replace("_", "-")
+        add(flag, metavar="NAME", help=f"{what} (default: as the model was trained)")
+    add(
+        "--input",
+        default=STANDARD_STREAM,
+        metavar="FILE",
+        help="lines of 'source' or 'source<TAB>draft' in UTF-8 (default: stdin)",
+    )
+    add(
+        "--markup",
+        action="store_true",
+        help="drafts have marks: [=stays=], [-goes-], [~another~], [+term+]; \\[= is text",
+    )
+    add("--max-iter", type=int, default=10, metavar="N", help="most iterations (default: 10)")
+    add("--batch-size", type=int, default=64, metavar="N", help="sentences at once (default: 64)")
+    add("--html", metavar="FILE", help="also write a page that opens anywhere")
+    add("--title", metavar="TEXT", help="title of the page (default: Edits by CHECKPOINT)")
+    add(
+        "--json",
+        nargs="?",
+        const=STANDARD_STREAM,
+        metavar="FILE",
+        help="also write one JSON object a line; to stdout, in place of text, without FILE",
+    )
+    add(
+        "--color",
+        choices=("auto", "always", "never"),
+        default="auto",
+        help="colours; without them marks are [-deleted-] and {+inserted+} (default: auto, "
+        "which is never where NO_COLOR is set or stdout is no terminal)",
+    )
+    add(
+        "--joiner",
+        metavar="TEXT",
+        help="what stands between tokens (default: nothing between characters, else a space)",
+    )
+    return parser
+
+
+def _check(args: argparse.Namespace) -> None:
+    for flag, value in (("--max-iter", args.max_iter), ("--batch-size", args.batch_size)):
+        if value < 1:
+            raise UserError(f"{flag} {value}: must be 1 or more")
+    if args.html in ("", STANDARD_STREAM):
+        raise UserError("--html needs the name of a file; only --json can go to stdout")
+    if args.html and args.json and os.path.realpath(args.html) == os.path.realpath(args.json):
+        raise UserError(f"--html and --json both write {args.html}: give two names")
+    given = Path(args.input)
+    if args.input != STANDARD_STREAM and not (given.is_fifo() or given.is_char_device()):
+        # Read it once for its errors: better now than after an hour of decoding.
+        for _ in read_pairs(args.input):
+            pass
+
+
+def _noted(pairs: Iterator[Pair], draft_lang: str | None) -> Iterator[Pair]:
+    """The pairs; a note on standard error where a model of drafts gets a line without one."""
+    told = draft_lang is None
+    for number, (source, draft) in enumerate(pairs, start=1):
+        if draft is None and not told:
+            told = True
+            print(
+                f"note: line {number} has no draft, and the model was trained to correct drafts "
+                f"(--draft-lang {draft_lang}): such lines are generated from nothing. Give "
+                "'source<TAB>draft'; where the source itself is to be corrected: paste FILE FILE",
+                file=sys.stderr,
+            )
+        yield source, draft
+
+
+def _edited(
+    editor: "LevenshteinEditor", pairs: Iterator[Pair], args: argparse.Namespace
+) -> Iterator[EditTrace]:
+    """Yield the traces of all lines; memory holds one chunk of them."""
+    typed = args.input == STANDARD_STREAM and is_terminal(sys.stdin)
+    size = 1 if typed else args.batch_size * BATCHES_PER_CHUNK
+    while chunk := list(islice(pairs, size)):
+        sources = [source for source, _ in chunk]
+        drafts = [draft for _, draft in chunk]
+        options = {"max_iter": args.max_iter, "batch_size": args.batch_size}
+        if args.markup:
+            options["markup"] = True
+        yield from editor.edit(sources, drafts, **options)
+
+
+def _sinks(args: argparse.Namespace, stack: ExitStack) -> list[Sink]:
+    """Return what each trace is handed to as it comes."""
+    if args.json == STANDARD_STREAM:
+        return [_json_sink(standard_output())]
+    sinks = [_text_sink(standard_output(), args)]
+    if args.json is not None:
+        sinks.append(_json_sink(stack.enter_context(whole_file(args.json))))
+    return sinks
+
+
+def _text_sink(stream: TextIO, args: argparse.Namespace) -> Sink:
+    color = _use_color(args.color, stream)
+
+    def write(trace: EditTrace, number: int) -> None:
+        gap = "\n" if number > 1 else ""
+        stream.write(gap + render_text(trace, number, color=color, joiner=args.joiner))
+        stream.flush()
+
+    return write
+
+
+def _json_sink(stream: TextIO) -> Sink:
+    def write(trace: EditTrace, _: int) -> None:
+        stream.write(json_line(trace.to_dict()))
+        stream.flush()
+
+    return write
+
+
+def _use_color(choice: str, stream: TextIO) -> bool:
+    if choice != "auto":
+        return choice == "always"
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return not plain and stream.isatty()
+
+
+if __name__ == "__main__":
+    run_cli(main)

@@ -1,0 +1,161 @@
+"""Batches that hold every sentence."""
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import UserError
+from ..io.program import running_command
+
+
+def lossless_batches(indices: Sequence[int] | np.ndarray, batches: Sequence[Any]) -> list[Any]:
+    """Put the sentences back that fairseq dropped at the end, in order.
+
+    Fault: ``fairseq.data.data_utils.batch_by_size`` throws the last batch away when its size is no
+    multiple of ``required_batch_size_multiple`` (8 unless told otherwise), so ``fairseq-generate``
+    loses sentences and a set of fewer than eight gives nothing.
+
+    fairseq cuts ``indices`` from left to right, and cuts where a batch would pass
+    ``max_tokens`` or ``max_sentences``; what it threw away is one batch that it had cut so
+    itself. Given back whole it therefore keeps to both limits.
+
+    Args:
+        indices: all sentences, in the order in which they were batched.
+        batches: what ``batch_by_size`` made of them.
+
+    Returns:
+        The batches, and one more where sentences were missing.
+
+    Raises:
+        ValueError: if the batches are not the start of ``indices`` (fairseq has changed).
+    """
+    order = np.asarray(indices, dtype=np.int64)
+    kept = [batch for batch in batches if len(batch) > 0]
+    done = sum(len(batch) for batch in kept)
+    if kept and not np.array_equal(np.concatenate(kept), order[:done]):
+        raise ValueError(
+            f"batches of {done} sentences are not the start of the {len(order)} sentences given"
+        )
+    return kept if done == len(order) else [*kept, order[done:]]
+
+
+def batch_every_sentence(
+    dataset: Any,
+    indices: Sequence[int] | np.ndarray,
+    max_tokens: int | None = None,
+    max_sentences: int | None = None,
+    required_batch_size_multiple: int = 1,
+) -> list[Any]:
+    """``FairseqDataset.batch_by_size`` that loses no sentence, and takes none for an answer.
+
+    Fault: see :func:`lossless_batches`; and with no sentence at all fairseq raises IndexError.
+    A data set's ``batch_by_size`` passes itself and its arguments on to this.
+
+    Args:
+        dataset: a ``FairseqDataset``.
+        indices: sentences in the order in which they are to be batched.
+        max_tokens: most tokens in a batch, padding counted.
+        max_sentences: most sentences in a batch.
+        required_batch_size_multiple: sizes are below this or a multiple of it, the last excepted.
+    """
+    from fairseq.data import FairseqDataset
+
+    if len(indices) == 0:
+        return []
+    batches = FairseqDataset.batch_by_size(
+        dataset,
+        indices,
+        max_tokens=max_tokens,
+        max_sentences=max_sentences,
+        required_batch_size_multiple=required_batch_size_multiple,
+    )
+    return lossless_batches(indices, batches)
+
+
+def keep_last_batch() -> None:
+    """Let no data set of fairseq lose its last batch, those of fairseq's own tasks included.
+
+    Fault: see :func:`lossless_batches`. fairseq-generate with ``--task translation`` prints up to
+    seven sentences too few and scores the others. In training the loss is not a matter of chance
+    either: batches are cut from sentences in the order of their lengths, so it is always the
+    longest ones that no epoch sees. A last batch of an odd size costs a moment at most.
+
+    Data sets with a ``batch_by_size`` of their own, as ours have, get every sentence through
+    :func:`batch_every_sentence`, for which this changes nothing.
+    """
+    from fairseq.data import FairseqDataset
+
+    stock = FairseqDataset.batch_by_size
+
+    @functools.wraps(stock, assigned=())
+    def batch_by_size(self: Any, indices: Any, *limits: Any, **named_limits: Any) -> list[Any]:
+        """fairseq's batches, the last one included.
+
+        Raises:
+            UserError: there is nothing to train on; fairseq would begin one epoch after
+                another for ever.
+        """
+        if len(indices) > 0:
+            return lossless_batches(indices, stock(self, indices, *limits, **named_limits))
+        if running_command() in ("train", "hydra-train"):
+            raise UserError(
+                "a data set has no sentence, or none within the limits of the model; check the "
+                "text that preprocess was given, or raise --max-source-positions and "
+                "--max-target-positions"
+            )
+        return []
+
+    FairseqDataset.batch_by_size = batch_by_size
+
+
+def deterministic_batching() -> None:
+    """Let a training resume after a break, in whatever epoch, as if there had been none.
+
+    Fault: batches that serve all epochs are cut from sentences in the order of their lengths, and
+    among equal lengths in one that is sampled with the epoch in which the training began, or was
+    resumed: it then continued with other batches. All are cut as for the first epoch now.
+    Tasks that cut batches anew for every epoch get those of that epoch, as before.
+    """
+    from fairseq.tasks import FairseqTask
+
+    stock = FairseqTask.get_batch_iterator
+
+    @functools.wraps(stock, assigned=())
+    def get_batch_iterator(self: Any, dataset: Any, *limits: Any, **options: Any) -> Any:
+        """fairseq's iterator, with the batches of a training that begins with epoch 1."""
+        anew = options.get("disable_iterator_cache") or options.get("update_epoch_batch_itr")
+        made = dataset in self.dataset_to_epoch_iter
+        if made or anew or "epoch" not in options or not self.can_reuse_epoch_itr(dataset):
+            return stock(self, dataset, *limits, **options)
+        iterator = stock(self, dataset, *limits, **{**options, "epoch": 1})
+        iterator.epoch = max(options["epoch"], 1)
+        # before fairseq resumes where a training stopped: it then begins to read at once
+        dataset.set_epoch(iterator.epoch)
+        return iterator
+
+    FairseqTask.get_batch_iterator = get_batch_iterator
+
+
+def shuffle_when_asked() -> None:
+    """Let ``--curriculum N`` end after N epochs, and a resumed training have the same order.
+
+    Fault: an iterator keeps the sampler of its first epoch, and with it whether batches are
+    shuffled. With ``--curriculum`` no epoch was ever shuffled, unless the training was resumed
+    later: then all were.
+    """
+    from fairseq.data.iterators import EpochBatchIterator
+
+    stock = EpochBatchIterator._get_iterator_for_epoch
+
+    @functools.wraps(stock, assigned=())
+    def get_iterator_for_epoch(
+        self: Any, epoch: int, shuffle: bool, *more: Any, **named: Any
+    ) -> Any:
+        """fairseq's, from a sampler that is told about every epoch."""
+        if self.dataloader is not None:
+            self.epoch_batch_sampler.shuffle = shuffle
+        return stock(self, epoch, shuffle, *more, **named)
+
+    EpochBatchIterator._get_iterator_for_epoch = get_iterator_for_epoch

@@ -1,0 +1,91 @@
+"""Trainings that diverge."""
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import UserError
+from ..io.finite import REMEDY
+from ..io.saving import last_good
+
+_DIVERGED = ("gradients are Nan/Inf", "Minimum loss scale reached")
+
+
+def stop_when_diverged() -> None:
+    """Let a training that diverges end in one line, and write nothing over a good checkpoint.
+
+    Faults: gradients that are not finite end in a traceback, and what looks for the layer behind
+    them in another one, since its hooks on the way back do not know a model that returns a record.
+    And whatever the parameters and the validation loss have become is saved, as
+    ``checkpoint_last.pt`` too.
+    """
+    from fairseq import nan_detector, trainer
+
+    kind = trainer.Trainer
+    if trainer.NanDetector is not nan_detector.NanDetector:
+        return
+    fairseq_step: Callable[..., Any] = kind.train_step
+    fairseq_save: Callable[..., Any] = kind.save_checkpoint
+    trainer.NanDetector = _first_layer(trainer.NanDetector)
+
+    @functools.wraps(fairseq_step, assigned=())
+    def train_step(self: Any, *args: Any, **options: Any) -> Any:
+        """fairseq's.
+
+        Raises:
+            UserError: the training has diverged.
+        """
+        try:
+            return fairseq_step(self, *args, **options)
+        except Exception as error:
+            reason = _divergence(error)
+            if reason is None:
+                raise
+            raise _stopped(self, reason) from error
+
+    @functools.wraps(fairseq_save, assigned=())
+    def save_checkpoint(self: Any, filename: str, extra_state: dict[str, Any]) -> Any:
+        """fairseq's; ``extra_state`` has the validation's loss, or what stands for it.
+
+        Raises:
+            UserError: the loss is NaN; other metrics may have no value for a bad model.
+        """
+        loss = extra_state.get("val_loss")
+        is_loss = self.cfg.checkpoint.best_checkpoint_metric == "loss"
+        if loss is not None and is_loss and math.isnan(loss):
+            raise _stopped(self, "the validation loss is NaN")
+        return fairseq_save(self, filename, extra_state)
+
+    kind.train_step, kind.save_checkpoint = train_step, save_checkpoint
+
+
+def _first_layer(detector: Any) -> Any:
+    """fairseq's detector that logs the first layer whose output is not finite, and no gradients."""
+
+    class FirstLayer(detector):
+        def __init__(self, model: Any) -> None:
+            super().__init__(model, backward=False)
+
+        def __exit__(self, *error: object) -> None:
+            self.close()
+
+    return FirstLayer
+
+
+def _divergence(error: BaseException | None) -> str | None:
+    """What fairseq said when a training diverged, wherever it stands behind an exception."""
+    while error is not None:
+        said = str(error)
+        if isinstance(error, FloatingPointError) and said.startswith(_DIVERGED):
+            nan = said.startswith(_DIVERGED[0])
+            return "gradients are not finite" if nan else said.partition(". ")[0]
+        error = error.__cause__ or error.__context__
+    return None
+
+
+def _stopped(trainer: Any, reason: str) -> UserError:
+    return UserError(
+        f"the training has diverged after {trainer.get_num_updates()} updates ({reason}); {REMEDY}"
+        f"{last_good(trainer.cfg.checkpoint.save_dir)}"
+    )

@@ -1,0 +1,105 @@
+"""Input lines of ``fairseq-interactive``, as they were typed."""
+
+import contextlib
+import functools
+import importlib
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ..errors import UserError
+from ..io.program import running_command
+from .logs import untouched_root_logger
+
+
+@contextlib.contextmanager
+def _open_lines(source: str) -> Iterator[Iterable[bytes]]:
+    """Lines of a file, or of standard input for ``-``, as bytes that end in a line feed."""
+    if source != "-":
+        with open(source, "rb") as lines:
+            yield lines
+    elif sys.stdin is None:
+        raise UserError("standard input is closed; give a file: --input FILE")
+    elif hasattr(sys.stdin, "buffer"):
+        yield sys.stdin.buffer
+    else:  # a program has put text in the place of standard input
+        yield (line.encode("utf-8", "surrogateescape") for line in sys.stdin)
+
+
+def _decode(line: bytes, source: str, number: int) -> str:
+    """One line as text: its fields stripped of spaces, the tabs between them kept."""
+    try:
+        text = line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        name = "standard input" if source == "-" else source
+        raise UserError(
+            f"{name}, line {number}: byte {line[error.start]:#04x} at position {error.start + 1} "
+            "is not UTF-8; convert the text first (iconv -f LATIN1 -t UTF-8)"
+        ) from error
+    return "\t".join(field.strip() for field in text.split("\t"))
+
+
+def read_interactive_lines(input: str, buffer_size: int) -> Iterator[list[str]]:
+    """Stands in for ``fairseq_cli.interactive.buffered_read``.
+
+    Fault: fairseq strips every line, so a tab at either end (an empty source, an empty draft)
+    is lost; it also ends a line at a lone carriage return, reads standard input in the locale's
+    encoding, and dies with a traceback on bytes that are not UTF-8.
+
+    Args:
+        input: a file, or ``-`` for standard input (fairseq's name for this argument).
+        buffer_size: lines in a buffer; the last one may be shorter.
+
+    Yields:
+        Buffers of lines, without line ends, spaces at the ends of tab separated fields removed.
+
+    Raises:
+        UserError: a line is not UTF-8; lines before it have been given out by then.
+    """
+    buffer: list[str] = []
+    with _open_lines(input) as lines:
+        for number, line in enumerate(lines, start=1):
+            try:
+                buffer.append(_decode(line, input, number))
+            except UserError:
+                if buffer:
+                    yield buffer
+                raise
+            if len(buffer) >= buffer_size:
+                yield buffer
+                buffer = []
+    if buffer:
+        yield buffer
+
+
+def _forgetful(stock: Any) -> Any:
+    """fairseq's ``make_batches``, which lets go of a buffer when it has been answered.
+
+    Fault: the task keeps the iterator of every buffer, and with it the lines, as if they were the
+    split of a training: about 650 bytes a line of eight words, until the command ends.
+    """
+
+    @functools.wraps(stock)
+    def make_batches(lines: Any, cfg: Any, task: Any, *rest: Any) -> Iterator[Any]:
+        """The batches of a buffer."""
+        try:
+            yield from stock(lines, cfg, task, *rest)
+        finally:
+            task.dataset_to_epoch_iter.clear()
+
+    return make_batches
+
+
+def patch_interactive_reader() -> None:
+    """Put :func:`read_interactive_lines` in the place of fairseq's reader, and keep no buffer.
+
+    ``main()`` looks the name up when it runs, so it is enough to do this before: in the module,
+    and in ``__main__`` where ``python -m fairseq_cli.interactive`` runs a second copy of it.
+    """
+    with untouched_root_logger():  # the module sets up logging when it is imported
+        modules: list[Any] = [importlib.import_module("fairseq_cli.interactive")]
+    if running_command() == "interactive" and hasattr(sys.modules["__main__"], "buffered_read"):
+        modules.append(sys.modules["__main__"])
+    for module in modules:
+        module.buffered_read = read_interactive_lines
+        module.make_batches = _forgetful(module.make_batches)

@@ -1,0 +1,68 @@
+"""What importing fairseq does to the root logger."""
+
+import contextlib
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+
+from ..io.program import running_command
+
+_HYDRA_SAYS = (
+    "hydra.experimental",
+    "The version_base parameter",
+    "In '.*': Usage of deprecated keyword",
+    "'.*' is validated against ConfigStore schema",
+    "The strict flag in the compose API",
+)
+
+
+@contextlib.contextmanager
+def untouched_root_logger() -> Iterator[None]:
+    """Whatever is imported inside says nothing below WARNING and leaves the root logger alone."""
+    root = logging.getLogger()
+    level, handlers, threshold = root.level, list(root.handlers), root.manager.disable
+    logging.disable(logging.INFO)
+    try:
+        yield
+    finally:
+        logging.disable(threshold)
+        root.setLevel(level)
+        root.handlers[:] = handlers
+
+
+def import_fairseq() -> None:
+    """Import fairseq without a word and without a trace on the root logger.
+
+    Fault: somewhere below ``import fairseq``, ``logging.basicConfig(level=DEBUG)`` puts a handler
+    on the root logger, and a line about tensorboardX is printed through it. A program that sets
+    up its own logging later finds that done already. Where fairseq is here already, this changes
+    nothing: the handlers may be the program's own.
+    """
+    if "fairseq" not in sys.modules:
+        with untouched_root_logger():
+            import fairseq  # noqa: F401
+
+
+def restore_log_level() -> None:
+    """Let a fairseq command log from INFO on, as it means to.
+
+    Fault: in the commands that import fairseq before they set up logging (generate, interactive,
+    validate …) the root logger stays at DEBUG, so every library's debug lines are shown. Their
+    own INFO lines stay, and so does a level asked for by ``LOGLEVEL``.
+    """
+    root = logging.getLogger()
+    if running_command() is not None and root.level == logging.DEBUG:
+        root.setLevel(os.environ.get("LOGLEVEL", "INFO").upper())
+
+
+def filter_hydra_warnings() -> None:
+    """Keep a fairseq command's output free of advice to fairseq's programmers.
+
+    Fault: reading the command line goes through interfaces that hydra has deprecated, and each
+    command starts with some twenty lines of warnings about them, before any line of its own.
+    """
+    if running_command() is not None:
+        for start in _HYDRA_SAYS:
+            warnings.filterwarnings("ignore", rf"\s*{start}", UserWarning)

@@ -1,0 +1,115 @@
+"""One line for a user's mistake, whoever noticed it."""
+
+import argparse
+import contextlib
+import functools
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from types import TracebackType
+from typing import NoReturn
+
+from ..errors import printable
+from ..io.causes import explain
+from ..io.program import running_command
+from .recipes import with_our_flags
+
+_TRACEBACK = "LEV_PLUGINS_TRACEBACK"
+_BROKEN_PIPE_STATUS = 128 + 13  # what a shell reports for a program ended by SIGPIPE
+_INTERRUPTED_STATUS = 128 + 2
+
+ExceptHook = Callable[[type[BaseException], BaseException, TracebackType | None], None]
+
+
+def _print_error(error: BaseException, line: str) -> None:
+    """``error: …`` on standard error; the traceback before it if LEV_PLUGINS_TRACEBACK=1."""
+    if os.environ.get(_TRACEBACK) == "1":
+        traceback.print_exception(error)
+    # nobody reads it, or it is closed
+    with contextlib.suppress(AttributeError, BrokenPipeError, ValueError):
+        sys.stdout.flush()
+    print(f"error: {printable(line)}", file=sys.stderr)
+
+
+def show_usage_errors() -> None:
+    """Let argparse show control characters of the command line and not send them to a terminal.
+
+    A flag of a recipe for fairseq's own LevT is named with ours.
+    """
+    show = argparse.ArgumentParser.error
+    if hasattr(show, "__wrapped__"):
+        return
+
+    @functools.wraps(show, assigned=())
+    def error(self: argparse.ArgumentParser, message: str) -> NoReturn:
+        """argparse's usage and message."""
+        show(self, printable(with_our_flags(message)))
+
+    setattr(argparse.ArgumentParser, "error", error)  # noqa: B010  (mypy: a method)
+
+
+def _forget_stdout() -> None:
+    """Nobody reads standard output any more: what is still buffered must not be written at exit."""
+    with contextlib.suppress(OSError, ValueError):  # it may be no file at all
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def one_line_errors() -> None:
+    """In a fairseq command, show a user's mistake as ``error: …`` and not as a traceback.
+
+    Fault: fairseq has no place where its commands turn an error into a message. The exit
+    status stays 1. An exception that :func:`explain` does not know goes to the hook that was
+    there before, with its full traceback; LEV_PLUGINS_TRACEBACK=1 shows every traceback.
+    """
+    command = running_command()
+    if command is None:
+        return
+    show_usage_errors()
+    if command == "hydra-train":  # hydra prints and exits by itself unless told to raise
+        os.environ["HYDRA_FULL_ERROR"] = "1"
+    previous: ExceptHook = sys.excepthook
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        """Print one line for what is known and pass on the rest."""
+        if isinstance(error, BrokenPipeError):
+            _forget_stdout()
+            return
+        line = explain(error)
+        if line is None:
+            previous(kind, error, trace)
+        else:
+            _print_error(error, line)
+
+    sys.excepthook = hook
+
+
+def run_cli(main: Callable[[], int | None]) -> NoReturn:
+    """Run a command of ours and leave with its status.
+
+    Args:
+        main: does the work; returns the exit status, ``None`` for 0.
+
+    Raises:
+        SystemExit: always. 1 after a user's mistake, told in one line; 130 after Ctrl-C and 141
+            when the reader of standard output has gone, both without a word.
+    """
+    show_usage_errors()
+    if sys.stderr is None:  # closed: what is printed there must not land in the output
+        sys.stderr = open(os.devnull, "w")
+    try:
+        status = main() or 0
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except KeyboardInterrupt:
+        status = _INTERRUPTED_STATUS
+    except BrokenPipeError:
+        _forget_stdout()
+        status = _BROKEN_PIPE_STATUS
+    except Exception as error:
+        line = explain(error)
+        if line is None:
+            raise
+        _print_error(error, line)
+        status = 1
+    sys.exit(status)

@@ -1,0 +1,58 @@
+"""What has to happen when a training begins, however it was started."""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ..io.program import program_modules
+from .divergence import stop_when_diverged
+from .precision import ignore_overflows_on_cpu
+from .preemption import save_on_signals
+from .resuming import restore_early_stopping
+from .symbols import resumed_by
+
+_LEAKING = ("best", "num_runs")
+
+
+def forget_last_training(*functions: Callable[..., Any]) -> None:
+    """Forget what a training before this one has left on fairseq's functions.
+
+    Fault: ``save_checkpoint`` and ``should_stop_early`` keep the best score and the validations
+    without progress as attributes of their own. In ``fairseq-hydra-train -m`` they outlive a job:
+    one that gets no better than the job before writes no ``checkpoint_best.pt``, and ``--patience``
+    counts on from there.
+    """
+    for function in functions:
+        for name in _LEAKING:
+            vars(function).pop(name, None)
+
+
+def prepare_trainings() -> None:
+    """Prepare every training at the point where it looks for a checkpoint to resume from.
+
+    That is within ``main``, behind the import of ``--user-dir``: hydra's first job and the
+    processes that fairseq spawns pass no function of ours before.
+    """
+    from fairseq import checkpoint_utils
+    from fairseq.optim import OPTIMIZER_REGISTRY
+
+    stock = checkpoint_utils.load_checkpoint
+
+    @functools.wraps(stock, assigned=())
+    def load_checkpoint(cfg: Any, trainer: Any, **options: Any) -> Any:
+        """Prepare the training, then load as fairseq does."""
+        forget_last_training(checkpoint_utils.save_checkpoint)
+        ignore_overflows_on_cpu()
+        stop_when_diverged()
+        for program in program_modules("train"):
+            forget_last_training(program.should_stop_early)
+            restore_early_stopping(program.main)
+            save_on_signals(program, trainer.tpu)
+        # an optimizer is told of parameters only, not of the layers that they belong to
+        optimizer = OPTIMIZER_REGISTRY.get(trainer.cfg.optimizer._name)
+        if hasattr(optimizer, "prepare_model"):
+            optimizer.prepare_model(trainer.model)
+        with resumed_by(trainer.task):
+            return stock(cfg, trainer, **options)
+
+    checkpoint_utils.load_checkpoint = load_checkpoint

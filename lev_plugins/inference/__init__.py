@@ -1,0 +1,1 @@
+"""Models loaded to be used: the editor, the corrector, EncT5, and what finds their checkpoints."""

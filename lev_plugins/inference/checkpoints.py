@@ -1,0 +1,149 @@
+"""fairseq's checkpoints as Python finds and reads them."""
+
+import os
+from argparse import Namespace
+from dataclasses import fields
+from typing import Any, Dict, Iterator, List, Optional, Sequence
+
+import torch
+from fairseq import checkpoint_utils
+from fairseq.data import encoders
+from fairseq.registry import REGISTRIES
+from omegaconf import DictConfig, OmegaConf
+
+from ..errors import UserError
+from ..fairseq_patches import Origin, explain, wrap_checkpoint_errors
+
+CHECKPOINTS = ("checkpoint_best.pt", "checkpoint_last.pt", "model.pt")
+
+
+def device_named(name: Optional[str]) -> torch.device:
+    """A device that is here; the CPU by default.
+
+    Raises:
+        UserError: there is none of that name.
+    """
+    try:
+        device = torch.device(name or "cpu")
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = (str(error).splitlines() or [""])[0][:120]
+        raise UserError(f"device {name} cannot be used here ({reason}); leave it out") from error
+    return device
+
+
+def separate_paths(path: str) -> List[str]:
+    """The paths in ``one.pt:other.pt``; a path that exists is one path."""
+    return [path] if os.path.exists(path) else [one for one in path.split(":") if one] or [path]
+
+
+def find_checkpoint(path: str) -> str:
+    """A checkpoint: the file itself, or the first of :data:`CHECKPOINTS` in a folder.
+
+    Raises:
+        UserError: there is none.
+    """
+    if os.path.isdir(path):
+        for name in CHECKPOINTS:
+            if os.path.isfile(os.path.join(path, name)):
+                return os.path.join(path, name)
+        names = ", ".join(CHECKPOINTS)
+        raise UserError(f"{path} holds none of {names}; name the checkpoint itself")
+    if not os.path.isfile(path):
+        raise UserError(f"checkpoint {path} does not exist")
+    return path
+
+
+def load_state(path: str) -> Dict[str, Any]:
+    """What a checkpoint holds, with its configuration in today's form.
+
+    Raises:
+        UserError: it cannot be read, or is not fairseq's.
+    """
+    try:
+        state = checkpoint_utils.load_checkpoint_to_cpu(path)
+    except UserError:
+        raise
+    except Exception as error:  # whatever a damaged file makes torch raise
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+        raise UserError(
+            explain(error)
+            or f"checkpoint {path} cannot be read ({reason}): damaged, or not a fairseq checkpoint"
+        ) from error
+    if state.get("cfg") is None and state.get("args") is not None:
+        from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+
+        with wrap_checkpoint_errors(path):
+            state["cfg"] = convert_namespace_to_omegaconf(state["args"])
+    cfg = state.get("cfg")
+    told = isinstance(cfg, DictConfig) and None not in (cfg.get("model"), cfg.get("task"))
+    if not told or not isinstance(state.get("model"), dict):
+        raise UserError(f"checkpoint {path} is not a fairseq checkpoint")
+    Origin((path,)).check_task(cfg.task)
+    return state
+
+
+def load_model(path: str, task: Any, state: Dict[str, Any], edits: bool = True) -> Any:
+    """A checkpoint's model, which has to be an edit model or, with ``edits`` False, none.
+
+    Raises:
+        UserError: it is of the other kind, or its parameters do not fit the task.
+    """
+    name = getattr(state["cfg"].model, "_name", None)
+    try:
+        models, _, _ = checkpoint_utils.load_model_ensemble_and_task([path], task=task, state=state)
+    except RuntimeError as error:  # parameters that do not fit
+        raise UserError(explain(error) or f"checkpoint {path}: {error}") from error
+    if hasattr(models[0], "deletion_logits") != edits:
+        wanted = "an edit model" if edits else "an autoregressive model"
+        raise UserError(f"{path} holds a {name}, not {wanted}")
+    return models[0]
+
+
+def text_processing() -> Iterator[str]:
+    """The names of fairseq's options of text processing, such as ``bpe``, and of our own."""
+    for kind in ("tokenizer", "bpe"):
+        yield kind
+        for options in filter(None, REGISTRIES[kind]["dataclass_registry"].values()):
+            yield from (one.name for one in fields(options) if one.name != "_name")
+
+
+def text_encoders(
+    cfg: DictConfig, overrides: Dict[str, Any], paths: Sequence[str], data: Optional[str] = None
+) -> List[Any]:
+    """fairseq's tokenizer and BPE, from the checkpoint's configuration or as asked for.
+
+    Args:
+        cfg: of the checkpoint.
+        overrides: what the user asks for, by fairseq's names.
+        paths: the checkpoint, or several.
+        data: folder with the dictionaries, where the user has named one.
+
+    Raises:
+        UserError: a name that is not known, a file or package that is not there, or a file of the
+            checkpoint's choice that lies neither beside it nor beside its data.
+    """
+    origin = Origin(tuple(paths), overrides)
+    built = []
+    for kind, build in (("tokenizer", encoders.build_tokenizer), ("bpe", encoders.build_bpe)):
+        try:
+            wanted = cfg.get(kind)
+            if overrides.get(kind):
+                wanted = Namespace(**overrides)
+            elif wanted is not None:
+                known = {name: value for name, value in overrides.items() if name in wanted}
+                wanted = OmegaConf.merge(wanted, known)
+                origin.check_encoder(kind, wanted, data or getattr(cfg.task, "data", None))
+            built.append(None if wanted is None else build(wanted))
+        except UserError:
+            raise
+        except KeyError as error:
+            raise UserError(f"{kind} {error} is not one that fairseq has") from error
+        except (ImportError, OSError) as error:
+            raise UserError(
+                f"{kind}: {error}; name its files to from_pretrained (sentencepiece_model=… "
+                "bpe_codes=…)"
+            ) from error
+        except (AttributeError, RuntimeError, TypeError, ValueError) as error:  # a damaged setting
+            raise UserError(f"{kind}: {error}; name another one to from_pretrained") from error
+    return built

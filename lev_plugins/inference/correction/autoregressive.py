@@ -1,0 +1,191 @@
+"""Models that write from left to right: any of fairseq's, on task translation or our own."""
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from fairseq import utils
+from fairseq.data import Dictionary
+from fairseq.dataclass.configs import GenerationConfig
+from omegaconf import DictConfig, open_dict
+
+from ...errors import UserError
+from ...fairseq_patches import explain, refuse_non_finite_scores
+from ...nn.precision import quantize
+from .backends import Answer, TextProcessing, Tokens, batches
+from .edits import script
+from .prefix_tree import PrefixTree
+
+# A correction is longer than this only when the model repeats itself without end.
+LONGEST_RATIO, LONGEST_MORE = 2, 20
+# Of the longest target a unit takes this share, so that its correction may be longer.
+LENGTH_SHARE = 0.8
+
+
+class SharedLock:
+    """A lock that is shared by shallow copies of what holds it, and is new in deep ones."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *error: object) -> None:
+        self._lock.release()
+
+    def __reduce__(self) -> tuple[type["SharedLock"], tuple[()]]:
+        return SharedLock, ()
+
+
+class Autoregressive:
+    """A :class:`~.backends.Backend` over fairseq's beam search.
+
+    The probability of a change is the product of the probabilities, each given the unit and all
+    that is written before it, of the tokens that it writes and of the token right behind them,
+    with which the model goes back to the unit; a deletion has that token alone.
+
+    Args:
+        models: of one task; their probabilities are averaged.
+        task: ``translation``, or ``translation_concat``, which reads the unit as source and as
+            draft.
+        cfg: the first checkpoint's configuration.
+        processing: from text to tokens and back.
+        beam: width of the search.
+        precision: fp32, bf16 or int8.
+    """
+
+    def __init__(
+        self,
+        models: Sequence[Any],
+        task: Any,
+        cfg: DictConfig,
+        processing: TextProcessing,
+        knows_spaces: bool,
+        beam: int = 5,
+        device: str | torch.device = "cpu",
+        precision: str = "fp32",
+    ) -> None:
+        self.models, self.task, self.device = list(models), task, torch.device(device)
+        self.tokens, self.text, self.knows_spaces = processing.tokens, processing.text, knows_spaces
+        self.drafted = cfg.task._name == "translation_concat"
+        options = GenerationConfig(beam=beam, max_len_a=LONGEST_RATIO, max_len_b=LONGEST_MORE)
+        with open_dict(cfg):
+            cfg.generation = options
+        for model in self.models:
+            model.eval()
+            model.to(self.device)
+            model.prepare_for_inference_(cfg)
+            vars(model).pop("train", None)  # fairseq's refusal to train, which cannot be pickled
+        quantize(self.models, precision)
+        limits = utils.resolve_max_positions(
+            task.max_positions(), *(model.max_positions() for model in self.models)
+        )
+        self.limit = max(1, min(int(limits[0]) - 2, int(LENGTH_SHARE * int(limits[1]))))
+        self.generator = task.build_generator(self.models, options)
+        self.lock = SharedLock()
+        self.symbols = _spelt(task.target_dictionary)
+
+    def write(self, units: Sequence[Tokens], batch_size: int) -> list[Answer | None]:
+        """See :class:`~.backends.Backend`."""
+        answers: list[Answer | None] = [None] * len(units)
+        for numbers in batches(units, batch_size):
+            chosen = [units[number] for number in numbers]
+            with self.lock:  # fairseq grows tables of positions while it decodes
+                found = self._hypotheses(chosen)
+            for place, hypotheses in found:
+                answers[numbers[place]] = self._answer(chosen[place], hypotheses)
+        return answers
+
+    def constrained(self, tree: PrefixTree, beam: int) -> Any:
+        """A beam search that writes nothing but the words of a tree."""
+        options = GenerationConfig(beam=beam, max_len_a=0, max_len_b=tree.longest + 1)
+        return self.task.build_generator(self.models, options, prefix_allowed_tokens_fn=tree)
+
+    def _hypotheses(
+        self, units: Sequence[Tokens], generator: Any = None
+    ) -> list[tuple[int, list[dict[str, Any]]]]:
+        """The place of each unit in a batch, and what the search found for it, best first."""
+        sources = [self._numbers(unit) for unit in units]
+        lengths = [len(source) for source in sources]
+        items = [(source, source) for source in sources] if self.drafted else sources
+        data = self.task.build_dataset_for_inference(items, lengths)
+        batch = data.collater([data[i] for i in range(len(data))])
+        constraints = batch.pop("constraints", None)  # here the drafts of translation_concat
+        batch = utils.apply_to_sample(lambda tensor: tensor.to(self.device), batch)
+        if constraints is not None:
+            constraints = constraints.to(self.device)
+        try:
+            with torch.no_grad():
+                found = self.task.inference_step(
+                    generator or self.generator, self.models, batch, constraints=constraints
+                )
+        except AssertionError as error:
+            said = explain(error)
+            if said is None:
+                raise
+            raise UserError(said) from error
+        return list(zip(batch["id"].tolist(), found, strict=True))
+
+    def _numbers(self, unit: Tokens) -> torch.Tensor:
+        """A unit's tokens as numbers, </s> behind them; a special symbol typed is unknown."""
+        dictionary = self.task.source_dictionary
+        found = (dictionary.index(token) for token in unit)
+        numbers = [dictionary.unk() if n < dictionary.nspecial else n for n in found]
+        return torch.tensor([*numbers, dictionary.eos()])
+
+    def _answer(self, unit: Tokens, hypotheses: Sequence[dict[str, Any]]) -> Answer | None:
+        """The best hypothesis that came to an end by itself.
+
+        The limit is the unit's own, whatever units share its batch.
+        """
+        for hypothesis in hypotheses[:1]:  # fairseq turns NaN into a probability of 0
+            refuse_non_finite_scores(hypothesis["positional_scores"])
+        limit = min(LONGEST_RATIO * (len(unit) + 1) + LONGEST_MORE, self.generator.max_len - 1)
+        for hypothesis in hypotheses:
+            numbers = hypothesis["tokens"].tolist()[:-1]
+            if len(numbers) < limit:
+                written = [self.symbols.get(number) for number in numbers]
+                return answer(unit, written, hypothesis["positional_scores"].tolist(), self._known)
+        return None
+
+    def _known(self, token: str) -> bool:
+        dictionary = self.task.target_dictionary
+        return dictionary.index(token) in self.symbols
+
+
+def answer(
+    unit: Tokens,
+    written: Sequence[str | None],
+    scores: Sequence[float],
+    known: Any,
+) -> Answer:
+    """What a left-to-right model changed.
+
+    Args:
+        written: its tokens without </s>; None for ``<unk>``.
+        scores: the log-probability of each, and that of </s>.
+        known: whether the model can write a token. One that it cannot is taken for copied, and
+            stays as it was typed, where a minimal script keeps it beside an ``<unk>``.
+    """
+    typed = [token if known(token) else None for token in unit]
+    changes = script(typed, written)
+    tokens = list(written)
+    place = number = 0
+    for i, j, k, m in [*changes, (len(unit), len(unit), len(tokens), len(tokens))]:
+        tokens[number:k] = unit[place:i]
+        place, number = j, m
+    return Answer(
+        tuple(tokens), tuple(changes), (0.0,) * len(unit), tuple(scores[:-1]), tuple(scores)
+    )
+
+
+def _spelt(dictionary: Dictionary) -> dict[int, str]:
+    """The symbols of a dictionary that stand for text, by their numbers."""
+    return {
+        number: symbol
+        for number, symbol in enumerate(dictionary.symbols)
+        if number >= dictionary.nspecial
+        and not (symbol.startswith("madeupword") and dictionary.count[number] == 0)
+    }

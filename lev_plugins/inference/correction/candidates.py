@@ -1,0 +1,201 @@
+"""How probable a model holds a given text of a unit, and what it would write itself."""
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
+from ...errors import UserError
+from ...ops.alignment import lcs_masks
+from ...ops.edits import insertion_labels
+from .autoregressive import Autoregressive
+from .backends import Backend, Tokens, batches
+from .levenshtein import LevenshteinBackend
+from .prefix_tree import PrefixTree
+
+Pair = tuple[Tokens, Tokens]
+#: Width of the search among the words of a lexicon.
+LEXICON_BEAM = 10
+
+
+class Scorer(Protocol):
+    """A model that can be asked about texts that it did not write."""
+
+    def knows(self, tokens: Tokens) -> bool:
+        """Whether all tokens are in the dictionary."""
+
+    def nbest(self, units: Sequence[Tokens], batch_size: int) -> list[list[Tokens]]:
+        """What the model writes for each unit: several texts, or one.
+
+        A left-to-right model also writes the words of the lexicon that it holds most probable.
+        """
+
+    def score(self, pairs: Sequence[Pair], batch_size: int) -> list[float]:
+        """Log-probability, in nats, of (unit, text): that the model turns one into the other."""
+
+
+def scorer_of(backend: Backend, words: Iterable[str] = ()) -> Scorer:
+    """The scorer of a backend's model.
+
+    Args:
+        words: of a lexicon.
+
+    Raises:
+        UserError: one that reads drafts and writes from left to right.
+    """
+    if isinstance(backend, LevenshteinBackend):
+        return LevenshteinScorer(backend)
+    if isinstance(backend, Autoregressive) and not backend.drafted:
+        return AutoregressiveScorer(backend, words)
+    raise UserError(
+        "--lexicon and --lookup need a model of task translation_edit, translation or "
+        "noisy_translation"
+    )
+
+
+class AutoregressiveScorer:
+    """Of models that write from left to right; n-best is their beam.
+
+    Args:
+        words: of a lexicon. A second beam writes these alone: the best of them, however far they
+            are from the unit.
+    """
+
+    def __init__(self, backend: Autoregressive, words: Iterable[str] = ()) -> None:
+        self.backend, self.words = backend, words
+
+    @cached_property
+    def generators(self) -> list[Any]:
+        """fairseq's, made when they are first needed: spelling a lexicon takes a second."""
+        backend, dictionary = self.backend, self.backend.task.target_dictionary
+        spelt = filter(self.knows, map(backend.tokens, self.words))
+        numbers = (tuple(map(dictionary.index, tokens)) for tokens in spelt)
+        tree = PrefixTree(numbers, dictionary.eos())
+        more = [backend.constrained(tree, LEXICON_BEAM)] if tree.words else []
+        return [backend.generator, *more]
+
+    def knows(self, tokens: Tokens) -> bool:
+        dictionary = self.backend.task.source_dictionary
+        return all(self.backend._known(t) and t in dictionary.indices for t in tokens)
+
+    def nbest(self, units: Sequence[Tokens], batch_size: int) -> list[list[Tokens]]:
+        found: list[list[Tokens]] = [[] for _ in units]
+        for numbers in batches(units, batch_size):
+            chosen = [units[number] for number in numbers]
+            for generator in self.generators:
+                with self.backend.lock:
+                    hypotheses = self.backend._hypotheses(chosen, generator)
+                for place, some in hypotheses:
+                    found[numbers[place]] += [text for one in some if (text := self._text(one))]
+        return found
+
+    def _text(self, hypothesis: dict) -> Tokens:
+        written = [self.backend.symbols.get(n) for n in hypothesis["tokens"].tolist()[:-1]]
+        return () if None in written else tuple(str(token) for token in written)
+
+    @torch.no_grad()
+    def score(self, pairs: Sequence[Pair], batch_size: int) -> list[float]:
+        found = [0.0] * len(pairs)
+        for numbers in batches([source + target for source, target in pairs], batch_size):
+            chosen = [pairs[number] for number in numbers]
+            for number, value in zip(numbers, self._score(chosen).tolist(), strict=True):
+                found[number] = value
+        return found
+
+    def _score(self, pairs: Sequence[Pair]) -> Tensor:
+        backend = self.backend
+        dictionary = backend.task.target_dictionary
+        sources = [backend._numbers(source) for source, _ in pairs]
+        data = backend.task.build_dataset_for_inference(sources, [len(one) for one in sources])
+        batch = data.collater([data[i] for i in range(len(data))])
+        order = batch["id"].tolist()  # the longest first
+        eos = torch.tensor([dictionary.eos()])
+        targets = [torch.tensor([dictionary.index(t) for t in pairs[i][1]] + eos.tolist())
+                   for i in order]  # fmt: skip
+        wanted = pad_sequence(targets, True, dictionary.pad()).to(backend.device)
+        shifted = [torch.cat([eos, one[:-1]]) for one in targets]
+        written = pad_sequence(shifted, True, dictionary.pad()).to(backend.device)
+        inputs = batch["net_input"]
+        with backend.lock:
+            logs = [
+                model.get_normalized_probs(
+                    model(
+                        inputs["src_tokens"].to(backend.device),
+                        inputs["src_lengths"].to(backend.device),
+                        written,
+                    ),
+                    log_probs=True,
+                ).float()
+                for model in backend.models
+            ]
+        every = torch.logsumexp(torch.stack(logs), 0) - torch.tensor(float(len(logs))).log()
+        each = every.gather(2, wanted.unsqueeze(2)).squeeze(2)
+        sums = each.masked_fill(wanted.eq(dictionary.pad()), 0).sum(1).double().cpu()
+        return torch.empty_like(sums).index_copy_(0, torch.tensor(order), sums)
+
+
+class LevenshteinScorer:
+    """Of models that edit: the way of fewest edits, in one iteration.
+
+    The log-probability is the sum of those of each token's deletion or stay, of the size of each
+    gap, and of each token that is inserted.
+    """
+
+    def __init__(self, backend: LevenshteinBackend) -> None:
+        self.backend = backend
+
+    def knows(self, tokens: Tokens) -> bool:
+        task = self.backend.task
+        return all(t in task.src_dict.indices and t in task.tgt_dict.indices for t in tokens)
+
+    def nbest(self, units: Sequence[Tokens], batch_size: int) -> list[list[Tokens]]:
+        answers = self.backend.write(units, batch_size)
+        return [
+            [tuple(str(token) for token in one.tokens)] if one and None not in one.tokens else []
+            for one in answers
+        ]
+
+    @torch.no_grad()
+    def score(self, pairs: Sequence[Pair], batch_size: int) -> list[float]:
+        found = [0.0] * len(pairs)
+        for numbers in batches([source + target for source, target in pairs], batch_size):
+            values = self._score([pairs[number] for number in numbers]).tolist()
+            for number, value in zip(numbers, values, strict=True):
+                found[number] = value
+        return found
+
+    def _score(self, pairs: Sequence[Pair]) -> Tensor:
+        backend = self.backend
+        task, policy = backend.task, backend.policy
+        pad = task.tgt_dict.pad()
+        batch = backend._batch([source for source, _ in pairs], task.new_oov_words())
+        source, draft = batch["net_input"]["src_tokens"], batch["draft"]
+        oov_words = task.new_oov_words()
+        texts = [(" ".join(target), lambda text: text, False, oov_words) for _, target in pairs]
+        target = pad_sequence([task.encode_draft(*one).tokens for one in texts], True, pad)
+        target = target.to(backend.device)
+        ends = torch.tensor([task.tgt_dict.bos(), task.tgt_dict.eos()], device=backend.device)
+        kept, aligned = lcs_masks(draft, target, pad)
+        kept, aligned = kept | torch.isin(draft, ends), aligned | torch.isin(target, ends)
+        labels = insertion_labels(target, aligned, pad, task.placeholder)
+        memory = policy.encode(source)
+
+        logs = policy.deletion_logits(draft, memory).float().log_softmax(-1)
+        inner = draft.ne(pad) & ~torch.isin(draft, ends)
+        total = _gathered(logs, (~kept).long()).masked_fill(~inner, 0).sum(1)
+        logs = policy.placeholder_logits(labels.before, memory).float().log_softmax(-1)
+        counts = labels.counts.clamp(max=logs.size(2) - 1)
+        total = total + _gathered(logs, counts).masked_fill(~labels.slots, 0).sum(1)
+        if bool(labels.missing.any()):
+            logs = policy.token_logits(labels.after, memory, labels.missing).float().log_softmax(-1)
+            each = _gathered(logs, target[labels.missing])
+            rows = labels.missing.nonzero()[:, 0]
+            total = total.index_add(0, rows, each)
+        return total.double().cpu()
+
+
+def _gathered(logs: Tensor, index: Tensor) -> Tensor:
+    return logs.gather(-1, index.unsqueeze(-1)).squeeze(-1)

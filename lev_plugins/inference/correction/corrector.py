@@ -1,0 +1,501 @@
+"""The corrector: lines in, corrected lines and their edits out."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from ... import html
+from ...deprecation import renamed_arguments, renamed_attribute, renamed_field
+from ...errors import UserError, checks_arguments
+from .backends import Answer, Backend, TextProcessing, Tokens
+from .calibration import calibrated
+from .edits import Change, Rewrite, rewrites
+from .protection import Protection
+from .units import KINDS, UNREADABLE, Unit, UnitKind, pieces, spans
+
+Reason = Literal["unknown", "protected", "length", "confidence"]
+
+#: Edits of one word with fewer kept characters between them stand or fall together.
+TOGETHER = 8
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A stretch of a line that a model wrote anew.
+
+    offset: where it begins, in characters of the line, from 0. before, after: what stood there and
+    what the model wants there; either may be empty. probability: of the model, in [0, 1]; edits
+    that stand or fall together share it. applied: whether the corrected line has it. reason: why
+    not: ``unknown`` (it would write what the model cannot spell, shown as U+FFFD), ``protected``,
+    ``length`` (it adds more characters than any correction that the model was tuned on) or
+    ``confidence`` (its probability is too low); None where it was made.
+    """
+
+    offset: int
+    before: str
+    after: str
+    probability: float
+    applied: bool = True
+    reason: Reason | None = None
+
+    made = renamed_attribute("made", "applied")
+
+    @property
+    def end(self) -> int:
+        """Where it ends in the line as it was."""
+        return self.offset + len(self.before)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return {
+            "offset": self.offset,
+            "length": len(self.before),
+            "before": self.before,
+            "after": self.after,
+            "probability": self.probability,
+            "applied": self.applied,
+            "reason": self.reason,
+        }
+
+
+@dataclass(frozen=True)
+class Correction:
+    """A line, what became of it, and all edits that the model wants, made or not, in order.
+
+    unterminated: (start, end) of the units that stayed as they were because the model's answer did
+        not come to an end, in characters of the line.
+    """
+
+    source: str
+    text: str
+    edits: tuple[Edit, ...]
+    unterminated: tuple[tuple[int, int], ...] = ()
+
+    endless = renamed_attribute("endless", "unterminated")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return {
+            "source": self.source,
+            "text": self.text,
+            "edits": [edit.to_dict() for edit in self.edits],
+            "unterminated": [list(one) for one in self.unterminated],
+        }
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the line with the edits that were applied, and their probabilities."""
+        parts, place = [], 0
+        for edit in self.edits:
+            if edit.applied:
+                parts += [html.text(self.source[place : edit.offset]), html.deleted(edit.before)]
+                parts += [html.inserted(edit.after), html.small(f"{edit.probability:.2f}")]
+                place = edit.end
+        return f'<p dir="auto">{"".join([*parts, html.text(self.source[place:])])}</p>'
+
+
+@dataclass(frozen=True)
+class _Proposal:
+    """Edits of a line that stand or fall together: (start, end, new text) each."""
+
+    edits: tuple[tuple[int, int, str], ...]
+    probability: float
+
+
+class Corrector:
+    """Corrects lines with any backend.
+
+    Several threads may use one corrector; its model serves them in turn.
+
+    Args:
+        backend: the model.
+        unit: what it reads at once: ``word``, ``line``, ``sentence`` or ``window``; by default
+            ``word`` for a model of characters that knows no space, else ``line``.
+        window: words in a window, with ``unit="window"`` alone.
+        min_confidence: probability of the edits that are made, where a call gives none.
+        longest: characters that an edit may add, at most.
+        temperature: of the model's probabilities (:mod:`.calibration`).
+
+    Raises:
+        UserError: units that are not known or that the model cannot read.
+    """
+
+    #: What the corrector was tuned for, in words, and the file that says so.
+    tuned: str | None = None
+    settings: str | None = None
+
+    def __init__(
+        self,
+        backend: Backend,
+        unit: str | None = None,
+        window: int | None = None,
+        min_confidence: float = 0.0,
+        longest: int | None = None,
+        temperature: float = 1.0,
+    ):
+        self.backend, self.min_confidence, self.longest = backend, min_confidence, longest
+        self.temperature = temperature
+        knows_spaces = renamed_field(backend, "knows_spaces", old="blanks")
+        self.unit: UnitKind = check_unit(unit, window) or ("line" if knows_spaces else "word")
+        self.window = window or 0
+        single = self.unit in ("word", "letters") or self.window == 1
+        if not single and not knows_spaces:
+            why = "words are ranked one by one"
+            if not hasattr(backend, "ranker"):
+                why = "the model's dictionary has no space, so it was trained on single words"
+            raise UserError(f"--unit {self.unit}: {why}; --unit word or --unit letters")
+
+    @classmethod
+    @checks_arguments(lambda: _text_processing())
+    def from_pretrained(
+        cls,
+        path: str,
+        data: str | None = None,
+        device: str | None = None,
+        unit: str | None = None,
+        window: int | None = None,
+        beam: int | None = None,
+        max_iter: int | None = None,
+        delete_threshold: float | None = None,
+        precision: str = "fp32",
+        lexicon: str | None = None,
+        lookup: str | None = None,
+        settings: str | None = None,
+        weights: Mapping[str, float] | None = None,
+        **processing: Any,
+    ) -> "Corrector":
+        """Loads a checkpoint of task translation_edit, translation or translation_concat.
+
+        Args:
+            path: a checkpoint, or a folder with checkpoint_best.pt, checkpoint_last.pt or
+                model.pt; several joined by ``:`` are averaged.
+            data: folder with the dictionaries; by default those that the checkpoint carries, else
+                those of its data folder, else those beside it.
+            device: such as ``cuda``; the CPU by default.
+            unit, window: as of the class.
+            beam: width of the search of a left-to-right model, 5 by default.
+            max_iter, delete_threshold: of an edit model, 10 and the task's by default.
+            precision: fp32, bf16 or int8 (CPU); less is faster and may change outputs.
+            lexicon: file of words, each with its count behind it or without.
+            lookup: file of misspellings, a tab and the correction on each line.
+            settings: file of settings, ``"none"`` for none; by default ``corrector.json`` beside
+                the checkpoint where there is one. What is given here comes before what it says.
+            weights: of the ranking (:data:`.ranking.FEATURES`), in place of those of the settings.
+            **processing: text processing as in fairseq, such as ``bpe="sentencepiece"``,
+                ``sentencepiece_model=…``; by default what the model was trained with, and
+                characters where every symbol of the dictionary is one; ``"none"`` for none.
+
+        Raises:
+            UserError: no checkpoint there, one that cannot be read or of another kind, no
+                dictionaries, options that this kind of model has not got.
+        """
+        from ..checkpoints import separate_paths  # fairseq is slow to import, and tests do without
+        from . import settings as stored
+        from .loading import load_backend
+        from .ranking import RankedBackend, Ranker
+        from .reranking import WEIGHTS, RerankedBackend, Reranker
+
+        check_unit(unit, window)
+        file = settings or stored.beside(separate_paths(path)[0])
+        use = stored.Settings() if file in (None, "none") else stored.read(str(file))
+        use = replace(use, lexicon=lexicon or use.lexicon, lookup=lookup or use.lookup)
+        backend = load_backend(
+            path, data, device, beam, max_iter, delete_threshold, precision, processing
+        )
+        if use.lexicon or use.lookup:
+            use = replace(use, unit=use.unit or "letters")
+            if (unit or use.unit) in ("word", "letters"):
+                weights = {**use.weights, **(weights or {})}
+                backend = RankedBackend(Ranker(backend, use.resources(), weights))
+            else:
+                weights = {**(use.weights if use.tuned else WEIGHTS), **(weights or {})}
+                backend = RerankedBackend(Reranker(backend, use.resources(), weights))
+        elif weights:
+            raise UserError(f"--weight {next(iter(weights))}: there is no ranking; give --lexicon")
+        if unit is None:
+            unit, window = use.unit, use.window
+        longest = use.longest if use.tuned else None
+        made = cls(backend, unit, window, use.min_confidence, longest, use.temperature)
+        if file not in (None, "none"):
+            made.tuned, made.settings = use.tuned, file
+        return made
+
+    def __repr__(self) -> str:
+        kind = type(getattr(getattr(self.backend, "ranker", None), "backend", self.backend))
+        device = getattr(self.backend, "device", "cpu")
+        tuned = f", min_confidence {self.min_confidence:.3g}" if self.min_confidence else ""
+        return f"Corrector({kind.__name__}, unit {self.unit}{tuned}, device {device})"
+
+    @renamed_arguments(keep="protect", keep_words="protect_words")
+    @checks_arguments()
+    def correct(
+        self,
+        lines: Sequence[str],
+        *,
+        min_confidence: float | None = None,
+        protect: Iterable[str] = (),
+        protect_words: Iterable[str] = (),
+        batch_size: int = 64,
+    ) -> list[Correction]:
+        """Corrects lines.
+
+        Args:
+            lines: text; a line end is a space like others and stays.
+            min_confidence: only edits of at least this probability are made; by default what the
+                model was tuned to, or all.
+            protect: regular expressions; an edit that touches what they match is not made.
+            protect_words: words that stay where they stand as whole words.
+            batch_size: units that the model reads at once; does not change the outcome.
+
+        Returns:
+            a correction for every line, in order.
+
+        Raises:
+            UserError: a single string for ``lines``, a probability outside [0, 1], a pattern that
+                is none, a batch size below 1.
+        """
+        protection = Protection(protect, protect_words)
+        return self.correct_protected(lines, min_confidence, protection, batch_size)
+
+    def correct_protected(
+        self,
+        lines: Sequence[str],
+        min_confidence: float | None,
+        protection: Protection,
+        batch_size: int,
+    ) -> list[Correction]:
+        """:meth:`correct` with patterns that were read once for many calls."""
+        if isinstance(lines, str):
+            raise UserError("correct() takes a list of lines, not a single string")
+        if min_confidence is None:
+            min_confidence = self.min_confidence
+        check_confidence(min_confidence)
+        if batch_size < 1:
+            raise UserError(f"--batch-size {batch_size}: must be 1 or more")
+        read: dict[str, Tokens] = {}
+        units = [list(self._units(line, read)) for line in lines]
+        # Equal units have equal answers: a text has many words twice.
+        wanted = {unit.text: read[unit.text] for of_line in units for unit in of_line}
+        answers = dict(
+            zip(wanted, self.backend.write(list(wanted.values()), batch_size), strict=True)
+        )
+        found = {
+            text: proposals(self.backend, text, wanted[text], answer, self.temperature)
+            for text, answer in answers.items()
+            if answer is not None
+        }
+        return [
+            _corrected(line, of_line, found, min_confidence, protection, self.longest)
+            for line, of_line in zip(lines, units, strict=True)
+        ]
+
+    def _units(self, line: str, read: dict[str, Tokens]) -> Iterator[Unit]:
+        """The units of a line that the model is given; ``read`` gets their tokens."""
+
+        def fits(text: str) -> bool:
+            if text not in read:
+                tokens = self.backend.tokens(text)
+                if len(tokens) > self.backend.limit:
+                    return False
+                read[text] = tokens
+            return True
+
+        for start, end in spans(line, self.unit, self.window):
+            for unit in pieces(line, start, end, fits):
+                if read[unit.text]:
+                    yield unit
+
+
+def _text_processing() -> Iterable[str]:
+    from ..checkpoints import text_processing  # slow to import, as above
+
+    return text_processing()
+
+
+def check_unit(unit: str | None, window: int | None) -> UnitKind | None:
+    """The unit, None for the default.
+
+    Raises:
+        UserError: a name that is not known, a window without its size or a size without a window.
+    """
+    kind = next((kind for kind in KINDS if kind == unit), None)
+    if unit is not None and kind is None:
+        raise UserError(f"--unit {unit}: choose one of {', '.join(KINDS)}")
+    if kind == "window" and window is None:
+        raise UserError("--unit window needs the number of words: --window N")
+    if window is not None and kind != "window":
+        raise UserError(f"--window {window} needs --unit window")
+    if window is not None and window < 1:
+        raise UserError(f"--window {window}: must be 1 or more")
+    return kind
+
+
+def check_confidence(value: float) -> None:
+    """Raises :class:`UserError` unless the value is a probability."""
+    if not 0 <= value <= 1:
+        raise UserError(f"--min-confidence {value} is outside [0, 1]; give a probability")
+
+
+def proposals(
+    backend: Backend | TextProcessing,
+    text: str,
+    tokens: Tokens,
+    answer: Answer,
+    temperature: float = 1.0,
+) -> list[_Proposal]:
+    """What a model wants to change in a unit, in characters of its text."""
+    if not answer.changes:
+        return []
+    read = _single_spaces(backend.text(tokens))
+    written = _single_spaces(backend.text(answer.tokens))
+    wanted = rewrites(text, read, written)
+    if not wanted:
+        return []
+    before = _token_places(backend, tokens, read)
+    after = _token_places(backend, answer.tokens, written)
+    changes = [
+        part
+        for change in answer.changes
+        for part in _by_words(change, _word_starts(before, read), _word_starts(after, written))
+    ]
+    places = [_place(change, before, len(read)) for change in changes]
+    groups = _together(wanted, read, [_touched(rewrite, places) for rewrite in wanted])
+    return [
+        _Proposal(
+            tuple((one.start, one.end, one.after) for one in group),
+            calibrated(min(1.0, math.exp(sum(map(answer.log_probability, made)))), temperature),
+        )
+        for group, causes in groups
+        for made in [[changes[number] for number in causes]]
+    ]
+
+
+def _by_words(change: Change, before: Sequence[bool], after: Sequence[bool]) -> Iterator[Change]:
+    """A change of several words into as many others, as one change a word."""
+    i, j, k, m = change
+    cuts = [[place for place in range(i, j) if before[place]]]
+    cuts += [[place for place in range(k, m) if after[place]]]
+    if len(cuts[0]) != len(cuts[1]) or not cuts[0] or cuts[0][0] != i or cuts[1][0] != k:
+        yield change
+        return
+    ends = zip([*cuts[0][1:], j], [*cuts[1][1:], m], strict=True)
+    for start, begin, (end, stop) in zip(*cuts, ends, strict=True):
+        yield start, end, begin, stop
+
+
+def _word_starts(places: Sequence[tuple[int, int]], text: str) -> list[bool]:
+    """Which tokens begin a word."""
+    return [start < end and (start == 0 or text[start - 1] == " ") for start, end in places]
+
+
+def _place(change: Change, tokens: Sequence[tuple[int, int]], size: int) -> tuple[int, int]:
+    """Where a change of tokens is in their text; an insertion, between two of them."""
+    i, j, _, _ = change
+    if i < j:
+        return tokens[i][0], tokens[j - 1][1]
+    return tokens[i - 1][1] if i else 0, tokens[i][0] if i < len(tokens) else size
+
+
+def _single_spaces(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _token_places(
+    backend: Backend | TextProcessing, tokens: Sequence[str | None], text: str
+) -> list[tuple[int, int]]:
+    """Where each token begins and ends in the text of all, spaces before it left out."""
+    places = []
+    start = 0
+    for number in range(1, len(tokens) + 1):
+        # whatever joins tokens, the text of the first few is the beginning of the whole
+        end = max(start, min(len(_single_spaces(backend.text(tokens[:number]))), len(text)))
+        while start < end and text[start] == " ":
+            start += 1
+        places.append((start, end))
+        start = end
+    return places
+
+
+def _touched(rewrite: Rewrite, changed: Sequence[tuple[int, int]]) -> frozenset[int]:
+    """The changes of tokens that a rewrite is made of: those it meets, or else the nearest."""
+
+    def distance(number: int) -> int:
+        start, end = changed[number]
+        return max(start - rewrite.stop, rewrite.begin - end, 0)
+
+    least = min(map(distance, range(len(changed))))
+    return frozenset(number for number in range(len(changed)) if distance(number) == least)
+
+
+def _together(
+    wanted: Sequence[Rewrite], read: str, causes: Sequence[frozenset[int]]
+) -> list[tuple[list[Rewrite], frozenset[int]]]:
+    """Groups of rewrites that make no sense without each other, and the changes behind each.
+
+    Those with the same change behind them, and those of one word that are near each other: half a
+    correction breaks a word that may have been right.
+    """
+    groups: list[tuple[list[Rewrite], frozenset[int]]] = []
+    for rewrite, cause in zip(wanted, causes, strict=True):
+        if groups:
+            last, before = groups[-1]
+            between = read[last[-1].stop : rewrite.begin]
+            near = len(between) < TOGETHER and " " not in between
+            if near or cause & before:
+                groups[-1] = ([*last, rewrite], before | cause)
+                continue
+        groups.append(([rewrite], cause))
+    return groups
+
+
+def _corrected(
+    line: str,
+    units: Sequence[Unit],
+    found: Mapping[str, Sequence[_Proposal]],
+    min_confidence: float,
+    protection: Protection,
+    longest: int | None,
+) -> Correction:
+    """A line with the edits of its units that are sure enough and touch nothing protected."""
+    edits: list[Edit] = []
+    unterminated = []
+    for unit in units:
+        if unit.text not in found:
+            unterminated.append((unit.places[0], unit.places[-1]))
+            continue
+        for proposal in found[unit.text]:
+            placed = [(unit.places[i], unit.places[j], after) for i, j, after in proposal.edits]
+            reason = _objection(line, placed, proposal.probability, min_confidence, protection)
+            grown = sum(len(after) - (end - start) for start, end, after in placed)
+            if longest is not None and grown > longest:
+                reason = reason or "length"
+            edits += [
+                Edit(start, line[start:end], after, proposal.probability, reason is None, reason)
+                for start, end, after in placed
+            ]
+    return Correction(line, apply_edits(line, edits), tuple(edits), tuple(unterminated))
+
+
+def _objection(
+    line: str,
+    edits: Sequence[tuple[int, int, str]],
+    probability: float,
+    min_confidence: float,
+    protection: Protection,
+) -> Reason | None:
+    """Why edits are not made, None if they are."""
+    if any(UNREADABLE in after for _, _, after in edits):
+        return "unknown"
+    if protection and protection.touched(line, edits):
+        return "protected"
+    return "confidence" if probability < min_confidence else None
+
+
+def apply_edits(line: str, edits: Iterable[Edit]) -> str:
+    """A line with those of its edits that are to be made."""
+    parts, place = [], 0
+    for edit in edits:
+        if edit.applied:
+            parts += [line[place : edit.offset], edit.after]
+            place = edit.end
+    return "".join(parts) + line[place:]

@@ -1,0 +1,250 @@
+"""Models that edit by deletion and insertion: each unit is its own draft."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
+from ...systems.levenshtein.decoding.ensemble import EnsemblePolicy
+from ...systems.levenshtein.oov import OOVWords
+from ..editor import LevenshteinEditor
+from .autoregressive import LENGTH_SHARE
+from .backends import Answer, TextProcessing, Tokens, batches
+from .edits import Change
+
+
+@dataclass
+class _Step:
+    """What a policy said in one iteration of one sentence, as log-probabilities in nats.
+
+    deleted: of the deletion of each token. shares: of the size of its gap, divided by that size,
+    for each token inserted.
+    """
+
+    deleted: list[float] = field(default_factory=list)
+    shares: list[float] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Memory:
+    """A policy's memory, and which sentence of the batch each row is."""
+
+    inner: Any
+    rows: Tensor
+
+    def select(self, rows: Tensor) -> "_Memory":
+        return _Memory(self.inner.select(rows), self.rows[rows])
+
+
+class RecordingPolicy:
+    """A policy, and a note of how sure it was; sentences may leave the batch at any time.
+
+    Attributes:
+        steps: for each sentence of the batch encoded last its iterations, in order. There may be
+            one more than were carried out.
+    """
+
+    def __init__(self, policy: Any) -> None:
+        self.policy = policy
+        self.steps: list[list[_Step]] = []
+        self._deleting = False
+        self._sizes = torch.empty(0)
+        self._sized = torch.empty(0)
+
+    def max_positions(self) -> Any:
+        """The longest source and target."""
+        return self.policy.max_positions()
+
+    def encode(self, src_tokens: Tensor) -> _Memory:
+        rows = torch.arange(src_tokens.size(0), device=src_tokens.device)
+        self.steps = [[] for _ in rows]
+        self._deleting = False
+        return _Memory(self.policy.encode(src_tokens), rows)
+
+    def deletion_logits(self, tokens: Tensor, memory: _Memory) -> Tensor:
+        logits = self.policy.deletion_logits(tokens, memory.inner)
+        gone = torch.log_softmax(logits.float(), dim=-1)[..., 1]
+        for row, values in zip(memory.rows.tolist(), gone.tolist()):
+            self.steps[row].append(_Step(deleted=values))
+        self._deleting = True
+        return logits
+
+    def placeholder_logits(self, tokens: Tensor, memory: _Memory) -> Tensor:
+        logits = self.policy.placeholder_logits(tokens, memory.inner)
+        if not self._deleting:  # there was nothing to delete in the whole batch
+            for row in memory.rows.tolist():
+                self.steps[row].append(_Step())
+        self._deleting = False
+        self._sizes, self._sized = torch.log_softmax(logits.float(), dim=-1), memory.rows
+        return logits
+
+    def token_logits(self, tokens: Tensor, memory: _Memory, where: Tensor) -> Tensor:
+        place = {row: i for i, row in enumerate(self._sized.tolist())}
+        for row, marks in zip(memory.rows.tolist(), where.tolist()):
+            self.steps[row][-1].shares = _shares(marks, self._sizes[place[row]])
+        return self.policy.token_logits(tokens, memory.inner, where)
+
+
+def _shares(marks: Sequence[bool], sizes: Tensor) -> list[float]:
+    """For every marked token its share of the log-probability of its gap's size.
+
+    Args:
+        marks: which tokens are new.
+        sizes: slots × (K + 1), log-probabilities of 0 … K new tokens.
+    """
+    shares: list[float] = []
+    slot = run = 0
+    for marked in [*marks[1:], False]:
+        if marked:
+            run += 1
+            continue
+        if run:
+            shares += [float(sizes[slot, min(run, sizes.size(1) - 1)]) / run] * run
+        slot, run = slot + 1, 0
+    return shares
+
+
+class LevenshteinBackend:
+    """A :class:`~.backends.Backend` over Algorithm 2 of the Levenshtein Transformer paper.
+
+    The probability of a change is the product of the probabilities of the actions that made it:
+    of the deletion of each token that is gone, of the size of each gap that was opened and of each
+    token in it, given what stood when the action was taken.
+
+    Args:
+        editor: the models, their task and text processing.
+        max_iter: iterations at most.
+        delete_threshold: probability above which a token is deleted; default: the task's.
+    """
+
+    def __init__(
+        self,
+        editor: LevenshteinEditor,
+        processing: TextProcessing,
+        knows_spaces: bool,
+        max_iter: int = 10,
+        delete_threshold: float | None = None,
+    ) -> None:
+        self.task, self.device, self.knows_spaces = editor.task, editor.device, knows_spaces
+        self.tokens, self.text, self.processing = processing.tokens, processing.text, processing
+        encoders = processing.tokenizer, processing.bpe
+        #: The same models, as an editor that reads text as this backend does.
+        self.editor = LevenshteinEditor(editor.models, editor.task, *encoders, editor.reranker)
+        models = editor.models
+        self.policy: Any = models[0] if len(models) == 1 else EnsemblePolicy(models)
+        limits = [model.max_positions() for model in models]
+        source, target = (min(sizes) for sizes in zip(*limits))
+        self.limit = max(1, min(source - 2, int(LENGTH_SHARE * target)))
+        threshold = self.task.delete_threshold if delete_threshold is None else delete_threshold
+        self.generator = RefinementGenerator(
+            self.task.tgt_dict,
+            self.task.placeholder,
+            RefinementOptions(
+                max_iter=max_iter,
+                empty_penalty=self.task.empty_penalty,
+                delete_threshold=threshold,
+                retain_history=True,
+                max_len_b=max(200, target),
+            ),
+        )
+
+    def write(self, units: Sequence[Tokens], batch_size: int) -> list[Answer | None]:
+        """See :class:`~.backends.Backend`; an answer always comes to an end."""
+        answers: list[Answer | None] = [None] * len(units)
+        for numbers in batches(units, batch_size):
+            found = self._answers([units[number] for number in numbers])
+            for number, answer in zip(numbers, found, strict=True):
+                answers[number] = answer
+        return answers
+
+    def _answers(self, units: Sequence[Tokens]) -> list[Answer]:
+        """Of one batch."""
+        watched, oov_words = RecordingPolicy(self.policy), self.task.new_oov_words()
+        found = self.generator.generate([watched], self._batch(units, oov_words))
+        return [
+            self._answer(unit, hypothesis, steps, oov_words)
+            for unit, steps, (hypothesis,) in zip(units, watched.steps, found, strict=True)
+        ]
+
+    def _batch(self, units: Sequence[Tokens], oov_words: OOVWords) -> dict[str, Any]:
+        task = self.task
+        rows = [(" ".join(unit), lambda text: text) for unit in units]
+        sources = [task.encode_text(*row, task.src_dict) for row in rows]
+        drafts = [task.encode_draft(*row, False, oov_words).tokens for row in rows]
+
+        def padded(tokens: list[Tensor]) -> Tensor:
+            pad = task.tgt_dict.pad()
+            return torch.nn.utils.rnn.pad_sequence(tokens, True, pad).to(self.device)
+
+        inputs = {"src_tokens": padded(sources), "src_lengths": None}
+        return {"net_input": inputs, "draft": padded(drafts)}
+
+    def _answer(
+        self,
+        unit: Tokens,
+        hypothesis: dict[str, Any],
+        steps: Sequence[_Step],
+        oov_words: OOVWords,
+    ) -> Answer:
+        gone, places = replay(hypothesis["history"], steps, len(unit))
+        numbers = hypothesis["tokens"].tolist()[1:-1]
+        scores = hypothesis["positional_scores"].tolist()[1:-1]
+        unknown = self.task.tgt_dict.unk()
+        tokens = [None if n == unknown else oov_words.symbol(n) for n in numbers]
+        made = [
+            0.0 if origin is not None else score + share
+            for (origin, share), score in zip(places, scores, strict=True)
+        ]
+        origins = [origin for origin, _ in places]
+        still = (0.0,) * (len(tokens) + 1)  # no action says that a gap needs nothing more
+        changes = tuple(changed(origins, len(unit)))
+        return Answer(tuple(tokens), changes, tuple(gone), tuple(made), still)
+
+
+def changed(origins: Sequence[int | None], size: int) -> Iterator[Change]:
+    """The script that tokens have gone through.
+
+    Args:
+        origins: for each token of the outcome its place in the draft, None where it is new.
+        size: tokens of the draft.
+    """
+    start = begin = 0
+    for place, origin in enumerate([*origins, size]):
+        if origin is None:
+            continue
+        if origin > start or place > begin:
+            yield start, origin, begin, place
+        start, begin = origin + 1, place + 1
+
+
+def replay(
+    history: Sequence[dict[str, Any]], steps: Sequence[_Step], size: int
+) -> tuple[list[float], list[tuple[int | None, float]]]:
+    """Follows every token of a draft through the iterations.
+
+    Args:
+        history: the draft, and a record for each of the three phases of every iteration.
+        steps: what the policy said in each iteration.
+        size: tokens of the draft, <s> and </s> left out.
+
+    Returns:
+        for each token of the draft the log-probability of its deletion, 0 where it stayed; and for
+        each token of the outcome its place in the draft, or None and its share of the
+        log-probability of its gap.
+    """
+    gone = [0.0] * size
+    tokens: list[tuple[int | None, float]] = [(place - 1, 0.0) for place in range(size + 2)]
+    for step, delete, after in zip(steps, history[1::3], history[3::3]):
+        kept = delete["mask"].tolist()
+        # a step without deletion probabilities is one in which nothing could be deleted
+        for (origin, _), keep, value in zip(tokens, kept, step.deleted):
+            if origin is not None and not keep:
+                gone[origin] = value
+        tokens = [token for token, keep in zip(tokens, kept, strict=True) if keep]
+        old, shares = iter(tokens), iter(step.shares)
+        new = after["mask"].tolist()
+        tokens = [(None, next(shares)) if fresh else next(old) for fresh in new]
+    return gone, tokens[1:-1]

@@ -1,0 +1,162 @@
+"""Words that there are, how often each is met, and which of them are near a misspelling."""
+
+import math
+import zlib
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
+
+import numpy as np
+
+from ...errors import UserError
+from ...io.text_files import read_lines
+
+#: Two words within this many edits are near each other.
+DISTANCE = 2
+#: Of a longer word only the beginning is indexed.
+PREFIX = 7
+
+
+class Lexicon:
+    """Words with counts.
+
+    Near words are found by symmetric deletion: two words within ``d`` edits have a common text that
+    is left of both when at most ``d`` letters are deleted. Texts are kept as numbers, in 12 bytes
+    each, and are made when they are first needed.
+
+    Args:
+        counts: how often each word is met; 0 where that is not known.
+    """
+
+    def __init__(self, counts: Mapping[str, float]) -> None:
+        self.counts = dict(counts)
+        self.words = sorted(self.counts)
+        self._keys = np.empty(0, dtype=np.uint32)
+        self._places = np.empty(0, dtype=np.int32)
+
+    @classmethod
+    def read(cls, path: str) -> "Lexicon":
+        """A file of words, one a line, each with its count behind it or without.
+
+        Raises:
+            UserError: no such file, no UTF-8, a line with more than a word and a count.
+        """
+        counts: dict[str, float] = {}
+        for number, line in enumerate(read_lines(path), start=1):
+            parts = line.split()
+            if not parts:
+                continue
+            try:
+                count = float(parts[1]) if len(parts) > 1 else 0.0
+            except ValueError:
+                count = -1.0
+            if len(parts) > 2 or not 0 <= count < math.inf:
+                raise UserError(
+                    f"{path}, line {number}: {line.strip()!r} is not a word and its count; give "
+                    "one word a line, with its count behind it or without"
+                )
+            counts[parts[0]] = counts.get(parts[0], 0.0) + count
+        if not counts:
+            raise UserError(f"{path} holds no words")
+        return cls(counts)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __contains__(self, word: str) -> bool:
+        return word in self.counts
+
+    def near(self, word: str, most: int) -> list[str]:
+        """Words within :data:`DISTANCE` edits, the nearest first, of these the most frequent.
+
+        Args:
+            most: words at most.
+        """
+        if not len(self._keys):
+            self._index()
+        keys = np.array([_checksum(text) for text in _left(word[:PREFIX])], dtype=np.uint32)
+        first = np.searchsorted(self._keys, keys, "left")
+        last = np.searchsorted(self._keys, keys, "right")
+        places = {int(p) for a, b in zip(first, last) for p in self._places[a:b]}
+        found = []
+        for one in (self.words[place] for place in places):
+            if abs(len(one) - len(word)) <= DISTANCE:
+                edits = distance(word, one)
+                if edits <= DISTANCE:
+                    found.append((edits, -self.counts[one], one))
+        return [one for _, _, one in sorted(found)[:most]]
+
+    def _index(self) -> None:
+        keys, places = array("I"), array("i")
+        for place, word in enumerate(self.words):
+            for text in _left(word[:PREFIX]):
+                keys.append(_checksum(text))
+                places.append(place)
+        numbers = np.frombuffer(keys, dtype=np.uint32)
+        order = np.argsort(numbers, kind="stable")
+        self._keys, self._places = numbers[order], np.frombuffer(places, dtype=np.int32)[order]
+
+
+def _checksum(text: str) -> int:
+    """The same in every process; texts that share one by chance are told apart by their edits."""
+    return zlib.crc32(text.encode("utf-8", "surrogatepass"))
+
+
+def _left(word: str) -> set[str]:
+    """What is left of a word when up to :data:`DISTANCE` letters are deleted."""
+    found = level = {word}
+    for _ in range(DISTANCE):
+        level = {text[:i] + text[i + 1 :] for text in level for i in range(len(text))}
+        found = found | level
+    return found
+
+
+def distance(one: str, other: str) -> int:
+    """Letters inserted, deleted or substituted, and neighbours exchanged, at least."""
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, a in enumerate(one, start=1):
+        before, last, row = row, before, [i]
+        for j, b in enumerate(other, start=1):
+            cost = min(before[j] + 1, row[-1] + 1, before[j - 1] + (a != b))
+            if i > 1 and j > 1 and a == other[j - 2] and one[i - 2] == b:
+                cost = min(cost, last[j - 2] + 1)
+            row.append(cost)
+    return row[-1]
+
+
+class Lookup:
+    """Misspellings and their corrections, as met in training.
+
+    Args:
+        pairs: (misspelling, correction); a misspelling may have several.
+    """
+
+    def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
+        self.corrections: dict[str, set[str]] = {}
+        self.misspellings: dict[str, int] = {}
+        for wrong, right in pairs:
+            if wrong != right and right not in self.corrections.setdefault(wrong, set()):
+                self.corrections[wrong].add(right)
+                self.misspellings[right] = self.misspellings.get(right, 0) + 1
+
+    @classmethod
+    def read(cls, path: str) -> "Lookup":
+        """A file with a misspelling, a tab and its correction on each line.
+
+        Raises:
+            UserError: no such file, no UTF-8, a line without a tab or with an empty side.
+        """
+        return cls(_pairs(path))
+
+    def __len__(self) -> int:
+        return len(self.corrections)
+
+
+def _pairs(path: str) -> Iterator[tuple[str, str]]:
+    for number, line in enumerate(read_lines(path), start=1):
+        wrong, _, right = line.partition("\t")
+        if not (wrong and right) or "\t" in right:
+            raise UserError(
+                f"{path}, line {number}: {line!r} is not a misspelling, a tab and its correction"
+            )
+        yield wrong, right

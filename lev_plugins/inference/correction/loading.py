@@ -1,0 +1,191 @@
+"""From a checkpoint to the backend that serves its kind of model."""
+
+import copy
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from fairseq import tasks, utils
+from fairseq.data import Dictionary, data_utils
+from fairseq.data.encoders.characters import SPACE_ESCAPE, Characters
+from fairseq.models import FairseqEncoderDecoderModel, FairseqIncrementalDecoder
+from omegaconf import open_dict
+
+from ...errors import UserError
+from ...fairseq_patches import settings_of, wrap_checkpoint_errors
+from ..checkpoints import (
+    device_named,
+    find_checkpoint,
+    load_model,
+    load_state,
+    separate_paths,
+    text_encoders,
+)
+from ..editor import LevenshteinEditor
+from .autoregressive import Autoregressive
+from .backends import Backend, TextProcessing
+from .levenshtein import LevenshteinBackend
+
+EDITING = ("translation_edit", "translation_lev")
+WRITING = ("translation", "translation_concat", "noisy_translation")
+SWITCHED_OFF = "none"
+
+
+def load_backend(
+    path: str,
+    data: str | None = None,
+    device: str | None = None,
+    beam: int | None = None,
+    max_iter: int | None = None,
+    delete_threshold: float | None = None,
+    precision: str = "fp32",
+    processing: Mapping[str, Any] | None = None,
+) -> Backend:
+    """Loads a checkpoint, or several joined by ``:``.
+
+    Args:
+        path: as in :meth:`~lev_plugins.inference.editor.LevenshteinEditor.from_pretrained`.
+        data: folder with the dictionaries.
+        device: such as ``cuda``; the CPU by default.
+        beam: of autoregressive models alone, 5 by default.
+        max_iter, delete_threshold: of edit models alone, 10 and the task's by default.
+        precision: fp32, bf16 or int8 (CPU); less is faster and may change outputs.
+        processing: fairseq's names of text processing and their values; ``none`` switches the
+            tokenizer or the subwords off.
+
+    Raises:
+        UserError: no checkpoint there, one of a kind that does not correct, dictionaries that are
+            not found, options that the kind does not have.
+    """
+    given = {name: value for name, value in (processing or {}).items() if value is not None}
+    place = device_named(device)
+    paths = [find_checkpoint(one) for one in separate_paths(path)]
+    state = load_state(paths[0])
+    name = getattr(state["cfg"].task, "_name", None)
+    if name in EDITING:
+        if beam is not None:
+            raise UserError(f"--beam {beam}: {paths[0]} is an edit model, which has no beam")
+        if max_iter is not None and max_iter < 1:
+            raise UserError(f"--max-iter {max_iter}: must be 1 or more")
+        editor = LevenshteinEditor.from_pretrained(
+            path, data, str(place), precision=precision, **_overrides(given)
+        )
+        encoders = _processing(editor.tokenizer, editor.bpe, given, editor.task.src_dict)
+        knows_spaces = _knows_spaces(encoders, editor.task.src_dict)
+        return LevenshteinBackend(editor, encoders, knows_spaces, max_iter or 10, delete_threshold)
+    if name not in WRITING:
+        raise UserError(
+            f"{paths[0]} was trained with --task {name}; a corrector is a model of --task "
+            f"{', '.join(('translation_edit', *WRITING))}"
+        )
+    for flag, value in (("--max-iter", max_iter), ("--delete-threshold", delete_threshold)):
+        if value is not None:
+            raise UserError(
+                f"{flag} {value}: {paths[0]} writes from left to right and has no such option"
+            )
+    if beam is not None and beam < 1:
+        raise UserError(f"--beam {beam}: must be 1 or more")
+    return _autoregressive(paths, state, data, place, beam or 5, precision, given)
+
+
+def _autoregressive(
+    paths: list[str],
+    state: dict[str, Any],
+    data: str | None,
+    device: torch.device,
+    beam: int,
+    precision: str,
+    given: Mapping[str, Any],
+) -> Autoregressive:
+    """Task, models and text processing of left-to-right checkpoints."""
+    cfg = state["cfg"]
+    with wrap_checkpoint_errors(paths[0]), settings_of(paths, given):
+        task = _task(state, paths[0], data)
+    models = []
+    for one in paths:
+        loaded = state if one == paths[0] else load_state(one)
+        kind = getattr(loaded["cfg"].task, "_name", None)
+        if kind != cfg.task._name:
+            raise UserError(
+                f"{one} was trained with --task {kind} and {paths[0]} with {cfg.task._name}; the "
+                "models of an ensemble share their task"
+            )
+        model = load_model(one, task, loaded, edits=False)
+        decoder = getattr(model, "decoder", None)
+        if not (
+            isinstance(model, FairseqEncoderDecoderModel)
+            and isinstance(decoder, FairseqIncrementalDecoder)
+        ):
+            raise UserError(f"{one} holds a {type(model).__name__}, which no beam search can use")
+        models.append(model)
+    tokenizer, bpe = text_encoders(cfg, _overrides(given), paths, data)
+    encoders = _processing(tokenizer, bpe, given, task.source_dictionary)
+    knows_spaces = _knows_spaces(encoders, task.source_dictionary)
+    return Autoregressive(models, task, cfg, encoders, knows_spaces, beam, device, precision)
+
+
+def _task(state: dict[str, Any], path: str, data: str | None) -> Any:
+    """The task, with the dictionaries of ``data``, else of the training data, else beside it."""
+    cfg = copy.deepcopy(state["cfg"].task)
+    folder = data
+    if folder is None:
+        trained = utils.split_paths(cfg.data)[0] if cfg.data else ""
+        folder = trained if os.path.isdir(trained) else os.path.dirname(os.path.abspath(path))
+    with open_dict(cfg):
+        cfg.data = folder
+        if "eval_bleu" in cfg:  # it would ask for a detokenizer that nothing here uses
+            cfg.eval_bleu = False
+        if cfg.source_lang is None or cfg.target_lang is None:
+            if os.path.isdir(folder):
+                cfg.source_lang, cfg.target_lang = data_utils.infer_language_pair(folder)
+    if cfg.source_lang is None or cfg.target_lang is None:
+        raise UserError(
+            f"{path} does not tell its languages, and {folder} has no data that do; give the "
+            "folder that it was trained on: --data DIR"
+        )
+    for language in (cfg.source_lang, cfg.target_lang):
+        file = os.path.join(folder, f"dict.{language}.txt")
+        if not os.path.isfile(file):
+            raise UserError(
+                f"dictionary {file} does not exist; give the folder with the dictionaries of "
+                f"{path}: --data DIR"
+            )
+    return tasks.setup_task(cfg)
+
+
+def _overrides(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in given.items() if value != SWITCHED_OFF}
+
+
+def _processing(
+    tokenizer: Any, bpe: Any, given: Mapping[str, Any], dictionary: Dictionary
+) -> TextProcessing:
+    """As the checkpoint or the user says; characters where neither does and all symbols are such.
+
+    Data files in which characters are set apart by spaces leave no trace in a checkpoint but that.
+    """
+    if given.get("tokenizer") == SWITCHED_OFF:
+        tokenizer = None
+    if given.get("bpe") == SWITCHED_OFF:
+        return TextProcessing(tokenizer, None)
+    if tokenizer is None and bpe is None and single_characters(dictionary):
+        bpe = Characters()
+    return TextProcessing(tokenizer, bpe)
+
+
+def single_characters(dictionary: Dictionary) -> bool:
+    """Whether every symbol is one character, as in text that was split into characters."""
+    words = [
+        symbol
+        for symbol in dictionary.symbols[dictionary.nspecial :]
+        if symbol != "<plh>" and not symbol.startswith("madeupword")
+    ]
+    return bool(words) and all(len(word) == 1 for word in words)
+
+
+def _knows_spaces(processing: TextProcessing, dictionary: Dictionary) -> bool:
+    """Whether the model was trained on more than single words, as far as can be told."""
+    if not isinstance(processing.bpe, Characters):
+        return True
+    return SPACE_ESCAPE in dictionary.indices

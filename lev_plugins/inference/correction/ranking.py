@@ -1,0 +1,236 @@
+"""Choosing among candidates for a word, by a model, a lexicon and known misspellings.
+
+The score of a candidate is a weighted sum of its features (:data:`FEATURES`), its probability the
+softmax over all candidates of the word: a log-linear model, whose weights :mod:`.tuning` fits.
+"""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...errors import UserError
+from .backends import Answer, Backend, Tokens
+from .candidates import Scorer, scorer_of
+from .letter_model import LetterModel
+from .lexicon import Lexicon, Lookup, distance
+
+#: Name of a feature → its weight where nothing was tuned: found on misspellings of English words.
+DEFAULTS: Mapping[str, float] = {
+    "model": 0.3,  # log-probability of the model
+    "lexicon": 5.8,  # all words stand in the lexicon
+    "frequency": 0.09,  # log(1 + count) of the rarest of them
+    "unchanged": 4.0,  # it is the word itself
+    "capital": 4.5,  # it is the word itself, which begins with a capital letter
+    "lookup": 4.0,  # it is a listed correction of the word
+    "misspelt": 1.0,  # log(1 + how many misspellings of it are listed)
+    "edits": -2.4,  # letters inserted, deleted, substituted or exchanged
+    "shape": 1.6,  # it is the word itself: how much that looks like words of the lexicon
+    "length": -0.65,  # it is the word itself: its letters
+    "first": -1.0,  # its first letter is another one
+}
+FEATURES = tuple(DEFAULTS)
+#: Where "shape" and "length" are 0: log-probability of a letter, in nats, and letters of a word.
+TYPICAL, SHORT = -2.0, 6
+#: Words whose candidates are kept for when they are met again.
+MOST_KEPT = 100_000
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What is known about words; either may be None.
+
+    most: words of the lexicon that are candidates, at most. longest: a correction has at most so
+    many letters more than the word.
+    """
+
+    lexicon: Lexicon | None = None
+    lookup: Lookup | None = None
+    most: int = 12
+    longest: int = 4
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Of a word in small letters: the texts it may become, itself first, and their features.
+
+    features: texts × :data:`FEATURES`; ``capital`` is left at 0, since the word may stand with a
+    capital letter or without.
+    """
+
+    texts: tuple[str, ...]
+    features: np.ndarray
+
+
+class Ranker:
+    """Finds candidates for words and ranks them.
+
+    Args:
+        backend: the model.
+        resources: lexicon and look-up table.
+        weights: of the features; those that are not named have weight 0.
+
+    Raises:
+        UserError: a weight that there is not, or a model that cannot score texts.
+    """
+
+    def __init__(
+        self, backend: Backend, resources: Resources, weights: Mapping[str, float] = DEFAULTS
+    ) -> None:
+        for name in weights:
+            if name not in FEATURES:
+                raise UserError(f"there is no weight {name!r}; there are {', '.join(FEATURES)}")
+        self.backend, self.resources = backend, resources
+        words = resources.lexicon.words if resources.lexicon else ()
+        self.scorer: Scorer = scorer_of(backend, words)
+        self.set_weights(weights)
+        lookup = resources.lookup
+        self.often_wrong = Lexicon(lookup.misspellings) if lookup else None
+        self.letters = LetterModel(words) if words else None
+
+    def set_weights(self, weights: Mapping[str, float]) -> None:
+        """Features that are not named have weight 0."""
+        self.weights = np.array([weights.get(name, 0.0) for name in FEATURES])
+
+    def settled(self, word: str) -> bool:
+        """Whether a word needs no model: it stands in the lexicon, with what an apostrophe adds to
+        it or without, and is not known to be wrong."""
+        known, lookup = self.resources.lexicon, self.resources.lookup
+        if known is None or (lookup is not None and word in lookup.corrections):
+            return False
+        return word in known or re.split("['’]", word)[0] in known
+
+    def candidates(self, words: Sequence[str], batch_size: int) -> list[Candidates]:
+        """For each word, which is in small letters and made of what the model can spell."""
+        units = [self.backend.tokens(word) for word in words]
+        texts = []
+        for word, written in zip(words, self.scorer.nbest(units, batch_size), strict=True):
+            found = dict.fromkeys([word, *self._near(word)])
+            found |= dict.fromkeys(self.backend.text(tokens) for tokens in written)
+            limit = len(word) + self.resources.longest
+            texts.append([text for text in found if text and len(text) <= limit or text == word])
+        pairs = [
+            (unit, self.backend.tokens(text))
+            for unit, some in zip(units, texts, strict=True)
+            for text in some
+        ]
+        scores = iter(self.scorer.score(pairs, batch_size))
+        return [
+            Candidates(
+                tuple(some), np.array([self._features(word, text, next(scores)) for text in some])
+            )
+            for word, some in zip(words, texts, strict=True)
+        ]
+
+    def _near(self, word: str) -> list[str]:
+        lexicon, lookup, most = self.resources.lexicon, self.resources.lookup, self.resources.most
+        found = sorted(lookup.corrections.get(word, ())) if lookup else []
+        for words in (self.often_wrong, lexicon):
+            found += words.near(word, most) if words else []
+        return found
+
+    def _features(self, word: str, text: str, score: float) -> list[float]:
+        lexicon, lookup = self.resources.lexicon, self.resources.lookup
+        # a correction of several words is known where all of them are
+        parts = text.split() or [text]
+        counts = [lexicon.counts.get(part, -1.0) for part in parts] if lexicon else [-1.0]
+        known = min(counts) >= 0
+        corrections = lookup.corrections.get(word, ()) if lookup else ()
+        return [
+            score,
+            float(known),
+            math.log1p(min(counts)) if known else 0.0,
+            float(text == word),
+            0.0,
+            float(text in corrections),
+            math.log1p(lookup.misspellings.get(text, 0)) if lookup else 0.0,
+            float(distance(word, text)),
+            self.letters.per_letter(word) - TYPICAL if self.letters and text == word else 0.0,
+            float(len(word) - SHORT) if text == word else 0.0,
+            float(text[:1] != word[:1]),
+        ]
+
+    def probabilities(self, found: Candidates, capital: bool) -> np.ndarray:
+        """Of each candidate; ``capital``: the word begins with a capital letter."""
+        scores = found.features @ self.weights
+        scores[0] += capital * self.weights[FEATURES.index("capital")]
+        scores = np.exp(scores - scores.max())
+        return scores / scores.sum()
+
+
+class RankedBackend:
+    """A :class:`~.backends.Backend` that reads words and writes the best candidate of each.
+
+    Words are ranked in small letters and written with the capitals that they had. One with capitals
+    inside (iPhone), or with a character that the model cannot spell, stays as it is.
+
+    Args:
+        ranker: what ranks.
+    """
+
+    knows_spaces = False
+
+    def __init__(self, ranker: Ranker) -> None:
+        self.ranker, self.limit = ranker, ranker.backend.limit
+        self._found: dict[str, Candidates] = {}
+
+    def tokens(self, text: str) -> Tokens:
+        """Characters."""
+        return tuple(text)
+
+    def text(self, tokens: Sequence[str | None]) -> str:
+        return "".join(token or "" for token in tokens)
+
+    def write(self, units: Sequence[Tokens], batch_size: int) -> list[Answer | None]:
+        """See :class:`~.backends.Backend`; an answer always comes to an end."""
+        words = ["".join(unit) for unit in units]
+        read = {word for word in words if self.readable(word)}
+        new = sorted({word.lower() for word in read} - self._found.keys())
+        if len(self._found) > MOST_KEPT:
+            self._found = {word.lower(): self._found[word.lower()] for word in read
+                           if word.lower() in self._found}  # fmt: skip
+        self._found |= zip(new, self.ranker.candidates(new, batch_size), strict=True)
+        return [self._answer(word) if word in read else whole(word, word, 0.0) for word in words]
+
+    def readable(self, word: str) -> bool:
+        """Whether a word is one for the model."""
+        plain, ranker = word.lower(), self.ranker
+        return (
+            word in (plain, plain.upper(), plain.capitalize())
+            and not ranker.settled(plain)
+            and ranker.scorer.knows(ranker.backend.tokens(plain))
+        )
+
+    def _answer(self, word: str) -> Answer:
+        found = self._found[word.lower()]
+        chances = self.ranker.probabilities(found, word[0] != word[0].lower())
+        best = int(chances.argmax())
+        return whole(word, with_case(found.texts[best], word), math.log(chances[best]))
+
+
+def with_case(text: str, word: str) -> str:
+    """A text with the capitals of a word: none, all, or the first letter's."""
+    if len(word) > 1 and word == word.upper() != word.lower():
+        return text.upper()
+    return text[:1].upper() + text[1:] if word[:1] != word[:1].lower() else text
+
+
+def whole(word: str, text: str, log_probability: float) -> Answer:
+    """The answer that writes a text for a word, with one probability for all that differs."""
+    if word == text:
+        zeros = (0.0,) * len(word)
+        return Answer(tuple(word), (), zeros, zeros, (*zeros, 0.0))
+    first = 0
+    while first < min(len(word), len(text)) and word[first] == text[first]:
+        first += 1
+    last = 0
+    while last < min(len(word), len(text)) - first and word[-1 - last] == text[-1 - last]:
+        last += 1
+    end = len(text) - last
+    behind = [0.0] * (len(text) + 1)
+    behind[end] = log_probability
+    change = (first, len(word) - last, first, end)
+    gone, written = (0.0,) * len(word), (0.0,) * len(text)
+    return Answer(tuple(text), (change,), gone, written, tuple(behind))

@@ -1,0 +1,368 @@
+"""Choosing among candidates for a unit of several words, such as a line or a window.
+
+Candidates are what the model writes, the unit itself, what the look-up table makes of it, and near
+words of the lexicon for words that it lacks. As in :mod:`.ranking` a candidate's score is a
+weighted sum of features; here each feature is summed over the words, and words keep their capitals.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import editdistance
+import numpy as np
+import torch
+
+from ...errors import UserError
+from ...metrics.word_edits import WordEdit, word_edits
+from .backends import Answer, Backend, Tokens
+from .candidates import Scorer, scorer_of
+from .lexicon import Lexicon, distance
+from .ranking import MOST_KEPT, Resources
+
+#: Weights where nothing was tuned.
+WEIGHTS: Mapping[str, float] = {
+    "model": 1.0,  # log-probability of the model
+    "lexicon": 2.0,  # minus the words that the lexicon lacks
+    "frequency": 0.1,  # log(1 + count) of each word, below that of the most frequent word
+    "unchanged": 0.5,  # minus the words that are changed
+    "capital": 0.5,  # minus the changed words that begin with a capital letter
+    "lookup": 1.0,  # changes that are listed
+    "misspelt": 0.0,  # log(1 + listed misspellings of what a word becomes), over the changes
+    "edits": -0.2,  # letters inserted, deleted, substituted or exchanged
+}
+FEATURES = tuple(WEIGHTS)
+#: Near words of the lexicon for each unknown word, and candidates of a unit, at most.
+NEAR, MOST = 3, 32
+#: How strongly fitting holds the weights to where they began.
+DECAY = 1e-4
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Of a unit: the texts it may become, itself first, their features and their word edits.
+
+    features: texts × :data:`FEATURES`.
+    """
+
+    texts: tuple[str, ...]
+    features: np.ndarray
+    edits: tuple[frozenset[WordEdit], ...]
+
+    def probabilities(self, weights: np.ndarray) -> np.ndarray:
+        """Of each text."""
+        scores = self.features @ weights
+        scores = np.exp(scores - scores.max())
+        return scores / scores.sum()
+
+
+class Reranker:
+    """Finds candidates for units and scores them.
+
+    Args:
+        backend: the model.
+        resources: lexicon and look-up table.
+        weights: of the features; those that are not named have weight 0.
+
+    Raises:
+        UserError: a weight that there is not, or a model that cannot score texts.
+    """
+
+    def __init__(
+        self, backend: Backend, resources: Resources, weights: Mapping[str, float] = WEIGHTS
+    ) -> None:
+        for name in weights:
+            if name not in FEATURES:
+                raise UserError(f"there is no weight {name!r}; there are {', '.join(FEATURES)}")
+        self.backend, self.resources = backend, resources
+        self.scorer: Scorer = scorer_of(backend)
+        self.weights = np.array([weights.get(name, 0.0) for name in FEATURES])
+        counts = resources.lexicon.counts.values() if resources.lexicon else ()
+        self._most = math.log1p(max(counts, default=0.0))
+        self._found: dict[str, Choices] = {}
+
+    def named_weights(self) -> dict[str, float]:
+        """Weights by the names of their features."""
+        return dict(zip(FEATURES, self.weights.tolist(), strict=True))
+
+    def choices(self, units: Sequence[str], batch_size: int) -> list[Choices]:
+        """For each unit, whose words have single spaces between them."""
+        new = [unit for unit in dict.fromkeys(units) if unit not in self._found]
+        if len(self._found) > MOST_KEPT:
+            self._found = {unit: self._found[unit] for unit in units if unit in self._found}
+        self._found |= zip(new, self._ranked(new, batch_size), strict=True)
+        return [self._found[unit] for unit in units]
+
+    def _ranked(self, units: Sequence[str], batch_size: int) -> list[Choices]:
+        tokens = [self.backend.tokens(unit) for unit in units]
+        texts = [
+            self._texts(unit, [self.backend.text(one) for one in some])
+            for unit, some in zip(units, self.scorer.nbest(tokens, batch_size), strict=True)
+        ]
+        pairs = [
+            (unit, self.backend.tokens(text))
+            for unit, some in zip(tokens, texts, strict=True)
+            for text in some
+        ]
+        scores = iter(self.scorer.score(pairs, batch_size))
+        return [
+            self._choices(unit, some, [next(scores) for _ in some])
+            for unit, some in zip(units, texts, strict=True)
+        ]
+
+    def _texts(self, unit: str, written: Sequence[str]) -> list[str]:
+        """The unit, what the model wrote, and what single edits of it and of the lexicon make."""
+        words = unit.split()
+        found = dict.fromkeys([unit, *(" ".join(one.split()) for one in written)])
+        near = list(self._near(words))
+        nearest = {edit.start: edit for edit in reversed(near)} | {
+            edit.start: edit for edit in self._listed(words)
+        }
+        listed = [self._listed(words), [nearest[place] for place in sorted(nearest)]]
+        edits = dict.fromkeys(
+            edit for text in found for edit in word_edits(words, text.split())
+        ) | dict.fromkeys([*listed[0], *near])
+        found |= dict.fromkeys(" ".join(edited(words, [edit])) for edit in edits)
+        found |= dict.fromkeys(" ".join(edited(words, some)) for some in listed)
+        longest = len(unit) + self.resources.longest * len(words)
+        kept = [text for text in found if text and len(text) <= longest and self.readable(text)]
+        return list(dict.fromkeys([unit, *kept]))[:MOST]
+
+    def readable(self, text: str) -> bool:
+        """Whether the model can spell a text."""
+        return self.scorer.knows(self.backend.tokens(text))
+
+    def _listed(self, words: Sequence[str]) -> list[WordEdit]:
+        """What the table makes of words that it has one correction for."""
+        table = self.resources.lookup.corrections if self.resources.lookup else {}
+        return [
+            WordEdit(place, place + 1, (next(iter(table[word])),))
+            for place, word in enumerate(words)
+            if len(table.get(word, ())) == 1
+        ]
+
+    def _near(self, words: Sequence[str]) -> Iterator[WordEdit]:
+        """Near words for those that the lexicon lacks, the nearest first."""
+        lexicon = self.resources.lexicon
+        for place, word in enumerate(words):
+            if lexicon and _count(lexicon, word) < 0:
+                core = _core(word)
+                for near in lexicon.near(core, NEAR):
+                    yield WordEdit(place, place + 1, (word.replace(core, near, 1),))
+
+    def _choices(self, unit: str, texts: Sequence[str], scores: Sequence[float]) -> Choices:
+        words = unit.split()
+        edits = [word_edits(words, text.split()) for text in texts]
+        rows = [
+            self._features(words, text, some, score)
+            for text, some, score in zip(texts, edits, scores, strict=True)
+        ]
+        return Choices(tuple(texts), np.array(rows), tuple(map(frozenset, edits)))
+
+    def _features(
+        self, words: Sequence[str], text: str, edits: Sequence[WordEdit], score: float
+    ) -> list[float]:
+        lexicon, lookup = self.resources.lexicon, self.resources.lookup
+        counts = [_count(lexicon, word) for word in text.split()] if lexicon else []
+        changed = [word for edit in edits for word in words[edit.start : edit.end]]
+        listed = misspelt = 0.0
+        for edit in edits:
+            if lookup is None:
+                break
+            right = " ".join(edit.words)
+            wrong = " ".join(words[edit.start : edit.end])
+            listed += right in lookup.corrections.get(wrong, ())
+            misspelt += math.log1p(lookup.misspellings.get(right, 0))
+        return [
+            score,
+            -float(sum(count < 0 for count in counts)),
+            sum(math.log1p(max(count, 0.0)) - self._most for count in counts),
+            -float(max(len(changed), len(edits))),
+            -float(sum(word[0] != word[0].lower() for word in changed)),
+            listed,
+            misspelt,
+            float(distance(" ".join(words), text)),
+        ]
+
+
+def edited(words: Sequence[str], edits: Sequence[WordEdit]) -> list[str]:
+    """Words with edits made, which are in order and do not overlap."""
+    made, place = [], 0
+    for edit in edits:
+        made += [*words[place : edit.start], *edit.words]
+        place = edit.end
+    return [*made, *words[place:]]
+
+
+def _count(lexicon: Lexicon, word: str) -> float:
+    """The count of a word, as it stands, without punctuation around it or in small letters; 0 for
+    what has no letters, −1 for what is not in the lexicon."""
+    core = _core(word)
+    found = [lexicon.counts[one] for one in (word, core, core.lower()) if one in lexicon]
+    if found:
+        return max(found)
+    return -1.0 if any(map(str.isalpha, word)) else 0.0
+
+
+def _core(word: str) -> str:
+    """A word without punctuation around it."""
+    return word.strip("".join(one for one in {*word} if not one.isalnum()))
+
+
+def fit(
+    reranker: Reranker,
+    pairs: Iterable[tuple[str, str]],
+    batch_size: int = 64,
+    features: Sequence[str] = FEATURES,
+) -> list[Choices]:
+    """Gives a reranker the weights under which the best candidates are most probable.
+
+    The best candidates of a unit are those with the fewest wrong words, of these those with the
+    fewest wrong characters: conditional maximum likelihood, which is convex but for equally good
+    candidates.
+
+    Args:
+        pairs: units, and as they should be.
+        features: whose weights are sought; the others keep theirs.
+
+    Returns:
+        the candidates of the units that the model can spell.
+    """
+    units = [(" ".join(one.split()), right) for one, right in pairs]
+    units = [(one, right) for one, right in units if one and reranker.readable(one)]
+    found = reranker.choices([one for one, _ in units], batch_size)
+    rows, owner, best = [], [], []
+    for number, (one, (_, right)) in enumerate(zip(found, units, strict=True)):
+        wanted = right.split()
+        errors = [
+            (editdistance.eval(text.split(), wanted), editdistance.eval(text, right))
+            for text in one.texts
+        ]
+        if len(set(errors)) > 1:
+            rows.append(one.features)
+            owner += [number] * len(errors)
+            best += [error == min(errors) for error in errors]
+    if rows:
+        reranker.weights = _most_likely(
+            torch.tensor(np.concatenate(rows)),
+            torch.tensor(owner).unique_consecutive(return_inverse=True)[1],
+            torch.tensor(best),
+            torch.tensor(reranker.weights),
+            torch.tensor([name in features for name in FEATURES]),
+        )
+    return found
+
+
+def _most_likely(
+    rows: torch.Tensor,
+    owner: torch.Tensor,
+    best: torch.Tensor,
+    start: torch.Tensor,
+    free: torch.Tensor,
+) -> np.ndarray:
+    """Weights that give the rows marked ``best`` the highest share of their owners' probability.
+
+    Args:
+        rows: candidates × features. owner: the number of each candidate's unit, from 0.
+        start, free: weights to begin with, and which of them may change.
+    """
+    # features of one size, so that the solver and the decay treat them alike
+    scale = rows.std(0).clamp(min=1e-6)
+    scaled, begin = rows / scale, start * scale
+    shift = torch.zeros_like(begin, requires_grad=True)
+    units = int(owner.max()) + 1
+    solver = torch.optim.LBFGS([shift], max_iter=200, line_search_fn="strong_wolfe")
+
+    def logsumexp(scores: torch.Tensor) -> torch.Tensor:
+        top = torch.full((units,), -math.inf, dtype=scores.dtype)
+        top = top.scatter_reduce(0, owner, scores.detach(), "amax")
+        sums = torch.zeros(units, dtype=scores.dtype)
+        return top + sums.index_add(0, owner, (scores - top[owner]).exp()).log()
+
+    def loss() -> torch.Tensor:
+        solver.zero_grad()
+        scores = scaled @ (begin + shift * free)
+        value = (logsumexp(scores) - logsumexp(scores.masked_fill(~best, -1e4))).mean()
+        value = value + DECAY * shift.square().sum()
+        value.backward()
+        return value
+
+    solver.step(loss)
+    return ((begin + shift.detach() * free) / scale).numpy()
+
+
+class RerankedBackend:
+    """A :class:`~.backends.Backend` that writes the best candidate of each unit.
+
+    The probability of a change is that of all candidates together that have it.
+
+    Args:
+        reranker: what scores.
+    """
+
+    def __init__(self, reranker: Reranker) -> None:
+        self.reranker, self.limit = reranker, reranker.backend.limit
+        self.knows_spaces = reranker.backend.knows_spaces
+
+    def tokens(self, text: str) -> Tokens:
+        """Characters."""
+        return tuple(text)
+
+    def text(self, tokens: Sequence[str | None]) -> str:
+        return "".join(token or "" for token in tokens)
+
+    def write(self, units: Sequence[Tokens], batch_size: int) -> list[Answer | None]:
+        """See :class:`~.backends.Backend`; an answer always comes to an end."""
+        texts = ["".join(unit) for unit in units]
+        read = [text for text in texts if self.reranker.readable(text)]
+        found = dict(zip(read, self.reranker.choices(read, batch_size), strict=True))
+        return [self._answer(text, found.get(text)) for text in texts]
+
+    def _answer(self, unit: str, found: Choices | None) -> Answer:
+        if found is None:
+            return answer(unit, unit, {})
+        chances = found.probabilities(self.reranker.weights)
+        best = int(chances.argmax())
+        shares = {
+            edit: float(sum(chances[i] for i, some in enumerate(found.edits) if edit in some))
+            for edit in found.edits[best]
+        }
+        return answer(unit, found.texts[best], shares)
+
+
+def answer(unit: str, text: str, shares: Mapping[WordEdit, float]) -> Answer:
+    """The answer that writes a text for a unit.
+
+    Args:
+        shares: the probability of each word edit between the two.
+    """
+    before, after = _words(unit), _words(text)
+    behind, changes, grown = [0.0] * (len(text) + 1), [], 0
+    for edit in sorted(shares):
+        k, m = edit.start + grown, edit.start + grown + len(edit.words)
+        grown += len(edit.words) - (edit.end - edit.start)
+        start, end = _span(before, edit.start, edit.end, k - m == edit.start - edit.end)
+        begin, stop = _span(after, k, m, k - m == edit.start - edit.end)
+        changes.append((start, end, begin, stop))
+        behind[stop] = math.log(max(shares[edit], 1e-12))
+    zeros = (0.0,) * len(unit)
+    return Answer(tuple(text), tuple(changes), zeros, (0.0,) * len(text), tuple(behind))
+
+
+def _words(text: str) -> list[tuple[int, int]]:
+    """Where each word begins and ends."""
+    places, start = [], 0
+    for word in text.split(" "):
+        places.append((start, start + len(word)))
+        start += len(word) + 1
+    return places
+
+
+def _span(words: Sequence[tuple[int, int]], first: int, last: int, alike: bool) -> tuple[int, int]:
+    """Characters of the words ``first`` … ``last`` − 1; where their number changes (not ``alike``)
+    with the space before them, or behind them at the beginning of a text."""
+    if alike:
+        return words[first][0], words[last - 1][1]
+    if first:
+        return words[first - 1][1], words[last - 1][1]
+    return 0, words[last][0] if last < len(words) else words[-1][1]

@@ -1,0 +1,137 @@
+"""How a checkpoint is to be used for correction: a file beside it, ``corrector.json``."""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from ...errors import UserError
+from .lexicon import Lexicon, Lookup
+from .ranking import DEFAULTS, FEATURES, Resources
+
+NAME = "corrector.json"
+LEXICON, LOOKUP = "corrector.lexicon", "corrector.lookup"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What ``correct`` uses unless it is told otherwise.
+
+    unit, window: as of :class:`~.corrector.Corrector`. min_confidence: threshold of edits.
+    lexicon, lookup: paths of files. weights: of the ranking. longest: letters that a correction may
+    have more than the word. tuned: what it was tuned for, in words. temperature: of the
+    probabilities, and calibration_error: how far off they are on the development set, without it
+    and with it (:mod:`.calibration`).
+    """
+
+    unit: str | None = None
+    window: int | None = None
+    min_confidence: float = 0.0
+    lexicon: str | None = None
+    lookup: str | None = None
+    weights: Mapping[str, float] = field(default_factory=lambda: dict(DEFAULTS))
+    longest: int = Resources.longest
+    tuned: str | None = None
+    temperature: float = 1.0
+    calibration_error: Sequence[float] = ()
+
+    def resources(self) -> Resources:
+        """Reads the files.
+
+        Raises:
+            UserError: one that cannot be read.
+        """
+        return Resources(
+            Lexicon.read(self.lexicon) if self.lexicon else None,
+            Lookup.read(self.lookup) if self.lookup else None,
+            longest=self.longest,
+        )
+
+
+def beside(checkpoint: str) -> str | None:
+    """The settings file of a checkpoint, where there is one."""
+    path = os.path.join(os.path.dirname(os.path.abspath(checkpoint)), NAME)
+    return path if os.path.isfile(path) else None
+
+
+def read(path: str) -> Settings:
+    """A settings file.
+
+    Raises:
+        UserError: no such file, one that is broken, or one whose files are gone or were changed.
+    """
+    try:
+        with open(path, encoding="utf-8") as file:
+            stored = json.load(file)
+        files = stored.pop("files")
+        settings = Settings(**stored)
+        _check(settings)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise UserError(
+            f"{path} is no settings file ({error}); write it anew with correct --tune, or leave it "
+            "out with --settings none"
+        ) from error
+    found: dict[str, Any] = {}
+    for key in ("lexicon", "lookup"):
+        if getattr(settings, key):
+            name = os.path.join(os.path.dirname(os.path.abspath(path)), getattr(settings, key))
+            if not os.path.isfile(name) or _digest(name) != files[key]:
+                raise UserError(
+                    f"{name} is not the file that {path} was tuned with; bring it back, or write "
+                    "the settings anew with correct --tune"
+                )
+            found[key] = name
+    return Settings(**{**asdict(settings), **found})
+
+
+def _check(settings: Settings) -> None:
+    numbers = [settings.min_confidence, settings.longest, *settings.weights.values()]
+    numbers += [settings.temperature, *settings.calibration_error]
+    if not all(isinstance(one, (int, float)) for one in numbers):
+        raise ValueError("what should be a number is none")
+    if not settings.temperature > 0:
+        raise ValueError(f"a temperature of {settings.temperature}")
+    if not set(settings.weights) <= set(FEATURES):
+        raise ValueError(f"there are no weights but {', '.join(FEATURES)}")
+    for name in (settings.lexicon, settings.lookup):
+        if name is not None and os.path.basename(name) != name:
+            raise ValueError(f"{name!r} is not beside it")
+
+
+def write(settings: Settings, checkpoint: str) -> str:
+    """Puts settings, lexicon and look-up table beside a checkpoint, whole or not at all.
+
+    Returns:
+        the path of the settings file.
+
+    Raises:
+        UserError: the folder cannot be written.
+    """
+    folder = os.path.dirname(os.path.abspath(checkpoint))
+    stored = {**asdict(settings), "files": {}}
+    try:
+        for key, name in (("lexicon", LEXICON), ("lookup", LOOKUP)):
+            source, target = getattr(settings, key), os.path.join(folder, name)
+            if source:
+                if not (os.path.exists(target) and os.path.samefile(source, target)):
+                    shutil.copyfile(source, target + ".tmp")
+                    os.replace(target + ".tmp", target)
+                stored[key], stored["files"][key] = name, _digest(target)
+        path = os.path.join(folder, NAME)
+        with open(path + ".tmp", "w", encoding="utf-8") as file:
+            json.dump(stored, file, indent=1, ensure_ascii=False)
+            file.write("\n")
+        os.replace(path + ".tmp", path)
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be written: {error.strerror or error}") from error
+    return path
+
+
+def _digest(path: str) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,84 @@
+"""The edits of a trace as a corrector tells its own: characters of the draft, probabilities."""
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
+from ...systems.levenshtein.decoding.history import EditTrace
+from .backends import Answer, TextProcessing
+from .corrector import Correction, Edit, apply_edits, proposals
+from .edits import script
+from .levenshtein import changed
+from .review import whole_words
+
+_SMALLEST = 1e-9
+
+
+def trace_edits(trace: EditTrace, processing: TextProcessing) -> list[Edit]:
+    """What turns the draft of a trace into its text, in whole words, in order.
+
+    Args:
+        trace: with probabilities, as :meth:`.hub.LevenshteinEditor.edit` returns it.
+        processing: the text processing of its model.
+
+    Returns:
+        disjoint edits; the probability of one is the product of those of its tokens' deletions
+        and insertions. All of the draft is one edit where its tokens cannot be told apart.
+        Without a draft there are none.
+    """
+    draft, answer = trace.draft, trace_answer(trace)
+    if not draft or not trace.iterations or trace.text == draft:
+        return []
+    found = proposals(processing, draft, trace.iterations[0].before, answer)
+    edits = [
+        Edit(start, draft[start:end], after, one.probability)
+        for one in found
+        for start, end, after in one.edits
+    ]
+    if apply_edits(draft, edits).split() != trace.text.split():
+        sure = math.exp(math.fsum(map(answer.log_probability, answer.changes)))
+        edits = [Edit(0, draft, trace.text, min(1.0, sure))]
+    return words_only(whole_words(Correction(draft, trace.text, tuple(edits))))
+
+
+def trace_answer(trace: EditTrace) -> Answer:
+    """A trace as a backend's answer: which tokens went, which came, and how likely each was."""
+    before = trace.iterations[0].before if trace.iterations else ()
+    gone = [0.0] * len(before)
+    tokens: list[tuple[int | None, str, float]] = [
+        (place, token, 0.0) for place, token in enumerate(before)
+    ]
+    for step in trace.iterations:
+        for (origin, _, _), out, value in zip(tokens, step.deleted, step.delete_probabilities):
+            if out and origin is not None:
+                gone[origin] = _log(value)
+        old = iter([one for one, out in zip(tokens, step.deleted, strict=True) if not out])
+        written = step.token_probabilities or (1.0,) * len(step.after)
+        tokens = [
+            (None, token, _log(value)) if new else next(old)
+            for token, new, value in zip(step.after, step.inserted, written, strict=True)
+        ]
+    return Answer(
+        tuple(token for _, token, _ in tokens),
+        tuple(changed([origin for origin, _, _ in tokens], len(before))),
+        tuple(gone),
+        tuple(value for _, _, value in tokens),
+        (0.0,) * (len(tokens) + 1),
+    )
+
+
+def _log(probability: float) -> float:
+    return math.log(max(probability, _SMALLEST))
+
+
+def words_only(edits: Iterable[Edit]) -> list[Edit]:
+    """Edits less the words that each has before and after: ``a`` → ``a b`` only adds `` b``."""
+    found = []
+    for edit in edits:
+        before, after = (re.findall(r"\s+|\S+", text) for text in (edit.before, edit.after))
+        for i, j, k, m in script(before, after):
+            offset = edit.offset + sum(map(len, before[:i]))
+            gone, come = "".join(before[i:j]), "".join(after[k:m])
+            found.append(replace(edit, offset=offset, before=gone, after=come))
+    return found

@@ -1,0 +1,274 @@
+"""Choosing threshold and weights on a development set, for a goal."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...errors import UserError
+from . import calibration
+from .corrector import Correction, Corrector
+from .ranking import FEATURES, RankedBackend, Ranker
+from .reranking import RerankedBackend, fit
+from .review import whole_words
+
+#: Thresholds that are tried: quantiles of the edits' probabilities.
+STEPS = 40
+FACTORS = (0.5, 0.8, 1.25, 2.0)
+OFFSETS = (-3.0, -2.0, -1.0, -0.5, 0.5, 1.0, 2.0, 3.0)  # of the weight of the unchanged word
+UNCHANGED = FEATURES.index("unchanged")
+GOALS = ("changed", "f0.5", "accuracy")
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Words of a development set: right ones, of them changed; wrong ones, of them corrected and
+    of them changed into something else that is wrong."""
+
+    right: int
+    changed: int
+    wrong: int
+    corrected: int
+    miscorrected: int
+
+    @property
+    def accuracy(self) -> float:
+        """Share of all words that are right afterwards."""
+        return (self.right - self.changed + self.corrected) / max(self.right + self.wrong, 1)
+
+    @property
+    def gained(self) -> int:
+        """Words that are right afterwards, less those that were right before."""
+        return self.corrected - self.changed
+
+    @property
+    def f_half(self) -> float:
+        """F0.5 of corrections: precision counts twice as much as recall."""
+        made = self.corrected + self.changed + self.miscorrected
+        return 1.25 * self.corrected / max(0.25 * self.wrong + made, 1e-9)
+
+
+@dataclass(frozen=True)
+class Goal:
+    """``changed``: most words corrected with at most ``limit`` per cent of the right words changed;
+    ``f0.5`` or ``accuracy``: the highest."""
+
+    name: str = "changed"
+    limit: float = 1.0
+
+    @classmethod
+    def parse(cls, text: str) -> "Goal":
+        """``changed:1``, ``f0.5`` or ``accuracy``.
+
+        Raises:
+            UserError: another text.
+        """
+        name, _, limit = text.partition(":")
+        try:
+            goal = cls(name, float(limit)) if limit else cls(name)
+        except ValueError:
+            goal = cls("", 0)
+        if goal.name not in GOALS or not 0 <= goal.limit <= 100:
+            raise UserError(
+                f"--goal {text}: give changed:N (at most N per cent of the right words changed), "
+                "f0.5 or accuracy"
+            )
+        return goal
+
+    def value(self, counts: Counts) -> float:
+        """The higher, the better."""
+        if self.name == "f0.5":
+            return counts.f_half
+        if self.name == "accuracy":
+            return counts.accuracy
+        over = counts.changed - self.limit / 100 * counts.right
+        return -over if over > 0 else counts.corrected / max(counts.wrong, 1)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was chosen, and what it gives.
+
+    min_confidence: the threshold, of calibrated probabilities. weights: of the ranking; None:
+    candidates are not ranked. longest: characters that a correction of the development set adds at
+    most. temperature: of the probabilities (:mod:`.calibration`). outcomes: probabilities before
+    calibration, and whether their words are right. curve: thresholds and what they give.
+    """
+
+    min_confidence: float
+    counts: Counts
+    weights: dict[str, float] | None = None
+    longest: int = 0
+    temperature: float = 1.0
+    outcomes: Sequence[tuple[float, bool]] = ()
+    curve: Sequence[tuple[float, Counts]] = ()
+
+
+def tune(
+    corrector: Corrector,
+    noisy: Sequence[str],
+    clean: Sequence[str],
+    goal: Goal,
+    weights_too: bool = False,
+) -> Choice:
+    """The threshold, and the weights where candidates are ranked, that are best for a goal.
+
+    Of equal thresholds the highest is taken. The weight of the unchanged word always is sought: a
+    threshold asks how sure the model is of one correction, this weight whether the word is wrong.
+    Weights are sought one after the other, in steps, from those of the corrector, which gets the
+    best, with the temperature of its probabilities.
+
+    Args:
+        noisy, clean: lines with the same number of words between whitespace.
+        weights_too: all weights, twice around. They soon fit a small or uniform development set too
+            well: one of often misspelt words makes the model correct into these words alone.
+
+    Raises:
+        UserError: lines that do not correspond.
+    """
+    _check(noisy, clean)
+    backend, longest = corrector.backend, _longest(noisy, clean)
+    corrector.longest, corrector.temperature = longest, 1.0
+    weights = None
+    if isinstance(backend, RankedBackend):
+        backend.ranker.resources = replace(backend.ranker.resources, longest=longest)
+        places = [*range(len(FEATURES))] * 2 if weights_too else [UNCHANGED]
+        _seek_weights(corrector, backend.ranker, places, noisy, clean, goal)
+        values = backend.ranker.weights
+        weights = {name: float(value) for name, value in zip(FEATURES, values, strict=True)}
+    if isinstance(backend, RerankedBackend):
+        if weights_too:
+            fit(backend.reranker, _units(corrector, noisy, clean))
+        weights = backend.reranker.named_weights()
+    done = corrector.correct(noisy, min_confidence=0.0)
+    best = _best_threshold(done, clean, goal)
+    found = outcomes(done, clean)
+    corrector.temperature = warmth = calibration.temperature(found)
+    points = [(calibration.calibrated(at, warmth), counts) for at, counts in curve(done, clean)]
+    threshold = calibration.calibrated(best.min_confidence, warmth)
+    return Choice(threshold, best.counts, weights, longest, warmth, found, points)
+
+
+def _seek_weights(
+    corrector: Corrector,
+    ranker: Ranker,
+    places: Sequence[int],
+    noisy: Sequence[str],
+    clean: Sequence[str],
+    goal: Goal,
+) -> None:
+    """Gives the ranker the best weights that steps along one after the other find."""
+
+    def value(weights: np.ndarray) -> float:
+        ranker.weights = weights
+        done = corrector.correct(noisy, min_confidence=0.0)
+        return goal.value(_best_threshold(done, clean, goal).counts)
+
+    weights = ranker.weights
+    best = value(weights)
+    for place in places:
+        center = weights[place]
+        offsets = [center + step for step in OFFSETS] if place == UNCHANGED else []
+        for one in offsets or [center * factor for factor in FACTORS]:
+            tried = weights.copy()
+            tried[place] = one
+            found = value(tried)
+            if found > best:
+                best, weights = found, tried
+    ranker.weights = weights
+
+
+def _units(
+    corrector: Corrector, noisy: Sequence[str], clean: Sequence[str]
+) -> Iterator[tuple[str, str]]:
+    """The units of lines, where a unit is a line or a window, with what they should be."""
+    for one, other in zip(noisy, clean, strict=True):
+        before, after = one.split(), other.split()
+        size = corrector.window or max(len(before), 1)
+        for start in range(0, len(before), size):
+            yield " ".join(before[start : start + size]), " ".join(after[start : start + size])
+
+
+def _check(noisy: Sequence[str], clean: Sequence[str]) -> None:
+    if len(noisy) != len(clean) or not noisy:
+        raise UserError(
+            f"--tune: {len(noisy)} noisy and {len(clean)} clean lines; line n of each must belong "
+            "together"
+        )
+    for number, (one, other) in enumerate(zip(noisy, clean, strict=True), start=1):
+        if len(one.split()) != len(other.split()):
+            raise UserError(
+                f"--tune: line {number} has {len(one.split())} noisy and {len(other.split())} "
+                "clean words; leave such lines out"
+            )
+
+
+def _longest(noisy: Sequence[str], clean: Sequence[str]) -> int:
+    """Characters that a correction of one word adds, at most; never below 1."""
+    words = zip(" ".join(noisy).split(), " ".join(clean).split(), strict=True)
+    return max(1, *(len(meant) - len(one) for one, meant in words))
+
+
+def _best_threshold(done: Sequence[Correction], clean: Sequence[str], goal: Goal) -> Choice:
+    found = [Choice(threshold, counts) for threshold, counts in curve(done, clean)]
+    return max(found, key=lambda one: (goal.value(one.counts), one.min_confidence))
+
+
+def curve(done: Sequence[Correction], clean: Sequence[str]) -> Iterator[tuple[float, Counts]]:
+    """What thresholds give, from 0 on.
+
+    Args:
+        done: corrections with all edits made.
+        clean: the lines as they should be.
+    """
+    chances = [edit.probability for one in done for edit in one.edits]
+    steps = np.quantile(chances, np.linspace(0, 1, STEPS)).tolist() if chances else []
+    for threshold in [0.0, *sorted(set(steps)), 1.0]:
+        outputs = (_made(one, threshold) for one in done)
+        yield threshold, count([one.source for one in done], list(outputs), clean)
+
+
+def _made(one: Correction, threshold: float) -> str:
+    if all(edit.probability >= threshold for edit in one.edits):
+        return one.text
+    parts, place = [], 0
+    for edit in one.edits:
+        if edit.applied and edit.probability >= threshold:
+            parts += [one.source[place : edit.offset], edit.after]
+            place = edit.end
+    return "".join(parts) + one.source[place:]
+
+
+def count(noisy: Sequence[str], output: Sequence[str], clean: Sequence[str]) -> Counts:
+    """Counts words; where an output has more or fewer words than its line, all of it is wrong."""
+    right = changed = wrong = corrected = miscorrected = 0
+    for triple in zip(noisy, output, clean, strict=True):
+        before, after, wanted = (line.split() for line in triple)
+        if len(after) != len(before):
+            after = [""] * len(before)
+        for one, other, meant in zip(before, after, wanted, strict=True):
+            if one == meant:
+                right, changed = right + 1, changed + (other != meant)
+            else:
+                wrong, corrected = wrong + 1, corrected + (other == meant)
+                miscorrected += other not in (one, meant)
+    return Counts(right, changed, wrong, corrected, miscorrected)
+
+
+def outcomes(done: Sequence[Correction], clean: Sequence[str]) -> list[tuple[float, bool]]:
+    """The probability of each word's edits, and whether the word is right once they are made.
+
+    Args:
+        done: lines with all edits made.
+        clean: the lines as they should be.
+    """
+    found = []
+    for one, meant in zip(done, clean, strict=True):
+        after, wanted, before = one.text.split(), meant.split(), one.source.split()
+        for edit in whole_words(replace(one, edits=tuple(e for e in one.edits if e.applied))):
+            first = len(one.source[: edit.offset].split())
+            last = first + len(edit.before.split())
+            same_size = len(after) == len(before) == len(wanted)
+            right = after[first:last] == wanted[first:last] if same_size else after == wanted
+            found.append((edit.probability, right))
+    return found

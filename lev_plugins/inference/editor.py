@@ -1,0 +1,447 @@
+"""The Python interface: load a checkpoint, edit text.
+
+>>> from lev_plugins import LevenshteinEditor
+>>> editor = LevenshteinEditor.from_pretrained("checkpoints")
+>>> editor.edit(["a source"], ["its draft"])[0].text
+"""
+
+import dataclasses
+import os
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+import torch
+from fairseq import utils
+from fairseq.data import Dictionary
+from torch import Tensor
+
+from ..deprecation import renamed_arguments
+from ..errors import UserError, checks_arguments
+from ..fairseq_patches import wrap_checkpoint_errors
+from ..nn.precision import quantize
+from ..systems.levenshtein import LevenshteinEditorModel
+from ..systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
+from ..systems.levenshtein.decoding.diversity import Diversity
+from ..systems.levenshtein.decoding.history import EditTrace, Iteration
+from ..systems.levenshtein.oov import OOVWords
+from ..systems.levenshtein.task import Draft, TranslationEditConfig, TranslationEditTask
+from .checkpoints import (
+    device_named,
+    find_checkpoint,
+    load_model,
+    load_state,
+    separate_paths,
+    text_encoders,
+    text_processing,
+)
+
+_DIGITS = 6
+
+
+class LevenshteinEditor:
+    """A trained model, its dictionaries and its text processing.
+
+    Nothing of it changes while it edits, so several threads may use one at once.
+
+    Args:
+        models: ``levenshtein_editor`` models; the probabilities of several are averaged.
+        task: the ``translation_edit`` task that it belongs to.
+        tokenizer, bpe: fairseq's text encoders, or None.
+        reranker: an autoregressive fairseq model that ranks n-best lists, or None.
+    """
+
+    def __init__(
+        self,
+        models: Sequence[LevenshteinEditorModel],
+        task: TranslationEditTask,
+        tokenizer: Any = None,
+        bpe: Any = None,
+        reranker: Any = None,
+    ) -> None:
+        self.models = [one.eval() for one in models]
+        self.task = task
+        self.tokenizer, self.bpe = tokenizer, bpe
+        self.reranker = reranker
+
+    @classmethod
+    @checks_arguments(text_processing)
+    def from_pretrained(
+        cls,
+        path: str,
+        data: Optional[str] = None,
+        device: Optional[str] = None,
+        reranker: Optional[str] = None,
+        precision: str = "fp32",
+        **overrides: Any,
+    ) -> "LevenshteinEditor":
+        """Loads a checkpoint.
+
+        Args:
+            path: a checkpoint, or a folder with checkpoint_best.pt, checkpoint_last.pt or
+                model.pt (the first that is there); several joined by ``:`` are averaged.
+            data: folder with the dictionaries; by default those that the checkpoint carries.
+            device: such as ``cuda``; the CPU by default.
+            reranker: checkpoint of an autoregressive model with the same dictionaries, which
+                ranks n-best lists (§3.3).
+            precision: fp32, bf16 or int8 (CPU); less is faster and may change outputs.
+            **overrides: text processing as in fairseq, such as ``bpe="sentencepiece"``,
+                ``sentencepiece_model=…``, ``bpe="characters"``, ``tokenizer="moses"``; by default
+                what the model was trained with on the command line.
+
+        Raises:
+            UserError: no checkpoint there, one that cannot be read, of another kind, or with
+                other dictionaries; a device that is not here; an argument that is not known.
+        """
+        place = device_named(device)
+        paths = [find_checkpoint(one) for one in separate_paths(path)]
+        state = load_state(paths[0])
+        with wrap_checkpoint_errors(paths[0]):
+            task = _task(state, paths[0], data)
+        models = [
+            load_model(one, task, state if one == paths[0] else load_state(one)) for one in paths
+        ]
+        ranking = None
+        if reranker is not None:
+            ranking = load_model(reranker, task, load_state(find_checkpoint(reranker)), edits=False)
+            ranking.to(place)
+        tokenizer, bpe = text_encoders(state["cfg"], overrides, paths, data)
+        for model in models:
+            model.to(place)
+        quantize(models, precision)
+        return cls(models, task, tokenizer, bpe, ranking)
+
+    def __repr__(self) -> str:
+        count = f"{len(self.models)} models" if len(self.models) > 1 else "1 model"
+        size = sum(parameter.numel() for parameter in self.models[0].parameters())
+        kinds = f"{type(self.models[0]).__name__}, {count} of {size:,} parameters"
+        name = getattr(self.task.cfg, "_name", None) or "translation_edit"
+        return f"LevenshteinEditor({kinds}, task {name}, device {self.device})"
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.models[0].parameters()).device
+
+    @property
+    def draft_lang(self) -> Optional[str]:
+        """Suffix of the drafts that the model was trained with, None without."""
+        draft_lang: Optional[str] = self.task.cfg.draft_lang
+        return draft_lang
+
+    @property
+    def _limits(self) -> Tuple[int, ...]:
+        """The longest source and draft that the task and all models read."""
+        limits = (one.max_positions() for one in (self.task, *self.models))
+        return tuple(min(sizes) for sizes in zip(*limits))
+
+    @renamed_arguments(answers="candidates", variants="diversity")
+    @checks_arguments(nbest="edit() gives one output for each source; use edit_nbest()")
+    def edit(
+        self,
+        sources: Sequence[str],
+        drafts: Optional[Sequence[Optional[str]]] = None,
+        *,
+        max_iter: int = 10,
+        batch_size: int = 64,
+        empty_penalty: Optional[float] = None,
+        delete_threshold: Optional[float] = None,
+        candidates: Optional[int] = None,
+        diversity: str = "length",
+        noise_scale: float = 0.5,
+        seed: int = 1,
+        markup: bool = False,
+        terms: Optional[Sequence[Optional[Sequence[str]]]] = None,
+        hard_terms: bool = True,
+    ) -> List[EditTrace]:
+        """Edits every draft, or writes an output for every source that has none.
+
+        Args:
+            sources: plain text, one sentence each.
+            drafts: a draft or None for every source; None where there are no drafts at all.
+            max_iter, batch_size, empty_penalty, delete_threshold, candidates, diversity,
+            noise_scale,
+                seed, markup, terms, hard_terms: as of :meth:`edit_nbest`.
+
+        Returns:
+            a trace for every source, in order: text, score (in nats: with one answer made
+            the mean over tokens of the log-probability of what put or kept each, with several
+            :func:`.generators.ranking.rate`) and the iterations.
+
+        Raises:
+            UserError: as :meth:`edit_nbest`.
+        """
+        found = self.edit_nbest(
+            sources,
+            drafts,
+            nbest=1,
+            max_iter=max_iter,
+            batch_size=batch_size,
+            empty_penalty=empty_penalty,
+            delete_threshold=delete_threshold,
+            candidates=candidates,
+            diversity=diversity,
+            noise_scale=noise_scale,
+            seed=seed,
+            markup=markup,
+            terms=terms,
+            hard_terms=hard_terms,
+        )
+        return [best for best, *_ in found]
+
+    @renamed_arguments(answers="candidates", variants="diversity")
+    @checks_arguments()
+    def edit_nbest(
+        self,
+        sources: Sequence[str],
+        drafts: Optional[Sequence[Optional[str]]] = None,
+        nbest: int = 1,
+        *,
+        max_iter: int = 10,
+        batch_size: int = 64,
+        empty_penalty: Optional[float] = None,
+        delete_threshold: Optional[float] = None,
+        candidates: Optional[int] = None,
+        diversity: str = "length",
+        noise_scale: float = 0.5,
+        seed: int = 1,
+        markup: bool = False,
+        terms: Optional[Sequence[Optional[Sequence[str]]]] = None,
+        hard_terms: bool = True,
+    ) -> List[List[EditTrace]]:
+        """An n-best list for every source, the best first, none twice.
+
+        Args:
+            sources, drafts: as in :meth:`edit`.
+            nbest: candidates given back at most.
+            max_iter: T_max, iterations at most.
+            batch_size: sentences decoded at once; does not change the outputs.
+            empty_penalty: γ, makes longer outputs likelier (paper, §3.3); default: as the
+                checkpoint was tuned, else 0.
+            delete_threshold: probability above which a token is deleted; default: the task's.
+            candidates: candidates made for each source, ``nbest`` by default; the first is that of
+                plain decoding.
+            diversity: how they differ: length, penalty or noise
+                (:class:`~.decoding.diversity.Diversity`), with ``noise_scale``
+                and ``seed``.
+            markup: drafts have marks: ``[=stays=]``, ``[-goes-]``, ``[~another~]``, ``[+term+]``
+                (:mod:`lev_plugins.systems.levenshtein.markup`).
+            terms: for every source the terms to start from, in their order, or None; such a
+                source has no draft. With ``hard_terms`` each is in the output, whole; else the
+                model may delete them.
+
+        Raises:
+            UserError: as many drafts (terms) as sources are needed; a sentence beyond the model's
+                limit; marks that cannot be read; a hard term that is not in the vocabulary.
+        """
+        if isinstance(sources, str) or isinstance(drafts, str):
+            raise UserError("edit() takes lists of sentences, not a single string")
+        rows = zip(
+            sources, _beside(sources, drafts, "drafts"), _beside(sources, terms, "lists of terms")
+        )
+        count = max(nbest, 1) if candidates is None else candidates
+        generator = self._generator(
+            max_iter=max_iter,
+            empty_penalty=empty_penalty,
+            delete_threshold=delete_threshold,
+            diversity=Diversity(count, diversity, noise_scale, seed),
+            nbest=nbest,
+        )
+        oov_words = self.task.new_oov_words()
+        items = [
+            self._item(number, *row, markup, hard_terms, oov_words)
+            for number, row in enumerate(rows, start=1)
+        ]
+        self._check_lengths(items)
+        return self._decode(generator, items, max(batch_size, 1))
+
+    def _generator(
+        self,
+        delete_threshold: Optional[float] = None,
+        empty_penalty: Optional[float] = None,
+        **options: Any,
+    ) -> RefinementGenerator:
+        """A generator with options of :class:`RefinementOptions`."""
+        threshold = self.task.delete_threshold if delete_threshold is None else delete_threshold
+        gamma = self.task.empty_penalty if empty_penalty is None else empty_penalty
+        return RefinementGenerator(
+            self.task.tgt_dict,
+            self.task.placeholder,
+            RefinementOptions(
+                delete_threshold=threshold,
+                empty_penalty=gamma,
+                retain_history=True,
+                max_len_b=max(200, self.task.cfg.max_target_positions),
+                external_reranker=self.reranker is not None,
+                **options,
+            ),
+        )
+
+    def _decode(
+        self, generator: RefinementGenerator, items: List["_Item"], batch_size: int
+    ) -> List[List[EditTrace]]:
+        order = sorted(range(len(items)), key=lambda i: items[i].size)
+        found: List[List[EditTrace]] = [[] for _ in items]
+        models = self.models if self.reranker is None else [*self.models, self.reranker]
+        for start in range(0, len(order), batch_size):
+            chosen = order[start : start + batch_size]
+            batch = self._batch([items[i] for i in chosen])
+            for i, hypotheses in zip(chosen, generator.generate(models, batch)):
+                found[i] = [self._trace(items[i], hypothesis) for hypothesis in hypotheses]
+        return found
+
+    # text to tokens ---------------------------------------------------------------------------
+
+    def _apply(self, text: str) -> str:
+        text = self.tokenizer.encode(text) if self.tokenizer else text
+        return self.bpe.encode(text) if self.bpe else text
+
+    def _item(
+        self,
+        number: int,
+        source: str,
+        draft: Optional[str],
+        terms: Optional[Sequence[str]],
+        markup: bool,
+        hard: bool,
+        oov_words: OOVWords,
+    ) -> "_Item":
+        """A sentence as tokens; ``number`` counts from 1."""
+        if draft is not None and terms:
+            raise UserError(
+                f"sentence {number} has a draft and terms; mark the terms in the draft, as "
+                "[+term+] with markup=True"
+            )
+        if isinstance(terms, str):
+            raise UserError(f"sentence {number}: terms are a list of texts, not a single text")
+        try:
+            if terms and hard:
+                coded = self.task.encode_terms(terms, self._apply, oov_words)
+            else:
+                text = " ".join(terms) if terms else draft or ""
+                marked = markup and not terms
+                coded = self.task.encode_draft(text, self._apply, marked, oov_words)
+        except UserError as error:
+            raise UserError(f"sentence {number}: {error}") from error
+        tokens = self.task.encode_text(source, self._apply, self.task.src_dict)
+        return _Item(source, draft, tokens, coded, oov_words)
+
+    def _check_lengths(self, items: List["_Item"]) -> None:
+        for number, item in enumerate(items, start=1):
+            sides = (item.tokens, item.coded.tokens)
+            for name, tokens, limit in zip(("source", "draft"), sides, self._limits):
+                if len(tokens) > limit:
+                    raise UserError(
+                        f"{name} {number} has {len(tokens)} tokens where the model's limit is "
+                        f"{limit}; split it into sentences"
+                    )
+
+    def _batch(self, items: List["_Item"]) -> Dict[str, Any]:
+        pad = self.task.tgt_dict.pad()
+
+        def padded(rows: Sequence[Tensor], value: int) -> Tensor:
+            rows = list(rows)
+            joined = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=value)
+            return joined.to(self.device)
+
+        return {
+            "net_input": {
+                "src_tokens": padded([i.tokens for i in items], pad),
+                "src_lengths": None,
+            },
+            "draft": padded([i.coded.tokens for i in items], pad),
+            "marks": padded([i.coded.marks for i in items], 0),
+        }
+
+    # tokens to text ---------------------------------------------------------------------------
+
+    def _trace(self, item: "_Item", hypothesis: Dict[str, Any]) -> EditTrace:
+        return EditTrace(
+            source=item.source,
+            draft=item.draft,
+            text=self._text(item.symbols(hypothesis)),
+            score=hypothesis["score"],
+            iterations=tuple(item.iterations(hypothesis["history"])),
+            terminated=hypothesis["terminated"],
+        )
+
+    def _text(self, symbols: Sequence[str]) -> str:
+        text = " ".join(symbols)
+        text = self.bpe.decode(text) if self.bpe else text
+        return self.tokenizer.decode(text) if self.tokenizer else text
+
+
+class _Item(NamedTuple):
+    """A sentence: as text and as tokens."""
+
+    source: str
+    draft: Optional[str]
+    tokens: Tensor
+    coded: Draft
+    oov_words: OOVWords
+
+    @property
+    def size(self) -> int:
+        return len(self.tokens) + len(self.coded.tokens)
+
+    def symbols(self, state: Dict[str, Any]) -> Tuple[str, ...]:
+        """Tokens of a state as strings."""
+        return tuple(map(self.oov_words.symbol, state["tokens"].tolist()[1:-1]))
+
+    def iterations(self, history: List[Dict[str, Any]]) -> List[Iteration]:
+        """The recorded phases (draft, then delete, placeholder, token in turn) as iterations."""
+        iterations = []
+        for before, delete, after in zip(history[0::3], history[1::3], history[3::3]):
+            size = len(before["tokens"])
+            iterations.append(
+                Iteration(
+                    before=self.symbols(before),
+                    deleted=tuple((~delete["mask"][1 : size - 1]).tolist()),
+                    after=self.symbols(after),
+                    inserted=tuple(after["mask"][1 : len(after["tokens"]) - 1].tolist()),
+                    delete_probabilities=_probabilities(delete["scores"]),
+                    token_probabilities=_probabilities(after["scores"]),
+                )
+            )
+        return iterations
+
+
+def _probabilities(scores: Tensor) -> Tuple[float, ...]:
+    """Of log-probabilities, those of <s> and </s> left out."""
+    return tuple(round(value, _DIGITS) for value in scores[1:-1].exp().tolist())
+
+
+def _beside(sources: Sequence[str], others: Optional[Sequence[Any]], name: str) -> List[Any]:
+    """One for every source, None where there are none at all."""
+    others = [None] * len(sources) if others is None else list(others)
+    if len(others) != len(sources):
+        raise UserError(f"{len(sources)} sources but {len(others)} {name}")
+    return others
+
+
+def _task(state: Dict[str, Any], path: str, data: Optional[str]) -> TranslationEditTask:
+    """The task, with the dictionaries of ``data``, else of the checkpoint, else of its data."""
+    cfg = state["cfg"].task
+    symbols = state.get("task_state") or {}
+    if cfg._name not in ("translation_edit", "translation_lev"):
+        raise UserError(f"{path} was trained with task {cfg._name}, not translation_edit")
+    config = TranslationEditConfig()
+    for field in dataclasses.fields(config):
+        default = getattr(config, field.name)
+        known = field.name in cfg and field.name != "_name"
+        if known:
+            setattr(config, field.name, cfg[field.name])
+        elif isinstance(default, str) and default.startswith("${"):
+            setattr(config, field.name, 1 if field.name == "seed" else None)
+    if data is None and "source_symbols" in symbols:
+        sides = (_dictionary(symbols[f"{side}_symbols"]) for side in ("source", "target"))
+        return TranslationEditTask(config, *sides)
+    if data is not None:
+        config.data = data
+    elif not os.path.isdir(utils.split_paths(config.data)[0]):
+        config.data = os.path.dirname(os.path.abspath(path))
+    return TranslationEditTask.setup_task(config)
+
+
+def _dictionary(symbols: Sequence[str]) -> Dictionary:
+    dictionary = Dictionary()
+    for symbol in symbols[dictionary.nspecial :]:
+        dictionary.add_symbol(symbol)
+    return dictionary

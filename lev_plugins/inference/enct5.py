@@ -1,0 +1,543 @@
+"""The Python interface of EncT5: labels, values and tags for text.
+
+>>> from lev_plugins import EncT5
+>>> model = EncT5.from_pretrained("checkpoints")
+>>> model.predict(["a text"])[0].label
+
+A checkpoint is all that is needed, neither its data nor the T5 that it began with. Shapes: E texts,
+N labels or classes, W words.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, NamedTuple, Self
+
+import torch
+from torch import Tensor
+
+from .. import html
+from ..errors import UserError, checks_arguments
+from ..fairseq_patches import refuse_non_finite_scores, wrap_checkpoint_errors
+from ..nn.precision import quantize
+from ..systems.enct5 import EncT5Model, EncT5Task, EncT5TaskConfig
+from ..systems.enct5.dataset import Example, collate
+from ..systems.enct5.metadata import Metadata
+from ..systems.enct5.problem_types import ProblemType
+from ..systems.enct5.task import TASK
+from ..systems.enct5.tokenizer import Encoding
+from .checkpoints import device_named, find_checkpoint, load_model, load_state
+
+Text = str | Sequence[str]
+BATCH_TOKENS = 4096
+BUFFER = 1024
+_DIGITS = 6
+
+
+class Scored(NamedTuple):
+    """A label and its probability, in [0, 1]."""
+
+    label: str
+    score: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return {"label": self.label, "score": round(self.score, _DIGITS)}
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a model says of one text, or of a pair.
+
+    texts: one or two, as they were given. label: the best class, None where the kind is another.
+    score: its probability. labels, scores: of many labels those above the threshold, the likeliest
+    first; None where the kind is another. value: of regression, else None. top: the likeliest
+    labels, where they were asked for. cut: whether the text was longer than the model reads, so
+    that its end was not.
+    """
+
+    texts: tuple[str, ...]
+    label: str | None = None
+    score: float | None = None
+    labels: tuple[str, ...] | None = None
+    scores: tuple[float, ...] | None = None
+    value: float | None = None
+    top: tuple[Scored, ...] | None = None
+    cut: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON: what the kind has; probabilities have six digits, values seven."""
+        one = len(self.texts) == 1
+        found: dict[str, Any] = {"text": self.texts[0]} if one else {"texts": list(self.texts)}
+        if self.label is not None and self.score is not None:
+            found |= Scored(self.label, self.score).to_dict()
+        if self.labels is not None:
+            found |= {"labels": list(self.labels), "scores": _rounded(self.scores or ())}
+        if self.value is not None:
+            found["value"] = float(f"{self.value:.7g}")
+        if self.top is not None:
+            found["top"] = [one.to_dict() for one in self.top]
+        return {**found, "cut": self.cut}
+
+
+@dataclass(frozen=True)
+class Tagged:
+    """The tags of one sentence.
+
+    words: of it. tags, scores: one a word, and its probability. top: the likeliest tags of each
+    word, where they were asked for. windows: how many subwords of text the sentence was read in.
+    cut: whether a word was longer than the model reads, so that its end was not.
+    """
+
+    words: tuple[str, ...]
+    tags: tuple[str, ...]
+    scores: tuple[float, ...]
+    top: tuple[tuple[Scored, ...], ...] | None = None
+    windows: int = 1
+    cut: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON; probabilities have six digits."""
+        found: dict[str, Any] = {
+            "words": list(self.words),
+            "tags": list(self.tags),
+            "scores": _rounded(self.scores),
+        }
+        if self.top is not None:
+            found["top"] = [[one.to_dict() for one in word] for word in self.top]
+        return {**found, "windows": self.windows, "cut": self.cut}
+
+    def _repr_html_(self) -> str:
+        """For notebooks: each word with its tag and the probability of that."""
+        words = zip(self.words, self.tags, self.scores, strict=True)
+        shown = (f"{html.text(w)} {html.small(f'{tag} {score:.2f}')}" for w, tag, score in words)
+        return f'<p dir="auto">{"&emsp;".join(shown)}</p>'
+
+
+def _rounded(scores: Sequence[float]) -> list[float]:
+    return [round(score, _DIGITS) for score in scores]
+
+
+class EncT5:
+    """A trained model with what cuts text for it.
+
+    Nothing of it changes while it predicts, so several threads may use one at once.
+
+    Args:
+        model: an ``enct5``.
+        task: the task that it belongs to.
+        batch_tokens: most subwords (or decoder positions, whichever are more) that are read at
+            once, padding included; does not change the outcome.
+
+    Raises:
+        UserError: a budget below 1.
+    """
+
+    def __init__(
+        self, model: EncT5Model, task: EncT5Task, batch_tokens: int = BATCH_TOKENS
+    ) -> None:
+        self.model, self.task = model.eval(), task
+        quantize([self.model], "fp32")
+        self.kind, self.metadata = task.kind, task.metadata
+        self.batch_tokens = _at_least_one("batch_tokens", batch_tokens)
+        self.tokenizer = self.metadata.tokenizer("the checkpoint")
+
+    @classmethod
+    @checks_arguments()
+    def from_pretrained(
+        cls, path: str, device: str | None = None, batch_tokens: int = BATCH_TOKENS
+    ) -> Self:
+        """Loads a checkpoint; nothing else is looked for.
+
+        Args:
+            path: a checkpoint, or a folder with checkpoint_best.pt, checkpoint_last.pt or
+                model.pt (the first that is there).
+            device: such as ``cuda``; the CPU by default.
+            batch_tokens: as of the class.
+
+        Raises:
+            UserError: no checkpoint there, one that cannot be read, of another task or without the
+                description of its data; a device that is not here.
+        """
+        _at_least_one("batch_tokens", batch_tokens)
+        place = device_named(device)
+        path = find_checkpoint(path)
+        state = load_state(path)
+        with wrap_checkpoint_errors(path):
+            task = _task(state, path)
+        loaded = load_model(path, task, state, edits=False)
+        if not isinstance(loaded, EncT5Model):
+            raise UserError(f"{path} holds a {type(loaded).__name__}, not an enct5")
+        return cls(loaded.to(place), task, batch_tokens)
+
+    def __repr__(self) -> str:
+        size = sum(parameter.numel() for parameter in self.model.parameters())
+        labels = f", {len(self.labels)} labels" if self.labels else ""
+        return (
+            f"EncT5({self.kind.value}{labels}, {size:,} parameters, task enct5, "
+            f"device {self.device})"
+        )
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.model.parameters()).device
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Their names in order; none for values."""
+        return tuple(self.metadata.labels)
+
+    @property
+    def threshold(self) -> float:
+        """A label holds where its score is above this: the best of validation, else 0.5."""
+        return self.task.threshold
+
+    @property
+    def max_length(self) -> int:
+        """Most subwords of a text or window, ``</s>`` included."""
+        return self.metadata.max_length
+
+    @checks_arguments()
+    def predict(
+        self,
+        texts: Iterable[Text],
+        top_k: int | None = None,
+        threshold: float | None = None,
+        labels: Sequence[str] | None = None,
+    ) -> list[Prediction]:
+        """The class, the value or the labels of every text.
+
+        Args:
+            texts: strings; or pairs of them, where the model was trained on two texts. An empty
+                one is a text too. What is longer than the model reads is cut off as in training.
+            top_k: also list so many of the likeliest labels, whatever the threshold.
+            threshold: of many labels those whose probability is above this hold; by default the
+                best in validation, which the checkpoint keeps.
+            labels: only these are looked at. All are scored before, so scores do not change; of
+                classes the best of these is the answer.
+
+        Returns:
+            a prediction for every text, in order.
+
+        Raises:
+            UserError: a model that tags; a single string; one text where there should be two, or
+                two for one; labels that are not known; a threshold outside [0, 1]; an option that
+                the kind does not have.
+        """
+        return list(self.stream(texts, top_k, threshold, labels))
+
+    @checks_arguments()
+    def stream(
+        self,
+        texts: Iterable[Text],
+        top_k: int | None = None,
+        threshold: float | None = None,
+        labels: Sequence[str] | None = None,
+        buffer: int = BUFFER,
+    ) -> Iterator[Prediction]:
+        """:meth:`predict` for texts without an end: so many are taken, sorted and read at once.
+
+        Args:
+            texts, top_k, threshold, labels: as of :meth:`predict`.
+            buffer: texts in memory; 1 answers each before the next is asked for. Does not change
+                the outcome.
+
+        Returns:
+            an iterator over the predictions.
+
+        Raises:
+            UserError: as :meth:`predict`, what concerns a text once it is reached.
+        """
+        if self.kind is ProblemType.TAGGING:
+            raise UserError("the model tags words; use predict_tags(), which takes sentences")
+        _refuse_string("predict", texts)
+        wanted = self._wanted(top_k, threshold, labels)
+        readings = (self._text(number, one) for number, one in enumerate(texts, start=1))
+        return self._answers(readings, _at_least_one("buffer", buffer), wanted.prediction)
+
+    @checks_arguments()
+    def predict_tags(
+        self,
+        sentences: Iterable[Text],
+        top_k: int | None = None,
+        labels: Sequence[str] | None = None,
+    ) -> list[Tagged]:
+        """The tag of every word of every sentence.
+
+        A sentence that is longer than the model reads is read in several windows of whole words,
+        and only a word that alone is longer is cut off.
+
+        Args:
+            sentences: lists of words, or strings that are cut at spaces.
+            top_k: also list so many of the likeliest tags of each word.
+            labels: only these are looked at; as of :meth:`predict`.
+
+        Returns:
+            the tags of every sentence, in order; one a word, and none for no words.
+
+        Raises:
+            UserError: a model that does not tag, a single string, tags that are not known.
+        """
+        return list(self.stream_tags(sentences, top_k, labels))
+
+    @checks_arguments()
+    def stream_tags(
+        self,
+        sentences: Iterable[Text],
+        top_k: int | None = None,
+        labels: Sequence[str] | None = None,
+        buffer: int = BUFFER,
+    ) -> Iterator[Tagged]:
+        """:meth:`predict_tags` for sentences without an end; ``buffer`` as of :meth:`stream`.
+
+        Raises:
+            UserError: as :meth:`predict_tags`, what concerns a sentence once it is reached.
+        """
+        if self.kind is not ProblemType.TAGGING:
+            raise UserError(f"the model is for {self.kind.value} and tags no words; use predict()")
+        _refuse_string("predict_tags", sentences)
+        wanted = self._wanted(top_k, None, labels)
+        readings = (self._sentence(number, one) for number, one in enumerate(sentences, start=1))
+        return self._answers(readings, _at_least_one("buffer", buffer), wanted.tagged)
+
+    # what is asked for -----------------------------------------------------------------------
+
+    def _wanted(
+        self, top_k: int | None, threshold: float | None, labels: Sequence[str] | None
+    ) -> "_Wanted":
+        """Checks it.
+
+        Raises:
+            UserError: something that the kind does not have, or that cannot be.
+        """
+        given = (("top_k", top_k), ("labels", labels), ("threshold", threshold))
+        for name, value in given:
+            has = self.kind.many or (
+                name != "threshold" and self.kind is not ProblemType.REGRESSION
+            )
+            if value is not None and not has:
+                raise UserError(
+                    f"{name}: has no meaning for {self.kind.value}, which this model is for; "
+                    "leave it out"
+                )
+        if threshold is not None:
+            check_threshold(threshold)
+        return _Wanted(
+            self.kind,
+            self.metadata.labels,
+            self._chosen(labels),
+            None if top_k is None else _at_least_one("top_k", top_k),
+            self.threshold if threshold is None else threshold,
+        )
+
+    def _chosen(self, labels: Sequence[str] | None) -> list[int]:
+        """Numbers of labels, each once."""
+        known = {label: number for number, label in enumerate(self.metadata.labels)}
+        if labels is None:
+            return list(known.values())
+        _refuse_string("labels", labels)
+        wrong = [label for label in labels if label not in known]
+        if wrong:
+            few = ", ".join(list(known)[:8]) + (", …" if len(known) > 8 else "")
+            raise UserError(f"labels: the model knows no {wrong[0]!r}; it has {len(known)}: {few}")
+        if not labels:
+            raise UserError("labels: name one at least, or leave it out")
+        return list(dict.fromkeys(known[label] for label in labels))
+
+    # text to subwords ---------------------------------------------------------------------------
+
+    def _text(self, number: int, given: Text) -> "_Reading":
+        """A text or a pair; ``number`` counts from 1."""
+        texts = _strings(f"text {number}", given)
+        wanted = self.metadata.texts
+        if len(texts) != wanted:
+            raise UserError(
+                f"text {number}: {len(texts)} given; the model was trained on "
+                + ("single texts" if wanted == 1 else "pairs of texts")
+            )
+        cut = self.tokenizer.texts(texts, self.max_length)
+        return _Reading(texts, [cut], cut.cut_off)
+
+    def _sentence(self, number: int, given: Text) -> "_Reading":
+        """Words in as many windows as they need; ``number`` counts from 1."""
+        found = given.split() if isinstance(given, str) else given
+        words = _strings(f"sentence {number}", found)
+        windows: list[Encoding] = []
+        done, too_long = 0, False
+        while done < len(words):
+            # no more words than this fit: each has a subword at least
+            window = self.tokenizer.words(words[done : done + self.max_length], self.max_length)
+            if window.reached == 1 and window.cut_off:
+                too_long |= self.tokenizer.words(words[done : done + 1], self.max_length).cut_off
+            windows.append(window)
+            done += window.reached
+        return _Reading(words, windows, too_long)
+
+    # subwords to scores -------------------------------------------------------------------------
+
+    def _answers(self, readings: Iterator["_Reading"], buffer: int, answer: Any) -> Iterator[Any]:
+        """What ``answer`` makes of each text and its scores, in order."""
+        while chunk := list(islice(readings, buffer)):
+            scores = iter(self._scores([cut for reading in chunk for cut in reading.cuts]))
+            for reading in chunk:
+                yield answer(reading, list(islice(scores, len(reading.cuts))))
+
+    @torch.inference_mode()
+    def _scores(self, cuts: Sequence[Encoding]) -> list[Tensor]:
+        """Probabilities or values of each text, 1 × N, or of its words, W × N.
+
+        Raises:
+            UserError: the model gives something that is no number.
+        """
+        found = [torch.zeros(0)] * len(cuts)
+        for batch in self._batches(cuts):
+            rows = [[_example(cuts[i])] for i in batch]
+            columns = collate(rows, self.kind, self.task.number)
+            logits = self.model(**{name: one.to(self.device) for name, one in columns.items()})
+            scores = self.kind.scores(logits.float()).cpu()
+            refuse_non_finite_scores(scores)
+            tagging = self.kind is ProblemType.TAGGING
+            sizes = [cuts[i].reached if tagging else 1 for i in batch]
+            for i, mine in zip(batch, scores.split(sizes)):
+                found[i] = mine
+        return found
+
+    def _batches(self, cuts: Sequence[Encoding]) -> Iterator[list[int]]:
+        """Texts of alike length, as many as the budget of a batch allows; one at least."""
+        latents = [self._latents(cut) for cut in cuts]
+        order = sorted(range(len(cuts)), key=lambda i: (len(cuts[i].pieces), latents[i]))
+        batch: list[int] = []
+        widest = 0
+        for i in order:
+            wider = max(widest, len(cuts[i].pieces), latents[i])
+            if batch and wider * (len(batch) + 1) > self.batch_tokens:
+                yield batch
+                batch, wider = [], max(len(cuts[i].pieces), latents[i])
+            batch.append(i)
+            widest = wider
+        if batch:
+            yield batch
+
+    def _latents(self, cut: Encoding) -> int:
+        if self.kind is ProblemType.TAGGING:
+            return cut.reached
+        return self.task.number if self.kind is ProblemType.MULTILABEL else 1
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """A text as the model reads it.
+
+    texts: one, two, or words. cuts: one, or for tagging the windows. cut: whether an end was cut
+    off.
+    """
+
+    texts: tuple[str, ...]
+    cuts: list[Encoding]
+    cut: bool
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What is made of scores.
+
+    names: of all labels. chosen: the numbers of those that are looked at. top_k: how many to list,
+    or None. threshold: for many labels.
+    """
+
+    kind: ProblemType
+    names: Sequence[str]
+    chosen: list[int]
+    top_k: int | None
+    threshold: float
+
+    def prediction(self, reading: _Reading, scores: Sequence[Tensor]) -> Prediction:
+        """From scores 1 × N."""
+        if self.kind is ProblemType.REGRESSION:
+            return Prediction(reading.texts, value=scores[0].item(), cut=reading.cut)
+        ranked = self._ranked(scores[0])[0]
+        top = None if self.top_k is None else tuple(ranked[: self.top_k])
+        if not self.kind.many:
+            return Prediction(reading.texts, *ranked[0], top=top, cut=reading.cut)
+        holding = [one for one in ranked if one.score > self.threshold]
+        labels, scored = tuple(zip(*holding)) or ((), ())
+        return Prediction(reading.texts, labels=labels, scores=scored, top=top, cut=reading.cut)
+
+    def tagged(self, reading: _Reading, scores: Sequence[Tensor]) -> Tagged:
+        """From scores W × N of each window."""
+        ranked = [word for window in scores for word in self._ranked(window)]
+        return Tagged(
+            words=reading.texts,
+            tags=tuple(word[0].label for word in ranked),
+            scores=tuple(word[0].score for word in ranked),
+            top=None if self.top_k is None else tuple(tuple(w[: self.top_k]) for w in ranked),
+            windows=len(scores),
+            cut=reading.cut,
+        )
+
+    def _ranked(self, scores: Tensor) -> list[list[Scored]]:
+        """Row by row the chosen labels, the likeliest first; of equals the one that was named
+        first."""
+        # doubles: the threshold is one, and singles would be compared with it rounded
+        chosen = scores[:, self.chosen].double()
+        values, places = chosen.sort(dim=-1, descending=True, stable=True)
+        count = self.top_k or 1
+        if self.kind.many:
+            count = max(count, int((values > self.threshold).sum()))
+        return [
+            [Scored(self.names[self.chosen[place]], value) for value, place in zip(*row)]
+            for row in zip(values[:, :count].tolist(), places[:, :count].tolist())
+        ]
+
+
+def check_threshold(value: float) -> None:
+    """Raises :class:`UserError` unless it is a probability."""
+    if not 0 <= value <= 1:
+        raise UserError(f"threshold {value}: must be between 0 and 1")
+
+
+def _at_least_one(name: str, value: int) -> int:
+    if value < 1:
+        raise UserError(f"{name} {value}: must be 1 or more")
+    return value
+
+
+def _refuse_string(name: str, given: Any) -> None:
+    if isinstance(given, str):
+        raise UserError(f"{name}: takes a list, not a single string ({given[:40]!r})")
+
+
+def _strings(where: str, given: Any) -> tuple[str, ...]:
+    """One text or several.
+
+    Raises:
+        UserError: something that is no text.
+    """
+    texts = (given,) if isinstance(given, str) else given
+    if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
+        raise UserError(f"{where}: {given!r:.60} is no text; give strings, or lists of them")
+    return tuple(texts)
+
+
+def _example(cut: Encoding) -> Example:
+    pieces, spans = (torch.tensor(one, dtype=torch.long) for one in (cut.pieces, cut.spans))
+    return Example(pieces, spans, torch.zeros(0, dtype=torch.long))
+
+
+def _task(state: dict[str, Any], path: str) -> EncT5Task:
+    """The task, of what the checkpoint keeps.
+
+    Raises:
+        UserError: it belongs to another task, or keeps no description.
+    """
+    cfg = state["cfg"].task
+    name = getattr(cfg, "_name", None)
+    if name != TASK:
+        raise UserError(f"{path} was trained with task {name}, not {TASK}")
+    kept = state.get("task_state") or {}
+    metadata = Metadata.of(kept.get("description") or {}, path)
+    threshold = kept.setdefault("threshold", 0.5)
+    if not isinstance(threshold, float) or not 0 <= threshold <= 1:
+        raise UserError(f"{path}: its threshold is {threshold!r}, and must be between 0 and 1")
+    names = ("kind", "max_source_positions", "max_target_positions")
+    return EncT5Task(EncT5TaskConfig(**{n: cfg[n] for n in names if n in cfg}), metadata)

@@ -1,0 +1,105 @@
+"""Lines in and JSON lines out, for all commands that load a model."""
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, BinaryIO, TextIO
+
+from ..errors import UserError
+from .text_files import read_lines
+
+STANDARD_STREAM = "-"
+# A model may sort what it is given by length: several batches at once waste less padding.
+BATCHES_PER_CHUNK = 8
+TEXT_PROCESSING = {
+    "tokenizer": "fairseq's tokenizer, such as moses",
+    "bpe": "fairseq's subwords, such as sentencepiece, subword_nmt or characters",
+    "sentencepiece_model": "model file for --bpe sentencepiece",
+    "bpe_codes": "codes file for --bpe subword_nmt",
+    "hf_directory": "folder for --bpe hf_wordpiece, hf_gpt2_bpe, hf_sentencepiece",
+}
+# U+0085, U+2028 and U+2029 may stand bare in JSON, but many readers take them for line ends.
+_LINE_ENDS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
+
+
+def json_line(value: Mapping[str, Any]) -> str:
+    """One object as a line of JSON, its end included."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False).translate(_LINE_ENDS) + "\n"
+
+
+def input_lines(path: str, prompt: str) -> Iterator[str]:
+    """The lines of a file in UTF-8, or of stdin.
+
+    Args:
+        path: the file, or ``-``.
+        prompt: shown where the lines are typed.
+
+    Raises:
+        UserError: the file cannot be read, or a line is not UTF-8.
+    """
+    return _stdin_lines(prompt) if path == STANDARD_STREAM else read_lines(path)
+
+
+def standard_input() -> Iterator[bytes]:
+    """The lines of standard input, each with its end.
+
+    Raises:
+        UserError: it is closed (at once), or cannot be read.
+    """
+    if sys.stdin is None:
+        raise UserError("standard input is closed; give it a file or a pipe: < FILE")
+    return _bytes_of_stdin(sys.stdin.buffer)
+
+
+def raw_lines(path: str) -> Iterator[bytes]:
+    """The lines of a file, or of standard input (``-``), each with its end.
+
+    Raises:
+        UserError: it cannot be read.
+    """
+    return standard_input() if path == STANDARD_STREAM else _bytes_of_file(path)
+
+
+def require_readable(paths: Sequence[str]) -> None:
+    """Raise one :class:`UserError` that names the first of the files that cannot be read."""
+    for path in paths:
+        if path != STANDARD_STREAM and (os.path.isdir(path) or not os.access(path, os.R_OK)):
+            why = "is a folder" if os.path.isdir(path) else "cannot be read"
+            raise UserError(f"{path}: {why}; give a text file, or - for standard input")
+
+
+def _bytes_of_file(path: str) -> Iterator[bytes]:
+    try:
+        with open(path, "rb") as file:
+            yield from file
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def _bytes_of_stdin(stream: BinaryIO) -> Iterator[bytes]:
+    try:
+        yield from stream
+    except OSError as error:
+        raise UserError(f"standard input cannot be read: {error.strerror or error}") from error
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether a standard stream is a terminal; a closed one is None, and none."""
+    return stream is not None and stream.isatty()
+
+
+def _stdin_lines(prompt: str) -> Iterator[str]:
+    lines = standard_input()
+    if is_terminal(sys.stdin):
+        print(prompt, file=sys.stderr)
+    for number, raw in enumerate(lines, start=1):
+        try:
+            line = raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise UserError(
+                f"stdin: line {number}: byte {error.start + 1} of the line is not valid UTF-8; "
+                "convert the text: iconv -f ITS_ENCODING -t UTF-8"
+            ) from error
+        # Some programs put a byte order mark in front of what they pipe.
+        yield line.removeprefix("\ufeff") if number == 1 else line

@@ -1,0 +1,262 @@
+"""Text files, one sentence a line, read the way fairseq's binarizer reads them, but strictly.
+
+fairseq opens text with universal newlines and splits lines at whitespace. Here the same
+lines are counted, and what fairseq would swallow without a word (bytes that are no UTF-8,
+a carriage return that cuts a line in two, a special symbol typed as a word) is refused with
+the file and the line named. Everything streams: memory holds one line of each file.
+
+Line numbers count from 1, byte offsets from 0 at the start of the file.
+"""
+
+import os
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+
+from ..errors import UserError
+
+# fairseq's names for what can be undone in text; those of --bpe where they differ
+SUBWORDS = {
+    "sentencepiece": "sentencepiece",
+    "characters": "sentencepiece",
+    "subword_nmt": "subword_nmt",
+    "wordpiece": "wordpiece",
+    "letter": "letter",
+    "_EOW": "_EOW",
+    "none": "none",
+}
+
+#: Words that the dictionary maps to control symbols. ``</s>`` inside a line would end the
+#: sentence there, ``<pad>`` would be masked, ``<s>`` and ``<plh>`` have a meaning of their own.
+SPECIAL_TOKENS = frozenset({"<s>", "<pad>", "</s>", "<plh>"})
+
+_BYTE_ORDER_MARK = "\ufeff"
+_ALIGNMENT = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")
+_SHOWN = 5
+
+
+@dataclass
+class LineNumbers:
+    """How many lines had a property, and the numbers of the first few of them."""
+
+    count: int = 0
+    first: list[int] = field(default_factory=list)
+
+    def add(self, number: int) -> None:
+        """Count line ``number``."""
+        self.count += 1
+        if len(self.first) < _SHOWN:
+            self.first.append(number)
+
+    def __bool__(self) -> bool:
+        return self.count > 0
+
+    def __str__(self) -> str:
+        more = ", ..." if self.count > len(self.first) else ""
+        return ", ".join(map(str, self.first)) + more
+
+
+def require_files(paths: Sequence[str], hint: str = "") -> None:
+    """Raise one :class:`UserError` that names every file of ``paths`` that is not there.
+
+    Args:
+        paths: files that are about to be read.
+        hint: the way out, appended to the message.
+    """
+    missing = [path for path in paths if not os.path.isfile(path)]
+    if not missing:
+        return
+    compressed = [path + ".gz" for path in missing if os.path.isfile(path + ".gz")]
+    if compressed:
+        hint = f"decompress it first: gunzip -k {' '.join(compressed)}"
+    raise UserError(f"no such file: {', '.join(missing)}; {hint or 'check the path'}")
+
+
+def read_lines(path: str) -> Iterator[str]:
+    r"""Yield the lines of a UTF-8 file without their line ends (``\n`` or ``\r\n``).
+
+    Only ``\n`` ends a line: U+2028, vertical tabs, form feeds and the like stay inside it.
+
+    Raises:
+        UserError: the file cannot be opened, a byte is not UTF-8, a carriage return stands
+            inside a line, or the file begins with a byte order mark.
+    """
+    start = 0
+    try:
+        with open(path, "rb") as file:
+            for number, raw in enumerate(file, start=1):
+                yield _decode(path, number, start, raw)
+                start += len(raw)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def _decode(path: str, number: int, start: int, raw: bytes) -> str:
+    body = raw.removesuffix(b"\n")
+    if len(body) < len(raw):
+        body = body.removesuffix(b"\r")
+    cut = body.find(b"\r")
+    if cut >= 0:
+        raise UserError(
+            f"{path}: line {number}, byte offset {start + cut}: a carriage return inside the "
+            f"line would cut it in two; replace it: tr '\\r' ' ' < {path} > NEW"
+        )
+    try:
+        line = body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"{path}: line {number}, byte offset {start + error.start}: "
+            f"0x{body[error.start]:02x} is not valid UTF-8; fix the line or convert the "
+            f"file: iconv -f ITS_ENCODING -t UTF-8 {path} > NEW"
+        ) from error
+    if number == 1 and line.startswith(_BYTE_ORDER_MARK):
+        raise UserError(
+            f"{path}: line 1 begins with a byte order mark, which would stick to the first "
+            f"word; remove it: tail -c +4 {path} > NEW"
+        )
+    return line
+
+
+def count_lines(path: str) -> int:
+    """Number of lines as the binarizer counts them; raises what :func:`read_lines` raises."""
+    return sum(1 for _ in read_lines(path))
+
+
+def read_parallel(paths: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Yield one tuple a line number, with that line of every file in the order of ``paths``.
+
+    Raises:
+        UserError: as :func:`read_lines`; and, when the shortest file ends before another,
+            with all files and their line counts.
+    """
+    for lines in zip_longest(*(read_lines(path) for path in paths)):
+        if None in lines:
+            counts = ", ".join(f"{path} has {count_lines(path)}" for path in paths)
+            raise UserError(
+                f"line counts differ: {counts}; line n of each file must belong together"
+            )
+        yield lines
+
+
+def check_parallel(paths: Sequence[str]) -> int:
+    """Read files side by side and return how many lines each of them has.
+
+    Raises:
+        UserError: as :func:`read_parallel`.
+    """
+    return sum(1 for _ in read_parallel(paths))
+
+
+def has_carriage_returns(path: str) -> bool:
+    r"""Whether a carriage return stands anywhere in the file, ``\r\n`` line ends included."""
+    try:
+        with open(path, "rb") as file:
+            return any(b"\r" in block for block in iter(lambda: file.read(1 << 20), b""))
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def refuse_special_tokens(
+    path: str, number: int, words: Sequence[str], special: Collection[str] = SPECIAL_TOKENS
+) -> None:
+    """Raise :class:`UserError` where a word of line ``number`` is one of the control symbols."""
+    for position, word in enumerate(words, start=1):
+        if word in special:
+            raise UserError(
+                f"{path}: line {number}, word {position}: {word} is a control symbol of the "
+                f"dictionary and cannot be text; spell it otherwise, &lt;{word[1:-1]}&gt; say"
+            )
+
+
+def parse_alignment(
+    path: str, number: int, line: str, source_words: int, target_words: int
+) -> list[tuple[int, int]]:
+    """Word alignments ``i-j`` of one line, both counted from 0.
+
+    Args:
+        path, number: the file and line, for messages.
+        line: the text of the line.
+        source_words, target_words: lengths that ``i`` and ``j`` must stay below.
+
+    Raises:
+        UserError: an item is not ``i-j``, or points past the end of its sentence.
+    """
+    pairs = []
+    for item in line.split():
+        match = _ALIGNMENT.fullmatch(item)
+        if match is None:
+            raise UserError(
+                f"{path}: line {number}: {item[:40]!r} is no alignment; write i-j, as 0-2"
+            )
+        i, j = int(match[1]), int(match[2])
+        if i >= source_words or j >= target_words:
+            raise UserError(
+                f"{path}: line {number}: {item} points past the end of its pair of "
+                f"{source_words} source and {target_words} target words; words count from 0"
+            )
+        pairs.append((i, j))
+    return pairs
+
+
+@dataclass
+class Side:
+    """One text file of a split, and what was found in it."""
+
+    role: str  # source, target or draft
+    lang: str | None
+    path: str
+    tokens: int = 0
+    empty: LineNumbers = field(default_factory=LineNumbers)
+    long: LineNumbers = field(default_factory=LineNumbers)
+    unknown: int = 0
+
+    def add(self, number: int, words: Sequence[str], longest: int) -> None:
+        """Check and count line ``number``; ``longest`` includes ``<s>`` and ``</s>``."""
+        refuse_special_tokens(self.path, number, words)
+        self.tokens += len(words)
+        if not words:
+            self.empty.add(number)
+        if len(words) + 2 > longest:
+            self.long.add(number)
+
+
+@dataclass
+class Split:
+    """Files that belong together line by line: ``train``, ``valid``, ``valid1``, ``test`` …"""
+
+    name: str
+    sides: list[Side]
+    alignment: str | None = None  # file of i-j items, None where there is none
+    lines: int = 0
+    unedited: int = 0
+
+    def side(self, role: str) -> Side | None:
+        """The side of that role, None where the split has none."""
+        return next((side for side in self.sides if side.role == role), None)
+
+
+def check_split(split: Split, longest: int, alignments: Sequence[str] = ()) -> None:
+    """Read the files of a split once, side by side, and fill in what was counted.
+
+    Args:
+        split: filled in place.
+        longest: lines of more tokens, ``<s>`` and ``</s>`` included, are noted.
+        alignments: files of word alignments (source to target) that go with the split.
+
+    Raises:
+        UserError: whatever would make the binarised data differ from what the user meant.
+    """
+    paths = [side.path for side in split.sides]
+    draft = split.side("draft")
+    for number, lines in enumerate(read_parallel([*paths, *alignments]), start=1):
+        words = [line.split() for line in lines[: len(paths)]]
+        for side, side_words in zip(split.sides, words, strict=True):
+            side.add(number, side_words, longest)
+        for path, line in zip(alignments, lines[len(paths) :], strict=True):
+            parse_alignment(path, number, line, len(words[0]), len(words[1]))
+        if draft is not None and words[1] == words[2]:
+            split.unedited += 1
+        split.lines = number
+    if not split.lines:
+        raise UserError(f"no lines in {', '.join(paths)}; give files with sentences in them")

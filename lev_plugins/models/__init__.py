@@ -1,5 +1,0 @@
-"""The systems, one folder each."""
-
-from . import enct5, gated, pbd, transformer_concat
-
-__all__ = ["enct5", "gated", "pbd", "transformer_concat"]

@@ -1,7 +1,0 @@
-"""The autoregressive baseline of LevT's paper: a Transformer that reads source and draft (§C.2)."""
-
-from . import arch
-from .config import TransformerConcatConfig
-from .model import TransformerConcatModel
-
-__all__ = ["TransformerConcatConfig", "TransformerConcatModel", "arch"]

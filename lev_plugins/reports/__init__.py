@@ -1,0 +1,1 @@
+"""What commands show of outputs: figures, tables, HTML pages and pictures."""

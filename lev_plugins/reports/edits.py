@@ -1,0 +1,141 @@
+"""What was done to a draft, token by token: what was kept, corrected and miscorrected.
+
+A token is right where a longest common subsequence with the reference holds it, and kept where one
+of draft and output does; the edits are then the fewest insertions and deletions, as the expert's
+are (paper, Eq. 8). Several subsequences can be equally long: those are taken that agree best, so
+that nothing counts as miscorrected that need not.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import NamedTuple
+
+import numpy as np
+
+from ..metrics.words import common_ends
+
+
+class Agreement(NamedTuple):
+    """How many tokens of a sequence two others hold, and how many of them both at once."""
+
+    first: int
+    second: int
+    both: int
+
+
+def agreement(tokens: Sequence[str], first: Sequence[str], second: Sequence[str]) -> Agreement:
+    """Align a sequence with two others.
+
+    Args:
+        tokens, first, second: N, M and K tokens. Time is N·M·K at worst; what all three begin and
+            end with costs nothing.
+
+    Returns:
+        the lengths of the longest common subsequences of ``tokens`` with ``first`` and with
+        ``second``, and the most tokens of ``tokens`` that one choice of both can share.
+    """
+    start, end = common_ends(tokens, first, second)
+    tokens, first, second = (row[start : len(row) - end] for row in (tokens, first, second))
+    with_first = common(tokens, first)
+    if second == tokens:
+        with_second, both = len(tokens), with_first
+    elif second == first:
+        with_second = both = with_first
+    else:
+        with_second, both = _longest_pair(tokens, first, second)
+        with_second -= with_first
+    ends = start + end
+    return Agreement(with_first + ends, with_second + ends, both + ends)
+
+
+def common(tokens: Sequence[str], other: Sequence[str]) -> int:
+    """Length of the longest common subsequence of two sequences."""
+    places = _places(other)
+    row = np.zeros(len(other) + 1, dtype=np.int64)
+    for token in tokens:
+        if token in places:
+            at = places[token]
+            best = row.copy()
+            best[at + 1] = np.maximum(best[at + 1], row[at] + 1)
+            row = np.maximum.accumulate(best)
+    return int(row[-1])
+
+
+def _longest_pair(
+    tokens: Sequence[str], first: Sequence[str], second: Sequence[str]
+) -> tuple[int, int]:
+    """Both longest common subsequences, summed, and the most that they can share.
+
+    Row by row over ``tokens``; cell (j, k) holds the best of ``first[:j]`` and ``second[:k]``. A
+    match weighs more than all that can be shared, so that neither length is given up for it.
+    """
+    weight = len(tokens) + 1
+    in_first, in_second = _places(first), _places(second)
+    nowhere = np.empty(0, dtype=np.int64)
+    table = np.zeros((len(first) + 1, len(second) + 1), dtype=np.int64)
+    for token in tokens:
+        rows, columns = in_first.get(token, nowhere), in_second.get(token, nowhere)
+        if not len(rows) and not len(columns):
+            continue
+        best = table.copy()
+        best[rows + 1] = np.maximum(best[rows + 1], table[rows] + weight)
+        best[:, columns + 1] = np.maximum(best[:, columns + 1], table[:, columns] + weight)
+        after, before = np.ix_(rows + 1, columns + 1), np.ix_(rows, columns)
+        best[after] = np.maximum(best[after], table[before] + 2 * weight + 1)
+        table = np.maximum.accumulate(np.maximum.accumulate(best, axis=0), axis=1)
+    return divmod(int(table[-1, -1]), weight)
+
+
+def _places(tokens: Sequence[str]) -> dict[str, np.ndarray]:
+    """Where each token stands."""
+    found: dict[str, list[int]] = {}
+    for place, token in enumerate(tokens):
+        found.setdefault(token, []).append(place)
+    return {token: np.array(places) for token, places in found.items()}
+
+
+@dataclass
+class EditCounts:
+    """Tokens of drafts and outputs by what was done and whether that was right.
+
+    ``right_kept`` + ``right_miscorrected`` + ``wrong_gone`` + ``wrong_left`` are the draft's
+    tokens; ``right_inserted`` and ``wrong_inserted`` are those of the output that are not the
+    draft's. ``needed`` and ``remaining`` are insertions and deletions from draft and output to
+    reference.
+    """
+
+    right_kept: int = 0
+    right_miscorrected: int = 0
+    wrong_gone: int = 0
+    wrong_left: int = 0
+    right_inserted: int = 0
+    wrong_inserted: int = 0
+    needed: int = 0
+    remaining: int = 0
+
+    def __add__(self, other: "EditCounts") -> "EditCounts":
+        return EditCounts(
+            *(getattr(self, one.name) + getattr(other, one.name) for one in fields(self))
+        )
+
+
+def count_edits(
+    draft: Sequence[str], output: Sequence[str], reference: Sequence[str]
+) -> EditCounts:
+    """The counts of one sentence."""
+    of_draft = agreement(draft, reference, output)
+    of_output = agreement(output, reference, draft)
+    inserted = len(output) - of_output.second
+    wrong = len(draft) - of_draft.first
+    left = of_draft.second - of_draft.both
+    right_inserted = of_output.first - of_output.both
+    return EditCounts(
+        right_kept=of_draft.both,
+        right_miscorrected=of_draft.first - of_draft.both,
+        wrong_gone=wrong - left,
+        wrong_left=left,
+        right_inserted=right_inserted,
+        wrong_inserted=inserted - right_inserted,
+        needed=len(draft) + len(reference) - 2 * of_draft.first,
+        remaining=len(output) + len(reference) - 2 * of_output.first,
+    )

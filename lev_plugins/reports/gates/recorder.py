@@ -1,0 +1,185 @@
+"""Has a gated model write a line, and asks its gates in a forced pass over what it wrote."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from fairseq import utils
+from fairseq.data import data_utils
+from fairseq.dataclass.configs import GenerationConfig
+from torch import Tensor
+
+from ...errors import UserError
+from .record import END, GATES, Record
+
+if TYPE_CHECKING:
+    from ...inference.correction.autoregressive import Autoregressive
+
+
+class Recorder:
+    """A model, its text processing and its search.
+
+    Args:
+        path: one checkpoint of a gated model.
+        data: folder with the dictionaries (default: as the checkpoint says).
+        processing: fairseq's names of text processing.
+        device: such as ``cuda``; the CPU by default.
+        beam, max_len_a, max_len_b: of the search, as fairseq-generate has them.
+
+    Raises:
+        UserError: no checkpoint, several, or one without gates.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        data: str | None = None,
+        processing: Mapping[str, Any] | None = None,
+        device: str | None = None,
+        beam: int = 5,
+        max_len_a: float = 0.0,
+        max_len_b: int = 200,
+    ) -> None:
+        from ...inference.correction.loading import load_backend
+
+        self.backend: Autoregressive = _gated(
+            path, load_backend(path, data, device, beam, processing=processing)
+        )
+        (self.model,) = self.backend.models
+        self.task = self.backend.task
+        options = GenerationConfig(beam=beam, max_len_a=max_len_a, max_len_b=max_len_b)
+        self.generator = self.task.build_generator([self.model], options)
+        limits = utils.resolve_max_positions(self.task.max_positions(), self.model.max_positions())
+        self.longest_source, self.longest_target = map(int, limits)
+
+    def records(
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str] | None,
+        batch_size: int,
+        first: int = 1,
+    ) -> Iterator[Record]:
+        """The records of lines, in order.
+
+        Args:
+            targets: what to force instead of the model's own output.
+            first: number of the first line.
+
+        Raises:
+            UserError: a line longer than the model reads or writes.
+        """
+        from ...inference.correction.backends import batches
+
+        units = [self._unit(line, first + i) for i, line in enumerate(sources)]
+        coded = [self._coded(unit) for unit in units]
+        given = None
+        if targets is not None:
+            given = [self._target(line, first + i) for i, line in enumerate(targets)]
+        found: dict[int, Record] = {}
+        for numbers in batches([tuple(unit) for unit in units], batch_size):
+            rows = [coded[number] for number in numbers]
+            wanted = self._search(rows) if given is None else [given[n][1] for n in numbers]
+            for number, measured in zip(numbers, self._forced(rows, wanted), strict=True):
+                tokens, text = measured.pop("tokens"), None
+                if given is not None and targets is not None:
+                    tokens, text = given[number][0], targets[number]
+                found[number] = Record(
+                    line=first + number,
+                    source=sources[number],
+                    source_tokens=[*units[number], END],
+                    target=self._text(tokens) if text is None else text,
+                    target_tokens=[*tokens, END],
+                    forced=given is not None,
+                    variant=self.model.decoder.variant,
+                    **measured,
+                )
+        yield from (found[number] for number in range(len(sources)))
+
+    def _unit(self, line: str, number: int) -> list[str]:
+        tokens = list(self.backend.tokens(line))
+        _refuse_longer("line", number, len(tokens) + 1, self.longest_source, "source")
+        return tokens
+
+    def _target(self, line: str, number: int) -> tuple[list[str], Tensor]:
+        tokens = list(self.backend.tokens(line))
+        _refuse_longer("line", number, len(tokens) + 1, self.longest_target, "target")
+        return tokens, _numbers(tokens, self.task.target_dictionary)
+
+    def _coded(self, unit: Sequence[str]) -> Tensor:
+        return _numbers(unit, self.task.source_dictionary)
+
+    def _text(self, tokens: Sequence[str]) -> str:
+        return self.backend.text(tokens)
+
+    def _search(self, rows: Sequence[Tensor]) -> list[Tensor]:
+        """The best hypothesis of each row, with </s>."""
+        data = self.task.build_dataset_for_inference(list(rows), [len(row) for row in rows])
+        batch = data.collater([data[i] for i in range(len(data))])
+        batch = utils.apply_to_sample(lambda tensor: tensor.to(self.backend.device), batch)
+        with torch.no_grad():
+            found = self.task.inference_step(self.generator, [self.model], batch)
+        best = dict(zip(batch["id"].tolist(), (one[0]["tokens"].cpu() for one in found)))
+        return [best[place] for place in range(len(rows))]
+
+    def _forced(self, rows: Sequence[Tensor], wanted: Sequence[Tensor]) -> Iterator[dict[str, Any]]:
+        """Gates, probabilities and tokens of each row's target, one forced pass for all rows."""
+        dictionary = self.task.target_dictionary
+        pad, eos = dictionary.pad(), dictionary.eos()
+        source = data_utils.collate_tokens(list(rows), pad, left_pad=True)
+        target = data_utils.collate_tokens(list(wanted), pad)
+        before = data_utils.collate_tokens(list(wanted), pad, eos, move_eos_to_beginning=True)
+        source, target, before = (one.to(self.backend.device) for one in (source, target, before))
+        with torch.no_grad():
+            encoder_out = self.model.encoder(source)
+            net_output = self.model.decoder(before, encoder_out=encoder_out)
+            scores = self.model.get_normalized_probs(net_output, log_probs=True)
+        scores = scores.gather(2, target.unsqueeze(2)).squeeze(2)
+        masked, gates = encoder_out["memory"][0].masked, net_output[1].get("gates")
+        names = self.model.decoder.gates.names if gates is not None else []
+        for i, numbers in enumerate(wanted):
+            size = len(numbers)
+            real = source[i].ne(pad)
+            measured: dict[str, Any] = {
+                "tokens": [dictionary[number] for number in numbers[:-1].tolist()],
+                "mask": None if masked is None else _rounded(masked[i][real]),
+                "log_probability": _rounded(scores[i, :size]),
+            }
+            for name in GATES[1:]:
+                on = name in names and gates is not None
+                measured[name] = _rounded(gates[i, :size, names.index(name)]) if on else None
+            yield measured
+
+
+def _gated(path: str, backend: Any) -> "Autoregressive":
+    """The backend, if it is of one gated model."""
+    from ...systems.gated import GatedTransformerModel
+
+    models = getattr(backend, "models", [])
+    if len(models) > 1:
+        raise UserError(f"--path {path}: gates are those of one model; name one checkpoint")
+    if not models or not isinstance(models[0], GatedTransformerModel):
+        raise UserError(f"{path} is no gated model; train one with --arch gated_transformer")
+    if models[0].encoder.mask_gate is None and models[0].decoder.gates is None:
+        raise UserError(f"{path} was trained with --gates none: there is nothing to show")
+    return backend
+
+
+def _numbers(tokens: Sequence[str], dictionary: Any) -> Tensor:
+    """Tokens as numbers, </s> behind them; a special symbol typed is unknown."""
+    found = (dictionary.index(token) for token in tokens)
+    special = {dictionary.bos(), dictionary.pad(), dictionary.eos()}
+    numbers = [dictionary.unk() if n in special else n for n in found]
+    return torch.tensor([*numbers, dictionary.eos()])
+
+
+def _rounded(values: Tensor) -> list[float]:
+    """Numbers with the digits that single precision has."""
+    return [round(value, 7) for value in values.double().cpu().tolist()]
+
+
+def _refuse_longer(what: str, number: int, length: int, limit: int, side: str) -> None:
+    if length > limit:
+        raise UserError(
+            f"{what} {number}: the {side} has {length} tokens with </s>, and the model takes "
+            f"{limit}; split the line"
+        )

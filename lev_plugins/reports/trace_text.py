@@ -1,0 +1,143 @@
+"""Edits as lines of text, after Figure 3 of the Levenshtein Transformer paper.
+
+With colours, deleted tokens are red and struck through, inserted ones bold, blue and underlined;
+without, they are marked as wdiff does: ``[-deleted-]`` and ``{+inserted+}``.
+"""
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from ..io.output import printable
+from ..systems.levenshtein.decoding.history import EditTrace, Iteration, Mark, Termination
+
+MarkedToken = tuple[Mark, str]
+
+PLAIN_MARKS: dict[Mark, tuple[str, str]] = {
+    "kept": ("", ""),
+    "deleted": ("[-", "-]"),
+    "inserted": ("{+", "+}"),
+}
+COLOR_MARKS: dict[Mark, tuple[str, str]] = {
+    "kept": ("", ""),
+    "deleted": ("\x1b[31;9m", "\x1b[0m"),
+    "inserted": ("\x1b[1;34;4m", "\x1b[0m"),
+}
+ENDINGS: dict[Termination, str] = {
+    "unchanged": "nothing to delete, nothing to insert",
+    "loop": "an earlier state came back",
+    "max_iterations": "the iteration limit was reached",
+}
+
+
+def deletion_view(step: Iteration) -> list[MarkedToken]:
+    """Return the tokens before the iteration, with the deleted ones marked."""
+    marks: list[Mark] = ["deleted" if gone else "kept" for gone in step.deleted]
+    return list(zip(marks, step.before, strict=True))
+
+
+def insertion_view(step: Iteration) -> list[MarkedToken]:
+    """Return the tokens after the iteration, with the inserted ones marked."""
+    marks: list[Mark] = ["inserted" if new else "kept" for new in step.inserted]
+    return list(zip(marks, step.after, strict=True))
+
+
+def merged_view(step: Iteration) -> list[MarkedToken]:
+    """Return deletions and insertions in one sequence; in each gap deletions come first."""
+    return step.merged()
+
+
+def choose_joiner(trace: EditTrace) -> str:
+    """Return ``""`` if the tokens of ``trace`` are characters, else a space.
+
+    A combining mark belongs to its character; symbols such as ``<unk>`` decide nothing.
+    """
+    tokens = {token for step in trace.iterations for token in (*step.before, *step.after)}
+    plain = {token for token in tokens if not _is_symbol(token)}
+    return "" if plain and all(_is_character(token) for token in plain) else " "
+
+
+def _is_symbol(token: str) -> bool:
+    return len(token) > 2 and token[0] == "<" and token[-1] == ">"
+
+
+def _is_character(token: str) -> bool:
+    return len(token) == 1 or all(unicodedata.category(char)[0] == "M" for char in token[1:])
+
+
+def runs(tokens: Iterable[MarkedToken], joiner: str) -> list[MarkedToken]:
+    """Merge neighbours of the same mark into one piece of printable text."""
+    return [
+        (mark, printable(joiner.join(token for _, token in run)))
+        for mark, run in groupby(tokens, key=lambda item: item[0])
+    ]
+
+
+def marked_text(tokens: Iterable[MarkedToken], joiner: str, *, color: bool) -> str:
+    """Return tokens in one line, marked in colour or as wdiff does."""
+    marks = COLOR_MARKS if color else PLAIN_MARKS
+    pieces = [f"{marks[mark][0]}{text}{marks[mark][1]}" for mark, text in runs(tokens, joiner)]
+    return printable(joiner).join(pieces)
+
+
+def shown_iterations(trace: EditTrace) -> Sequence[Iteration]:
+    """Return the iterations without a last one that only found that nothing is left to do."""
+    steps = trace.iterations
+    if trace.terminated == "unchanged" and steps and not steps[-1].changed:
+        return steps[:-1]
+    return steps
+
+
+def shows_net(trace: EditTrace) -> bool:
+    """Say whether there is a net edit to show: there was text before, and it changed."""
+    net = trace.net()
+    return bool(net.before) and net.changed
+
+
+def render_text(
+    trace: EditTrace, number: int, *, color: bool = False, joiner: str | None = None
+) -> str:
+    """Return a sentence and its iterations as lines; the last line ends in a newline.
+
+    Args:
+        trace: the sentence.
+        number: its number, from 1, for the first line.
+        color: whether to use ANSI colours in place of wdiff's marks.
+        joiner: what stands between tokens; None: see :func:`choose_joiner`.
+    """
+    glue = choose_joiner(trace) if joiner is None else joiner
+
+    def tokens(view: list[MarkedToken]) -> str:
+        return marked_text(view, glue, color=color)
+
+    lines = [_line(f"(sentence {number})", "source", printable(trace.source))]
+    if trace.draft is not None:
+        lines.append(_line("", "draft", printable(trace.draft)))
+    steps = shown_iterations(trace)
+    for count, step in enumerate(steps, start=1):
+        name = f"(iteration {count})"
+        if step.nothing_deleted:
+            lines.append(_line(name, "nothing to delete"))
+        else:
+            lines.append(_line(name, "delete", tokens(deletion_view(step))))
+        if step.nothing_inserted:
+            lines.append(_line("", "nothing to insert"))
+        else:
+            lines.append(_line("", "insert", tokens(insertion_view(step))))
+    lines.append(_line("", ENDINGS[trace.terminated], "[terminate]"))
+    if shows_net(trace) and not _one_sided(steps):
+        lines.append(_line("", "edits", tokens(merged_view(trace.net()))))
+    lines.append(_line("", "output", printable(trace.text)))
+    lines.append(_line("", "score", f"{trace.score:.4f}"))
+    return "\n".join(lines) + "\n"
+
+
+def _one_sided(steps: Sequence[Iteration]) -> bool:
+    """Say whether a lone iteration shows the net edit already, for it did only one thing."""
+    return len(steps) == 1 and (steps[0].nothing_deleted or steps[0].nothing_inserted)
+
+
+def _line(name: str, what: str, text: str | None = None) -> str:
+    if text is None:
+        return f"{name:<15} {what}"
+    return f"{name:<15} {what:<6} » {text or '(empty)'}"

@@ -1,0 +1,153 @@
+"""EncT5's decoder: latents that read the text, and the heads behind them (paper, §3).
+
+Shapes: B rows, S subwords, L decoder positions, C channels, H heads, D channels of a head, V
+    latents,
+P positions that are real, E examples, N labels.
+"""
+
+from typing import Optional
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from ...nn.decoding import DecoderBlock
+from ...nn.dropout import dropout
+from ...nn.linear import Linear
+from ...nn.packing import Packing
+from ...nn.t5 import T5Size
+from ...nn.transformer import Attention, Memory
+
+# how many latents ask at once where there are more: scores are SLICE × V for each head
+SLICE = 512
+
+
+class LatentDecoder(nn.Module):
+    """T5's decoder blocks over latents, without a causal mask.
+
+    What the latents say to each other before any of them has read the text is the same for all
+    examples: the first block's self-attention is computed once, over the table. (With one latent
+    all positions of a tagger are equal there, so this holds for words too.) It is the one
+    attention without dropout on its weights: one mask would hold for every example of a batch.
+
+    Args:
+        size: of the T5.
+        latents: V.
+        layers: number of blocks (paper: 1).
+    """
+
+    def __init__(self, size: T5Size, latents: int, layers: int) -> None:
+        super().__init__()
+        self.dropout = size.dropout
+        self.table = nn.Embedding(latents, size.dim)
+        nn.init.normal_(self.table.weight)
+        self.blocks = nn.ModuleList(size.decoder_block() for _ in range(layers))
+        self.bias = size.bias(both_ways=False)  # T5's decoder knows no other
+        self.norm = size.last_norm()
+
+    def latent_self_attention(self, block: DecoderBlock) -> Tensor:
+        """V × C: what each latent hears from all in the first block's self-attention."""
+        attention = block.block.self_attention
+        x = block.block.self_norm(self.table.weight).unsqueeze(0)
+        query, key, value = attention.project(x, None)
+        if query.size(2) <= SLICE:
+            return self.attend_latents(attention, query, key, value, 0)
+        # scores of thousands with thousands: made once more for the gradients rather than kept
+        parts = [
+            checkpoint(
+                self.attend_latents,
+                attention,
+                part,
+                key,
+                value,
+                number * SLICE,
+                use_reentrant=False,
+                preserve_rng_state=False,
+            )
+            for number, part in enumerate(query.split(SLICE, 2))
+        ]
+        return torch.cat(parts)
+
+    def attend_latents(
+        self, attention: Attention, query: Tensor, key: Tensor, value: Tensor, first: int
+    ) -> Tensor:
+        """What some latents hear, from the one at ``first`` on: 1 × H × … × D → … × C."""
+        place = torch.arange(key.size(2), device=key.device)
+        behind = place[first : first + query.size(2), None] - place
+        # the bias of T5's decoder: whoever comes later is at distance 0
+        bucket = self.bias.bucket[behind.clamp(0, self.bias.longest)]
+        bias = self.bias.table(bucket).permute(2, 0, 1).unsqueeze(0)
+        return attention.attend_parts(query, [(key, value)], bias.to(query.dtype)).squeeze(0)
+
+    def forward(self, latents: Tensor, segments: Tensor, states: Tensor, sees: Tensor) -> Tensor:
+        """States of the positions that are real, row after row, P × C.
+
+        Args:
+            latents: B × L, long.
+            segments: B × L, the example of each position, 0 at padding.
+            states: of the encoder, B × S × C.
+            sees: B × L × S, bool: which subwords a position reads; one at least, padding too.
+        """
+        memory = Memory(states, sees.unsqueeze(1))
+        asking = segments.ne(0)
+        packing = _packing(asking)
+        first, *others = self.blocks
+        assert isinstance(first, DecoderBlock)
+        chosen = latents if packing is None else latents.flatten()[packing.index]
+        x = self._first(first, chosen, memory, packing)
+        if others:
+            bias = self.bias(segments.unsqueeze(2) == segments.unsqueeze(1))
+            for block in others:
+                x = block(x, bias, memory, packing=packing).x
+        x = self.norm(x)
+        return x[asking] if packing is None else x
+
+    def _first(
+        self, block: DecoderBlock, latents: Tensor, memory: Memory, packing: Optional[Packing]
+    ) -> Tensor:
+        """The first block: B × L latents → B × L × C, or packed, P → P × C."""
+        heard = F.embedding(latents, self.latent_self_attention(block))
+        inner, cross = block.block, block.cross_attention
+        x = dropout(self.table(latents), self.dropout, self.training)
+        x = inner.residual(x, nn.Identity(), lambda _: heard)
+        x = inner.residual(x, block.cross_norm, lambda h: cross(h, None, memory, packing))
+        return inner.residual(x, inner.feed_norm, inner.feed_forward)
+
+
+def _packing(asking: Tensor) -> Optional[Packing]:
+    """Leaves the padding of B × L positions out, None where there is none, or one a row."""
+    packing = Packing(asking)
+    # a single query a row is never packed: attention answers it in a way of its own
+    padded = packing.index.numel() < asking.numel() and asking.size(1) > 1
+    return packing if padded else None
+
+
+class SharedHead(Linear):
+    """One projection for all positions: P × C → P × outputs."""
+
+    def __init__(self, dim: int, outputs: int) -> None:
+        super().__init__(dim, outputs)
+        nn.init.normal_(self.weight, std=dim**-0.5)
+        nn.init.zeros_(self.bias)
+
+
+class LabelHeads(nn.Module):
+    """A projection of its own for each label: does it hold or not (paper, Alg. 2).
+
+    Args:
+        dim: C.
+        labels: N.
+    """
+
+    def __init__(self, dim: int, labels: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(labels, 2, dim).normal_(std=dim**-0.5))
+        self.bias = nn.Parameter(torch.zeros(labels, 2))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """P × C, the labels of one example after those of the other → E × N × 2."""
+        labels, _, dim = self.weight.shape
+        x = x.view(-1, labels, dim)
+        # a sum over channels for each label: as batched products, N of them
+        return torch.einsum("enc,noc->eno", x, self.weight) + self.bias

@@ -1,0 +1,1 @@
+"""Labelled text for EncT5: read, checked and binarised."""

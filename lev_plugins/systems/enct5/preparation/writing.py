@@ -1,0 +1,188 @@
+"""Prepared data: what cuts their text, fairseq's indexed data sets, and the list of labels."""
+
+import base64
+import io
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from fairseq.data import indexed_dataset
+
+from ....errors import UserError
+from ....io.text_files import LineNumbers
+from ....pretrained.vocabulary import is_byte_t5, piece_model
+from ..metadata import LABELS, PIECES, SPANS
+from ..problem_types import ProblemType
+from ..t5_directory import T5Directory
+from ..tokenizer import SPECIAL, UNK, Tokenizer
+from .labels import Labels
+from .reading import Labelled
+
+#: The subwords that are found depend on the number of threads, so it is not the machine's.
+THREADS = 16
+#: Characters: what has more than 4192 bytes the trainer of subwords leaves out without a word.
+PORTION = 1000
+_TOO_FEW = re.compile(r"smaller than required_chars\. [0-9]+ vs ([0-9]+)")
+
+
+# ---------------------------------------------------------------- what cuts text
+
+
+def file_cutter(path: str) -> Tokenizer:
+    """A sentencepiece model's.
+
+    Raises:
+        UserError: it cannot be read.
+    """
+    return Tokenizer(_content(path), name=path)
+
+
+def directory_cutter(path: str) -> Tokenizer:
+    """That of a local T5.
+
+    Raises:
+        UserError: it lacks something.
+    """
+    directory = T5Directory(path)
+    pieces, model = directory.pieces(), piece_model(directory.place)
+    if model is None:
+        if not is_byte_t5(directory.place):
+            raise UserError(f"{path}: no sentencepiece model in it (spiece.model)")
+        return Tokenizer(None, pieces, path)
+    name = directory.place.file(model)
+    return Tokenizer(_content(name), pieces, name)
+
+
+def trained_cutter(texts: Iterator[str], size: int) -> Tokenizer:
+    """A sentencepiece model, trained on texts; the same one from the same texts.
+
+    Args:
+        size: how many subwords it has; fewer where the texts do not give so many.
+
+    Raises:
+        UserError: a size that cannot be.
+    """
+    import sentencepiece
+
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=(part for text in texts for part in portions(text)),
+            model_writer=model,
+            vocab_size=size,
+            pad_id=0,
+            eos_id=1,
+            unk_id=2,
+            bos_id=-1,
+            character_coverage=1.0,
+            hard_vocab_limit=False,
+            num_threads=THREADS,
+            minloglevel=2,
+        )
+    except (RuntimeError, ValueError) as error:
+        least = _TOO_FEW.search(str(error))
+        reason = str(error).strip().rpartition("\n")[2]
+        raise UserError(
+            f"--vocab-size {size}: "
+            + (f"the characters of the text are {least[1]} subwords already" if least else reason)
+        ) from error
+    return Tokenizer(base64.b64encode(model.getvalue()).decode())
+
+
+def portions(text: str) -> Iterator[str]:
+    """A text in parts of :data:`PORTION` characters at most, cut at spaces where there are any."""
+    start = 0
+    while len(text) - start > PORTION:
+        space = text.rfind(" ", start + 1, start + PORTION + 1)
+        end = space if space > 0 else start + PORTION
+        yield text[start:end]
+        start = end
+    yield text[start:]
+
+
+def _content(path: str) -> str:
+    """A file as base64."""
+    try:
+        with open(path, "rb") as file:
+            return base64.b64encode(file.read()).decode()
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror})") from error
+
+
+# ---------------------------------------------------------------- data
+
+
+@dataclass
+class Summary:
+    """What a split was made of.
+
+    examples, words, pieces: how many; words for tagging. unknown: subwords that are <unk>. cut:
+    examples that are too long. lost: words that were cut off. counts: how often there is each
+    label. low, high: least and greatest value.
+    """
+
+    examples: int = 0
+    words: int = 0
+    pieces: int = 0
+    unknown: int = 0
+    cut: LineNumbers = field(default_factory=LineNumbers)
+    lost: int = 0
+    counts: Counter[int] = field(default_factory=Counter)
+    low: float = np.inf
+    high: float = -np.inf
+
+
+def write_split(
+    prefix: str,
+    examples: Iterable[Labelled],
+    tokenizer: Tokenizer,
+    labels: Labels,
+    max_length: int,
+) -> Summary:
+    """Writes ``prefix.pieces``, ``.labels`` and for tagging ``.spans``, each .bin and .idx.
+
+    Args:
+        max_length: most subwords of an example, ``</s>`` included.
+
+    Raises:
+        UserError: a label that is not known, or a value that is no number.
+    """
+    tagging = labels.kind is ProblemType.TAGGING
+    cut = tokenizer.words if tagging else tokenizer.texts
+    names = [PIECES, LABELS, *([SPANS] if tagging else [])]
+    builders = {
+        name: indexed_dataset.MMapIndexedDatasetBuilder(f"{prefix}.{name}.bin", dtype=np.int32)
+        for name in names
+    }
+    summary = Summary()
+    for number, example in enumerate(examples, start=1):
+        found = cut(example.texts, max_length)
+        builders[PIECES].add_item(torch.tensor(found.pieces))
+        builders[LABELS].add_item(labels.stored(example))
+        if tagging:
+            builders[SPANS].add_item(torch.tensor(found.spans))
+            summary.words += len(example.texts)
+        summary.examples = number
+        summary.pieces += len(found.pieces)
+        summary.unknown += found.pieces.count(SPECIAL.index(UNK))
+        if found.cut_off:
+            summary.cut.add(number)
+            summary.lost += len(example.texts) - found.reached
+        if labels.kind is ProblemType.REGRESSION:
+            value = labels.value(example)
+            summary.low, summary.high = min(summary.low, value), max(summary.high, value)
+        else:
+            summary.counts.update(labels.ids(example))
+    for name, builder in builders.items():
+        builder.finalize(f"{prefix}.{name}.idx")
+    return summary
+
+
+def write_labels(folder: str, names: Iterable[str]) -> None:
+    """Writes labels.txt, one a line."""
+    with open(os.path.join(folder, "labels.txt"), "w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{name}\n" for name in names)

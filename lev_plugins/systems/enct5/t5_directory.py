@@ -1,0 +1,127 @@
+"""A pre-trained T5 as EncT5 needs it: the encoder, its table, on request decoder blocks."""
+
+from typing import Any, Dict, List, Optional, Sequence
+
+import torch
+from torch import nn
+
+from ...errors import UserError
+from ...nn.t5 import T5Encoder
+from ...pretrained import Directory, read_vocabulary
+from ...pretrained.filling import Filling
+from ...pretrained.t5 import TABLE, T5Plan, fill_decoder, fill_encoder, rename
+from .config import EncT5Config
+from .network import LatentDecoder
+from .tokenizer import check_pieces
+
+TYPES = ("t5", "mt5")
+# EncT5 has no use for what T5 writes with, nor for copies of the table
+LEFT = (r"decoder\..*", r"lm_head\.weight", r"encoder\.embed_tokens\.weight")
+
+
+class T5Directory:
+    """A local Hugging Face folder of a T5 (1.0, 1.1), mT5 or ByT5, whole or the encoder alone.
+
+    Raises:
+        UserError: it lacks something, or holds another kind of model.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.place = Directory(path)
+        if self.place.config.kind not in TYPES:
+            raise UserError(
+                f"{path}: model_type is {self.place.config.kind!r}; --t5-dir takes t5 and mt5"
+            )
+        self.weights = self.place.weights().renamed(rename)
+        self.plan = T5Plan.read(self.place.config, self.weights, encoder_only=True)
+
+    def sizes(self) -> Dict[str, Any]:
+        """Its sizes, as a model's settings name them."""
+        plan = self.plan
+        return {
+            "encoder_layers": plan.encoder_layers,
+            "encoder_embed_dim": plan.dim,
+            "encoder_ffn_embed_dim": plan.hidden,
+            "encoder_attention_heads": plan.heads,
+            "attention_head_dim": plan.head_dim,
+            "feed_forward": plan.feed_forward,
+            "relative_attention_buckets": plan.buckets,
+            "relative_attention_distance": plan.longest,
+            "layer_norm_epsilon": plan.eps,
+            "t5_rows": plan.rows,
+        }
+
+    def settle(self, cfg: EncT5Config) -> None:
+        """Puts the sizes into a model's settings, whatever these said.
+
+        Raises:
+            UserError: more decoder blocks are wanted of it than it has.
+        """
+        if str(cfg.decoder_init) == "t5" and cfg.decoder_layers > self.plan.decoder_layers:
+            raise UserError(
+                f"--decoder-layers {cfg.decoder_layers} --decoder-init t5: {self.place.path} has "
+                f"{self.plan.decoder_layers} decoder blocks"
+            )
+        for name, value in self.sizes().items():
+            setattr(cfg, name, value)
+
+    def settled(self, cfg: EncT5Config) -> bool:
+        """Whether a model's settings have its sizes."""
+        return all(str(getattr(cfg, name)) == str(size) for name, size in self.sizes().items())
+
+    def pieces(self) -> List[str]:
+        """The vocabulary in its order.
+
+        Raises:
+            UserError: it is not T5's order, with padding, </s> and <unk> first.
+        """
+        vocabulary = read_vocabulary(self.place)
+        rows = vocabulary.rows
+        pieces = sorted(rows, key=rows.__getitem__)
+        numbers = [rows[piece] for piece in pieces]
+        gap = next((at for at, number in enumerate(numbers) if at != number), None)
+        if gap is not None:
+            raise UserError(
+                f"{vocabulary.file}: no subword is number {gap}, or two are; "
+                "it is no T5's vocabulary"
+            )
+        check_pieces(pieces, vocabulary.file)
+        if len(pieces) > self.plan.rows:
+            raise UserError(
+                f"{vocabulary.file}: {len(pieces)} subwords, and {self.plan.rows} rows for them; "
+                "the files belong to different models"
+            )
+        return pieces
+
+    def check_pieces(self, symbols: Sequence[str]) -> None:
+        """That data were prepared with this vocabulary.
+
+        Raises:
+            UserError: they were not.
+        """
+        pieces = self.pieces()
+        if list(symbols) != pieces:
+            at = next((i for i, (a, b) in enumerate(zip(symbols, pieces)) if a != b), None)
+            how = (
+                f"{len(symbols)} subwords, not {len(pieces)}"
+                if at is None
+                else f"subword {at} is {symbols[at]!r}, not {pieces[at]!r}"
+            )
+            raise UserError(
+                f"{self.place.path}: the data were prepared with another vocabulary ({how}); "
+                "prepare them with python -m lev_plugins.cli.enct5_prepare --t5-dir of the same "
+                "folder"
+            )
+
+    def fill(
+        self, table: nn.Embedding, encoder: T5Encoder, decoder: Optional[LatentDecoder]
+    ) -> None:
+        """Puts the weights in; the decoder's latents stay as they were initialised."""
+        filling = Filling(self.weights, LEFT)
+        filling.table(table, TABLE, torch.arange(self.plan.rows))
+        fill_encoder(encoder, filling)
+        filled = nn.ModuleList([table, encoder])
+        if decoder is not None:
+            fill_decoder(list(decoder.blocks), decoder.bias, decoder.norm, filling)
+            filled.extend([decoder.blocks, decoder.bias, decoder.norm])
+        filling.finish(filled)

@@ -1,0 +1,169 @@
+"""The decoder: a backbone's, whose every token is copied, generated or skipped (Eq. 3-8).
+
+Three readings of the paper (``--gate-variant``):
+
+=========  ===========================  ============================  ===========================
+           the generate gate looks at   the softmax (Eq. 6) is over   the gates weigh (Eq. 7)
+=========  ===========================  ============================  ===========================
+paper      the encoder's state (Eq. 4)  the gates that are on         hidden states
+code       the decoder's state          all three, 0 where one is     logits
+                                        off
+pointer    the decoder's state          the gates that are on, with   probabilities; *copy* is of
+                                        no sigmoid before it          the source
+=========  ===========================  ============================  ===========================
+
+*pointer*, the default, is ours: what copying means elsewhere (See et al., 2017); a trained model
+answers with fresh gates nearly as without them. *paper* is as printed: the output layer of a
+trained model gets other states than it was trained with. *code* is what the authors' programs do.
+Shapes: B sentences, T' newest target tokens, S source tokens, C channels, V symbols, G gates that
+are on.
+"""
+
+from typing import Any, List, Optional
+
+import torch
+from fairseq.data import Dictionary
+from torch import Tensor
+
+from ...nn.backbone import Backbone
+from ...nn.seq2seq import DecoderOut, EncoderOut, IncrementalState, TransformerDecoder
+from ...nn.transformer import Memory
+from .encoder import GatedMemory
+from .gates import DecoderGates, MaskVector, aligned_states, next_token
+
+
+class GatedDecoder(TransformerDecoder):
+    """A backbone's decoder with copy, generate and skip gates.
+
+    Args:
+        dictionary: of the target.
+        source: dictionary of the source, from which *pointer* copies.
+        backbone: its parts.
+        names: the gates that are on; none makes it the backbone's own decoder.
+        variant: paper, code or pointer.
+        vector: emb_mask.
+        mask: index of the mask symbol in the target's dictionary, needed by *code* for *skip*.
+        limit: the longest target, in tokens.
+    """
+
+    def __init__(
+        self,
+        dictionary: Dictionary,
+        source: Dictionary,
+        backbone: Backbone,
+        names: List[str],
+        variant: str,
+        vector: MaskVector,
+        mask: Optional[int],
+        limit: int,
+    ) -> None:
+        super().__init__(
+            dictionary,
+            backbone.target,
+            backbone.blocks,
+            backbone.norm,
+            backbone.output,
+            limit,
+            backbone.bias,
+        )
+        self.variant, self.mask_symbol = variant, mask
+        self.gates = None
+        if names:
+            dim = backbone.target.table.embedding_dim
+            self.gates = DecoderGates(dim, names, variant == "code", variant != "pointer")
+        self.mask_vector = vector if variant == "paper" and "skip" in names else None
+        if variant == "pointer":
+            symbols = torch.tensor([dictionary.index(symbol) for symbol in source.symbols])
+            self.register_buffer("target_of_source", symbols, persistent=False)
+
+    def needs_weights(self) -> bool:
+        """*pointer* copies by the attention, in training too."""
+        return not self.training or (self.gates is not None and self.variant == "pointer")
+
+    def forward(
+        self,
+        prev_output_tokens: Tensor,
+        encoder_out: Optional[EncoderOut] = None,
+        incremental_state: Optional[IncrementalState] = None,
+        features_only: bool = False,
+        **unused: Any,
+    ) -> DecoderOut:
+        """As :meth:`TransformerDecoder.forward`; ``gates`` are B × T' × G, in the order of
+        ``self.gates.names``.
+        """
+        x, extra = self.extract_features(prev_output_tokens, encoder_out, incremental_state)
+        if features_only:
+            return x, extra
+        if self.gates is None:
+            return self.output_layer(x), extra
+        assert encoder_out is not None
+        (memory,) = encoder_out["memory"]
+        first = prev_output_tokens.size(1) - x.size(1)
+        near = self._beside(prev_output_tokens, memory, first)
+        extra["gates"] = gates = self.gates(x, near)
+        if self.variant == "pointer":
+            return self._pointer(x, gates, extra["attn"][0], memory), extra
+        previous = prev_output_tokens[:, first:]
+        answer = self._paper if self.variant == "paper" else self._code
+        return answer(x, gates, previous), extra
+
+    def _beside(self, tokens: Tensor, memory: Memory, first: int) -> Optional[Tensor]:
+        """What the generate gate of *paper* looks at (Eq. 4): B × T' × C."""
+        assert self.gates is not None and memory.mask is not None
+        if self.variant != "paper" or "generate" not in self.gates.names:
+            return None
+        places = (tokens.ne(self.pad).cumsum(1)[:, first:] - 1).clamp(min=0)
+        return aligned_states(memory.states, memory.mask[:, 0, 0], places)
+
+    def _weight(self, gates: Tensor, name: str) -> Optional[Tensor]:
+        """B × T' × 1, None for a gate that is off."""
+        assert self.gates is not None
+        names = self.gates.names
+        return gates[..., names.index(name), None] if name in names else None
+
+    def _paper(self, x: Tensor, gates: Tensor, previous: Tensor) -> Tensor:
+        """Eq. 7: h'' = c · y' + g · σ(h') + s · emb_mask; Eq. 8 on h''."""
+        parts = []
+        if (copy := self._weight(gates, "copy")) is not None:
+            parts.append(copy * self.embed.vectors(previous))
+        if (generate := self._weight(gates, "generate")) is not None:
+            parts.append(generate * x.sigmoid())
+        if (skip := self._weight(gates, "skip")) is not None:
+            assert self.mask_vector is not None
+            parts.append(skip * self.mask_vector())
+        return self.output(torch.stack(torch.broadcast_tensors(*parts)).sum(0))
+
+    def _code(self, x: Tensor, gates: Tensor, previous: Tensor) -> Tensor:
+        """g · log p + c · onehot(previous token) + s · onehot(mask); log p whole where g is off."""
+        logits = self.output(x).log_softmax(2)
+        if (generate := self._weight(gates, "generate")) is not None:
+            logits = logits * generate
+        for name, index in (("copy", previous), ("skip", self.mask_symbol)):
+            if (weight := self._weight(gates, name)) is not None:
+                if not isinstance(index, Tensor):
+                    assert index is not None, "checked when the model was built"
+                    index = torch.full_like(previous, index)
+                logits = logits.scatter_add(2, index.unsqueeze(2), weight.to(logits.dtype))
+        return logits
+
+    def _pointer(self, x: Tensor, gates: Tensor, looks: Tensor, memory: GatedMemory) -> Tensor:
+        """log(g · p + c · source + s · source moved on by one), as logits.
+
+        Copying writes the source token that the last block looks at; skipping passes over it
+        and writes the one after.
+        """
+        assert memory.tokens is not None
+        # half precision would round small chances to none
+        wide = torch.promote_types(x.dtype, torch.float32)
+        gates, looks = gates.to(wide), looks.to(wide)
+        generate = self._weight(gates, "generate")
+        assert generate is not None, "checked when the model was built"
+        copied = torch.zeros_like(looks)
+        if (copy := self._weight(gates, "copy")) is not None:
+            copied = copied + copy * looks
+        if (skip := self._weight(gates, "skip")) is not None:
+            copied = copied + skip * next_token(looks, memory.tokens.ne(self.pad))
+        symbols = self.target_of_source[memory.tokens].unsqueeze(1).expand_as(copied)
+        chances = generate * self.output(x).to(wide).softmax(2)
+        chances = chances.scatter_add(2, symbols, copied)
+        return chances.clamp(min=torch.finfo(chances.dtype).tiny).log()

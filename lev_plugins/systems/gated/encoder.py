@@ -1,0 +1,91 @@
+"""The encoder: a backbone's, with what looks wrong hidden from the decoder (paper, Eq. 1-2).
+
+Shapes: B sentences, S source tokens, C channels.
+"""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, List, Optional
+
+import torch
+from fairseq.data import Dictionary
+from fairseq.models import FairseqEncoder
+from torch import Tensor, nn
+
+from ...nn.decoding import SourceMemory
+from ...nn.embedding import TokenEmbedding
+from ...nn.seq2seq import EncoderOut
+from ...nn.transformer import attention_mask
+from .gates import MaskGate
+
+
+@dataclass
+class GatedMemory(SourceMemory):
+    """What the encoder leaves for the decoder.
+
+    tokens: B × S. masked: u of Eq. 1, B × S, None without the gate.
+    """
+
+    tokens: Optional[Tensor] = None
+    masked: Optional[Tensor] = None
+
+    def moved(self, rows: Tensor, chosen: Tensor) -> "GatedMemory":
+        """The memory of the sentences at ``rows``."""
+        base = super().moved(rows, chosen)
+        assert isinstance(base, GatedMemory)
+
+        def there(value: Optional[Tensor]) -> Optional[Tensor]:
+            return None if value is None else value.index_select(0, rows)
+
+        return dataclasses.replace(base, tokens=there(self.tokens), masked=there(self.masked))
+
+
+class GatedEncoder(FairseqEncoder):
+    """Embeds the source, runs it through the backbone and the mask gate.
+
+    Args:
+        dictionary: of the source.
+        embed: of its tokens.
+        body: the backbone's blocks, embedded tokens → states.
+        gate: the mask gate, or None.
+        limit: the longest source, in tokens.
+    """
+
+    def __init__(
+        self,
+        dictionary: Dictionary,
+        embed: TokenEmbedding,
+        body: nn.Module,
+        gate: Optional[MaskGate],
+        limit: int,
+    ) -> None:
+        super().__init__(dictionary)
+        self.pad, self.limit = dictionary.pad(), limit
+        self.embed, self.body, self.mask_gate = embed, body, gate
+
+    def forward(
+        self, src_tokens: Tensor, src_lengths: Optional[Tensor] = None, **unused: Any
+    ) -> EncoderOut:
+        """B × S tokens, padded on either side → ``{"memory": [what the decoder reads]}``."""
+        real = src_tokens.ne(self.pad)
+        states = self.body(self.embed(src_tokens), real)
+        masked = None
+        if self.mask_gate is not None:
+            states, masked = self.mask_gate(states)
+        memory = GatedMemory(
+            states=states,
+            mask=attention_mask(real),
+            rows=torch.arange(len(src_tokens), device=src_tokens.device),
+            tokens=src_tokens,
+            masked=masked,
+        )
+        return {"memory": [memory]}
+
+    def reorder_encoder_out(self, encoder_out: EncoderOut, new_order: Tensor) -> EncoderOut:
+        """The output for the rows ``new_order``; what was projected stays projected."""
+        memories: List[Any] = [memory.select(new_order) for memory in encoder_out["memory"]]
+        return {"memory": memories}
+
+    def max_positions(self) -> int:
+        """The longest source, in tokens."""
+        return self.limit

@@ -1,0 +1,274 @@
+"""What a Levenshtein Transformer did to one sentence: plain data, without torch or fairseq.
+
+An :class:`Iteration` is one pass of Algorithm 2 of the Levenshtein Transformer paper (delete,
+insert placeholders, fill them). An :class:`EditTrace` is a sentence with all its iterations and
+the reason why they ended. Tokens are strings; ``<s>`` and ``</s>`` are left out everywhere.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast, get_args
+
+from .... import html
+from ....errors import UserError
+
+Termination = Literal["unchanged", "loop", "max_iterations"]
+#: What became of a token.
+Mark = Literal["kept", "deleted", "inserted"]
+TERMINATIONS: tuple[Termination, ...] = get_args(Termination)
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """One refinement iteration.
+
+    Args:
+        before: the tokens that enter the iteration.
+        deleted: ``deleted[i]`` says whether ``before[i]`` was deleted.
+        after: the tokens once deletion and filling are done.
+        inserted: ``inserted[j]`` says whether ``after[j]`` is new in this iteration.
+        delete_probabilities: of deleting each of ``before``, in [0, 1]; empty if unknown.
+        token_probabilities: of what put or kept each of ``after``: the token's at its place where
+            it was inserted, that of keeping it elsewhere; empty if unknown. Neither counts when
+            iterations are compared: the last digits depend on the batch.
+
+    Raises:
+        ValueError: a mask or probabilities are not as long as their tokens, or the tokens
+            that were kept are not the ones that were not inserted, in the same order.
+    """
+
+    before: tuple[str, ...]
+    deleted: tuple[bool, ...]
+    after: tuple[str, ...]
+    inserted: tuple[bool, ...]
+    delete_probabilities: tuple[float, ...] = field(default=(), compare=False)
+    token_probabilities: tuple[float, ...] = field(default=(), compare=False)
+
+    def __post_init__(self) -> None:
+        if len(self.before) != len(self.deleted):
+            raise ValueError(
+                f"{len(self.before)} tokens before but {len(self.deleted)} marks of deletion"
+            )
+        if len(self.after) != len(self.inserted):
+            raise ValueError(
+                f"{len(self.after)} tokens after but {len(self.inserted)} marks of insertion"
+            )
+        for tokens, values in (
+            (self.before, self.delete_probabilities),
+            (self.after, self.token_probabilities),
+        ):
+            if values and len(values) != len(tokens):
+                raise ValueError(f"{len(tokens)} tokens but {len(values)} probabilities")
+        kept = _unmarked(self.before, self.deleted)
+        old = _unmarked(self.after, self.inserted)
+        if kept != old:
+            raise ValueError(f"kept {kept!r} but {old!r} are marked as not inserted")
+
+    def merged(self) -> list[tuple[Mark, str]]:
+        """Deletions and insertions in one sequence; in each gap deletions come first."""
+        merged: list[tuple[Mark, str]] = []
+        marks: list[Mark] = ["inserted" if new else "kept" for new in self.inserted]
+        coming = iter(list(zip(marks, self.after, strict=True)))
+        for gone, token in zip(self.deleted, self.before, strict=True):
+            if gone:
+                merged.append(("deleted", token))
+                continue
+            for mark, new in coming:
+                merged.append((mark, new))
+                if mark == "kept":
+                    break
+        return [*merged, *coming]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON; probabilities only where they are known."""
+        found: dict[str, Any] = {
+            "before": list(self.before),
+            "deleted": list(self.deleted),
+            "after": list(self.after),
+            "inserted": list(self.inserted),
+        }
+        for name in ("delete_probabilities", "token_probabilities"):
+            if values := getattr(self, name):
+                found[name] = list(values)
+        return found
+
+    @property
+    def nothing_deleted(self) -> bool:
+        """No token was deleted."""
+        return not any(self.deleted)
+
+    @property
+    def nothing_inserted(self) -> bool:
+        """No token was inserted."""
+        return not any(self.inserted)
+
+    @property
+    def changed(self) -> bool:
+        """Something was deleted or inserted, be it to come to the same tokens again."""
+        return not (self.nothing_deleted and self.nothing_inserted)
+
+
+@dataclass(frozen=True)
+class EditTrace:
+    """A sentence, how it was edited, and how the editing ended.
+
+    Args:
+        source: the source line as it was given.
+        draft: the draft line as it was given; None where there was none.
+        text: the output, detokenised.
+        score: the model's score of the output, in nats (a mean, or with n-best a sum).
+        iterations: in order; each begins with the tokens its predecessor left.
+        terminated: ``"unchanged"`` (nothing to delete, nothing to insert), ``"loop"`` (an
+            earlier state came back) or ``"max_iterations"``.
+
+    Raises:
+        ValueError: an unknown ``terminated``, or iterations that do not follow each other.
+    """
+
+    source: str
+    draft: str | None
+    text: str
+    score: float
+    iterations: tuple[Iteration, ...]
+    terminated: Termination
+
+    def __post_init__(self) -> None:
+        if self.terminated not in TERMINATIONS:
+            raise ValueError(f"terminated is {self.terminated!r}, not one of {TERMINATIONS}")
+        pairs = zip(self.iterations, self.iterations[1:], strict=False)
+        for number, (first, second) in enumerate(pairs, start=2):
+            if first.after != second.before:
+                raise ValueError(
+                    f"iteration {number} begins with {second.before!r}, "
+                    f"but the one before it left {first.after!r}"
+                )
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the source, the draft with its edits, the output."""
+        shown = {"kept": html.text, "deleted": html.deleted, "inserted": html.inserted}
+        edits = " ".join(shown[mark](token) for mark, token in self.net().merged())
+        count = f"{self.steps} iteration{'' if self.steps == 1 else 's'}, {self.terminated}"
+        lines = [("source", html.text(self.source))]
+        lines += [("draft", html.text(self.draft))] if self.draft is not None else []
+        lines += [("edits", edits)] if self.net().changed else []
+        output = f"{html.text(self.text)} {html.small(f'{count}; score {self.score:.4f}')}"
+        return html.rows([*lines, ("output", output)])
+
+    @property
+    def steps(self) -> int:
+        """Number of iterations that changed something: t of Algorithm 2 when it ends by itself."""
+        return sum(iteration.changed for iteration in self.iterations)
+
+    def net(self) -> Iteration:
+        """Return all iterations as one: from what entered the first to what the last left.
+
+        A token inserted and deleted again on the way does not show; a token that was deleted
+        and put back later shows as both.
+        """
+        if not self.iterations:
+            return Iteration((), (), (), ())
+        before = self.iterations[0].before
+        # For each token of the running sequence, its index in `before`; None if it is newer.
+        origin: list[int | None] = list(range(len(before)))
+        for iteration in self.iterations:
+            kept = iter(_unmarked(origin, iteration.deleted))
+            origin = [None if new else next(kept) for new in iteration.inserted]
+        survivors = set(origin)
+        return Iteration(
+            before=before,
+            deleted=tuple(index not in survivors for index in range(len(before))),
+            after=self.iterations[-1].after,
+            inserted=tuple(index is None for index in origin),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the trace as lists, strings, numbers and booleans, ready for JSON.
+
+        JSON knows no infinite numbers: such a score becomes ``"inf"``, ``"-inf"`` or ``"nan"``.
+        """
+        return {
+            "source": self.source,
+            "draft": self.draft,
+            "text": self.text,
+            "score": self.score if math.isfinite(self.score) else str(self.score),
+            "terminated": self.terminated,
+            "iterations": [step.to_dict() for step in self.iterations],
+        }
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> "EditTrace":
+        """Undo :meth:`to_dict`; keys it does not write are ignored.
+
+        Raises:
+            UserError: a key is missing, a value has the wrong type, or the iterations are not
+                possible as edits.
+        """
+        if not isinstance(record, Mapping):
+            raise UserError(f"an edit trace is a JSON object, not {_shown(record)}")
+        draft = record.get("draft")
+        iterations = _field(record, "iterations", list)
+        try:
+            return cls(
+                source=_field(record, "source", str),
+                draft=None if draft is None else _field(record, "draft", str),
+                text=_field(record, "text", str),
+                score=_score(record),
+                iterations=tuple(_iteration(step) for step in iterations),
+                terminated=cast(Termination, _field(record, "terminated", str)),
+            )
+        except UserError:
+            raise
+        except ValueError as error:
+            raise UserError(f"malformed edit trace: {error}") from error
+
+
+def _unmarked(items: Sequence[Any], marks: Sequence[bool]) -> list[Any]:
+    return [item for item, marked in zip(items, marks, strict=True) if not marked]
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _field(record: Any, key: str, kind: type) -> Any:
+    if not isinstance(record, Mapping) or key not in record:
+        raise UserError(f"malformed edit trace: no {key!r} in {_shown(record)}")
+    value = record[key]
+    if not isinstance(value, kind):
+        raise UserError(f"malformed edit trace: {key!r} is {_shown(value)}, not a {kind.__name__}")
+    return value
+
+
+def _score(record: Mapping[str, Any]) -> float:
+    value = record.get("score")
+    if isinstance(value, bool) or not (
+        isinstance(value, int | float) or value in ("inf", "-inf", "nan")
+    ):
+        raise UserError(f"malformed edit trace: 'score' is {_shown(value)}, not a number")
+    return float(value)
+
+
+def _items(record: Any, key: str, kind: type | tuple[type, ...]) -> tuple[Any, ...]:
+    items = _field(record, key, list)
+    for item in items:
+        if not isinstance(item, kind):
+            wanted = kind.__name__ if isinstance(kind, type) else "number"
+            raise UserError(f"malformed edit trace: {key!r} holds {_shown(item)}, not a {wanted}")
+    return tuple(items)
+
+
+def _iteration(record: Any) -> Iteration:
+    return Iteration(
+        before=_items(record, "before", str),
+        deleted=_items(record, "deleted", bool),
+        after=_items(record, "after", str),
+        inserted=_items(record, "inserted", bool),
+        delete_probabilities=_probabilities(record, "delete_probabilities"),
+        token_probabilities=_probabilities(record, "token_probabilities"),
+    )
+
+
+def _probabilities(record: Any, key: str) -> tuple[float, ...]:
+    return tuple(map(float, _items(record, key, (int, float)))) if key in record else ()

@@ -1,0 +1,458 @@
+"""Decoding with a Levenshtein Transformer: Algorithm 2 of the paper, batched.
+
+What is decoded with is an :class:`~.policy.EditPolicy`: anything that has its four methods. Wrapped
+policies make the rest: several checkpoints are one averaged policy (:mod:`.ensemble`), an oracle is
+a policy that knows the target (:mod:`.oracle`).
+
+Shapes: B sentences, N candidates a sentence, R = B·N candidates, those of a sentence side by side.
+"""
+
+import copy
+from dataclasses import dataclass
+from typing import Any, Dict, List, Optional, Sequence, Tuple, cast
+
+import torch
+from fairseq.data import Dictionary
+from torch import Tensor
+
+from ....errors import UserError
+from ....fairseq_patches import refuse_non_finite_scores
+from ....ops.edits import compact, limit_insertions
+from .constraints import EditConstraints, mask_forbidden, symbol_edges
+from .diversity import Diversity, sentence_keys
+from .ensemble import EnsemblePolicy
+from .oracle import ORACLES, with_oracle
+from .policy import EditPolicy, MemoryT
+from .ranking import best, rate
+from .reranker import Reranker
+from .state import RefinementState, equal_rows
+
+# generation options of fairseq that ask for what edit models do not do
+UNSUPPORTED = (
+    "decoding_format",
+    "sampling",
+    "retain_dropout",
+    "lm_path",
+    "score_reference",
+    "print_alignment",
+    "replace_unk",
+)
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+@dataclass(frozen=True)
+class RefinementOptions:
+    """How to decode.
+
+    max_iter: T_max, iterations at most. empty_penalty: γ in [0, 3], subtracted from the logit of
+    inserting nothing (§3.3). delete_threshold: probability above which a token is deleted.
+    adaptive: stop when nothing changes or a state comes back; else always run T_max iterations.
+    max_len_a, max_len_b: nothing is inserted beyond a·|source| + b tokens or one and a half times
+    those of the draft, whichever is more. unk_penalty: subtracted from the logit of the unknown
+    symbol. diversity: candidates a sentence. nbest: how many of them are given back at most.
+    external_reranker: the last model, an autoregressive one, ranks the candidates. oracle: what of
+    the edits is the expert's (Fig. 5). stock: fairseq's own rules (see
+    :meth:`RefinementGenerator.generate`).
+    """
+
+    max_iter: int = 10
+    empty_penalty: float = 0.0
+    delete_threshold: float = 0.5
+    adaptive: bool = True
+    retain_history: bool = False
+    max_len_a: float = 0.0
+    max_len_b: int = 200
+    unk_penalty: float = 0.0
+    diversity: Diversity = Diversity()
+    nbest: int = 1
+    external_reranker: bool = False
+    oracle: str = "none"
+    stock: bool = False
+
+    def __post_init__(self) -> None:
+        if self.max_iter < (0 if self.stock else 1):  # stock runs one more than it is told
+            raise UserError(
+                f"--iter-decode-max-iter {self.max_iter}: at least one iteration is needed"
+            )
+        if not 0 <= self.delete_threshold <= 1:
+            raise UserError(f"--delete-threshold {self.delete_threshold} is outside [0, 1]")
+        if self.nbest < 1:
+            raise UserError(f"--nbest {self.nbest}: at least 1 answer is needed")
+        if self.nbest > self.diversity.count:
+            raise UserError(
+                f"--nbest {self.nbest} asks for more candidates than are made; give "
+                f"--iter-decode-with-beam {self.nbest} or more"
+            )
+        if self.oracle not in ORACLES:
+            raise UserError(f"--oracle {self.oracle}: choose one of {', '.join(ORACLES)}")
+
+    @classmethod
+    def from_generation(cls, args: object, **of_the_task: Any) -> "RefinementOptions":
+        """From fairseq's generation options (or any namespace with some of them).
+
+        Args:
+            **of_the_task: options that are not fairseq's: delete_threshold, stock, oracle, and
+                diversity, noise_scale and seed for the diversity.
+
+        Raises:
+            UserError: an option that edit models do not have.
+        """
+        for name in UNSUPPORTED:
+            if getattr(args, name, None):
+                raise UserError(f"{_flag(name)} is not supported by edit models; leave it out")
+        diversity = Diversity(
+            count=getattr(args, "iter_decode_with_beam", 1),
+            kind=of_the_task.pop("diversity", "length"),
+            scale=of_the_task.pop("noise_scale", 0.5),
+            seed=of_the_task.pop("seed", 1),
+        )
+        return cls(
+            max_iter=getattr(args, "iter_decode_max_iter", 10),
+            empty_penalty=getattr(args, "iter_decode_eos_penalty", 0.0),
+            adaptive=not getattr(args, "iter_decode_force_max_iter", False),
+            retain_history=getattr(args, "retain_iter_history", False),
+            max_len_a=getattr(args, "max_len_a", 0.0),
+            max_len_b=getattr(args, "max_len_b", 200),
+            unk_penalty=getattr(args, "unkpen", 0.0),
+            diversity=diversity,
+            nbest=getattr(args, "nbest", 1),
+            external_reranker=getattr(args, "iter_decode_with_external_reranker", False),
+            **of_the_task,
+        )
+
+
+class RefinementGenerator:
+    """Edits drafts, or writes from nothing, in at most ``max_iter`` iterations.
+
+    Args:
+        dictionary: of the target, with the placeholder as its last symbol.
+        placeholder: index of that symbol; larger numbers in a draft are words that the model
+            does not know, which it reads as unknown and leaves as they are.
+    """
+
+    def __init__(
+        self, dictionary: Dictionary, placeholder: int, options: RefinementOptions
+    ) -> None:
+        self.pad, self.bos, self.eos = dictionary.pad(), dictionary.bos(), dictionary.eos()
+        self.unk, self.placeholder = dictionary.unk(), placeholder
+        self.dictionary = dictionary
+        self.options = options
+        self.never = sorted({self.pad, self.bos, self.eos, placeholder})
+        # fairseq-generate strips these from what it prints
+        self.symbols_to_strip_from_output = {self.eos, self.bos}
+
+    @torch.no_grad()
+    def generate(
+        self, models: Sequence[EditPolicy[MemoryT]], sample: Dict[str, Any], **unused: Any
+    ) -> List[List[Dict[str, Any]]]:
+        """The best candidates of every sentence, in the order of the batch.
+
+        Args:
+            models: policies, whose probabilities are averaged; with ``external_reranker`` the
+                last is an autoregressive fairseq model.
+            sample: a batch with ``net_input.src_tokens`` (B × S) and, where there are drafts,
+                ``draft`` (B × N) and ``marks`` (B × N, see :class:`.constraints.EditConstraints`);
+                with an oracle ``target`` (B × M).
+
+        Returns:
+            for each sentence its hypotheses, the best first, none twice: tokens (with <s> and
+            </s>), positional_scores (nats, of the action that put or kept each token), score (of
+            one answer their mean, of several that of :func:`.ranking.rate` or the re-ranker's),
+            actions (nats, the sum of all deletions and all tokens written), steps (iterations
+            carried out), terminated (unchanged, loop or max_iterations), origin
+            (position in the draft of the tokens that stand since then, −1 for others), history
+            (with ``retain_history``: the tokens after every phase).
+
+        With ``options.stock`` the rules are those of fairseq's levenshtein_transformer: whole
+        iterations are compared, there is one iteration more than asked for, ``<unk>`` is
+        refilled, any symbol may be written, and the length limit is twice the source, softly.
+
+        Raises:
+            UserError: models that do not go together, no target for the oracle, more tokens to
+                keep than the length limit allows, scores that are not finite.
+        """
+        policy, reranker = self._policy(models, sample)
+        source = sample["net_input"]["src_tokens"]
+        draft = sample.get("draft")
+        if draft is None:
+            draft = source.new_tensor([[self.bos, self.eos]]).expand(source.size(0), 2)
+        rows = torch.arange(source.size(0), device=source.device)
+        rows = rows.repeat_interleave(self.options.diversity.count)
+        memory = policy.encode(source)
+        if self.options.diversity.count > 1:
+            memory = memory.select(rows)
+        decoding = _Decoding(self, policy, source[rows], draft[rows], memory)
+        marks = sample.get("marks")
+        if marks is not None and bool(marks.any()):
+            edges = symbol_edges(tuple(self.dictionary.symbols[: self.placeholder + 1]))
+            decoding.set_constraints(EditConstraints(draft[rows], marks[rows], edges))
+        hypotheses = decoding.run()
+        refuse_non_finite_scores(torch.tensor([one["score"] for one in hypotheses]))
+        count = self.options.diversity.count
+        if count > 1 and reranker is None:
+            rate(policy, memory, hypotheses, self.dictionary, self.placeholder)
+        candidates = [hypotheses[i : i + count] for i in range(0, len(hypotheses), count)]
+        if reranker is not None:
+            self._rescore(reranker, source, sample.get("draft"), candidates)
+        return [best(group, self.options.nbest) for group in candidates]
+
+    def _policy(
+        self, models: Sequence[Any], sample: Dict[str, Any]
+    ) -> Tuple[Any, Optional[Reranker]]:
+        """The policy to decode with, and what ranks the candidates."""
+        reranker = None
+        if self.options.external_reranker:
+            if len(models) < 2:
+                raise UserError(
+                    "--iter-decode-with-external-reranker needs a second checkpoint, of an "
+                    "autoregressive model: --path edit_model.pt:autoregressive.pt"
+                )
+            *models, ranking = models
+            reranker = Reranker(ranking, self._known_symbols())
+        for model in models:
+            if not hasattr(model, "deletion_logits"):
+                raise UserError(
+                    f"{type(model).__name__} is no edit model; give it last, with "
+                    "--iter-decode-with-external-reranker, to rank what edit models write"
+                )
+            if getattr(model, "training", False):
+                model.eval()
+        policy = models[0] if len(models) == 1 else EnsemblePolicy(models)
+        return with_oracle(policy, self.options.oracle, sample.get("target")), reranker
+
+    def _known_symbols(self) -> Dictionary:
+        """The dictionary as it was: fairseq adds words that it has joined (--post-process)."""
+        known = copy.copy(self.dictionary)
+        known.symbols = self.dictionary.symbols[: self.placeholder + 1]
+        known.indices = {symbol: i for i, symbol in enumerate(known.symbols)}
+        return known
+
+    def _rescore(
+        self,
+        reranker: Reranker,
+        source: Tensor,
+        draft: Optional[Tensor],
+        candidates: List[List[Dict[str, Any]]],
+    ) -> None:
+        tokens = [[answer["tokens"] for answer in group] for group in candidates]
+        for group, scores in zip(candidates, reranker.score(source, draft, tokens)):
+            for answer, score in zip(group, scores):
+                answer["score"] = score
+
+
+class _Decoding:
+    """One batch while it is decoded."""
+
+    def __init__(
+        self,
+        generator: RefinementGenerator,
+        policy: EditPolicy[MemoryT],
+        source: Tensor,
+        draft: Tensor,
+        memory: MemoryT,
+    ) -> None:
+        self.options, self.diversity = generator.options, generator.options.diversity
+        self.pad, self.bos, self.eos = generator.pad, generator.bos, generator.eos
+        self.unk, self.placeholder = generator.unk, generator.placeholder
+        self.never = generator.never
+        self.policy = policy
+        tokens = draft.masked_fill(draft > self.placeholder, self.unk)
+        self.state = RefinementState(
+            tokens, memory, self.pad, self.options.retain_history, original=draft
+        )
+        self.cap = self._length_cap(source, tokens)
+        self.keys: Optional[Tensor] = None
+        if self.diversity.kind == "noise" and self.diversity.count > 1:
+            self.keys = sentence_keys(source, tokens, self.pad)
+        self.constraints: Optional[EditConstraints] = None
+
+    def set_constraints(self, constraints: EditConstraints) -> None:
+        """Follows what a person has ordered."""
+        constraints.check_room(self.cap)
+        self.constraints = constraints
+
+    def run(self) -> List[Dict[str, Any]]:
+        """One hypothesis for every row, in order."""
+        if self.options.stock:
+            self._run_stock()
+            for steps in self.state.history or ():
+                for step in steps:  # stock's placeholder is the unknown symbol
+                    step["tokens"].masked_fill_(step["tokens"] == self.placeholder, self.unk)
+        else:
+            self._run()
+        # both loops end when every sentence is finished
+        return cast(List[Dict[str, Any]], self.state.finished)
+
+    def _run(self) -> None:
+        """Algorithm 2, with loops of any period."""
+        state = self.state
+        for step in range(self.options.max_iter):
+            keep = self._keep()
+            if self.options.adaptive:
+                outcome = compact(state.tokens, keep, self.pad)
+                again, settled = state.seen_before(outcome)
+                settled = settled & (keep.sum(1) == state.lengths)
+                keep, again = state.finish(settled, step, "unchanged", keep, again)
+                (keep,) = state.finish(again, step, "loop", keep)
+                if state.empty:
+                    return
+            intact = keep.sum(1) == state.lengths
+            state.keep(keep)
+            counts = self._counts(step)
+            if self.options.adaptive:
+                idle = intact & ~counts.any(1)
+                keep, counts = state.finish(idle, step, "unchanged", keep, counts)
+                if state.empty:
+                    return
+                state.record_visited()
+            state.record("delete", keep)
+            self._insert(counts, step)
+        everyone = torch.ones_like(state.rows, dtype=torch.bool)
+        state.finish(everyone, self.options.max_iter, "max_iterations")
+
+    def _run_stock(self) -> None:
+        """fairseq's loop: stops when a whole iteration changes nothing.
+
+        Its history has a phase only where some sentence of the batch goes through it.
+        """
+        state = self.state
+        for step in range(self.options.max_iter + 1):
+            before = state.tokens
+            keep = self._keep()
+            deletes = bool((state.lengths > 2).any())
+            state.keep(keep)
+            if deletes:
+                state.record("delete", keep)
+            self._insert(self._counts(step), step)
+            done = equal_rows(state.tokens, before, self.pad)
+            if step == self.options.max_iter:
+                state.finish(torch.ones_like(done), step, "max_iterations")
+            elif self.options.adaptive:
+                state.finish(done, step, "unchanged")
+            if state.empty:
+                return
+
+    # the three phases -------------------------------------------------------------------------
+
+    def _keep(self) -> Tensor:
+        """Which tokens are kept, R × T, bool; notes why drafted ones stay."""
+        state = self.state
+        real = state.tokens.ne(self.pad)
+        inner = real & state.tokens.ne(self.bos) & state.tokens.ne(self.eos)
+        state.deleting = torch.zeros_like(state.scores)
+        if not bool(inner.any()):
+            return real
+        logits = self.policy.deletion_logits(state.tokens, state.memory).float()
+        log_probs = torch.log_softmax(logits, dim=-1)
+        delete = log_probs[..., 1].exp() > self.options.delete_threshold
+        if self.constraints is not None:
+            delete = delete & ~self.constraints.must_keep(state.origin, state.rows)
+            delete = delete | self.constraints.dropped(state.origin, state.rows)
+        state.scores = torch.where(inner & (state.origin >= 0), log_probs[..., 0], state.scores)
+        state.deleting = log_probs[..., 1]
+        return real & ~(inner & delete)
+
+    def _counts(self, step: int) -> Tensor:
+        """How many tokens to insert in every slot, R × (T − 1), within the length limit."""
+        state = self.state
+        cap = self.cap[state.rows]
+        logits = self.policy.placeholder_logits(state.tokens, state.memory).float()
+        slots = state.tokens[:, 1:].ne(self.pad)
+        if step == 0:  # without a token there is no other score to tell NaN by
+            refuse_non_finite_scores(torch.log_softmax(logits, dim=-1).amax(-1)[slots])
+        if self.constraints is not None:
+            slots = slots & ~self.constraints.no_insert(state.origin, state.rows)
+        logits = self._adjusted(logits, step)
+        counts = logits.argmax(-1).masked_fill(~slots, 0)
+        if step == 0:
+            counts = self.diversity.first_counts(logits, counts, slots, state.rows)
+        if self.constraints is not None and self.constraints.whole_words:
+            # what would grow onto a word that stays is set apart by one token at least
+            onto = self.constraints.grown_together(state.tokens, state.origin, state.rows)
+            counts = torch.maximum(counts, (onto & slots).long())
+        if self.constraints is not None and self.constraints.replaces:
+            emptied = self.constraints.emptied(state.origin, state.rows)
+            counts = torch.maximum(counts, (emptied & slots).long())
+        if self.options.stock:
+            counts = torch.minimum(counts, cap.unsqueeze(1))
+            return counts.masked_fill((state.lengths >= cap).unsqueeze(1), 0)
+        return limit_insertions(counts, cap - state.lengths)
+
+    def _adjusted(self, logits: Tensor, step: int) -> Tensor:
+        """Placeholder logits less γ for inserting nothing, and with the noise of the candidates."""
+        rows = self.state.rows
+        several = self.diversity.count > 1 and self.diversity.kind == "penalty"
+        if self.options.empty_penalty or several:
+            penalties = self.diversity.penalties(self.options.empty_penalty, rows)
+            logits = logits.clone()
+            logits[..., 0] -= penalties.unsqueeze(1)
+        if self.keys is None:
+            return logits
+        slots = logits.size(1)
+        places = torch.arange(slots, device=rows.device).repeat(len(rows))
+        candidates = rows.repeat_interleave(slots)
+        noise = self.diversity.noise(
+            self.keys[candidates], candidates, 2 * step, places, logits.size(2)
+        )
+        return logits + noise.view_as(logits)
+
+    def _insert(self, counts: Tensor, step: int) -> None:
+        """Opens the slots and fills every placeholder."""
+        state = self.state
+        inserts = not self.options.stock or bool((state.lengths < self.cap[state.rows]).any())
+        if bool(counts.any()):
+            state.open(counts, self.placeholder)
+        if inserts:
+            state.record("placeholder")
+        where = state.tokens.eq(self.placeholder)
+        if self.options.stock:
+            refilled = state.tokens.eq(self.unk)
+            if self.constraints is not None:
+                refilled = refilled & ~self.constraints.must_keep(state.origin, state.rows)
+            where = where | refilled
+        if bool(where.any()):
+            self._fill(where, step)
+        if not self.options.stock or bool(where.any()):
+            state.record("token", where)
+
+    def _fill(self, where: Tensor, step: int) -> None:
+        """Writes the likeliest token at each place of ``where`` (R × T, bool)."""
+        state = self.state
+        logits = self.policy.token_logits(state.tokens, state.memory, where).float()
+        never = [self.placeholder] if self.options.stock else self.never
+        logits = logits.index_fill(1, torch.tensor(never, device=logits.device), float("-inf"))
+        if self.options.unk_penalty:
+            logits[:, self.unk] -= self.options.unk_penalty
+        choice = logits
+        if self.keys is not None:
+            place = where.nonzero()
+            candidates = state.rows[place[:, 0]]
+            choice = logits + self.diversity.noise(
+                self.keys[candidates], candidates, 2 * step + 1, place[:, 1], logits.size(1)
+            )
+        if self.constraints is not None and self.constraints.whole_words:
+            onto = self.constraints.growing(where, state.origin, state.rows)
+            choice = choice.masked_fill(onto, float("-inf"))
+        tokens = choice.argmax(1)
+        if self.constraints is not None and self.constraints.removes:
+            filled = state.tokens.masked_scatter(where, tokens)
+            tokens = mask_forbidden(choice.clone(), where, filled, self.constraints, state.rows)
+        scores = logits.gather(1, tokens.unsqueeze(1)).squeeze(1) - logits.logsumexp(1)
+        state.fill(where, tokens, scores)
+
+    # limits ---------------------------------------------------------------------------------
+
+    def _length_cap(self, source: Tensor, draft: Tensor) -> Tensor:
+        """R: tokens, <s> and </s> included, beyond which nothing is inserted."""
+        source_lengths = source.ne(self.pad).sum(1)
+        if self.options.stock:
+            return (2 * source_lengths).clamp(min=10)
+        words = (source_lengths - 2) * self.options.max_len_a + self.options.max_len_b
+        drafted = draft.ne(self.pad).sum(1) - 2
+        # with a limit near its length a draft would be deleted from and not inserted into
+        cap = torch.maximum(words.long(), drafted + (drafted + 1) // 2) + 2
+        limits = getattr(self.policy, "max_positions", lambda: None)()
+        return cap if limits is None else cap.clamp(max=limits[1])

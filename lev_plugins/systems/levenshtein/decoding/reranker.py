@@ -1,0 +1,191 @@
+"""Scoring finished sentences with an autoregressive model (paper, §3.3).
+
+Shapes: B sentences, S source tokens, N draft tokens, C candidates, T target tokens.
+"""
+
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+import torch
+from fairseq.data import Dictionary, data_utils
+from fairseq.models import FairseqEncoderDecoderModel
+from torch import Tensor
+
+from ....data.symbols import difference
+from ....errors import UserError
+
+
+class Candidate(NamedTuple):
+    """What the model reads, and what it is asked for: both without <s> and with </s>."""
+
+    source: Tensor
+    target: Tensor
+
+
+class Reranker:
+    """An encoder-decoder model of fairseq that says how likely each hypothesis is.
+
+    The source is given as fairseq's ``translation`` task gives it in training: without <s>. A
+    model with the attribute ``joins_draft`` reads source </s> draft </s> instead.
+
+    Args:
+        model: an autoregressive model; it is put into evaluation mode.
+        dictionary: that of the hypotheses. The model's own may lack its last symbol, the
+            placeholder, which no hypothesis has.
+        left_pad_source: whether sources were padded on the left in training, as they are by
+            default in fairseq.
+        max_tokens: most padded tokens, of either side, in one pass through the model.
+
+    Raises:
+        UserError: the model is not autoregressive, or was trained with another target
+            dictionary.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        dictionary: Dictionary,
+        left_pad_source: bool = True,
+        max_tokens: int = 4096,
+    ) -> None:
+        if not isinstance(model, FairseqEncoderDecoderModel) or hasattr(model, "deletion_logits"):
+            raise UserError(
+                f"{type(model).__name__} cannot rank hypotheses; give an autoregressive model, "
+                "such as one trained with --task translation --arch transformer"
+            )
+        model.eval()  # in fairseq-generate it returns nothing
+        self.model = model
+        self.pad, self.bos, self.eos = dictionary.pad(), dictionary.bos(), dictionary.eos()
+        self.unk = dictionary.unk()
+        self.left_pad_source, self.max_tokens = left_pad_source, max_tokens
+        self.joins_draft = bool(getattr(model, "joins_draft", False))
+        own = getattr(model.decoder, "dictionary", None) or dictionary
+        _check_symbols(own, dictionary)
+        self.size = len(own)
+        self.source_size = len(getattr(model.encoder, "dictionary", None) or own)
+
+    @torch.no_grad()
+    def score(
+        self,
+        src_tokens: Tensor,
+        draft: Optional[Tensor],
+        hypotheses: Sequence[Sequence[Tensor]],
+    ) -> List[List[float]]:
+        """How likely every hypothesis is.
+
+        What the model has no symbol for, in drafts and hypotheses, is an unknown word to it.
+
+        Args:
+            src_tokens: B × S, <s> … </s>, padded on either side.
+            draft: B × N, <s> … </s>, or None; read only by a model that joins drafts, to which
+                None is an empty draft.
+            hypotheses: for each of B sentences its candidates, <s> … </s>, without padding.
+
+        Returns:
+            for each candidate the mean log-probability (nats) of its tokens, </s> counted and
+            <s> not, as fairseq's ``SequenceScorer`` gives it. It does not depend on the other
+            candidates.
+
+        Raises:
+            UserError: a sentence is longer than the model can read or write, or a source has a
+                symbol that it does not know.
+        """
+        src_tokens = src_tokens.cpu()
+        drafts = None if draft is None else draft.cpu()
+        # candidates of one sentence often come out the same: each is scored once
+        keys: List[List[Tuple[int, Tuple[int, ...]]]] = []
+        wanted: Dict[Tuple[int, Tuple[int, ...]], Candidate] = {}
+        for row, candidates in enumerate(hypotheses):
+            source = self._source(src_tokens[row], None if drafts is None else drafts[row])
+            keys.append([(row, tuple(tokens.tolist())) for tokens in candidates])
+            for key, tokens in zip(keys[row], candidates):
+                target = self._written(tokens.cpu())
+                self._check("hypothesis", target, 1)
+                wanted[key] = Candidate(source, target)
+        order = sorted(wanted, key=lambda key: tuple(map(len, wanted[key])), reverse=True)
+        chunks = self._chunks([wanted[key] for key in order])
+        scores = [score for chunk in chunks for score in self._score(chunk)]
+        found = dict(zip(order, scores))
+        return [[found[key] for key in row] for row in keys]
+
+    def _strip(self, tokens: Tensor) -> Tensor:
+        """A sentence without padding and without <s>."""
+        return tokens[tokens.ne(self.pad) & tokens.ne(self.bos)]
+
+    def _written(self, sentence: Tensor) -> Tensor:
+        """A draft or a hypothesis."""
+        tokens = self._strip(sentence)
+        return tokens.masked_fill(tokens >= self.size, self.unk)
+
+    def _source(self, source: Tensor, draft: Optional[Tensor]) -> Tensor:
+        parts = {"source": self._strip(source)}
+        if self.joins_draft:
+            end = source.new_tensor([self.eos])
+            parts["draft"] = end if draft is None else self._written(draft)
+        for name, tokens in parts.items():
+            self._check(name, tokens, 0)
+        if int(parts["source"].max()) >= self.source_size:
+            raise UserError(
+                f"a source has symbol {int(parts['source'].max())}, and the reranker knows "
+                f"{self.source_size}; give a model trained with the same source dictionary"
+            )
+        return torch.cat(list(parts.values()))
+
+    def _check(self, name: str, tokens: Tensor, side: int) -> None:
+        """Refuses what is too long for the encoder (side 0) or the decoder (1)."""
+        limits = self.model.max_positions()
+        if limits is not None and len(tokens) > limits[side]:
+            raise UserError(
+                f"a {name} of {len(tokens)} tokens is beyond the reranker's limit of "
+                f"{limits[side]}; shorten the line, or give a model with more positions"
+            )
+
+    def _chunks(self, candidates: List[Candidate]) -> Iterator[List[Candidate]]:
+        """Candidates in their order, as many at a time as ``max_tokens`` allows."""
+        chunk: List[Candidate] = []
+        width = 0
+        for candidate in candidates:
+            wider = max(width, len(candidate.source), len(candidate.target))
+            if chunk and wider * (len(chunk) + 1) > self.max_tokens:
+                yield chunk
+                chunk, wider = [], max(len(candidate.source), len(candidate.target))
+            chunk.append(candidate)
+            width = wider
+        if chunk:
+            yield chunk
+
+    def _score(self, candidates: List[Candidate]) -> List[float]:
+        """Mean log-probabilities; the sources come longest first, as fairseq's LSTM wants them."""
+        sources, targets = zip(*candidates)
+        source = data_utils.collate_tokens(sources, self.pad, left_pad=self.left_pad_source)
+        previous = data_utils.collate_tokens(
+            targets, self.pad, self.eos, move_eos_to_beginning=True
+        )
+        device = next(self.model.parameters()).device
+        target = data_utils.collate_tokens(targets, self.pad).to(device)
+        net_output = self.model(
+            src_tokens=source.to(device),
+            src_lengths=torch.tensor(list(map(len, sources)), device=device),
+            prev_output_tokens=previous.to(device),
+        )
+        log_probs = self.model.get_normalized_probs(
+            net_output, log_probs=True, sample={"target": target}
+        )
+        real = target.ne(self.pad)
+        chosen = log_probs.gather(2, target.unsqueeze(2)).squeeze(2).float()
+        means = chosen.masked_fill(~real, 0.0).sum(1) / real.sum(1)
+        scores: List[float] = means.tolist()
+        return scores
+
+
+def _check_symbols(theirs: Dictionary, ours: Dictionary) -> None:
+    """The same symbols; the placeholder, our last, may be missing."""
+    a, b = list(theirs.symbols), list(ours.symbols)
+    # a task may number the unknown words of its drafts: these have no index of their own
+    least = len(ours.indices) - 1
+    if a == b[: len(a)] and len(a) >= least:
+        return
+    index, one, other = difference(a, b) or (len(a), "missing", "there")
+    raise UserError(
+        f"the reranker was trained with another target dictionary (symbol {index} is {one} there "
+        f"and {other} here); give a model trained on the same data"
+    )

@@ -1,0 +1,185 @@
+"""Sentences while they are refined: what stands, what is finished, what happened."""
+
+from typing import Any, Dict, Generic, List, Optional, Tuple
+
+import torch
+from torch import Tensor
+
+from ....ops.edits import apply_placeholders, compact
+from .policy import MemoryT
+
+
+class RefinementState(Generic[MemoryT]):
+    """A shrinking batch of sentences, and the hypotheses of those that have left it.
+
+    Attributes:
+        tokens: B × T, long, <s> … </s> padded on the right.
+        scores: B × T, float, log-probability (nats) of the action that put or kept each token.
+        actions: B, float, the sum of the log-probabilities of all deletions and all tokens written.
+        origin: B × T, long, a token's position in the draft; −1 where it was inserted.
+        rows: B, where each sentence stood in the batch that came in.
+        memory: what the policy's encoder left, row for row with ``tokens``.
+        finished: hypotheses in the order of the batch that came in; None while unfinished.
+    """
+
+    def __init__(
+        self,
+        tokens: Tensor,
+        memory: MemoryT,
+        pad: int,
+        retain_history: bool,
+        original: Optional[Tensor] = None,
+    ) -> None:
+        """``original``: the draft with words in it that the model does not know (see finish)."""
+        size = tokens.size(0)
+        self.original = tokens if original is None else original
+        self.pad = pad
+        self.tokens = tokens
+        self.scores = torch.zeros(tokens.shape, dtype=torch.float, device=tokens.device)
+        self.actions = torch.zeros(size, dtype=torch.float, device=tokens.device)
+        self.deleting = torch.zeros_like(self.scores)  # what deleting each token would add
+        self.origin = torch.arange(tokens.size(1), device=tokens.device).repeat(size, 1)
+        self.rows = torch.arange(size, device=tokens.device)
+        self.seen: List[Tensor] = []
+        self.memory = memory
+        self.finished: List[Optional[Dict[str, Any]]] = [None] * size
+        self.history: Optional[List[List[Dict[str, Any]]]] = None
+        if retain_history:
+            self.history = [[] for _ in range(size)]
+            self.record("draft")
+
+    @property
+    def lengths(self) -> Tensor:
+        """B, tokens of each sentence, <s> and </s> included."""
+        return self.tokens.ne(self.pad).sum(1)
+
+    @property
+    def empty(self) -> bool:
+        """Whether every sentence is finished."""
+        return self.tokens.size(0) == 0
+
+    def keep(self, keep: Tensor) -> None:
+        """Deletes the tokens that are not kept (B × T, bool)."""
+        real = self.tokens.ne(self.pad)
+        self.actions = self.actions + self.deleting.masked_fill(keep | ~real, 0.0).sum(1)
+        keep = keep & real
+        self.scores = compact(self.scores, keep, 0.0)
+        self.origin = compact(self.origin, keep, -1)
+        self.tokens = compact(self.tokens, keep, self.pad)
+
+    def open(self, counts: Tensor, placeholder: int) -> None:
+        """Inserts placeholders, ``counts`` (B × (T − 1)) of them in every slot."""
+        lengths = self.lengths
+        self.scores = apply_placeholders(self.scores, lengths, counts, 0.0, 0.0)
+        self.origin = apply_placeholders(self.origin, lengths, counts, -1, -1)
+        self.tokens = apply_placeholders(self.tokens, lengths, counts, placeholder, self.pad)
+
+    def fill(self, where: Tensor, tokens: Tensor, scores: Tensor) -> None:
+        """Writes tokens (P) and their log-probabilities at ``where`` (B × T, P true)."""
+        self.origin = self.origin.masked_fill(where, -1)
+        self.tokens = self.tokens.masked_scatter(where, tokens)
+        self.scores = self.scores.masked_scatter(where, scores.to(self.scores.dtype))
+        self.actions = self.actions + self.scores.masked_fill(~where, 0.0).sum(1)
+
+    def record(self, phase: str, mask: Optional[Tensor] = None) -> None:
+        """Notes the present tokens as the outcome of a phase.
+
+        ``mask`` is, for ``delete``, which tokens of the state before were kept and, for
+        ``token``, which of the present tokens are new. With it come scores: the log-probabilities
+        (nats) of deleting each token of the state before, and of what put or kept the present ones.
+        """
+        if self.history is None:
+            return
+        tokens, origin = self._restored().cpu(), self.origin.cpu()
+        marks = None if mask is None else mask.cpu()
+        scores = (self.deleting if phase == "delete" else self.scores).cpu()
+        for i, row in enumerate(self.rows.tolist()):
+            real = tokens[i].ne(self.pad)
+            entry = {"phase": phase, "tokens": tokens[i][real], "origin": origin[i][real]}
+            if marks is not None:
+                # a mask over deleted tokens is as long as the state before them
+                states = [entry] if phase == "token" else self.history[row][-1:]
+                size = len(states[0]["tokens"])
+                entry["mask"], entry["scores"] = marks[i][:size], scores[i][:size]
+            self.history[row].append(entry)
+
+    def finish(self, done: Tensor, steps: int, reason: str, *companions: Tensor) -> List[Tensor]:
+        """Lets the sentences at ``done`` (B, bool) leave with what stands now.
+
+        Args:
+            steps: iterations that were carried out on them.
+            reason: unchanged, loop or max_iterations.
+            companions: other tensors of B rows.
+
+        Returns:
+            the companions' rows of the sentences that stay.
+        """
+        leaving = done.nonzero().squeeze(1)
+        if leaving.numel() == 0:
+            return list(companions)
+        restored = self._restored()
+        for i in leaving.tolist():
+            self._finish_one(i, restored[i], steps, reason)
+        staying = (~done).nonzero().squeeze(1)
+        self._select(staying)
+        return [companion.index_select(0, staying) for companion in companions]
+
+    def _restored(self) -> Tensor:
+        """B × T: the tokens; those that stand since the draft are the draft's own, known or not."""
+        originals = self.original.index_select(0, self.rows)
+        originals = originals.gather(1, self.origin.clamp(min=0))
+        return torch.where(self.origin >= 0, originals, self.tokens)
+
+    def _finish_one(self, i: int, tokens: Tensor, steps: int, reason: str) -> None:
+        real = self.tokens[i].ne(self.pad)
+        scores = self.scores[i][real]
+        row = int(self.rows[i])
+        self.finished[row] = {
+            "tokens": tokens[real],
+            "positional_scores": scores.clone(),
+            "score": float(scores.mean()),
+            "actions": float(self.actions[i]),
+            "alignment": None,
+            "attention": None,
+            "origin": self.origin[i][real],
+            "steps": steps,
+            "terminated": reason,
+            "history": self.history[row] if self.history is not None else [],
+        }
+
+    def _select(self, rows: Tensor) -> None:
+        self.tokens = self.tokens.index_select(0, rows)
+        self.scores = self.scores.index_select(0, rows)
+        self.actions = self.actions.index_select(0, rows)
+        self.deleting = self.deleting.index_select(0, rows)
+        self.origin = self.origin.index_select(0, rows)
+        self.rows = self.rows.index_select(0, rows)
+        self.seen = [tokens.index_select(0, rows) for tokens in self.seen]
+        if rows.numel():
+            self.memory = self.memory.select(rows)
+
+    def seen_before(self, tokens: Tensor) -> Tuple[Tensor, Tensor]:
+        """Whether the same tokens (B × T) were noted with :meth:`record_visited` before.
+
+        Returns:
+            B, bool: at any time; and B, bool: at the last.
+        """
+        again = last = torch.zeros(tokens.size(0), dtype=torch.bool, device=tokens.device)
+        for earlier in self.seen:
+            last = equal_rows(tokens, earlier, self.pad)
+            again = again | last
+        return again, last
+
+    def record_visited(self) -> None:
+        """Remembers the present tokens for :meth:`seen_before`."""
+        self.seen.append(self.tokens)
+
+
+def equal_rows(a: Tensor, b: Tensor, pad: int) -> Tensor:
+    """B × T and B × U, padded on the right → B, bool: the same sentence."""
+    width = min(a.size(1), b.size(1))
+    same = (a[:, :width] == b[:, :width]).all(1)
+    for longer in (a, b):
+        if longer.size(1) > width:
+            same = same & longer[:, width:].eq(pad).all(1)
+    return same

@@ -1,0 +1,367 @@
+"""The model: an encoder, a decoder that sees whole sequences, and three policy heads (paper, §3.1).
+
+Shapes: B sentences, T tokens of the sequence being edited, S source tokens, C channels,
+V symbols, K = ``max_insertions``. Slot k lies between tokens k and k + 1.
+"""
+
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+import torch
+import torch.nn.functional as F
+from fairseq.data import Dictionary
+from fairseq.models import BaseFairseqModel, register_model
+from torch import Tensor, nn
+
+from ...errors import UserError
+from ...nn import Memory, Positions, TransformerStack
+from ...nn.dropout import dropout
+from ...nn.linear import linear
+from ...nn.precision import Int8Linear, decoding_precision, quantize
+from ...nn.transformer import TransformerBlock, attention_mask
+from ...ops.alignment import lcs_masks
+from .config import HEADS, STACKS, LevenshteinEditorConfig, exit_depths
+from .roll_in import RollIn, join_deletion_inputs, token_predictions
+from .stock import convert_parameters, is_stock
+from .task import TranslationEditTask
+
+MODEL = "levenshtein_editor"
+COPY = "source_copy"
+
+
+class PolicyOutput(NamedTuple):
+    """One head's answers at the positions that are trained: P × classes logits, P labels."""
+
+    logits: Tensor
+    labels: Tensor
+
+
+@register_model(MODEL, dataclass=LevenshteinEditorConfig)
+class LevenshteinEditorModel(BaseFairseqModel):
+    """Levenshtein Transformer: deletion, placeholder and token policies over one source."""
+
+    def __init__(
+        self,
+        cfg: LevenshteinEditorConfig,
+        source_dictionary: Dictionary,
+        target_dictionary: Dictionary,
+        plh: int,
+    ) -> None:
+        super().__init__()
+        self.cfg = cfg
+        self.pad = target_dictionary.pad()
+        self.bos, self.eos = target_dictionary.bos(), target_dictionary.eos()
+        self.unk = target_dictionary.unk()
+        self.plh = plh
+        dim = cfg.encoder_embed_dim
+        self.scale = dim**0.5
+        self.encoder_embed = _embedding(len(source_dictionary), dim, self.pad)
+        self.decoder_embed = (
+            self.encoder_embed
+            if cfg.share_all_embeddings
+            else _embedding(len(target_dictionary), dim, self.pad)
+        )
+        self.encoder_positions = Positions(
+            cfg.max_source_positions, dim, self.pad, cfg.encoder_learned_pos
+        )
+        self.decoder_positions = Positions(
+            cfg.max_target_positions, dim, self.pad, cfg.decoder_learned_pos
+        )
+        self.encoder = _stack(cfg, "encoder", cfg.encoder_layers)
+        self.encoder_norm = nn.LayerNorm(dim) if cfg.encoder_normalize_before else None
+        self._build_decoder(cfg, dim, len(target_dictionary))
+        # kept with the parameters: those of a model that has learned without it are read without it
+        self.copies_source = str(getattr(cfg, "source_copy", "none")) == "uniform"
+        self.register_buffer(COPY, torch.full((1,), float(self.copies_source)))
+        if cfg.apply_bert_init:
+            self._bert_init()
+
+    def _build_decoder(self, cfg: LevenshteinEditorConfig, dim: int, vocabulary: int) -> None:
+        self.depths = dict(zip(HEADS, exit_depths(cfg)))
+        self.stack_of = dict(zip(HEADS, STACKS[str(cfg.weight_sharing)]))
+        self.decoder = nn.ModuleDict(
+            {stack: _stack(cfg, "decoder", depth) for stack, depth in self._stack_depths().items()}
+        )
+        self.decoder_norm = nn.LayerNorm(dim) if cfg.decoder_normalize_before else None
+        self.deletion_head = _embedding(2, dim)
+        self.placeholder_head = _embedding(cfg.max_insertions + 1, 2 * dim)
+        # undecided at first: errors of heads that know nothing would only stir up the blocks
+        for head in (self.deletion_head, self.placeholder_head):
+            nn.init.zeros_(head.weight)
+        self.token_head = _embedding(vocabulary, dim) if cfg.separate_output_embed else None
+        self.int8_head: Optional[nn.Module] = None
+
+    def _stack_depths(self) -> Dict[str, int]:
+        """The stacks that exist, each as deep as the deepest head that runs through it."""
+        return {
+            stack: max(self.depths[head] for head in HEADS if self.stack_of[head] == stack)
+            for stack in HEADS
+            if stack in self.stack_of.values()
+        }
+
+    def _bert_init(self) -> None:
+        modules = [self.decoder, self.deletion_head, self.placeholder_head, self.decoder_embed]
+        for module in modules:
+            for name, parameter in module.named_parameters():
+                if parameter.dim() > 1:
+                    nn.init.normal_(parameter, std=0.02)
+                elif name.endswith("bias"):
+                    nn.init.zeros_(parameter)
+        with torch.no_grad():
+            self.decoder_embed.weight[self.pad].zero_()
+
+    @classmethod
+    def build_model(
+        cls, cfg: LevenshteinEditorConfig, task: TranslationEditTask
+    ) -> "LevenshteinEditorModel":
+        """Checks the options against the task's dictionaries.
+
+        Raises:
+            UserError: options that contradict each other or the dictionaries.
+        """
+        if not hasattr(task, "placeholder"):
+            raise UserError(
+                f"levenshtein_editor does not work with {type(task).__name__}; "
+                "give --task translation_edit"
+            )
+        if cfg.encoder_embed_dim != cfg.decoder_embed_dim:
+            raise UserError(
+                f"--encoder-embed-dim {cfg.encoder_embed_dim} and --decoder-embed-dim "
+                f"{cfg.decoder_embed_dim} differ; give both the same width"
+            )
+        for side in ("encoder", "decoder"):
+            heads = getattr(cfg, f"{side}_attention_heads")
+            if heads < 1 or cfg.encoder_embed_dim % heads:
+                raise UserError(
+                    f"--{side}-attention-heads {heads} does not divide "
+                    f"--{side}-embed-dim {cfg.encoder_embed_dim}"
+                )
+        if cfg.max_insertions < 1:
+            raise UserError(f"--max-insertions {cfg.max_insertions}: at least 1 is needed")
+        source, target = task.source_dictionary, task.target_dictionary
+        if cfg.share_all_embeddings and source != target:
+            raise UserError(
+                "--share-all-embeddings needs one dictionary for both sides; "
+                "preprocess with --joined-dictionary or leave the option out"
+            )
+        if cfg.share_all_embeddings and cfg.separate_output_embed:
+            raise UserError("--share-all-embeddings and --separate-output-embed exclude each other")
+        return cls(cfg, source, target, task.placeholder)
+
+    def max_positions(self) -> Tuple[int, int]:
+        """The longest source and target, in tokens."""
+        return self.cfg.max_source_positions, self.cfg.max_target_positions
+
+    # what the generator asks for -------------------------------------------------------------
+
+    def encode(self, src_tokens: Tensor) -> Memory:
+        """B × S tokens → what every decoder pass reads."""
+        real = src_tokens.ne(self.pad)
+        x = self._embed(src_tokens, self.encoder_embed, self.encoder_positions)
+        mask = attention_mask(real)
+        x = self.encoder(x, mask)
+        if self.encoder_norm is not None:
+            x = self.encoder_norm(x)
+        return Memory(x, mask)
+
+    def deletion_logits(self, tokens: Tensor, memory: Memory) -> Tensor:
+        """Logits of keeping (0) and deleting (1) each token (Eq. 3): B × T × 2."""
+        features = self.features(tokens, memory, "deletion")
+        memory.latest = (tokens, features) if self._same_exit() else None
+        return linear(features, self.deletion_head.weight)
+
+    def placeholder_logits(self, tokens: Tensor, memory: Memory) -> Tensor:
+        """Logits of the number of tokens missing in each slot (Eq. 4): B × (T − 1) × (K + 1)."""
+        features = self._known_features(tokens, memory)
+        return self._slot_logits(features[:, :-1], features[:, 1:])
+
+    def token_logits(self, tokens: Tensor, memory: Memory, where: Tensor) -> Tensor:
+        """Logits of the tokens at ``where`` (B × T, bool, P true; Eq. 5): P × V."""
+        return self._project(self.features(tokens, memory, "token")[where])
+
+    # fewer bits ------------------------------------------------------------------------------
+
+    def prepare_for_inference_(self, cfg: Any) -> None:
+        """Called by fairseq before it decodes."""
+        super().prepare_for_inference_(cfg)
+        quantize([self], decoding_precision(cfg))
+
+    def int8_outputs(self) -> None:
+        """The vocabulary's product in 8 bits too."""
+        self.int8_head = Int8Linear(self.output_weight())
+
+    def output_weight(self) -> Tensor:
+        """What features become logits of symbols by: V × C."""
+        head = self.decoder_embed if self.token_head is None else self.token_head
+        return head.weight
+
+    # the passes -------------------------------------------------------------------------------
+
+    def features(self, tokens: Tensor, memory: Memory, head: str) -> Tensor:
+        """One decoder pass, B × T → B × T × C, up to the exit of ``head``."""
+        copied = None
+        if head == "token" and self.copies_source:
+            copied = source_at_placeholders(tokens, memory, self.pad, self.plh)
+        x = self._embed(tokens, self.decoder_embed, self.decoder_positions, copied)
+        mask = attention_mask(tokens.ne(self.pad))
+        x = self.decoder[self.stack_of[head]](x, mask, memory, self.depths[head])
+        return x if self.decoder_norm is None else self.decoder_norm(x)
+
+    def _same_exit(self) -> bool:
+        """Whether the heads for deleting and for inserting read the same features."""
+        heads = ("deletion", "placeholder")
+        return len({(self.stack_of[head], self.depths[head]) for head in heads}) == 1
+
+    def _known_features(self, tokens: Tensor, memory: Memory) -> Tensor:
+        """Features for the placeholder head, B × T × C.
+
+        Those of sentences that lost nothing are the deletion head's: no pass is made for them.
+        """
+        width = tokens.size(1)
+        if memory.latest is None or memory.latest[0].size(1) < width:
+            return self.features(tokens, memory, "placeholder")
+        before, known = memory.latest
+        lost = before[:, :width].ne(tokens).any(1) | before[:, width:].ne(self.pad).any(1)
+        rows = lost.nonzero().squeeze(1)
+        if len(rows) == len(tokens):
+            return self.features(tokens, memory, "placeholder")
+        known = known[:, :width]
+        if not len(rows):
+            return known
+        made = self.features(tokens[rows], memory.select(rows), "placeholder")
+        return known.index_copy(0, rows, made)
+
+    def _embed(
+        self,
+        tokens: Tensor,
+        table: nn.Embedding,
+        positions: Positions,
+        copied: Optional[Tensor] = None,
+    ) -> Tensor:
+        x = self.scale * table(tokens) + positions(tokens)
+        if copied is not None:
+            x = x + copied
+        return dropout(x, self.cfg.dropout, self.training)
+
+    def _slot_logits(self, left: Tensor, right: Tensor) -> Tensor:
+        # concat(h_i, h_i+1) · Bᵀ without making the concatenation
+        first, second = self.placeholder_head.weight.chunk(2, dim=1)
+        return linear(left, first) + F.linear(right, second)
+
+    def _project(self, features: Tensor) -> Tensor:
+        if self.int8_head is not None:
+            return self.int8_head(features)
+        return linear(features, self.output_weight())
+
+    def forward(
+        self, src_tokens: Tensor, src_lengths: Optional[Tensor], roll_in: RollIn
+    ) -> Dict[str, PolicyOutput]:
+        """Training passes of Algorithm 1: one record per policy head.
+
+        Only positions that carry a label go through a head: placeholders through the
+        vocabulary, real slots through the placeholder classifier, inner tokens through deletion.
+        """
+        memory = self.encode(src_tokens)
+        insertion = roll_in.insertion
+        features = self.features(insertion.before, memory, "placeholder")
+        slots = insertion.slots
+        placeholder = PolicyOutput(
+            self._slot_logits(features[:, :-1][slots], features[:, 1:][slots]),
+            insertion.counts[slots].clamp(max=self.cfg.max_insertions),
+        )
+        state, missing = roll_in.token_state(self.plh)
+        token_logits = self.token_logits(state, memory, missing)
+        token = PolicyOutput(token_logits, roll_in.target[missing])
+        with torch.no_grad():
+            written = token_logits.detach()
+            if roll_in.masked is not None:  # for deletion they stand as they are
+                written = written[insertion.missing[missing]]
+            predicted = token_predictions(written, roll_in, self.never_predicted())
+            inputs = join_deletion_inputs(roll_in, predicted, self.pad)
+            keep, _ = lcs_masks(inputs, roll_in.target, self.pad)
+        inner = inputs.ne(self.pad) & inputs.ne(self.bos) & inputs.ne(self.eos)
+        features = self.features(inputs, memory, "deletion")[inner]
+        deletion = PolicyOutput(linear(features, self.deletion_head.weight), (~keep[inner]).long())
+        return {"deletion": deletion, "placeholder": placeholder, "token": token}
+
+    def never_predicted(self) -> List[int]:
+        """Symbols that the token policy must never write."""
+        return sorted({self.pad, self.bos, self.eos, self.plh})
+
+    # checkpoints --------------------------------------------------------------------------------
+
+    def upgrade_state_dict_named(self, state_dict: Dict[str, Tensor], name: str) -> None:
+        """Takes parameters of fairseq's own levenshtein_transformer too.
+
+        Raises:
+            UserError: the embeddings do not fit the dictionaries.
+        """
+        if is_stock(state_dict):
+            converted = convert_parameters(state_dict, self.unk)
+            state_dict.clear()
+            state_dict.update(converted)
+        # parameters of 0.5.0 and of fairseq's model have learned without it
+        copies = state_dict.setdefault(COPY, torch.zeros(1))
+        self.copies_source = bool(copies.any())
+        for table in ("encoder_embed", "decoder_embed"):
+            saved = state_dict.get(f"{table}.weight")
+            here = getattr(self, table).weight
+            if saved is not None and saved.size(0) != here.size(0):
+                raise UserError(
+                    f"the checkpoint has {saved.size(0)} symbols in {table}, the dictionary "
+                    f"{here.size(0)}; give the data folder with the dictionaries that the "
+                    "checkpoint was trained with"
+                )
+
+
+def _embedding(rows: int, dim: int, pad: Optional[int] = None) -> nn.Embedding:
+    table = nn.Embedding(rows, dim, padding_idx=pad)
+    nn.init.normal_(table.weight, std=dim**-0.5)
+    if pad is not None:
+        nn.init.zeros_(table.weight[pad])
+    return table
+
+
+def source_at_placeholders(tokens: Tensor, memory: Memory, pad: int, placeholder: int) -> Tensor:
+    """The encoder's states at the placeholders' relative places in the source, 0 elsewhere.
+
+    The first and the last token stand beside the source's first and last (Gu et al., 2018, §3.1.2).
+
+    Args:
+        tokens: B × T, with <s> and </s>, padded on the right.
+
+    Returns:
+        B × T × C.
+    """
+    states = memory.states
+    real = states.new_ones(states.shape[:2], dtype=torch.bool)
+    if memory.mask is not None:
+        real = memory.mask.flatten(1)
+    first, last = real.int().argmax(1, keepdim=True), real.sum(1, keepdim=True) - 1
+    end = tokens.ne(pad).sum(1, keepdim=True) - 1
+    place = torch.arange(tokens.size(1), device=tokens.device)
+    # rounded in whole numbers: the same on any device
+    source = (2 * place * last + end).div(2 * end, rounding_mode="floor")
+    source = first + torch.minimum(source, last)  # behind </s> there is no place
+    states = states.gather(1, source.unsqueeze(2).expand(-1, -1, states.size(2)))
+    return states * tokens.eq(placeholder).unsqueeze(2)
+
+
+def _stack(cfg: LevenshteinEditorConfig, side: str, blocks: int) -> TransformerStack:
+    stack = TransformerStack(
+        blocks=blocks,
+        dim=cfg.encoder_embed_dim,
+        heads=getattr(cfg, f"{side}_attention_heads"),
+        hidden=getattr(cfg, f"{side}_ffn_embed_dim"),
+        cross=side == "decoder",
+        pre_norm=getattr(cfg, f"{side}_normalize_before"),
+        dropout=cfg.dropout,
+        attention_dropout=cfg.attention_dropout,
+        activation_dropout=cfg.activation_dropout,
+        activation=str(cfg.activation_fn),
+    )
+    if str(getattr(cfg, "feed_forward_init", "xavier")) == "torch":  # not in 0.5.0's checkpoints
+        for block in stack.blocks:
+            assert isinstance(block, TransformerBlock)
+            block.fc1.reset_parameters()
+            block.fc2.reset_parameters()
+    return stack

@@ -1,0 +1,201 @@
+"""Roll-in of dual-policy learning: states in which the expert is asked (paper, Eq. 6-7, Alg. 1).
+
+Shapes: B sentences, M tokens of the target y*, N tokens of the draft y⁰, P placeholders in all.
+"""
+
+from dataclasses import dataclass
+from typing import List, Optional, Tuple
+
+import torch
+import torch.nn.functional as F
+from fairseq.data import Dictionary
+from torch import Tensor
+
+from ...ops.alignment import lcs_masks
+from ...ops.edits import InsertionLabels, insertion_labels
+from ...ops.randomness import uniform
+
+# streams of random numbers, one per purpose
+_MIXTURE, _DROP, _TOKENS, _MASK, _MASKED = 0, 1, 2, 3, 4
+ROLL_IN_TOKENS = ["argmax", "sample", "random"]
+# what share of the inner tokens π^RND keeps, from a number u that is uniform in [0, 1)
+KEPT_TOKENS = ["uniform", "incomplete", "few"]
+TOKEN_MASKING = ["none", "uniform"]
+
+
+@dataclass(frozen=True)
+class RollInOptions:
+    """alpha: share of deletion states that are y⁰ (Eq. 6); beta: share of insertion states that
+    are ℰ(y⁰, d*) (Eq. 7), the empty sentence where there is no draft; tokens: t̃ is the policy's
+    argmax (Alg. 1), a sample of it (Eq. 6), or random, sampled by the words' frequencies without
+    the policy (the DAE of Table 2b); seed: of the run; kept: how many tokens π^RND keeps (see
+    :func:`random_keep`); masking: ``uniform`` masks a uniform share of the tokens that stand, for
+    the token head alone."""
+
+    alpha: float
+    beta: float
+    tokens: str
+    seed: int
+    kept: str = "uniform"
+    masking: str = "none"
+
+
+@dataclass
+class RollIn:
+    """States and labels of one batch, made before the model is called.
+
+    target: y*, B × M. draft: y⁰, B × N. delete_draft: B, bool, y_del = y⁰ (else the model's own
+    insertion). insertion: states and labels for inserting. token_noise: B × M uniform numbers
+    for sampling t̃, None for the argmax. frequencies: V, what random t̃ are sampled by; None where
+    t̃ comes from the policy. masked: B × M, bool, tokens that stand and are masked for the token
+    head, which predicts them too; None: none.
+    """
+
+    target: Tensor
+    draft: Tensor
+    delete_draft: Tensor
+    insertion: InsertionLabels
+    token_noise: Optional[Tensor]
+    frequencies: Optional[Tensor] = None
+    masked: Optional[Tensor] = None
+
+    def token_state(self, placeholder: int) -> Tuple[Tensor, Tensor]:
+        """What the token head reads, and where it predicts: B × M each."""
+        insertion = self.insertion
+        if self.masked is None:
+            return insertion.after, insertion.missing
+        after = insertion.after.masked_fill(self.masked, placeholder)
+        return after, insertion.missing | self.masked
+
+
+def random_keep(inner: Tensor, rate: Tensor, order: Tensor, kept: str = "uniform") -> Tensor:
+    """π^RND: keeps some of n inner tokens.
+
+    Args:
+        inner: B × M, bool, tokens that may be dropped.
+        rate: B, uniform in [0, 1), decides how many stay.
+        order: B × M, uniform in [0, 1), decides which.
+        kept: uniform, a number that is uniform over 0 … n, both ends reachable; incomplete, over
+            0 … n − 1, as in fairseq; few, the square of a share in [0, 1), so that more is gone.
+
+    Returns:
+        B × M, bool, the inner tokens that stay.
+    """
+    count = inner.sum(1)
+    number = {
+        "uniform": lambda: rate * (count + 1),
+        "incomplete": lambda: rate * count,
+        "few": lambda: rate.square() * (count + 1),
+    }[kept]().floor()
+    rank = order.masked_fill(~inner, 2.0).argsort(dim=1, stable=True).argsort(1)
+    return inner & (rank < number.unsqueeze(1))
+
+
+def build_roll_in(
+    target: Tensor,
+    draft: Optional[Tensor],
+    sentences: Tensor,
+    epoch: int,
+    options: RollInOptions,
+    dictionary: Dictionary,
+    placeholder: int,
+    frequencies: Optional[Tensor] = None,
+) -> RollIn:
+    """States and expert labels for a batch.
+
+    Args:
+        target: y*, B × M, with <s> and </s>.
+        draft: y⁰, B × N, or None where there are only pairs; then y⁰ is empty.
+        sentences: B, indices in the data set, which seed the randomness together with the
+            run's seed and ``epoch``.
+        dictionary: of the target, for its special symbols. placeholder: index of ``<plh>``.
+        frequencies: V, of the target's symbols; None or all zero: all words alike.
+
+    A sentence whose draft is empty has nothing to delete: for deletion it always takes the model's
+    insertion. For insertion ℰ(y⁰, d*) is then the empty sentence, where generation begins.
+    """
+    pad, bos, eos = dictionary.pad(), dictionary.bos(), dictionary.eos()
+    if draft is None:
+        draft = target.new_tensor([[bos, eos]]).expand(target.size(0), 2)
+    mixture = uniform(options.seed, epoch, sentences, 3, _MIXTURE)
+    order = uniform(options.seed, epoch, sentences, target.size(1), _DROP)
+    drafted = draft.ne(pad).sum(1) > 2
+    boundary = target.eq(bos) | target.eq(eos)
+    inner = target.ne(pad) & ~boundary
+    kept = random_keep(inner, mixture[:, 2], order, options.kept)
+    if options.beta > 0:
+        aligned = boundary if draft.size(1) == 2 else lcs_masks(draft, target, pad)[1]
+        from_draft = mixture[:, 1] < options.beta
+        kept = torch.where(from_draft.unsqueeze(1), aligned, kept)
+    masked = None
+    if options.masking == "uniform":
+        share = uniform(options.seed, epoch, sentences, 1, _MASK)
+        masked = uniform(options.seed, epoch, sentences, target.size(1), _MASKED) >= share
+        masked = masked & inner & kept
+    noise = None
+    if options.tokens != "argmax":
+        noise = uniform(options.seed, epoch, sentences, target.size(1), _TOKENS)
+    return RollIn(
+        target=target,
+        draft=draft,
+        delete_draft=drafted & (mixture[:, 0] < options.alpha),
+        insertion=insertion_labels(target, kept | boundary, pad, placeholder),
+        token_noise=noise,
+        frequencies=_word_frequencies(frequencies, dictionary, placeholder, target.device)
+        if options.tokens == "random"
+        else None,
+        masked=masked,
+    )
+
+
+def _word_frequencies(
+    frequencies: Optional[Tensor], dictionary: Dictionary, placeholder: int, device: torch.device
+) -> Tensor:
+    """V, double: how often each symbol is to be sampled; special symbols never."""
+    if frequencies is None or not bool(frequencies[dictionary.nspecial :].any()):
+        frequencies = torch.ones(placeholder + 1, dtype=torch.double)
+    sampled = frequencies[: placeholder + 1].to(device, torch.double, copy=True)
+    sampled[: dictionary.nspecial] = 0
+    sampled[placeholder] = 0
+    return sampled
+
+
+def token_predictions(logits: Tensor, roll_in: RollIn, never: List[int]) -> Tensor:
+    """t̃ for every placeholder: the most likely token, or one sampled from the policy or at random.
+
+    Args:
+        logits: P × V, at ``roll_in.insertion.missing`` in row-major order.
+        never: symbols that are never written.
+
+    Returns:
+        P, long.
+    """
+    logits = logits.index_fill(1, torch.tensor(never, device=logits.device), float("-inf"))
+    if roll_in.token_noise is None:
+        return logits.argmax(1)
+    noise = roll_in.token_noise[roll_in.insertion.missing]
+    if roll_in.frequencies is not None:
+        # counts are whole numbers: their sums are exact on any device
+        counts = roll_in.frequencies.cumsum(0)
+        sampled = torch.searchsorted(counts, noise.to(counts) * counts[-1], right=True)
+        return sampled.clamp(max=logits.size(1) - 1)
+    probabilities = logits.float().softmax(1)
+    cumulative = probabilities.cumsum(1)
+    exceeds = cumulative > noise.unsqueeze(1) * cumulative[:, -1:]
+    # the first token whose cumulative probability exceeds the point. On a GPU the sums are rounded
+    # each in its own way: they may rise at a token of probability 0, and fall behind the point
+    possible = probabilities > 0
+    chosen = (exceeds & possible).to(torch.uint8).max(1)
+    return torch.where(chosen.values.bool(), chosen.indices, probabilities.argmax(1))
+
+
+def join_deletion_inputs(roll_in: RollIn, predicted: Tensor, pad: int) -> Tensor:
+    """y_del: the draft where the mixture chose it, else y*'s gaps filled with t̃ (B × L)."""
+    insertion = roll_in.insertion
+    filled = insertion.after.clone()
+    filled[insertion.missing] = predicted
+    width = max(filled.size(1), roll_in.draft.size(1))
+    filled = F.pad(filled, (0, width - filled.size(1)), value=pad)
+    draft = F.pad(roll_in.draft, (0, width - roll_in.draft.size(1)), value=pad)
+    inputs = torch.where(roll_in.delete_draft.unsqueeze(1), draft, filled)
+    return inputs[:, : int(inputs.ne(pad).sum(1).max())]

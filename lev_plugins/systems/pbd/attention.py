@@ -1,0 +1,89 @@
+"""Self-attention that reads the source to the right of where it writes (paper, §2.1, Figure 2).
+
+Query i, the state after i tokens have been written, predicts the next one. It sees what was
+generated up to itself and the source tokens after the one that stands at its own place:
+
+    keys      generated 0 … T − 1       copied source 0 … S − 1
+    query i   sees k ≤ i                sees j > i
+
+Indices count real tokens from 0, wherever the padding is. Shapes: B sentences, T target tokens,
+S source tokens, C channels, H heads, D = C / H.
+"""
+
+from typing import Optional, Tuple
+
+from torch import Tensor, nn
+
+from ...nn.decoding import KeysValues, joined
+from ...nn.packing import Packing
+from ...nn.transformer import Attention
+
+GENERATED, COPIED = 0, 1
+
+
+def future_mask(real: Tensor, source_real: Tensor, first: int = 0) -> Tensor:
+    """What the queries ``first`` … T − 1 see of the source: B × (T − first) × S.
+
+    Args:
+        real: B × T, bool, of the target.
+        source_real: B × S, bool.
+    """
+    asking = real.cumsum(1)[:, first:, None] - 1
+    source = source_real.cumsum(1).unsqueeze(1) - 1
+    return source_real.unsqueeze(1) & (source > asking)
+
+
+class PseudoBidirectionalAttention(nn.Module):
+    """Attention over what was generated and what was copied.
+
+    Args:
+        attention: the projections; the encoder block's where parameters are shared.
+        segments: whether to add a learned vector for generated and one for copied tokens.
+    """
+
+    def __init__(self, attention: Attention, segments: bool) -> None:
+        super().__init__()
+        self.attention = attention
+        self.segment = None
+        if segments:
+            dim = attention.output.out_features
+            self.segment = nn.Embedding(2, dim)
+            nn.init.normal_(self.segment.weight, std=dim**-0.5)
+
+    def _mark(self, x: Tensor, segment: int) -> Tensor:
+        return x if self.segment is None else x + self.segment.weight[segment]
+
+    def copied(self, states: Tensor, packing: Optional[Packing]) -> KeysValues:
+        """Keys and values of encoder states: B × S × C, or packed, → two B × H × S × D."""
+        key, value = self.attention.project_keys_values(self._mark(states, COPIED), packing)
+        if not self.training:  # read at every step
+            key, value = key.contiguous(), value.contiguous()
+        return key, value
+
+    def forward(
+        self,
+        x: Tensor,
+        mask: Tensor,
+        before: Optional[KeysValues],
+        copied: Optional[KeysValues],
+        packing: Optional[Packing] = None,
+    ) -> Tuple[Tensor, KeysValues]:
+        """Attends from every position of ``x``.
+
+        Args:
+            x: B × T' × C, the states of the newest tokens (packed: N × C).
+            mask: B × 1 × T' × keys, bool, True where attention may look.
+            before: keys and values of the tokens before them, None where there are none.
+            copied: of the source, None where it is not to be seen.
+
+        Returns:
+            what ``x`` is shaped like, and the keys and values of all tokens generated.
+        """
+        query, key, value = self.attention.project(self._mark(x, GENERATED), packing)
+        generated = joined(before, (key, value))
+        if copied is None:
+            return self.attention.attend(query, *generated, mask, packing), generated
+        if query.size(2) == 1 and not self.training:
+            return self.attention.attend_parts(query, [generated, copied], mask), generated
+        key, value = joined(generated, copied)
+        return self.attention.attend(query, key, value, mask, packing), generated

@@ -1,0 +1,98 @@
+"""The decoder: writes from left to right with the rest of the source in sight (paper, §2).
+
+Shapes: B sentences, T target tokens, T' the newest of them, S source tokens, C channels.
+"""
+
+from typing import Optional, Sequence, Tuple
+
+import torch
+from fairseq.data import Dictionary
+from torch import Tensor, nn
+
+from ...nn import Memory, TransformerBlock
+from ...nn.decoding import DecoderBlock, KeysValues, TiedOutput
+from ...nn.embedding import TokenEmbedding
+from ...nn.packing import Packing
+from ...nn.seq2seq import TransformerDecoder
+from ...nn.transformer import Attention
+from .attention import PseudoBidirectionalAttention, future_mask
+from .config import PBDTransformerConfig
+from .encoder import PBDMemory
+
+
+class PBDDecoderBlock(DecoderBlock):
+    """Self-attention with pseudo future, attention to the source, feed-forward.
+
+    Args:
+        cfg: the model's options.
+        index: which of the encoder's blocks it copies from.
+        block: its self-attention, feed-forward layer and their norms; the encoder's block where
+            parameters are shared (§2.2).
+    """
+
+    def __init__(self, cfg: PBDTransformerConfig, index: int, block: TransformerBlock) -> None:
+        dim, heads = cfg.encoder_embed_dim, cfg.encoder_attention_heads
+        cross = Attention(dim, heads, cfg.attention_dropout, cross=True)
+        super().__init__(block, cross, nn.LayerNorm(dim))
+        self.index, self.future = index, not cfg.no_future_modelling
+        self.self_attention = PseudoBidirectionalAttention(
+            block.self_attention, self.future and not cfg.no_segment_embedding
+        )
+
+    def self_attend(
+        self,
+        x: Tensor,
+        mask: Tensor,
+        memory: Memory,
+        before: Optional[KeysValues],
+        packing: Optional[Packing],
+    ) -> Tuple[Tensor, KeysValues]:
+        """The newest tokens attend to all generated ones and to the source that is ahead."""
+        assert isinstance(memory, PBDMemory)
+        copied = self._copied(memory) if self.future else None
+        return self.self_attention(x, mask, before, copied, packing)
+
+    def _copied(self, memory: PBDMemory) -> KeysValues:
+        """Keys and values of the copied states, projected once per source."""
+        # the shared attention's own key would be the encoder's too
+        key = id(self.self_attention)
+        if key not in memory.cache:
+            states, norm = memory.copied[self.index], self.block.self_norm
+            states = norm(states) if self.block.pre_norm else states
+            memory.cache[key] = self.self_attention.copied(states, memory.packing)
+        return memory.cache[key]
+
+
+class PBDDecoder(TransformerDecoder):
+    """A Transformer's decoder whose self-attention sees the source that is ahead.
+
+    Args:
+        cfg: the model's options.
+        dictionary: of the target.
+        embed: of its tokens.
+        blocks: one for each of the encoder's where those share or copy.
+        norm: after the last block with pre-norm, else None.
+        output: features → logits.
+    """
+
+    def __init__(
+        self,
+        cfg: PBDTransformerConfig,
+        dictionary: Dictionary,
+        embed: TokenEmbedding,
+        blocks: Sequence[PBDDecoderBlock],
+        norm: Optional[nn.Module],
+        output: TiedOutput,
+    ) -> None:
+        limit = cfg.max_target_positions
+        super().__init__(dictionary, embed, blocks, norm, output, limit)
+        self.future = not cfg.no_future_modelling
+
+    def mask(self, tokens: Tensor, memory: Memory, first: int) -> Tensor:
+        """B × 1 × T' × keys, bool: what was generated, then what is copied (§2.1, Figure 2)."""
+        mask = super().mask(tokens, memory, first)
+        if not self.future:
+            return mask
+        assert isinstance(memory, PBDMemory)
+        ahead = future_mask(tokens.ne(self.pad), memory.real, first)
+        return torch.cat([mask, ahead.unsqueeze(1)], 3)

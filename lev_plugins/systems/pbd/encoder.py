@@ -1,0 +1,115 @@
+"""The encoder: a Transformer's, which also leaves the states of every block (paper, §2.1).
+
+Shapes: B sentences, S source tokens, C channels, N real tokens of a packed batch.
+"""
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any, List, Optional, Sequence
+
+import torch
+from fairseq.data import Dictionary
+from fairseq.models import FairseqEncoder
+from torch import Tensor, nn
+
+from ...nn import TransformerBlock
+from ...nn.decoding import SourceMemory
+from ...nn.embedding import TokenEmbedding
+from ...nn.packing import Packing
+from ...nn.seq2seq import EncoderOut
+from ...nn.transformer import attention_mask
+from .config import PBDTransformerConfig
+
+
+@dataclass
+class PBDMemory(SourceMemory):
+    """What the encoder leaves for the decoder.
+
+    copied: for each block the states that the decoder's block sees as its future, B × S × C, or
+    packed in training, N × C. packing: where those are. real: B × S, bool.
+    """
+
+    copied: List[Tensor] = field(default_factory=list)
+    packing: Optional[Packing] = None
+    real: Tensor = field(default_factory=lambda: torch.empty(0))
+
+    def moved(self, rows: Tensor, chosen: Tensor) -> "PBDMemory":
+        """The memory of the sentences at ``rows``."""
+        base = super().moved(rows, chosen)
+        assert isinstance(base, PBDMemory)
+        return dataclasses.replace(
+            base,
+            copied=[states.index_select(0, rows) for states in self.copied],
+            real=self.real.index_select(0, rows),
+        )
+
+
+def transformer_block(cfg: PBDTransformerConfig, cross: bool = False) -> TransformerBlock:
+    """A block of the encoder, or of a decoder that shares nothing with it."""
+    return TransformerBlock(
+        dim=cfg.encoder_embed_dim,
+        heads=cfg.encoder_attention_heads,
+        hidden=cfg.encoder_ffn_embed_dim,
+        cross=cross,
+        pre_norm=cfg.encoder_normalize_before,
+        dropout=cfg.dropout,
+        attention_dropout=cfg.attention_dropout,
+        activation_dropout=cfg.activation_dropout,
+        activation=str(cfg.activation_fn),
+    )
+
+
+class PBDEncoder(FairseqEncoder):
+    """Embeds the source and runs it through the blocks.
+
+    Args:
+        cfg: the model's options.
+        dictionary: of the source.
+        embed: of its tokens.
+    """
+
+    def __init__(
+        self,
+        cfg: PBDTransformerConfig,
+        dictionary: Dictionary,
+        embed: TokenEmbedding,
+    ) -> None:
+        super().__init__(dictionary)
+        self.pad = dictionary.pad()
+        self.copies_output = str(cfg.copied_states) == "output"
+        self.limit = cfg.max_source_positions
+        self.embed = embed
+        blocks = [transformer_block(cfg) for _ in range(cfg.encoder_layers)]
+        self.blocks: Sequence[Any] = nn.ModuleList(blocks)  # type: ignore[assignment]
+        self.norm = nn.LayerNorm(cfg.encoder_embed_dim) if cfg.encoder_normalize_before else None
+
+    def forward(
+        self, src_tokens: Tensor, src_lengths: Optional[Tensor] = None, **unused: Any
+    ) -> EncoderOut:
+        """B × S tokens, padded on either side → ``{"memory": [what the decoder reads]}``."""
+        real = src_tokens.ne(self.pad)
+        mask = attention_mask(real)
+        x = self.embed(src_tokens)
+        packing = Packing.maybe_pack(mask) if self.training else None
+        x = x if packing is None else packing.pack(x)
+        states = [x]
+        for block in self.blocks:
+            states.append(block(states[-1], mask, packing=packing))
+        x = states[-1] if self.norm is None else self.norm(states[-1])
+        memory = PBDMemory(
+            states=x if packing is None else packing.unpack(x),
+            mask=mask,
+            copied=states[1:] if self.copies_output else states[:-1],
+            packing=packing,
+            real=real,
+            rows=torch.arange(len(src_tokens), device=src_tokens.device),
+        )
+        return {"memory": [memory]}
+
+    def reorder_encoder_out(self, encoder_out: EncoderOut, new_order: Tensor) -> EncoderOut:
+        """The output for the rows ``new_order``; what was projected stays projected."""
+        return {"memory": [memory.select(new_order) for memory in encoder_out["memory"]]}
+
+    def max_positions(self) -> int:
+        """The longest source, in tokens."""
+        return self.limit

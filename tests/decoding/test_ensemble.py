@@ -1,0 +1,211 @@
+"""Ensembles: the mean of the members' probabilities, and nothing that depends on the batch."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+import tiny
+import torch
+from fake_policy import Policy, RandomPolicy
+from torch import Tensor
+
+from lev_plugins.errors import UserError
+from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
+from lev_plugins.systems.levenshtein.decoding.ensemble import EnsemblePolicy
+
+SYMBOLS = tiny.dictionary()
+PLH = SYMBOLS.add_symbol("<plh>")
+PAIRS = [(row.source, row.draft) for row in tiny.triples(24, 2, longest=6)]
+
+
+def decode(policy: Any, pairs: Sequence[tuple[str, str]], **values: Any) -> list[tuple]:
+    """Tokens, iterations and rounded score of each (source, draft)."""
+    pad = SYMBOLS.pad()
+    sources = tiny.stack([tiny.sentence(source, SYMBOLS) for source, _ in pairs], pad)
+    drafts = tiny.stack([tiny.sentence(draft, SYMBOLS) for _, draft in pairs], pad)
+    options = RefinementOptions(**{"max_len_b": 8, "max_iter": 6, **values})
+    sample = {"net_input": {"src_tokens": sources}, "draft": drafts}
+    found = RefinementGenerator(SYMBOLS, PLH, options).generate([policy], sample)
+    return [(one["tokens"].tolist(), one["steps"], round(one["score"], 4)) for (one,) in found]
+
+
+def random_policy(seed: int, **options: Any) -> RandomPolicy:
+    return RandomPolicy(SYMBOLS, PLH, seed, **options)
+
+
+class Constant(Policy):
+    """The same answers everywhere, and how often it was put into evaluation mode."""
+
+    def __init__(self, delete: float = 0.0, counts: Sequence[float] = (0.0,), size: int = 4):
+        super().__init__(SYMBOLS, PLH)
+        self.delete, self.counts, self.size = delete, torch.tensor(counts), size
+        self.training, self.evals = True, 0
+
+    def eval(self) -> None:
+        self.training = False
+        self.evals += 1
+
+    def deletion_logits(self, tokens: Tensor, memory: Any) -> Tensor:
+        return torch.tensor([math.log(1 - self.delete), math.log(self.delete)]).expand(
+            *tokens.shape, 2
+        )
+
+    def placeholder_logits(self, tokens: Tensor, memory: Any) -> Tensor:
+        return self.counts.expand(tokens.size(0), tokens.size(1) - 1, -1)
+
+    def token_logits(self, tokens: Tensor, memory: Any, where: Tensor) -> Tensor:
+        return torch.zeros(int(where.sum()), self.size)
+
+
+def outputs(policy: Any, sources: Tensor, tokens: Tensor) -> list[Tensor]:
+    """Logits of the three policies for one state, whose placeholders are to be written."""
+    memory = policy.encode(sources)
+    where = tokens.eq(PLH)
+    return [
+        policy.deletion_logits(tokens, memory),
+        policy.placeholder_logits(tokens, memory),
+        policy.token_logits(tokens, memory, where),
+    ]
+
+
+def state(words: Sequence[str] = ("a?bc?", "??", "abcde")) -> tuple[Tensor, Tensor]:
+    pad = SYMBOLS.pad()
+    sources = tiny.stack([tiny.sentence(word, SYMBOLS) for word in ("ab", "h", "efg")], pad)
+    return sources, tiny.stack([tiny.sentence(word, SYMBOLS, PLH) for word in words], pad)
+
+
+# probabilities --------------------------------------------------------------------------------
+
+
+def test_probabilities_are_the_mean_of_the_members():
+    task = tiny.task()
+    sizes = [{}, {"decoder_layers": 1, "max_insertions": 3}, {"encoder_embed_dim": 16}]
+    sizes[2] |= {"decoder_embed_dim": 16, "max_insertions": 7, "weight_sharing": "none"}
+    models = [
+        tiny.sharpen(tiny.model(task, seed, **size)).eval()
+        for seed, size in enumerate(sizes, start=1)
+    ]
+    sources, tokens = state()
+    single = [outputs(model, sources, tokens) for model in models]
+    for phase, logits in enumerate(outputs(EnsemblePolicy(models), sources, tokens)):
+        classes = max(one[phase].size(-1) for one in single)
+        expected = torch.zeros(*logits.shape[:-1], classes)
+        for one in single:
+            expected[..., : one[phase].size(-1)] += one[phase].softmax(-1) / len(models)
+        assert logits.size(-1) == classes
+        assert torch.allclose(logits.exp(), expected, atol=1e-5)
+        own = single[0][phase].softmax(-1)
+        assert not torch.allclose(logits.exp()[..., : own.size(-1)], own, atol=0.05)
+
+
+def test_a_member_that_can_insert_fewer_tokens_gives_more_no_probability():
+    few, many = Constant(0.5, (0.0, 0.0)), Constant(0.5, (0.0, 0.0, 0.0, 0.0))
+    sources, tokens = state()
+    ensemble = EnsemblePolicy([few, many])
+    logits = ensemble.placeholder_logits(tokens, ensemble.encode(sources))
+    expected = torch.tensor([3 / 8, 3 / 8, 1 / 8, 1 / 8]).log()
+    assert torch.allclose(logits, expected.expand_as(logits))
+    alone = EnsemblePolicy([few, few])
+    assert alone.placeholder_logits(tokens, alone.encode(sources)).size(-1) == 2
+
+
+def test_large_logits_neither_overflow_nor_vanish():
+    sure, unsure = Constant(0.5, (-3e4, 3e4)), Constant(0.5, (3e4, -3e4))
+    sources, tokens = state()
+    ensemble = EnsemblePolicy([sure, unsure])
+    logits = ensemble.placeholder_logits(tokens, ensemble.encode(sources))
+    assert torch.allclose(logits, torch.full_like(logits, math.log(0.5)))
+
+
+@pytest.mark.parametrize(
+    "members, deleted",
+    [((0.6, 0.6, 0.01), False), ((0.4, 0.4, 0.99), True), ((0.45, 0.45, 0.45), False)],
+)
+def test_the_mean_decides_and_not_the_majority(members, deleted):
+    policy = EnsemblePolicy([Constant(delete, size=len(SYMBOLS)) for delete in members])
+    ((tokens, _, _),) = decode(policy, [("a", "abc")])
+    assert len(tokens) - 2 == (0 if deleted else 3)
+
+
+# what stays the same --------------------------------------------------------------------------
+
+
+def test_one_member_answers_as_if_it_were_alone():
+    model = tiny.sharpen(tiny.model(tiny.task())).eval()
+    sources, tokens = state()
+    pairs = zip(outputs(EnsemblePolicy([model]), sources, tokens), outputs(model, sources, tokens))
+    assert all(torch.equal(one, other) for one, other in pairs)
+    assert decode(EnsemblePolicy([random_policy(3)]), PAIRS) == decode(random_policy(3), PAIRS)
+
+
+def test_a_model_and_itself_are_that_model():
+    policy = random_policy(3)
+    assert decode(EnsemblePolicy([policy, policy, policy]), PAIRS) == decode(policy, PAIRS)
+
+
+def test_the_order_of_members_changes_nothing_but_their_company_does():
+    one, other = random_policy(3), random_policy(4, growth=1.0)
+    together = decode(EnsemblePolicy([one, other]), PAIRS)
+    assert decode(EnsemblePolicy([other, one]), PAIRS) == together
+    assert decode(one, PAIRS) != together != decode(other, PAIRS)
+
+
+def test_a_batch_of_one_is_a_batch_of_many():
+    # the fake policies notice a memory that is out of step with its sentences
+    policy = EnsemblePolicy([random_policy(3), random_policy(4), random_policy(5)])
+    together = decode(policy, PAIRS)
+    assert together == [decode(policy, [pair])[0] for pair in PAIRS]
+    assert len({steps for _, steps, _ in together}) > 2
+
+
+def test_memories_are_selected_for_every_member():
+    policy = EnsemblePolicy([random_policy(3), random_policy(4)])
+    sources, _ = state()
+    chosen = policy.encode(sources).select(torch.tensor([2, 0, 2]))
+    for member in chosen.members:
+        assert torch.equal(member.source, sources[[2, 0, 2]])
+
+
+# members --------------------------------------------------------------------------------------
+
+
+def test_vocabularies_of_different_sizes_are_refused():
+    policy = EnsemblePolicy([Constant(size=12), Constant(size=13)])
+    sources, tokens = state()
+    with pytest.raises(UserError, match="vocabularies of 12, 13 symbols"):
+        policy.token_logits(tokens, policy.encode(sources), tokens.eq(PLH))
+
+
+def test_an_ensemble_of_nothing_is_refused():
+    with pytest.raises(UserError, match="at least one"):
+        EnsemblePolicy([])
+
+
+@pytest.mark.parametrize(
+    "limits, tightest", [([None, None], None), ([9, None], (9, 9)), ([9, 7], (7, 7))]
+)
+def test_positions_are_those_of_the_tightest_member(limits, tightest):
+    members = [Policy(SYMBOLS, PLH, limit) for limit in limits]
+    assert EnsemblePolicy(members).max_positions() == tightest
+
+
+def test_source_and_target_limits_are_tightened_each_by_itself():
+    task = tiny.task()
+    sizes = ((30, 20), (10, 40))
+    models = [
+        tiny.model(task, max_source_positions=source, max_target_positions=target)
+        for source, target in sizes
+    ]
+    assert EnsemblePolicy(models).max_positions() == (10, 20)
+
+
+def test_decoding_puts_every_member_into_evaluation_mode():
+    members = [Constant(0.1, size=len(SYMBOLS)) for _ in range(3)]
+    members[1].training = False
+    policy = EnsemblePolicy([*members, random_policy(1)])
+    assert policy.training
+    members[0].training = False
+    assert policy.training, "the third is still in training"
+    decode(policy, PAIRS[:2])
+    assert not policy.training and [member.evals for member in members] == [0, 0, 1]

@@ -1,0 +1,698 @@
+"""Algorithm 2: each way to end, each limit, and nothing that depends on the batch."""
+
+import itertools
+import math
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+import tiny
+import torch
+from closeness import assert_near, near
+from fake_policy import Policy, RandomPolicy, Script, ScriptedPolicy
+
+from lev_plugins.errors import UserError
+from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
+
+SYMBOLS = tiny.dictionary()
+PLH = SYMBOLS.add_symbol("<plh>")
+FORBIDDEN = [SYMBOLS.bos(), SYMBOLS.pad(), SYMBOLS.eos(), PLH]
+Hypothesis = dict[str, Any]
+
+
+def options(**values: Any) -> RefinementOptions:
+    return RefinementOptions(**{"retain_history": True, **values})
+
+
+def decode(
+    policy: Any,
+    pairs: Sequence[tuple[str, str | None]],
+    left: bool = True,
+    extra: int = 0,
+    **values: Any,
+) -> list[Hypothesis]:
+    """Hypotheses of (source, draft) pairs; drafts are all None or all strings."""
+    sources = [tiny.sentence(source, SYMBOLS) for source, _ in pairs]
+    tokens = tiny.stack(sources, SYMBOLS.pad(), left, extra)
+    sample: dict[str, Any] = {"net_input": {"src_tokens": tokens}}
+    if pairs and pairs[0][1] is not None:
+        drafts = [tiny.sentence(draft or "", SYMBOLS, PLH) for _, draft in pairs]
+        sample["draft"] = tiny.stack(drafts, SYMBOLS.pad())
+    found = RefinementGenerator(SYMBOLS, PLH, options(**values)).generate([policy], sample)
+    assert all(len(one) == 1 for one in found)
+    return [one for (one,) in found]
+
+
+def scripted(limit: int | None = None, tame: bool = False, **scripts: Script) -> ScriptedPolicy:
+    return ScriptedPolicy(SYMBOLS, PLH, scripts, limit, tame)
+
+
+def follow(script: Script, draft: str | None, **values: Any) -> tuple[Hypothesis, Policy]:
+    """One sentence with the source "a" through a policy that follows the script."""
+    policy = scripted(a=script, tame=values.get("stock", False))
+    (hypothesis,) = decode(policy, [("a", draft)], **values)
+    return hypothesis, policy
+
+
+def text(hypothesis: Hypothesis) -> str:
+    return tiny.letters(hypothesis["tokens"], SYMBOLS, PLH)
+
+
+def end(hypothesis: Hypothesis) -> tuple[str, int, str]:
+    return text(hypothesis), hypothesis["steps"], hypothesis["terminated"]
+
+
+def calls(policy: Policy) -> tuple[int, int, int]:
+    return tuple(policy.calls[phase] for phase in ("deletion", "placeholder", "token"))
+
+
+GROW = Script(  # one letter more in every iteration, for ever
+    insert={"a" * n: "a" * n + "?" for n in range(60)},
+    fill={"a" * n + "?": "a" * (n + 1) for n in range(60)},
+)
+
+
+# termination ----------------------------------------------------------------------------------
+
+
+def test_nothing_to_delete_and_nothing_to_insert_ends_before_any_iteration():
+    hypothesis, policy = follow(Script(), "abc")
+    assert end(hypothesis) == ("abc", 0, "unchanged")
+    assert calls(policy) == (1, 1, 0)
+
+
+def test_the_figure_of_the_paper_takes_two_iterations():
+    # from nothing; then delete and insert; then nothing to delete and nothing to insert
+    script = Script(
+        insert={"": "????", "ab": "a??b"},
+        fill={"????": "aabb", "a??b": "acdb"},
+        delete={"aabb": "a--b"},
+    )
+    hypothesis, policy = follow(script, None)
+    assert end(hypothesis) == ("acdb", 2, "unchanged")
+    assert calls(policy) == (2, 3, 2)
+
+
+def test_a_direct_loop_returns_what_was_there_before_the_deletion():
+    # Algorithm 2 leaves the loop before y becomes y'
+    script = Script(insert={"a": "a?"}, fill={"a?": "ab"}, delete={"ab": "a-"})
+    hypothesis, policy = follow(script, "a")
+    assert end(hypothesis) == ("ab", 1, "loop")
+    assert calls(policy) == (2, 1, 1), "the pass that shows the loop is the deletion"
+
+
+def test_deleting_alone_ends_unchanged_without_asking_for_placeholders_again():
+    hypothesis, policy = follow(Script(delete={"abc": "a-c"}), "abc")
+    assert end(hypothesis) == ("ac", 1, "unchanged")
+    assert calls(policy) == (2, 1, 0)
+
+
+def test_deleting_everything_ends_with_the_empty_sentence():
+    hypothesis, policy = follow(Script(delete={"abc": "---"}), "abc")
+    assert end(hypothesis) == ("", 1, "unchanged")
+    assert calls(policy) == (1, 1, 0), "an empty sentence has nothing to delete"
+
+
+def ring(states: str) -> Script:
+    """After the deletion: states[0], states[1], … and round again."""
+    following = dict(itertools.pairwise([*states, states[0]]))
+    return Script(
+        insert={one: one + "?" for one in states},
+        fill={one + "?": one + after for one, after in following.items()},
+        delete={one + after: "-" + after for one, after in following.items()},
+    )
+
+
+@pytest.mark.parametrize("states, output", [("ab", "ba"), ("abc", "ca"), ("abcdef", "fa")])
+def test_a_loop_of_any_period_ends_when_its_first_state_comes_back(states, output):
+    hypothesis, policy = follow(ring(states), "a")
+    period = len(states)
+    assert end(hypothesis) == (output, period, "loop")
+    assert calls(policy) == (period + 1, period, period)
+
+
+def test_a_loop_is_seen_that_does_not_come_back_to_its_beginning():
+    script = ring("abc")
+    script = replace(
+        script,
+        delete={**script.delete, "hg": "--", "ga": "-a"},
+        insert={**script.insert, "": "??"},
+        fill={**script.fill, "??": "ga"},
+    )
+    hypothesis, _ = follow(script, "hg")
+    # "" → a → b → c → a
+    assert end(hypothesis) == ("ca", 4, "loop")
+
+
+def test_a_loop_that_comes_back_without_a_deletion_is_still_a_loop():
+    # a, ab, nothing, a: the state came back by insertion, and would continue to ab
+    script = Script(insert={"a": "a?", "": "?"}, fill={"a?": "ab", "?": "a"}, delete={"ab": "--"})
+    hypothesis, _ = follow(script, "a")
+    assert text(hypothesis) == "a" and hypothesis["steps"] == 2
+    assert hypothesis["terminated"] == "loop"
+
+
+@pytest.mark.parametrize("max_iter", [1, 2, 5, 10])
+@pytest.mark.parametrize("draft", ["", "a", None])
+def test_at_most_t_max_iterations_are_run_and_exactly_t_max_if_nothing_ends_them(draft, max_iter):
+    hypothesis, policy = follow(GROW, draft, max_iter=max_iter)
+    grown = len(draft or "") + max_iter
+    assert end(hypothesis) == ("a" * grown, max_iter, "max_iterations")
+    skipped = 0 if draft else 1
+    assert calls(policy) == (max_iter - skipped, max_iter, max_iter)
+    assert policy.calls["encode"] == 1
+
+
+@pytest.mark.parametrize("max_iter", [1, 2])
+def test_a_loop_longer_than_t_max_is_cut_off(max_iter):
+    hypothesis, _ = follow(ring("abc"), "a", max_iter=max_iter)
+    assert end(hypothesis) == (("ab", "bc")[max_iter - 1], max_iter, "max_iterations")
+
+
+@pytest.mark.parametrize("max_iter", [1, 3, 6])
+@pytest.mark.parametrize("script", [Script(), ring("ab"), GROW], ids=["still", "loop", "grow"])
+def test_without_adaptive_stopping_exactly_t_max_iterations_are_run(script, max_iter):
+    hypothesis, policy = follow(script, "a", max_iter=max_iter, adaptive=False)
+    assert hypothesis["steps"] == max_iter and hypothesis["terminated"] == "max_iterations"
+    assert policy.calls["deletion"] == policy.calls["placeholder"] == max_iter
+    assert len([h for h in hypothesis["history"] if h["phase"] == "token"]) == max_iter
+
+
+def test_an_empty_input_skips_the_deletion():
+    script = Script(insert={"": "??"}, fill={"??": "ab"})
+    for draft in ("", None):
+        hypothesis, policy = follow(script, draft)
+        assert end(hypothesis) == ("ab", 1, "unchanged")
+        assert policy.asked[0] == ("placeholder", [""])
+
+
+def test_drafts_and_empty_drafts_can_share_a_batch():
+    policy = scripted(
+        a=Script(insert={"": "??"}, fill={"??": "ab"}), b=Script(delete={"cdc": "-d-"})
+    )
+    empty, drafted, still = decode(policy, [("a", ""), ("b", "cdc"), ("b", "d")])
+    assert end(empty) == ("ab", 1, "unchanged")
+    assert end(drafted) == ("d", 1, "unchanged")
+    assert end(still) == ("d", 0, "unchanged")
+
+
+def test_sentences_that_are_finished_are_not_asked_about_again():
+    policy = scripted(a=Script(), b=Script(delete={"cc": "c-"}), c=ring("abc"))
+    decode(policy, [("a", "e"), ("b", "cc"), ("c", "a")])
+    asked = [sentences for phase, sentences in policy.asked if phase == "deletion"]
+    assert [len(sentences) for sentences in asked] == [3, 2, 1, 1]
+    placeholders = [sentences for phase, sentences in policy.asked if phase == "placeholder"]
+    assert [len(sentences) for sentences in placeholders] == [3, 1, 1]
+
+
+# the policies' options ------------------------------------------------------------------------
+
+
+class ConstantPolicy(Policy):
+    """The same logits everywhere: for thresholds and penalties."""
+
+    def __init__(self, deletion=(1.0, 0.0), placeholder=(1.0, 0.0), token=None) -> None:
+        super().__init__(SYMBOLS, PLH)
+        self.deletion, self.counts = torch.tensor(deletion), torch.tensor(placeholder)
+        self.token = torch.zeros(len(SYMBOLS)) if token is None else token
+
+    def deletion_logits(self, tokens, memory):
+        return self.deletion.repeat(*tokens.shape, 1)
+
+    def placeholder_logits(self, tokens, memory):
+        return self.counts.repeat(tokens.size(0), tokens.size(1) - 1, 1)
+
+    def token_logits(self, tokens, memory, where):
+        return self.token.repeat(int(where.sum()), 1)
+
+
+@pytest.mark.parametrize(
+    "probability, threshold, deleted",
+    [
+        (0.6, 0.5, True),
+        (0.6, 0.7, False),
+        (0.4, 0.5, False),
+        (0.4, 0.3, True),
+        (0.5, 0.5, False),  # a tie is no argmax for deletion
+        (0.999, 1.0, False),
+        (0.001, 0.0, True),
+    ],
+)
+def test_a_token_is_deleted_above_the_threshold(probability, threshold, deleted):
+    policy = ConstantPolicy(deletion=(math.log(1 - probability), math.log(probability)))
+    (hypothesis,) = decode(policy, [("a", "abc")], delete_threshold=threshold)
+    assert text(hypothesis) == ("" if deleted else "abc")
+    if not deleted:
+        inner = hypothesis["positional_scores"][1:-1]
+        assert torch.allclose(inner, torch.full((3,), math.log(1 - probability)), atol=1e-6)
+
+
+@pytest.mark.parametrize("gamma, inserted", [(0.0, 0), (0.9, 0), (1.1, 2), (3.0, 2)])
+def test_the_empty_penalty_is_taken_from_the_logit_of_inserting_nothing(gamma, inserted):
+    policy = ConstantPolicy(placeholder=(1.0, -5.0, 0.0))
+    (hypothesis,) = decode(policy, [("a", "")], empty_penalty=gamma, max_iter=1)
+    assert len(text(hypothesis)) == inserted
+
+
+@pytest.mark.parametrize("penalty, written", [(0.0, "_"), (0.9, "_"), (1.1, "c")])
+def test_the_unknown_penalty_is_taken_from_the_logit_of_the_unknown_symbol(penalty, written):
+    token = torch.zeros(len(SYMBOLS))
+    token[SYMBOLS.unk()], token[SYMBOLS.index("c")] = 3.0, 2.0
+    policy = ConstantPolicy(placeholder=(0.0, 1.0), token=token)
+    (hypothesis,) = decode(policy, [("a", "")], unk_penalty=penalty, max_iter=1)
+    assert text(hypothesis) == written
+
+
+# the length limit -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("room", [0, 1, 4, 7])
+def test_growth_stops_exactly_at_the_limit(room):
+    hypothesis, _ = follow(GROW, "", max_len_b=room, max_iter=20)
+    assert text(hypothesis) == "a" * room
+    assert hypothesis["terminated"] == "unchanged" and hypothesis["steps"] == room
+
+
+def test_a_burst_of_insertions_is_cut_at_the_limit_from_the_left():
+    script = Script(insert={"ab": "??a??b??"}, fill={"??a?b": "cdaeb"})
+    hypothesis, _ = follow(script, "ab", max_len_b=5, max_iter=1)
+    assert text(hypothesis) == "cdaeb"
+
+
+@pytest.mark.parametrize("draft, longest", [("", 2), ("a", 2), ("aa", 3), ("aaa", 5), ("a" * 6, 9)])
+def test_a_draft_may_grow_by_half_whatever_the_limit(draft, longest):
+    hypothesis, _ = follow(GROW, draft, max_len_b=2, max_iter=9)
+    assert text(hypothesis) == "a" * longest
+
+
+def test_a_wrong_token_of_a_long_draft_is_replaced_under_the_default_limit():
+    wrong, rest = "b" + "a" * 299, "a" * 299
+    script = Script(
+        delete={wrong: f"-{rest}"}, insert={rest: f"?{rest}"}, fill={f"?{rest}": f"c{rest}"}
+    )
+    hypothesis, _ = follow(script, wrong)
+    assert text(hypothesis) == f"c{rest}"
+
+
+@pytest.mark.parametrize(
+    "a, b, source, longest",
+    [
+        (0.0, 3, "abcd", 3),
+        (1.0, 0, "abcd", 4),
+        (2.0, 1, "abc", 7),
+        (1.5, 0, "abc", 4),  # 4.5 tokens are four
+        (1.0, 2, "", 2),
+    ],
+)
+@pytest.mark.parametrize("left", [True, False])
+def test_the_limit_counts_the_words_of_the_source_without_padding(a, b, source, longest, left):
+    policy = ScriptedPolicy(SYMBOLS, PLH, {source: GROW, "abcdefgh": GROW})
+    first, second = decode(
+        policy, [(source, None), ("abcdefgh", None)], left, 2, max_len_a=a, max_len_b=b, max_iter=30
+    )
+    assert len(text(first)) == longest
+    assert len(text(second)) == int(8 * a) + b
+
+
+def test_the_limit_never_exceeds_the_positions_of_the_policy():
+    policy = scripted(limit=9, a=GROW)
+    (hypothesis,) = decode(policy, [("a", None)], max_iter=30)
+    assert len(hypothesis["tokens"]) == 9
+
+
+def test_a_state_that_may_grow_no_more_is_nothing_to_insert():
+    hypothesis, policy = follow(GROW, "", max_len_b=0)
+    assert end(hypothesis) == ("", 0, "unchanged")
+    assert policy.calls["token"] == 0
+
+
+# what comes back ------------------------------------------------------------------------------
+
+
+def mixed_pairs(count: int, seed: int = 2) -> list[tuple[str, str]]:
+    return [(row.source, row.draft) for row in tiny.triples(count, seed, longest=6)]
+
+
+def plain(hypothesis: Hypothesis) -> tuple:
+    """All that has to be the same however a sentence is batched."""
+    history = [
+        (step["phase"], step["tokens"].tolist(), step["mask"].tolist() if "mask" in step else None)
+        for step in hypothesis["history"]
+    ]
+    return (*end(hypothesis), hypothesis["origin"].tolist(), history)
+
+
+def assert_alike(first: Sequence[Hypothesis], second: Sequence[Hypothesis]) -> None:
+    for one, other in zip(first, second, strict=True):
+        assert plain(one)[:4] == plain(other)[:4]
+        assert [step[:2] for step in plain(one)[4]] == [step[:2] for step in plain(other)[4]]
+        assert_near(one["positional_scores"], other["positional_scores"])
+        assert one["score"] == near(other["score"])
+
+
+@pytest.mark.parametrize("adaptive", [True, False])
+def test_a_batch_of_one_is_a_batch_of_sixty_four(adaptive):
+    pairs = mixed_pairs(64)
+    policy = RandomPolicy(SYMBOLS, PLH, 3)
+    values = {"max_len_b": 8, "max_iter": 6, "adaptive": adaptive}
+    together = decode(policy, pairs, **values)
+    alone = [decode(policy, [pair], **values)[0] for pair in pairs]
+    assert_alike(together, alone)
+    if adaptive:
+        steps = {one["steps"] for one in together}
+        assert len(steps) >= 4 and {one["terminated"] for one in together} >= {"unchanged", "loop"}
+
+
+def test_hypotheses_come_back_in_the_order_of_the_batch():
+    pairs = mixed_pairs(30)
+    policy = RandomPolicy(SYMBOLS, PLH, 4)
+    order = list(range(30))[::-1]
+    forward = decode(policy, pairs, max_len_b=8)
+    backward = decode(policy, [pairs[i] for i in order], max_len_b=8)
+    assert_alike(forward, [backward[i] for i in order])
+    assert len({text(one) for one in forward}) > 10
+
+
+@pytest.mark.parametrize("left", [True, False])
+def test_padding_of_the_source_changes_nothing(left):
+    pairs = mixed_pairs(20)
+    policy = RandomPolicy(SYMBOLS, PLH, 5)
+    assert_alike(decode(policy, pairs, max_len_b=8), decode(policy, pairs, left, 3, max_len_b=8))
+
+
+def test_masks_of_the_history_are_as_long_as_their_sentences():
+    policy = RandomPolicy(SYMBOLS, PLH, 6)
+    for hypothesis in decode(policy, mixed_pairs(20), max_len_b=8):
+        for before, step in itertools.pairwise(hypothesis["history"]):
+            if step["phase"] == "delete":
+                assert len(step["mask"]) == len(before["tokens"])
+            elif step["phase"] == "token":
+                assert len(step["mask"]) == len(step["tokens"])
+
+
+def check_history(hypothesis: Hypothesis, draft: str) -> None:
+    """Every entry follows from the one before it, by its mask."""
+    first, *rest = hypothesis["history"]
+    assert first["phase"] == "draft" and tiny.letters(first["tokens"], SYMBOLS, PLH) == draft
+    assert [step["phase"] for step in rest] == ["delete", "placeholder", "token"] * (len(rest) // 3)
+    assert len(rest) == 3 * hypothesis["steps"]
+    before = first["tokens"]
+    for delete, opened, token in zip(rest[::3], rest[1::3], rest[2::3], strict=True):
+        kept = delete["mask"][: len(before)]
+        assert torch.equal(delete["tokens"], before[kept])
+        where = opened["tokens"].eq(PLH)
+        assert torch.equal(opened["tokens"][~where], delete["tokens"])
+        assert torch.equal(token["mask"][: len(token["tokens"])], where)
+        assert torch.equal(token["tokens"][~where], delete["tokens"])
+        assert not torch.isin(token["tokens"][where], torch.tensor(FORBIDDEN)).any()
+        before = token["tokens"]
+    assert torch.equal(before, hypothesis["tokens"])
+
+
+def check_origin(origin: torch.Tensor, tokens: torch.Tensor, draft: str) -> None:
+    """Every token with an origin is the draft's token there; origins go up."""
+    old = origin.ge(0)
+    assert origin.shape == tokens.shape and old[0] and old[-1]
+    assert torch.equal(tiny.sentence(draft, SYMBOLS)[origin[old]], tokens[old])
+    assert origin[old].diff().gt(0).all() and origin[~old].eq(-1).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("growth", [-2.0, 2.0])
+def test_whatever_a_policy_does_the_result_is_sound(seed, growth):
+    pairs = mixed_pairs(24, seed)
+    policy = RandomPolicy(SYMBOLS, PLH, seed, growth)
+    found = decode(policy, pairs, max_len_b=7, max_iter=8)
+    for (_, draft), hypothesis in zip(pairs, found, strict=True):
+        tokens, scores = hypothesis["tokens"], hypothesis["positional_scores"]
+        assert tokens[0] == SYMBOLS.bos() and tokens[-1] == SYMBOLS.eos()
+        assert not torch.isin(tokens[1:-1], torch.tensor(FORBIDDEN)).any()
+        assert len(tokens) - 2 <= max(7, -(-3 * len(draft) // 2))
+        assert 0 <= hypothesis["steps"] <= 8
+        assert scores.shape == tokens.shape and scores.isfinite().all() and scores.le(0).all()
+        assert hypothesis["score"] == pytest.approx(float(scores.mean()), abs=1e-6)
+        assert scores[0] == scores[-1] == 0, "<s> and </s> are nobody's choice"
+        assert scores[1:-1].lt(0).all()
+        check_origin(hypothesis["origin"], tokens, draft)
+        check_history(hypothesis, draft)
+
+
+def test_history_is_kept_only_when_asked_for():
+    assert follow(ring("ab"), "a", retain_history=False)[0]["history"] == []
+
+
+def test_tokens_that_stand_since_the_draft_know_their_place_in_it():
+    script = Script(
+        delete={"abc": "a-c", "baac": "b-ac"},  # the a of the draft goes, the new one stays
+        insert={"ac": "?a?c"},
+        fill={"?a?c": "baac"},
+    )
+    hypothesis, _ = follow(script, "abc")
+    assert text(hypothesis) == "bac"
+    assert hypothesis["origin"].tolist() == [0, -1, -1, 3, 4]
+
+
+def test_every_entry_of_the_history_knows_what_stands_since_the_draft():
+    policy = RandomPolicy(SYMBOLS, PLH, 7)
+    pairs = mixed_pairs(20)
+    for (_, draft), hypothesis in zip(pairs, decode(policy, pairs, max_len_b=8), strict=True):
+        for step in hypothesis["history"]:
+            check_origin(step["origin"], step["tokens"], draft)
+        assert torch.equal(hypothesis["history"][-1]["origin"], hypothesis["origin"])
+
+
+def test_a_score_is_the_log_probability_of_what_put_or_kept_the_token():
+    script = Script(insert={"a": "a?"}, fill={"a?": "ab"})
+    hypothesis, _ = follow(script, "a")
+    kept = torch.tensor([4.0, 0.0]).log_softmax(0)[0]
+    allowed = len(SYMBOLS) - len(FORBIDDEN)
+    written = torch.tensor([4.0] + [0.0] * (allowed - 1)).log_softmax(0)[0]
+    expected = torch.tensor([0.0, kept, written, 0.0])
+    assert torch.allclose(hypothesis["positional_scores"], expected, atol=1e-6)
+
+
+def test_hypotheses_share_no_memory():
+    # fairseq-generate divides positional_scores in place
+    pairs = [("a", "ab"), ("a", "ab"), ("a", "ab")]
+    for script in (Script(), GROW, Script(delete={"ab": "a-"})):
+        found = decode(scripted(a=script), pairs, max_iter=2)
+        before = [one["positional_scores"].clone() for one in found]
+        found[0]["positional_scores"].div_(math.log(2))
+        found[0]["tokens"].fill_(5)
+        for other, scores in zip(found[1:], before[1:], strict=True):
+            assert torch.equal(other["positional_scores"], scores)
+            assert not other["tokens"].eq(5).all()
+            assert other["history"][0]["tokens"].tolist() != [5, 5, 5, 5]
+
+
+def test_decoding_leaves_the_batch_as_it_was():
+    source = tiny.stack([tiny.sentence("a", SYMBOLS)] * 2, SYMBOLS.pad())
+    draft = tiny.stack([tiny.sentence("ab", SYMBOLS)] * 2, SYMBOLS.pad())
+    sample = {"net_input": {"src_tokens": source}, "draft": draft}
+    before = source.clone(), draft.clone()
+    script = Script(delete={"ab": "a-"}, insert={"a": "??a"}, fill={"??a": "cca"})
+    RefinementGenerator(SYMBOLS, PLH, options()).generate([scripted(a=script)], sample)
+    assert torch.equal(source, before[0]) and torch.equal(draft, before[1])
+
+
+def test_a_placeholder_typed_as_text_is_an_unknown_word():
+    # else it would be taken for a gap, or stand in the output where nothing else is to be done
+    task = tiny.task()
+    ((source, draft),), _ = task.get_interactive_tokens_and_lengths(["a <plh>\tb <plh>"], str)
+    assert source.tolist() == tiny.sentence("a_", task.source_dictionary).tolist()
+    # a draft's word is read as unknown too, and printed as it came
+    assert draft.tokens.tolist()[:2] == tiny.sentence("b", task.target_dictionary).tolist()[:2]
+    assert draft.tokens[2] > task.placeholder
+    assert task.target_dictionary[int(draft.tokens[2])] == "<plh>"
+
+
+def test_an_empty_batch_gives_no_hypotheses():
+    sample = {"net_input": {"src_tokens": torch.zeros(0, 3).long()}}
+    assert RefinementGenerator(SYMBOLS, PLH, options()).generate([scripted()], sample) == []
+
+
+# against Algorithm 2, one sentence at a time --------------------------------------------------
+
+
+@dataclass
+class Slow:
+    """Algorithm 2 for a single sentence on plain lists, with loops of any period."""
+
+    policy: Any
+    options: RefinementOptions
+    source: torch.Tensor
+    y: list[int]
+    seen: list[list[int]] = field(default_factory=list)
+
+    def run(self) -> tuple[list[int], int, str]:
+        memory = self.policy.encode(self.source)
+        self.limit = max(self.options.max_len_b, -(-3 * (len(self.y) - 2) // 2))
+        for t in range(self.options.max_iter):
+            kept = self.delete(memory)
+            if kept in self.seen:
+                idle = kept == self.y and kept == self.seen[-1]
+                return self.y, t, "unchanged" if idle else "loop"
+            self.seen.append(kept)
+            opened = self.open(kept, memory)
+            if opened == kept == self.y:
+                return self.y, t, "unchanged"
+            self.y = self.fill(opened, memory)
+        return self.y, self.options.max_iter, "max_iterations"
+
+    def delete(self, memory) -> list[int]:
+        if len(self.y) == 2:
+            return self.y
+        logits = self.policy.deletion_logits(torch.tensor([self.y]), memory)[0].softmax(-1)
+        inner = range(1, len(self.y) - 1)
+        gone = {i for i in inner if logits[i, 1] > self.options.delete_threshold}
+        return [token for i, token in enumerate(self.y) if i not in gone]
+
+    def open(self, kept: list[int], memory) -> list[int]:
+        logits = self.policy.placeholder_logits(torch.tensor([kept]), memory)[0].clone()
+        logits[:, 0] -= self.options.empty_penalty
+        room = max(0, self.limit + 2 - len(kept))
+        out = []
+        for token, row in zip(kept, [*logits, None], strict=True):
+            count = 0 if row is None else min(room, int(row.argmax()))
+            room -= count
+            out += [token, *[PLH] * count]
+        return out
+
+    def fill(self, opened: list[int], memory) -> list[int]:
+        tokens = torch.tensor([opened])
+        where = tokens.eq(PLH)
+        if not where.any():
+            return opened
+        logits = self.policy.token_logits(tokens, memory, where)
+        ranked = iter(logits.argsort(1, descending=True).tolist())
+        allowed = [i for i in range(len(SYMBOLS)) if i not in FORBIDDEN]
+        return [
+            next(one for one in next(ranked) if one in allowed) if token == PLH else token
+            for token in opened
+        ]
+
+
+@pytest.mark.parametrize("gamma, threshold", [(0.0, 0.5), (1.5, 0.5), (0.0, 0.7)])
+@pytest.mark.parametrize("seed", range(4))
+def test_outputs_are_those_of_algorithm_2(seed, gamma, threshold):
+    pairs = mixed_pairs(20, seed)
+    policy = RandomPolicy(SYMBOLS, PLH, seed)
+    values = {"empty_penalty": gamma, "delete_threshold": threshold, "max_len_b": 6}
+    found = decode(policy, pairs, max_iter=9, **values)
+    for (source, draft), hypothesis in zip(pairs, found, strict=True):
+        slow = Slow(
+            policy,
+            options(max_iter=9, **values),
+            tiny.sentence(source, SYMBOLS).unsqueeze(0),
+            tiny.sentence(draft, SYMBOLS).tolist(),
+        )
+        tokens, steps, reason = slow.run()
+        assert end(hypothesis) == (tiny.letters(torch.tensor(tokens), SYMBOLS), steps, reason)
+
+
+# fairseq's own rules --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("max_iter", [1, 5])
+def test_stock_rules_run_one_iteration_more_than_asked_for(max_iter):
+    policy = scripted(aaaaaaaaaa=GROW, tame=True)
+    (hypothesis,) = decode(policy, [("a" * 10, "a")], max_iter=max_iter, stock=True)
+    assert end(hypothesis) == ("a" * (max_iter + 2), max_iter, "max_iterations")
+
+
+def test_stock_rules_end_when_a_whole_iteration_changes_nothing():
+    direct = Script(insert={"a": "a?"}, fill={"a?": "ab"}, delete={"ab": "a-"})
+    hypothesis, policy = follow(direct, "ab", stock=True)
+    assert end(hypothesis) == ("ab", 0, "unchanged")
+    assert calls(policy) == (1, 1, 1), "the token pass is run before the loop is seen"
+
+
+def test_stock_rules_do_not_see_a_loop_of_period_two():
+    hypothesis, policy = follow(ring("ab"), "a", stock=True, max_iter=7)
+    assert hypothesis["terminated"] == "max_iterations"
+    assert policy.calls["placeholder"] == 8
+
+
+def test_stock_rules_refill_the_unknown_symbol():
+    policy = ConstantPolicy(token=torch.eye(len(SYMBOLS))[SYMBOLS.index("b")])
+    (stock,) = decode(policy, [("a", "a_")], stock=True)
+    assert text(stock) == "ab" and stock["origin"].tolist() == [0, 1, -1, 3]
+    (ours,) = decode(policy, [("a", "a_")])
+    assert end(ours) == ("a_", 0, "unchanged")
+
+
+def test_stock_rules_may_write_any_symbol_but_the_placeholder():
+    token = torch.zeros(len(SYMBOLS))
+    token[SYMBOLS.pad()], token[PLH] = 5.0, 6.0
+    policy = ConstantPolicy(placeholder=(0.0, 1.0), token=token)
+    (hypothesis,) = decode(policy, [("a", "b")], stock=True, max_iter=1, retain_history=False)
+    # a <pad> that was written cannot be told from padding: this is how stock loses tokens
+    assert hypothesis["tokens"].tolist() == tiny.sentence("b", SYMBOLS).tolist()
+    ours = decode(policy, [("a", "b")], max_iter=1)[0]
+    assert not torch.isin(ours["tokens"][1:-1], torch.tensor(FORBIDDEN)).any()
+
+
+@pytest.mark.parametrize("source, limit", [("abcdefgh", 20), ("a", 10)])
+def test_the_stock_length_limit_is_twice_the_source_at_least_ten_and_soft(source, limit):
+    policy = ConstantPolicy(placeholder=(0.0, 0.0, 0.0, 1.0), token=torch.eye(len(SYMBOLS))[5])
+    (hypothesis,) = decode(policy, [(source, "b")], stock=True, max_iter=30)
+    size, steps = 3, 0
+    while size < limit:
+        size, steps = size + 3 * (size - 1), steps + 1
+    assert len(hypothesis["tokens"]) == size > limit
+    assert hypothesis["steps"] == steps
+
+
+# options --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "values, message",
+    [
+        ({"max_iter": 0}, "--iter-decode-max-iter 0"),
+        ({"max_iter": -3}, "--iter-decode-max-iter -3"),
+        ({"delete_threshold": -0.1}, "--delete-threshold -0.1"),
+        ({"delete_threshold": 1.5}, "--delete-threshold 1.5"),
+        ({"delete_threshold": float("nan")}, "--delete-threshold nan"),
+    ],
+)
+def test_options_out_of_range_are_refused_in_one_line(values, message):
+    with pytest.raises(UserError, match=message) as refusal:
+        RefinementOptions(**values)
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("flag", [{"sampling": True}, {"lm_path": "lm.pt"}])
+def test_what_edit_models_cannot_do_is_refused(flag):
+    with pytest.raises(UserError, match="--" + next(iter(flag)).replace("_", "-")):
+        RefinementOptions.from_generation(Namespace(**flag))
+
+
+def test_options_are_read_from_the_flags_of_fairseq_generate():
+    flags: Mapping[str, Any] = {
+        "iter_decode_max_iter": 4,
+        "iter_decode_eos_penalty": 1.5,
+        "iter_decode_force_max_iter": True,
+        "retain_iter_history": True,
+        "max_len_a": 1.2,
+        "max_len_b": 17,
+        "unkpen": 0.5,
+    }
+    expected = RefinementOptions(
+        max_iter=4,
+        empty_penalty=1.5,
+        delete_threshold=0.6,
+        adaptive=False,
+        retain_history=True,
+        max_len_a=1.2,
+        max_len_b=17,
+        unk_penalty=0.5,
+        stock=True,
+    )
+    assert (
+        RefinementOptions.from_generation(Namespace(**flags), delete_threshold=0.6, stock=True)
+        == expected
+    )
+    assert RefinementOptions.from_generation(Namespace()) == RefinementOptions()

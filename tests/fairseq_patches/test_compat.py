@@ -1,0 +1,885 @@
+"""Each fault of fairseq that we work around: it is there, and our commands do not meet it."""
+
+import importlib.util
+import io
+import logging
+import os
+import pickle
+import random
+import subprocess
+import sys
+from argparse import Namespace
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from fairseq import checkpoint_utils, options, tasks
+from fairseq.data import Dictionary, FairseqDataset, data_utils
+from fairseq.dataclass.configs import DistributedTrainingConfig, FairseqConfig
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from fairseq.distributed import utils as distributed_utils
+from fairseq.models.transformer import TransformerModel
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from omegaconf import OmegaConf
+from saved import Malicious
+
+import lev_plugins
+from lev_plugins import fairseq_patches as patches
+from lev_plugins.errors import UserError
+
+PACKAGE = Path(lev_plugins.__file__).parent
+BIN = Path(sys.executable).parent
+TINY = (
+    "--arch transformer --encoder-layers 1 --decoder-layers 1 --encoder-embed-dim 8 "
+    "--decoder-embed-dim 8 --encoder-ffn-embed-dim 8 --decoder-ffn-embed-dim 8 "
+    "--encoder-attention-heads 1 --decoder-attention-heads 1 --optimizer adam --lr 0.01 "
+    "--criterion cross_entropy --batch-size 8 --cpu --log-format simple --log-interval 1"
+)
+TWO = "--distributed-backend gloo --distributed-world-size 2 --ddp-backend legacy_ddp"
+TORCHRUN = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500", "WORLD_SIZE": "2", "RANK": "1"}
+
+
+def run(command: str, cwd: Path, stdin: bytes = b"") -> SimpleNamespace:
+    """A real command in a folder: ``code``, ``out`` and ``err``."""
+    words = command.split()
+    if (BIN / words[0]).exists():
+        words[0] = str(BIN / words[0])
+    environment = {name: value for name, value in os.environ.items() if name not in TORCHRUN}
+    environment |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(PACKAGE.parent)}
+    done = subprocess.run(
+        words, cwd=cwd, input=stdin, capture_output=True, timeout=600, env=environment, check=False
+    )
+    return SimpleNamespace(
+        code=done.returncode, out=done.stdout.decode(), err=done.stderr.decode("utf-8", "replace")
+    )
+
+
+def plugin(command: str, cwd: Path, stdin: bytes = b"") -> SimpleNamespace:
+    """A fairseq command with the plug-in loaded."""
+    return run(f"{command} --user-dir {PACKAGE}", cwd, stdin)
+
+
+def error_line(result: SimpleNamespace) -> str:
+    """The one line a refused command ends in."""
+    assert result.code == 1
+    assert "Traceback" not in result.err
+    lines = [line for line in result.err.splitlines() if line.startswith("error: ")]
+    assert len(lines) == 1 and result.err.rstrip().endswith(lines[0])
+    return lines[0]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with ``bin``: 24 training, 11 validation and 5 test pairs over twelve words."""
+    from fairseq_cli import preprocess
+
+    path = tmp_path_factory.mktemp("compat")
+    rng = random.Random(7)
+    for name, size in (("train", 24), ("valid", 11), ("test", 5)):
+        lines = [
+            " ".join(rng.choices([f"w{i}" for i in range(12)], k=rng.randint(4, 9)))
+            for _ in range(size)
+        ]
+        for language in ("en", "de"):
+            (path / f"{name}.{language}").write_text("\n".join(lines) + "\n")
+    flags = f"--source-lang en --target-lang de --joined-dictionary --destdir {path}/bin"
+    flags += "".join(f" --{name}pref {path}/{name}" for name in ("train", "valid", "test"))
+    preprocess.main(options.get_preprocessing_parser().parse_args(flags.split()))
+    return path
+
+
+@pytest.fixture(scope="module")
+def checkpoint(folder: Path) -> Path:
+    """A stock transformer, trained for three updates with ``--eval-bleu``, data path relative."""
+    done = plugin(f"fairseq-train bin {TINY} --eval-bleu --max-update 3 --save-dir ck", folder)
+    assert done.code == 0, done.err
+    return folder / "ck" / "checkpoint_last.pt"
+
+
+@pytest.fixture
+def strict_torch():
+    """Torch as it is without our list of allowed classes."""
+    allowed = torch.serialization.get_safe_globals()
+    torch.serialization.clear_safe_globals()
+    yield
+    torch.serialization.add_safe_globals(allowed)
+
+
+# checkpoints
+
+
+def test_without_the_list_fairseq_cannot_read_its_own_checkpoint(checkpoint, strict_torch):
+    with pytest.raises(pickle.UnpicklingError, match="[Ww]eights only"):
+        checkpoint_utils.load_checkpoint_to_cpu(str(checkpoint))
+    torch.serialization.add_safe_globals([Namespace])
+    with pytest.raises(pickle.UnpicklingError, match="numpy"):
+        checkpoint_utils.load_checkpoint_to_cpu(str(checkpoint))
+
+
+def test_a_checkpoint_loads_and_remembers_where_its_data_are(checkpoint, tmp_path, monkeypatch):
+    state = checkpoint_utils.load_checkpoint_to_cpu(str(checkpoint))
+    assert state["cfg"].task.data == str(checkpoint.parent.parent / "bin")
+    counts = [meter for meter in state["extra_state"]["metrics"]["valid"] if "bleu" in meter[1]]
+    assert counts, "no metrics of --eval-bleu in the checkpoint: nothing was tested"
+    monkeypatch.chdir(tmp_path)
+    models, _, task = checkpoint_utils.load_model_ensemble_and_task([str(checkpoint)])
+    assert len(models) == 1
+    assert len(task.source_dictionary) == models[0].encoder.embed_tokens.num_embeddings
+
+
+@pytest.mark.parametrize(
+    "value",
+    [np.arange(3), np.float64(0.5), np.float32(1.5), np.int64(3), np.bool_(True), np.ones((2, 2))],
+)
+def test_numbers_of_numpy_survive_a_checkpoint(value):
+    buffer = io.BytesIO()
+    torch.save({"metric": value}, buffer)
+    buffer.seek(0)
+    loaded = torch.load(buffer, weights_only=True)["metric"]
+    assert type(loaded) is type(value)
+    np.testing.assert_array_equal(loaded, value)
+
+
+def test_a_checkpoint_that_would_run_a_command_is_still_refused(tmp_path):
+    path, victim = tmp_path / "evil.pt", tmp_path / "victim"
+    torch.save({"model": {}, "args": Malicious(victim)}, path)
+    with pytest.raises(pickle.UnpicklingError) as caught:
+        checkpoint_utils.load_checkpoint_to_cpu(str(path))
+    assert not victim.exists()
+    line = patches.explain(caught.value)
+    assert str(path) in line and "posix.system" in line
+    torch.save({"metric": np.array([Malicious(victim)], dtype=object)}, path)
+    with pytest.raises(pickle.UnpicklingError):
+        torch.load(path, weights_only=True)
+    assert not victim.exists()
+
+
+def test_a_stock_model_loads_from_python(checkpoint, folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    hub = TransformerModel.from_pretrained(
+        str(checkpoint.parent),
+        checkpoint_file=checkpoint.name,
+        data_name_or_path=str(folder / "bin"),
+        user_dir=str(PACKAGE),
+        source_lang="en",
+        target_lang="de",
+    )
+    assert isinstance(hub.translate("w1 w2"), str)
+
+
+def test_a_training_resumes_and_another_starts_from_it_in_bfloat16(checkpoint, folder):
+    resumed = plugin(f"fairseq-train bin {TINY} --eval-bleu --max-update 5 --save-dir ck", folder)
+    assert resumed.code == 0, resumed.err
+    assert "Loaded checkpoint ck/checkpoint_last.pt (epoch 2 @ 3 updates)" in resumed.out
+    start = f"--finetune-from-model {checkpoint} --max-update 1 --save-dir fine --bf16"
+    tuned = plugin(f"python -m fairseq_cli.train bin {TINY} {start}", folder)
+    assert tuned.code == 0, tuned.err
+    assert f"Loaded checkpoint {checkpoint}" in tuned.out and "num_updates=1," in tuned.out
+
+
+def test_generating_and_validating_read_it_and_log_no_debug_lines(checkpoint, folder):
+    flags = f"bin --path {checkpoint} --cpu --batch-size 2 --required-batch-size-multiple 1"
+    made = plugin(f"fairseq-generate {flags} --scoring ter --gen-subset test --beam 1", folder)
+    assert made.code == 0, made.err
+    assert sorted(line[:3] for line in made.out.splitlines() if line[:2] == "H-") == [
+        f"H-{i}" for i in range(5)
+    ]
+    assert "TER = " in made.out and "|tok:tercom|" in made.out
+    assert "INFO:fairseq_cli.generate:Translated 5 sentences" in made.err
+    assert "DEBUG" not in made.err
+    checked = plugin(f"fairseq-validate {flags} --task translation", folder)
+    assert checked.code == 0, checked.err
+    assert "valid on 'valid' subset | loss" in checked.out
+
+
+def test_data_paths_become_absolute_where_they_exist(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    cfg = OmegaConf.create({"data": f"a:{tmp_path}/b:missing"})
+    OmegaConf.set_struct(cfg, True)
+    patches.absolute_data_paths(cfg)
+    assert cfg.data == f"{tmp_path}/a:{tmp_path}/b:missing"
+    for untouched in ("", None, "s3://bucket/a"):
+        namespace = Namespace(data=untouched)
+        patches.absolute_data_paths(namespace)
+        assert namespace.data == untouched
+    patches.absolute_data_paths(Namespace())
+
+
+# several processes
+
+
+def training_config(**changes: Any) -> Any:
+    """``FairseqConfig`` of a training on the CPU, ``distributed_training`` changed."""
+    cfg = OmegaConf.structured(FairseqConfig())
+    cfg.common.cpu = True
+    cfg.task = {"_name": "translation", "data": "nowhere"}
+    for name, value in changes.items():
+        cfg.distributed_training[name] = value
+    return cfg
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Calls of a stand-in for ``fairseq_cli.train.main``, on a machine without a GPU."""
+    for name in (*TORCHRUN, "SLURM_JOB_NODELIST", "SLURM_STEP_NODELIST"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    return []
+
+
+def launch(cfg: Any, started: list[Any], stock: bool = False) -> None:
+    """``call_main`` as ``fairseq-train`` calls it, or fairseq's without our checks."""
+    namespace = {"started": started}
+    exec(compile("def main(cfg): started.append(cfg)", "fairseq_cli/train.py", "exec"), namespace)
+    call_main = distributed_utils.call_main
+    (call_main.__wrapped__ if stock else call_main)(cfg, namespace["main"])
+
+
+def set_torchrun(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in TORCHRUN.items():
+        monkeypatch.setenv(name, value)
+
+
+def test_torchrun_finds_its_place_on_a_cpu_where_fairseq_divides_by_zero(started, monkeypatch):
+    set_torchrun(monkeypatch)
+    infer = distributed_utils._infer_torch_distributed_launch_init
+    with pytest.raises(ZeroDivisionError):
+        infer.__wrapped__(DistributedTrainingConfig())
+    cfg = DistributedTrainingConfig()
+    infer(cfg)
+    assert (cfg.distributed_world_size, cfg.distributed_rank, cfg.device_id) == (2, 1, 0)
+    assert cfg.distributed_no_spawn and cfg.distributed_init_method == "env://"
+
+
+def test_with_gpus_fairseqs_own_choice_of_device_stands(started, monkeypatch):
+    set_torchrun(monkeypatch)
+    monkeypatch.setenv("RANK", "7")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
+    cfg = DistributedTrainingConfig()
+    distributed_utils._infer_torch_distributed_launch_init(cfg)
+    assert (cfg.device_id, cfg.distributed_rank) == (3, 7)
+
+
+def test_launches_on_gpus_pass_unchecked(started, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    spawned: list[Any] = []
+    monkeypatch.setattr(torch.multiprocessing, "spawn", lambda **kwargs: spawned.append(kwargs))
+    cfg = training_config(distributed_world_size=2, distributed_init_method="tcp://host:1")
+    cfg.common.cpu = False
+    launch(cfg, started)
+    assert [call["nprocs"] for call in spawned] == [1]
+    set_torchrun(monkeypatch)
+    cfg = training_config()
+    cfg.common.cpu = False
+    launch(cfg, started)
+    assert len(started) == 1
+
+
+def test_ranks_that_would_train_alone_are_refused(started, monkeypatch):
+    set_torchrun(monkeypatch)
+    launch(training_config(), started, stock=True)
+    assert len(started) == 1, "fairseq's fault is gone: it no longer trains each rank alone"
+    with pytest.raises(UserError, match=r"alone.* torchrun --nproc_per_node 2 .*world-size 2"):
+        launch(training_config(), started)
+    assert len(started) == 1
+
+
+def test_a_launch_that_would_train_nothing_is_refused(started):
+    settings = {
+        "distributed_world_size": 2,
+        "distributed_init_method": "tcp://127.0.0.1:29501",
+        "ddp_backend": "legacy_ddp",
+        "distributed_backend": "gloo",
+    }
+    launch(training_config(**settings), started, stock=True)
+    assert not started, "fairseq's fault is gone: it no longer starts zero processes"
+    with pytest.raises(UserError, match="trains nothing.*--distributed-no-spawn.*torchrun"):
+        launch(training_config(**settings), started)
+    with pytest.raises(UserError, match="trains nothing"):
+        launch(training_config(**settings | {"distributed_world_size": 1}), started)
+    assert not started
+
+
+def test_a_world_of_two_without_a_launcher_is_refused(started):
+    settings = {"distributed_world_size": 2, "ddp_backend": "legacy_ddp"}
+    with pytest.raises(AssertionError, match="available devices"):
+        launch(training_config(**settings), started, stock=True)
+    with pytest.raises(UserError, match="starts no process.*torchrun"):
+        launch(training_config(**settings), started)
+    with pytest.raises(UserError, match="starts no process"):
+        launch(training_config(**settings, distributed_port=29502), started)
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"distributed_backend": "gloo"}, "--ddp-backend pytorch_ddp"),
+        ({"ddp_backend": "legacy_ddp"}, "--distributed-backend nccl"),
+    ],
+)
+def test_backends_that_need_a_gpu_are_refused(started, monkeypatch, settings, named):
+    set_torchrun(monkeypatch)
+    with pytest.raises(UserError, match=f"{named} .*--ddp-backend legacy_ddp"):
+        launch(training_config(distributed_world_size=2, **settings), started)
+    assert not started
+
+
+@pytest.mark.parametrize("backend", ["fully_sharded", "slowmo"])
+def test_fairscale_is_asked_for_before_anything_is_built(started, monkeypatch, backend):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    spawned: list[Any] = []
+    monkeypatch.setattr(torch.multiprocessing, "spawn", lambda **kwargs: spawned.append(kwargs))
+    settings = {"distributed_world_size": 2, "distributed_init_method": "tcp://host:1"}
+    cfg = training_config(**settings, ddp_backend=backend)
+    cfg.common.cpu = False
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(UserError, match=f"--ddp-backend {backend} needs the library fairscale"):
+        launch(cfg, started)
+    assert not spawned
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
+    launch(cfg, started)
+    assert len(spawned) == 1
+
+
+def test_nothing_is_sharded_in_one_process(started, monkeypatch):
+    with pytest.raises(UserError, match="fully_sharded shards .* several GPUs.*leave the option"):
+        launch(training_config(ddp_backend="fully_sharded"), started)
+    assert not started
+    launch(training_config(ddp_backend="slowmo"), started)  # fairseq leaves it out
+    assert len(started) == 1
+
+
+def test_pytorch_ddp_still_cannot_train_on_a_cpu(tmp_path):
+    from fairseq.models.distributed_fairseq_model import DistributedFairseqModel
+
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"file://{tmp_path}/meet", rank=0, world_size=1
+    )
+    try:
+        with pytest.raises((ValueError, RuntimeError, AssertionError)):
+            DistributedFairseqModel(
+                Namespace(**vars(DistributedTrainingConfig(ddp_backend="pytorch_ddp", tpu=False))),
+                torch.nn.Linear(2, 2),
+                process_group=torch.distributed.group.WORLD,
+                device=torch.device("cpu"),
+            )
+    finally:
+        torch.distributed.destroy_process_group()
+
+
+def test_hydra_ranks_that_were_never_connected_are_refused(started, monkeypatch):
+    set_torchrun(monkeypatch)
+    monkeypatch.setattr(sys, "argv", ["/somewhere/fairseq-hydra-train"])
+    monkeypatch.setattr(distributed_utils, "call_main", distributed_utils.call_main)
+    with pytest.raises(UserError, match=r"distributed_training.distributed_rank='\$\{oc.env:RANK"):
+        patches.check_launches()
+
+
+def test_a_refused_launch_is_one_line_and_writes_nothing(folder):
+    result = plugin(f"fairseq-train bin {TINY} {TWO} --save-dir none --max-update 1", folder)
+    assert "torchrun --nproc_per_node 2" in error_line(result)
+    assert not (folder / "none").exists()
+
+
+@pytest.mark.slow
+def test_two_processes_train_and_resume_on_a_cpu(folder):
+    torchrun = "torchrun --standalone --nproc_per_node 2"
+    command = f"{torchrun} {BIN}/fairseq-train bin {TINY} --eval-bleu {TWO} --save-dir two"
+    first = plugin(f"{command} --max-update 1", folder)
+    assert first.code == 0, first.err
+    assert "training on 2 devices" in first.out and "bsz=16" in first.out
+    second = plugin(f"{command} --max-update 3", folder)
+    assert second.code == 0, second.err
+    assert "Loaded checkpoint two/checkpoint_last.pt (epoch 1 @ 1 updates)" in second.out
+    assert "num_updates=3," in second.out
+
+
+# precision
+
+
+def test_bf16_no_longer_means_a_tpu(started):
+    parser = options.get_training_parser()
+    args = options.parse_args_and_arch(parser, ["data", *TINY.split(), "--bf16"])
+    assert args.tpu and distributed_utils.xm is None, "fairseq's fault is gone"
+    cfg = convert_namespace_to_omegaconf(args)
+    assert cfg.distributed_training.tpu and cfg.optimizer.tpu
+    patches.bf16_without_tpu(cfg)
+    assert not (cfg.common.tpu or cfg.distributed_training.tpu or cfg.optimizer.tpu)
+    assert cfg.common.bf16
+
+
+def test_fp16_without_a_gpu_is_refused_where_fairseq_crashes(started):
+    from fairseq.optim.fp16_optimizer import FP16Optimizer
+
+    if not torch.backends.cuda.is_built():
+        with pytest.raises(AssertionError, match="CUDA"):
+            FP16Optimizer.build_fp32_params(Namespace(), [torch.nn.Parameter(torch.zeros(2))])
+    cfg = training_config()
+    cfg.common.fp16 = True
+    with pytest.raises(UserError, match="--fp16 needs a GPU.*--amp"):
+        launch(cfg, started)
+    cfg.common.memory_efficient_fp16 = True
+    launch(cfg, started)
+    assert len(started) == 1
+
+
+@pytest.mark.slow
+def test_half_precision_outlives_its_overflows_on_a_cpu(folder):
+    flags = "--memory-efficient-fp16 --fp16-init-scale 1048576 --save-dir half --max-update 12"
+    result = plugin(f"fairseq-train bin {TINY} {flags}", folder)
+    assert result.code == 0, result.err
+    assert "gradient overflow detected" in result.out and "num_updates: 12 >=" in result.out
+    state = torch.load(folder / "half" / "checkpoint_last.pt", weights_only=True)
+    assert state["last_optimizer_state"]["loss_scale"] < 1048576
+    assert all(torch.isfinite(value).all() for value in state["model"].values())
+
+
+# batches
+
+
+class Lengths(FairseqDataset):
+    """Sentences of given lengths."""
+
+    def __init__(self, lengths: list[int], buckets: list[int] | None = None) -> None:
+        self.lengths = np.array(lengths, dtype=np.int64)
+        self.shapes = buckets and [(None, bucket) for bucket in buckets]
+
+    def get_batch_shapes(self) -> list[tuple[None, int]] | None:
+        return self.shapes
+
+    def num_tokens(self, index: int) -> int:
+        return int(self.lengths[index])
+
+    def num_tokens_vec(self, indices: np.ndarray) -> np.ndarray:
+        return self.lengths[indices]
+
+
+def test_fairseq_drops_the_last_batch_and_fails_on_none():
+    size = {"num_tokens_fn": lambda i: 1, "required_batch_size_multiple": 8}
+    assert list(data_utils.batch_by_size(np.arange(5), **size)) == []
+    kept = data_utils.batch_by_size(np.arange(13), max_sentences=8, **size)
+    assert sum(len(batch) for batch in kept) == 8
+    with pytest.raises(IndexError):
+        data_utils.batch_by_size(np.arange(0), **size)
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    lengths=st.lists(st.integers(1, 20), max_size=60),
+    max_tokens=st.none() | st.integers(20, 200),
+    max_sentences=st.none() | st.integers(1, 20),
+    multiple=st.integers(1, 9),
+    shuffled=st.randoms(use_true_random=False),
+)
+def test_every_sentence_is_in_one_batch_within_the_limits(
+    lengths, max_tokens, max_sentences, multiple, shuffled
+):
+    order = list(range(len(lengths)))
+    shuffled.shuffle(order)
+    indices = np.array(order, dtype=np.int64)
+    batches = patches.batch_every_sentence(
+        Lengths(lengths), indices, max_tokens, max_sentences, multiple
+    )
+    assert [i for batch in batches for i in batch] == order
+    for batch in batches:
+        longest = max(lengths[i] for i in batch)
+        assert max_tokens is None or longest * len(batch) <= max_tokens
+        assert max_sentences is None or len(batch) <= max_sentences
+    for batch in batches[:-1]:
+        assert len(batch) < multiple or len(batch) % multiple == 0
+
+
+@settings(deadline=None)
+@given(lengths=st.lists(st.integers(1, 20), max_size=60))
+def test_every_sentence_is_in_one_batch_of_a_fixed_shape(lengths):
+    order = np.argsort(lengths, kind="stable").astype(np.int64)
+    batches = patches.batch_every_sentence(Lengths(lengths, [5, 10, 20]), order, 60, None, 8)
+    assert [i for batch in batches for i in batch] == list(order)
+
+
+def test_lossless_batches_adds_the_tail_and_only_that():
+    whole = [np.array([3, 1]), np.array([2, 0])]
+    assert [list(b) for b in patches.lossless_batches([3, 1, 2, 0], whole)] == [[3, 1], [2, 0]]
+    tail = patches.lossless_batches([3, 1, 2, 0, 4], whole)
+    assert [list(b) for b in tail] == [[3, 1], [2, 0], [4]]
+    assert [list(b) for b in patches.lossless_batches([5, 6], [])] == [[5, 6]]
+    assert patches.lossless_batches([], []) == []
+    with pytest.raises(ValueError, match="start of the 4"):
+        patches.lossless_batches([1, 3, 2, 0], whole)
+
+
+# interactive input
+
+
+def stock_module(name: str) -> ModuleType:
+    """A fresh copy of a module of fairseq, as it is without us."""
+    found = importlib.util.find_spec(name)
+    spec = importlib.util.spec_from_file_location("stock_copy", found.origin)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+LINES = "\tdraft only\nsource only\t\n  both \t sides  \nplain\r\n\nlast\rnot a line end"
+READ = ["\tdraft only", "source only\t", "both\tsides", "plain", "", "last\rnot a line end"]
+
+
+@pytest.mark.parametrize("size", [1, 4, 100])
+def test_interactive_lines_keep_their_tabs(tmp_path, size):
+    path = tmp_path / "lines"
+    path.write_bytes(LINES.encode())
+    buffers = list(patches.read_interactive_lines(str(path), size))
+    assert [line for buffer in buffers for line in buffer] == READ
+    assert [len(buffer) for buffer in buffers[:-1]] == [size] * (len(buffers) - 1)
+    stock = stock_module("fairseq_cli.interactive").buffered_read(str(path), 100)
+    assert next(stock)[:2] == ["draft only", "source only"], "fairseq's fault is gone"
+
+
+@pytest.mark.parametrize("stdin", ["bytes", "text"])
+def test_standard_input_is_read_the_same_way(monkeypatch, stdin):
+    binary = io.TextIOWrapper(io.BytesIO(LINES.encode()), encoding="ascii")
+    monkeypatch.setattr(sys, "stdin", binary if stdin == "bytes" else io.StringIO(LINES, "\n"))
+    buffers = patches.read_interactive_lines("-", 100)
+    assert [line for buffer in buffers for line in buffer] == READ
+
+
+def test_bytes_that_are_not_utf8_name_their_line(tmp_path):
+    path = tmp_path / "lines"
+    path.write_bytes(b"one\ntwo\nthr\xffee\n")
+    buffers = patches.read_interactive_lines(str(path), 100)
+    assert next(buffers) == ["one", "two"]
+    with pytest.raises(UserError, match=r"lines, line 3: byte 0xff at position 4 is not UTF-8"):
+        next(buffers)
+    with pytest.raises(UnicodeDecodeError):
+        list(stock_module("fairseq_cli.interactive").buffered_read(str(path), 100))
+    assert not list(patches.read_interactive_lines(os.devnull, 5))
+
+
+@pytest.mark.parametrize("command", ["fairseq-interactive", "python -m fairseq_cli.interactive"])
+def test_the_real_command_reads_lines_our_way_and_is_quiet(checkpoint, folder, command):
+    flags = f"bin --path {checkpoint} --cpu --beam 1 --max-len-b 5"
+    result = plugin(f"{command} {flags}", folder, b"w1\rw2\n\nw3\xff\n")
+    assert "standard input, line 3: byte 0xff at position 3" in error_line(result)
+    sources = [line for line in result.out.splitlines() if line.startswith("S-")]
+    assert sources == ["S-0\tw1 w2", "S-1\t"]
+    assert "hydra" not in result.err.lower() and "version_base" not in result.err
+
+
+# errors
+
+
+def caught(function: Any, *args: Any, **kwargs: Any) -> BaseException:
+    """The exception a call raises."""
+    with pytest.raises(Exception) as info:
+        function(*args, **kwargs)
+    return info.value
+
+
+def load(path: Path) -> Any:
+    return checkpoint_utils.load_model_ensemble_and_task([str(path)])
+
+
+@pytest.mark.parametrize("content", ["empty", "short", "garbage", "cut"])
+def test_a_damaged_checkpoint_is_named(checkpoint, tmp_path, content):
+    path = tmp_path / "damaged.pt"
+    whole = checkpoint.read_bytes()
+    path.write_bytes(
+        {"empty": b"", "short": whole[:40], "garbage": b"hello\n" * 9, "cut": whole[:-900]}[content]
+    )
+    line = patches.explain(caught(load, path))
+    assert f"checkpoint {path} is truncated, damaged or not a checkpoint" in line
+
+
+@pytest.mark.parametrize("value", [{"weight": torch.zeros(2)}, torch.zeros(2), ["a"]])
+def test_a_file_that_fairseq_has_not_saved_is_named(tmp_path, value):
+    path = tmp_path / "other.pt"
+    torch.save(value, path)
+    line = patches.explain(caught(load, path))
+    assert f"{path} is not a checkpoint that fairseq has saved" in line
+
+
+@pytest.mark.parametrize("names_symbols", [True, False], ids=["today's", "0.5.0's"])
+def test_a_checkpoint_of_another_dictionary_is_named(checkpoint, folder, tmp_path, names_symbols):
+    state = torch.load(checkpoint, weights_only=True)
+    if not names_symbols:
+        del state["task_state"]["symbols"]
+    saved = tmp_path / "saved.pt"
+    torch.save(state, saved)
+    for language in ("en", "de"):
+        words = (folder / "bin" / f"dict.{language}.txt").read_text().splitlines()
+        (tmp_path / f"dict.{language}.txt").write_text("\n".join(words[:4]) + "\n")
+    task = tasks.setup_task(
+        OmegaConf.create(
+            {
+                "_name": "translation",
+                "data": str(tmp_path),
+                "source_lang": "en",
+                "target_lang": "de",
+            }
+        )
+    )
+    error = caught(checkpoint_utils.load_model_ensemble, [str(saved)], task=task)
+    line = patches.explain(error)
+    if names_symbols:
+        assert "was trained with another source dictionary (" in line
+    else:
+        assert f"checkpoint {saved} does not fit" in line and "size mismatch" in line
+    assert "\n" not in line and len(line) < 500
+
+
+def raise_while_handling(first: BaseException, then: BaseException) -> None:
+    try:
+        raise first
+    except Exception:
+        raise then  # noqa: B904 - this is how the trainer does it
+
+
+def test_the_reason_behind_the_trainers_message_is_told():
+    message = "Cannot load model parameters from checkpoint a.pt; please ensure that the arch"
+    misfit = caught(
+        raise_while_handling, RuntimeError("Error(s) in X:\n\tno w"), Exception(message)
+    )
+    assert "checkpoint a.pt does not fit this model or dictionary (no w)" in patches.explain(misfit)
+    ours = caught(raise_while_handling, UserError("a.pt is of another task"), Exception(message))
+    assert patches.explain(ours) == "a.pt is of another task"
+
+
+def setup(folder: Path, **changes: Any) -> Any:
+    cfg = {"_name": "translation", "data": str(folder), **changes}
+    return tasks.setup_task(OmegaConf.create(cfg))
+
+
+def test_missing_data_are_named(folder, tmp_path):
+    languages = {"source_lang": "en", "target_lang": "de"}
+    missing = tmp_path / "missing"
+    assert f"{missing}: no such file" in patches.explain(caught(setup, missing))
+    assert "--source-lang" in patches.explain(caught(setup, tmp_path))
+    line = patches.explain(caught(setup, tmp_path, **languages))
+    assert f"{tmp_path}/dict.en.txt: no such file" in line
+    loading = {"train_subset": "train", "dataset_impl": "mmap", "required_seq_len_multiple": 1}
+    task = setup(folder / "bin", **languages, **loading)
+    line = patches.explain(caught(task.load_dataset, "nosuch"))
+    assert f"no data named nosuch in {folder}/bin; check --gen-subset" in line
+    line = patches.explain(caught(load, tmp_path / "nope.pt"))
+    assert f"checkpoint {tmp_path}/nope.pt does not exist" in line
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"caf\xe9 3\n", "is not UTF-8"),
+        (b"word\n", "Incorrect dictionary format"),
+        (b"a 1\na 2\n", "Duplicate word"),
+    ],
+)
+def test_a_bad_dictionary_is_named(tmp_path, content, said):
+    path = tmp_path / "dict.en.txt"
+    path.write_bytes(content)
+    line = patches.explain(caught(Dictionary.load, str(path)))
+    assert f"dictionary {path}" in line and said in line
+
+
+def test_a_missing_library_is_named_with_its_installation(monkeypatch):
+    from fairseq.data import encoders
+
+    monkeypatch.setitem(sys.modules, "sacremoses", None)
+    line = patches.explain(caught(encoders.build_tokenizer, Namespace(tokenizer="moses")))
+    assert "pip install sacremoses" in line
+
+
+class Mistaken(torch.utils.data.Dataset):
+    """Data whose sentences cannot be read."""
+
+    def __len__(self) -> int:
+        return 1
+
+    def __getitem__(self, index: int) -> None:
+        raise UserError("train.mt, line 3: no draft")
+
+
+def test_a_mistake_found_in_another_process_keeps_its_line():
+    loader = torch.utils.data.DataLoader(Mistaken(), num_workers=1)
+    assert patches.explain(caught(list, loader)) == "train.mt, line 3: no draft"
+    text = f"\n\n-- Process 0 terminated:\nTraceback …\n{UserError.__module__}.UserError: no GPU\n"
+    spawned = torch.multiprocessing.ProcessRaisedException(text, 0, 1)
+    assert patches.explain(spawned) == "no GPU"
+
+
+def test_what_the_commands_assert_is_said_in_one_line():
+    import fairseq_cli.generate
+    import fairseq_cli.train
+
+    cfg = OmegaConf.structured(FairseqConfig())
+    line = patches.explain(caught(fairseq_cli.generate.main, cfg))
+    assert line == "--path required for generation!"
+    assert "--max-tokens" in patches.explain(caught(fairseq_cli.train.main, cfg))
+    cfg.checkpoint.best_checkpoint_metric = "bleu"
+    checkpoint_utils.save_checkpoint.best = 1.0
+    try:
+        trainer = SimpleNamespace(get_num_updates=lambda: 1)
+        error = caught(fairseq_cli.train.get_valid_stats, cfg, trainer, {"loss": 1.0}, True)
+    finally:
+        del checkpoint_utils.save_checkpoint.best
+    line = patches.explain(error)
+    assert line == "--best-checkpoint-metric bleu: validation gives only loss, num_updates"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("some fault"),
+        KeyError("loss"),
+        AssertionError("a fault in our code"),
+        ValueError("a fault in our code"),
+        OSError("no errno"),
+        TypeError("a fault"),
+    ],
+)
+def test_anything_else_keeps_its_traceback(error):
+    def fail() -> None:
+        raise error
+
+    assert patches.explain(caught(fail)) is None
+
+
+@pytest.mark.parametrize("program", ["/bin/fairseq-train", "/lib/fairseq_cli/generate.py"])
+def test_the_hook_prints_one_line_and_passes_on_what_it_does_not_know(monkeypatch, capsys, program):
+    passed: list[BaseException] = []
+    monkeypatch.setattr(sys, "excepthook", lambda kind, error, trace: passed.append(error))
+    monkeypatch.setattr(sys, "argv", [program])
+    monkeypatch.delenv("LEV_PLUGINS_TRACEBACK", raising=False)
+    patches.one_line_errors()
+    for error in (UserError("fix\nthis"), fault := RuntimeError("fault")):
+        sys.excepthook(type(error), error, None)
+    assert capsys.readouterr().err == "error: fix this\n"
+    assert passed == [fault]
+    monkeypatch.setenv("LEV_PLUGINS_TRACEBACK", "1")
+    error = caught(raise_while_handling, KeyError("first"), UserError("fix this"))
+    sys.excepthook(type(error), error, error.__traceback__)
+    shown = capsys.readouterr().err
+    assert "Traceback" in shown and shown.endswith("error: fix this\n")
+
+
+def test_outside_of_commands_the_hook_is_left_alone(monkeypatch):
+    before = sys.excepthook
+    monkeypatch.setattr(sys, "argv", ["my_program.py"])
+    patches.one_line_errors()
+    assert sys.excepthook is before
+
+
+@pytest.mark.parametrize(
+    ("raised", "status", "said"),
+    [
+        (None, 0, ""),
+        (UserError("fix this"), 1, "error: fix this\n"),
+        (FileNotFoundError(2, "No such file", "a.txt"), 1, "error: a.txt: no such file"),
+        (KeyboardInterrupt(), 130, ""),
+    ],
+)
+def test_run_cli_leaves_with_the_right_status(capsys, raised, status, said):
+    def main() -> int | None:
+        if raised is not None:
+            raise raised
+        return None
+
+    with pytest.raises(SystemExit) as leaving:
+        patches.run_cli(main)
+    assert leaving.value.code == status
+    shown = capsys.readouterr().err
+    assert shown.startswith(said) and shown.count("\n") <= 1 and bool(shown) == bool(said)
+
+
+def test_run_cli_hands_on_status_and_faults():
+    with pytest.raises(SystemExit) as leaving:
+        patches.run_cli(lambda: 3)
+    assert leaving.value.code == 3
+    with pytest.raises(ZeroDivisionError):
+        patches.run_cli(lambda: 1 // 0)
+
+
+def test_a_reader_that_stops_reading_ends_a_command_without_a_word(tmp_path):
+    (tmp_path / "loud.py").write_text(
+        "from lev_plugins.fairseq_patches import run_cli\n"
+        "def main():\n"
+        "    for _ in range(100000):\n"
+        "        print('x' * 70)\n"
+        "run_cli(main)\n"
+    )
+    (tmp_path / "pipe.sh").write_text(
+        f"{sys.executable} loud.py | head -1\necho ${{PIPESTATUS[0]}}\n"
+    )
+    result = run("bash pipe.sh", tmp_path)
+    assert result.out.splitlines() == ["x" * 70, "141"]
+    assert result.err == ""
+
+
+# logging and scorers
+
+
+def test_importing_the_plugin_prints_nothing_and_leaves_logging_alone(tmp_path):
+    look = "r=logging.getLogger();print(r.level,len(r.handlers))"
+    (tmp_path / "import_fairseq.py").write_text(f"import logging,fairseq;{look}")
+    (tmp_path / "plugin.py").write_text(f"import logging,{PACKAGE.name};{look}")
+    assert run("python import_fairseq.py", tmp_path).out.split() == [str(logging.DEBUG), "1"]
+    ours = run("python plugin.py", tmp_path)
+    assert (ours.out.split(), ours.err) == ([str(logging.WARNING), "0"], "")
+
+
+def test_the_root_logger_is_calmed_in_a_command_only(monkeypatch):
+    root = logging.getLogger()
+    before = root.level
+    try:
+        root.setLevel(logging.DEBUG)
+        patches.restore_log_level()
+        assert root.level == logging.DEBUG
+        monkeypatch.setattr(sys, "argv", ["/bin/fairseq-generate"])
+        monkeypatch.setenv("LOGLEVEL", "debug")
+        patches.restore_log_level()
+        assert root.level == logging.DEBUG
+        monkeypatch.delenv("LOGLEVEL")
+        patches.restore_log_level()
+        assert root.level == logging.INFO
+    finally:
+        root.setLevel(before)
+
+
+def test_chrf_gives_its_score_where_fairseq_raises():
+    from fairseq.scoring.chrf import ChrFScorer
+
+    scorer = ChrFScorer(None)
+    scorer.add_string("the cat", "the cap")
+    assert 0 < scorer.score() < 100
+    with pytest.raises(AttributeError):
+        ChrFScorer.score.__wrapped__(scorer)
+
+
+@pytest.mark.parametrize("name", ["characters", "bytes"])
+def test_encoders_without_a_configuration_can_be_chosen(name):
+    from fairseq.data import encoders
+    from fairseq.registry import REGISTRIES
+
+    ours = REGISTRIES["bpe"]["dataclass_registry"][name]
+    assert ours.__module__.startswith(PACKAGE.name), "fairseq's fault is gone"
+    args = options.parse_args_and_arch(options.get_generation_parser(), ["data", "--bpe", name])
+    encoder = encoders.build_bpe(convert_namespace_to_omegaconf(args).bpe)
+    assert encoder.decode(encoder.encode("a b")) == "a b"
+
+
+def test_applying_twice_changes_nothing():
+    before = (distributed_utils.call_main, sys.excepthook, list(logging.getLogger().handlers))
+    patches.apply()
+    assert before == (
+        distributed_utils.call_main,
+        sys.excepthook,
+        list(logging.getLogger().handlers),
+    )

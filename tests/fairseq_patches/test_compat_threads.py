@@ -1,0 +1,233 @@
+"""Reading ahead: fairseq's threads end in time, and what they give stays as it was."""
+
+import gc
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from fairseq.data.iterators import BackgroundConsumer, BufferedIterator, CountingIterator
+
+import lev_plugins
+from lev_plugins.fairseq_patches import threads
+
+# One process forks for every case, so that each comes to its own end: how the cases begin is here,
+# the status and what was printed come back.
+ENDINGS = """
+import gc, json, os, signal, sys, time
+import torch
+from fairseq.data.iterators import BufferedIterator
+
+class Operations:
+    def __len__(self):
+        return 1000
+    def __iter__(self):
+        ones = torch.ones(64)
+        for _ in range(1000):
+            for _ in range(1000):
+                sum = ones + 1
+            yield sum
+
+class Slow(Operations):
+    def __iter__(self):
+        yield 0
+        time.sleep(600)
+
+def begin(size=1000, source=None):
+    iterator = BufferedIterator(size, source or Operations())
+    next(iterator)
+    return iterator
+
+def ahead():
+    return begin()
+def full():
+    iterator = begin(1, range(1000))
+    while not iterator._queue.full():
+        time.sleep(0.001)
+    return iterator
+def workers():
+    return begin(2, torch.utils.data.DataLoader(list(range(1000)), num_workers=1))
+def failing():
+    iterator = begin()
+    raise RuntimeError("no more")
+def interrupted():
+    iterator = begin()
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(60)
+def terminal():
+    os.setpgid(0, 0)
+    iterator = workers()
+    os.killpg(0, signal.SIGINT)
+    time.sleep(60)
+def stuck():
+    threads._PATIENCE = 0.2
+    return begin(2, Slow())
+def killed():
+    iterator = begin()
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(60)
+def left():
+    iterator = begin()
+    os._exit(7)
+
+def ending(case):
+    pid = os.fork()
+    if pid == 0:
+        os.dup2(os.open(case.__name__, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
+        global iterator
+        iterator = case()
+        sys.exit(0)
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    with open(case.__name__) as said:
+        return status, said.read()
+
+gc.freeze()
+found = {"stock": ending(ahead)}
+from lev_plugins.fairseq_patches import threads
+gc.freeze()
+cases = (ahead, full, workers, failing, interrupted, terminal, stuck, killed, left)
+found |= {case.__name__: ending(case) for case in cases}
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture(scope="module")
+def endings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, str]]:
+    """Status and standard error of each case; ``stock`` is ``ahead`` without the plug-in."""
+    home = str(Path(lev_plugins.__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, "-c", ENDINGS], cwd=tmp_path_factory.mktemp("endings"), check=True,
+        env=os.environ | {"PYTHONPATH": home}, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    return {name: (status, said) for name, (status, said) in json.loads(done.stdout).items()}
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.001)
+
+
+def readers() -> list[BackgroundConsumer]:
+    return [one for one in threading.enumerate() if isinstance(one, BackgroundConsumer)]
+
+
+def test_without_us_a_program_that_stops_reading_early_is_aborted(endings):
+    assert endings["stock"][0] == -signal.SIGABRT, (
+        "the fault is gone, in fairseq or in Python: compat/threads.py need not end readers at "
+        "exit on this version"
+    )
+    assert "terminate called" in endings["stock"][1]
+
+
+@pytest.mark.parametrize("case", ["ahead", "full", "workers", "stuck"])
+def test_a_program_that_stops_reading_early_ends_well_and_in_silence(endings, case):
+    assert endings[case] == (0, "")
+
+
+def test_an_error_is_told_as_ever_and_nothing_besides(endings):
+    status, said = endings["failing"]
+    assert status == 1 and said.startswith("Traceback ") and said.endswith("Error: no more\n")
+    assert "atexit" not in said
+
+
+def test_signals_and_a_sudden_exit_end_the_program_as_ever(endings):
+    for case in ("interrupted", "terminal"):  # Ctrl-C reaches the processes that load data too
+        status, said = endings[case]
+        assert status == -signal.SIGINT and said.endswith("KeyboardInterrupt\n")
+        assert said.count("Traceback") == 1 and "atexit" not in said
+    assert endings["killed"] == (-signal.SIGTERM, "")
+    assert endings["left"] == (7, "")
+
+
+def test_a_training_that_ends_early_leaves_no_thread_that_reads_ahead():
+    kept = [BufferedIterator(size, range(1000)) for size in (1, 20)]
+    assert [next(iterator) for iterator in kept] == [0, 0]
+    wait_for(lambda: all(iterator._queue.full() for iterator in kept))
+    assert len(readers()) == 2
+    threads.end_readers()
+    assert not readers()
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_an_iterator_that_is_dropped_takes_its_thread_along(size):
+    iterator = BufferedIterator(size, range(1000))
+    assert next(iterator) == 0
+    wait_for(iterator._queue.full)
+    (reader,) = readers()
+    del iterator
+    gc.collect()
+    reader.join(60)
+    assert not reader.is_alive()
+
+
+def test_fairseq_alone_keeps_the_thread_of_a_dropped_iterator():
+    iterator = BufferedIterator(1, range(1000))
+    BufferedIterator._create_consumer.__wrapped__(iterator)
+    wait_for(iterator._queue.full)
+    (reader,) = readers()
+    del iterator
+    gc.collect()
+    reader.join(0.2)
+    assert reader.is_alive(), "the fault is gone: compat/threads.py need not watch iterators"
+    threads.end_readers()
+    assert not reader.is_alive()
+
+
+class Failing:
+    """Three numbers, then an error."""
+
+    def __len__(self) -> int:
+        return 5
+
+    def __iter__(self) -> Iterator[int]:
+        yield from range(3)
+        raise ValueError("number 3 cannot be read")
+
+
+@pytest.mark.parametrize("size", [1, 4, 20])
+def test_every_item_comes_once_and_in_order(size):
+    assert list(BufferedIterator(size, range(50))) == list(range(50))
+    counted = CountingIterator(BufferedIterator(size, range(40, 50)), start=40)
+    assert list(counted) == list(range(40, 50)) and counted.n == 50 and not counted.has_next()
+    taken = BufferedIterator(size, range(50)).take(7)
+    assert len(taken) == 7 and list(taken) == list(range(7))
+    wait_for(lambda: not readers())
+
+
+def test_an_error_comes_where_it_happened():
+    iterator = BufferedIterator(2, Failing())
+    assert [next(iterator) for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(ValueError, match="number 3"):
+        next(iterator)
+
+
+def test_a_lock_that_is_held_is_not_waited_for():
+    """The garbage collector may come by while the same thread works on the queue."""
+    iterator = BufferedIterator(1, range(1000))
+    assert next(iterator) == 0
+    wait_for(iterator._queue.full)
+    (reader,) = readers()
+    with iterator._queue.mutex:
+        threads._tell_to_end(reader)
+    assert reader.is_alive()
+    threads.end_readers()
+    assert not reader.is_alive()
+
+
+def test_ending_ends_no_other_thread_and_may_be_repeated():
+    done = threading.Event()
+    other = threading.Thread(target=done.wait, daemon=True)
+    other.start()
+    threads.end_readers()
+    threads.end_readers()
+    assert other.is_alive()
+    done.set()
+    other.join()

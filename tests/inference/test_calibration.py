@@ -1,0 +1,140 @@
+"""Probabilities that come true as often as they say."""
+
+import json
+import logging
+import random
+import sys
+from pathlib import Path
+
+import pytest
+from test_ranking import LEXICON, Scripted, corrector
+
+from lev_plugins import UserError
+from lev_plugins.cli import correct
+from lev_plugins.inference.correction import Correction, Edit, settings
+from lev_plugins.inference.correction.calibration import (
+    Bin,
+    calibrated,
+    expected_error,
+    reliability,
+    temperature,
+)
+from lev_plugins.inference.correction.tuning import Goal, outcomes, tune
+
+
+def overconfident(warmth):
+    """Edits that are right as often as they say once their log-odds are divided."""
+    rng = random.Random(1)
+    chances = [rng.random() for _ in range(4000)]
+    return [(calibrated(p, 1 / warmth), rng.random() < p) for p in chances]
+
+
+@pytest.mark.parametrize("warmth", [0.5, 1.0, 2.5])
+def test_the_temperature_that_spoilt_probabilities_is_found(warmth):
+    found = overconfident(warmth)
+    assert temperature(found) == pytest.approx(warmth, rel=0.1)
+    before, after = (expected_error(reliability(found, t)) for t in (1.0, temperature(found)))
+    assert after < 0.03 and (warmth == 1.0 or before > 2 * after)
+
+
+def test_a_temperature_keeps_the_order_and_what_is_certain():
+    assert [calibrated(p, 3.0) for p in (0.0, 0.5, 1.0)] == [0.0, 0.5, 1.0]
+    assert 0 < calibrated(1e-300, 0.05) < calibrated(1e-9, 0.05) < calibrated(0.4, 0.05) < 0.4
+    assert calibrated(1 - 1e-16, 0.05) <= 1
+
+
+def test_where_all_are_right_or_all_wrong_nothing_is_learned():
+    assert temperature([(0.3, True), (0.9, True)]) == temperature([]) == 1.0
+
+
+def test_the_error_is_the_gap_of_each_tenth_by_its_edits():
+    found = [(0.95, True), (0.95, False), (0.15, False), (1.0, True)]
+    bins = reliability(found)
+    assert bins == [Bin(1, 0.15, 0.0), Bin(3, pytest.approx(2.9 / 3), pytest.approx(2 / 3))]
+    assert expected_error(bins) == pytest.approx((0.15 + 0.9) / 4)
+    assert expected_error([]) == 0
+
+
+def test_an_edit_is_right_where_its_word_is():
+    edits = (Edit(0, "teh", "the", 0.9), Edit(6, "t", "r", 0.4), Edit(6, "t", "x", 0.1, False))
+    done = [
+        Correction("teh cat", "the car", edits),
+        Correction("a b", "ab", (Edit(1, " ", "", 1.0),)),
+    ]
+    assert outcomes(done, ["the cat", "a b"]) == [(0.9, True), (0.4, False), (1.0, False)]
+    assert outcomes(done[1:], ["ab"]) == [(1.0, True)]
+
+
+def test_the_weight_of_the_unchanged_word_decides_what_no_threshold_can(monkeypatch):
+    # Two corrections share the probability of the wrong word, the unknown right word has one.
+    model = Scripted({"zat": ["cat", "cats"], "zog": ["cats"]}, {"cat": -0.9, "cats": -1.2})
+    made = corrector(model, monkeypatch)
+    made.backend.ranker.set_weights({"model": 1.0, "unchanged": 1.0})
+    wrong, right = (one.edits[0].probability for one in made.correct(["zat", "zog"]))
+    assert wrong < right
+    choice = tune(made, ["zat zog"], ["cat zog"], Goal("changed", 0))
+    assert (choice.counts.corrected, choice.counts.changed) == (1, 0)
+    assert choice.weights["unchanged"] == 4.0 and choice.weights["model"] == 1.0
+
+
+@pytest.fixture
+def tuned(monkeypatch, tmp_path, capsys):
+    """``correct --tune`` with a scripted model; returns what it printed."""
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "checkpoint_best.pt").write_text("")
+    (tmp_path / "words").write_text("".join(f"{word} 3\n" for word in LEXICON.words))
+    (tmp_path / "noisy").write_text("teh zat\nzog\n" * 9)
+    (tmp_path / "clean").write_text("the cat\nzog\n" * 9)
+    model = Scripted({"zat": ["cat"], "zog": ["dog"]}, {"cat": -1.0, "dog": -3.0, "the": -0.5})
+    monkeypatch.setattr(correct, "load_corrector", lambda args: corrector(model, monkeypatch))
+    monkeypatch.chdir(tmp_path)
+
+    def run(*flags):
+        files = ["--lexicon", "words", "--tune", "noisy", "clean", *flags]
+        assert correct.main(["--path", "model/checkpoint_best.pt", *files]) == 0
+        return capsys.readouterr().out
+
+    return run
+
+
+def test_tune_says_and_keeps_the_calibration_and_draws_it(tuned, caplog):
+    pytest.importorskip("matplotlib")
+    caplog.set_level(logging.DEBUG)
+    said = tuned("--png", "tune.png")
+    assert "matplotlib" not in caplog.text
+    assert "expected calibration error 0." in said
+    stored = json.loads(Path("model/corrector.json").read_text())
+    found = settings.read("model/corrector.json")
+    assert found.temperature == stored["temperature"] and len(stored["calibration_error"]) == 2
+    assert Path("tune.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_picture_without_matplotlib_is_refused_before_anything_is_tuned(tuned, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(UserError, match=r"--png needs the library matplotlib; install it"):
+        tuned("--png", "tune.png")
+    assert not Path("model/corrector.json").exists()
+
+
+def test_settings_without_a_temperature_are_read_as_before(tuned):
+    tuned()
+    path = Path("model/corrector.json")
+    stored = json.loads(path.read_text())
+    for name in ("temperature", "calibration_error"):
+        del stored[name]
+    path.write_text(json.dumps(stored))
+    assert settings.read(str(path)).temperature == 1.0
+    path.write_text(json.dumps({**stored, "temperature": 0}))
+    with pytest.raises(UserError, match="a temperature of 0"):
+        settings.read(str(path))
+
+
+def test_the_verdict_names_the_no_edit_baseline_where_nothing_is_gained(tuned):
+    assert "verdict: 18 words more are right than without edits (18 corrected, 0 right" in tuned(
+        "--goal", "changed:0"
+    )
+    Path("noisy").write_text("zog zog\n")
+    Path("clean").write_text("zog zog\n")
+    said = tuned("--goal", "changed:0")
+    wanted = "verdict: no better than the no-edit baseline yet (0 words corrected, 0 right ones"
+    assert wanted in said and "train longer, about twice" in said

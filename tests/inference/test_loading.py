@@ -1,0 +1,192 @@
+"""Checkpoints of every kind as correctors, and those that are none."""
+
+import io
+import json
+import shutil
+import sys
+
+import pytest
+import tiny
+from saved import changed, save
+
+import lev_plugins
+from lev_plugins import Corrector, UserError
+from lev_plugins.cli import correct
+from lev_plugins.inference.correction.autoregressive import Autoregressive
+from lev_plugins.inference.correction.levenshtein import LevenshteinBackend
+from lev_plugins.inference.correction.reranking import WEIGHTS, RerankedBackend
+
+# Said by hydra whenever fairseq composes a configuration.
+pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
+
+LINE = "abc  hgx\tzz \u2028dead beef \udcff.\r"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """``bin`` with a dictionary of letters, ``spaced`` with a space among them; checkpoints."""
+    made = tmp_path_factory.mktemp("correctors")
+    for name, letters in (("bin", tiny.LETTERS), ("spaced", tiny.LETTERS + "▁.")):
+        (made / name).mkdir()
+        for language in ("src", "tgt"):
+            tiny.dictionary(letters).save(str(made / name / f"dict.{language}.txt"))
+    for kind, seed in (("editor", 3), ("stock", 3), ("concat", 7)):
+        save(made / f"{kind}.pt", made / "bin", kind, seed)
+    save(made / "second.pt", made / "bin", "stock", 7)
+    save(made / "lines.pt", made / "spaced", "stock")
+    changed(made / "lines.pt", made / "lines.pt", "bpe", "_name", "characters")
+    changed(made / "stock.pt", made / "other.pt", "task", "_name", "language_modeling")
+    return made
+
+
+@pytest.mark.parametrize(
+    "name, backend",
+    [
+        ("editor.pt", LevenshteinBackend),
+        ("stock.pt", Autoregressive),
+        ("concat.pt", Autoregressive),
+        ("stock.pt:second.pt", Autoregressive),
+    ],
+)
+def test_every_kind_of_model_corrects(folder, name, backend):
+    path = ":".join(str(folder / one) for one in name.split(":"))
+    corrector = Corrector.from_pretrained(path)
+    assert isinstance(corrector.backend, backend)
+    assert corrector.unit == "word"  # letters, and no space among them
+    (found,) = corrector.correct([LINE])
+    for spaces in ("  ", "\t", " \u2028", "\r"):
+        assert spaces in found.text
+    assert found.edits and all(0 <= edit.probability <= 1 for edit in found.edits)
+    (sure,) = corrector.correct([LINE], min_confidence=1)
+    assert sure.text == LINE and len(sure.edits) == len(found.edits)
+    lines = ["abc", "", LINE, " ", "hgfedcba" * 30, "a"]
+    assert [one.text for one in corrector.correct(lines, batch_size=2)] == [
+        corrector.correct([line])[0].text for line in lines
+    ]
+
+
+def test_a_model_that_knows_spaces_reads_lines(folder):
+    corrector = Corrector.from_pretrained(str(folder / "lines.pt"))
+    assert corrector.unit == "line"
+    assert corrector.backend.tokens("a b") == ("a", "▁", "b")
+    assert Corrector.from_pretrained(str(folder / "lines.pt"), unit="window", window=2).window == 2
+
+
+def test_text_processing_can_be_chosen(folder):
+    corrector = Corrector.from_pretrained(str(folder / "lines.pt"), bpe="none")
+    assert corrector.backend.tokens("ab c") == ("ab", "c")
+    corrector = Corrector.from_pretrained(str(folder / "stock.pt"), bpe="characters")
+    assert corrector.backend.tokens("ab") == ("a", "b")
+
+
+def test_dictionaries_may_stand_elsewhere(folder, tmp_path):
+    path = changed(folder / "stock.pt", tmp_path / "model.pt", "task", "data", "gone")
+    with pytest.raises(UserError, match=r"dict\.src\.txt does not exist; .* --data DIR"):
+        Corrector.from_pretrained(str(path))
+    named = Corrector.from_pretrained(str(path), data=str(folder / "bin"))
+    for language in ("src", "tgt"):
+        tiny.dictionary().save(str(tmp_path / f"dict.{language}.txt"))
+    beside = Corrector.from_pretrained(str(tmp_path))
+    assert beside.correct([LINE]) == named.correct([LINE])
+
+
+@pytest.mark.parametrize(
+    "name, given, message",
+    [
+        ("no.pt", {}, "checkpoint .*no.pt does not exist"),
+        ("other.pt", {}, "was trained with --task language_modeling; a corrector is"),
+        ("editor.pt", {"beam": 4}, "--beam 4: .*editor.pt is an edit model"),
+        ("editor.pt", {"max_iter": 0}, "--max-iter 0: must be 1 or more"),
+        ("editor.pt", {"delete_threshold": 2.0}, "--delete-threshold 2.0 is outside"),
+        ("stock.pt", {"max_iter": 4}, "--max-iter 4: .*stock.pt writes from left to right"),
+        ("stock.pt", {"delete_threshold": 0.5}, "--delete-threshold 0.5: .*has no such option"),
+        ("stock.pt", {"beam": 0}, "--beam 0: must be 1 or more"),
+        ("stock.pt", {"device": "cuda:99"}, "device cuda:99 cannot be used here"),
+        ("stock.pt", {"device": "quick"}, "device quick cannot be used here"),
+        ("stock.pt", {"bpe": "nonsense"}, "bpe 'nonsense' is not one that fairseq has"),
+        ("stock.pt", {"unit": "line"}, "--unit line: the model's dictionary has no space"),
+        ("stock.pt", {"unit": "page"}, "--unit page: choose one of"),
+        ("stock.pt:concat.pt", {}, "was trained with --task translation_concat and .*stock.pt"),
+        ("stock.pt:lines.pt", {}, "was trained with another source dictionary"),
+    ],
+)
+def test_what_cannot_be_is_told_in_one_line(folder, name, given, message):
+    path = ":".join(str(folder / one) for one in name.split(":"))
+    with pytest.raises(UserError, match=message) as raised:
+        Corrector.from_pretrained(path, **given)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_file_that_is_no_checkpoint_is_told(tmp_path):
+    (tmp_path / "text.pt").write_text("no checkpoint")
+    with pytest.raises(UserError, match="text.pt is truncated, damaged or not a checkpoint"):
+        Corrector.from_pretrained(str(tmp_path / "text.pt"))
+
+
+def test_an_answer_without_end_leaves_the_unit(folder):
+    corrector = Corrector.from_pretrained(str(folder / "stock.pt"), beam=2)
+    model = corrector.backend.models[0]
+    model.decoder.output_projection.weight.data[2] = 0  # </s> is never likely
+    model.decoder.output_projection.weight.data[3:] *= 50
+    (found,) = corrector.correct(["abc hgf"])
+    assert found.text == "abc hgf" and found.unterminated == ((0, 3), (4, 7))
+
+
+@pytest.mark.parametrize("name", ["editor.pt", "stock.pt", "stock.pt:second.pt"])
+def test_what_was_tuned_is_used_from_then_on(folder, tmp_path, capsys, monkeypatch, name):
+    for one in name.split(":"):
+        shutil.copy(folder / one, tmp_path / one)
+    path = ":".join(str(tmp_path / one) for one in name.split(":"))
+    (tmp_path / "words").write_text("abc 9\ndead 5\nbeef 2\n")
+    (tmp_path / "pairs").write_text("dea\tdead\n")
+    (tmp_path / "noisy").write_text("abc dea\nbeef zzz\n")
+    (tmp_path / "clean").write_text("abc dead\nbeef zzz\n")
+    files = [str(tmp_path / one) for one in ("noisy", "clean")]
+    words = ["--lexicon", str(tmp_path / "words"), "--lookup", str(tmp_path / "pairs")]
+    data = ["--data", str(folder / "bin")]
+    assert correct.main(["--path", path, *data, *words, "--tune", *files]) == 0
+    assert "1 of 1 wrong ones corrected, 0 of 3 right ones changed" in capsys.readouterr().out
+    (tmp_path / "words").unlink()  # a copy stands beside the checkpoint
+    corrector = Corrector.from_pretrained(path, str(folder / "bin"))
+    assert corrector.unit == "letters" and corrector.correct(["(dea)!"])[0].text == "(dead)!"
+    assert corrector.correct(["dea"], min_confidence=1)[0].text == "dea"
+    output = io.TextIOWrapper(io.BytesIO())
+    monkeypatch.setattr(sys, "stdout", output)
+    assert correct.main(["--path", path, *data, files[0]]) == 0
+    assert output.buffer.getvalue().decode() == "abc dead\nbeef zzz\n"
+    assert f"settings of {tmp_path}/corrector.json: --unit letters" in capsys.readouterr().err
+    without = Corrector.from_pretrained(path, str(folder / "bin"), settings="none")
+    assert without.unit == "word" and without.settings is None
+
+
+def test_lines_are_reranked_with_a_lexicon_and_the_tuned_weights_come_back(folder, tmp_path):
+    shutil.copy(folder / "lines.pt", tmp_path / "lines.pt")
+    path, data = str(tmp_path / "lines.pt"), str(folder / "spaced")
+    for name, lines in (("words", "abc\ndead\n"), ("noisy", "abd dea\n"), ("clean", "abc dead\n")):
+        (tmp_path / name).write_text(lines)
+    words = [
+        "--lexicon",
+        str(tmp_path / "words"),
+        "--unit",
+        "window",
+        "--window",
+        "2",
+        "--data",
+        data,
+    ]
+    files = [str(tmp_path / one) for one in ("noisy", "clean")]
+    assert correct.main(["--path", path, *words, "--tune", *files, "--tune-weights"]) == 0
+    corrector = Corrector.from_pretrained(path, data)
+    assert isinstance(corrector.backend, RerankedBackend)
+    assert (corrector.unit, corrector.window) == ("window", 2)
+    assert corrector.correct(["abd dea"])[0].text == "abc dead"
+    stored = json.loads((tmp_path / "corrector.json").read_text())
+    assert corrector.backend.reranker.named_weights() == stored["weights"] != WEIGHTS
+    with pytest.raises(UserError, match="no space"):
+        Corrector.from_pretrained(
+            str(folder / "stock.pt"), unit="line", lexicon=str(tmp_path / "words")
+        )
+
+
+def test_the_package_offers_it():
+    assert lev_plugins.Corrector is Corrector

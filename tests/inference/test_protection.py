@@ -1,0 +1,84 @@
+"""What is protected stays, and stays what it is."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lev_plugins import UserError
+from lev_plugins.inference.correction.protection import Protection
+
+
+def touched(protection, line, *edits):
+    return protection.touched(line, edits)
+
+
+@pytest.mark.parametrize(
+    "edit, expected",
+    [
+        ((3, 4, "x"), True),  # a character of it
+        ((4, 4, "x"), True),  # inside of it
+        ((0, 9, "x"), True),  # more than it
+        ((0, 1, "x"), False),  # another word
+        ((3, 3, "9"), True),  # before it: 912
+        ((5, 5, "9"), True),  # behind it: 129
+        ((3, 3, "x"), False),  # x12 has a 12 still
+        ((5, 5, " 9"), False),
+        ((2, 3, ""), False),
+    ],
+)
+def test_an_edit_touches_what_it_changes_or_makes_into_something_else(edit, expected):
+    assert touched(Protection(["[0-9]+"]), "ab 12 cde", edit) == expected
+
+
+def test_a_word_is_protected_as_a_whole_word():
+    protection = Protection(words=["Pari"])
+    assert touched(protection, "Pari Paris", (0, 1, "p"))
+    assert not touched(protection, "Pari Paris", (5, 6, "p"))
+    assert touched(protection, "Pari", (4, 4, "s"))
+    assert touched(protection, "a Pari", (1, 2, ""))
+    assert not touched(protection, "Pari,", (4, 5, "."))
+    assert not touched(protection, "pari", (0, 1, "P"))
+
+
+def test_words_may_be_phrases_and_have_signs_in_them():
+    protection = Protection(words=["New York", "C++", "New", "", "  "])
+    assert protection.spans("New York, C++ and New") == {(0, 8), (10, 13), (18, 21)}
+
+
+def test_edits_that_are_made_together_are_judged_together():
+    protection = Protection(["bc"])
+    assert not touched(protection, "abcd", (0, 1, "xyz"), (3, 4, ""))
+    assert touched(protection, "abcd", (0, 1, "xyz"), (2, 3, ""))
+
+
+def test_a_pattern_that_matches_nothing_protects_nothing():
+    assert not touched(Protection(["x*"]), "abc", (0, 3, ""))
+    assert not Protection()
+
+
+@given(
+    st.text(st.sampled_from("ab1 "), max_size=12),
+    st.lists(st.integers(0, 12), min_size=2, max_size=2),
+    st.text(st.sampled_from("a1 "), max_size=2),
+)
+def test_when_nothing_is_touched_every_match_is_still_there(line, ends, after):
+    start, end = sorted(min(place, len(line)) for place in ends)
+    protection = Protection(["[0-9]+", "a b"], ["ab"])
+    if not protection.touched(line, [(start, end, after)]):
+        outcome = line[:start] + after + line[end:]
+        kept = [line[a:b] for a, b in sorted(protection.spans(line))]
+        found = [outcome[a:b] for a, b in sorted(protection.spans(outcome))]
+        rest = iter(found)
+        assert all(one in rest for one in kept)
+
+
+@pytest.mark.parametrize("pattern", ["(", "[z-a]", "*", "a{9999999999999}"])
+def test_a_pattern_that_is_none_is_named(pattern):
+    with pytest.raises(UserError, match=r"--protect .* is no regular expression: ") as raised:
+        Protection([pattern])
+    assert repr(pattern) in str(raised.value)
+
+
+def test_a_single_text_is_no_list_of_patterns():
+    with pytest.raises(UserError, match="not a single text"):
+        Protection("abc")

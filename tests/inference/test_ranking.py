@@ -1,0 +1,309 @@
+"""Candidates of a lexicon and of a model, ranked; scores; tuning; settings beside a model."""
+
+import dataclasses
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+from editors import edit_corrector, writing_corrector
+
+from lev_plugins import UserError
+from lev_plugins.inference.correction import Corrector, ranking, settings
+from lev_plugins.inference.correction.candidates import scorer_of
+from lev_plugins.inference.correction.lexicon import Lexicon, Lookup
+from lev_plugins.inference.correction.ranking import (
+    DEFAULTS,
+    RankedBackend,
+    Ranker,
+    Resources,
+    with_case,
+)
+from lev_plugins.inference.correction.tuning import Counts, Goal, count, tune
+
+WEIGHTS = {"model": 0.7, "lexicon": 4.0, "frequency": 0.15, "unchanged": 2.0, "capital": 3.0,
+           "lookup": 4.0, "misspelt": 0.3}  # fmt: skip
+LEXICON = Lexicon({"the": 100.0, "cat": 20.0, "cats": 5.0, "receive": 9.0, "to": 70.0})
+
+
+class Scripted:
+    """A scorer that writes ``words``, and likes every text alike but for those in ``likes``."""
+
+    limit, knows_spaces = 40, False
+
+    def __init__(self, words=None, likes=None):
+        self.words, self.likes, self.asked = words or {}, likes or {}, []
+
+    def tokens(self, text):
+        return tuple(text)
+
+    def text(self, tokens):
+        return "".join(tokens)
+
+    def knows(self, tokens):
+        return "".join(tokens).isascii()
+
+    def nbest(self, units, batch_size):
+        self.asked += ["".join(unit) for unit in units]
+        return [[tuple(text) for text in self.words.get("".join(unit), [])] for unit in units]
+
+    def score(self, pairs, batch_size):
+        return [self.likes.get("".join(text), -5.0) for _, text in pairs]
+
+
+def corrector(model, monkeypatch, lexicon=LEXICON, pairs=(), **more):
+    monkeypatch.setattr(ranking, "scorer_of", lambda backend, words: backend)
+    lookup = Lookup(pairs) if pairs else None
+    return Corrector(
+        RankedBackend(Ranker(model, Resources(lexicon, lookup, **more), WEIGHTS)), "letters"
+    )
+
+
+# scores -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [edit_corrector, writing_corrector], ids=["edits", "writes"])
+def test_a_score_does_not_depend_on_the_batch_and_texts_share_one_probability(make):
+    backend = make().backend
+    scorer = scorer_of(backend)
+    pairs = [(tuple(a), tuple(b)) for a in ("abc", "d", "fade") for b in ("abc", "a", "bead", "ad")]
+    together = scorer.score(pairs, 99)
+    alone = [scorer.score([pair], 1)[0] for pair in pairs]
+    assert together == pytest.approx(alone, rel=1e-4)
+    assert all(score < 0 for score in together)
+    assert len({round(score, 5) for score in together}) == len(pairs)
+
+
+def test_a_left_to_right_score_is_that_of_beam_search():
+    backend = writing_corrector().backend
+    unit = tuple("abc")
+    ((_, hypotheses),) = backend._hypotheses([unit])
+    scorer = scorer_of(backend)
+    for hypothesis in hypotheses:
+        text = scorer._text(hypothesis)
+        if text:
+            wanted = float(hypothesis["positional_scores"].sum())
+            assert scorer.score([(unit, text)], 1) == pytest.approx([wanted], rel=1e-4)
+
+
+def test_an_edit_score_is_the_sum_over_one_iteration():
+    backend = edit_corrector().backend
+    model, task = backend.policy, backend.task
+    numbers = {letter: task.tgt_dict.index(letter) for letter in "abd"}
+    memory = model.encode(torch.tensor([[0, numbers["a"], numbers["b"], 2]]))
+    with torch.no_grad():
+        draft = torch.tensor([[0, numbers["a"], numbers["b"], 2]])
+        goes = model.deletion_logits(draft, memory).log_softmax(-1)[0]
+        stands = torch.tensor([[0, numbers["a"], 2]])
+        sizes = model.placeholder_logits(stands, memory).log_softmax(-1)[0]
+        opened = torch.tensor([[0, numbers["a"], task.placeholder, 2]])
+        written = model.token_logits(opened, memory, opened == task.placeholder).log_softmax(-1)
+    wanted = goes[1, 0] + goes[2, 1] + sizes[0, 0] + sizes[1, 1] + written[0, numbers["d"]]
+    found = scorer_of(backend).score([(("a", "b"), ("a", "d"))], 1)
+    assert found == pytest.approx([float(wanted)], rel=1e-4)
+
+
+def test_what_a_model_cannot_spell_is_known():
+    for make in (edit_corrector, writing_corrector):
+        scorer = scorer_of(make().backend)
+        assert scorer.knows(("a", "b")) and not scorer.knows(("a", "é"))
+
+
+def test_a_model_of_drafts_that_writes_from_left_to_right_is_refused():
+    backend = writing_corrector("translation_concat").backend
+    with pytest.raises(UserError, match="--lexicon and --lookup need a model of task"):
+        scorer_of(backend)
+
+
+# ranking ----------------------------------------------------------------------------------------
+
+
+def test_words_of_the_lexicon_stay_and_the_model_is_not_asked(monkeypatch):
+    model = Scripted({"cat": ["cats"]}, {"cats": 0.0})
+    line = "The cat's CATS, to 3cst www.cst.de"
+    (found,) = corrector(model, monkeypatch).correct([line])
+    assert found.text == line and model.asked == []
+
+
+@pytest.mark.parametrize(
+    ("word", "right"), [("teh", "the"), ("Teh", "The"), ("TEH", "THE"), ("(recieve)", "(receive)")]
+)
+def test_a_misspelling_becomes_a_near_word_with_its_capitals(monkeypatch, word, right):
+    (found,) = corrector(Scripted(likes={"the": 0.0, "receive": 0.0}), monkeypatch).correct([word])
+    assert found.text == right
+    assert all(0.5 < edit.probability <= 1 for edit in found.edits)
+
+
+def test_capitals_inside_and_letters_that_the_model_lacks_stay(monkeypatch):
+    (found,) = corrector(Scripted(), monkeypatch).correct(["tEh tehé cAt"])
+    assert found.text == "tEh tehé cAt"
+
+
+def test_a_listed_misspelling_is_corrected_though_it_is_a_word_and_the_right_one_is_far(
+    monkeypatch,
+):
+    made = corrector(Scripted(), monkeypatch, pairs=[("cats", "a lot"), ("cats", "to")])
+    model = made.backend.ranker.scorer
+    model.likes = {"a lot": -0.1}
+    made.backend.ranker.set_weights({**WEIGHTS, "lexicon": 0.0})
+    (found,) = made.correct(["cats"])
+    assert found.text == "a lot" and len(found.edits) >= 1
+
+
+def test_a_text_that_runs_away_is_no_candidate(monkeypatch):
+    words = {"approrait": ["appropriatiatopellcrrcrrrcnlprpp", "appropriate"]}
+    likes = {"appropriatiatopellcrrcrrrcnlprpp": 0.0, "appropriate": -0.1}
+    made = corrector(Scripted(words, likes), monkeypatch, longest=2)
+    made.backend.ranker.set_weights({"model": 1.0})
+    assert made.correct(["approrait"])[0].text == "appropriate"
+
+
+def test_probabilities_of_all_candidates_add_up_to_one_and_a_capital_favours_the_word(monkeypatch):
+    ranker = corrector(Scripted(), monkeypatch).backend.ranker
+    (found,) = ranker.candidates(["teh"], 8)
+    small, capital = (ranker.probabilities(found, one) for one in (False, True))
+    assert found.texts[0] == "teh" and small.sum() == pytest.approx(1)
+    assert capital[0] > small[0]
+
+
+def test_a_word_that_was_met_is_not_ranked_again(monkeypatch):
+    model = Scripted()
+    made = corrector(model, monkeypatch)
+    assert made.correct(["teh teh"])[0].text == made.correct(["teh", "teh"])[0].text + " the"
+    assert model.asked == ["teh"]
+
+
+def test_a_weight_that_there_is_not_is_refused(monkeypatch):
+    monkeypatch.setattr(ranking, "scorer_of", lambda backend, words: backend)
+    with pytest.raises(UserError, match="there is no weight 'luck'"):
+        Ranker(Scripted(), Resources(LEXICON), {"luck": 1.0})
+
+
+def test_units_of_several_words_are_refused(monkeypatch):
+    backend = corrector(Scripted(), monkeypatch).backend
+    with pytest.raises(UserError, match="--unit line: words are ranked one by one"):
+        Corrector(backend, "line")
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "written"),
+    [("the", "teh", "the"), ("the", "Teh", "The"), ("the", "TEH", "THE"), ("to", "T", "To"),
+     ("a lot", "Alot", "A lot")],
+)  # fmt: skip
+def test_a_correction_has_the_capitals_of_the_word(text, word, written):
+    assert with_case(text, word) == written
+
+
+def test_an_edit_that_adds_too_much_is_not_made(monkeypatch):
+    made = corrector(Scripted({"teh": ["tehtehteh"]}, {"tehtehteh": 9.0}), monkeypatch, longest=99)
+    made.longest = 3
+    (found,) = made.correct(["teh"])
+    assert found.text == "teh" and {edit.reason for edit in found.edits} == {"length"}
+
+
+# tuning -----------------------------------------------------------------------------------------
+
+
+def test_words_are_counted():
+    found = count(["a b c d e"], ["a x C y E"], ["a b C D E"])
+    assert found == Counts(right=2, changed=1, wrong=3, corrected=2, miscorrected=1)
+    assert found.accuracy == 3 / 5 and found.f_half == pytest.approx(1.25 * 2 / (0.75 + 4))
+    assert count(["a b"], ["ab"], ["a c"]) == Counts(1, 1, 1, 0, 1)
+
+
+def test_the_threshold_keeps_right_words_and_loses_as_few_corrections_as_it_can(monkeypatch):
+    model = Scripted({"zat": ["cat"], "zog": ["dog"]}, {"cat": -1.0, "dog": -3.0, "the": -0.5})
+    made = corrector(model, monkeypatch)
+    noisy, clean = ["teh zat"] * 9 + ["zog"], ["the cat"] * 9 + ["zog"]
+    made.backend.ranker.set_weights({"model": 1.0})
+    free = tune(made, noisy, clean, Goal("accuracy"), weights_too=True)
+    assert free.counts.corrected == 18 and free.longest == 1
+    choice = tune(made, noisy, clean, Goal("changed", 0))
+    assert choice.counts.changed == 0 and choice.counts.corrected == 18
+    done = made.correct(noisy, min_confidence=choice.min_confidence)
+    assert [one.text for one in done] == clean
+    assert set(choice.weights) == set(DEFAULTS)
+
+
+@pytest.mark.parametrize("text", ["changed:x", "luck", "changed:101", "f0.5:-1"])
+def test_a_goal_that_there_is_not_is_refused(text):
+    with pytest.raises(UserError, match=f"--goal {text}: give changed:N"):
+        Goal.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("noisy", "clean", "said"),
+    [([], [], "0 noisy and 0 clean"), (["a"], ["a", "b"], "1 noisy and 2 clean"),
+     (["a", "a"], ["a", "a b"], "line 2 has 1 noisy and 2 clean words")],
+)  # fmt: skip
+def test_lines_that_do_not_belong_together_are_refused(monkeypatch, noisy, clean, said):
+    with pytest.raises(UserError, match=said):
+        tune(corrector(Scripted(), monkeypatch), noisy, clean, Goal())
+
+
+# settings ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """Settings beside a checkpoint; returns the folder."""
+    (tmp_path / "words").write_text("the 3\n")
+    (tmp_path / "model").mkdir()
+    made = settings.Settings("letters", None, 0.7, str(tmp_path / "words"), longest=2, tuned="so")
+    path = settings.write(made, str(tmp_path / "model" / "checkpoint_best.pt"))
+    assert path == settings.beside(str(tmp_path / "model" / "checkpoint_best.pt"))
+    return tmp_path / "model"
+
+
+def test_settings_come_back_with_a_lexicon_of_their_own(stored):
+    (stored.parent / "words").unlink()
+    found = settings.read(str(stored / settings.NAME))
+    assert found.lexicon == str(stored / settings.LEXICON) and found.lookup is None
+    assert (found.unit, found.min_confidence, found.longest, found.tuned) == (
+        "letters",
+        0.7,
+        2,
+        "so",
+    )
+    assert "the" in found.resources().lexicon and found.resources().longest == 2
+    again = dataclasses.replace(found, min_confidence=0.8)
+    settings.write(again, str(stored / "checkpoint_best.pt"))
+    assert settings.read(str(stored / settings.NAME)) == again
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda text: text[:-9], "is no settings file"),
+        (lambda text: text.replace("longest", "luck"), "is no settings file"),
+        (lambda text: text.replace("0.7,", '"much",', 1), "is no settings file"),
+        (lambda text: text.replace('"model":', '"luck":'), "there are no weights but"),
+        (lambda text: text.replace("corrector.lexicon", "../words", 1), "is not beside it"),
+        (lambda text: "[]", "is no settings file"),
+    ],
+)
+def test_a_broken_settings_file_is_told_in_one_line(stored, change, message):
+    path = stored / settings.NAME
+    path.write_text(change(path.read_text()))
+    with pytest.raises(UserError, match=message) as raised:
+        settings.read(str(path))
+    assert "\n" not in str(raised.value) and "--settings none" in str(raised.value)
+
+
+def test_a_lexicon_that_was_changed_is_refused(stored):
+    (stored / settings.LEXICON).write_text("teh 3\n")
+    with pytest.raises(UserError, match="is not the file that .* was tuned with"):
+        settings.read(str(stored / settings.NAME))
+
+
+def test_settings_are_json_that_people_can_read(stored):
+    found = json.loads((stored / settings.NAME).read_text())
+    assert found["weights"] == dict(DEFAULTS) and len(found["files"]["lexicon"]) == 64
+
+
+def test_features_are_finite(monkeypatch):
+    ranker = corrector(Scripted(), monkeypatch, pairs=[("teh", "the")]).backend.ranker
+    (found,) = ranker.candidates(["teh"], 8)
+    assert found.features.shape == (len(found.texts), len(DEFAULTS))
+    assert np.isfinite(found.features).all() and math.isclose(found.features[0, 3], 1)

@@ -1,0 +1,161 @@
+"""Candidates for lines and windows, from a model, a lexicon and a look-up table, ranked."""
+
+import math
+
+import pytest
+from editors import edit_corrector, writing_corrector
+from test_ranking import Scripted
+
+from lev_plugins import UserError
+from lev_plugins.inference.correction import Corrector, reranking
+from lev_plugins.inference.correction.corrector import proposals
+from lev_plugins.inference.correction.lexicon import Lexicon, Lookup
+from lev_plugins.inference.correction.reranking import (
+    FEATURES,
+    RerankedBackend,
+    Reranker,
+    Resources,
+    answer,
+    fit,
+)
+from lev_plugins.inference.correction.tuning import Goal, tune
+from lev_plugins.metrics.word_edits import word_edits
+
+LEXICON = Lexicon({"the": 100.0, "cat": 20.0, "sat": 5.0, "on": 70.0, "Mat": 3.0})
+
+
+@pytest.fixture
+def reranker(monkeypatch):
+    monkeypatch.setattr(reranking, "scorer_of", lambda backend: backend)
+
+    def make(words=None, likes=None, lexicon=LEXICON, pairs=(), **weights):
+        known = Resources(lexicon, Lookup(pairs) if pairs else None)
+        model = Scripted(words, likes)
+        model.knows_spaces = True
+        return Reranker(model, known, weights or reranking.WEIGHTS)
+
+    return make
+
+
+def features(found, text):
+    return dict(zip(FEATURES, found.features[found.texts.index(text)], strict=True))
+
+
+def test_candidates_are_the_unit_hypotheses_single_edits_listed_words_and_near_ones(reranker):
+    made = reranker({"teh kat xat": ["the cat xat"]}, pairs=[("xat", "sat")])
+    (found,) = made.choices(["teh kat xat"], 9)
+    assert found.texts[0] == "teh kat xat"
+    assert {"the cat xat", "the kat xat", "teh cat xat", "teh kat sat"} <= {*found.texts}
+
+
+def test_features_are_summed_over_the_words(reranker):
+    made = reranker({"Teh kat": ["the cat"]}, {"the cat": -2.5}, pairs=[("kat", "cat")])
+    (found,) = made.choices(["Teh kat"], 9)
+    same, both = features(found, "Teh kat"), features(found, "the cat")
+    assert same["lexicon"] == -2 and same["unchanged"] == same["lookup"] == same["edits"] == 0
+    assert both["frequency"] == pytest.approx(math.log(21 / 101))
+    assert both | {"frequency": 0} == {
+        "model": -2.5, "lexicon": 0, "frequency": 0, "unchanged": -2, "capital": -1,
+        "lookup": 1, "misspelt": pytest.approx(math.log(2)), "edits": 3,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("word, known", [("cat,", 1), ("Cat.", 1), ("«12»", 1), ("MAT", 0)])
+def test_punctuation_and_a_capital_make_no_unknown_word(word, known, reranker):
+    (found,) = reranker().choices([word], 9)
+    assert found.features[0][FEATURES.index("lexicon")] == known - 1
+
+
+def test_a_word_that_the_lexicon_lacks_keeps_its_punctuation_in_what_is_near(reranker):
+    (found,) = reranker().choices(["(caat),"], 9)
+    assert "(cat)," in found.texts
+
+
+@pytest.mark.parametrize(
+    "unit, text",
+    [("teh cat", "the cat"), ("teh kat", "the cat"), ("a b", "a x b"), ("a x b", "a b"),
+     ("x a b", "a b"), ("a b x", "a b"), ("th e cat sta", "the cat sat"), ("a b", "x a b y"),
+     ("thecat sta", "the cat sat"), ("x", "y z")],
+)  # fmt: skip
+def test_an_answer_is_rebuilt_from_its_edits_and_each_has_its_probability(unit, text, reranker):
+    edits = word_edits(unit.split(), text.split())
+    shares = {edit: 0.9 - 0.1 * number for number, edit in enumerate(edits)}
+    backend = RerankedBackend(reranker())
+    made = proposals(backend, unit, tuple(unit), answer(unit, text, shares))
+    out = unit
+    for start, end, after in sorted((one for some in made for one in some.edits), reverse=True):
+        out = out[:start] + after + out[end:]
+    assert out == text
+    assert sorted({round(one.probability, 9) for one in made}) == sorted(
+        {round(value, 9) for value in shares.values()}
+    )
+
+
+def test_an_edit_has_the_probability_of_all_candidates_that_make_it(reranker):
+    likes = {"teh kat": -3.0, "the cat": -1.0, "the kat": -2.0}
+    made = reranker({"teh kat": ["the cat", "the kat"]}, likes, lexicon=None, model=1.0)
+    corrector = Corrector(RerankedBackend(made), "line")
+    (line,) = corrector.correct(["teh kat"])
+    (found,) = made.choices(["teh kat"], 9)
+    chances = dict(zip(found.texts, found.probabilities(made.weights), strict=True))
+    assert line.text == "the cat"
+    assert [*dict.fromkeys(edit.probability for edit in line.edits)] == pytest.approx(
+        [chances["the cat"] + chances["the kat"], chances["the cat"] + chances["teh cat"]]
+    )
+
+
+def test_what_the_model_cannot_spell_stays(reranker):
+    corrector = Corrector(RerankedBackend(reranker({"teh": ["the"]})), "window", 1)
+    assert [one.text for one in corrector.correct(["teh żżż", ""])] == ["the żżż", ""]
+
+
+def test_fitting_makes_the_best_candidates_win_and_leaves_other_weights(reranker):
+    noisy = ["teh", "kat", "sat", "onn", "Mat"]
+    clean = ["the", "cat", "sat", "on", "Mat"]
+    likes = {"teh": -1.0, "kat": -1.0, "the": -4.0, "cat": -4.0, "on": -4.0, "onn": -0.5}
+    made = reranker({"sat": ["cat"]}, likes, model=1.0, unchanged=0.3)
+    before = made.named_weights()
+    found = fit(
+        made,
+        zip([*noisy, "żżż"], [*clean, "zzz"], strict=True),
+        features=["model", "lexicon", "unchanged"],
+    )
+    assert [one.texts[one.probabilities(made.weights).argmax()] for one in found] == clean
+    after = made.named_weights()
+    assert after["lexicon"] > 1
+    assert {name for name in FEATURES if after[name] != before[name]} == {
+        "model", "lexicon", "unchanged"
+    }  # fmt: skip
+
+
+def test_tuning_fits_the_weights_of_windows_where_it_is_told_to(reranker):
+    made = reranker({"teh kat": ["the cat"], "sat": ["cat"]}, {"teh kat": -0.1}, model=1.0)
+    corrector = Corrector(RerankedBackend(made), "window", 2)
+    noisy, clean = ["teh kat sat", "sat"], ["the cat sat", "sat"]
+    kept = tune(corrector, noisy, clean, Goal("accuracy"))
+    assert kept.weights == made.named_weights() == dict.fromkeys(FEATURES, 0.0) | {"model": 1.0}
+    choice = tune(corrector, noisy, clean, Goal("accuracy"), weights_too=True)
+    assert choice.counts.accuracy == 1 and choice.weights == made.named_weights() != kept.weights
+
+
+def test_nothing_to_fit_leaves_the_weights(reranker):
+    made = reranker()
+    before = made.named_weights()
+    fit(made, [("cat", "cat")])
+    assert made.named_weights() == before
+
+
+@pytest.mark.parametrize("make", [edit_corrector, writing_corrector], ids=["edits", "writes"])
+def test_models_of_both_kinds_are_reranked(make):
+    made = Reranker(make().backend, Resources(Lexicon({"abc": 1.0, "fade": 2.0})))
+    outputs = Corrector(RerankedBackend(made), "line").correct(["abd", "fad"], batch_size=2)
+    assert all(0 <= edit.probability <= 1 + 1e-9 for one in outputs for edit in one.edits)
+    fit(made, [("abd", "abc"), ("fad", "fade")])
+    assert [
+        one.text for one in Corrector(RerankedBackend(made), "line").correct(["abd", "fad"])
+    ] == ["abc", "fade"]
+
+
+def test_a_weight_that_there_is_not_is_refused(reranker):
+    with pytest.raises(UserError, match="no weight 'luck'"):
+        reranker(luck=1.0)

@@ -1,0 +1,137 @@
+"""Units: nothing is lost, nothing is in two units, every one fits."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lev_plugins.inference.correction.units import KINDS, UNREADABLE, pieces, read_unit, spans
+
+LINES = st.text(st.sampled_from("ab.!?。 \t\u00a0\u2028\r\ufeff\udcffé"), max_size=40)
+
+
+def units(line, kind, window=0):
+    return [line[start:end] for start, end in spans(line, kind, window)]
+
+
+def test_a_word_is_what_stands_between_spaces():
+    assert units(" the\tcat,  sat\u00a0on \r", "word") == ["the", "cat,", "sat", "on"]
+
+
+def test_a_line_is_read_without_the_spaces_at_its_ends():
+    assert units("\t the  cat \r", "line") == ["the  cat"]
+
+
+def test_a_window_has_so_many_words_and_the_last_has_the_rest():
+    assert units("a b  c d e", "window", 2) == ["a b", "c d", "e"]
+
+
+@pytest.mark.parametrize(
+    "line, expected",
+    [
+        ("One. Two! Three?", ["One.", "Two!", "Three?"]),
+        ("He said “Go.” Then left", ["He said “Go.”", "Then left"]),
+        ("a version 2.5 of it", ["a version 2.5 of it"]),
+        ("etc. and so on. Next", ["etc. and so on.", "Next"]),
+        ("好。是吗？对", ["好。", "是吗？", "对"]),
+        ("Wait... What", ["Wait...", "What"]),
+        ("No end", ["No end"]),
+    ],
+)
+def test_a_sentence_ends_at_its_mark_unless_the_text_continues_in_lower_case(line, expected):
+    assert units(line, "sentence") == expected
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_line_of_spaces_has_no_unit(kind):
+    assert units("", kind, 2) == units(" \t\u2028\r", kind, 2) == []
+    assert units("\ufeff", kind, 2) == []
+
+
+@given(LINES, st.sampled_from([kind for kind in KINDS if kind != "letters"]), st.integers(1, 3))
+def test_units_are_in_order_and_only_spaces_lie_outside_of_them(line, kind, window):
+    place = 1 if line.startswith("\ufeff") else 0
+    for start, end in spans(line, kind, window):
+        assert start < end and not line[place:start].strip()
+        assert not line[start].isspace() and not line[end - 1].isspace()
+        place = end
+    assert not line[place:].strip()
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ('"Teh" cat, (sat)!', "Teh cat sat"),
+        ("isn\u2019t don't 'tis", "isn\u2019t don't tis"),
+        ("well-known étude", "well known étude"),
+        ("at 3pm x_y a@b.de www.site.org/teh e.g. U.S. end.", "at end"),
+        ("1,234 -- # {teh}", ""),
+    ],
+)
+def test_letters_are_words_without_punctuation_and_none_of_what_is_no_word(line, words):
+    assert [line[start:end] for start, end in spans(line, "letters")] == words.split()
+
+
+@given(LINES)
+def test_a_unit_knows_where_its_characters_stood(line):
+    for start, end in spans(line, "line"):
+        unit = read_unit(line, start, end)
+        assert len(unit.places) == len(unit.text) + 1
+        assert unit.places[0] == start and unit.places[-1] == end
+        for character, here, following in zip(unit.text, unit.places, unit.places[1:]):
+            typed = line[here:following]
+            if character == " ":
+                assert typed and not typed.strip()
+            elif character == UNREADABLE:
+                assert typed == "\udcff"
+            else:
+                assert typed == character
+
+
+def test_a_run_of_spaces_is_read_as_one_space():
+    assert read_unit("a \t b\u2028c", 0, 7).text == "a b c"
+
+
+@given(LINES, st.integers(1, 6))
+def test_what_is_too_long_is_cut_and_put_together_again(line, limit):
+    for start, end in spans(line, "line"):
+        place = start
+        for unit in pieces(line, start, end, lambda text: len(text) <= limit):
+            assert 1 <= len(unit.text) <= limit
+            assert not line[place : unit.places[0]].strip()
+            place = unit.places[-1]
+        assert not line[place:end].strip()
+
+
+@given(st.text(st.sampled_from("ab "), max_size=60), st.integers(2, 9))
+def test_a_word_is_cut_only_where_it_does_not_fit(line, limit):
+    for start, end in spans(line, "line"):
+        for unit in pieces(line, start, end, lambda text: len(text) <= limit):
+            cuts = {unit.places[0], unit.places[-1]}
+            for match in re.finditer(r"\S+", line):
+                if any(match.start() < cut < match.end() for cut in cuts):
+                    assert match.end() - match.start() > limit
+
+
+def test_as_many_words_as_fit_are_read_together():
+    line = "aa bb cc dd eeeeeeee f"
+    found = [unit.text for unit in pieces(line, 0, len(line), lambda text: len(text) <= 6)]
+    assert found == ["aa bb", "cc dd", "eeeeee", "ee", "f"]
+
+
+def test_a_character_that_does_not_fit_alone_is_left_out():
+    found = list(pieces("aXb", 0, 3, lambda text: len(text) <= 1 and text != "X"))
+    assert [unit.places[:-1] for unit in found] == [(0,), (2,)]
+
+
+def test_a_long_line_is_not_read_over_and_over():
+    line = "ab " * 20_000
+    asked = []
+
+    def fits(text):
+        asked.append(len(text))
+        return len(text) <= 50
+
+    assert sum(1 for _ in pieces(line, 0, len(line) - 1, fits)) == 1177
+    assert sum(asked) < 40 * len(line)

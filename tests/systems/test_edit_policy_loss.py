@@ -1,0 +1,225 @@
+"""The loss against a loop over single actions, and sums that no split of a batch changes."""
+
+import math
+from typing import Any
+
+import pytest
+import tiny
+import torch
+from fairseq.logging import metrics
+from tiny import Triple
+
+from lev_plugins.errors import UserError
+from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss
+
+HEADS = {"deletion": "del", "placeholder": "plh", "token": "tok"}
+ROWS = tiny.triples(12, seed=9)
+
+
+@pytest.fixture(scope="module")
+def task():
+    return tiny.task()
+
+
+@pytest.fixture(scope="module")
+def model(task):
+    return tiny.sharpen(tiny.model(task)).eval()
+
+
+def criterion(task: Any, **options: float) -> EditPolicyLoss:
+    values = {
+        "label_smoothing": 0.1,
+        "placeholder_label_smoothing": 0.01,
+        "deletion_weight": 1.0,
+        "placeholder_weight": 1.0,
+        "token_weight": 1.0,
+    }
+    return EditPolicyLoss(task, **{**values, **options})
+
+
+class Answering(torch.nn.Module):
+    """A model whose answers are given."""
+
+    def __init__(self, **answers: tuple[torch.Tensor, torch.Tensor]) -> None:
+        super().__init__()
+        self.answers = answers
+
+    def forward(self, src_tokens, src_lengths, roll_in):
+        return self.answers
+
+
+def fixed(seed: int = 1) -> Answering:
+    generator = torch.Generator().manual_seed(seed)
+
+    def answer(positions: int, classes: int):
+        logits = 3 * torch.randn(positions, classes, generator=generator)
+        labels = torch.randint(classes, (positions,), generator=generator)
+        return logits.requires_grad_(), labels
+
+    return Answering(deletion=answer(7, 2), placeholder=answer(6, 5), token=answer(4, 11))
+
+
+def sample_of(task: Any, rows=ROWS, **options: Any) -> dict[str, Any]:
+    return tiny.training_batch(task, rows, **options)
+
+
+def slow_head(logits: torch.Tensor, labels: torch.Tensor, smoothing: float) -> float:
+    """(1 − ε) · −log π(label) + ε · mean over classes of −log π, action by action."""
+    total = 0.0
+    for row, label in zip(logits.tolist(), labels.tolist(), strict=True):
+        normaliser = math.log(sum(math.exp(value) for value in row))
+        costs = [normaliser - value for value in row]
+        total += (1 - smoothing) * costs[label] + smoothing * sum(costs) / len(costs)
+    return total
+
+
+@pytest.mark.parametrize("token", [0.0, 0.1, 0.5])
+@pytest.mark.parametrize("placeholder", [0.0, 0.01])
+@pytest.mark.parametrize("weights", [(1.0, 1.0, 1.0), (0.5, 2.0, 3.0), (0.0, 0.0, 1.0)])
+def test_the_loss_is_the_weighted_sum_over_heads_and_actions(task, token, placeholder, weights):
+    model = fixed()
+    names = ("deletion_weight", "placeholder_weight", "token_weight")
+    loss, _, _ = criterion(
+        task,
+        label_smoothing=token,
+        placeholder_label_smoothing=placeholder,
+        **dict(zip(names, weights, strict=True)),
+    )(model, sample_of(task))
+    smoothings = (0.0, placeholder, token)
+    expected = sum(
+        weight * slow_head(*model.answers[head], smoothing)
+        for head, weight, smoothing in zip(HEADS, weights, smoothings, strict=True)
+    )
+    assert float(loss.detach()) == pytest.approx(expected, rel=1e-5)
+
+
+def test_what_is_logged_is_the_likelihood_without_smoothing_and_the_share_right(task):
+    model = fixed()
+    loss, _, log = criterion(task)(model, sample_of(task))
+    for head, (logits, labels) in model.answers.items():
+        assert float(log[f"{head}_nll"]) == pytest.approx(slow_head(logits, labels, 0.0), rel=1e-5)
+        assert int(log[f"{head}_right"]) == int((logits.argmax(1) == labels).sum())
+        assert log[f"{head}_count"] == len(labels)
+    assert float(log["loss"]) == pytest.approx(float(loss.detach()))
+    assert not any(torch.is_tensor(value) and value.requires_grad for value in log.values())
+
+
+def test_the_sample_size_is_the_number_of_target_tokens(task, model):
+    sample = sample_of(task)
+    _, size, log = criterion(task)(model, sample)
+    tokens = sum(len(row.target) + 2 for row in ROWS)
+    assert size == log["sample_size"] == log["ntokens"] == tokens
+    assert log["nsentences"] == len(ROWS)
+
+
+def test_two_half_batches_sum_to_one_batch(task, model):
+    loss_of = criterion(task)
+    whole = loss_of(model, sample_of(task))
+    halves = [
+        loss_of(model, sample_of(task, ROWS[:5], ids=range(5))),
+        loss_of(model, sample_of(task, ROWS[5:], ids=range(5, 12))),
+    ]
+    parts = sum(float(half[0].detach()) for half in halves)
+    assert float(whole[0].detach()) == pytest.approx(parts, rel=1e-5)
+    assert whole[1] == sum(half[1] for half in halves)
+    for key, value in whole[2].items():
+        parts = sum(float(half[2][key]) for half in halves)
+        assert float(value) == pytest.approx(parts, rel=1e-5), key
+
+
+def test_the_gradient_does_not_depend_on_the_split_of_a_batch(task):
+    def gradient(*parts: range) -> list[torch.Tensor]:
+        model = tiny.sharpen(tiny.model(task)).eval().double()
+        tokens = 0
+        for part in parts:
+            rows = [ROWS[i] for i in part]
+            loss, size, _ = criterion(task)(model, sample_of(task, rows, ids=part))
+            loss.backward()
+            tokens += size
+        return [parameter.grad / tokens for parameter in model.parameters()]
+
+    whole, split = gradient(range(12)), gradient(range(3), range(3, 4), range(4, 12))
+    for one, other in zip(whole, split, strict=True):
+        # in double precision: single loses a hundredth in a model with such large parameters
+        torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-9 * float(one.abs().max()))
+
+
+def reduced(logs: list[dict[str, Any]]) -> dict[str, float]:
+    with metrics.aggregate(new_root=True) as found:
+        EditPolicyLoss.reduce_metrics(logs)
+    return dict(found.get_smoothed_values())
+
+
+def test_two_workers_report_what_one_would_have(task, model):
+    loss_of = criterion(task)
+    whole = reduced([loss_of(model, sample_of(task))[2]])
+    halves = [
+        loss_of(model, sample_of(task, ROWS[:9], ids=range(9)))[2],
+        loss_of(model, sample_of(task, ROWS[9:], ids=range(9, 12)))[2],
+    ]
+    assert EditPolicyLoss.logging_outputs_can_be_summed()
+    summed = {key: sum(float(half[key]) for half in halves) for key in halves[0]}
+    for other in (reduced(halves), reduced([summed])):
+        assert other.keys() == whole.keys()
+        for key, value in whole.items():
+            assert other[key] == pytest.approx(value, abs=2e-3), key
+
+
+def test_reports_are_in_bits_per_target_token_and_per_action_and_in_percent(task):
+    model = fixed()
+    loss, size, log = criterion(task)(model, sample_of(task))
+    report = reduced([log])
+    assert report["loss"] == pytest.approx(float(loss.detach()) / size / math.log(2), abs=1e-3)
+    for head, short in HEADS.items():
+        logits, labels = model.answers[head]
+        bits = slow_head(logits, labels, 0.0) / len(labels) / math.log(2)
+        assert report[f"{short}_nll"] == pytest.approx(bits, abs=1e-3)
+        right = 100 * float((logits.argmax(1) == labels).float().mean())
+        assert report[f"{short}_acc"] == pytest.approx(right, abs=1e-2)
+
+
+EXTREMES = {
+    "empty targets": [Triple("a", "", ""), Triple("b", "", "")],
+    "empty targets, drafts": [Triple("a", "", "abc"), Triple("b", "", "d")],
+    "everything empty": [Triple("", "", "")],
+    "one token": [Triple("a", "b", "c")],
+    "drafts are right": [Triple("a", "abc", "abc"), Triple("b", "d", "d")],
+    "drafts share nothing": [Triple("a", "abc", "defg"), Triple("b", "a", "h")],
+}
+
+
+@pytest.mark.parametrize("rows", EXTREMES.values(), ids=EXTREMES.keys())
+@pytest.mark.parametrize("share", [0.0, 1.0])
+@pytest.mark.parametrize("tokens", ["argmax", "sample", "random"])
+def test_extreme_batches_have_a_finite_loss_and_report(task, rows, share, tokens):
+    model = tiny.sharpen(tiny.model(task))
+    sample = sample_of(task, rows, alpha=share, beta=share, tokens=tokens)
+    loss, size, log = criterion(task)(model, sample)
+    loss.backward()
+    assert loss.isfinite() and loss >= 0 and size > 0
+    assert all(parameter.grad.isfinite().all() for parameter in model.parameters())
+    assert all(math.isfinite(value) for value in reduced([log]).values())
+
+
+def test_a_head_without_a_position_is_not_reported(task):
+    sample = sample_of(task, EXTREMES["empty targets"])
+    _, _, log = criterion(task)(tiny.model(task), sample)
+    assert log["token_count"] == log["deletion_count"] == 0 and log["placeholder_count"] == 2
+    report = reduced([log])
+    assert "plh_nll" in report and "tok_nll" not in report and "del_acc" not in report
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"label_smoothing": 1.0},
+        {"label_smoothing": -0.1},
+        {"placeholder_label_smoothing": 1.5},
+        {"token_weight": -1.0},
+        {"deletion_weight": 0.0, "placeholder_weight": 0.0, "token_weight": 0.0},
+    ],
+)
+def test_values_out_of_range_are_refused_in_one_line(task, options):
+    with pytest.raises(UserError) as refusal:
+        criterion(task, **options)
+    assert "\n" not in str(refusal.value)

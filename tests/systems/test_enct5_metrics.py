@@ -1,0 +1,383 @@
+"""Metrics as sums: any split gives the score of the whole, and the whole is scikit-learn's."""
+
+import math
+import random
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from lev_plugins.systems.enct5.metrics import (
+    BINS,
+    CELLS,
+    FREQUENT,
+    GROUPS,
+    TOP,
+    label_groups,
+    names,
+    statistics,
+    summary,
+)
+from lev_plugins.systems.enct5.problem_types import KINDS, ProblemType
+
+SEEDS = range(6)
+COUNTS = [0, 0, 1, 3, FREQUENT, FREQUENT + 1, 400]  # of seven labels: two of each group, and one
+LABELS = len(COUNTS)
+SPAN = (0.0, 5.0)
+
+
+def library(name: str) -> Any:
+    """A library to compare with; without it the test is skipped."""
+    return pytest.importorskip(name, reason=f"{name} is not installed, which has these metrics")
+
+
+def sampled(kind: ProblemType, examples: int, seed: int) -> tuple[Tensor, Tensor]:
+    """Scores and targets, right more often than not."""
+    torch.manual_seed(seed)
+    if kind is ProblemType.REGRESSION:
+        targets = torch.rand(examples, dtype=torch.double) * SPAN[1]
+        return (targets + torch.randn(examples)).float().unsqueeze(1), targets
+    if kind.many:
+        targets = torch.rand(examples, LABELS) < torch.linspace(0.1, 0.6, LABELS)
+        return torch.sigmoid(torch.randn(examples, LABELS) + 2 * targets - 1), targets
+    targets = torch.randint(LABELS, (examples,))
+    logits = torch.randn(examples, LABELS)
+    logits[torch.arange(examples), targets] += 2
+    return logits.softmax(-1), targets
+
+
+def counted(kind: ProblemType, scores: Tensor, targets: Tensor, cut: int = 0) -> dict[str, float]:
+    groups = label_groups(COUNTS) if kind.many else None
+    return statistics(kind, scores, targets, cut, groups, SPAN)
+
+
+def measured(kind: ProblemType, scores: Tensor, targets: Tensor, cut: int = 0) -> dict[str, float]:
+    return summary(kind, counted(kind, scores, targets, cut))
+
+
+def added(parts: Sequence[dict[str, float]]) -> dict[str, float]:
+    """Statistics as fairseq adds them over batches and processes: names of the first."""
+    assert all(part.keys() == parts[0].keys() for part in parts)
+    return {name: sum(part[name] for part in parts) for name in parts[0]}
+
+
+# sums ------------------------------------------------------------------------------------------
+
+
+@given(
+    kind=st.sampled_from(list(ProblemType)),
+    seed=st.integers(0, 10**6),
+    cuts=st.lists(st.integers(0, 40), max_size=6),
+)
+def test_any_split_gives_the_metrics_of_the_whole(kind, seed, cuts):
+    scores, targets = sampled(kind, 40, seed)
+    edges = [0, *sorted(cuts), 40]  # some parts are empty
+    words = list(range(len(edges) - 1)) if kind is ProblemType.TAGGING else [0] * (len(edges) - 1)
+    parts = [
+        counted(kind, scores[start:end], targets[start:end], cut)
+        for start, end, cut in zip(edges, edges[1:], words)
+    ]
+    random.Random(seed).shuffle(parts)
+    whole = measured(kind, scores, targets, sum(words))
+    assert summary(kind, added(parts)) == pytest.approx(whole, abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_metrics_that_are_named_are_there(kind):
+    kind = ProblemType(kind)
+    number = 1 if kind is ProblemType.REGRESSION else LABELS
+    found = measured(kind, *sampled(kind, 30, 1))
+    assert set(names(kind, number, label_groups(COUNTS) if kind.many else None)) <= set(found)
+
+
+def test_names_are_those_of_the_kind():
+    assert names(ProblemType.REGRESSION, 1) == ["pearson", "spearman", "mse"]
+    assert names(ProblemType.TAGGING, 17) == ["word_accuracy"]
+    assert names(ProblemType.CLASSIFICATION, 3) == ["accuracy", "macro_f1", "mcc"]
+    assert names(ProblemType.CLASSIFICATION, 2) == ["accuracy", "macro_f1", "mcc", "f1"]
+    three = ["micro_f1", "micro_f1_tuned", "threshold"]
+    at = [f"{name}@{k}" for k in (1, 3, 5) for name in ("rp", "ndcg")]
+    assert names(ProblemType.MULTILABEL, 7) == three + at
+    known = names(ProblemType.MULTILABEL_POOLED, 2, label_groups([0, 60]))
+    assert known == three + [f"{group}{one}" for group in ("", "frequent_", "zero_") for one in at]
+
+
+# classes ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_classes_are_scored_as_scikit_learn_scores_them(seed):
+    metrics = library("sklearn.metrics")
+    scores, targets = sampled(ProblemType.CLASSIFICATION, 50 if seed else 4, seed)
+    said, true = scores.argmax(1).numpy(), targets.numpy()
+    found = measured(ProblemType.CLASSIFICATION, scores, targets)
+    every = {"labels": range(LABELS), "average": "macro", "zero_division": 0}
+    assert found["accuracy"] == pytest.approx(100 * metrics.accuracy_score(true, said))
+    assert found["macro_f1"] == pytest.approx(100 * metrics.f1_score(true, said, **every))
+    assert found["mcc"] == pytest.approx(100 * metrics.matthews_corrcoef(true, said))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_f1_of_two_classes_is_that_of_the_second(seed):
+    metrics = library("sklearn.metrics")
+    torch.manual_seed(seed)
+    scores, targets = torch.rand(30, 2), torch.randint(2, (30,))
+    found = measured(ProblemType.CLASSIFICATION, scores, targets)
+    said = scores.argmax(1).numpy()
+    assert found["f1"] == pytest.approx(100 * metrics.f1_score(targets.numpy(), said))
+    assert found["mcc"] == pytest.approx(100 * metrics.matthews_corrcoef(targets.numpy(), said))
+
+
+def test_words_that_were_cut_off_are_errors():
+    scores, targets = torch.eye(LABELS)[[0, 1, 2, 3]], torch.tensor([0, 1, 2, 5])
+    assert measured(ProblemType.TAGGING, scores, targets) == {"word_accuracy": 75.0}
+    assert measured(ProblemType.TAGGING, scores, targets, cut=2) == {"word_accuracy": 50.0}
+    nothing = torch.zeros(0, LABELS), torch.zeros(0, dtype=torch.long)
+    assert measured(ProblemType.TAGGING, *nothing, cut=3) == {"word_accuracy": 0.0}
+
+
+# many labels -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_many_labels_are_scored_as_scikit_learn_scores_them(seed):
+    metrics = library("sklearn.metrics")
+    scores, targets = sampled(ProblemType.MULTILABEL, 40, seed)
+    found = measured(ProblemType.MULTILABEL, scores, targets)
+    micro = metrics.f1_score(targets.numpy(), scores.numpy() > 0.5, average="micro")
+    assert found["micro_f1"] == pytest.approx(100 * micro)
+    for group, members in label_groups(COUNTS).items():
+        truth, said = (one[:, members].numpy() for one in (targets, scores))
+        some = truth.any(1)
+        for k in TOP:
+            name = f"ndcg@{k}" if group == "all" else f"{group}_ndcg@{k}"
+            wanted = metrics.ndcg_score(truth[some], said[some], k=k) if len(truth[0]) > 1 else 1
+            assert found[name] == pytest.approx(100 * wanted), name
+
+
+def slow_precision(said: Sequence[float], truth: Sequence[bool], k: int) -> float:
+    """R-precision at k: of the k likeliest labels those that hold, of as many as there can be."""
+    likeliest = sorted(range(len(said)), key=lambda label: -said[label])[:k]
+    return sum(truth[label] for label in likeliest) / min(k, sum(truth))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_r_precision_divides_by_the_positives_where_they_are_fewer_than_k(seed):
+    scores, targets = sampled(ProblemType.MULTILABEL, 40, seed)
+    found = measured(ProblemType.MULTILABEL, scores, targets)
+    for group, members in label_groups(COUNTS).items():
+        rows = zip(scores[:, members].tolist(), targets[:, members].tolist())
+        rows = [(said, truth) for said, truth in rows if any(truth)]
+        skipped = 40 - len(rows)  # documents without a positive in the group
+        assert skipped > 0 or group == "all"
+        for k in TOP:
+            wanted = sum(slow_precision(said, truth, k) for said, truth in rows) / len(rows)
+            name = f"rp@{k}" if group == "all" else f"{group}_rp@{k}"
+            assert found[name] == pytest.approx(100 * wanted), name
+
+
+def test_a_perfect_ranking_is_a_hundred_percent():
+    targets = torch.tensor([[1, 0, 0, 0, 0, 0, 0], [1, 1, 1, 1, 1, 1, 1]]).bool()
+    found = measured(ProblemType.MULTILABEL, targets.float() - torch.arange(7) / 100, targets)
+    assert [found[f"{name}@{k}"] for k in TOP for name in ("rp", "ndcg")] == [100.0] * 6
+    found = measured(ProblemType.MULTILABEL, torch.arange(7).expand(1, 7) / 7, targets[:1])
+    assert found["rp@5"] == found["ndcg@5"] == 0.0
+
+
+def test_labels_are_grouped_by_how_often_training_has_them():
+    found = {name: members.tolist() for name, members in label_groups(COUNTS).items()}
+    assert list(found) == list(GROUPS)
+    assert found["all"] == [True] * 7
+    assert found["frequent"] == [False] * 5 + [True] * 2
+    assert found["few"] == [False, False, True, True, True, False, False]
+    assert found["zero"] == [True, True] + [False] * 5
+
+
+def test_a_document_without_positives_counts_in_no_group():
+    scores, targets = sampled(ProblemType.MULTILABEL, 20, 1)
+    more = torch.cat([scores, torch.rand(5, LABELS)])
+    found = measured(
+        ProblemType.MULTILABEL, more, torch.cat([targets, torch.zeros(5, LABELS).bool()])
+    )
+    wanted = measured(ProblemType.MULTILABEL, scores, targets)
+    for name in names(ProblemType.MULTILABEL, LABELS, label_groups(COUNTS))[3:]:
+        assert found[name] == pytest.approx(wanted[name]), name
+    assert found["micro_f1"] < wanted["micro_f1"]  # whose false positives count
+
+
+def slow_threshold(scores: Tensor, targets: Tensor) -> tuple[float, float]:
+    """The best micro-F1 of all thresholds, in percent; of the best ones that nearest to 0.5."""
+    found = []
+    for number in range(BINS):
+        threshold = number / BINS
+        said = scores.double() > threshold
+        right = int((said & targets).sum())
+        f1 = 200 * right / max(int(said.sum()) + int(targets.sum()), 1)
+        found.append((-f1, abs(number - BINS // 2), threshold))
+    f1, _, threshold = min(found)
+    return -f1, threshold
+
+
+@given(
+    scores=st.lists(
+        st.one_of(st.integers(0, 100).map(lambda n: n / 100), st.floats(0, 1, width=32)),
+        min_size=4,
+        max_size=24,
+    ),
+    seed=st.integers(0, 10**6),
+    precise=st.booleans(),
+)
+def test_the_tuned_threshold_is_the_best_of_a_hundred(scores, seed, precise):
+    torch.manual_seed(seed)
+    said = torch.tensor(scores[: len(scores) // 2 * 2], dtype=torch.double).view(-1, 2)
+    said = said if precise else said.float()
+    targets = torch.rand(said.shape) < 0.4
+    found = summary(ProblemType.MULTILABEL, statistics(ProblemType.MULTILABEL, said, targets))
+    f1, threshold = slow_threshold(said, targets)
+    assert found["micro_f1_tuned"] == pytest.approx(f1)
+    assert found["threshold"] == threshold
+    assert found["micro_f1"] <= found["micro_f1_tuned"]
+
+
+def test_of_thresholds_that_are_equally_good_the_middle_one_is_taken():
+    scores, targets = torch.tensor([[0.9, 0.1]]), torch.tensor([[True, False]])
+    assert measured_plain(scores, targets)["threshold"] == 0.5
+    scores = torch.tensor([[0.3, 0.1]])
+    assert measured_plain(scores, targets)["threshold"] == 0.3  # float32's is above 0.3
+    assert measured_plain(torch.tensor([[0.9, 0.75]]), targets)["threshold"] == 0.75
+    assert measured_plain(scores, ~targets & False)["threshold"] == 0.5  # none is any good
+
+
+def test_a_score_that_equals_a_threshold_is_not_above_it():
+    for number in range(1, BINS + 1):
+        scores = torch.tensor([[number, number - 1]], dtype=torch.double) / BINS
+        found = measured_plain(scores, torch.tensor([[True, False]]))
+        assert (found["threshold"], found["micro_f1_tuned"]) == ((number - 1) / BINS, 100.0)
+
+
+def measured_plain(scores: Tensor, targets: Tensor) -> dict[str, float]:
+    return summary(ProblemType.MULTILABEL, statistics(ProblemType.MULTILABEL, scores, targets))
+
+
+# values ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_values_are_scored_as_scipy_scores_them(seed, offset):
+    stats = library("scipy.stats")
+    scores, targets = sampled(ProblemType.REGRESSION, 60, seed)
+    scores, targets = scores.double() + offset, targets + offset
+    span = (offset, offset + 5)
+    found = summary(
+        ProblemType.REGRESSION, statistics(ProblemType.REGRESSION, scores, targets, span=span)
+    )
+    said, true = scores.squeeze(1).numpy(), targets.numpy()
+    assert found["pearson"] == pytest.approx(100 * stats.pearsonr(said, true)[0], abs=1e-6)
+    assert found["mse"] == pytest.approx(np.square(said - true).mean())
+    assert found["spearman"] == pytest.approx(100 * stats.spearmanr(said, true)[0], abs=2)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_spearman_is_exact_for_values_that_are_bins_of_their_own(seed):
+    stats = library("scipy.stats")
+    torch.manual_seed(seed)
+    # a fifth of a point each, as in STS-B: 26 values in 40 bins
+    said, true = (torch.randint(26, (80,)).double() / 5 for _ in range(2))
+    true = torch.where(torch.rand(80) < 0.5, said, true)
+    found = measured(ProblemType.REGRESSION, said.unsqueeze(1), true)
+    wanted = stats.spearmanr(said.numpy(), true.numpy())[0]
+    assert found["spearman"] == pytest.approx(100 * wanted)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_spearman_is_that_of_the_bins(seed):
+    stats = library("scipy.stats")
+    scores, targets = sampled(ProblemType.REGRESSION, 200, seed)
+    found = measured(ProblemType.REGRESSION, scores, targets)
+    said, true = scores.squeeze(1).double().numpy(), targets.numpy()
+    assert (said < 0).any() and (said > 5).any()  # which share the outermost bins
+    bins = [np.clip(np.floor(one / 5 * CELLS), 0, CELLS - 1) for one in (said, true)]
+    assert found["spearman"] == pytest.approx(100 * stats.spearmanr(*bins)[0])
+
+
+def test_order_alone_matters_to_spearman():
+    true = torch.linspace(0.1, 4.9, 30, dtype=torch.double)
+    said = (true / 5) ** 9 * 5
+    found = measured(ProblemType.REGRESSION, said.unsqueeze(1), true)
+    assert found["pearson"] < 90
+    assert measured(ProblemType.REGRESSION, true.unsqueeze(1), true)["spearman"] == pytest.approx(
+        100
+    )
+    assert measured(ProblemType.REGRESSION, 5 - true.unsqueeze(1), true)[
+        "pearson"
+    ] == pytest.approx(-100)
+
+
+def test_no_correlation_is_above_a_hundred_percent():
+    for seed in range(50):
+        torch.manual_seed(seed)
+        true = torch.rand(30, dtype=torch.double) * 5
+        found = measured(ProblemType.REGRESSION, true.unsqueeze(1) / 3 + 1, true)
+        assert 99.999 < found["pearson"] <= 100
+
+
+# cases at the edge -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_examples_all_metrics_are_numbers(kind):
+    kind = ProblemType(kind)
+    scores, targets = sampled(kind, 0, 1)
+    found = measured(kind, scores, targets)
+    assert all(map(math.isfinite, found.values()))
+    assert {found[name] for name in found if name != "threshold"} == {0.0}
+    assert found.get("threshold", 0.5) == 0.5
+
+
+def test_one_class_alone_gives_numbers():
+    scores, targets = torch.tensor([[0.9, 0.1]] * 4), torch.zeros(4, dtype=torch.long)
+    found = measured(ProblemType.CLASSIFICATION, scores, targets)
+    assert found == {"accuracy": 100.0, "macro_f1": 50.0, "f1": 0.0, "mcc": 0.0}
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, 5.0, 1 / 3, 7.0, -1e9])
+@pytest.mark.parametrize("number", [1, 2, 1000])
+def test_a_constant_has_no_correlation(value, number):
+    constant = torch.full((number,), value, dtype=torch.double)
+    varied = torch.linspace(0, 5, number, dtype=torch.double)
+    for said, true in ((constant, varied), (varied, constant), (constant, constant)):
+        found = measured(ProblemType.REGRESSION, said.unsqueeze(1), true)
+        assert (found["pearson"], found["spearman"]) == (0.0, 0.0)
+        assert math.isfinite(found["mse"])
+
+
+def test_training_values_that_are_all_equal_are_no_obstacle():
+    said, true = torch.tensor([[3.0], [4.0], [5.0]]), torch.tensor([3.0, 3.5, 4.0])
+    found = summary(
+        ProblemType.REGRESSION, statistics(ProblemType.REGRESSION, said, true, span=(3.0, 3.0))
+    )
+    assert found["pearson"] == pytest.approx(100)
+    assert math.isfinite(found["spearman"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_model_that_gives_no_numbers_raises_nothing(kind):
+    kind = ProblemType(kind)
+    scores, targets = sampled(kind, 8, 1)
+    for bad in (math.nan, math.inf):
+        found = measured(kind, torch.full_like(scores, bad), targets)
+        assert all(math.isfinite(value) for name, value in found.items() if name != "mse")
+
+
+def test_a_single_label_can_be_ranked():
+    scores, targets = torch.tensor([[0.7], [0.2]]), torch.tensor([[True], [False]])
+    found = statistics(ProblemType.MULTILABEL, scores, targets, groups=label_groups([0]))
+    assert summary(ProblemType.MULTILABEL, found)["ndcg@5"] == 100.0
+    assert Counter(name.split("_")[0] for name in found)["zero"] == 1 + 2 * len(TOP)

@@ -1,0 +1,272 @@
+"""The gates against their equations, written out token by token."""
+
+import math
+
+import pytest
+import torch
+from gated_models import (
+    ALL,
+    DIVERSITY,
+    EOS,
+    OTHERS,
+    PRE,
+    SUBSETS,
+    SYMBOLS,
+    Pair,
+    allowed,
+    build,
+    dictionary,
+    shifted,
+    tokens,
+)
+
+from lev_plugins.systems.gated.gates import (
+    DECODER_GATES,
+    DecoderGates,
+    MaskGate,
+    MaskVector,
+    aligned_states,
+    chosen_gates,
+    next_token,
+)
+
+PAIRS = [Pair("abcd", "abc"), Pair("bad", "cafedab"), Pair("hgfedcba", "h"), Pair("", "ab")]
+
+
+def sigmoid(x):
+    return 1 / (1 + math.exp(-x))
+
+
+def dot(gate, vector):
+    """What a gate's layer says of one vector."""
+    total = gate.bias.item()
+    for weight, value in zip(gate.weight[0].tolist(), vector.tolist(), strict=True):
+        total += weight * value
+    return total
+
+
+def softmax(values):
+    top = sum(math.exp(value) for value in values)
+    return [math.exp(value) / top for value in values]
+
+
+# the encoder: Eq. 1 and 2 ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mask", ["<mask>", "[MASK]", "<extra_id_0>", None])
+def test_the_mask_gate_is_equations_1_and_2(mask):
+    symbols = dictionary(mask=mask)
+    model = build(source=symbols)
+    encoder = model.encoder
+    for pair in PAIRS:
+        source = tokens(pair.source, symbols)[None]
+        states = encoder.body(encoder.embed(source), source.ne(symbols.pad()))[0]
+        if mask is None:
+            vector = encoder.mask_gate.vector.vector
+        else:
+            vector = encoder.embed.table.weight[symbols.index(mask)]
+        vector = vector * 8**0.5  # fairseq's Transformer multiplies embeddings by the root of C
+        memory = encoder(source)["memory"][0]
+        for i, state in enumerate(states):
+            u = sigmoid(dot(encoder.mask_gate.gate, state))
+            assert float(memory.masked[0, i]) == pytest.approx(u, abs=1e-12)
+            expected = [u * a + (1 - u) * b for a, b in zip(vector.tolist(), state.tolist())]
+            assert memory.states[0, i].tolist() == pytest.approx(expected, abs=1e-12)
+
+
+def test_without_the_mask_gate_the_decoder_reads_the_states_as_they_are():
+    model = build(gates="copy,generate,skip")
+    source = tokens("abc")[None]
+    memory = model.encoder(source)["memory"][0]
+    states = model.encoder.body(model.encoder.embed(source), source.ne(SYMBOLS.pad()))
+    assert memory.masked is None and torch.equal(memory.states, states)
+
+
+# the decoder: Eq. 3 to 8 ----------------------------------------------------------------------
+
+
+def gates_by_hand(model, state, place, memory):
+    """Eq. 3-6, or what the variant makes of them, at one target token."""
+    decoder, variant = model.decoder, model.decoder.variant
+    values = []
+    for name in decoder.gates.names:
+        looked_at = state
+        if variant == "paper" and name == "generate":
+            looked_at = memory.states[0, min(place, memory.states.size(1) - 1)]
+        value = dot(decoder.gates.gates[name], looked_at)
+        values.append(value if variant == "pointer" else sigmoid(value))
+    if variant == "code":
+        values += [0.0] * (3 - len(values))
+    return dict(zip(decoder.gates.names, softmax(values)))  # those that are off fall away
+
+
+def output_by_hand(decoder, state):
+    table = decoder.output.table.weight
+    return [sum(a * b for a, b in zip(row, state)) for row in table.tolist()]
+
+
+def paper_by_hand(model, gates, state, previous):
+    mask = model.encoder.embed.table.weight[SYMBOLS.index("<mask>")] * 8**0.5
+    embedded = model.decoder.embed.table.weight[previous] * 8**0.5
+    mixed = [
+        gates.get("copy", 0) * y + gates.get("generate", 0) * sigmoid(h) + gates.get("skip", 0) * m
+        for y, h, m in zip(embedded.tolist(), state.tolist(), mask.tolist(), strict=True)
+    ]
+    return output_by_hand(model.decoder, mixed)
+
+
+def code_by_hand(model, gates, state, previous, target):
+    chances = softmax(output_by_hand(model.decoder, state.tolist()))
+    logits = []
+    for symbol, chance in enumerate(chances):
+        logit = gates.get("generate", 1) * math.log(chance)
+        logit += gates.get("copy", 0) * (symbol == previous)
+        logit += gates.get("skip", 0) * (symbol == target.index("<mask>"))
+        logits.append(logit)
+    return logits
+
+
+def pointer_by_hand(model, gates, state, looks, source, target):
+    chances = [
+        gates["generate"] * p for p in softmax(output_by_hand(model.decoder, state.tolist()))
+    ]
+    last = len(source) - 1
+    for place, weight in enumerate(looks.tolist()):
+        copied, after = SYMBOLS[source[place]], SYMBOLS[source[min(place + 1, last)]]
+        chances[target.index(copied)] += gates.get("copy", 0) * weight
+        chances[target.index(after)] += gates.get("skip", 0) * weight
+    return [math.log(chance) for chance in chances]
+
+
+@pytest.mark.parametrize("target", [SYMBOLS, OTHERS], ids=["one dictionary", "two"])
+@pytest.mark.parametrize(
+    ("variant", "gates"),
+    [
+        (variant, gates)
+        for variant in DIVERSITY
+        for gates in SUBSETS
+        if gates not in ("none", "mask") and allowed(gates, variant)
+    ],
+)
+def test_each_variant_is_its_equations(variant, gates, target):
+    model = build(gates=gates, gate_variant=variant, target=target, **PRE)
+    for pair in PAIRS:
+        source, before = tokens(pair.source), shifted(pair.target, target)
+        encoder_out = model.encoder(source[None])
+        memory = encoder_out["memory"][0]
+        states, extra = model.decoder.extract_features(before[None], encoder_out=encoder_out)
+        logits, given = model.decoder(before[None], encoder_out=encoder_out)
+        for place, state in enumerate(states[0]):
+            weights = gates_by_hand(model, state, place, memory)
+            previous = int(before[place])
+            found = dict(zip(model.decoder.gates.names, given["gates"][0, place].tolist()))
+            assert found == pytest.approx(weights, abs=1e-12)
+            if variant == "paper":
+                expected = paper_by_hand(model, weights, state, previous)
+            elif variant == "code":
+                expected = code_by_hand(model, weights, state, previous, target)
+            else:
+                looks = extra["attn"][0][0, place]
+                expected = pointer_by_hand(model, weights, state, looks, source.tolist(), target)
+            assert logits[0, place].tolist() == pytest.approx(expected, abs=1e-9)
+
+
+# parts of them --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("mask,copy,generate,skip", ["mask", "copy", "generate", "skip"]),
+        ("skip, generate", ["generate", "skip"]),
+        ("copy,copy", ["copy"]),
+        ("none", []),
+        ("", []),
+    ],
+)
+def test_gates_are_read_in_any_order(text, names):
+    assert chosen_gates(text) == names
+
+
+def test_four_gates_have_3076_parameters_at_768_channels():
+    vector = MaskVector(torch.nn.Embedding(9, 768), 4, 1.0)
+    gates = [*MaskGate(768, vector).gate.parameters()]
+    gates += DecoderGates(768, DECODER_GATES, off_counts=False, bounded=True).parameters()
+    assert sum(parameter.numel() for parameter in gates) == 3076
+
+
+@pytest.mark.parametrize("variant", DIVERSITY)
+def test_a_model_with_gates_has_3076_parameters_more_than_one_without(variant):
+    sizes = {
+        "encoder_embed_dim": 768, "encoder_ffn_embed_dim": 8, "encoder_layers": 1,
+        "decoder_layers": 1, "gate_variant": variant,
+    }  # fmt: skip
+    counts = [
+        sum(parameter.numel() for parameter in build(gates=gates, **sizes).parameters())
+        for gates in (ALL, "none")
+    ]
+    assert counts[0] - counts[1] == 3076
+
+
+def test_gates_with_a_sigmoid_before_the_softmax_stay_within_their_bounds():
+    bounded = DecoderGates(8, DECODER_GATES, off_counts=False, bounded=True)
+    weights = bounded(1e4 * torch.randn(50, 20, 8))
+    top, low = math.e / (math.e + 2), 1 / (1 + 2 * math.e)
+    assert weights.min() >= low - 1e-6 and weights.max() <= top + 1e-6
+    assert weights.min() < low + 1e-3 and weights.max() > top - 1e-3, "the bounds are reached"
+    free = DecoderGates(8, DECODER_GATES, off_counts=False, bounded=False)
+    for gate in free.gates.values():
+        torch.nn.init.normal_(gate.weight)
+    assert free(1e4 * torch.randn(50, 20, 8)).max() > 0.99
+
+
+@pytest.mark.parametrize("names", [["copy"], ["copy", "generate"], list(DECODER_GATES)])
+def test_gates_sum_to_one_with_those_that_are_off(names):
+    states = torch.randn(3, 4, 8)
+    for bounded in (True, False):
+        on = DecoderGates(8, names, off_counts=False, bounded=bounded)(states)
+        assert on.shape == (3, 4, len(names))
+        torch.testing.assert_close(on.sum(2), torch.ones(3, 4))
+    counted = DecoderGates(8, names, off_counts=True, bounded=True)(states).sum(2)
+    # each of those that are off weighs exp(0), each that is on between that and e
+    assert bool((counted < 1 - 1e-3).all()) == (len(names) < 3)
+
+
+def test_states_beside_a_token_are_those_at_its_place_and_the_last_beyond_the_end():
+    states = torch.arange(10.0).view(2, 5, 1)
+    real = torch.tensor([[True] * 5, [False, False, True, True, True]])
+    places = torch.tensor([[0, 3, 4, 5, 9], [0, 1, 2, 3, 9]])
+    found = aligned_states(states, real, places)[..., 0]
+    assert found.tolist() == [[0, 3, 4, 4, 4], [7, 8, 9, 9, 9]]
+    right = torch.tensor([[True] * 5, [True, True, False, False, False]])
+    assert aligned_states(states, right, places)[1, :, 0].tolist() == [5, 6, 6, 6, 6]
+
+
+@pytest.mark.parametrize("real", ["11111", "00111", "11000", "00001"])
+def test_attention_moves_on_by_one_and_none_of_it_is_lost(real):
+    real = torch.tensor([[one == "1" for one in real]])
+    weights = torch.rand(1, 3, 5) * real.unsqueeze(1)
+    places = [i for i in range(5) if real[0, i]]
+    moved = next_token(weights, real)
+    for t in range(3):
+        expected = [0.0] * 5
+        for place in places:
+            expected[min(place + 1, places[-1])] += float(weights[0, t, place])
+        assert moved[0, t].tolist() == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_generate_gate_of_the_paper_looks_at_the_source_at_its_own_place():
+    """Eq. 4 has h, not h': what was written before cannot change it."""
+    model = build(gates="copy,generate", gate_variant="paper")
+    source = tokens("abcdef")[None]
+    found = []
+    for text in ("abc", "fed"):
+        encoder_out = model.encoder(source)
+        _, extra = model.decoder(shifted(text)[None], encoder_out=encoder_out)
+        x, _ = model.decoder.extract_features(shifted(text)[None], encoder_out=encoder_out)
+        copied = model.decoder.gates.gates["copy"](x).sigmoid()
+        # softmax([c, g]): the odds tell g once c is known
+        odds = (extra["gates"][..., 1] / extra["gates"][..., 0]).log() + copied[..., 0]
+        found.append(odds)
+    torch.testing.assert_close(*found)
+    assert EOS == int(source[0, -1])

@@ -1,0 +1,233 @@
+"""Fresh gates on a trained model, and the settings that checkpoints of 0.5.0 hold."""
+
+import json
+import math
+import runpy
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import saved
+import torch
+import torch.nn.functional as F
+from fairseq import checkpoint_utils, options
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from gated_models import (
+    ALL,
+    PAD,
+    ROWS,
+    SIZES,
+    SYMBOLS,
+    Pair,
+    answers,
+    assert_same,
+    batch,
+    build,
+    task,
+)
+from omegaconf import OmegaConf
+from torch import Tensor
+
+from lev_plugins.errors import UserError
+from lev_plugins.systems.gated import GatedTransformerConfig, GatedTransformerModel
+
+# fairseq's, wherever its settings are put together
+pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'config' is validated against:UserWarning")
+LEARNT = [Pair(text, text) for text in ("abcd", "hag", "cafe", "deed", "gab", "")]
+WIDE = {"encoder_embed_dim": 32}
+
+
+def made(**values: Any) -> GatedTransformerModel:
+    """A model as it starts, with the defaults."""
+    cfg = GatedTransformerConfig(**{**SIZES, **values})
+    return GatedTransformerModel.build_model(cfg, task())
+
+
+def loss_of(model: GatedTransformerModel) -> Tensor:
+    """Loss of a token in nats."""
+    rows = batch(LEARNT)
+    scores = model(rows.source, None, rows.before)[0].log_softmax(2)
+    return F.nll_loss(scores.flatten(0, 1), rows.target.flatten(), ignore_index=PAD)
+
+
+@cache
+def trained() -> GatedTransformerModel:
+    """A model without gates that has learnt six sentences."""
+    torch.manual_seed(1)
+    model = made(gates="none", **WIDE).train()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(40):
+        optimizer.zero_grad()
+        loss_of(model).backward()
+        optimizer.step()
+    return model.eval()
+
+
+def with_fresh_gates(model: GatedTransformerModel, **values: Any) -> GatedTransformerModel:
+    torch.manual_seed(2)
+    gated = made(**values).eval()
+    missing, unexpected = gated.load_state_dict(model.state_dict(), strict=False)
+    assert not unexpected and all("gate" in name for name in missing)
+    return gated
+
+
+@torch.no_grad()
+def judged(model: GatedTransformerModel) -> tuple[float, Tensor]:
+    """Loss of a token in bits, and where the likeliest one is the right one."""
+    rows = batch(LEARNT)
+    chosen = model(rows.source, None, rows.before)[0].argmax(2)
+    return float(loss_of(model)) / math.log(2), chosen.eq(rows.target)[rows.target.ne(PAD)]
+
+
+def test_a_trained_model_answers_with_fresh_gates_as_without_them() -> None:
+    bits, right = judged(trained())
+    assert right.float().mean() > 0.8
+    model = with_fresh_gates(trained(), **WIDE)
+    assert model.encoder.mask_gate is not None
+    assert model.decoder.variant == "pointer"
+    assert model.decoder.gates.names == ["copy", "generate"]
+    found, still = judged(model)
+    assert torch.equal(still, right)
+    # generating weighs 0.953: no token can lose more than 0.07 bits, but for the mask gate
+    assert found < bits + 0.1
+
+
+@pytest.mark.parametrize("variant", ["paper", "code"])
+def test_as_published_gates_take_from_a_trained_model(variant: str) -> None:
+    """Which is why they are not the default; that this is so stands in the option's help."""
+    gated = with_fresh_gates(trained(), gate_variant=variant, gates=ALL, **WIDE)
+    assert judged(gated)[0] > judged(trained())[0] + 0.3
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+def test_gates_start_nearly_closed_whatever_the_size_of_a_backbones_states(size: float) -> None:
+    torch.manual_seed(1)
+    model, states = made(gates=ALL), size * torch.randn(3, 5, SIZES["encoder_embed_dim"])
+    assert float(model.encoder.mask_gate(states).probability.max()) < 0.0025
+    copy, generate, skip = model.decoder.gates(states).unbind(2)
+    assert torch.equal(copy, skip)
+    torch.testing.assert_close(generate, torch.full_like(generate, 0.9094), rtol=0, atol=1e-4)
+
+
+SIDE = {"heads": 2, "hidden": 12, "layers": 2}
+PLANS: dict[str, dict[str, Any]] = {
+    "bert": {
+        "rows": 20, "dim": 8, "heads": 2, "hidden": 12, "layers": 2, "positions": 32,
+        "activation": "gelu", "eps": 1e-12, "head": True,
+    },
+    "bart": {
+        "rows": 20, "dim": 8, "encoder": SIDE, "decoder": SIDE, "positions": 32,
+        "activation": "gelu", "scaled": False, "bias": True,
+    },
+    "t5": {
+        "rows": 20, "dim": 8, "heads": 2, "head_dim": 4, "hidden": 12, "encoder_layers": 2,
+        "decoder_layers": 2, "feed_forward": "gated-gelu", "buckets": 8, "longest": 16,
+        "eps": 1e-6, "tied": False, "scaled": False,
+    },
+}  # fmt: skip
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("kind", PLANS)
+def test_a_backbone_answers_with_fresh_gates_as_without_them(kind: str) -> None:
+    plan = json.dumps({"kind": kind, "mask": "<mask>", "plan": PLANS[kind]})
+    torch.manual_seed(1)
+    plain = made(gates="none", backbone_plan=plan).eval()
+    for parameter in plain.parameters():
+        parameter.add_(0.3 * torch.randn(parameter.shape))
+    rows = batch(ROWS)
+    chances = [
+        model.get_normalized_probs(model(rows.source, None, rows.before), log_probs=False)
+        for model in (plain, with_fresh_gates(plain, backbone_plan=plan))
+    ]
+    real = rows.target.ne(PAD)
+    assert chances[0][real].max() > 0.5
+    # copying has 0.047 of the weight; the mask gate lets 0.0025 of another vector in
+    torch.testing.assert_close(chances[1][real], chances[0][real], rtol=0, atol=0.07)
+
+
+# checkpoints of 0.5.0 -------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the dictionaries, all that the task needs to be set up."""
+    folder = tmp_path_factory.mktemp("data")
+    for side in ("noisy", "clean"):
+        with open(folder / f"dict.{side}.txt", "w") as file:
+            file.write("".join(f"{symbol} 1\n" for symbol in SYMBOLS.symbols[SYMBOLS.nspecial :]))
+    return folder
+
+
+def stored(
+    path: Path, data: Path, model: GatedTransformerModel, task: str, **settings: Any
+) -> Path:
+    """A checkpoint; of a model's settings 0.5.0 stored all, its defaults too."""
+    words = f"{data} --task {task} --arch gated_transformer --source-lang noisy --target-lang clean"
+    args = options.parse_args_and_arch(options.get_training_parser(), words.split())
+    cfg = convert_namespace_to_omegaconf(args)
+    section = vars(GatedTransformerConfig(**{**SIZES, **settings}, _name="gated_transformer"))
+    cfg.model = OmegaConf.create(section)
+    return saved.write(path, cfg, model, {})
+
+
+@pytest.mark.parametrize(
+    ("gates", "variant"), [(ALL, "paper"), ("mask,copy,generate", "paper"), (ALL, "code")]
+)
+def test_a_checkpoint_is_read_with_the_variant_it_was_trained_with(
+    gates: str, variant: str, data: Path, tmp_path: Path
+) -> None:
+    model = build(gates=gates, gate_variant=variant).float()
+    settings = {"gates": gates, "gate_variant": variant}
+    path = stored(tmp_path / "old.pt", data, model, "translation", **settings)
+    (found,), cfg, _ = checkpoint_utils.load_model_ensemble_and_task([str(path)])
+    assert (cfg.model.gates, str(cfg.model.gate_variant)) == (gates, variant)
+    assert_same(answers(found.eval(), ROWS), answers(model, ROWS), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("gates", "variant", "told"),
+    [
+        (ALL, "paper", f"--gates {ALL} --gate-variant paper"),
+        ("mask,copy,generate", "paper", "--gates mask,copy,generate --gate-variant paper"),
+        ("none", "paper", "--gates none"),
+        ("generate,copy,mask", "pointer", None),
+    ],
+)
+def test_a_training_is_resumed_with_the_gates_it_began_with(
+    gates: str, variant: str, told: str | None
+) -> None:
+    """No parameter tells the variant, and the defaults of 0.5.0 were others."""
+    old = OmegaConf.create({"gates": gates, "gate_variant": variant})
+    cfg = GatedTransformerConfig()
+    if told is None:
+        GatedTransformerModel.check_resumed(cfg, old, "last.pt")
+        return
+    with pytest.raises(UserError, match=f"^last.pt: was trained with {told}"):
+        GatedTransformerModel.check_resumed(cfg, old, "last.pt")
+    GatedTransformerModel.check_resumed(GatedTransformerConfig(**old), old, "last.pt")
+
+
+# the benchmark --------------------------------------------------------------------------------
+
+
+def test_the_benchmark_puts_fresh_gates_on_a_trained_model(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = Path(__file__).resolve().parents[2] / "benchmarks" / "fresh_gates.py"
+    main = runpy.run_path(str(script))["main"]
+    (data / "valid.clean").write_text("abcd\nhag\ncafe\n")
+    settings = {"gates": "none", "gate_variant": "pointer", **WIDE}
+    task = "noisy_translation --noise-valid all --bpe characters"
+    path = stored(tmp_path / "none.pt", data, trained(), task, **settings)
+    assert main([str(path), str(data)]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert rows[0] == ["gates", "variant", "bits", "accuracy"] and len(rows) == 7
+    bits = {(gates, variant): float(found) for gates, variant, found, _ in rows[1:]}
+    none, default = bits["none", "–"], bits["mask,copy,generate", "pointer"]
+    assert abs(default - none) < 0.1
+    gated = stored(tmp_path / "gated.pt", data, made(**WIDE), task, **WIDE)
+    with pytest.raises(UserError, match="gated.pt: no gated_transformer with --gates none"):
+        main([str(gated), str(data)])

@@ -1,0 +1,558 @@
+"""LevT: the contract of every model in several configurations, and what is particular to it."""
+
+import itertools
+import math
+from argparse import Namespace
+from typing import Any
+
+import pytest
+import tiny
+import torch
+import torch.nn.functional as F
+from closeness import assert_near
+from contract import ROWS, ModelContract, System
+from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
+from torch import Tensor
+
+from lev_plugins.errors import UserError
+from lev_plugins.nn import TransformerBlock
+from lev_plugins.systems.levenshtein import LevenshteinEditorConfig, LevenshteinEditorModel
+from lev_plugins.systems.levenshtein.config import exit_depths
+from lev_plugins.systems.levenshtein.model import source_at_placeholders
+
+HEADS = ("deletion", "placeholder", "token")
+PRE_NORM = {"encoder_normalize_before": True, "decoder_normalize_before": True}
+CONFIGURATIONS: dict[str, dict[str, Any]] = {
+    "post-norm": {},
+    "pre-norm, deletion apart": {**PRE_NORM, "weight_sharing": "plh-tok"},
+    "learned positions, placeholders apart, early exit": {
+        "encoder_learned_pos": True,
+        "decoder_learned_pos": True,
+        "weight_sharing": "tok-del",
+        "early_exit": "1,2",
+    },
+    "joined, tokens apart, gelu": {
+        "share_all_embeddings": True,
+        "weight_sharing": "plh-del",
+        "activation_fn": "gelu",
+    },
+    "nothing shared": {
+        **PRE_NORM,
+        "separate_output_embed": True,
+        "weight_sharing": "none",
+        "early_exit": "2,1",
+    },
+}
+
+
+def make(seed: int = 1, **options: Any) -> tuple[Any, LevenshteinEditorModel]:
+    """A task and a model for it."""
+    task = tiny.task(joined=options.get("share_all_embeddings", False))
+    return task, tiny.model(task, seed, **options)
+
+
+def sharp(**options: Any) -> tuple[Any, LevenshteinEditorModel]:
+    task, model = make(**options)
+    return task, tiny.sharpen(model).eval()
+
+
+class TestLevenshteinEditor(ModelContract):
+    @pytest.fixture(params=CONFIGURATIONS.values(), ids=CONFIGURATIONS.keys())
+    def system(self, request) -> System:
+        task = tiny.task(joined=request.param.get("share_all_embeddings", False))
+
+        def answers(model, sample):
+            source = sample["net_input"]
+            return model(source["src_tokens"], source["src_lengths"], sample["roll_in"])
+
+        return System(
+            task=task,
+            build=lambda seed: tiny.model(task, seed, **request.param),
+            sample=lambda rows, **options: tiny.training_batch(task, rows, **options),
+            answers=answers,
+            classes={"deletion": 2, "placeholder": 6, "token": len(task.target_dictionary)},
+        )
+
+
+# the three heads ------------------------------------------------------------------------------
+
+
+def states(task: Any, model: LevenshteinEditorModel) -> tuple[Tensor, Any]:
+    """Drafts of :data:`ROWS` and the memory of their sources."""
+    sample = tiny.batch(task, ROWS)
+    return sample["draft"], model.encode(sample["net_input"]["src_tokens"])
+
+
+def test_heads_answer_tokens_slots_and_placeholders():
+    task, model = sharp()
+    tokens, memory = states(task, model)
+    size, width = tokens.shape
+    assert model.deletion_logits(tokens, memory).shape == (size, width, 2)
+    assert model.placeholder_logits(tokens, memory).shape == (size, width - 1, 6)
+    where = tokens.eq(5)
+    symbols = len(task.target_dictionary)
+    assert model.token_logits(tokens, memory, where).shape == (int(where.sum()), symbols)
+
+
+def test_a_slot_is_classified_by_the_tokens_on_either_side():
+    # Eq. 4: softmax(concat(h_i, h_i+1) · Bᵀ)
+    task, model = sharp()
+    tokens, memory = states(task, model)
+    features = model.features(tokens, memory, "placeholder")
+    both = torch.cat([features[:, :-1], features[:, 1:]], dim=2)
+    expected = both @ model.placeholder_head.weight.T
+    assert_near(model.placeholder_logits(tokens, memory), expected)
+
+
+def test_tokens_are_classified_by_the_embedding_they_are_read_with():
+    task, model = sharp()
+    tokens, memory = states(task, model)
+    everywhere = torch.ones_like(tokens, dtype=torch.bool)
+    features = model.features(tokens, memory, "token").flatten(0, 1)
+    expected = features @ model.decoder_embed.weight.T
+    assert_near(model.token_logits(tokens, memory, everywhere), expected)
+
+
+DRAFTED = [row for row in ROWS if row.draft]
+
+
+def test_training_asks_each_head_what_decoding_asks_it():
+    task, model = sharp()
+    sample = tiny.training_batch(task, DRAFTED, alpha=1.0)  # so that y_del is the draft
+    insertion, source = sample["roll_in"].insertion, sample["net_input"]["src_tokens"]
+    answers, memory = model(source, None, sample["roll_in"]), model.encode(source)
+    expected = {
+        "placeholder": model.placeholder_logits(insertion.before, memory)[insertion.slots],
+        "token": model.token_logits(insertion.after, memory, insertion.missing),
+        "deletion": model.deletion_logits(sample["draft"], memory)[sample["draft"].gt(2)],
+    }
+    for head, logits in expected.items():
+        assert_near(answers[head].logits, logits)
+
+
+def test_labels_are_the_experts():
+    task, model = sharp()
+    sample = tiny.training_batch(task, DRAFTED, alpha=1.0, beta=1.0)
+    answers = model(sample["net_input"]["src_tokens"], None, sample["roll_in"])
+    deletions, insertions, written = [], [], ""
+    for row in DRAFTED:
+        gone, counts, missing = edits(row.draft, row.target)
+        deletions += gone
+        insertions += counts
+        written += missing
+    symbols = task.target_dictionary
+    assert answers["deletion"].labels.tolist() == deletions
+    assert answers["placeholder"].labels.tolist() == [min(count, 5) for count in insertions]
+    assert "".join(symbols[i] for i in answers["token"].labels.tolist()) == written
+
+
+def edits(draft: str, target: str) -> tuple[list[int], list[int], str]:
+    """A minimal script of a pair, by trying every subset of the draft; the leftmost of several."""
+    for size in range(len(draft), -1, -1):
+        for kept in itertools.combinations(range(len(draft)), size):
+            places, start = [], 0
+            for letter in (draft[i] for i in kept):
+                place = target.find(letter, start)
+                places.append(place)
+                start = place + 1 if place >= 0 else len(target) + 1
+            if -1 not in places:
+                bounds = [-1, *places, len(target)]
+                counts = [b - a - 1 for a, b in itertools.pairwise(bounds)]
+                missing = "".join(c for i, c in enumerate(target) if i not in places)
+                return [int(i not in kept) for i in range(len(draft))], counts, missing
+    raise AssertionError("the empty subset always fits")
+
+
+def test_deletion_learns_from_what_the_model_itself_would_insert():
+    # α = 0 on pairs: y_del is y* with the model's argmax at every gap
+    task, model = sharp()
+    sample = tiny.training_batch(task, ROWS, alpha=0.0, drafted=False)
+    roll_in, source = sample["roll_in"], sample["net_input"]["src_tokens"]
+    answers = model(source, None, roll_in)
+    logits = answers["token"].logits.detach().clone()
+    logits[:, [0, 1, 2, task.placeholder]] = float("-inf")
+    tokens = roll_in.insertion.after.masked_scatter(roll_in.insertion.missing, logits.argmax(1))
+    inner = tokens.gt(2)
+    expected = model.deletion_logits(tokens, model.encode(source))[inner]
+    assert_near(answers["deletion"].logits, expected)
+    right = tokens.eq(sample["target"])[inner]
+    assert 0 < int(answers["deletion"].labels.sum()) <= int((~right).sum())
+
+
+def vocabulary_rows(monkeypatch: pytest.MonkeyPatch, classes: int) -> list[int]:
+    """From here on collects how many rows each product with a table of ``classes`` rows has."""
+    rows: list[int] = []
+    linear = F.linear
+
+    def spy(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+        if weight.size(0) == classes:
+            rows.append(x.numel() // x.size(-1))
+        return linear(x, weight, bias)
+
+    monkeypatch.setattr(F, "linear", spy)
+    return rows
+
+
+@pytest.mark.parametrize("separate", [True, False])
+def test_only_placeholders_go_through_the_vocabulary(monkeypatch, separate):
+    task, model = sharp(separate_output_embed=separate)
+    sample = tiny.training_batch(task, ROWS)
+    rows = vocabulary_rows(monkeypatch, len(task.target_dictionary))
+    model(sample["net_input"]["src_tokens"], None, sample["roll_in"])
+    assert rows == [int(sample["roll_in"].insertion.missing.sum())]
+
+
+def test_only_placeholders_go_through_the_vocabulary_when_decoding(monkeypatch):
+    task, model = sharp()
+    system = System(task, lambda seed: model, None, None, {})
+    rows = vocabulary_rows(monkeypatch, len(task.target_dictionary))
+    found = system.generator(model, retain_iter_history=True).generate(
+        [model], tiny.batch(task, ROWS)
+    )
+    filled = sum(
+        int(step["tokens"].eq(task.placeholder).sum())
+        for (one,) in found
+        for step in one["history"]
+        if step["phase"] == "placeholder"
+    )
+    assert sum(rows) == filled > 0
+
+
+def test_more_missing_tokens_than_k_max_are_labelled_k_max():
+    task, model = sharp(max_insertions=3)
+    rows = [tiny.Triple("a", "abcdefgh", "h")]
+    sample = tiny.training_batch(task, rows, beta=1.0)
+    assert sample["roll_in"].insertion.counts.tolist() == [[7, 0]]
+    answers = model(sample["net_input"]["src_tokens"], None, sample["roll_in"])
+    assert answers["placeholder"].labels.tolist() == [3, 0]
+    assert answers["token"].labels.numel() == 7
+
+
+# sharing and early exit -----------------------------------------------------------------------
+
+
+def blocks_run(model: LevenshteinEditorModel, task: Any, head: str) -> list[TransformerBlock]:
+    """The decoder blocks that one pass for a head goes through, in order."""
+    run: list[TransformerBlock] = []
+    blocks = [module for module in model.decoder.modules() if isinstance(module, TransformerBlock)]
+    handles = [block.register_forward_hook(lambda one, *_: run.append(one)) for block in blocks]
+    tokens, memory = states(task, model)
+    if head == "token":
+        model.token_logits(tokens, memory, tokens.eq(5))
+    else:
+        getattr(model, f"{head}_logits")(tokens, memory)
+    for handle in handles:
+        handle.remove()
+    return run
+
+
+SHARED = {
+    "all": [("deletion", "placeholder"), ("deletion", "token"), ("placeholder", "token")],
+    "plh-tok": [("placeholder", "token")],
+    "tok-del": [("deletion", "token")],
+    "plh-del": [("deletion", "placeholder")],
+    "none": [],
+}
+EXITS = ["", "1,3", "3,1", "2,2"]
+
+
+@pytest.mark.parametrize("sharing", SHARED)
+@pytest.mark.parametrize("early_exit", EXITS)
+def test_every_head_runs_through_as_many_blocks_as_its_exit_says(sharing, early_exit):
+    task, model = make(weight_sharing=sharing, early_exit=early_exit, decoder_layers=3)
+    deletion, placeholder = map(int, early_exit.split(",")) if early_exit else (3, 3)
+    depths = {"deletion": deletion, "placeholder": placeholder, "token": 3}
+    assert {head: len(blocks_run(model, task, head)) for head in HEADS} == depths
+
+
+@pytest.mark.parametrize("sharing", SHARED)
+@pytest.mark.parametrize("early_exit", EXITS)
+def test_heads_share_the_blocks_they_are_said_to_share_and_no_others(sharing, early_exit):
+    task, model = make(weight_sharing=sharing, early_exit=early_exit, decoder_layers=3)
+    run = {head: blocks_run(model, task, head) for head in HEADS}
+    for pair in itertools.combinations(HEADS, 2):
+        first, second = run[pair[0]], run[pair[1]]
+        if pair in SHARED[sharing]:
+            assert all(a is b for a, b in zip(first, second, strict=False))
+        else:
+            assert not set(map(id, first)) & set(map(id, second))
+
+
+@pytest.mark.parametrize("sharing", SHARED)
+def test_no_block_exists_that_no_head_runs_through(sharing):
+    task, model = make(weight_sharing=sharing, early_exit="1,2", decoder_layers=3)
+    used = {id(block) for head in HEADS for block in blocks_run(model, task, head)}
+    there = {
+        id(module) for module in model.decoder.modules() if isinstance(module, TransformerBlock)
+    }
+    assert used == there
+
+
+@pytest.mark.parametrize("pre_norm", [True, False])
+@pytest.mark.parametrize("depth", [1, 2])
+def test_an_early_exit_is_a_model_cut_off_there(pre_norm, depth):
+    norm = PRE_NORM if pre_norm else {}
+    task, model = sharp(decoder_layers=3, early_exit=f"{depth},{depth}", **norm)
+    _, cut = make(seed=2, decoder_layers=depth, **norm)
+    parameters = model.state_dict()
+    cut.load_state_dict({name: parameters[name] for name in cut.state_dict()})
+    cut.eval()
+    tokens, memory = states(task, model)
+    other = states(task, cut)[1]
+    for logits in ("deletion_logits", "placeholder_logits"):
+        expected = getattr(cut, logits)(tokens, other)
+        assert_near(getattr(model, logits)(tokens, memory), expected)
+    deeper = model.features(tokens, memory, "token")
+    assert not torch.allclose(deeper, cut.features(tokens, other, "token"), atol=1e-2)
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [("", (6, 6, 6)), ("3,4", (3, 4, 6)), ("6,6", (6, 6, 6)), ("1,6,6", (1, 6, 6))],
+)
+def test_exits_are_read_as_fairseq_users_write_them(text, expected):
+    assert exit_depths(LevenshteinEditorConfig(early_exit=text)) == expected
+
+
+@pytest.mark.parametrize("text", ["7,3", "3,7", "0,3", "-1,3", "3", "a,b", "3,3,5", "3,3,6,6", ","])
+def test_an_exit_that_the_decoder_does_not_have_is_refused(text):
+    with pytest.raises(UserError, match=f"--early-exit {text}") as refusal:
+        exit_depths(LevenshteinEditorConfig(early_exit=text))
+    assert "\n" not in str(refusal.value)
+
+
+# embeddings and initial parameters ------------------------------------------------------------
+
+
+def test_one_table_serves_source_target_and_output_if_all_are_shared():
+    _, model = make(share_all_embeddings=True)
+    assert model.encoder_embed.weight is model.decoder_embed.weight
+    shapes = [tuple(p.shape) for p in model.parameters()]
+    assert shapes.count(tuple(model.decoder_embed.weight.shape)) == 1
+    _, apart = make()
+    assert apart.encoder_embed.weight is not apart.decoder_embed.weight
+
+
+def test_an_output_table_of_its_own_is_a_parameter_of_its_own():
+    task, model = make(separate_output_embed=True)
+    size = len(task.target_dictionary)
+    tables = [p for p in model.parameters() if p.shape == (size, 8)]
+    assert len(tables) == 3  # source, target and output
+    tokens, memory = states(task, model)
+    model.token_logits(tokens, memory, tokens.eq(5)).sum().backward()
+    assert sum(p.grad is not None and bool(p.grad[3:].all()) for p in tables) == 1
+
+
+def test_padding_embeds_to_nothing():
+    for options in ({}, {"apply_bert_init": True}, {"share_all_embeddings": True}):
+        task, model = make(**options)
+        pad = task.target_dictionary.pad()
+        assert not model.decoder_embed.weight[pad].any()
+        assert not model.encoder_embed.weight[pad].any()
+
+
+def test_bert_initialisation_draws_the_decoder_narrowly():
+    _, model = make(apply_bert_init=True, decoder_ffn_embed_dim=64, max_insertions=60)
+    initialised = [p for p in model.decoder.parameters() if p.dim() > 1]
+    initialised += [model.placeholder_head.weight, model.decoder_embed.weight]
+    values = torch.cat([p.detach().flatten() for p in initialised])
+    assert 0.018 < float(values.std()) < 0.022
+    biases = [p for name, p in model.decoder.named_parameters() if name.endswith("bias")]
+    assert not any(bias.any() for bias in biases)
+
+
+@pytest.mark.parametrize("how", ["torch", "xavier"])
+def test_feed_forward_layers_start_as_they_are_told_to(how):
+    _, model = make(feed_forward_init=how, encoder_ffn_embed_dim=400)
+    for layer, inputs in (("fc1", 8), ("fc2", 400)):
+        linear = getattr(model.encoder.blocks[0], layer)
+        bound = inputs**-0.5 if how == "torch" else (6 / 408) ** 0.5
+        largest = float(linear.weight.detach().abs().max())
+        assert 0.98 * bound < largest <= bound
+        assert bool(linear.bias.any()) == (how == "torch")
+
+
+# the memory -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("used_before", [True, False])
+def test_rows_of_a_memory_answer_as_if_they_had_been_encoded_alone(used_before):
+    task, model = sharp()
+    tokens, memory = states(task, model)
+    if used_before:
+        model.deletion_logits(tokens, memory)
+    rows = torch.tensor([5, 1, 2])
+    sample = tiny.batch(task, ROWS)["net_input"]["src_tokens"]
+    alone = model.encode(sample[rows])
+    selected = memory.select(rows)
+    for logits in (model.deletion_logits, model.placeholder_logits):
+        expected = logits(tokens[rows], alone)
+        assert_near(logits(tokens[rows], selected), expected)
+
+
+@pytest.mark.parametrize("sharing, stacks", [("all", 1), ("plh-tok", 2), ("none", 3)])
+def test_a_source_is_encoded_and_projected_once_however_often_it_is_read(sharing, stacks):
+    task, model = sharp(weight_sharing=sharing)
+    projected, encoded = [], []
+    for module in model.decoder.modules():
+        if isinstance(module, TransformerBlock):
+            module.cross_attention.inputs.register_forward_hook(lambda *_: projected.append(1))
+    model.encoder.register_forward_hook(lambda *_: encoded.append(1))
+    system = System(task, None, None, None, {})
+    generator = system.generator(model, iter_decode_max_iter=4, iter_decode_force_max_iter=True)
+    found = generator.generate([model], tiny.batch(task, ROWS))
+    assert all(one["steps"] == 4 for (one,) in found)
+    assert len(encoded) == 1 and len(projected) == 2 * stacks
+    sample = tiny.training_batch(task, ROWS)
+    model(sample["net_input"]["src_tokens"], None, sample["roll_in"])
+    assert len(encoded) == 2 and len(projected) == 4 * stacks
+
+
+def test_the_source_matters():
+    task, model = sharp()
+    tokens, memory = states(task, model)
+    turned = memory.select(torch.arange(len(ROWS)).flip(0))
+    first, second = (model.deletion_logits(tokens, one) for one in (memory, turned))
+    assert not torch.allclose(first, second, atol=1e-2)
+
+
+# what placeholders copy from the source -------------------------------------------------------
+
+
+@pytest.mark.parametrize("left", [True, False])
+def test_a_placeholder_is_read_beside_the_sources_state_at_its_relative_place(left):
+    task, model = sharp()
+    rows = {"abcdefgh": "a?c??", "": "???", "e": "ab"}
+    triples = [tiny.Triple(one, "", "") for one in rows]
+    sample = tiny.batch(task, triples, left=left, extra=2)
+    symbols = task.target_dictionary
+    holes = [tiny.sentence(one, symbols, task.placeholder) for one in rows.values()]
+    tokens = tiny.stack(holes, symbols.pad())
+    source = sample["net_input"]["src_tokens"]
+    memory = model.encode(source)
+    copied = source_at_placeholders(tokens, memory, symbols.pad(), task.placeholder)
+    expected = torch.zeros_like(copied)
+    for i, written in enumerate(rows.values()):
+        states = memory.states[i][source[i].ne(symbols.pad())]
+        for place, token in enumerate(f"<{written}>"):
+            if token == "?":  # <s> stands beside <s>, </s> beside </s>
+                share = place / (len(written) + 1)
+                expected[i, place] = states[math.floor(share * (len(states) - 1) + 0.5)]
+    assert expected.any() and torch.equal(copied, expected)
+
+
+def test_only_the_token_head_copies_and_only_if_it_is_asked_to():
+    task, copying = sharp()
+    plain = sharp(source_copy="none")[1]
+    tokens, memory = states(task, copying)
+    where = tokens.eq(5)
+    holes = tokens.masked_fill(where, task.placeholder)
+
+    def answers(model: LevenshteinEditorModel, tokens: Tensor) -> list[Tensor]:
+        heads = (model.deletion_logits, model.placeholder_logits)
+        written = model.token_logits(tokens, memory, where)
+        return [written, *(head(tokens, memory) for head in heads)]
+
+    with_holes = list(zip(answers(copying, holes), answers(plain, holes), strict=True))
+    assert [torch.equal(one, other) for one, other in with_holes] == [False, True, True]
+    without = zip(answers(copying, tokens), answers(plain, tokens), strict=True)
+    assert all(torch.equal(one, other) for one, other in without)
+
+
+@pytest.mark.parametrize("marked", [True, False], ids=["of today", "0.5.0"])
+def test_parameters_that_have_learned_without_copying_are_read_without_it(marked):
+    task, old = sharp(source_copy="none")
+    parameters = old.state_dict()
+    if not marked:
+        del parameters["source_copy"]
+    new = tiny.model(task, 3).eval()
+    new.load_state_dict(parameters)
+    again = tiny.model(task, 2).eval()
+    again.load_state_dict(new.state_dict())
+    sample = tiny.training_batch(task, ROWS)
+    answers = [
+        model(sample["net_input"]["src_tokens"], None, sample["roll_in"])
+        for model in (old, new, again)
+    ]
+    for head in HEADS:
+        assert torch.equal(answers[0][head].logits, answers[1][head].logits)
+        assert torch.equal(answers[0][head].logits, answers[2][head].logits)
+
+
+# limits, sizes and refusals -------------------------------------------------------------------
+
+
+def test_the_longest_sequences_fit():
+    task, model = make(max_source_positions=9, max_target_positions=7)
+    assert model.max_positions() == (9, 7)
+    memory = model.encode(torch.tensor([[0, *[4] * 7, 2]]))
+    assert model.deletion_logits(torch.tensor([[0, *[4] * 5, 2]]), memory).shape == (1, 7, 2)
+
+
+def test_generation_never_outgrows_the_positions():
+    task, model = sharp(max_target_positions=7)
+    with torch.no_grad():  # always wants five more in every slot
+        model.placeholder_head.weight.zero_()
+        model.placeholder_head.weight[5, :] = 1e-3
+        model.deletion_head.weight.zero_()  # and keeps what stands, whatever was sampled
+    system = System(task, None, None, None, {})
+    generator = system.generator(model, max_len_b=200, iter_decode_eos_penalty=3.0)
+    (hypothesis,) = generator.generate([model], tiny.batch(task, ROWS[:1], drafted=False))[0]
+    assert len(hypothesis["tokens"]) == 7
+
+
+@pytest.mark.parametrize(
+    "options, flags",
+    [
+        ({"decoder_embed_dim": 16}, "--encoder-embed-dim 8 and --decoder-embed-dim 16"),
+        ({"encoder_attention_heads": 3}, "--encoder-attention-heads 3"),
+        ({"decoder_attention_heads": 0}, "--decoder-attention-heads 0"),
+        ({"max_insertions": 0}, "--max-insertions 0"),
+        ({"share_all_embeddings": True, "separate_output_embed": True}, "--separate-output-embed"),
+        ({"early_exit": "5,5"}, "--early-exit 5,5"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused_in_one_line(options, flags):
+    with pytest.raises(UserError, match=flags) as refusal:
+        make(**options)
+    assert "\n" not in str(refusal.value)
+
+
+def test_sharing_all_embeddings_needs_one_dictionary():
+    task = tiny.task()
+    task.src_dict.add_symbol("only here")
+    with pytest.raises(UserError, match="--joined-dictionary"):
+        tiny.model(task, share_all_embeddings=True)
+
+
+ARCHITECTURES = {  # blocks, width, hidden width, heads, pre-norm
+    "levenshtein_editor": (6, 512, 2048, 8, False),
+    "levenshtein_editor_small": (3, 256, 1024, 4, True),
+    "levenshtein_editor_char": (2, 128, 512, 4, True),
+}
+FIELDS = ("layers", "embed_dim", "ffn_embed_dim", "attention_heads", "normalize_before")
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+@pytest.mark.parametrize("side", ["encoder", "decoder"])
+def test_architectures_have_their_sizes(name, side):
+    assert ARCH_MODEL_REGISTRY[name] is LevenshteinEditorModel
+    args, default = Namespace(), LevenshteinEditorConfig()
+    ARCH_CONFIG_REGISTRY[name](args)
+    found = tuple(
+        getattr(args, f"{side}_{field}", getattr(default, f"{side}_{field}")) for field in FIELDS
+    )
+    assert found == ARCHITECTURES[name]
+
+
+def test_architectures_leave_what_the_user_says_alone():
+    for name in ("levenshtein_editor_small", "levenshtein_editor_char"):
+        args = Namespace(encoder_embed_dim=64, encoder_ffn_embed_dim=96, decoder_layers=5)
+        ARCH_CONFIG_REGISTRY[name](args)
+        assert args.encoder_embed_dim == args.decoder_embed_dim == 64
+        assert args.decoder_ffn_embed_dim == 96 and args.decoder_layers == 5
+
+
+def test_another_task_is_named_with_the_way_out() -> None:
+    with pytest.raises(UserError, match="object; give --task translation_edit"):
+        LevenshteinEditorModel.build_model(LevenshteinEditorConfig(), object())

@@ -1,0 +1,99 @@
+"""Passes that Algorithm 2 does not need are not made, and nobody sees that they were not."""
+
+import dataclasses
+from argparse import Namespace
+from typing import Any
+
+import pytest
+import tiny
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from lev_plugins.ops.edits import compact
+from lev_plugins.systems.levenshtein import LevenshteinEditorModel
+
+SENTENCES = ["abcde", "a", "", "hgfedcba", "aabb"]
+TOLERANCE = {"rtol": 0, "atol": 1e-10}
+
+
+def sharp(**options: Any) -> tuple[Any, LevenshteinEditorModel]:
+    task = tiny.task()
+    return task, tiny.sharpen(tiny.model(task, 1, **options)).double().eval()
+
+
+def rows_read(model: LevenshteinEditorModel) -> list[int]:
+    """Fills with the number of sentences of every pass through the decoder from now on."""
+    seen: list[int] = []
+    features = model.features
+
+    def noting(tokens: Tensor, memory: Any, head: str) -> Tensor:
+        seen.append(len(tokens))
+        return features(tokens, memory, head)
+
+    model.features = noting
+    return seen
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    kept=st.lists(st.lists(st.booleans(), min_size=10, max_size=10), min_size=5, max_size=5),
+    chosen=st.permutations(range(5)).flatmap(lambda p: st.integers(1, 5).map(lambda n: p[:n])),
+    again=st.booleans(),
+)
+def test_features_of_untouched_sentences_serve_both_heads(kept, chosen, again):
+    task, model = sharp()
+    batch = tiny.batch(task, [tiny.Triple(one[::-1], one, one) for one in SENTENCES])
+    source, tokens = batch["net_input"]["src_tokens"], batch["draft"]
+    memory = model.encode(source)
+    model.deletion_logits(tokens, memory)
+    # some sentences are finished, some tokens of the others go
+    rows = torch.tensor(chosen)
+    memory, tokens = memory.select(rows), tokens[rows]
+    keep = torch.tensor(kept)[rows][:, : tokens.size(1)] & tokens.ne(model.pad)
+    keep |= tokens.eq(model.bos) | tokens.eq(model.eos)
+    after = compact(tokens, keep, model.pad)
+    changed = int((keep.sum(1) != tokens.ne(model.pad).sum(1)).sum())
+    read = rows_read(model)
+    found = model.placeholder_logits(after, memory)
+    assert read == ([changed] if changed else [])
+    if again:  # what is remembered is of another sequence now
+        found = model.placeholder_logits(after, memory)
+    memory = dataclasses.replace(model.encode(source[rows]), latest=None)
+    wanted = model.placeholder_logits(after, memory)
+    slots = after[:, 1:].ne(model.pad)
+    torch.testing.assert_close(found[slots], wanted[slots], **TOLERANCE)
+
+
+@pytest.mark.parametrize(
+    ("options", "passes"),
+    [({}, 1), ({"weight_sharing": "none"}, 2), ({"early_exit": "2,1"}, 2)],
+    ids=["one exit", "a stack each", "an exit each"],
+)
+def test_only_heads_that_read_the_same_features_share_a_pass(options, passes):
+    task, model = sharp(**options)
+    batch = tiny.batch(task, [tiny.Triple("abc", "abc", "abc")])
+    memory, read = model.encode(batch["net_input"]["src_tokens"]), rows_read(model)
+    model.deletion_logits(batch["draft"], memory)
+    model.placeholder_logits(batch["draft"], memory)
+    assert len(read) == passes
+
+
+def test_a_sentence_that_needs_no_edit_takes_one_pass(monkeypatch):
+    task, model = sharp()
+    batch = tiny.batch(task, [tiny.Triple("abc", "abc", "abc")])
+    for name in ("deletion_logits", "placeholder_logits"):
+        computed = getattr(model, name)
+
+        def nothing_to_do(tokens: Tensor, memory: Any, computed: Any = computed) -> Tensor:
+            logits = torch.zeros_like(computed(tokens, memory))
+            logits[..., 0] = 9.0
+            return logits
+
+        monkeypatch.setattr(model, name, nothing_to_do)
+    limits = Namespace(max_len_a=0, max_len_b=9, iter_decode_max_iter=4)
+    generator, read = task.build_generator([model], limits), rows_read(model)
+    ((found,),) = generator.generate([model], batch)
+    assert found["terminated"] == "unchanged" and read == [1]
+    assert torch.equal(found["tokens"], batch["draft"][0])

@@ -1,0 +1,319 @@
+"""Models of fairseq's own ``levenshtein_transformer``, run by our code: the same outputs."""
+
+import random
+from argparse import Namespace
+from typing import Any, NamedTuple
+
+import pytest
+import torch
+from fairseq import options
+from fairseq.data import Dictionary
+from fairseq.models.nat.levenshtein_transformer import LevenshteinTransformerModel
+from fairseq.tasks.translation_lev import TranslationLevenshteinTask
+from torch import Tensor
+
+from lev_plugins.errors import UserError
+from lev_plugins.systems.levenshtein import LevenshteinEditorModel
+from lev_plugins.systems.levenshtein.stock import convert_parameters, editor_config, is_stock
+from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
+
+TINY = (
+    "data --task translation_lev --arch levenshtein_transformer --encoder-layers 2 "
+    "--decoder-layers 3 --encoder-embed-dim 16 --decoder-embed-dim 16 --encoder-ffn-embed-dim 24 "
+    "--decoder-ffn-embed-dim 24 --encoder-attention-heads 2 --decoder-attention-heads 2"
+)
+SENTENCES = 16
+SETTINGS = {
+    "post-norm": "",
+    "pre-norm": "--encoder-normalize-before --decoder-normalize-before",
+    "learned positions": "--encoder-learned-pos --decoder-learned-pos",
+    "one table": "--share-all-embeddings",
+    "one target table": "--share-decoder-input-output-embed --activation-fn gelu",
+    "other architecture": "--arch levenshtein_transformer_wmt_en_de_big --decoder-layers 3",
+    "early exit": "--early-exit 1,2,3",
+    "deletion apart": "--no-share-discriminator --early-exit 2,3,3",
+    "placeholders apart": "--no-share-maskpredictor --early-exit 3,2,3",
+    "all apart": "--no-share-discriminator --no-share-maskpredictor --early-exit 1,2,3",
+    "tokens apart": "--no-share-discriminator --share-discriminator-maskpredictor "
+    "--early-exit 2,3,3",
+    "tokens apart, unequal exits": "--no-share-discriminator --share-discriminator-maskpredictor "
+    "--early-exit 2,1,3 --encoder-normalize-before --decoder-normalize-before",
+    # stock's --early-exit is 6,6,6 unless it is given: a stack of its own has six layers
+    "deletion deeper than the decoder": "--no-share-discriminator --decoder-layers 2",
+    "placeholders deeper than the decoder": "--no-share-maskpredictor --early-exit 1,4,3",
+    "both deeper than the decoder": "--no-share-discriminator --no-share-maskpredictor "
+    "--decoder-layers 1 --early-exit 2,3,1",
+    "a shared stack deeper than the decoder": "--no-share-discriminator "
+    "--share-discriminator-maskpredictor --decoder-layers 2",
+}
+
+
+Outcome = tuple[list[int], int]  # tokens, number of the last step
+
+
+class Stock(NamedTuple):
+    """A stock model with its options and its task."""
+
+    args: Namespace
+    task: TranslationLevenshteinTask
+    model: LevenshteinTransformerModel
+
+
+def numbered(letter: str, size: int) -> Dictionary:
+    symbols = Dictionary()
+    for number in range(size):
+        symbols.add_symbol(f"{letter}{number}")
+    return symbols
+
+
+def dictionaries(args: Namespace) -> tuple[Dictionary, Dictionary]:
+    source = numbered("s", 12)
+    return source, source if args.share_all_embeddings else numbered("t", 14)
+
+
+def stock_options(flags: str) -> Namespace:
+    args = options.parse_args_and_arch(options.get_training_parser(), f"{TINY} {flags}".split())
+    args._name = args.arch
+    return args
+
+
+def stock_model(args: Namespace, seed: int) -> Stock:
+    """A stock model with random parameters that inserts, deletes and replaces."""
+    task = TranslationLevenshteinTask(args, *dictionaries(args))
+    torch.manual_seed(seed)
+    model = task.build_model(args).eval()
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            noise = torch.randn(parameter.shape)
+            if parameter.dim() == 1:
+                parameter.add_(0.2 * noise)
+            else:
+                attends = "encoder_attn" in name
+                parameter.copy_((3 if attends else 1.2) * noise * parameter.size(1) ** -0.5)
+        tame(model.decoder)
+    return Stock(args, task, model)
+
+
+def tame(decoder: Any) -> None:
+    """Few insertions at a time, and never <pad>, which no trained model writes.
+
+    Feature 0 becomes a constant by which the heads can prefer or avoid a class.
+    """
+    norm = decoder.layers[-1].final_layer_norm if decoder.layer_norm is None else decoder.layer_norm
+    norm.weight[0], norm.bias[0] = 0.0, 8.0
+    heads = (decoder.embed_mask_ins, decoder.embed_word_del, decoder.output_projection)
+    for head in heads:
+        head.weight[:, 0] = 0.0
+    decoder.embed_mask_ins.weight[:, 16] = 0.0
+    decoder.embed_mask_ins.weight[4:, 0] = -1.0
+    decoder.output_projection.weight[1, 0] = -8.0
+
+
+def converted(stock: Stock) -> tuple[TranslationEditTask, LevenshteinEditorModel]:
+    """Our task in stock's way of decoding, and our model with the stock model's parameters."""
+    task = TranslationEditTask(
+        TranslationEditConfig(stock_decoding=True, seed=1), *dictionaries(stock.args)
+    )
+    model = task.build_model(stock.args, from_checkpoint=True)
+    model.load_state_dict(stock.model.state_dict())
+    return task, model.eval()
+
+
+def sources(stock: Stock, count: int = SENTENCES) -> list[Tensor]:
+    """Sentences of 0 to 9 tokens, with <s> and </s>; some hold the unknown symbol."""
+    rng = random.Random(3)
+    symbols = stock.task.source_dictionary
+    rows = []
+    for _ in range(count):
+        inner = rng.choices(range(symbols.unk(), len(symbols)), k=rng.randint(0, 9))
+        rows.append(torch.tensor([symbols.bos(), *inner, symbols.eos()]))
+    return rows
+
+
+def batch(rows: list[Tensor]) -> dict[str, Any]:
+    """Rows padded on the left, as both tasks hand them out."""
+    width = max(map(len, rows))
+    tokens = torch.full((len(rows), width), 1)
+    for i, row in enumerate(rows):
+        tokens[i, width - len(row) :] = row
+    lengths = torch.tensor([len(row) for row in rows])
+    return {"net_input": {"src_tokens": tokens, "src_lengths": lengths}}
+
+
+class Decoding(NamedTuple):
+    """How to decode."""
+
+    max_iter: int = 9
+    penalty: float = 0.0
+    force: bool = False
+    history: bool = False
+
+    def generator(self, task: Any, model: Any) -> Any:
+        asked = Namespace(
+            iter_decode_max_iter=self.max_iter,
+            iter_decode_eos_penalty=self.penalty,
+            iter_decode_force_max_iter=self.force,
+            retain_iter_history=self.history or isinstance(task, TranslationEditTask),
+        )
+        return task.build_generator([model], asked)
+
+
+USUAL = Decoding()
+
+
+def by_stock(
+    stock: Stock, how: Decoding = USUAL, drafts: list[Tensor] | None = None
+) -> list[Outcome]:
+    """What stock's code makes of its model.
+
+    Its generator raises IndexError when the first iteration changes only some sentences of a
+    batch, so it gets one at a time. It has no way to be given a draft: here it is told that its
+    empty start is one.
+    """
+    outcomes = []
+    generator = how.generator(stock.task, stock.model)
+    begin = stock.model.initialize_output_tokens
+    for i, row in enumerate(sources(stock)):
+        if drafts is not None:
+
+            def begin_with(encoder_out: Any, src_tokens: Tensor, draft: Tensor = drafts[i]) -> Any:
+                scores = torch.zeros(1, len(draft))
+                return begin(encoder_out, src_tokens)._replace(
+                    output_tokens=draft[None], output_scores=scores
+                )
+
+            stock.model.initialize_output_tokens = begin_with
+        ((hypothesis,),) = generator.generate([stock.model], batch([row]))
+        outcomes.append((hypothesis["tokens"].tolist(), hypothesis["steps"]))
+    stock.model.initialize_output_tokens = begin
+    return outcomes
+
+
+def by_us(
+    stock: Stock, how: Decoding = USUAL, drafts: list[Tensor] | None = None
+) -> tuple[list[Outcome], int]:
+    """What our code makes of it, all sentences in one batch; and how many tokens it deleted."""
+    task, model = converted(stock)
+    sample = batch(sources(stock))
+    if drafts is not None:
+        sample["draft"] = torch.nn.utils.rnn.pad_sequence(drafts, True, padding_value=1)
+    hypotheses = [one for (one,) in how.generator(task, model).generate([model], sample)]
+    deleted = 0
+    for one in hypotheses:
+        for before, after in zip(one["history"], one["history"][1:], strict=False):
+            if after["phase"] == "delete":
+                deleted += len(before["tokens"]) - len(after["tokens"])
+    return [(one["tokens"].tolist(), one["steps"]) for one in hypotheses], deleted
+
+
+def varied(flags: str) -> Stock:
+    """The first random model that treats sentences differently, deletes and continues for a
+    while.
+    """
+    args = stock_options(flags)
+    for seed in range(1, 40):
+        stock = stock_model(args, seed)
+        outcomes, deleted = by_us(stock)
+        distinct = {tuple(tokens) for tokens, _ in outcomes}
+        if len(distinct) >= 6 and deleted >= 6 and max(steps for _, steps in outcomes) >= 3:
+            return stock
+    raise AssertionError("every random model does the same to all sentences: nothing is tested")
+
+
+@pytest.fixture(scope="module")
+def lively() -> Stock:
+    """A random pre-norm model."""
+    return varied(SETTINGS["pre-norm"])
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_outputs_are_the_stock_decoders_token_for_token(setting):
+    stock = varied(SETTINGS[setting])
+    outcomes, _ = by_us(stock)
+    assert outcomes == by_stock(stock)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        Decoding(max_iter=0),
+        Decoding(max_iter=1),
+        Decoding(max_iter=3),
+        Decoding(penalty=1.5),
+        Decoding(max_iter=3, penalty=3.0),
+        Decoding(max_iter=4, force=True),
+    ],
+    ids=str,
+)
+def test_decoding_options_mean_what_they_mean_to_the_stock_decoder(lively, how):
+    outcomes, _ = by_us(lively, how)
+    assert outcomes == by_stock(lively, how)
+    assert outcomes != by_us(lively)[0], "the options change nothing: nothing was tested"
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_the_history_is_the_stock_decoders_state_for_state(lively, size):
+    task, model = converted(lively)
+    how = Decoding(history=True)
+    theirs, ours = (how.generator(*one) for one in ((lively.task, lively.model), (task, model)))
+    compared = 0
+    rows = sources(lively)
+    for start in range(0, SENTENCES, size):
+        sample = batch(rows[start : start + size])
+        try:
+            expected = theirs.generate([lively.model], sample)
+        except IndexError:  # where its first iteration changes only some sentences
+            continue
+        for (found,), (wanted,) in zip(ours.generate([model], sample), expected, strict=True):
+            states = [step["tokens"].tolist() for step in wanted["history"]]
+            assert [step["tokens"].tolist() for step in found["history"]] == states
+            compared += len(states)
+    assert compared > 50
+
+
+def test_drafts_are_edited_as_the_stock_decoder_would_edit_them(lively):
+    rng = random.Random(5)
+    size = len(lively.task.target_dictionary)
+    inner = [rng.choices(range(3, size), k=n % 8) for n in range(SENTENCES)]
+    drafts = [torch.tensor([0, *tokens, 2]) for tokens in inner]
+    outcomes, deleted = by_us(lively, drafts=drafts)
+    assert outcomes == by_stock(lively, drafts=drafts)
+    assert outcomes != by_us(lively)[0] and deleted > 0
+
+
+def test_what_the_stock_decoder_ends_with_is_left_alone_as_a_draft(lively):
+    ended = by_stock(lively)
+    outcomes, _ = by_us(lively, drafts=[torch.tensor(tokens) for tokens, _ in ended])
+    settled = [i for i, (_, steps) in enumerate(ended) if steps < 9]
+    assert len(settled) > 6
+    assert [outcomes[i] for i in settled] == [(ended[i][0], 0) for i in settled]
+
+
+def test_the_placeholder_starts_as_a_copy_of_the_unknown_symbol(lively):
+    state = lively.model.state_dict()
+    before = {name: value.clone() for name, value in state.items()}
+    made = convert_parameters(state, unk=3)
+    for name in ("encoder_embed.weight", "decoder_embed.weight", "token_head.weight"):
+        assert torch.equal(made[name][-1], made[name][3])
+    assert len(made["decoder_embed.weight"]) == len(before["decoder.embed_tokens.weight"]) + 1
+    assert all(torch.equal(state[name], value) for name, value in before.items())
+    assert is_stock(state) and not is_stock(made)
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ("--early-exit 3,3,2", "--early-exit 3,3,2, 3 layers"),
+        ("--activation-fn tanh", "--activation-fn tanh"),
+        ("--no-scale-embedding", "--no-scale-embedding"),
+        ("--layernorm-embedding", "--layernorm-embedding"),
+        ("--no-token-positional-embeddings", "--no-token-positional-embeddings"),
+        ("--no-decoder-final-norm", "--no-decoder-final-norm"),
+        ("--no-cross-attention", "--no-cross-attention"),
+        ("--adaptive-softmax-cutoff 4,8", "--adaptive-softmax-cutoff"),
+    ],
+)
+def test_what_our_model_does_not_have_is_refused_by_name(flags, said):
+    with pytest.raises(UserError) as caught:
+        editor_config(stock_options(flags))
+    assert said in str(caught.value) and "not supported" in str(caught.value)

@@ -1,0 +1,355 @@
+"""The autoregressive baseline: a Transformer over ``source </s> draft </s>`` (paper, §C.2)."""
+
+import io
+from argparse import Namespace
+
+import pytest
+import tiny
+import torch
+import torch.nn.functional as F
+from closeness import assert_near
+from fairseq import options
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from fairseq.models.transformer import TransformerModelBase
+
+from lev_plugins.errors import UserError
+from lev_plugins.systems.transformer_concat import TransformerConcatConfig, TransformerConcatModel
+from lev_plugins.systems.transformer_concat.config import stock_config
+
+SYMBOLS = tiny.dictionary()
+BOS, PAD, EOS = SYMBOLS.bos(), SYMBOLS.pad(), SYMBOLS.eos()
+TASK = Namespace(source_dictionary=SYMBOLS, target_dictionary=SYMBOLS)
+SIZES = {
+    "encoder_embed_dim": 8,
+    "encoder_ffn_embed_dim": 12,
+    "encoder_layers": 2,
+    "encoder_attention_heads": 2,
+    "decoder_layers": 2,
+    "dropout": 0.0,
+    "max_source_positions": 16,
+    "max_target_positions": 16,
+}
+pytestmark = [
+    # said by fairseq and by torch about fairseq
+    pytest.mark.filterwarnings("ignore:Support for mismatched key_padding_mask:UserWarning"),
+    pytest.mark.filterwarnings(r"ignore:\s*'config' is validated:UserWarning"),
+]
+EXACT = {"rtol": 1e-9, "atol": 1e-9}
+ROWS = [
+    tiny.Triple("abcd", "abcdefgh", "abdgh"),
+    tiny.Triple("hg", "cafe", "cafebabe"),
+    tiny.Triple("abcdefgh", "b", "b"),
+    tiny.Triple("e", "ddd", ""),
+    tiny.Triple("", "", "gaga"),
+    tiny.Triple("", "head", ""),
+]
+KINDS = {
+    "sinusoids": {},
+    "learned, pre-norm, shared": {
+        "encoder_learned_pos": True,
+        "decoder_learned_pos": True,
+        "encoder_normalize_before": True,
+        "decoder_normalize_before": True,
+        "share_all_embeddings": True,
+    },
+    "normed embeddings, narrow decoder": {
+        "layernorm_embedding": True,
+        "no_scale_embedding": True,
+        "decoder_embed_dim": 4,
+        "decoder_ffn_embed_dim": 6,
+        "decoder_attention_heads": 1,
+        "share_decoder_input_output_embed": True,
+    },
+}
+
+
+def build(seed=1, **values):
+    torch.manual_seed(seed)
+    cfg = TransformerConcatConfig(**{**SIZES, **values})
+    return tiny.sharpen(TransformerConcatModel.build_model(cfg, TASK), 2.0).double().eval()
+
+
+@pytest.fixture(params=KINDS.values(), ids=KINDS.keys())
+def model(request):
+    return build(**request.param)
+
+
+def side(texts, left=False, extra=0):
+    """Sentences with </s> and without <s>, padded."""
+    return tiny.stack([tiny.sentence(text, SYMBOLS)[1:] for text in texts], PAD, left, extra)
+
+
+def batch(rows, left=False, extra=0):
+    """Source and draft joined, the target shifted by one, and the target."""
+    joined = [
+        torch.cat([tiny.sentence(text, SYMBOLS)[1:] for text in (row.source, row.draft)])
+        for row in rows
+    ]
+    targets = [tiny.sentence(row.target, SYMBOLS)[1:] for row in rows]
+    before = [torch.cat([target[-1:], target[:-1]]) for target in targets]
+    made = tiny.stack(joined, PAD, left, extra)
+    return made, tiny.stack(before, PAD, extra=extra), tiny.stack(targets, PAD, extra=extra)
+
+
+def logits(model, rows, **layout):
+    """For every sentence the logits at its own target tokens."""
+    tokens, before, target = batch(rows, **layout)
+    scores, _ = model(tokens, tokens.ne(PAD).sum(1), before)
+    return [row[real] for row, real in zip(scores, target.ne(PAD), strict=True)]
+
+
+def assert_same(first, second):
+    assert len(first) == len(second)
+    for one, other in zip(first, second, strict=True):
+        # fairseq's attention takes its softmax in single precision, whatever the model's is
+        assert_near(one, other)
+
+
+def encoded(model, source, draft):
+    """A sentence's encoder states: S × C and N × C."""
+    tokens, _, _ = batch([tiny.Triple(source, "", draft)])
+    states = model.encoder(tokens)["encoder_out"][0][:, 0]
+    return states[: len(source) + 1], states[len(source) + 1 :]
+
+
+def without_language(model):
+    model.encoder.embed_positions.language.weight.data.zero_()
+    return model
+
+
+# positions and language -----------------------------------------------------------------------
+
+
+def test_positions_restart_with_the_draft(model):
+    """Without the language nothing tells the parts apart: swapped, they are encoded the same."""
+    model = without_language(model)
+    source, draft = encoded(model, "abc", "cadh")
+    swapped, other = encoded(model, "cadh", "abc")
+    assert torch.allclose(source, other, **EXACT) and torch.allclose(draft, swapped, **EXACT)
+    assert (source[0] - source[1]).abs().max() > 1e-3
+    same, again = encoded(model, "abc", "abc")
+    assert torch.allclose(same, again, **EXACT)
+
+
+def test_a_position_within_the_part_matters(model):
+    first, _ = encoded(without_language(model), "aa", "b")
+    assert (first[0] - first[1]).abs().max() > 1e-3
+
+
+def test_the_side_on_which_a_token_stands_changes_it(model):
+    source, draft = encoded(model, "abc", "abc")
+    assert (source - draft).abs().amax(1).min() > 1e-3
+    first = logits(model, [tiny.Triple("abc", "abcd", "cadh")])[0]
+    second = logits(model, [tiny.Triple("cadh", "abcd", "abc")])[0]
+    assert (first - second).abs().max() > 1e-3
+
+
+def test_every_token_of_a_part_has_the_language_of_that_part(model):
+    """The language is added before anything else is done, </s> and empty parts included."""
+    tokens, _, _ = batch(ROWS)
+    language = model.encoder.embed_positions.language.weight
+    added = model.encoder.embed_positions(tokens)
+    saved = language.detach().clone()
+    language.data.zero_()
+    difference = added - model.encoder.embed_positions(tokens)
+    for row, (source, _, draft) in zip(difference, ROWS, strict=True):
+        sizes = len(source) + 1, len(draft) + 1
+        expected = saved.repeat_interleave(torch.tensor(sizes), 0)
+        assert torch.allclose(row[: sum(sizes)], expected, **EXACT)
+
+
+def test_a_draft_changes_its_own_sentence_and_no_other(model):
+    before = logits(model, ROWS)
+    changed = [row._replace(draft="fade") if i == 1 else row for i, row in enumerate(ROWS)]
+    after = logits(model, changed)
+    assert_same(before[:1] + before[2:], after[:1] + after[2:])
+    assert (before[1] - after[1]).abs().max() > 1e-3
+
+
+# against fairseq's own ------------------------------------------------------------------------
+
+
+def stock(**values):
+    torch.manual_seed(3)
+    cfg = stock_config(TransformerConcatConfig(**{**SIZES, **values}))
+    return TransformerModelBase.build_model(cfg, TASK).eval()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("left", [True, False])
+def test_without_draft_and_language_it_is_fairseqs_transformer_to_the_bit(kind, left):
+    """Taking over fairseq's parameters sets the language to zero; one part is a plain source."""
+    other = stock(**KINDS[kind])
+    model = build(**KINDS[kind]).float()
+    model.load_state_dict(other.state_dict(), strict=True)
+    assert not model.encoder.embed_positions.language.weight.any()
+    tokens = side([row.source for row in ROWS], left=left)
+    _, before, _ = batch(ROWS)
+    lengths = tokens.ne(PAD).sum(1)
+    mine, theirs = model.encoder(tokens), other.encoder(tokens)
+    assert torch.equal(mine["encoder_out"][0], theirs["encoder_out"][0])
+    assert torch.equal(model(tokens, lengths, before)[0], other(tokens, lengths, before)[0])
+    drafted, before, _ = batch(ROWS, left=left)
+    lengths = drafted.ne(PAD).sum(1)
+    difference = model(drafted, lengths, before)[0] - other(drafted, lengths, before)[0]
+    assert difference.abs().max() > 1e-4, "a draft has positions of its own"
+
+
+# padding, batches, decoding -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("left", [True, False])
+@pytest.mark.parametrize("extra", [0, 3])
+def test_padding_on_either_side_changes_nothing(model, left, extra):
+    assert_same(logits(model, ROWS, left=left, extra=extra), logits(model, ROWS))
+
+
+def test_a_sentence_alone_is_answered_as_in_a_batch(model):
+    together = logits(model, ROWS)
+    assert_same([logits(model, [row])[0] for row in ROWS], together)
+    assert_same(logits(model, ROWS[::-1])[::-1], together)
+
+
+def test_writing_token_by_token_is_what_training_has_seen(model):
+    tokens, before, _ = batch(ROWS[:3])
+    states = model.encoder(tokens)
+    whole, _ = model.decoder(before, states)
+    memory = {}
+    for step in range(before.size(1)):
+        one, _ = model.decoder(before[:, : step + 1], states, incremental_state=memory)
+        real = before[:, step].ne(PAD)
+        # fairseq's own attention takes its softmax in single precision
+        assert_near(one[real, 0], whole[real, step])
+
+
+# training and checkpoints ---------------------------------------------------------------------
+
+
+def loss_of(model, rows):
+    tokens, before, target = batch(rows)
+    scores, _ = model(tokens, tokens.ne(PAD).sum(1), before)
+    return F.cross_entropy(scores.flatten(0, 1), target.flatten(), ignore_index=PAD)
+
+
+def test_every_parameter_gets_a_finite_gradient(model):
+    loss_of(model.train(), ROWS).backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None and parameter.grad.isfinite().all(), name
+        assert parameter.grad.abs().sum() > 0, f"{name} has no gradient"
+    language = model.encoder.embed_positions.language.weight.grad
+    assert (language.abs().sum(1) > 0).all(), "both languages are learnt"
+
+
+@pytest.mark.parametrize("row", [tiny.Triple("", "", ""), tiny.Triple("a", "", "")])
+def test_empty_sentences_train_with_finite_gradients(model, row):
+    loss = loss_of(model.train(), [row])
+    loss.backward()
+    assert loss.isfinite()
+    assert all(parameter.grad.isfinite().all() for parameter in model.parameters())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_checkpoint_brings_back_the_same_model(kind):
+    model, other = build(1, **KINDS[kind]), build(2, **KINDS[kind])
+    file = io.BytesIO()
+    torch.save(model.state_dict(), file)
+    file.seek(0)
+    other.load_state_dict(torch.load(file, weights_only=True), strict=True)
+    expected, found = logits(model, ROWS), logits(other, ROWS)
+    assert all(torch.equal(one, other) for one, other in zip(expected, found, strict=True))
+    assert other.encoder.embed_positions.language.weight.any()
+
+
+# limits and options ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("left", [True, False])
+def test_the_limit_of_learned_positions_holds_for_each_part(left):
+    model = build(encoder_learned_pos=True)
+    assert model.max_positions() == (16, 16)
+    longest = "abcdefghabcdefg"  # sixteen tokens with </s>
+    logits(model, [tiny.Triple(longest, "a", longest), ROWS[0]], left=left)
+    for row in (tiny.Triple(longest + "h", "a", ""), tiny.Triple("a", "a", longest + "h")):
+        with pytest.raises(UserError, match="17 tokens is longer than the 16 positions"):
+            logits(model, [row, ROWS[0]], left=left)
+
+
+def test_sinusoids_have_no_end():
+    model = build()
+    table = model.encoder.embed_positions.positions.weights.size(0)
+    row = tiny.Triple("abcdefgh" * 8, "a", "abcdefgh" * 9)
+    (answer,) = logits(model, [row])
+    assert answer.isfinite().all()
+    assert model.encoder.embed_positions.positions.weights.size(0) > table
+    assert_same(logits(model, ROWS), logits(build(), ROWS))
+
+
+def test_a_reranker_joins_what_edit_models_read(model):
+    assert model.joins_draft
+    sources = tiny.stack([tiny.sentence(r.source, SYMBOLS) for r in ROWS], PAD, left=True)
+    drafts = tiny.stack([tiny.sentence(r.draft, SYMBOLS) for r in ROWS], PAD, extra=2)
+    assert torch.equal(model.join_draft(sources, drafts), batch(ROWS)[0])
+    empty = [row._replace(draft="") for row in ROWS]
+    assert torch.equal(model.join_draft(sources), batch(empty)[0])
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"encoder_attention_heads": 3}, "--encoder-attention-heads 3 does not divide"),
+        ({"decoder_attention_heads": 0}, "--decoder-attention-heads 0 does not divide"),
+        (
+            {"share_all_embeddings": True, "decoder_embed_dim": 4},
+            "--encoder-embed-dim 8 and --decoder-embed-dim 4 differ",
+        ),
+        (
+            {"share_all_embeddings": True, "encoder_embed_path": "x", "decoder_embed_path": "y"},
+            "--encoder-embed-path x and --decoder-embed-path y differ",
+        ),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(values, said):
+    with pytest.raises(UserError) as caught:
+        build(**values)
+    assert said in str(caught.value)
+
+
+def test_one_table_for_two_dictionaries_is_refused():
+    task = Namespace(source_dictionary=SYMBOLS, target_dictionary=tiny.dictionary("xyz"))
+    cfg = TransformerConcatConfig(**SIZES, share_all_embeddings=True)
+    with pytest.raises(UserError, match="--joined-dictionary"):
+        TransformerConcatModel.build_model(cfg, task)
+
+
+def parsed(arch, *flags):
+    """The model's configuration that fairseq-train makes of a command line."""
+    parser = options.get_training_parser()
+    arguments = ["data", "--task", "translation_concat", "--arch", arch, *flags]
+    return convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, arguments)).model
+
+
+@pytest.mark.parametrize(
+    ("arch", "layers", "width", "hidden", "heads", "pre_norm"),
+    [
+        ("transformer_concat", 6, 512, 2048, 8, False),
+        ("transformer_concat_small", 3, 256, 1024, 4, True),
+        ("transformer_concat_char", 2, 128, 512, 4, True),
+    ],
+)
+def test_an_architecture_sets_the_sizes(arch, layers, width, hidden, heads, pre_norm):
+    stock = stock_config(parsed(arch))
+    for side in (stock.encoder, stock.decoder):
+        assert (side.embed_dim, side.ffn_embed_dim, side.layers) == (width, hidden, layers)
+        assert side.attention_heads == heads and side.learned_pos is False
+        assert side.normalize_before is pre_norm
+    assert stock.decoder.input_dim == stock.decoder.output_dim == stock.decoder.embed_dim
+    assert stock.max_source_positions == stock.max_target_positions == 1024
+
+
+def test_what_the_user_sets_is_set_and_the_decoder_follows_the_encoder():
+    flags = "--encoder-embed-dim 64 --decoder-layers 7 --encoder-layerdrop 0.2 --activation-fn gelu"
+    stock = stock_config(parsed("transformer_concat_char", *flags.split()))
+    assert stock.encoder.embed_dim == stock.decoder.embed_dim == 64
+    assert stock.decoder.output_dim == 64
+    assert (stock.encoder.layers, stock.decoder.layers) == (2, 7)
+    assert stock.encoder.layerdrop == 0.2 and stock.activation_fn == "gelu"
