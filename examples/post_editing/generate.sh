@@ -9,7 +9,8 @@
 # WAY is scratch (where none is named), translation, finetuned or concat, as in train.sh; translation gets
 # the drafts that it was not trained with. CHECKPOINT names another checkpoint than the last, SUBSET=valid
 # takes the development set, to choose flags on. WORK/generate.WAY.bleu.txt and .ter.txt get what
-# fairseq-generate prints with --scoring sacrebleu and ter, the .log files its messages. CAREFUL=1 keeps an
+# fairseq-generate prints with --scoring sacrebleu and ter, the .log files its messages, and
+# WORK/scores.WAY.SUBSET.json the numbers. CAREFUL=1 keeps an
 # edited test sentence only where a rule chosen on the development set says so, and all drafts where no rule
 # pays; WORK/careful.WAY.txt gets the sentences.
 set -euo pipefail
@@ -67,4 +68,5 @@ generate bleu "$subset" --scoring sacrebleu "$@"
 generate ter "$subset" --scoring ter --ter-normalized --ter-case-sensitive "$@"
 
 python "$root/examples/post_editing/scores.py" \
-  "$work/text/$part.mt" "$work/text/$part.pe" "$work/generate.$way.bleu.txt"
+  "$work/text/$part.mt" "$work/text/$part.pe" "$work/generate.$way.bleu.txt" \
+  "$work/scores.$way.$subset.json"

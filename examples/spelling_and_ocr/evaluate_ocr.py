@@ -11,6 +11,7 @@ once with each.
 
 import argparse
 import filecmp
+import json
 import re
 import sys
 import warnings
@@ -25,6 +26,7 @@ from ocr_ranking import Candidate, Decode
 from ocr_scores import Scores, score
 from prepare_codespell import whole_number
 
+from lev_plugins.checkpoints import load_state
 from lev_plugins.cli import average_checkpoints
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
@@ -81,7 +83,10 @@ def main() -> None:
                 outputs[label] = way.decode(test.noisy)
     if not args.dev_only:
         _write(args.work / "output", outputs)
-        _print({name: test.score(lines) for name, lines in outputs.items()})
+        scores = {name: test.score(lines) for name, lines in outputs.items()}
+        _print(scores)
+        if args.json:
+            _write_json(args.json, scores, {name: paths[name] for name in trained})
 
 
 def _trained(work: Path, wanted: Sequence[str] | None) -> dict[str, Path]:
@@ -310,6 +315,24 @@ def _print(scores: dict[str, Scores]) -> None:
     print("\n" + "\n".join(_verdict(name, found, first) for name, found in [*scores.items()][2:]))
 
 
+def _write_json(path: Path, scores: dict[str, Scores], chosen: dict[str, Path]) -> None:
+    """The numbers of the table, by name of the system; with the size of single models."""
+    systems: dict[str, dict[str, float]] = {}
+    for name, found in scores.items():
+        systems[name] = {
+            "words_right": found.word_accuracy,
+            "cer": found.cer,
+            "wer": found.wer,
+            "corrected": found.corrected,
+            "miscorrected": found.miscorrected,
+        }
+    for name, checkpoint in chosen.items():
+        state = load_state(str(checkpoint))["model"]
+        shared_once = {one.data_ptr(): one.numel() for one in state.values()}
+        systems[name]["parameters"] = sum(shared_once.values())
+    path.write_text(json.dumps({"systems": systems}, indent=1) + "\n", encoding="utf-8")
+
+
 def _verdict(name: str, found: Scores, first: Scores) -> str:
     """One line on what a system is worth beside the no-edit baseline."""
     if found.words_right <= first.words_right:
@@ -404,6 +427,9 @@ def _arguments() -> argparse.Namespace:
         type=_share,
         default=0.2,
         help="words that re-ranking may break on dev for each that it corrects (default 0.2)",
+    )
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="also write the table's numbers there"
     )
     parser.add_argument("--dev-only", action="store_true", help="leave the test set alone")
     args = parser.parse_args()

@@ -187,7 +187,7 @@ def test_prepare_train_and_evaluate_end_in_a_table_for_each_noise(tmp_path):
         ("prepare.sh", [data, work], {"WORDS": "2", "TEST_LINES": "3"}),
         ("train.sh", [work, "none", *SMALL], sizes),
         ("train.sh", [work, "mask,copy,generate", *SMALL], {**sizes, "VARIANT": "pointer"}),
-        ("evaluate.sh", [work, "--beam", "1"], {}),
+        ("evaluate.sh", [work, "--beam", "1", "--json", tmp_path / "scores.json"], {}),
     ):
         done = run(script, *arguments, **environ)
         assert done.returncode == 0, f"{script}: {done.stdout[-500:]} {done.stderr[-2000:]}"
@@ -204,6 +204,11 @@ def test_prepare_train_and_evaluate_end_in_a_table_for_each_noise(tmp_path):
         for name in list(rows)[1:]:
             text = (work / "output" / f"{name}.test-{kind}").read_text("utf-8").splitlines()
             assert rows[name].items() >= evaluate.scores(text, noisy, clean).items()
+    numbers = json.loads((tmp_path / "scores.json").read_text())["systems"]
+    for name, found in numbers.items():
+        each = {kind: tables[f"test-{kind}"]["systems"][name] for kind in KINDS}
+        assert found["swap"] == each["swap"]["wrr"]
+        assert found["corrected"] == sum(one["corrected"] for one in each.values())
     again = run("prepare.sh", data, work)
     assert again.returncode == 1 and "is there already" in again.stderr
 

@@ -4,6 +4,7 @@ import argparse
 import dataclasses
 import gzip
 import importlib
+import json
 import os
 import random
 import re
@@ -253,13 +254,14 @@ def test_prepare_train_and_evaluate_end_in_one_table(tmp_path):
     data, work = write_text(tmp_path / "data"), tmp_path / "work"
     subprocess.run(["gzip", str(data / "train.clean")], check=True)
     search = "--thresholds 0.5,0.9 --max-iter 2 --beam 2 --nbest 3".split()
+    kept = ["--json", tmp_path / "scores.json"]
     two = ["--keep-interval-updates", "2", "--no-future-modelling", "--max-tokens", "99"]
     for script, arguments, environ in (
         ("prepare_ocr.sh", [data, work], {}),
         ("train_ocr.sh", [work, "levt", *ENCODER, *DECODER], {}),
         ("train_ocr.sh", [work, "ar", *ENCODER, *DECODER, "--save-interval-updates", "9"], {}),
         ("train_ocr.sh", [work, "pbd", *ENCODER, *two], {"RUN": "no-future"}),
-        ("evaluate_ocr.sh", [work, *search, "--ensemble", "pbd-no-future", "pbd-twin"], {}),
+        ("evaluate_ocr.sh", [work, *search, "--ensemble", "pbd-no-future", "pbd-twin", *kept], {}),
     ):
         if script == "evaluate_ocr.sh":
             shutil.copytree(work / "pbd-no-future", work / "pbd-twin")
@@ -284,7 +286,10 @@ def test_prepare_train_and_evaluate_end_in_one_table(tmp_path):
     assert rows["PBD no-future"] == rows["PBD twin"] == rows["PBD no-future + PBD twin"]
     assert settings.read(str(work / "levt" / settings.NAME)).window == 1
     assert rows["no-edit baseline"][-2:] == ["0", "0"]
+    numbers = json.loads((tmp_path / "scores.json").read_text())["systems"]
+    assert list(numbers) == list(rows) and numbers["AR"]["parameters"] > 1000
     for name, row in rows.items():
+        assert f"{numbers[name]['words_right']:.2f}" == row[0]
         written = (work / "output" / f"test.{name.replace(' ', '-').lower()}").read_text("utf-8")
         outputs = written.removesuffix("\n").split("\n")
         found = scores.score(outputs, lines("test", "noisy", data), lines("test", "clean", data))

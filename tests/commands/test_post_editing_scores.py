@@ -1,5 +1,6 @@
 """examples/post_editing/scores.py beside what fairseq-generate prints of the same output."""
 
+import json
 import re
 import runpy
 import sys
@@ -34,10 +35,13 @@ def test_the_scores_are_those_of_fairseq_generate(lossless, tmp_path, monkeypatc
     targets, outputs = printed(tmp_path / "generate.txt", lossless)
     for name, lines in (("drafts", DRAFTS), ("references", REFERENCES)):
         (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
-    arguments = [str(tmp_path / name) for name in ("drafts", "references", "generate.txt")]
+    arguments = [str(tmp_path / name) for name in ("drafts", "references", "generate.txt", "json")]
     monkeypatch.setattr(sys, "argv", [str(SCORES), *arguments])
     runpy.run_path(str(SCORES), run_name="__main__")
     table = capsys.readouterr().out.splitlines()
+    systems = json.loads((tmp_path / "json").read_text())["systems"]
+    assert all(f"{one['ter']:.2f}" in line for one, line in zip(systems.values(), table[1:]))
+    assert systems["no-edit baseline"]["as_drafted"] == 100
     rows = {line[:18].strip(): line[18:].split() for line in table[1:4]}
     expected = []
     ter = TerScorer(TerConfig(ter_normalized=True, ter_case_sensitive=True))

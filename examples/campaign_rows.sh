@@ -1,0 +1,189 @@
+# The rows that campaign.sh measures. A row is listed by `row NAME HOURS DATA TITLE` and measured by the function
+# NAME; its file is NAME.json, so what stands before the first point is a table of benchmarks/results.
+#
+# Hours are of one core, for three seeds, from short runs on an AMD EPYC of 2026: they are estimates.
+
+# ---------------------------------------------------------------- OCR
+
+ocr() { # ocr SYSTEM WORDS UPDATES TITLE LAYERS FLAGS…: one system with each seed, plain and re-ranked, and as an ensemble
+  local system="$1" words="$2" updates="$3" title="$4" layers="$5" w="$work/$row" seed kind runs=() plain=() ranked=()
+  shift 5
+  kind="$(case "$system" in ar) echo AR ;; pbd) echo PBD ;; *) echo LevT ;; esac)"
+  fresh prepare "$w/w"
+  step prepare env WORDS="$words" bash "$root/examples/spelling_and_ocr/prepare_ocr.sh" "$data/${needs[$row]}" "$w/w"
+  for seed in $seeds; do
+    step "train-$seed" env UPDATES="$(updates "$updates")" LAYERS="$layers" SEED="$seed" RUN="seed-$seed" \
+      bash "$root/examples/spelling_and_ocr/train_ocr.sh" "$w/w" "$system" "$@"
+    runs+=("$system-seed-$seed") plain+=("$kind seed-$seed") ranked+=("$kind seed-$seed, ranked")
+  done
+  local together=() several=()
+  [ ${#runs[@]} -eq 1 ] || together=(--ensemble "${runs[@]}")
+  step evaluate bash "$root/examples/spelling_and_ocr/evaluate_ocr.sh" "$w/w" --systems "${runs[@]}" \
+    ${together[@]+"${together[@]}"} --json "$w/scores.json"
+  seed_flags "$w/scores.json" "${plain[@]}"
+  local flags=(--row "$title" "${taken[@]}")
+  seed_flags "$w/scores.json" "${ranked[@]}"
+  flags+=(--row "$title, ranked by words and look-up" "${taken[@]}")
+  if [ ${#runs[@]} -gt 1 ]; then
+    local all
+    all="$(printf '%s + ' "${plain[@]}")"
+    all="${all% + }"
+    flags+=(--row "$title, ensemble of ${#runs[@]}" --take "$w/scores.json" "$all")
+    flags+=(--row "$title, ensemble of ${#runs[@]}, ranked" --take "$w/scores.json" "$all, ranked")
+  fi
+  result --baseline "$w/scores.json" "no-edit baseline" no-edit --baseline "$w/scores.json" look-up look-up "${flags[@]}"
+}
+
+row ocr-finnish.ar-2 1.5 finnish_ocr/fold0 "Finnish OCR words, transformer, 2 layers"
+ocr-finnish.ar-2() { ocr ar 0 2400 "transformer, 2 layers" 2 --bf16 --dropout 0.3; }
+row ocr-finnish.pbd-2 1.5 finnish_ocr/fold0 "the same, PBD; re-ranked; ensemble of three"
+ocr-finnish.pbd-2() { ocr pbd 0 2400 "PBD, 2 layers" 2 --bf16 --dropout 0.3; }
+row ocr-finnish.ar-4 2.5 finnish_ocr/fold0 "the same, transformer, 4 layers"
+ocr-finnish.ar-4() { ocr ar 0 2400 "transformer, 4 layers" 4 --bf16 --dropout 0.3; }
+row ocr-finnish.pbd-4 2.5 finnish_ocr/fold0 "the same, PBD, 4 layers"
+ocr-finnish.pbd-4() { ocr pbd 0 2400 "PBD, 4 layers" 4 --bf16 --dropout 0.3; }
+row ocr-french.levt 3 post_ocr/icdar2019_fr_cc0 "French OCR lines, LevT, segments of three words"
+ocr-french.levt() { ocr levt 3 9000 "LevT" 2 --bf16; }
+row ocr-french.pbd 4 post_ocr/icdar2019_fr_cc0 "the same, PBD"
+ocr-french.pbd() { ocr pbd 3 6000 "PBD" 2 --bf16; }
+row ocr-german.pbd 1.5 post_ocr/icdar2019_de_nzz "German OCR lines (DE1), PBD, segments of three words"
+ocr-german.pbd() { ocr pbd 3 2400 "PBD" 2 --bf16 --dropout 0.3; }
+
+# ---------------------------------------------------------------- translation and post-editing
+
+bitext() { # bitext: Multi30k, prepared
+  fresh prepare "$work/$row/w"
+  step prepare bash "$root/examples/translation/prepare.sh" "$data/multi30k" "$work/$row/w"
+}
+
+translation() { # translation SYSTEM UPDATES TITLE: one system with each seed
+  local system="$1" updates="$2" title="$3" w="$work/$row" seed names=()
+  bitext
+  if [ "$system" = distilled ]; then
+    step teacher env UPDATES="$(updates 1500)" bash "$root/examples/translation/train.sh" "$w/w" ar
+    fresh distil "$w/w/distilled-data"
+    step distil bash "$root/examples/translation/distill.sh" "$w/w" --beam 4 --max-len-b 60
+  fi
+  for seed in $seeds; do
+    step "train-$seed" env UPDATES="$(updates "$updates")" SEED="$seed" \
+      bash "$root/examples/translation/train.sh" "$w/w" "$system" --save-dir "$w/w/$system"
+    step "generate-$seed" env SYSTEMS="$system" bash "$root/examples/translation/generate.sh" "$w/w"
+    step "keep-$seed" bash -c 'mv "$1/report.json" "$2" && rm -r "$1/$3"' keep "$w/w" "$w/$seed.json" "$system"
+  done
+  local name="$system" flags=()
+  [ "$system" != ar ] || name=ar-beam-4
+  for seed in $seeds; do flags+=(--take "$w/$seed.json" "$name"); done
+  result --row "$title" --seeds $seeds "${flags[@]}"
+}
+
+row translation.ar 0.6 multi30k "Multi30k en-de, fairseq's transformer"
+translation.ar() { translation ar 1500 "transformer, beam 4, of today"; }
+row translation.stock 0.5 multi30k "the same, stock LevT"
+translation.stock() { translation stock 1000 "stock LevT, references, of today"; }
+row translation.levt 0.5 multi30k "the same, ours"
+translation.levt() { translation levt 1000 "ours, references, of today"; }
+row translation.distilled 0.8 multi30k "the same, ours, from the transformer's translations"
+translation.distilled() { translation distilled 1000 "ours, distilled, of today"; }
+
+row levt-learning.today 0.8 multi30k "how fast LevT learns, stock and ours, 1,000 updates"
+levt-learning.today() {
+  local out="$work/$row/out" seed stock=() ours=()
+  bitext
+  step measure python "$root/benchmarks/levt_learning.py" "$work/$row/w" --updates "$(updates 1000)" \
+    --seeds "${seeds// /,}" --out "$out"
+  for seed in $seeds; do
+    stock+=(--take "$out/stock.$seed/figures.json" .)
+    ours+=(--take "$out/ours.$seed/figures.json" .)
+  done
+  result --row "stock, of today" --seeds $seeds "${stock[@]}" --row "ours, of today" --seeds $seeds "${ours[@]}"
+}
+
+post_editing() { # post_editing WAY UPDATES TITLE FLAGS…: one way with each seed, real and synthetic triples
+  local way="$1" updates="$2" title="$3" w="$work/$row" saved="$1" seed flags=()
+  shift 3
+  [ "$way" != scratch ] || saved=checkpoints
+  fresh synthetic "$w/triples"
+  step synthetic bash "$root/examples/post_editing/synthetic.sh" "$data/ape_ende" "$data/multi30k/train" "$w/triples"
+  fresh prepare "$w/w"
+  step prepare env VOCABULARY="${VOCABULARY:-6000}" bash "$root/examples/post_editing/prepare.sh" "$w/triples" "$w/w"
+  for seed in $seeds; do
+    if [ "$way" = finetuned ]; then
+      step "translation-$seed" env UPDATES="$(updates "$updates")" SEED="$seed" \
+        bash "$root/examples/post_editing/train.sh" "$w/w" translation "$@"
+    fi
+    step "train-$seed" env UPDATES="$(updates "$updates")" SEED="$seed" \
+      bash "$root/examples/post_editing/train.sh" "$w/w" "$way" "$@"
+    step "generate-$seed" bash "$root/examples/post_editing/generate.sh" "$w/w" "$way"
+    step "keep-$seed" bash -c 'mv "$1/scores.$3.test.json" "$2" && rm -rf "$1/$4" "$1/translation"' \
+      keep "$w/w" "$w/$seed.json" "$way" "$saved"
+    flags+=(--take "$w/$seed.json" post-edited)
+  done
+  result --baseline "$w/${seeds%% *}.json" "no-edit baseline" no-edit --row "$title" --seeds $seeds "${flags[@]}"
+}
+
+row post-editing.scratch 2 "ape_ende multi30k" "post-editing English-German, from scratch"
+post-editing.scratch() {
+  post_editing scratch 2000 "from scratch, 2,000 updates" --arch levenshtein_editor_char --optimizer muon \
+    --muon-update-rms 0.4 --lr 0.004
+}
+row post-editing.finetuned 4 "ape_ende multi30k" "the same, from a translation model"
+post-editing.finetuned() {
+  post_editing finetuned 2000 "fine-tuned, 2,000 updates" --arch levenshtein_editor_char --optimizer muon \
+    --muon-update-rms 0.4 --lr 0.004
+}
+
+# ---------------------------------------------------------------- gated-Trans
+
+denoising() { # denoising GATES UPDATES TITLE: one set of gates with each seed
+  local gates="$1" updates="$2" title="$3" w="$work/$row" name="${1//,/-}" seed flags=() prepare=()
+  [ "$gates" = none ] || name="$name-pointer"
+  [ "${needs[$row]}" != ud_ewt ] || prepare=(CLEAN=tok WORDS=3 TEST_LINES=500 VALID_LINES=300)
+  fresh prepare "$w/w"
+  step prepare env ${prepare[@]+"${prepare[@]}"} bash "$root/examples/denoising/prepare.sh" "$data/${needs[$row]}" "$w/w"
+  for seed in $seeds; do
+    step "train-$seed" env UPDATES="$(updates "$updates")" SEED="$seed" RUN="$seed" \
+      bash "$root/examples/denoising/train.sh" "$w/w" "$gates" --bf16
+    flags+=(--take "$w/scores.json" "$name-$seed")
+  done
+  step evaluate bash "$root/examples/denoising/evaluate.sh" "$w/w" --json "$w/scores.json"
+  result --baseline "$w/scores.json" "no-edit baseline" no-edit --row "$title" --seeds $seeds "${flags[@]}"
+}
+
+row denoising-english.none 2 ud_ewt "noise of four kinds on English, no gates"
+denoising-english.none() { denoising none 3000 "no gates, 3,000 updates"; }
+row denoising-english.mcg 2.5 ud_ewt "the same, mask, copy and generate gates"
+denoising-english.mcg() { denoising mask,copy,generate 3000 "mask, copy, generate, 3,000 updates"; }
+row denoising-finnish.none 1 finnish_ocr/fold0 "Finnish OCR words, no gates"
+denoising-finnish.none() { denoising none 2400 "no gates, 2,400 updates"; }
+row denoising-finnish.mcg 1.2 finnish_ocr/fold0 "the same, mask, copy and generate gates"
+denoising-finnish.mcg() { denoising mask,copy,generate 2400 "mask, copy, generate, 2,400 updates"; }
+
+# ---------------------------------------------------------------- EncT5
+
+enct5() { # enct5 KIND UPDATES TITLE BASELINES…: EncT5 with each seed
+  local kind="$1" updates="$2" title="$3" w="$work/$row" prepared="${1%_pooled}" source seed baseline flags=()
+  shift 3
+  source="$data/${needs[$row]}"
+  fresh prepare "$w/w"
+  step prepare bash "$root/examples/classification/prepare.sh" "$prepared" "$source" "$w/w"
+  for seed in $seeds; do
+    step "train-$seed" env KIND="$kind" UPDATES="$(updates "$updates")" SEED="$seed" RUN="$seed" \
+      bash "$root/examples/classification/train.sh" "$w/w" --bf16
+  done
+  step evaluate bash "$root/examples/classification/evaluate.sh" "$w/w"
+  for baseline in "$@"; do
+    flags+=(--baseline "$w/w/output/scores.json" "${baseline%=*}" "${baseline##*=}")
+  done
+  flags+=(--row "$title" --seeds $seeds)
+  for seed in $seeds; do flags+=(--take "$w/w/output/scores.json" "$kind-$seed"); done
+  result "${flags[@]}"
+}
+
+row tagging.enct5 1 ud_ewt "EncT5 tagger, UD English EWT"
+tagging.enct5() {
+  enct5 tagging 3000 "EncT5" "most frequent tag=look-up" "the same, capitals=look-up"
+}
+row goemotions.latents 1.5 multilabel "EncT5 with a latent a label, GoEmotions"
+goemotions.latents() { enct5 multilabel 3000 "EncT5, a latent a label, 3,000 updates" "always neutral=majority"; }
+row goemotions.pooled 1 multilabel "the same with one latent"
+goemotions.pooled() { enct5 multilabel_pooled 3000 "EncT5, one latent, 3,000 updates" "always neutral=majority"; }

@@ -1,0 +1,166 @@
+"""The campaign measures one row after the other, skips those that are there, and is resumed."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+ROWS = """
+row words.a 0.1 "one two" "the first"
+words.a() {
+  step train bash -c 'echo trained >>"$1/trained"' train "$work/$row"
+  step fail bash -c '[ ! -e "$1/broken" ] || { echo "no space left" >&2; exit 3; }' fail "$data"
+  step evaluate env N=2 cp "$data/one/scores.json" "$work/$row/scores.json"
+  seed_flags "$work/$row/scores.json" first second
+  result --baseline "$work/$row/scores.json" as-it-is no-edit --row both "${taken[@]}"
+}
+row words.b 20 one "the second"
+words.b() {
+  step evaluate cp "$data/one/scores.json" "$work/$row/scores.json"
+  result --row second --seeds 7 --take "$work/$row/scores.json" second
+}
+row words.c 1 three "a data set that is not there"
+words.c() { exit 1; }
+"""
+
+
+@pytest.fixture
+def folders(tmp_path):
+    """A list of three rows, and a data folder."""
+    data = tmp_path / "data"
+    (data / "one").mkdir(parents=True)
+    (data / "two").mkdir()
+    systems = {"as-it-is": {"Right %": 5}, "first": {"Right %": 4.0}, "second": {"Right %": 8.0}}
+    (data / "one" / "scores.json").write_text(json.dumps({"systems": systems}))
+    (tmp_path / "rows.sh").write_text(ROWS)
+    return tmp_path
+
+
+def campaign(folder: Path, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    found = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    settings = {"PATH": found, "ROWS": str(folder / "rows.sh"), "SEEDS": "1 2", **environ}
+    return subprocess.run(
+        ["bash", str(ROOT / "examples" / "campaign.sh"), *arguments],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **settings},
+        timeout=300,
+    )
+
+
+def paths(folder: Path) -> tuple[str, str]:
+    return str(folder / "work"), str(folder / "data")
+
+
+def test_the_list_says_what_each_row_costs_and_needs(folders):
+    done = campaign(folders, "--list")
+    assert done.returncode == 0 and done.stderr == ""
+    lines = done.stdout.splitlines()
+    assert len(lines) == 4 and lines[2].split(maxsplit=3) == ["words.b", "20", "one", "the second"]
+
+
+def test_a_row_becomes_a_file_with_its_commands_and_a_second_run_skips_it(folders):
+    work, data = paths(folders)
+    done = campaign(folders, work, data, "words.a", CORE="0")
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads((folders / "work" / "results" / "words.a.json").read_text())
+    baseline, row = found["rows"]
+    assert baseline == {"system": "as-it-is", "kind": "no-edit", "metrics": {"right_": 5}}
+    assert row["seeds"] == [1, 2]
+    assert row["metrics"] == {"right_": {"mean": 6.0, "lowest": 4.0, "highest": 8.0}}
+    measured = found["measured"]
+    assert measured["command"][2] == "N=2 cp DATA/one/scores.json WORK/scores.json"
+    assert 0 <= measured["processor_hours"] < 0.1 and measured["cores"] == 1
+    again = campaign(folders, work, data, "words.a")
+    assert again.returncode == 0 and again.stdout == "words.a: is there\n"
+
+
+def test_a_row_that_fails_stops_no_other_and_is_resumed_where_it_stopped(folders):
+    work, data = paths(folders)
+    (folders / "data" / "broken").touch()
+    done = campaign(folders, work, data)
+    assert done.returncode == 1
+    assert "words.a: failed (status 3): no space left" in done.stderr
+    assert f"words.c: failed (status 1): error: no folder {data}/three" in done.stderr
+    assert done.stderr.endswith(
+        "error: not measured: words.a words.c; the same command tries them again\n"
+    )
+    results = folders / "work" / "results"
+    assert [path.name for path in results.iterdir()] == ["words.b.json"]
+    (folders / "data" / "broken").unlink()
+    (folders / "data" / "three").mkdir()
+    done = campaign(folders, work, data)
+    assert "words.a: measured" in done.stdout and "words.b: is there" in done.stdout
+    assert "words.c: failed" in done.stderr
+    # what was done before the failure is not done again
+    assert (folders / "work" / "words.a" / "trained").read_text() == "trained\n"
+
+
+def test_a_row_that_runs_elsewhere_is_left_to_it(folders):
+    work, data = paths(folders)
+    lock = folders / "work" / "words.b" / "lock"
+    lock.parent.mkdir(parents=True)
+    with lock.open("w") as file:
+        fcntl = pytest.importorskip("fcntl")
+        fcntl.flock(file, fcntl.LOCK_EX)
+        done = campaign(folders, work, data, "words.b")
+    assert done.returncode == 0 and done.stdout == "words.b: runs elsewhere\n"
+    assert not (folders / "work" / "results" / "words.b.json").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments, environ, said",
+    [
+        ((), {}, "two folders are needed"),
+        (("{work}", "gone"), {}, "no folder gone"),
+        (("{work}", "{data}", "words.z"), {}, "no row words.z"),
+        (("{work}", "{data}"), {"SEEDS": "one"}, "SEEDS=one"),
+        (("{work}", "{data}"), {"ROWS": "gone.sh"}, "ROWS=gone.sh: no such file"),
+        (("{work}", "{data}"), {"UPDATES": "few"}, "UPDATES=few"),
+    ],
+)
+def test_wrong_arguments_are_refused_in_one_line(folders, arguments, environ, said):
+    work, data = paths(folders)
+    done = campaign(folders, *(one.format(work=work, data=data) for one in arguments), **environ)
+    assert done.returncode == 1 and done.stdout == ""
+    assert done.stderr.startswith(f"error: {said}") and done.stderr.count("\n") == 1
+
+
+def test_every_row_of_the_list_belongs_to_a_table(folders):
+    done = campaign(folders, "--list", ROWS=str(ROOT / "examples" / "campaign_rows.sh"))
+    names = [line.split()[0] for line in done.stdout.splitlines()[1:]]
+    tables = {path.stem for path in (ROOT / "benchmarks" / "results").glob("*.json")}
+    assert len(names) > 15 and {name.split(".")[0] for name in names} <= tables
+
+
+@pytest.mark.slow
+def test_a_tagger_goes_the_whole_way(folders):
+    rng = random.Random(1)
+    tags = {"a": "DET", "cat": "NOUN", "dog": "NOUN", "runs": "VERB", "sits": "VERB", "now": "ADV"}
+    treebank = folders / "data" / "ud_ewt"
+    treebank.mkdir()
+    for part, lines in (("train", 80), ("dev", 12), ("test", 12)):
+        sentences = [rng.choices(list(tags), k=rng.randint(2, 6)) for _ in range(lines)]
+        for side, text in (
+            ("tok", [" ".join(one) for one in sentences]),
+            ("upos", [" ".join(tags[word] for word in one) for one in sentences]),
+        ):
+            (treebank / f"{part}.{side}").write_text("".join(line + "\n" for line in text))
+    work, data = paths(folders)
+    rows = str(ROOT / "examples" / "campaign_rows.sh")
+    done = campaign(
+        folders, work, data, "tagging.enct5", ROWS=rows, UPDATES="2", VOCAB="30", SEEDS="3"
+    )
+    log = folders / "work" / "tagging.enct5" / "log.txt"
+    assert done.returncode == 0, log.read_text()[-2000:]
+    found = json.loads((folders / "work" / "results" / "tagging.enct5.json").read_text())
+    assert [row["kind"] for row in found["rows"]] == ["look-up", "look-up", "system"]
+    row = found["rows"][2]
+    assert row["seeds"] == [3] and row["loses_to"] == ["look-up"]
+    assert 0 <= row["metrics"]["word_accuracy"] < 100 and row["metrics"]["parameters"] > 1000
+    assert "UPDATES=2" in found["measured"]["command"][1]
