@@ -22,6 +22,7 @@ from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
 from lev_plugins.inference.corpus import Corpus, load, read_corpus, scorer, text_of
 from lev_plugins.io.output import standard_output, whole_file
+from lev_plugins.io.progress import progress
 from lev_plugins.io.text_files import SUBWORDS
 from lev_plugins.metrics.corpus import METRICS, Metric, make_metric
 from lev_plugins.reports.table import LABELS as METRIC_LABELS
@@ -141,7 +142,7 @@ def decode(
     generator = task.build_generator(models, flags)
     policy = models[0] if len(models) == 1 else EnsemblePolicy(models)
     text = text_of(task, args.remove_bpe)
-    for batch in corpus.batches:
+    for batch in progress(corpus.batches, f"batches, {mode}"):
         helped = with_oracle(policy, mode, batch["target"], task.tgt_dict.pad())
         found = generator.generate([helped], batch)
         for number, (hypothesis, *_) in zip(batch["id"].tolist(), found, strict=True):

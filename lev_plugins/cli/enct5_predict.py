@@ -24,6 +24,7 @@ from ..fairseq_patches import run_cli
 from ..inference.enct5 import EncT5, check_threshold
 from ..io.lines import STANDARD_STREAM, input_lines, is_terminal, json_line
 from ..io.output import printable, standard_output, whole_file
+from ..io.progress import lines_of, progress
 from ..io.text_files import LineNumbers, read_lines
 from ..systems.enct5.problem_types import ProblemType
 from .names import prog
@@ -46,7 +47,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         if model.metadata.texts > 1 and not _streams(args.input):
             for _ in read_texts(args.input, model):  # once for its tabs, as above
                 pass
-        for number, found in enumerate(_found(model, args, labels), start=1):
+        records = progress(_found(model, args, labels), "lines", lines_of(args.input))
+        for number, found in enumerate(records, start=1):
             out.write(written(number, found))
             if to_stdout:
                 out.flush()

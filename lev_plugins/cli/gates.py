@@ -27,6 +27,7 @@ from ..io.lines import (
     json_line,
 )
 from ..io.output import standard_output, whole_file
+from ..io.progress import lines_of, progress
 from ..io.text_files import LineNumbers, read_lines
 from ..reports.gates.picture import MOST_LINES
 from ..reports.gates.record import Record
@@ -57,7 +58,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         picture = stack.enter_context(whole_file(args.png)) if args.png else None
         if picture is not None:
             _require_matplotlib()
-        for number, record in enumerate(_recorded(args), start=1):
+        records = progress(_recorded(args), "lines", lines_of(args.input))
+        for number, record in enumerate(records, start=1):
             out.write(json_line(record.to_dict()))
             out.flush()
             if wanted is None or number in wanted:

@@ -19,6 +19,7 @@ from ..data.draft_noise import NoiseCounts, NoiseRates, Vocabulary, line_random,
 from ..errors import UserError
 from ..fairseq_patches import run_cli
 from ..io.output import whole_file
+from ..io.progress import lines_of, progress
 from ..io.text_files import read_lines, refuse_special_tokens, require_files
 from .names import prog
 
@@ -82,7 +83,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     total = NoiseCounts()
     with whole_file(args.output) as output:  # first: that it cannot be written is told at once
         vocabulary = _vocabulary(args, rates)
-        for number, line in enumerate(read_lines(args.input), start=1):
+        lines = progress(read_lines(args.input), "lines", lines_of(args.input))
+        for number, line in enumerate(lines, start=1):
             words = line.split()
             refuse_special_tokens(args.input, number, words)
             rng = line_random(args.seed, args.first_line + number - 1)

@@ -40,6 +40,7 @@ from ..errors import UserError
 from ..fairseq_patches import run_cli
 from ..io.lines import standard_input
 from ..io.output import standard_output, whole_file
+from ..io.progress import lines_of, progress
 from ..io.text_files import read_parallel, require_files
 from .names import prog
 
@@ -227,7 +228,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     _check_paths(args)
     counts = Counts()
     with _output(args.output) as output:
-        for number, (line, end) in enumerate(_lines(args.input), start=args.first_line - 1):
+        lines = progress(_lines(args.input), "lines", lines_of(args.input))
+        for number, (line, end) in enumerate(lines, start=args.first_line - 1):
             noisy = noise(line, sentence_random(args.seed, FIXED, number))
             output.write(noisy + end)
             counts.add(line, noisy)

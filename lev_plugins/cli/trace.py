@@ -27,6 +27,7 @@ from ..io.lines import (
     json_line,
 )
 from ..io.output import standard_output, whole_file
+from ..io.progress import lines_of, progress
 from ..reports.trace_page import render_html
 from ..reports.trace_text import render_text
 from ..systems.levenshtein.decoding.history import EditTrace
@@ -53,7 +54,8 @@ def main(argv: Sequence[str] | None = None) -> None:
             sinks.append(lambda trace, _: traces.append(trace))
         editor = load_editor(args.path, args.data, _text_processing(args))
         pairs = _noted(read_pairs(args.input), editor.draft_lang)
-        for number, trace in enumerate(_edited(editor, pairs, args), start=1):
+        edited = progress(_edited(editor, pairs, args), "sentences", lines_of(args.input))
+        for number, trace in enumerate(edited, start=1):
             for sink in sinks:
                 sink(trace, number)
         if page is not None:

@@ -20,6 +20,7 @@ from ..fairseq_patches import run_cli
 from ..inference.checkpoints import load_state, separate_paths
 from ..inference.corpus import Corpus, load, read_corpus, scorer, text_of
 from ..io.output import standard_output
+from ..io.progress import progress
 from ..io.text_files import SUBWORDS
 from ..metrics.corpus import METRICS, Metric, make_metric
 from .names import prog
@@ -53,7 +54,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     metric = make_metric(args.metric)
     task, models = load(args)
     corpus = read_corpus(task, models, args)
-    choices = list(choose(task, models, corpus, metric, args))
+    pairs = len(args.gammas) * len(args.thresholds)
+    choices = list(progress(choose(task, models, corpus, metric, args), "settings", pairs))
     out = standard_output()
     out.write(f"{args.gen_subset}: {len(corpus.references)} sentences\n")
     out.write(render(choices, metric))

@@ -383,6 +383,7 @@ def test_without_matplotlib_a_picture_is_refused_in_one_line(
 
 
 def test_the_command_can_be_run(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.delitem(sys.modules, "lev_plugins.cli.gates")
     monkeypatch.setattr(sys, "argv", ["gates", "--help"])
     with pytest.raises(SystemExit) as ended:
         runpy.run_module("lev_plugins.cli.gates", run_name="__main__", alter_sys=False)

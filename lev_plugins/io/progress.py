@@ -1,0 +1,34 @@
+"""Progress of what takes long, on a terminal: share done, time left, by tqdm."""
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+from tqdm import tqdm
+
+T = TypeVar("T")
+PATIENCE = 5.0  # seconds before anything is shown
+
+
+def progress(items: Iterable[T], unit: str, total: int | None = None) -> Iterator[T]:
+    """The items; those that are done are counted on standard error if that is a terminal.
+
+    Args:
+        items: what is worked on, one after the other.
+        unit: what one of them is, in the plural.
+        total: how many there are; without it no time left is shown.
+    """
+    stream = sys.stderr
+    quiet = stream is None or not stream.isatty()
+    yield from tqdm(
+        items, unit=f" {unit}", total=total, delay=PATIENCE, leave=False, disable=quiet
+    )
+
+
+def lines_of(path: str) -> int | None:
+    """How many lines a file has, as the total of :func:`progress`; None for what is read once."""
+    if not os.path.isfile(path):
+        return None
+    with open(path, "rb") as file:
+        return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
