@@ -94,7 +94,7 @@ def read_corpus(
         warnings.filterwarnings("ignore", "'pin_memory'", UserWarning)
         batches = list(iterator.next_epoch_itr(shuffle=False))
     text = text_of(task, args.remove_bpe)
-    given = None if args.references is None else _read_references(args.references, len(data))
+    given = None if args.references is None else read_references(args.references, len(data))
     references: dict[int, str] = {}
     drafts: dict[int, str] = {}
     for batch in batches:
@@ -114,7 +114,12 @@ def read_corpus(
     return Corpus(moved, references, drafts or None)
 
 
-def _read_references(path: str, size: int) -> list[str]:
+def read_references(path: str, size: int) -> list[str]:
+    """A line for each of ``size`` sentences.
+
+    Raises:
+        UserError: there are fewer or more.
+    """
     lines = list(read_lines(path))
     if len(lines) != size:
         raise UserError(

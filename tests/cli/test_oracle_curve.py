@@ -15,6 +15,7 @@ from decoding.fake_policy import RandomPolicy
 from oracle_curve import NO_EDIT_BASELINE, Corpus, Point
 
 from lev_plugins.errors import UserError
+from lev_plugins.inference.corpus import read_references
 from lev_plugins.metrics.corpus import make_metric
 from lev_plugins.systems.levenshtein.decoding.ensemble import EnsemblePolicy
 from lev_plugins.systems.levenshtein.decoding.oracle import ORACLES, with_oracle
@@ -166,9 +167,9 @@ def test_text_is_made_as_fairseq_generate_makes_it():
 def test_references_of_another_number_are_refused(tmp_path, lines):
     (tmp_path / "ref").write_text("a\n" * lines)
     with pytest.raises(UserError, match=f"ref has {lines} lines for 3 sentences"):
-        command._read_references(str(tmp_path / "ref"), 3)
+        read_references(str(tmp_path / "ref"), 3)
     (tmp_path / "ref").write_text("a\n\nb c\n")
-    assert command._read_references(str(tmp_path / "ref"), 3) == ["a", "", "b c"]
+    assert read_references(str(tmp_path / "ref"), 3) == ["a", "", "b c"]
 
 
 # what is written ------------------------------------------------------------------------------
