@@ -1,7 +1,13 @@
-"""Named sizes: what an architecture sets where the user says nothing."""
+"""Options of configurations, and named sizes: what an architecture sets by itself."""
 
 from argparse import Namespace
+from dataclasses import field
 from typing import Any
+
+
+def option(default: Any, help: str) -> Any:
+    """A field of a configuration, with what ``--help`` says of it."""
+    return field(default=default, metadata={"help": help})
 
 
 def set_defaults(args: Namespace, **values: Any) -> None:

@@ -1,22 +1,20 @@
 """``--scoring rouge``: overlap with the reference, as the library rouge-score counts it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.scoring import register_scorer
 
+from ..options import option
 from .corpus import ROUGE_TYPES, Rouge
 from .metric_scorer import MetricScorer
 
 
 @dataclass
 class RougeConfig(FairseqDataclass):
-    rouge_type: ChoiceEnum(list(ROUGE_TYPES)) = field(  # type: ignore[valid-type]
-        default="rouge2",
-        metadata={
-            "help": "ROUGE: rouge1 (words), rouge2 (pairs of words) or rougeL (longest common "
-            "subsequence)"
-        },
+    rouge_type: ChoiceEnum(list(ROUGE_TYPES)) = option(  # type: ignore[valid-type]
+        "rouge2",
+        "ROUGE: rouge1 (words), rouge2 (pairs of words) or rougeL (longest common subsequence)",
     )
 
 

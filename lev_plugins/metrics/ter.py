@@ -1,10 +1,11 @@
 """``--scoring ter``: translation edit rate, as sacrebleu counts it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from fairseq.dataclass import FairseqDataclass
 from fairseq.scoring import register_scorer
 
+from ..options import option
 from .corpus import ter
 from .metric_scorer import MetricScorer
 
@@ -13,16 +14,10 @@ from .metric_scorer import MetricScorer
 class TerConfig(FairseqDataclass):
     """Options of ``--scoring ter``; the defaults are those of ``sacrebleu -m ter``."""
 
-    ter_normalized: bool = field(
-        default=False, metadata={"help": "TER: normalise and tokenise the text first"}
-    )
-    ter_no_punct: bool = field(default=False, metadata={"help": "TER: leave punctuation out"})
-    ter_asian_support: bool = field(
-        default=False, metadata={"help": "TER: treat each Asian character as a word"}
-    )
-    ter_case_sensitive: bool = field(
-        default=False, metadata={"help": "TER: count a difference in case as an edit"}
-    )
+    ter_normalized: bool = option(False, "TER: normalise and tokenise the text first")
+    ter_no_punct: bool = option(False, "TER: leave punctuation out")
+    ter_asian_support: bool = option(False, "TER: treat each Asian character as a word")
+    ter_case_sensitive: bool = option(False, "TER: count a difference in case as an edit")
 
 
 @register_scorer("ter", dataclass=TerConfig)

@@ -1,11 +1,12 @@
 """``--scoring cer``, ``word_error_rate``, ``word_accuracy`` and ``wrr``: words and characters."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from fairseq.dataclass import FairseqDataclass
 from fairseq.scoring import register_scorer
 
+from ..options import option
 from .corpus import Metric
 from .error_rates import ErrorRate, WordAccuracy, WordRecognition, WordSets
 from .metric_scorer import MetricScorer
@@ -91,12 +92,10 @@ class WordAccuracyScorer(WordScorer):
 
 @dataclass
 class WordRecognitionConfig(FairseqDataclass):
-    wrr_jaccard: bool = field(
-        default=False,
-        metadata={
-            "help": "WRR: mean overlap of the sentences' word sets in lower case (Jaccard index) "
-            "instead of 100 - WER"
-        },
+    wrr_jaccard: bool = option(
+        False,
+        "WRR: mean overlap of the sentences' word sets in lower case (Jaccard index) instead of "
+        "100 - WER",
     )
 
 

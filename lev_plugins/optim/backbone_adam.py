@@ -1,6 +1,6 @@
 """fairseq's Adam with a smaller learning rate for what was pre-trained."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Dict, Iterable, List, Optional
 
 from fairseq.optim import register_optimizer
@@ -8,6 +8,7 @@ from fairseq.optim.adam import FairseqAdam, FairseqAdamConfig
 from torch import nn
 
 from ..errors import UserError
+from ..options import option
 
 BACKBONE = "backbone"  # the parameters' param_group, which fairseq carries over to fp32 copies
 
@@ -20,12 +21,9 @@ def mark_backbone(parameters: Iterable[nn.Parameter]) -> None:
 
 @dataclass
 class BackboneAdamConfig(FairseqAdamConfig):
-    backbone_lr_ratio: float = field(
-        default=0.1,
-        metadata={
-            "help": "learning rate of pre-trained parameters as a multiple of --lr, which the "
-            "new ones have"
-        },
+    backbone_lr_ratio: float = option(
+        0.1,
+        "learning rate of pre-trained parameters as a multiple of --lr, which the new ones have",
     )
 
 

@@ -1,6 +1,6 @@
 """Muon for the matrices of hidden layers, fairseq's Adam for all other parameters."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 
 import torch
@@ -9,6 +9,7 @@ from fairseq.optim.adam import Adam, FairseqAdam, FairseqAdamConfig
 from torch import Tensor, nn
 
 from ..errors import UserError
+from ..options import option
 
 HIDDEN = "hidden"  # the parameters' param_group, which fairseq carries over to fp32 copies
 _COEFFICIENTS = (3.4445, -4.7750, 2.0315)  # of torch.optim.Muon: steepest at 0, not exact at 1
@@ -103,15 +104,10 @@ class MuonWithAdam(Adam):
 
 @dataclass
 class MuonConfig(FairseqAdamConfig):
-    muon_momentum: float = field(
-        default=0.95, metadata={"help": "momentum of hidden matrices, in [0, 1)"}
-    )
-    muon_update_rms: float = field(
-        default=0.8,
-        metadata={
-            "help": "root mean square of an update of a hidden matrix, in units of --lr; Adam's "
-            "is 0.2 to 0.4"
-        },
+    muon_momentum: float = option(0.95, "momentum of hidden matrices, in [0, 1)")
+    muon_update_rms: float = option(
+        0.8,
+        "root mean square of an update of a hidden matrix, in units of --lr; Adam's is 0.2 to 0.4",
     )
 
 

@@ -5,7 +5,7 @@ early or late. This one ends with ``--stop-time-hours``, at any speed.
 """
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Optional
 
 from fairseq.dataclass import FairseqDataclass
@@ -15,17 +15,15 @@ from fairseq.optim.lr_scheduler import FairseqLRScheduler, register_lr_scheduler
 from omegaconf import II
 
 from ..errors import UserError
+from ..options import option
 
 
 @dataclass
 class TimeBudgetConfig(FairseqDataclass):
-    warmup_share: float = field(
-        default=0.08,
-        metadata={"help": "share of --stop-time-hours in which the learning rate rises to --lr"},
+    warmup_share: float = option(
+        0.08, "share of --stop-time-hours in which the learning rate rises to --lr"
     )
-    end_learning_rate: float = field(
-        default=0.0, metadata={"help": "learning rate when the time is over"}
-    )
+    end_learning_rate: float = option(0.0, "learning rate when the time is over")
     lr: List[float] = II("optimization.lr")
     stop_time_hours: float = II("optimization.stop_time_hours")
     distributed_world_size: int = II("distributed_training.distributed_world_size")

@@ -7,7 +7,7 @@ the text ("[MASK]", "</s>") is text: it is cut like any other word.
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, List, Optional
 
@@ -15,6 +15,7 @@ from fairseq.data.encoders import register_bpe
 from fairseq.dataclass import FairseqDataclass
 
 from ..errors import UserError
+from ..options import option
 from .directory import Directory, optional_library
 from .vocabulary import (
     BYTES,
@@ -37,9 +38,8 @@ TYPES = {"hf_wordpiece": "WordPiece", "hf_gpt2_bpe": "BPE", "hf_sentencepiece": 
 
 @dataclass
 class PretrainedTokenizerConfig(FairseqDataclass):
-    hf_directory: Optional[str] = field(
-        default=None,
-        metadata={"help": "local Hugging Face directory that holds the tokenizer's files"},
+    hf_directory: Optional[str] = option(
+        None, "local Hugging Face directory that holds the tokenizer's files"
     )
 
 

@@ -5,7 +5,7 @@ import json
 import logging
 import re
 from argparse import Namespace
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from fairseq import utils
@@ -24,6 +24,7 @@ from ..errors import UserError
 from ..metrics.corpus import METRICS, WORD_METRICS, Metric, add_up, bleu, make_metric
 from ..metrics.words import is_char_tokenized
 from ..nn.precision import PRECISIONS
+from ..options import option
 
 logger = logging.getLogger(__name__)
 
@@ -34,19 +35,15 @@ UNKNOWN_WRITTEN, UNKNOWN_EXPECTED = "ᚢᚾᚲ", "ⵓⵏⴽ"
 
 @dataclass
 class EvaluationConfig(TranslationConfig):
-    eval_metrics: Optional[str] = field(
-        default=None,
-        metadata={
-            "help": "metrics of decoded text in validation, comma separated: "
-            f"{', '.join(METRICS)}; text is decoded as the --eval-bleu-* flags say"
-        },
+    eval_metrics: Optional[str] = option(
+        None,
+        "metrics of decoded text in validation, comma separated: "
+        f"{', '.join(METRICS)}; text is decoded as the --eval-bleu-* flags say",
     )
-    decode_precision: ChoiceEnum(PRECISIONS) = field(  # type: ignore[valid-type]
-        default="fp32",
-        metadata={
-            "help": "what fairseq-generate and fairseq-interactive compute in; bf16 and int8 (CPU) "
-            "are faster and may change outputs"
-        },
+    decode_precision: ChoiceEnum(PRECISIONS) = option(  # type: ignore[valid-type]
+        "fp32",
+        "what fairseq-generate and fairseq-interactive compute in; bf16 and int8 (CPU) are faster "
+        "and may change outputs",
     )
     best_checkpoint_metric: str = II("checkpoint.best_checkpoint_metric")
     maximize_best_checkpoint_metric: bool = II("checkpoint.maximize_best_checkpoint_metric")

@@ -3,7 +3,7 @@
 import dataclasses
 import logging
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
@@ -36,6 +36,7 @@ from ..data.plain_text import PlainText
 from ..errors import UserError
 from ..fairseq_patches import origin
 from ..metrics.words import is_char_tokenized
+from ..options import option
 from .evaluation import EvaluatedTask, EvaluationConfig
 
 logger = logging.getLogger(__name__)
@@ -48,62 +49,41 @@ MANY_LOOKED_AT = 100
 
 @dataclass
 class NoisyTranslationConfig(EvaluationConfig):
-    noise: str = field(
-        default="none",
-        metadata={
-            "help": f"noise on the source, comma separated: {', '.join(KINDS)}; all: "
-            f"{', '.join(PAPER)}; of several one is sampled for each sentence. none: the source is "
-            "read as it is"
-        },
+    noise: str = option(
+        "none",
+        f"noise on the source, comma separated: {', '.join(KINDS)}; all: "
+        f"{', '.join(PAPER)}; of several one is sampled for each sentence. none: the source is "
+        "read as it is",
     )
-    noise_valid: Optional[str] = field(
-        default=None,
-        metadata={"help": "noise in validation, the same every time (default: as --noise)"},
+    noise_valid: Optional[str] = option(
+        None, "noise in validation, the same every time (default: as --noise)"
     )
-    noise_test: Optional[str] = field(
-        default=None,
-        metadata={"help": "noise on test sets, the same every time (default: as --noise)"},
+    noise_test: Optional[str] = option(
+        None, "noise on test sets, the same every time (default: as --noise)"
     )
-    noise_word_rate: float = field(
-        default=0.3, metadata={"help": "share of the words of a sentence that are changed"}
+    noise_word_rate: float = option(0.3, "share of the words of a sentence that are changed")
+    noise_char_rate: float = option(0.3, "share of the letters of such a word that are changed")
+    noise_max_words: int = option(10, "changed words in a sentence, at most")
+    noise_max_chars: int = option(10, "changed letters in a word, at most")
+    noise_min_length: int = option(4, "words of fewer letters are left alone")
+    noise_random_edits: str = option(
+        ",".join(DEFAULT_EDITS),
+        "what random noise does to a letter: insert, delete, substitute, swap",
     )
-    noise_char_rate: float = field(
-        default=0.3, metadata={"help": "share of the letters of such a word that are changed"}
+    noise_seed: int = option(1, "seed of the noise; in training --seed counts as well")
+    noise_confusions: Optional[str] = option(
+        None,
+        "table of confusions for ocr noise, as cli.noise --learn-confusions makes it; its rates "
+        "then take the place of the shares above",
     )
-    noise_max_words: int = field(
-        default=10, metadata={"help": "changed words in a sentence, at most"}
+    noise_confusion_scale: float = option(
+        1.0, "the rates of --noise-confusions are multiplied by this"
     )
-    noise_max_chars: int = field(
-        default=10, metadata={"help": "changed letters in a word, at most"}
-    )
-    noise_min_length: int = field(
-        default=4, metadata={"help": "words of fewer letters are left alone"}
-    )
-    noise_random_edits: str = field(
-        default=",".join(DEFAULT_EDITS),
-        metadata={"help": "what random noise does to a letter: insert, delete, substitute, swap"},
-    )
-    noise_seed: int = field(
-        default=1,
-        metadata={"help": "seed of the noise; in training --seed counts as well"},
-    )
-    noise_confusions: Optional[str] = field(
-        default=None,
-        metadata={
-            "help": "table of confusions for ocr noise, as cli.noise --learn-confusions makes it; "
-            "its rates then take the place of the shares above"
-        },
-    )
-    noise_confusion_scale: float = field(
-        default=1.0, metadata={"help": "the rates of --noise-confusions are multiplied by this"}
-    )
-    noise_target_share: float = field(
-        default=0.0,
-        metadata={
-            "help": "share of the training lines whose source is made anew in each epoch, from the "
-            "target with --noise; the other pairs, validation and test sets are then read as they "
-            "are, from text or binarised"
-        },
+    noise_target_share: float = option(
+        0.0,
+        "share of the training lines whose source is made anew in each epoch, from the target "
+        "with --noise; the other pairs, validation and test sets are then read as they are, from "
+        "text or binarised",
     )
     # what the commands are told about the text; a task is given nothing but its own options
     text_bpe: Any = II("bpe")

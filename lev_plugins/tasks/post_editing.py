@@ -2,7 +2,7 @@
 
 import logging
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -22,6 +22,7 @@ from torch import Tensor
 
 from ..errors import UserError
 from ..fairseq_patches import refuse_other_symbols
+from ..options import option
 from .evaluation import EvaluatedTask, EvaluationConfig
 
 PLACEHOLDER = "<plh>"
@@ -30,12 +31,10 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class PostEditingConfig(EvaluationConfig):
-    draft_lang: Optional[str] = field(
-        default=None,
-        metadata={
-            "help": "suffix of the drafts y0 beside source and target (such as mt); "
-            "without it sentences are generated from scratch"
-        },
+    draft_lang: Optional[str] = option(
+        None,
+        "suffix of the drafts y0 beside source and target (such as mt); without it sentences are "
+        "generated from scratch",
     )
 
 

@@ -1,6 +1,6 @@
 """The options of ``enct5``; names and meanings follow fairseq's transformer where it has them."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from typing import Any, Optional
 
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
@@ -8,6 +8,7 @@ from omegaconf import OmegaConf
 
 from ...errors import UserError
 from ...nn.t5 import FEED_FORWARD, T5Size
+from ...options import option
 
 INITS = ChoiceEnum(["scratch", "t5"])
 FEEDS = ChoiceEnum(list(FEED_FORWARD))
@@ -15,50 +16,33 @@ FEEDS = ChoiceEnum(list(FEED_FORWARD))
 
 @dataclass
 class EncT5Config(FairseqDataclass):
-    t5_dir: Optional[str] = field(
-        default=None,
-        metadata={
-            "help": "local Hugging Face directory of a T5, mT5 or ByT5 whose encoder to start "
-            "from, with a decoder or without; its sizes win over those of --arch and of other "
-            "options"
-        },
+    t5_dir: Optional[str] = option(
+        None,
+        "local Hugging Face directory of a T5, mT5 or ByT5 whose encoder to start from, with a "
+        "decoder or without; its sizes win over those of --arch and of other options",
     )
-    decoder_layers: int = field(default=1, metadata={"help": "number of decoder blocks (paper: 1)"})
-    decoder_init: INITS = field(  # type: ignore[valid-type]
-        default="scratch",
-        metadata={
-            "help": "the decoder's blocks: randomly initialised (scratch), or the "
-            "first ones of --t5-dir's (t5)"
-        },
+    decoder_layers: int = option(1, "number of decoder blocks (paper: 1)")
+    decoder_init: INITS = option(  # type: ignore[valid-type]
+        "scratch",
+        "the decoder's blocks: randomly initialised (scratch), or the first ones of --t5-dir's "
+        "(t5)",
     )
-    encoder_layers: int = field(default=12, metadata={"help": "number of encoder blocks"})
-    encoder_embed_dim: int = field(default=768, metadata={"help": "width of the model"})
-    encoder_ffn_embed_dim: int = field(
-        default=2048, metadata={"help": "width of the feed-forward layers"}
+    encoder_layers: int = option(12, "number of encoder blocks")
+    encoder_embed_dim: int = option(768, "width of the model")
+    encoder_ffn_embed_dim: int = option(2048, "width of the feed-forward layers")
+    encoder_attention_heads: int = option(12, "attention heads")
+    attention_head_dim: int = option(64, "width of an attention head, which T5 sets by itself")
+    feed_forward: FEEDS = option(  # type: ignore[valid-type]
+        "gated-gelu", "kind of the feed-forward layers"
     )
-    encoder_attention_heads: int = field(default=12, metadata={"help": "attention heads"})
-    attention_head_dim: int = field(
-        default=64, metadata={"help": "width of an attention head, which T5 sets by itself"}
-    )
-    feed_forward: FEEDS = field(  # type: ignore[valid-type]
-        default="gated-gelu", metadata={"help": "kind of the feed-forward layers"}
-    )
-    relative_attention_buckets: int = field(
-        default=32, metadata={"help": "buckets of distances that attention tells apart"}
-    )
-    relative_attention_distance: int = field(
-        default=128, metadata={"help": "distances from this one on share a bucket"}
-    )
-    layer_norm_epsilon: float = field(
-        default=1e-6, metadata={"help": "added to the mean square that norms divide by"}
-    )
-    dropout: float = field(default=0.1, metadata={"help": "dropout, wherever T5 has one"})
-    t5_rows: int = field(
-        default=0,
-        metadata={
-            "help": "rows of the embedding table where they are more than the vocabulary, as in "
-            "published T5s; --t5-dir sets it, and checkpoints keep it"
-        },
+    relative_attention_buckets: int = option(32, "buckets of distances that attention tells apart")
+    relative_attention_distance: int = option(128, "distances from this one on share a bucket")
+    layer_norm_epsilon: float = option(1e-6, "added to the mean square that norms divide by")
+    dropout: float = option(0.1, "dropout, wherever T5 has one")
+    t5_rows: int = option(
+        0,
+        "rows of the embedding table where they are more than the vocabulary, as in published "
+        "T5s; --t5-dir sets it, and checkpoints keep it",
     )
 
 

@@ -3,7 +3,7 @@
 import functools
 import logging
 import os
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from itertools import zip_longest
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
@@ -21,6 +21,7 @@ from torch import Tensor
 from ...errors import UserError
 from ...fairseq_patches import read_checkpoint
 from ...io.program import running_command
+from ...options import option
 from .binarized import BinarizedSplit
 from .config import strip_pretrained
 from .criterion import CRITERION
@@ -45,31 +46,22 @@ NEITHER = "threshold"
 
 @dataclass
 class EncT5TaskConfig(FairseqDataclass):
-    data: Optional[str] = field(
-        default=None, metadata={"help": "folder made by python -m lev_plugins.cli.enct5_prepare"}
+    data: Optional[str] = option(None, "folder made by python -m lev_plugins.cli.enct5_prepare")
+    kind: Optional[str] = option(
+        None,
+        f"what is predicted, {', '.join(KINDS)}; default: what the data were prepared "
+        "for. multilabel and multilabel_pooled take the same data",
     )
-    kind: Optional[str] = field(
-        default=None,
-        metadata={
-            "help": f"what is predicted, {', '.join(KINDS)}; default: what the data were prepared "
-            "for. multilabel and multilabel_pooled take the same data"
-        },
+    pack: bool = option(
+        False, "several examples in a row in training, to save padding (paper, §4.1)"
     )
-    pack: bool = field(
-        default=False,
-        metadata={"help": "several examples in a row in training, to save padding (paper, §4.1)"},
+    pack_length: int = option(
+        0,
+        "subwords to which --pack fills rows; short rows save attention; longer examples stand "
+        "alone (default: --max-source-positions)",
     )
-    pack_length: int = field(
-        default=0,
-        metadata={
-            "help": "subwords to which --pack fills rows; short rows save attention; longer "
-            "examples stand alone (default: --max-source-positions)"
-        },
-    )
-    max_source_positions: int = field(default=512, metadata={"help": "most subwords in a row"})
-    max_target_positions: int = field(
-        default=1024, metadata={"help": "most decoder positions (labels, words) in a row"}
-    )
+    max_source_positions: int = option(512, "most subwords in a row")
+    max_target_positions: int = option(1024, "most decoder positions (labels, words) in a row")
     # what the commands are told; a task is given nothing but its own options
     train_subset: str = II("dataset.train_subset")
     best_checkpoint_metric: str = II("checkpoint.best_checkpoint_metric")

@@ -1,6 +1,6 @@
 """Options of the model ``gated_transformer``, named as fairseq's Transformer names them."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import List, Optional
 
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
@@ -8,6 +8,7 @@ from omegaconf import II
 
 from ...errors import UserError
 from ...nn.backbone import TransformerSize
+from ...options import option
 from .gates import chosen_gates
 
 ACTIVATIONS = ChoiceEnum(["relu", "gelu", "silu"])
@@ -16,68 +17,45 @@ DIVERSITY = ChoiceEnum(["paper", "code", "pointer"])
 
 @dataclass
 class GatedTransformerConfig(FairseqDataclass):
-    gates: str = field(
-        default="mask,copy,generate",
-        metadata={
-            "help": "the gates that are on, any of mask,copy,generate,skip; none makes it the "
-            "plain Transformer"
-        },
+    gates: str = option(
+        "mask,copy,generate",
+        "the gates that are on, any of mask,copy,generate,skip; none makes it the plain "
+        "Transformer",
     )
-    gate_variant: DIVERSITY = field(  # type: ignore[valid-type]
-        default="pointer",
-        metadata={
-            "help": "what the decoder's gates do. pointer: copies from the source, and starts "
-            "nearly as the model without gates. paper: Eq. 3-8 as printed, on hidden states; a "
-            "trained model or backbone loses its output layer. code: as in the authors' programs, "
-            "on logits, which it flattens to at most 0.58 of what they were"
-        },
+    gate_variant: DIVERSITY = option(  # type: ignore[valid-type]
+        "pointer",
+        "what the decoder's gates do. pointer: copies from the source, and starts nearly as the "
+        "model without gates. paper: Eq. 3-8 as printed, on hidden states; a trained model or "
+        "backbone loses its output layer. code: as in the authors' programs, on logits, which it "
+        "flattens to at most 0.58 of what they were",
     )
-    backbone: Optional[str] = field(
-        default=None,
-        metadata={
-            "help": "local Hugging Face directory of BERT, BART or T5 to start from; sizes are "
-            "then its own"
-        },
+    backbone: Optional[str] = option(
+        None,
+        "local Hugging Face directory of BERT, BART or T5 to start from; sizes are then its own",
     )
-    backbone_plan: Optional[str] = field(
-        default=None,
-        metadata={
-            "help": "kind and sizes of a BERT, BART or T5 with random weights, as JSON; the "
-            "architectures named after them and --backbone set it, and checkpoints keep it"
-        },
+    backbone_plan: Optional[str] = option(
+        None,
+        "kind and sizes of a BERT, BART or T5 with random weights, as JSON; the architectures "
+        "named after them and --backbone set it, and checkpoints keep it",
     )
-    tie_backbone: bool = field(
-        default=False,
-        metadata={"help": "BERT: the decoder is the encoder, but for the cross-attention"},
+    tie_backbone: bool = option(
+        False, "BERT: the decoder is the encoder, but for the cross-attention"
     )
-    encoder_embed_dim: int = field(default=512, metadata={"help": "width of the model"})
-    encoder_ffn_embed_dim: int = field(
-        default=2048, metadata={"help": "width of the feed-forward layers"}
+    encoder_embed_dim: int = option(512, "width of the model")
+    encoder_ffn_embed_dim: int = option(2048, "width of the feed-forward layers")
+    encoder_layers: int = option(6, "number of encoder blocks")
+    encoder_attention_heads: int = option(8, "attention heads")
+    encoder_normalize_before: bool = option(False, "layer norm before each sub-layer (pre-norm)")
+    encoder_learned_pos: bool = option(False, "learned instead of sinusoidal positions")
+    decoder_layers: int = option(6, "number of decoder blocks")
+    share_all_embeddings: bool = option(
+        False, "one table for source, target and output (needs a joined dictionary)"
     )
-    encoder_layers: int = field(default=6, metadata={"help": "number of encoder blocks"})
-    encoder_attention_heads: int = field(default=8, metadata={"help": "attention heads"})
-    encoder_normalize_before: bool = field(
-        default=False, metadata={"help": "layer norm before each sub-layer (pre-norm)"}
-    )
-    encoder_learned_pos: bool = field(
-        default=False, metadata={"help": "learned instead of sinusoidal positions"}
-    )
-    decoder_layers: int = field(default=6, metadata={"help": "number of decoder blocks"})
-    share_all_embeddings: bool = field(
-        default=False,
-        metadata={"help": "one table for source, target and output (needs a joined dictionary)"},
-    )
-    share_decoder_input_output_embed: bool = field(
-        default=False, metadata={"help": "one table for target and output"}
-    )
-    dropout: float = field(default=0.1, metadata={"help": "dropout after sub-layers"})
-    attention_dropout: float = field(default=0.0, metadata={"help": "dropout on attention weights"})
-    activation_dropout: float = field(
-        default=0.0, metadata={"help": "dropout inside the feed-forward layers"}
-    )
-    activation_fn: ACTIVATIONS = field(  # type: ignore[valid-type]
-        default="relu", metadata={"help": "activation function"}
-    )
+    share_decoder_input_output_embed: bool = option(False, "one table for target and output")
+    dropout: float = option(0.1, "dropout after sub-layers")
+    attention_dropout: float = option(0.0, "dropout on attention weights")
+    activation_dropout: float = option(0.0, "dropout inside the feed-forward layers")
+    activation_fn: ACTIVATIONS = option("relu", "activation function")  # type: ignore[valid-type]
     max_source_positions: int = II("task.max_source_positions")
     max_target_positions: int = II("task.max_target_positions")
 

@@ -1,12 +1,13 @@
 """Options of the model ``levenshtein_editor``, named as fairseq's Transformer names them."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Tuple
 
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from omegaconf import II
 
 from ...errors import UserError
+from ...options import option
 
 WEIGHT_SHARING = ChoiceEnum(["all", "plh-tok", "tok-del", "plh-del", "none"])
 ACTIVATIONS = ChoiceEnum(["relu", "gelu", "silu"])
@@ -25,86 +26,59 @@ STACKS = {
 
 @dataclass
 class LevenshteinEditorConfig(FairseqDataclass):
-    encoder_embed_dim: int = field(default=512, metadata={"help": "width of the encoder"})
-    encoder_ffn_embed_dim: int = field(
-        default=2048, metadata={"help": "width of the encoder's feed-forward layers"}
+    encoder_embed_dim: int = option(512, "width of the encoder")
+    encoder_ffn_embed_dim: int = option(2048, "width of the encoder's feed-forward layers")
+    encoder_layers: int = option(6, "number of encoder blocks")
+    encoder_attention_heads: int = option(8, "encoder attention heads")
+    encoder_normalize_before: bool = option(
+        False, "layer norm before each encoder sub-layer (pre-norm)"
     )
-    encoder_layers: int = field(default=6, metadata={"help": "number of encoder blocks"})
-    encoder_attention_heads: int = field(default=8, metadata={"help": "encoder attention heads"})
-    encoder_normalize_before: bool = field(
-        default=False, metadata={"help": "layer norm before each encoder sub-layer (pre-norm)"}
+    encoder_learned_pos: bool = option(
+        False, "learned instead of sinusoidal positions in the encoder"
     )
-    encoder_learned_pos: bool = field(
-        default=False, metadata={"help": "learned instead of sinusoidal positions in the encoder"}
+    decoder_embed_dim: int = option(512, "width of the decoder; has to equal the encoder's")
+    decoder_ffn_embed_dim: int = option(2048, "width of the decoder's feed-forward layers")
+    decoder_layers: int = option(6, "number of decoder blocks")
+    decoder_attention_heads: int = option(8, "decoder attention heads")
+    decoder_normalize_before: bool = option(
+        False, "layer norm before each decoder sub-layer (pre-norm)"
     )
-    decoder_embed_dim: int = field(
-        default=512, metadata={"help": "width of the decoder; has to equal the encoder's"}
+    decoder_learned_pos: bool = option(
+        False, "learned instead of sinusoidal positions in the decoder"
     )
-    decoder_ffn_embed_dim: int = field(
-        default=2048, metadata={"help": "width of the decoder's feed-forward layers"}
+    dropout: float = option(0.1, "dropout after sub-layers")
+    attention_dropout: float = option(0.0, "dropout on attention weights")
+    activation_dropout: float = option(0.0, "dropout inside the feed-forward layers")
+    activation_fn: ACTIVATIONS = option("relu", "activation function")  # type: ignore[valid-type]
+    share_all_embeddings: bool = option(
+        False, "one table for source, target and output (needs a joined dictionary)"
     )
-    decoder_layers: int = field(default=6, metadata={"help": "number of decoder blocks"})
-    decoder_attention_heads: int = field(default=8, metadata={"help": "decoder attention heads"})
-    decoder_normalize_before: bool = field(
-        default=False, metadata={"help": "layer norm before each decoder sub-layer (pre-norm)"}
+    share_decoder_input_output_embed: bool = option(
+        False, "the default here (paper, Eq. 5), accepted as fairseq users type it"
     )
-    decoder_learned_pos: bool = field(
-        default=False, metadata={"help": "learned instead of sinusoidal positions in the decoder"}
+    separate_output_embed: bool = option(False, "an output table of its own for the token head")
+    apply_bert_init: bool = option(False, "initialise the decoder's parameters from N(0, 0.02)")
+    weight_sharing: WEIGHT_SHARING = option(  # type: ignore[valid-type]
+        "all",
+        "which policies share decoder blocks (paper, Table 2a): all; plh-tok (deletion apart); "
+        "tok-del (placeholders apart); plh-del (tokens apart); none",
     )
-    dropout: float = field(default=0.1, metadata={"help": "dropout after sub-layers"})
-    attention_dropout: float = field(default=0.0, metadata={"help": "dropout on attention weights"})
-    activation_dropout: float = field(
-        default=0.0, metadata={"help": "dropout inside the feed-forward layers"}
+    early_exit: str = option(
+        "",
+        "'m,n': decoder blocks before the deletion and the placeholder head (LevT(m-n) in paper, "
+        "Fig. 4b); tokens always use all; default: all blocks for all",
     )
-    activation_fn: ACTIVATIONS = field(  # type: ignore[valid-type]
-        default="relu", metadata={"help": "activation function"}
+    source_copy: SOURCE_COPY = option(  # type: ignore[valid-type]
+        "uniform",
+        "what a placeholder is read as: uniform, its embedding plus the state of the encoder at "
+        "the same relative place of the source (Gu et al., 2018); none, its embedding alone",
     )
-    share_all_embeddings: bool = field(
-        default=False,
-        metadata={"help": "one table for source, target and output (needs a joined dictionary)"},
+    feed_forward_init: FEED_FORWARD_INIT = option(  # type: ignore[valid-type]
+        "torch",
+        "initialisation of the feed-forward layers: torch, that of torch's linear layers, as in "
+        "fairseq's LevT; xavier, uniform, with biases of zero",
     )
-    share_decoder_input_output_embed: bool = field(
-        default=False,
-        metadata={"help": "the default here (paper, Eq. 5), accepted as fairseq users type it"},
-    )
-    separate_output_embed: bool = field(
-        default=False, metadata={"help": "an output table of its own for the token head"}
-    )
-    apply_bert_init: bool = field(
-        default=False, metadata={"help": "initialise the decoder's parameters from N(0, 0.02)"}
-    )
-    weight_sharing: WEIGHT_SHARING = field(  # type: ignore[valid-type]
-        default="all",
-        metadata={
-            "help": "which policies share decoder blocks (paper, Table 2a): all; plh-tok "
-            "(deletion apart); tok-del (placeholders apart); plh-del (tokens apart); none"
-        },
-    )
-    early_exit: str = field(
-        default="",
-        metadata={
-            "help": "'m,n': decoder blocks before the deletion and the placeholder head "
-            "(LevT(m-n) in paper, Fig. 4b); tokens always use all; default: all blocks for all"
-        },
-    )
-    source_copy: SOURCE_COPY = field(  # type: ignore[valid-type]
-        default="uniform",
-        metadata={
-            "help": "what a placeholder is read as: uniform, its embedding plus the state of the "
-            "encoder at the same relative place of the source (Gu et al., 2018); none, its "
-            "embedding alone"
-        },
-    )
-    feed_forward_init: FEED_FORWARD_INIT = field(  # type: ignore[valid-type]
-        default="torch",
-        metadata={
-            "help": "initialisation of the feed-forward layers: torch, that of torch's linear "
-            "layers, as in fairseq's LevT; xavier, uniform, with biases of zero"
-        },
-    )
-    max_insertions: int = field(
-        default=255, metadata={"help": "K_max: most tokens inserted at one slot (paper, Eq. 4)"}
-    )
+    max_insertions: int = option(255, "K_max: most tokens inserted at one slot (paper, Eq. 4)")
     max_source_positions: int = II("task.max_source_positions")
     max_target_positions: int = II("task.max_target_positions")
 

@@ -1,7 +1,7 @@
 """The loss of dual-policy learning: −log π of the expert's actions (paper, §3.2 and Alg. 1)."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Dict, List, Tuple
 
 import torch
@@ -13,23 +13,18 @@ from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
 from ...errors import UserError
+from ...options import option
 
 HEADS = ("deletion", "placeholder", "token")
 
 
 @dataclass
 class EditPolicyLossConfig(FairseqDataclass):
-    label_smoothing: float = field(
-        default=0.1, metadata={"help": "label smoothing of the token head (paper, §C.1)"}
-    )
-    placeholder_label_smoothing: float = field(
-        default=0.01, metadata={"help": "label smoothing of the placeholder head"}
-    )
-    deletion_weight: float = field(default=1.0, metadata={"help": "weight of the deletion loss"})
-    placeholder_weight: float = field(
-        default=1.0, metadata={"help": "weight of the placeholder loss"}
-    )
-    token_weight: float = field(default=1.0, metadata={"help": "weight of the token loss"})
+    label_smoothing: float = option(0.1, "label smoothing of the token head (paper, §C.1)")
+    placeholder_label_smoothing: float = option(0.01, "label smoothing of the placeholder head")
+    deletion_weight: float = option(1.0, "weight of the deletion loss")
+    placeholder_weight: float = option(1.0, "weight of the placeholder loss")
+    token_weight: float = option(1.0, "weight of the token loss")
 
 
 @register_criterion("edit_policy_loss", dataclass=EditPolicyLossConfig)

@@ -2,7 +2,7 @@
 
 import copy
 import functools
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import torch
@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from ...data.edit_dataset import EditDataset
 from ...errors import UserError
 from ...fairseq_patches import compare_symbols
+from ...options import option
 from ...tasks.post_editing import PLACEHOLDER, PostEditingConfig, PostEditingTask
 from .decoding import RefinementGenerator, RefinementOptions
 from .decoding.diversity import DIVERSITY
@@ -44,109 +45,73 @@ class Draft(NamedTuple):
 
 @dataclass
 class TranslationEditConfig(PostEditingConfig):
-    alpha: float = field(
-        default=0.5,
-        metadata={
-            "help": "share of deletion states that are the draft, in [0, 1]; the others are "
-            "the model's own insertions (paper, Eq. 6)"
-        },
+    alpha: float = option(
+        0.5,
+        "share of deletion states that are the draft, in [0, 1]; the others are the model's own "
+        "insertions (paper, Eq. 6)",
     )
-    beta: float = field(
-        default=0.5,
-        metadata={
-            "help": "share of insertion states that are the draft after the expert's deletion, "
-            "without a draft the empty sentence, in [0, 1]; the others are targets with tokens "
-            "dropped at random (paper, Eq. 7)"
-        },
+    beta: float = option(
+        0.5,
+        "share of insertion states that are the draft after the expert's deletion, without a "
+        "draft the empty sentence, in [0, 1]; the others are targets with tokens dropped at "
+        "random (paper, Eq. 7)",
     )
-    alpha_start: Optional[float] = field(
-        default=None, metadata={"help": "alpha at the first update (see --roll-in-updates)"}
+    alpha_start: Optional[float] = option(None, "alpha at the first update (see --roll-in-updates)")
+    beta_start: Optional[float] = option(None, "beta at the first update (see --roll-in-updates)")
+    roll_in_updates: int = option(
+        0,
+        "updates over which alpha and beta move linearly from their start values to --alpha and "
+        "--beta: learn to generate first, then to edit drafts",
     )
-    beta_start: Optional[float] = field(
-        default=None, metadata={"help": "beta at the first update (see --roll-in-updates)"}
+    roll_in_share: float = option(
+        0.0,
+        "with --lr-scheduler time_budget, in the place of --roll-in-updates: share of the time "
+        "over which alpha and beta move",
     )
-    roll_in_updates: int = field(
-        default=0,
-        metadata={
-            "help": "updates over which alpha and beta move linearly from their start values to "
-            "--alpha and --beta: learn to generate first, then to edit drafts"
-        },
+    roll_in_tokens: ChoiceEnum(ROLL_IN_TOKENS) = option(  # type: ignore[valid-type]
+        "argmax",
+        "what stands for the model's own insertions when it learns to delete: argmax (Alg. 1), "
+        "sample (Eq. 6), or random, words sampled by frequency: nothing of the model itself, the "
+        "DAE of Table 2b",
     )
-    roll_in_share: float = field(
-        default=0.0,
-        metadata={
-            "help": "with --lr-scheduler time_budget, in the place of --roll-in-updates: share of "
-            "the time over which alpha and beta move"
-        },
+    kept_tokens: ChoiceEnum(KEPT_TOKENS) = option(  # type: ignore[valid-type]
+        "uniform",
+        "how many of n tokens random dropping keeps: uniform, 0 to n alike; incomplete, 0 to n - "
+        "1, as fairseq does; few, the square of a uniform share, so that more is gone",
     )
-    roll_in_tokens: ChoiceEnum(ROLL_IN_TOKENS) = field(  # type: ignore[valid-type]
-        default="argmax",
-        metadata={
-            "help": "what stands for the model's own insertions when it learns to delete: argmax "
-            "(Alg. 1), sample (Eq. 6), or random, words sampled by frequency: nothing of the model "
-            "itself, the DAE of Table 2b"
-        },
+    token_masking: ChoiceEnum(TOKEN_MASKING) = option(  # type: ignore[valid-type]
+        "none",
+        "uniform: the token head learns to predict a uniform share of the tokens that stand as "
+        "well, as a masked language model does; placeholders and deletions are learnt as before. "
+        "It gets more labels from a batch",
     )
-    kept_tokens: ChoiceEnum(KEPT_TOKENS) = field(  # type: ignore[valid-type]
-        default="uniform",
-        metadata={
-            "help": "how many of n tokens random dropping keeps: uniform, 0 to n alike; "
-            "incomplete, 0 to n - 1, as fairseq does; few, the square of a uniform share, so "
-            "that more is gone"
-        },
+    delete_threshold: Optional[float] = option(
+        None,
+        "decoding: a token goes when its probability of deletion is above this; higher leaves "
+        "more of a draft alone (default: what tune --keep has put into the checkpoint, else 0.5, "
+        "the argmax)",
     )
-    token_masking: ChoiceEnum(TOKEN_MASKING) = field(  # type: ignore[valid-type]
-        default="none",
-        metadata={
-            "help": "uniform: the token head learns to predict a uniform share of the tokens that "
-            "stand as well, as a masked language model does; placeholders and deletions are "
-            "learnt as before. It gets more labels from a batch"
-        },
+    untuned: bool = option(False, "decoding: ignore what tune --keep has put into the checkpoint")
+    stock_decoding: bool = option(
+        False,
+        "decode as fairseq's levenshtein_transformer does, token for token: one iteration more, "
+        "unk refilled, whole iterations compared, its length limit",
     )
-    delete_threshold: Optional[float] = field(
-        default=None,
-        metadata={
-            "help": "decoding: a token goes when its probability of deletion is above this; "
-            "higher leaves more of a draft alone (default: what tune --keep has put into the "
-            "checkpoint, else 0.5, the argmax)"
-        },
+    oracle: ChoiceEnum(ORACLES) = option(  # type: ignore[valid-type]
+        "none",
+        "decoding with the reference's help (paper, Fig. 5): none, deletion, or "
+        "deletion+placeholder",
     )
-    untuned: bool = field(
-        default=False,
-        metadata={"help": "decoding: ignore what tune --keep has put into the checkpoint"},
+    diversity: ChoiceEnum(DIVERSITY) = option(  # type: ignore[valid-type]
+        "length",
+        "how the candidates of --iter-decode-with-beam differ: length (the likeliest changes of a "
+        "number of insertions), penalty (gamma up to 3), or noise (noisy parallel decoding)",
     )
-    stock_decoding: bool = field(
-        default=False,
-        metadata={
-            "help": "decode as fairseq's levenshtein_transformer does, token for token: one "
-            "iteration more, unk refilled, whole iterations compared, its length limit"
-        },
-    )
-    oracle: ChoiceEnum(ORACLES) = field(  # type: ignore[valid-type]
-        default="none",
-        metadata={
-            "help": "decoding with the reference's help (paper, Fig. 5): none, deletion, or "
-            "deletion+placeholder"
-        },
-    )
-    diversity: ChoiceEnum(DIVERSITY) = field(  # type: ignore[valid-type]
-        default="length",
-        metadata={
-            "help": "how the candidates of --iter-decode-with-beam differ: length (the likeliest "
-            "changes of a number of insertions), penalty (gamma up to 3), or noise (noisy "
-            "parallel decoding)"
-        },
-    )
-    noise_scale: float = field(
-        default=0.5,
-        metadata={"help": "scale of the Gumbel noise of --diversity noise; 1 samples"},
-    )
-    markup: bool = field(
-        default=False,
-        metadata={
-            "help": "interactive: drafts have marks: [=stays=], [-goes-], [~another~], [+term+]; a "
-            "backslash before [ makes it text"
-        },
+    noise_scale: float = option(0.5, "scale of the Gumbel noise of --diversity noise; 1 samples")
+    markup: bool = option(
+        False,
+        "interactive: drafts have marks: [=stays=], [-goes-], [~another~], [+term+]; a backslash "
+        "before [ makes it text",
     )
     seed: int = II("common.seed")
 

@@ -1,12 +1,13 @@
 """Options of the model ``pbd_transformer``, named as fairseq's Transformer names them."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Optional
 
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from omegaconf import II
 
 from ...errors import UserError
+from ...options import option
 
 ACTIVATIONS = ChoiceEnum(["relu", "gelu", "silu"])
 COPIED_STATES = ChoiceEnum(["input", "output"])
@@ -14,59 +15,39 @@ COPIED_STATES = ChoiceEnum(["input", "output"])
 
 @dataclass
 class PBDTransformerConfig(FairseqDataclass):
-    encoder_embed_dim: int = field(
-        default=512, metadata={"help": "width of the model, encoder and decoder"}
+    encoder_embed_dim: int = option(512, "width of the model, encoder and decoder")
+    encoder_ffn_embed_dim: int = option(2048, "width of the feed-forward layers")
+    encoder_layers: int = option(6, "number of encoder blocks")
+    encoder_attention_heads: int = option(8, "attention heads")
+    encoder_normalize_before: bool = option(False, "layer norm before each sub-layer (pre-norm)")
+    encoder_learned_pos: bool = option(False, "learned instead of sinusoidal positions")
+    decoder_layers: Optional[int] = option(
+        None,
+        "number of decoder blocks; default: the encoder's, and with parameter sharing or future "
+        "modelling nothing else",
     )
-    encoder_ffn_embed_dim: int = field(
-        default=2048, metadata={"help": "width of the feed-forward layers"}
+    no_future_modelling: bool = option(
+        False, "a causal decoder: no copied source states (paper, Table 1, ablation)"
     )
-    encoder_layers: int = field(default=6, metadata={"help": "number of encoder blocks"})
-    encoder_attention_heads: int = field(default=8, metadata={"help": "attention heads"})
-    encoder_normalize_before: bool = field(
-        default=False, metadata={"help": "layer norm before each sub-layer (pre-norm)"}
+    no_parameter_sharing: bool = option(
+        False, "encoder and decoder of their own (paper, Table 1, ablation)"
     )
-    encoder_learned_pos: bool = field(
-        default=False, metadata={"help": "learned instead of sinusoidal positions"}
+    no_segment_embedding: bool = option(
+        False, "copied and generated tokens are not told apart (paper, §2.1)"
     )
-    decoder_layers: Optional[int] = field(
-        default=None,
-        metadata={
-            "help": "number of decoder blocks; default: the encoder's, and with parameter sharing "
-            "or future modelling nothing else"
-        },
+    copied_states: COPIED_STATES = option(  # type: ignore[valid-type]
+        "input", "which states of encoder block l decoder block l sees as its future"
     )
-    no_future_modelling: bool = field(
-        default=False,
-        metadata={"help": "a causal decoder: no copied source states (paper, Table 1, ablation)"},
+    share_all_embeddings: bool = option(
+        False, "one table for source, target and output; parameter sharing implies it"
     )
-    no_parameter_sharing: bool = field(
-        default=False,
-        metadata={"help": "encoder and decoder of their own (paper, Table 1, ablation)"},
+    share_decoder_input_output_embed: bool = option(
+        False, "one table for target and output; parameter sharing implies it"
     )
-    no_segment_embedding: bool = field(
-        default=False,
-        metadata={"help": "copied and generated tokens are not told apart (paper, §2.1)"},
-    )
-    copied_states: COPIED_STATES = field(  # type: ignore[valid-type]
-        default="input",
-        metadata={"help": "which states of encoder block l decoder block l sees as its future"},
-    )
-    share_all_embeddings: bool = field(
-        default=False,
-        metadata={"help": "one table for source, target and output; parameter sharing implies it"},
-    )
-    share_decoder_input_output_embed: bool = field(
-        default=False,
-        metadata={"help": "one table for target and output; parameter sharing implies it"},
-    )
-    dropout: float = field(default=0.1, metadata={"help": "dropout after sub-layers"})
-    attention_dropout: float = field(default=0.0, metadata={"help": "dropout on attention weights"})
-    activation_dropout: float = field(
-        default=0.0, metadata={"help": "dropout inside the feed-forward layers"}
-    )
-    activation_fn: ACTIVATIONS = field(  # type: ignore[valid-type]
-        default="relu", metadata={"help": "activation function"}
-    )
+    dropout: float = option(0.1, "dropout after sub-layers")
+    attention_dropout: float = option(0.0, "dropout on attention weights")
+    activation_dropout: float = option(0.0, "dropout inside the feed-forward layers")
+    activation_fn: ACTIVATIONS = option("relu", "activation function")  # type: ignore[valid-type]
     max_source_positions: int = II("task.max_source_positions")
     max_target_positions: int = II("task.max_target_positions")
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 from argparse import Namespace
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Dict, Optional
 
 from fairseq import utils
@@ -11,76 +11,55 @@ from fairseq.models.transformer import TransformerConfig
 from omegaconf import II
 
 from ...errors import UserError
+from ...options import option
 
 ACTIVATIONS = ChoiceEnum(utils.get_available_activation_fns())
 
 
 @dataclass
 class TransformerConcatConfig(FairseqDataclass):
-    encoder_embed_path: Optional[str] = field(
-        default=None, metadata={"help": "file of pre-trained embeddings for source and draft"}
+    encoder_embed_path: Optional[str] = option(
+        None, "file of pre-trained embeddings for source and draft"
     )
-    encoder_embed_dim: int = field(default=512, metadata={"help": "width of the encoder"})
-    encoder_ffn_embed_dim: int = field(
-        default=2048, metadata={"help": "width of the encoder's feed-forward layers"}
+    encoder_embed_dim: int = option(512, "width of the encoder")
+    encoder_ffn_embed_dim: int = option(2048, "width of the encoder's feed-forward layers")
+    encoder_layers: int = option(6, "number of encoder blocks")
+    encoder_attention_heads: int = option(8, "encoder attention heads")
+    encoder_normalize_before: bool = option(
+        False, "layer norm before each encoder sub-layer (pre-norm)"
     )
-    encoder_layers: int = field(default=6, metadata={"help": "number of encoder blocks"})
-    encoder_attention_heads: int = field(default=8, metadata={"help": "encoder attention heads"})
-    encoder_normalize_before: bool = field(
-        default=False, metadata={"help": "layer norm before each encoder sub-layer (pre-norm)"}
+    encoder_learned_pos: bool = option(
+        False, "learned instead of sinusoidal positions in the encoder"
     )
-    encoder_learned_pos: bool = field(
-        default=False, metadata={"help": "learned instead of sinusoidal positions in the encoder"}
+    encoder_layerdrop: float = option(0.0, "share of encoder blocks left out at random in training")
+    decoder_embed_path: Optional[str] = option(
+        None, "file of pre-trained embeddings for the target"
     )
-    encoder_layerdrop: float = field(
-        default=0.0, metadata={"help": "share of encoder blocks left out at random in training"}
+    decoder_embed_dim: Optional[int] = option(None, "width of the decoder; default: the encoder's")
+    decoder_ffn_embed_dim: Optional[int] = option(
+        None, "width of the decoder's feed-forward layers; default: the encoder's"
     )
-    decoder_embed_path: Optional[str] = field(
-        default=None, metadata={"help": "file of pre-trained embeddings for the target"}
+    decoder_layers: int = option(6, "number of decoder blocks")
+    decoder_attention_heads: Optional[int] = option(
+        None, "decoder attention heads; default: as many as the encoder"
     )
-    decoder_embed_dim: Optional[int] = field(
-        default=None, metadata={"help": "width of the decoder; default: the encoder's"}
+    decoder_normalize_before: bool = option(
+        False, "layer norm before each decoder sub-layer (pre-norm)"
     )
-    decoder_ffn_embed_dim: Optional[int] = field(
-        default=None,
-        metadata={"help": "width of the decoder's feed-forward layers; default: the encoder's"},
+    decoder_learned_pos: bool = option(
+        False, "learned instead of sinusoidal positions in the decoder"
     )
-    decoder_layers: int = field(default=6, metadata={"help": "number of decoder blocks"})
-    decoder_attention_heads: Optional[int] = field(
-        default=None, metadata={"help": "decoder attention heads; default: as many as the encoder"}
-    )
-    decoder_normalize_before: bool = field(
-        default=False, metadata={"help": "layer norm before each decoder sub-layer (pre-norm)"}
-    )
-    decoder_learned_pos: bool = field(
-        default=False, metadata={"help": "learned instead of sinusoidal positions in the decoder"}
-    )
-    decoder_layerdrop: float = field(
-        default=0.0, metadata={"help": "share of decoder blocks left out at random in training"}
-    )
-    dropout: float = field(default=0.1, metadata={"help": "dropout after sub-layers"})
-    attention_dropout: float = field(default=0.0, metadata={"help": "dropout on attention weights"})
-    activation_dropout: float = field(
-        default=0.0, metadata={"help": "dropout inside the feed-forward layers"}
-    )
-    activation_fn: ACTIVATIONS = field(  # type: ignore[valid-type]
-        default="relu", metadata={"help": "activation function"}
-    )
-    share_all_embeddings: bool = field(
-        default=False, metadata={"help": "one table for source, draft, target and output"}
-    )
-    share_decoder_input_output_embed: bool = field(
-        default=False, metadata={"help": "one table for target and output"}
-    )
-    layernorm_embedding: bool = field(
-        default=False, metadata={"help": "layer norm after the embeddings"}
-    )
-    no_scale_embedding: bool = field(
-        default=False, metadata={"help": "token embeddings are not multiplied by sqrt(width)"}
-    )
-    checkpoint_activations: bool = field(
-        default=False,
-        metadata={"help": "compute activations anew in the backward pass, which saves memory"},
+    decoder_layerdrop: float = option(0.0, "share of decoder blocks left out at random in training")
+    dropout: float = option(0.1, "dropout after sub-layers")
+    attention_dropout: float = option(0.0, "dropout on attention weights")
+    activation_dropout: float = option(0.0, "dropout inside the feed-forward layers")
+    activation_fn: ACTIVATIONS = option("relu", "activation function")  # type: ignore[valid-type]
+    share_all_embeddings: bool = option(False, "one table for source, draft, target and output")
+    share_decoder_input_output_embed: bool = option(False, "one table for target and output")
+    layernorm_embedding: bool = option(False, "layer norm after the embeddings")
+    no_scale_embedding: bool = option(False, "token embeddings are not multiplied by sqrt(width)")
+    checkpoint_activations: bool = option(
+        False, "compute activations anew in the backward pass, which saves memory"
     )
     max_source_positions: int = II("task.max_source_positions")
     max_target_positions: int = II("task.max_target_positions")
