@@ -49,6 +49,24 @@ ocr-french.pbd() { ocr pbd 3 6000 "PBD" 2 --bf16; }
 row ocr-german.pbd 1.5 post_ocr/icdar2019_de_nzz "German OCR lines (DE1), PBD, segments of three words"
 ocr-german.pbd() { ocr pbd 3 2400 "PBD" 2 --bf16 --dropout 0.3; }
 
+# ---------------------------------------------------------------- spelling
+
+row jfleg.pbd 0.8 jfleg "the quickstart's corrector on sentences of learners, GLEU"
+jfleg.pbd() {
+  local w="$work/$row" set="$data/jfleg" seed q flags=()
+  for seed in $seeds; do
+    q="$w/$seed"
+    step "train-$seed" bash "$root/examples/quickstart.sh" --work "$q" --seed "$seed" --minutes "${MINUTES:-15}"
+    step "correct-$seed" bash -c 'python -m lev_plugins.cli.correct --path "$1/run-1/checkpoint_best.pt" \
+      --data "$1/data" <"$2" >"$1/corrected"' correct "$q" "$set/dev.src"
+    step "score-$seed" python "$root/examples/spelling_and_ocr/score_gleu.py" "$set/dev.src" "$q/corrected" \
+      "$set"/dev.ref? --lexicon "$q/text/lexicon.txt" --json "$q/scores.json"
+    flags+=(--take "$q/scores.json" corrected)
+  done
+  result --baseline "$w/${seeds%% *}/scores.json" "no-edit baseline" no-edit \
+    --baseline "$w/${seeds%% *}/scores.json" symspellpy dictionary --row "PBD, ${MINUTES:-15} minutes" --seeds $seeds "${flags[@]}"
+}
+
 # ---------------------------------------------------------------- translation and post-editing
 
 bitext() { # bitext: Multi30k, prepared

@@ -1,0 +1,54 @@
+"""examples/spelling_and_ocr/score_gleu.py counts as the metric's authors do."""
+
+import importlib
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "spelling_and_ocr"
+sys.path.insert(0, str(EXAMPLE))
+gleu = importlib.import_module("score_gleu")
+sys.path.remove(str(EXAMPLE))
+
+SOURCE = "he go to school every day"
+RIGHT = "he goes to school every day"
+
+
+def test_n_grams_that_should_have_gone_are_taken_away():
+    found = gleu.statistics(SOURCE, SOURCE, RIGHT)
+    # 5 words are right and "go" counts against them; 3 pairs and 2 against; then 2 - 2 and 1 - 2
+    assert found == (6, 6, 4, 6, 1, 5, 0, 4, 0, 3)
+    assert gleu.statistics(SOURCE, RIGHT, RIGHT) == (6, 6, 6, 6, 5, 5, 4, 4, 3, 3)
+
+
+def test_what_equals_its_reference_has_100_and_what_is_short_has_less():
+    assert gleu.score([SOURCE], [RIGHT], [[RIGHT]]) == pytest.approx(100)
+    short = gleu.score([SOURCE], ["he goes to school every"], [[RIGHT]])
+    assert short == pytest.approx(100 * 2.718281828 ** (1 - 6 / 5))
+
+
+def test_with_several_references_it_is_a_mean_and_the_same_every_time():
+    references = [[RIGHT], ["he walks to school every day"]]
+    found = gleu.score([SOURCE], [RIGHT], references)
+    single = [gleu.score([SOURCE], [RIGHT], [one]) for one in references]
+    assert min(single) < found < max(single)
+    assert found == gleu.score([SOURCE], [RIGHT], references)
+
+
+@pytest.mark.parametrize("lines, status", [([RIGHT], 0), ([RIGHT, RIGHT], 1)])
+def test_files_are_scored_or_refused_by_name(lines, status, tmp_path, monkeypatch, capsys):
+    for name, text in (("source", [SOURCE]), ("output", lines), ("reference", [RIGHT])):
+        (tmp_path / name).write_text("".join(line + "\n" for line in text))
+    names = [str(tmp_path / name) for name in ("source", "output", "reference")]
+    kept = tmp_path / "json"
+    monkeypatch.setattr(sys, "argv", ["score_gleu.py", *names, "--json", str(kept)])
+    if status:
+        with pytest.raises(gleu.UserError, match=r"output has 2 lines, and .*source 1$"):
+            gleu.main()
+        return
+    gleu.main()
+    systems = json.loads(kept.read_text())["systems"]
+    assert systems["corrected"] == {"gleu": pytest.approx(100), "changed": 1}
+    assert systems["no-edit baseline"]["changed"] == 0 and "GLEU 100.00" in capsys.readouterr().out
