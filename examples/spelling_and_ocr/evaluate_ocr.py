@@ -45,11 +45,16 @@ CHOICES: dict[str, Callable[[Scores], tuple[int, int]]] = {
 
 
 class Text:
-    """Noisy and clean lines of a part."""
+    """Noisy and clean lines of a part: all, or ``some`` of them, evenly spaced."""
 
-    def __init__(self, work: Path, part: str) -> None:
+    def __init__(self, work: Path, part: str, some: int | None = None) -> None:
         self.noisy = list(read_lines(str(work / "text" / f"{part}.noisy")))
         self.clean = list(read_lines(str(work / "text" / f"{part}.clean")))
+        every = len(self.noisy)
+        if some is not None and some < every:
+            taken = [n * every // some for n in range(some)]
+            self.noisy = [self.noisy[n] for n in taken]
+            self.clean = [self.clean[n] for n in taken]
 
     def score(self, lines: list[str]) -> Scores:
         """Of this part's noisy lines, corrected."""
@@ -59,7 +64,8 @@ class Text:
 def main() -> None:
     """Choose, decode, score, print."""
     args = _arguments()
-    train, dev, test = (Text(args.work, part) for part in ("train", "dev", "test"))
+    train, test = (Text(args.work, part) for part in ("train", "test"))
+    dev = Text(args.work, "dev", args.dev_lines)
     table = lookup.learn(train.noisy + dev.noisy, train.clean + dev.clean)
     outputs = {
         "no-edit baseline": test.noisy,
@@ -430,6 +436,12 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument(
         "--json", type=Path, metavar="FILE", help="also write the table's numbers there"
+    )
+    parser.add_argument(
+        "--dev-lines",
+        type=count,
+        metavar="N",
+        help="choose on so many dev lines, evenly spaced (default: all)",
     )
     parser.add_argument("--dev-only", action="store_true", help="leave the test set alone")
     args = parser.parse_args()

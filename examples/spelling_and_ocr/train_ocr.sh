@@ -4,13 +4,16 @@
 #     bash examples/spelling_and_ocr/train_ocr.sh WORK pbd [fairseq-train's flags …]
 #     LAYERS=4 SEED=2 RUN=4-layers bash examples/spelling_and_ocr/train_ocr.sh WORK ar --bf16
 #     RUN=no-future bash examples/spelling_and_ocr/train_ocr.sh WORK pbd --no-future-modelling
+#     MINUTES=40 NOISE=0.5 bash examples/spelling_and_ocr/train_ocr.sh WORK pbd --bf16
 #
 # levt edits the noisy text; ar is fairseq's own transformer, which writes the clean text from left to
-# right; pbd does so with the rest of the noisy text in sight. UPDATES (2400; levt: 3000) is the length of
-# the training: the learning rate falls to zero just then. LAYERS (2) are the blocks of the encoder and of
-# the decoder, SEED is 1. Flags given here come last and win. The checkpoints go to WORK/SYSTEM, or with RUN
-# to WORK/SYSTEM-RUN: the last, the one with the lowest loss on the dev set, and of ar and pbd the last five
-# of fifteen. A GPU is used where there is one.
+# right; pbd does so with the rest of the noisy text in sight. UPDATES (2400; levt: 3000) or MINUTES is the
+# length of the training: the learning rate falls to zero just then. NOISE (0; not for levt) is the share of
+# the training lines whose noisy side is made anew in each epoch, from the clean side with the confusions of
+# the training text. START names a checkpoint whose parameters the training starts from. LAYERS (2) are the
+# blocks of the encoder and of the decoder, SEED is 1. Flags given here come last and win. The checkpoints go to
+# WORK/SYSTEM, or with RUN to WORK/SYSTEM-RUN: the last, the one with the lowest loss on the dev set, and of
+# ar and pbd the last five of fifteen. A GPU is used where there is one.
 set -euo pipefail
 unset CDPATH
 
@@ -26,10 +29,13 @@ levt) updates="${UPDATES:-3000}" ;;
 ar | pbd) updates="${UPDATES:-2400}" ;;
 *) fail "no system $system: levt, ar or pbd" ;;
 esac
-seed="${SEED:-1}" layers="${LAYERS:-2}" run="${RUN:-}"
+seed="${SEED:-1}" layers="${LAYERS:-2}" run="${RUN:-}" minutes="${MINUTES:-}" noise="${NOISE:-0}" start="${START:-}"
 whole UPDATES "$updates" updates
 whole LAYERS "$layers" blocks
 [[ "$seed" =~ ^[0-9]+$ ]] || fail "SEED=$seed: give a whole number"
+[ -z "$minutes" ] || whole MINUTES "$minutes" minutes
+[[ "$noise" =~ ^(0|1|0?\.[0-9]+|1\.0*|0\.)$ ]] || fail "NOISE=$noise: give a share of the lines, from 0 to 1"
+[ -z "$start" ] || [ -f "$start" ] || fail "START=$start: there is no such checkpoint"
 [[ "$run" =~ ^[A-Za-z0-9._-]*$ ]] || fail "RUN=$run: give letters, digits and -"
 
 part() { # part N: the N-th part of the updates, 1 at least
@@ -38,20 +44,31 @@ part() { # part N: the N-th part of the updates, 1 at least
 
 # what ar and pbd have in common: size, regularisation, learning rate, batches
 pair=(
-  --task translation --criterion label_smoothed_cross_entropy
+  --task translation --criterion label_smoothed_cross_entropy --label-smoothing 0
   --encoder-embed-dim 256 --encoder-ffn-embed-dim 1024 --encoder-attention-heads 4
   --encoder-layers "$layers" --encoder-normalize-before
-  --dropout 0.2 --attention-dropout 0.1 --lr 0.0015 --warmup-updates "$(part 12)"
-  --max-tokens 3000 --required-batch-size-multiple 1
+  --dropout 0.1 --attention-dropout 0.1
+  --optimizer muon --muon-update-rms 0.4 --lr 0.004
+  --max-tokens 1000 --required-batch-size-multiple 1
   --save-interval-updates "$(part 15)" --keep-interval-updates 5
 )
+rising="$(part 12)" roll_in=(--roll-in-updates "$((updates * 7 / 10))")
+[ "$system" != levt ] || rising="$((updates * 8 / 100 + 1))"
+length=(
+  --lr-scheduler polynomial_decay --warmup-updates "$rising"
+  --total-num-update "$updates" --max-update "$updates"
+)
+if [ -n "$minutes" ]; then
+  roll_in=(--roll-in-share 0.7)
+  length=(--lr-scheduler time_budget --stop-time-hours "$(awk "BEGIN { print $minutes / 60 }")")
+fi
 case "$system" in
 levt)
   recipe=(
     --task translation_edit --draft-lang draft
-    --alpha-start 0.3 --alpha 0.9 --beta-start 0.3 --beta 0.9 --roll-in-updates "$((updates * 7 / 10))"
+    --alpha-start 0.3 --alpha 0.9 --beta-start 0.3 --beta 0.9 "${roll_in[@]}"
     --arch levenshtein_editor_char --encoder-layers "$layers" --decoder-layers "$layers"
-    --criterion edit_policy_loss --dropout 0.1 --lr 0.003 --warmup-updates "$((updates * 8 / 100 + 1))"
+    --criterion edit_policy_loss --label-smoothing 0.1 --dropout 0.1 --optimizer adam --lr 0.003
     --max-tokens 1500 --save-interval-updates "$((updates / 10 + 1))" --keep-interval-updates 1
   )
   ;;
@@ -64,14 +81,23 @@ ar)
   ;;
 pbd) recipe=(--arch pbd_transformer_char "${pair[@]}") ;;
 esac
+if [ "$noise" != 0 ]; then
+  [ "$system" != levt ] || fail "NOISE=$noise: levt learns from the lines as they are; ar or pbd"
+  confusions="$work/confusions.json"
+  [ -f "$confusions" ] || python -m lev_plugins.cli.noise --learn-confusions \
+    "$work/text/train.noisy" "$work/text/train.clean" "$confusions"
+  recipe+=(
+    --task noisy_translation --noise ocr --noise-confusions "$confusions"
+    --noise-target-share "$noise" --noise-confusion-scale 2
+  )
+fi
+[ -z "$start" ] || recipe+=(--finetune-from-model "$start")
 
 exec fairseq-train "$work/data" \
   --user-dir "$root/lev_plugins" --source-lang noisy --target-lang clean --bpe characters \
-  "${recipe[@]}" \
-  --share-all-embeddings --label-smoothing 0.1 \
-  --max-source-positions 1024 --max-target-positions 1024 \
-  --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 1.0 \
-  --lr-scheduler polynomial_decay --total-num-update "$updates" --max-update "$updates" --seed "$seed" \
+  "${recipe[@]}" "${length[@]}" \
+  --share-all-embeddings --max-source-positions 1024 --max-target-positions 1024 \
+  --adam-betas '(0.9, 0.98)' --clip-norm 1.0 --seed "$seed" \
   --save-dir "$work/$system${run:+-$run}" --no-epoch-checkpoints \
   --validate-interval 100000 --save-interval 100000 \
   --log-format simple --log-interval 50 "$@"

@@ -221,6 +221,10 @@ def test_a_script_without_its_files_says_so_in_one_line(script, arguments, envir
         (("pbd",), {"LAYERS": "0"}, "LAYERS=0"),
         (("ar",), {"SEED": "x"}, "SEED=x"),
         (("pbd",), {"RUN": "../x"}, "RUN=../x"),
+        (("pbd",), {"MINUTES": "0"}, "MINUTES=0: give a number of minutes"),
+        (("pbd",), {"NOISE": "2"}, "NOISE=2: give a share"),
+        (("levt",), {"NOISE": "0.5"}, "NOISE=0.5: levt learns"),
+        (("pbd",), {"START": "gone.pt"}, "START=gone.pt: there is no"),
     ],
 )
 def test_a_training_that_cannot_be_meant_is_refused(arguments, environ, said, tmp_path):
@@ -245,8 +249,8 @@ def test_text_that_would_not_come_back_is_refused_with_its_line(line, said, tmp_
     check("text", 7, "a plain line, as long as it may be".ljust(1000))
 
 
-ENCODER = "--encoder-embed-dim 16 --encoder-ffn-embed-dim 16 --disable-validation".split()
-DECODER = "--decoder-embed-dim 16 --decoder-ffn-embed-dim 16".split()
+ENCODER = "--encoder-embed-dim 24 --encoder-ffn-embed-dim 16 --disable-validation".split()
+DECODER = "--decoder-embed-dim 24 --decoder-ffn-embed-dim 16".split()
 
 
 @pytest.mark.slow
@@ -255,12 +259,13 @@ def test_prepare_train_and_evaluate_end_in_one_table(tmp_path):
     subprocess.run(["gzip", str(data / "train.clean")], check=True)
     search = "--thresholds 0.5,0.9 --max-iter 2 --beam 2 --nbest 3".split()
     kept = ["--json", tmp_path / "scores.json"]
+    at_once = ["--save-interval-updates", "9", "--stop-time-hours", "1e-6"]
     two = ["--keep-interval-updates", "2", "--no-future-modelling", "--max-tokens", "99"]
     for script, arguments, environ in (
         ("prepare_ocr.sh", [data, work], {}),
         ("train_ocr.sh", [work, "levt", *ENCODER, *DECODER], {}),
-        ("train_ocr.sh", [work, "ar", *ENCODER, *DECODER, "--save-interval-updates", "9"], {}),
-        ("train_ocr.sh", [work, "pbd", *ENCODER, *two], {"RUN": "no-future"}),
+        ("train_ocr.sh", [work, "ar", *ENCODER, *DECODER, *at_once], {"MINUTES": "1"}),
+        ("train_ocr.sh", [work, "pbd", *ENCODER, *two], {"RUN": "no-future", "NOISE": "0.5"}),
         ("evaluate_ocr.sh", [work, *search, "--ensemble", "pbd-no-future", "pbd-twin", *kept], {}),
     ):
         if script == "evaluate_ocr.sh":
@@ -322,11 +327,14 @@ def test_the_configuration_is_the_script_s_training():
         assert set(config[part]) <= known, part
     char = argparse.Namespace()
     models.ARCH_CONFIG_REGISTRY["pbd_transformer_char"](char)
-    assert vars(char).items() <= dict(config.model).items()
+    assert {**vars(char), "dropout": config.model.dropout}.items() <= dict(config.model).items()
     script = (EXAMPLE / "train_ocr.sh").read_text(encoding="utf-8")
     for flag, value in (
         ("dropout", config.model.dropout),
         ("attention-dropout", config.model.attention_dropout),
+        ("label-smoothing", f"{config.criterion.label_smoothing:g}"),
+        ("optimizer", config.optimizer._name),
+        ("muon-update-rms", config.optimizer.muon_update_rms),
         ("lr", config.optimization.lr[0]),
         ("clip-norm", config.optimization.clip_norm),
         ("max-tokens", config.dataset.max_tokens),
@@ -385,6 +393,16 @@ def test_words_right_and_word_errors_can_choose_differently(key, chosen, capsys)
     found = evaluate._chosen("PBD", candidates, Part(), evaluate.CHOICES[key])
     assert found.label == chosen
     assert re.search(r"^dev  PBD +corrects +words right +75.00 %", capsys.readouterr().out, re.M)
+
+
+def test_dev_lines_are_taken_evenly(tmp_path):
+    (tmp_path / "text").mkdir()
+    for side in SIDES:
+        (tmp_path / "text" / f"dev.{side}").write_text("".join(f"{side} {n}\n" for n in range(5)))
+    for some, numbers in ((None, range(5)), (9, range(5)), (2, [0, 2])):
+        text = example("evaluate_ocr").Text(tmp_path, "dev", some)
+        assert text.noisy == [f"noisy {n}" for n in numbers]
+        assert text.clean == [f"clean {n}" for n in numbers]
 
 
 def test_systems_are_found_by_the_names_of_their_folders(tmp_path, capsys):
