@@ -35,19 +35,19 @@ ocr() { # ocr SYSTEM WORDS UPDATES TITLE LAYERS FLAGS…: one system with each s
 }
 
 row ocr-finnish.ar-2 1.5 finnish_ocr/fold0 "Finnish OCR words, transformer, 2 layers"
-ocr-finnish.ar-2() { ocr ar 0 2400 "transformer, 2 layers" 2 --bf16 --dropout 0.3; }
+ocr-finnish.ar-2() { ocr ar 0 2400 "transformer, 2 layers" 2 --bf16 --max-tokens 3000 --dropout 0.3; }
 row ocr-finnish.pbd-2 1.5 finnish_ocr/fold0 "the same, PBD; re-ranked; ensemble of three"
-ocr-finnish.pbd-2() { ocr pbd 0 2400 "PBD, 2 layers" 2 --bf16 --dropout 0.3; }
+ocr-finnish.pbd-2() { ocr pbd 0 2400 "PBD, 2 layers" 2 --bf16 --max-tokens 3000 --dropout 0.3; }
 row ocr-finnish.ar-4 2.5 finnish_ocr/fold0 "the same, transformer, 4 layers"
-ocr-finnish.ar-4() { ocr ar 0 2400 "transformer, 4 layers" 4 --bf16 --dropout 0.3; }
+ocr-finnish.ar-4() { ocr ar 0 2400 "transformer, 4 layers" 4 --bf16 --max-tokens 3000 --dropout 0.3; }
 row ocr-finnish.pbd-4 2.5 finnish_ocr/fold0 "the same, PBD, 4 layers"
-ocr-finnish.pbd-4() { ocr pbd 0 2400 "PBD, 4 layers" 4 --bf16 --dropout 0.3; }
+ocr-finnish.pbd-4() { ocr pbd 0 2400 "PBD, 4 layers" 4 --bf16 --max-tokens 3000 --dropout 0.3; }
 row ocr-french.levt 3 post_ocr/icdar2019_fr_cc0 "French OCR lines, LevT, segments of three words"
 ocr-french.levt() { ocr levt 3 9000 "LevT" 2 --bf16; }
 row ocr-french.pbd 4 post_ocr/icdar2019_fr_cc0 "the same, PBD"
-ocr-french.pbd() { ocr pbd 3 6000 "PBD" 2 --bf16; }
+ocr-french.pbd() { ocr pbd 3 6000 "PBD" 2 --bf16 --max-tokens 3000; }
 row ocr-german.pbd 1.5 post_ocr/icdar2019_de_nzz "German OCR lines (DE1), PBD, segments of three words"
-ocr-german.pbd() { ocr pbd 3 2400 "PBD" 2 --bf16 --dropout 0.3; }
+ocr-german.pbd() { ocr pbd 3 2400 "PBD" 2 --bf16 --max-tokens 3000 --dropout 0.3; }
 
 # ---------------------------------------------------------------- spelling
 

@@ -26,10 +26,10 @@ from ocr_ranking import Candidate, Decode
 from ocr_scores import Scores, score
 from prepare_codespell import whole_number
 
-from lev_plugins.checkpoints import load_state
 from lev_plugins.cli import average_checkpoints
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
+from lev_plugins.inference.checkpoints import load_state
 from lev_plugins.io.text_files import read_lines
 
 CHECKPOINTS = ("checkpoint_last.pt", "checkpoint_best.pt")

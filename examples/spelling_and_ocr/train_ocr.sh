@@ -36,19 +36,24 @@ whole LAYERS "$layers" blocks
 [ -z "$minutes" ] || whole MINUTES "$minutes" minutes
 [[ "$noise" =~ ^(0|1|0?\.[0-9]+|1\.0*|0\.)$ ]] || fail "NOISE=$noise: give a share of the lines, from 0 to 1"
 [ -z "$start" ] || [ -f "$start" ] || fail "START=$start: there is no such checkpoint"
+[ -z "$start" ] || [ -z "$minutes" ] || fail "START and MINUTES: fairseq counts the time that START was trained for as well; give UPDATES"
 [[ "$run" =~ ^[A-Za-z0-9._-]*$ ]] || fail "RUN=$run: give letters, digits and -"
 
 part() { # part N: the N-th part of the updates, 1 at least
   echo "$((updates / $1 > 0 ? updates / $1 : 1))"
 }
 
+optimizer=(
+  --optimizer muon --muon-update-rms 0.4
+)
+[[ " $* " != *" --optimizer "* ]] || optimizer=() # the one of "$@", which knows no flags of muon
 # what ar and pbd have in common: size, regularisation, learning rate, batches
 pair=(
   --task translation --criterion label_smoothed_cross_entropy --label-smoothing 0
   --encoder-embed-dim 256 --encoder-ffn-embed-dim 1024 --encoder-attention-heads 4
   --encoder-layers "$layers" --encoder-normalize-before
   --dropout 0.1 --attention-dropout 0.1
-  --optimizer muon --muon-update-rms 0.4 --lr 0.004
+  ${optimizer[@]+"${optimizer[@]}"} --lr 0.004
   --max-tokens 1000 --required-batch-size-multiple 1
   --save-interval-updates "$(part 15)" --keep-interval-updates 5
 )

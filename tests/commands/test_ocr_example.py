@@ -225,6 +225,7 @@ def test_a_script_without_its_files_says_so_in_one_line(script, arguments, envir
         (("pbd",), {"NOISE": "2"}, "NOISE=2: give a share"),
         (("levt",), {"NOISE": "0.5"}, "NOISE=0.5: levt learns"),
         (("pbd",), {"START": "gone.pt"}, "START=gone.pt: there is no"),
+        (("pbd",), {"START": __file__, "MINUTES": "9"}, "START and MINUTES: "),
     ],
 )
 def test_a_training_that_cannot_be_meant_is_refused(arguments, environ, said, tmp_path):
@@ -259,12 +260,13 @@ def test_prepare_train_and_evaluate_end_in_one_table(tmp_path):
     subprocess.run(["gzip", str(data / "train.clean")], check=True)
     search = "--thresholds 0.5,0.9 --max-iter 2 --beam 2 --nbest 3".split()
     kept = ["--json", tmp_path / "scores.json"]
+    adam = ["--optimizer", "adam"]
     at_once = ["--save-interval-updates", "9", "--stop-time-hours", "1e-6"]
     two = ["--keep-interval-updates", "2", "--no-future-modelling", "--max-tokens", "99"]
     for script, arguments, environ in (
         ("prepare_ocr.sh", [data, work], {}),
         ("train_ocr.sh", [work, "levt", *ENCODER, *DECODER], {}),
-        ("train_ocr.sh", [work, "ar", *ENCODER, *DECODER, *at_once], {"MINUTES": "1"}),
+        ("train_ocr.sh", [work, "ar", *ENCODER, *DECODER, *at_once, *adam], {"MINUTES": "1"}),
         ("train_ocr.sh", [work, "pbd", *ENCODER, *two], {"RUN": "no-future", "NOISE": "0.5"}),
         ("evaluate_ocr.sh", [work, *search, "--ensemble", "pbd-no-future", "pbd-twin", *kept], {}),
     ):
