@@ -29,8 +29,12 @@ def build_parser() -> argparse.ArgumentParser:
         "files",
         nargs="*",
         metavar="FILE",
-        help="noisy text, corrected in this order; - is standard input (default: standard input); "
-        "with --output-dir also folders",
+        help=(
+            "noisy text, corrected in this order; - is standard input (default: "
+            "standard input); with --output-dir also folders. A line end is "
+            "added only behind a file whose last line has none, where another "
+            "file follows"
+        ),
     )
     parser.epilog = (
         f"example: {parser.prog} --path checkpoint_best.pt --min-confidence 0.9 "
@@ -104,7 +108,12 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
         none = "; none for none" if name in ("tokenizer", "bpe") else ""
         flag = "--" + name.replace("_", "-")
         add(flag, metavar="NAME", help=f"{what}{none} (default: as the model was trained)")
-    add("--beam", type=int, metavar="N", help="left-to-right models: width (default: 5)")
+    add(
+        "--beam",
+        type=int,
+        metavar="N",
+        help="left-to-right models: width of the search (default: 5)",
+    )
     add("--max-iter", type=int, metavar="N", help="edit models: most iterations (default: 10)")
     add(
         "--delete-threshold",
@@ -135,9 +144,19 @@ def _add_choice(parser: argparse.ArgumentParser) -> None:
         "--protect",
         action="append",
         metavar="REGEX",
-        help="make no edit that touches what this matches; may be given again",
+        help=(
+            "make no edit that touches what this regular expression of Python's "
+            "matches; may be given again"
+        ),
     )
-    add("--protect-words", metavar="FILE", help="words that stay, one a line, as they are spelt")
+    add(
+        "--protect-words",
+        metavar="FILE",
+        help=(
+            "file of words or phrases, one a line, that stay where they stand "
+            "as whole words in this spelling"
+        ),
+    )
 
 
 def _add_ranking(parser: argparse.ArgumentParser) -> None:
@@ -168,7 +187,13 @@ def _add_ranking(parser: argparse.ArgumentParser) -> None:
         "and the look-up table, beside the checkpoint, where correct finds them",
     )
     add("--tune-weights", action="store_true", help="of --tune: choose the weights of ranking too")
-    add("--png", metavar="FILE", help="of --tune: also draw what thresholds give, and calibration")
+    add(
+        "--png",
+        metavar="FILE",
+        help=(
+            "of --tune: also draw what thresholds give, and a reliability diagram; needs matplotlib"
+        ),
+    )
     add(
         "--goal",
         default="changed:1",

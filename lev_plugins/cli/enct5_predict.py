@@ -122,7 +122,10 @@ def _add_choice(parser: argparse.ArgumentParser) -> None:
         "--top-k",
         type=int,
         metavar="N",
-        help="also list the N likeliest labels, of each word where words are tagged; jsonl alone",
+        help=(
+            "also list the N likeliest labels, of each word where words are "
+            "tagged, whatever the threshold; jsonl alone"
+        ),
     )
     add(
         "--threshold",
@@ -135,7 +138,7 @@ def _add_choice(parser: argparse.ArgumentParser) -> None:
     only.add_argument(
         "--labels",
         metavar="NAME,…",
-        help="look at these labels alone; scores stay as they are with all",
+        help=("look at these labels alone, divided by commas; scores stay as they are with all"),
     )
     only.add_argument("--labels-file", metavar="FILE", help="the same, one a line")
 
@@ -147,7 +150,10 @@ def _add_speed(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=4096,
         metavar="N",
-        help="most subwords at once, padding included; changes no result (default: 4096)",
+        help=(
+            "most subwords, or decoder positions, at once, padding included; "
+            "changes no result (default: 4096)"
+        ),
     )
     add(
         "--buffer",

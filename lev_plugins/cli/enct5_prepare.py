@@ -47,7 +47,12 @@ def build_parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     kinds = [kind for kind in KINDS if kind != ProblemType.MULTILABEL_POOLED.value]
-    add("--kind", required=True, choices=kinds, help="what is to be predicted of a text")
+    add(
+        "--kind",
+        required=True,
+        choices=kinds,
+        help=("what is to be predicted of a text; data of multilabel serve multilabel_pooled too"),
+    )
     for split in ("train", "valid", "test"):
         several = f"; several, divided by commas, become {split}, {split}1 …"
         help_text = f"examples of the {split} set" + (several if split != "train" else "")
@@ -55,9 +60,17 @@ def build_parser() -> argparse.ArgumentParser:
     add("--destdir", required=True, metavar="DIR", help="new folder; whole or not at all")
     add("--format", choices=FORMATS, default="tsv", help="of the files (default: tsv)")
     add("--label-column", type=int, metavar="N", help="of a TSV, from 1 (default: 1)")
-    add("--text-columns", metavar="N[,N]", help="of a TSV: one text or two (default: 2)")
+    add(
+        "--text-columns",
+        metavar="N[,N]",
+        help=("of a TSV: one text, or two as 2,3 (default: 2); other columns are left alone"),
+    )
     add("--header", action="store_true", help="the first line of a TSV names the columns")
-    add("--label-separator", metavar="C", help="between many labels of a text (default: ,)")
+    add(
+        "--label-separator",
+        metavar="C",
+        help="multilabel: what stands between the labels of a text (default: ,)",
+    )
     add("--label-numbers", action="store_true", help="labels are lines of --labels, from 0")
     add("--tags", choices=list(CONLLU_TAGS), help="of CoNLL-U (default: upos)")
     add(
@@ -66,10 +79,19 @@ def build_parser() -> argparse.ArgumentParser:
         help="all labels in their order, one a line (default: those of --train, sorted)",
     )
     pieces = parser.add_mutually_exclusive_group(required=True)
-    pieces.add_argument("--t5-dir", metavar="DIR", help="subwords of this T5, mT5 or ByT5")
+    pieces.add_argument(
+        "--t5-dir",
+        metavar="DIR",
+        help="subwords of this local T5, mT5 or ByT5, its extra ids included",
+    )
     pieces.add_argument("--sentencepiece-model", metavar="FILE", help="subwords of this model")
     pieces.add_argument(
-        "--vocab-size", type=int, metavar="N", help="train so many subwords on the text of --train"
+        "--vocab-size",
+        type=int,
+        metavar="N",
+        help=(
+            "train so many subwords on the text of --train; fewer where it does not give so many"
+        ),
     )
     pieces.add_argument("--bytes", action="store_true", help="bytes instead of subwords, as ByT5")
     add(

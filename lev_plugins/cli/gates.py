@@ -99,7 +99,12 @@ def build_parser() -> argparse.ArgumentParser:
         "its output.",
     )
     add = parser.add_argument
-    add("--path", required=True, metavar="CHECKPOINT", help="the trained model")
+    add(
+        "--path",
+        required=True,
+        metavar="CHECKPOINT",
+        help="the trained model; one, not an ensemble",
+    )
     add("--data", metavar="DIR", help="folder with the dictionaries (default: as the model says)")
     for name, what in TEXT_PROCESSING.items():
         flag = "--" + name.replace("_", "-")

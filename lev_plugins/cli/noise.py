@@ -168,7 +168,11 @@ def _add_learning(parser: argparse.ArgumentParser) -> None:
         "--learn-confusions",
         nargs=3,
         metavar=("NOISY", "CLEAN", "OUT.json"),
-        help="align two texts line by line and write the rates of what was read for what",
+        help=(
+            "align two texts line by line, character by character, and write "
+            "for segments of up to three characters how often each was read as "
+            "what"
+        ),
     )
     group.add_argument(
         "--least",

@@ -119,16 +119,30 @@ def _add_texts(parser: argparse.ArgumentParser) -> None:
         metavar="GENERATE_OUTPUT",
         help="what fairseq-generate or fairseq-interactive printed; - is stdin",
     )
-    add("--hypotheses", nargs="+", metavar="FILE", help="outputs as plain text")
+    add(
+        "--hypotheses",
+        nargs="+",
+        metavar="FILE",
+        help="files of outputs as plain text, each a system",
+    )
     add("--references", metavar="FILE", help="references as text (default: the T- lines)")
     add("--drafts", metavar="FILE", help="drafts as text (default: --data, else E-…_0 lines)")
-    add("--sources", metavar="FILE", help="sources as text (default: the S- lines)")
+    add(
+        "--sources",
+        metavar="FILE",
+        help=(
+            "sources as text, for their lengths and for --against source (default: the S- lines)"
+        ),
+    )
     add(
         "--against",
         choices=AGAINST,
         default=AGAINST[0],
-        help="what was corrected: the drafts, or the sources themselves where a corrector reads "
-        "no draft (default: draft)",
+        help=(
+            "what was corrected: the drafts, or the sources themselves where a "
+            "corrector reads no draft; not together with --drafts or --data "
+            "(default: draft)"
+        ),
     )
     add("--data", metavar="DIR", help="folder of preprocess to read the drafts from")
     add("--draft-lang", metavar="LANG", help="suffix of the drafts in --data, such as mt")
@@ -154,7 +168,12 @@ def _add_texts(parser: argparse.ArgumentParser) -> None:
 
 def _add_settings(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("Report").add_argument
-    add("--names", type=_listed, metavar="A,B", help="names of the systems (default: their files)")
+    add(
+        "--names",
+        type=_listed,
+        metavar="A,B",
+        help="names of the systems, as ours,stock (default: their files)",
+    )
     add(
         "--metrics",
         type=_listed,
@@ -163,10 +182,28 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
         help=f"of {','.join([*METRICS, *CORRECTION_METRICS])} (default: all but those of ERRANT)",
     )
     add("--unit", choices=sorted(UNITS), default="word", help="what is edited (default: word)")
-    add("--length-step", type=int, default=10, metavar="N", help="tokens a class (default: 10)")
-    add("--ter-case-sensitive", action="store_true", help="case counts in plain TER too")
-    add("--bleu-tokenize", metavar="NAME", help="a tokeniser of sacrebleu, such as zh, ja-mecab")
-    add("--json", metavar="FILE", help="also write all numbers as JSON")
+    add(
+        "--length-step",
+        type=int,
+        default=10,
+        metavar="N",
+        help="width of the classes of source lengths, in tokens (default: 10)",
+    )
+    add(
+        "--ter-case-sensitive",
+        action="store_true",
+        help="case counts in plain TER too; in normalised TER it always does",
+    )
+    add(
+        "--bleu-tokenize",
+        metavar="NAME",
+        help="a tokeniser of sacrebleu, such as zh, ja-mecab (default: 13a)",
+    )
+    add(
+        "--json",
+        metavar="FILE",
+        help="also write all numbers as JSON, with the signatures of the metrics",
+    )
     add("--png", metavar="FILE", help="also draw iterations, their means by length, and edits")
     add("--title", metavar="TEXT", help="title of the picture")
 

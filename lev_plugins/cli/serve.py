@@ -179,7 +179,15 @@ def build_parser() -> argparse.ArgumentParser:
 
 def _add_server(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("server").add_argument
-    add("--host", default="127.0.0.1", metavar="NAME", help="address (default: this machine alone)")
+    add(
+        "--host",
+        default="127.0.0.1",
+        metavar="NAME",
+        help=(
+            "address to listen at (default: 127.0.0.1, this machine alone); the "
+            "connection is not encrypted"
+        ),
+    )
     add("--port", type=int, default=8000, metavar="N", help="0: one that is free (default: 8000)")
     add(
         "--token-file",
@@ -187,7 +195,13 @@ def _add_server(parser: argparse.ArgumentParser) -> None:
         help="file with the token that requests have to bring (default: a random one)",
     )
     add("--batch-size", type=int, default=64, metavar="N", help="rows at once (default: 64)")
-    add("--max-rows", type=int, default=256, metavar="N", help="of a request (default: 256)")
+    add(
+        "--max-rows",
+        type=int,
+        default=256,
+        metavar="N",
+        help=("sentences, lines or texts of a request; more are refused with 413 (default: 256)"),
+    )
     add(
         "--max-bytes",
         type=int,
@@ -200,7 +214,10 @@ def _add_server(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=30.0,
         metavar="SECONDS",
-        help="a request is given up then, and shutting down waits so long (default: 30)",
+        help=(
+            "seconds after which a request is given up with 504; shutting down "
+            "waits so long (default: 30)"
+        ),
     )
     add(
         "--max-waiting",

@@ -137,7 +137,12 @@ def build_parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("data", metavar="DATA", help="folder that preprocess wrote")
-    add("--path", required=True, metavar="FILES", help="checkpoint, or several joined by colons")
+    add(
+        "--path",
+        required=True,
+        metavar="FILES",
+        help="checkpoint, or several joined by colons: an ensemble",
+    )
     add("--gen-subset", default="valid", metavar="SPLIT", help="split to decode (default: valid)")
     add("--source-lang", "-s", metavar="LANG", help="default: as the data folder says")
     add("--target-lang", "-t", metavar="LANG", help="default: as the data folder says")

@@ -156,9 +156,9 @@ class LevenshteinEditor:
         Args:
             sources: plain text, one sentence each.
             drafts: a draft or None for every source; None where there are no drafts at all.
-            max_iter, batch_size, empty_penalty, delete_threshold, candidates, diversity,
-            noise_scale,
-                seed, markup, terms, hard_terms: as of :meth:`edit_nbest`.
+            max_iter, batch_size, empty_penalty, delete_threshold, candidates: as of
+                :meth:`edit_nbest`.
+            diversity, noise_scale, seed, markup, terms, hard_terms: likewise.
 
         Returns:
             a trace for every source, in order: text, score (in nats: with one answer made

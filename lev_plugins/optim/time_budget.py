@@ -23,7 +23,9 @@ class TimeBudgetConfig(FairseqDataclass):
     warmup_share: float = option(
         0.08, "share of --stop-time-hours in which the learning rate rises to --lr"
     )
-    end_learning_rate: float = option(0.0, "learning rate when the time is over")
+    end_learning_rate: float = option(
+        0.0, "learning rate when the time is over; it falls in a straight line"
+    )
     lr: List[float] = II("optimization.lr")
     stop_time_hours: float = II("optimization.stop_time_hours")
     distributed_world_size: int = II("distributed_training.distributed_world_size")

@@ -56,10 +56,18 @@ class NoisyTranslationConfig(EvaluationConfig):
         "read as it is",
     )
     noise_valid: Optional[str] = option(
-        None, "noise in validation, the same every time (default: as --noise)"
+        None,
+        (
+            "noise of splits named valid…, the same every time (default: as "
+            "--noise, none with --noise-target-share)"
+        ),
     )
     noise_test: Optional[str] = option(
-        None, "noise on test sets, the same every time (default: as --noise)"
+        None,
+        (
+            "noise of all splits but these and the training set, the same every "
+            "time (default: as --noise, none with --noise-target-share)"
+        ),
     )
     noise_word_rate: float = option(0.3, "share of the words of a sentence that are changed")
     noise_char_rate: float = option(0.3, "share of the letters of such a word that are changed")

@@ -57,7 +57,12 @@ def build_parser() -> argparse.ArgumentParser:
         "--reference train.de --output-prefix distilled/train --beam 5 --lenpen 0.6"
     )
     add = parser.add_argument
-    add("--path", required=True, metavar="CHECKPOINT", help="the teacher; a.pt:b.pt is an ensemble")
+    add(
+        "--path",
+        required=True,
+        metavar="CHECKPOINT",
+        help=("the teacher, a checkpoint of fairseq's task translation; a.pt:b.pt is an ensemble"),
+    )
     add("--data", required=True, metavar="DIR", help="folder with the teacher's dictionaries")
     add("--source", required=True, metavar="FILE", help="text as preprocess was given it")
     add(
@@ -104,7 +109,14 @@ def _add_running_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("running", "Outputs depend on none of these but --fp16.")
     add = group.add_argument
     add(
-        "--max-tokens", type=int, default=4000, metavar="N", help="a batch's source (default: 4000)"
+        "--max-tokens",
+        type=int,
+        default=4000,
+        metavar="N",
+        help=(
+            "most source tokens in a batch, padding counted; a longer line is a "
+            "batch of its own (default: 4000)"
+        ),
     )
     add("--batch-size", type=int, metavar="N", help="most sentences in a batch (default: any)")
     add(

@@ -1,1 +1,1 @@
-"""What the gates of a gated model do, recorded and drawn."""
+"""What the gates of a gated model do, recorded and plotted."""

@@ -24,8 +24,11 @@ class EncT5Config(FairseqDataclass):
     decoder_layers: int = option(1, "number of decoder blocks (paper: 1)")
     decoder_init: INITS = option(  # type: ignore[valid-type]
         "scratch",
-        "the decoder's blocks: randomly initialised (scratch), or the first ones of --t5-dir's "
-        "(t5)",
+        (
+            "the decoder's blocks, bias and last norm: randomly initialised "
+            "(scratch), or the first ones of --t5-dir's (t5); latents and head "
+            "are always random"
+        ),
     )
     encoder_layers: int = option(12, "number of encoder blocks")
     encoder_embed_dim: int = option(768, "width of the model")
@@ -33,7 +36,8 @@ class EncT5Config(FairseqDataclass):
     encoder_attention_heads: int = option(12, "attention heads")
     attention_head_dim: int = option(64, "width of an attention head, which T5 sets by itself")
     feed_forward: FEEDS = option(  # type: ignore[valid-type]
-        "gated-gelu", "kind of the feed-forward layers"
+        "gated-gelu",
+        ("kind of the feed-forward layers; T5 1.0 has relu, 1.1 gated-gelu, which means gelu_new"),
     )
     relative_attention_buckets: int = option(32, "buckets of distances that attention tells apart")
     relative_attention_distance: int = option(128, "distances from this one on share a bucket")

@@ -19,8 +19,10 @@ DIVERSITY = ChoiceEnum(["paper", "code", "pointer"])
 class GatedTransformerConfig(FairseqDataclass):
     gates: str = option(
         "mask,copy,generate",
-        "the gates that are on, any of mask,copy,generate,skip; none makes it the plain "
-        "Transformer",
+        (
+            "the gates that are on, any of mask,copy,generate,skip in any "
+            "order; none makes it the plain Transformer"
+        ),
     )
     gate_variant: DIVERSITY = option(  # type: ignore[valid-type]
         "pointer",

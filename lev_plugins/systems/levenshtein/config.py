@@ -54,7 +54,11 @@ class LevenshteinEditorConfig(FairseqDataclass):
         False, "one table for source, target and output (needs a joined dictionary)"
     )
     share_decoder_input_output_embed: bool = option(
-        False, "the default here (paper, Eq. 5), accepted as fairseq users type it"
+        False,
+        (
+            "the default here (paper, Eq. 5) unless --separate-output-embed is "
+            "given; accepted as fairseq users type it"
+        ),
     )
     separate_output_embed: bool = option(False, "an output table of its own for the token head")
     apply_bert_init: bool = option(False, "initialise the decoder's parameters from N(0, 0.02)")
@@ -70,15 +74,21 @@ class LevenshteinEditorConfig(FairseqDataclass):
     )
     source_copy: SOURCE_COPY = option(  # type: ignore[valid-type]
         "uniform",
-        "what a placeholder is read as: uniform, its embedding plus the state of the encoder at "
-        "the same relative place of the source (Gu et al., 2018); none, its embedding alone",
+        (
+            "what a placeholder is read as: uniform, its embedding plus the "
+            "state of the encoder at the same relative place of the source (Gu "
+            "et al., 2018); none, its embedding alone, as checkpoints of 0.5.0 "
+            "and of fairseq's model have it"
+        ),
     )
     feed_forward_init: FEED_FORWARD_INIT = option(  # type: ignore[valid-type]
         "torch",
         "initialisation of the feed-forward layers: torch, that of torch's linear layers, as in "
         "fairseq's LevT; xavier, uniform, with biases of zero",
     )
-    max_insertions: int = option(255, "K_max: most tokens inserted at one slot (paper, Eq. 4)")
+    max_insertions: int = option(
+        255, ("K_max: most tokens inserted at one slot in one iteration (paper, Eq. 4)")
+    )
     max_source_positions: int = II("task.max_source_positions")
     max_target_positions: int = II("task.max_target_positions")
 

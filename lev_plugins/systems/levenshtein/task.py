@@ -107,7 +107,9 @@ class TranslationEditConfig(PostEditingConfig):
         "how the candidates of --iter-decode-with-beam differ: length (the likeliest changes of a "
         "number of insertions), penalty (gamma up to 3), or noise (noisy parallel decoding)",
     )
-    noise_scale: float = option(0.5, "scale of the Gumbel noise of --diversity noise; 1 samples")
+    noise_scale: float = option(
+        0.5, ("scale of the Gumbel noise of --diversity noise; 1 samples from the policies")
+    )
     markup: bool = option(
         False,
         "interactive: drafts have marks: [=stays=], [-goes-], [~another~], [+term+]; a backslash "
