@@ -1,4 +1,4 @@
-"""The documents name what is there: options, names, sizes, files, links and commands."""
+"""The documents name what is there, every link works, and the reference is complete."""
 
 import argparse
 import dataclasses
@@ -20,71 +20,31 @@ import pytest
 from fairseq import criterions, models, options, registry, tasks
 from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.optim.adafactor import FairseqAdafactor
-from fairseq.optim.adam import FairseqAdamConfig
-from fairseq.tasks.translation import TranslationConfig
 from omegaconf import OmegaConf
 
 import lev_plugins
-from lev_plugins.cli import (
-    average_checkpoints,
-    backbone,
-    compare,
-    correct,
-    distill,
-    enct5_predict,
-    enct5_prepare,
-    gate_analysis,
-    gates,
-    latency,
-    make_drafts,
-    noise,
-    oracle_curve,
-    preprocess,
-    report,
-    serve,
-    trace,
-    tune,
-)
 from lev_plugins.cli import names as command_names
-from lev_plugins.tasks.evaluation import EvaluationConfig
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "docs"))
+import edit_picture  # noqa: E402
+import reference  # noqa: E402
+
 PACKAGE = lev_plugins.__name__
 DOCUMENTS = sorted(
-    [*ROOT.glob("*.md"), *ROOT.glob("examples/**/*.md"), *ROOT.glob("benchmarks/**/*.md")]
+    [
+        *ROOT.glob("*.md"),
+        *(
+            path
+            for folder in ("docs", "examples", "benchmarks")
+            for path in ROOT.glob(f"{folder}/**/*.md")
+        ),
+    ]
 )
 SCRIPTS = sorted(ROOT.glob("examples/*/*.sh"))
 USER_DIR = (ROOT / "user_dir.md").read_text(encoding="utf-8")
-LOOKED_AT = (
-    "${checkpoint.", "${dataset.", "${optimization.", "${distributed_training.", "${bpe}",
-    "${tokenizer}",
-)  # fmt: skip
-SHARED_BY_TASKS = {one.name for one in dataclasses.fields(EvaluationConfig)} | {"seed"}
 FOLDERS = ("lev_plugins", "examples", "benchmarks", "tests", ".ci")
 TORCHRUN = {"--nproc_per_node", "--standalone"}
-COMMANDS = {
-    module.__name__.rpartition(".")[2]: module
-    for module in (
-        average_checkpoints,
-        backbone,
-        compare,
-        correct,
-        distill,
-        enct5_predict,
-        enct5_prepare,
-        gate_analysis,
-        gates,
-        latency,
-        make_drafts,
-        noise,
-        oracle_curve,
-        preprocess,
-        report,
-        serve,
-        trace,
-        tune,
-    )
-}
 # flags of fairseq's own LevT, which has no config dataclass, of pip, and of the list of commands
 FOREIGN = {
     "--no-share-discriminator",
@@ -122,38 +82,6 @@ def registered_names() -> list[str]:
     return sorted({*archs, *found})
 
 
-def configurations() -> list[type]:
-    """The config dataclasses of all components of ours; compat's stand in for fairseq's."""
-    kinds = [
-        tasks.TASK_DATACLASS_REGISTRY,
-        models.MODEL_DATACLASS_REGISTRY,
-        criterions.CRITERION_DATACLASS_REGISTRY,
-        *(kind["dataclass_registry"] for kind in registry.REGISTRIES.values()),
-    ]
-    found = {one for kind in kinds for one in ours(kind).values()}
-    found = {one for one in found if not one.__module__.startswith(f"{PACKAGE}.compat")}
-    return sorted(found, key=lambda one: one.__name__)
-
-
-def own_fields(configuration: type) -> list[dataclasses.Field]:
-    """Its fields without ``_name``, the data folder, which has no flag, and what fairseq's task
-    or optimizer declares."""
-    inherited = {"_name", "data"}
-    for stock in (TranslationConfig, FairseqAdamConfig):
-        if issubclass(configuration, stock):
-            inherited |= {one.name for one in dataclasses.fields(stock)}
-    fields = [one for one in dataclasses.fields(configuration) if one.name not in inherited]
-    # what a component only looks at is fairseq's
-    return [one for one in fields if not str(one.default).startswith(LOOKED_AT)]
-
-
-def section_of(configuration: type, field: dataclasses.Field) -> str:
-    """Where a field is explained; what all our tasks share stands with the first of them."""
-    if issubclass(configuration, EvaluationConfig) and field.name in SHARED_BY_TASKS:
-        return SECTIONS["TranslationEditConfig"]
-    return SECTIONS[configuration.__name__]
-
-
 def flags_of(parser: argparse.ArgumentParser) -> set[str]:
     return {flag for action in parser._actions for flag in action.option_strings}
 
@@ -176,6 +104,16 @@ def component_flags() -> set[str]:
     return found | flags_of(parser)
 
 
+def calls_of(command: str) -> list[str]:
+    """How a command is typed."""
+    scripts = [script for script, name in command_names.SCRIPTS.items() if name == command]
+    return [
+        f"lev_plugins.cli.{command} ",
+        f"-m lev_plugins {command} ",
+        *(f"{one} " for one in scripts),
+    ]
+
+
 @pytest.fixture(scope="module")
 def parsers() -> dict[str, set[str]]:
     """The flags that each command knows."""
@@ -186,8 +124,9 @@ def parsers() -> dict[str, set[str]]:
         "fairseq-interactive": flags_of(options.get_interactive_generation_parser()) | components,
         "fairseq-validate": flags_of(options.get_validation_parser()) | components,
         **{
-            f"lev_plugins.cli.{name}": flags_of(module.build_parser())
-            for name, module in COMMANDS.items()
+            call: flags_of(parser)
+            for name, parser in reference.commands().items()
+            for call in calls_of(name)
         },
     }
 
@@ -210,58 +149,8 @@ def commands(path: Path) -> Iterator[str]:
     for block in code_blocks(path):
         for line in block.replace("\\\n", " ").splitlines():
             line = re.sub(r"(^|\s)#.*", "", line).strip()
-            if re.search(r"fairseq-|python|torchrun|bash ", line):
+            if re.search(r"fairseq-|python|torchrun|bash |lev-", line):
                 yield line
-
-
-def table_rows(text: str) -> dict[str, list[str]]:
-    """First cell → cells of the rows that begin with a single flag or name in backticks."""
-    rows: dict[str, list[str]] = {}
-    for line in text.splitlines():
-        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
-        if cells and (name := re.fullmatch(r"`([^`]+)`", cells[0])):
-            rows.setdefault(name[1], cells)
-    return rows
-
-
-def section(title: str) -> str:
-    found = re.search(rf"^###? {title}\n(.*?)(?=^##)", USER_DIR, re.M | re.S)
-    assert found, f"user_dir.md has no section {title}"
-    return found[1]
-
-
-SECTIONS = {
-    "LevenshteinEditorConfig": "Model",
-    "TranslationEditConfig": "Task",
-    "EditPolicyLossConfig": "Criterion",
-    "TerConfig": "Scoring",
-    "AccuracyConfig": "Scoring",
-    "RougeConfig": "Scoring",
-    "TransformerConcatConfig": "Autoregressive baseline",
-    "TranslationConcatConfig": "Task",
-    "BackboneAdamConfig": "backbone_adam",
-    "MuonConfig": "muon",
-    "TimeBudgetConfig": "time_budget",
-    "EncT5Config": "enct5, the model",
-    "EncT5CriterionConfig": "enct5, the criterion",
-    "EncT5TaskConfig": "enct5, the task",
-    "CharacterErrorRateConfig": "Scoring",
-    "GatedTransformerConfig": "gated_transformer",
-    "NoisyTranslationConfig": "noisy_translation",
-    "PBDTransformerConfig": "pbd_transformer",
-    "PretrainedTokenizerConfig": "Tokenizers",
-    "WordAccuracyConfig": "Scoring",
-    "WordErrorRateConfig": "Scoring",
-    "WordRecognitionConfig": "Scoring",
-}
-
-
-def shown_default(value: Any) -> str:
-    if value is None or value == "":
-        return "–"
-    if value is False:
-        return "off"
-    return f"{value:g}" if isinstance(value, float) else str(getattr(value, "value", value))
 
 
 def test_every_registered_name_is_in_the_table():
@@ -271,103 +160,106 @@ def test_every_registered_name_is_in_the_table():
     assert set(found) == rows
 
 
-def test_every_configuration_has_a_section():
-    assert {one.__name__ for one in configurations()} <= set(SECTIONS)
-
-
-@pytest.mark.parametrize("configuration", configurations(), ids=lambda one: one.__name__)
-def test_every_option_stands_in_its_table_with_its_default(configuration):
-    for field in own_fields(configuration):
-        rows = table_rows(section(section_of(configuration, field)))
-        flag = "--" + field.name.replace("_", "-")
-        assert flag in rows, f"{flag} is not in user_dir.md"
-        if not str(field.default).startswith("${"):
-            assert rows[flag][2] == shown_default(field.default), f"default of {flag}"
-        assert len(rows[flag][3]) > 3, f"{flag} is not explained"
-
-
-def test_no_table_names_an_option_that_is_gone():
-    for title in set(SECTIONS.values()):
-        flags = {
-            "--" + field.name.replace("_", "-")
-            for one in configurations()
-            if SECTIONS[one.__name__] == title
-            for field in own_fields(one)
-        }
-        assert set(table_rows(section(title))) <= flags
-
-
-def test_every_command_has_a_section():
-    folder = ROOT / PACKAGE / "cli"
-    found = {path.name for path in folder.iterdir() if (path / "__main__.py").is_file()}
-    found |= {path.stem for path in folder.glob("*.py") if "__main__" in path.read_text("utf-8")}
-    assert found == set(COMMANDS)
-
-
-@pytest.mark.parametrize("title", sorted(COMMANDS))
-def test_the_commands_own_options_stand_in_their_tables(title):
-    rows = table_rows(section(title))
-    parser = COMMANDS[title].build_parser()
-    stock = flags_of(options.get_preprocessing_parser()) if title == "preprocess" else set()
-    actions = {
-        action.option_strings[0]: action
-        for action in parser._actions
-        if action.option_strings and not set(action.option_strings) & {"-h", *stock}
+def test_every_option_has_a_help_text_and_stands_in_the_reference(tmp_path):
+    reference.write(ROOT, tmp_path)
+    written = "".join(path.read_text("utf-8") for path in tmp_path.glob("*.rst"))
+    found = {
+        f"--{one.flag} {one.name}": reference.component_options(one.configuration)
+        for one in reference.components()
+        if one.configuration is not None
     }
-    assert set(rows) == set(actions)
-    for flag, action in actions.items():
-        default = "required" if action.required else shown_default(action.default)
-        assert rows[flag][2] == default, f"default of {flag}"
+    for name, parser in reference.commands().items():
+        found[name] = reference.command_options(name, parser)
+    assert len(found) > 30 and sum(map(len, found.values())) > 300
+    for owner, known in found.items():
+        for option in known:
+            assert len(option.help) > 3, f"{owner} {option.flags}: no help text"
+            assert f"``{option.flags}``" in written, f"{owner} {option.flags}"
 
 
-def sizes_of_options(cfg: Any) -> list[Any]:
-    """Blocks, width, feed-forward width, heads, norm and most insertions; a decoder that has no
-    options of its own is as wide as the encoder, and T5's blocks know one norm."""
-
-    def side(name: str) -> Any:
-        return getattr(cfg, f"decoder_{name}", None) or getattr(cfg, f"encoder_{name}")
-
-    encoder_norm = getattr(cfg, "encoder_normalize_before", True)
-    before = getattr(cfg, "decoder_normalize_before", encoder_norm)
-    return [
-        f"{cfg.encoder_layers} + {side('layers')}",
-        cfg.encoder_embed_dim,
-        side("ffn_embed_dim"),
-        side("attention_heads"),
-        "before" if before else "after",
-        getattr(cfg, "max_insertions", "–"),
-    ]
+def test_the_reference_has_every_arch_every_command_and_every_public_class(tmp_path):
+    reference.write(ROOT, tmp_path)
+    sizes = (tmp_path / "architectures.rst").read_text("utf-8")
+    assert all(f"``{arch}``" in sizes for arch in ours(models.ARCH_MODEL_REGISTRY))
+    pages = {path.stem for path in tmp_path.glob("command-*.rst")}
+    assert pages == {f"command-{name.replace('_', '-')}" for name in command_names.summaries()}
+    python = (tmp_path / "python.rst").read_text("utf-8")
+    assert all(f".{name}\n" in python for name in ("Corrector", "EncT5", "LevenshteinEditor"))
 
 
-def sizes_of_plan(found: dict[str, Any]) -> list[Any]:
-    """The same of a pre-trained model; BERT is its own decoder."""
-    plan = found["plan"]
-    sides = [plan.get(name, plan) for name in ("encoder", "decoder")]
-    layers = [
-        one.get("layers") or plan[f"{name}_layers"]
-        for name, one in zip(("encoder", "decoder"), sides)
-    ]
-    norm = "before" if found["kind"] == "t5" else "after"
-    return [
-        f"{layers[0]} + {layers[1]}",
-        plan["dim"],
-        sides[1]["hidden"],
-        sides[1]["heads"],
-        norm,
-        "–",
-    ]
+@pytest.mark.parametrize(
+    ("pattern", "most"),
+    [
+        ("README.md", 130),
+        ("user_dir.md", 300),
+        ("examples/guides/*.md", 150),
+        ("docs/**/*.md", 150),
+    ],
+)
+def test_a_document_is_no_longer_than_agreed(pattern, most):
+    found = list(ROOT.glob(pattern))
+    assert found
+    for path in found:
+        lines = path.read_text("utf-8").splitlines()
+        assert len(lines) <= most, f"{path.relative_to(ROOT)} has {len(lines)} lines"
 
 
-def test_the_table_of_sizes_is_what_the_archs_build():
-    for arch in ours(models.ARCH_MODEL_REGISTRY):
-        cfg = models.MODEL_DATACLASS_REGISTRY[models.ARCH_MODEL_NAME_REGISTRY[arch]]()
-        values = argparse.Namespace()
-        models.ARCH_CONFIG_REGISTRY[arch](values)
-        for name, value in vars(values).items():
-            setattr(cfg, name, value)
-        plan = getattr(cfg, "backbone_plan", None)
-        sizes = sizes_of_options(cfg) if plan is None else sizes_of_plan(json.loads(plan))
-        assert f"| `{arch}` | {' | '.join(map(str, sizes))} |" in USER_DIR, arch
+def test_the_readme_begins_with_what_it_is_what_it_wins_and_two_commands():
+    first = "\n".join((ROOT / "README.md").read_text("utf-8").splitlines()[:40])
+    assert re.search(r"^Models that .* for people$", first, re.M)
+    assert "](docs/edit.svg)" in first and "](RESULTS.md)" in first
+    assert "| task | what you would take instead | this package |" in first
+    assert "bash examples/quickstart.sh " in first and "bash tests/run.sh " in first
+    assert "misspellings, held out" in first  # what the first one prints
+
+
+def test_the_troubleshooting_page_has_thirty_rows_at_most():
+    rows = re.findall(r"^\| .*", (ROOT / "docs" / "troubleshooting.md").read_text("utf-8"), re.M)
+    assert 10 < len(rows) <= 31  # and the head
+
+
+def test_every_guide_begins_with_its_task_ends_with_the_result_and_is_listed():
+    listed = (ROOT / "examples" / "guides" / "README.md").read_text("utf-8")
+    guides = sorted((ROOT / "examples" / "guides").glob("[a-z]*.md"))
+    assert len(guides) == 10
+    for path in guides:
+        text = path.read_text("utf-8")
+        assert re.match(r"# .+\n\n\*\*Task\.\*\* ", text), path.name
+        assert re.findall(r"^## (.+)$", text, re.M)[-1] == "The result", path.name
+        assert f"({path.name})" in listed
+
+
+def test_every_metric_is_in_its_page():
+    from lev_plugins.metrics import METRICS
+
+    text = (ROOT / "docs" / "metrics.md").read_text("utf-8")
+    assert all(f"`{name}`" in text for name in METRICS)
+
+
+def test_words_are_spelt_as_in_dictionaries():
+    pytest.importorskip("codespell_lib")
+    wanted = [*names(DOCUMENTS), "lev_plugins", "docs", "examples", "benchmarks"]
+    done = subprocess.run(
+        [sys.executable, "-m", "codespell_lib", *wanted], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_picture_shows_what_was_changed_and_what_was_left(tmp_path):
+    edit = {"line": 1, "length": 1, "probability": 0.9, "reason": None, "applied": True}
+    edits = [{**edit, "offset": 2, "before": "e", "after": "a"}]
+    edits.append({**edit, "offset": 6, "before": "<", "after": "b", "applied": False})
+    made = edit_picture.picture(["t e t < x"], [])
+    assert "<rect" in made and "#b4f1b4" not in made
+    made = edit_picture.picture(["t e t < x"], edits)
+    assert ">a</text>" in made and "0.90" in made and "b 0.90: left" in made
+    assert ">&lt;</text>" in made
+    files = [tmp_path / name for name in ("text", "edits.jsonl", "picture.svg")]
+    files[0].write_text("t e t < x\n")
+    files[1].write_text("".join(json.dumps(one) + "\n" for one in edits))
+    assert edit_picture.main(list(map(str, files))) is None
+    assert files[2].read_text("utf-8") == made
+    assert (ROOT / "docs" / "edit.svg").stat().st_size < 100_000
 
 
 @pytest.mark.parametrize("name", names(DOCUMENTS))
@@ -442,12 +334,16 @@ def test_the_torchrun_line_is_the_one_that_a_refused_launch_names():
     from lev_plugins.fairseq_patches.launch import _command
 
     wanted = set(shlex.split(_command(2).removeprefix("launch as: "))) - {"…"}
-    lines = [line for line in commands(ROOT / "user_dir.md") if "torchrun" in line]
+    lines = [
+        line
+        for line in commands(ROOT / "examples" / "guides" / "processes.md")
+        if "torchrun" in line
+    ]
     assert any(wanted <= set(shlex.split(line)) for line in lines)
 
 
 def test_the_picture_of_the_layout_shows_the_folders_that_exist():
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     picture = re.search(r"^    lev_plugins/\n((?:      .*\n)+)", text, re.M)[1]
     shown = set(re.findall(r"^      (\w+)/", picture, re.M))
     there = {path.name for path in (ROOT / PACKAGE).iterdir() if path.is_dir()}

@@ -137,7 +137,7 @@ def test_a_checkpoint_is_loaded_from_python_with_its_bpe(noisy):
 
 
 def test_sentence_pieces_with_the_dictionary_of_their_model(noisy, tmp_path):
-    """The commands of user_dir.md: the pieces of the model, noisy ones too, are the dictionary."""
+    """As the denoising guide says: the subwords of the model are the dictionary."""
     data = tmp_path / "data"
     shutil.copytree(noisy.folder / "data", data)
     sentencepiece.SentencePieceTrainer.train(

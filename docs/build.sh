@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Builds the site of all documents and the generated reference into build/docs. A broken link, a
+# docstring that cannot be read or an option without help ends it with an error.
+#
+#     bash docs/build.sh
+set -euo pipefail
+unset CDPATH
+
+root="$(cd -P "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+cd "$root"
+bash examples/environment.sh || exit 1
+python="$root/.venv/bin/python"
+if ! "$python" -c 'import furo, myst_parser, sphinx, sphinxcontrib.mermaid' 2>/dev/null; then
+  "$python" -m pip install -q --disable-pip-version-check -c constraints.txt \
+    $("$python" -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["docs"])')
+fi
+"$python" -m sphinx -q -W --keep-going -b html -c docs . build/docs
+echo "docs: build/docs/docs/index.html"

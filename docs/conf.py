@@ -1,0 +1,44 @@
+"""Sphinx's settings of the site: the documents of the repository and the generated reference."""
+
+import logging
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
+
+import reference  # noqa: E402
+
+project, author = "lev_plugins", "the lev_plugins authors"
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinxcontrib.mermaid"]
+root_doc = "docs/index"
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+include_patterns = ["*.md", "docs/**", "examples/**.md", "benchmarks/**.md"]
+exclude_patterns = [".*", "build", "tests", "lev_plugins", "**/__pycache__"]
+html_theme = "furo"
+html_title = project
+# anchors as GitHub makes them, so that links between documents work in both places
+myst_heading_anchors = 4
+myst_fence_as_directive = ["mermaid"]
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+
+logging.getLogger().setLevel(logging.WARNING)  # fairseq's import has set it to DEBUG
+reference.write(ROOT, ROOT / "docs" / "reference")
+
+
+def without_links_to_folders(app: Any, name: str, source: list[str]) -> None:
+    """The site has no page for a folder, where GitHub lists its files."""
+    here = (ROOT / name).parent
+
+    def unlinked(link: re.Match[str]) -> str:
+        return link[1] if (here / link[2]).is_dir() else link[0]
+
+    source[0] = re.sub(r"\[([^\]]+)\]\(([\w./-]+)\)", unlinked, source[0])
+
+
+def setup(app: Any) -> None:
+    """Called by Sphinx."""
+    app.connect("source-read", without_links_to_folders)

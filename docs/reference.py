@@ -1,0 +1,279 @@
+"""Writes the reference pages of the site from what is registered: options, sizes, commands, Python.
+
+Nothing here is typed by hand: options are the fields of the config dataclasses and what the
+commands' parsers know, texts are their help and the docstrings. ``docs/conf.py`` calls
+:func:`write` before each build; the pages are not checked in.
+"""
+
+import argparse
+import dataclasses
+import importlib
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fairseq import criterions, models, options, registry, tasks
+from fairseq.dataclass.utils import gen_parser_from_dataclass
+from fairseq.optim.adam import FairseqAdamConfig
+from fairseq.tasks.translation import TranslationConfig
+
+import lev_plugins
+from lev_plugins.cli import names
+
+PACKAGE = lev_plugins.__name__
+#: Fields whose value is another component's, and what every component has.
+SHARED = re.compile(r"\$\{(checkpoint|dataset|optimization|distributed_training|bpe|tokenizer)\b")
+INHERITED = {"_name", "data"}
+STOCK = (TranslationConfig, FairseqAdamConfig)
+
+
+class Option(NamedTuple):
+    """One option: how it is typed, what it takes, its default and its help."""
+
+    flags: str
+    kind: str
+    default: str
+    help: str
+
+
+class Component(NamedTuple):
+    """A registered name: the flag that chooses it, its class and its config dataclass."""
+
+    flag: str
+    name: str
+    found: Any
+    configuration: Any
+
+
+def components() -> list[Component]:
+    """All that the package registers under names of its own, but for the archs."""
+    kinds = [
+        ("--task", tasks.TASK_REGISTRY, tasks.TASK_DATACLASS_REGISTRY),
+        ("--arch", models.MODEL_REGISTRY, models.MODEL_DATACLASS_REGISTRY),
+        ("--criterion", criterions.CRITERION_REGISTRY, criterions.CRITERION_DATACLASS_REGISTRY),
+    ]
+    for name, one in registry.REGISTRIES.items():
+        kinds.append(
+            (f"--{name.replace('_', '-')}", one["registry"], one["dataclass_registry"]),
+        )
+    return [
+        Component(flag, name, found, configurations.get(name))
+        for flag, registered, configurations in kinds
+        for name, found in registered.items()
+        if _is_ours(found)
+    ]
+
+
+def _is_ours(found: Any) -> bool:
+    """Whether it is the package's, and no stand-in for something of fairseq's."""
+    parts = found.__module__.split(".")
+    return parts[0] == PACKAGE and not {"compat", "fairseq_patches"} & set(parts)
+
+
+def architectures() -> dict[str, Any]:
+    """Name of an arch → the settings of its model."""
+    found = {}
+    for arch, model in models.ARCH_MODEL_REGISTRY.items():
+        if _is_ours(model):
+            cfg = models.MODEL_DATACLASS_REGISTRY[models.ARCH_MODEL_NAME_REGISTRY[arch]]()
+            values = argparse.Namespace()
+            models.ARCH_CONFIG_REGISTRY[arch](values)
+            for name, value in vars(values).items():
+                setattr(cfg, name, value)
+            found[arch] = cfg
+    return found
+
+
+def own_fields(configuration: Any) -> list[dataclasses.Field]:
+    """The fields that a component adds to those of fairseq's task or optimizer."""
+    inherited = set(INHERITED)
+    for stock in STOCK:
+        if issubclass(configuration, stock):
+            inherited |= {one.name for one in dataclasses.fields(stock)}
+    return [
+        one
+        for one in dataclasses.fields(configuration)
+        if one.name not in inherited and not SHARED.match(str(one.default))
+    ]
+
+
+def component_options(configuration: Any) -> list[Option]:
+    """The options that a component adds."""
+    parser = argparse.ArgumentParser(add_help=False, conflict_handler="resolve")
+    gen_parser_from_dataclass(parser, configuration())
+    wanted = {one.name for one in own_fields(configuration)}
+    return [one for one in parser_options(parser) if _name(one) in wanted]
+
+
+def _name(option: Option) -> str:
+    return option.flags.split(",")[0].removeprefix("--").replace("-", "_")
+
+
+def parser_options(parser: argparse.ArgumentParser) -> list[Option]:
+    """What a parser knows, without ``--help``."""
+    return [
+        Option(
+            ", ".join(action.option_strings) or str(action.metavar or action.dest),
+            _kind(action),
+            _default(action),
+            (action.help or "") % {**vars(action), "prog": parser.prog},
+        )
+        for action in parser._actions
+        if action.help != argparse.SUPPRESS and "--help" not in action.option_strings
+    ]
+
+
+def _kind(action: argparse.Action) -> str:
+    if action.choices:
+        return ", ".join(map(str, action.choices))
+    if action.nargs == 0:
+        return "flag"
+    return getattr(action.type, "__name__", "text") if action.type in (int, float) else "text"
+
+
+def _default(action: argparse.Action) -> str:
+    if action.required:
+        return "required"
+    value = getattr(action.default, "value", action.default)
+    if value is None or value == "" or value == argparse.SUPPRESS:
+        return "–"
+    if value is False:
+        return "off"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def command_options(name: str, parser: argparse.ArgumentParser) -> list[Option]:
+    """The options of a command, without those that fairseq-preprocess has too."""
+    stock = set()
+    if name == "preprocess":
+        stock = {one.flags for one in parser_options(options.get_preprocessing_parser())}
+    return [one for one in parser_options(parser) if one.flags not in stock]
+
+
+def commands() -> dict[str, argparse.ArgumentParser]:
+    """Name of a command → its parser."""
+    return {
+        name: importlib.import_module(f"{PACKAGE}.cli.{name}").build_parser()
+        for name in names.summaries()
+    }
+
+
+# ---------------------------------------------------------------- pages
+
+
+def escape(text: str) -> str:
+    """Text that reStructuredText takes as it stands."""
+    return re.sub(r"([\\*`_|])", r"\\\1", " ".join(text.split()))
+
+
+def title(text: str, line: str = "=") -> str:
+    return f"{text}\n{line * len(text)}\n"
+
+
+def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    """A table of escaped or literal cells."""
+    if not rows:
+        return "It has no options of its own.\n"
+    lines = [".. list-table::", "   :header-rows: 1", ""]
+    for row in (head, *rows):
+        for place, cell in enumerate(row):
+            lines.append(f"   {'* -' if place == 0 else '  -'} {cell}")
+    return "\n".join(lines) + "\n"
+
+
+def option_table(known: list[Option]) -> str:
+    rows = [
+        (f"``{one.flags}``", escape(one.kind), escape(one.default), escape(one.help))
+        for one in known
+    ]
+    return table(("option", "takes", "default", "meaning"), rows)
+
+
+def component_page(flag: str, found: list[Component]) -> str:
+    """All components of a kind with their options."""
+    parts = [title(f"{flag}: options")]
+    for one in sorted(found, key=lambda component: component.name):
+        parts.append(title(f"{flag} {one.name}", "-"))
+        parts.append(escape((one.found.__doc__ or "").strip().split("\n\n")[0]) + "\n")
+        if one.configuration is not None:
+            parts.append(option_table(component_options(one.configuration)))
+    return "\n".join(parts)
+
+
+def sizes(cfg: Any) -> tuple[str, ...]:
+    """Blocks, width, feed-forward width and heads of an arch."""
+    plan = getattr(cfg, "backbone_plan", None)
+    if plan is not None:
+        known = json.loads(plan)["plan"]
+        sides = [known.get(side, known) for side in ("encoder", "decoder")]
+        layers = [
+            str(one.get("layers") or known[f"{side}_layers"])
+            for side, one in zip(("encoder", "decoder"), sides)
+        ]
+        last = sides[1]
+        return " + ".join(layers), str(known["dim"]), str(last["hidden"]), str(last["heads"])
+
+    def side(name: str) -> Any:
+        return getattr(cfg, f"decoder_{name}", None) or getattr(cfg, f"encoder_{name}")
+
+    return (
+        f"{cfg.encoder_layers} + {side('layers')}",
+        str(cfg.encoder_embed_dim),
+        str(side("ffn_embed_dim")),
+        str(side("attention_heads")),
+    )
+
+
+def architecture_page() -> str:
+    """The sizes of all archs."""
+    rows = [(f"``{arch}``", *sizes(cfg)) for arch, cfg in architectures().items()]
+    head = ("arch", "blocks, encoder + decoder", "width", "feed-forward", "heads")
+    return title("Sizes of the archs") + "\n" + table(head, rows)
+
+
+def command_page(name: str, parser: argparse.ArgumentParser, notes: Path) -> str:
+    """What a command says of itself, and its options."""
+    parts = [title(name), f".. automodule:: {PACKAGE}.cli.{name}\n"]
+    if (notes / f"{name}.md").is_file():
+        parts.append(f"Formats and rules: :doc:`/docs/commands/{name}`.\n")
+    return "\n".join([*parts, option_table(command_options(name, parser))])
+
+
+def python_page() -> str:
+    """The public classes with their docstrings."""
+    parts = [title("Python")]
+    for name in lev_plugins.__all__:
+        if isinstance(found := getattr(lev_plugins, name), type):
+            parts.append(title(name, "-"))
+            parts.append(f".. autoclass:: {found.__module__}.{found.__qualname__}\n   :members:\n")
+    return "\n".join(parts)
+
+
+def pages(root: Path) -> Iterator[tuple[str, str]]:
+    """Name and text of each page."""
+    by_flag: dict[str, list[Component]] = {}
+    for one in components():
+        by_flag.setdefault(one.flag, []).append(one)
+    for flag, found in by_flag.items():
+        yield f"options{flag[1:]}", component_page(flag, found)
+    yield "architectures", architecture_page()
+    for name, parser in commands().items():
+        yield (
+            f"command-{name.replace('_', '-')}",
+            command_page(name, parser, root / "docs" / "commands"),
+        )
+    yield "python", python_page()
+
+
+def write(root: Path, folder: Path) -> None:
+    """Write all pages and their table of contents; pages of an earlier build are removed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in folder.glob("*.rst"):
+        path.unlink()
+    made = dict(pages(root))
+    contents = "\n".join(f"   {name}" for name in made)
+    made["index"] = f"{title('Reference')}\n.. toctree::\n   :maxdepth: 2\n\n{contents}\n"
+    for name, text in made.items():
+        (folder / f"{name}.rst").write_text(text, "utf-8")
