@@ -62,7 +62,8 @@ def training_command(args, languages: List[str], save: str) -> List[str]:
     command += recipe(languages, short=args.minutes <= 20)
     command += ["--max-source-positions", "128", "--max-target-positions", "128"]
     command += ["--label-smoothing", "0.1"]
-    command += ["--optimizer", "muon", "--muon-update-rms", "0.4"]
+    if "--optimizer" not in args.flags:  # another one knows no flags of muon
+        command += ["--optimizer", "muon", "--muon-update-rms", "0.4"]
     command += ["--adam-betas", "(0.9, 0.98)", "--clip-norm", "1.0"]
     command += ["--lr-scheduler", "time_budget", "--warmup-share", str(WARM_UP)]
     command += ["--stop-time-hours", f"{hours:.6g}"]
@@ -77,7 +78,7 @@ def _levt(languages: List[str], short: bool) -> List[str]:
     """An editor that starts from the draft."""
     command = ["--task", "translation_edit", "--draft-lang", languages[2]]
     command += ["--alpha-start", "0.3", "--alpha", "0.9", "--beta-start", "0.3", "--beta", "0.9"]
-    command += ["--roll-in-share", str(DRAFT_RISE), "--optimizer", "adam"]
+    command += ["--roll-in-share", str(DRAFT_RISE)]
     command += ["--arch", "levenshtein_editor_char", "--criterion", "edit_policy_loss"]
     return command + ["--dropout", "0" if short else "0.1", "--lr", "0.003", "--max-tokens", "1500"]
 
@@ -102,7 +103,6 @@ def _writer(short: bool) -> List[str]:
     command += ["--encoder-embed-dim", "128", "--encoder-ffn-embed-dim", "512"]
     command += ["--dropout", "0" if short else "0.1", "--attention-dropout", "0"]
     command += ["--required-batch-size-multiple", "1"]
-    command += ["--optimizer", "muon", "--muon-update-rms", "0.4"]
     return command + ["--lr", "0.004", "--max-tokens", "3000"]
 
 

@@ -37,6 +37,7 @@ def test_train_and_evaluate_end_in_a_model_and_its_score(data: Path) -> None:
     save = data.parent / "model"
     said = call(SPELLING / "train.py", data, save, "--minutes", "0.05", "--", "--log-interval", "1")
     assert "fairseq-train" in said and "--roll-in-share" in said
+    assert "--optimizer muon" in said and "--optimizer adam" not in said
     assert re.search(r"min, 0.\d left  update \d+  loss [\d.]+ bits  right: deletions", said)
     assert re.search(r"min, the training is over\n", said)
     assert (save / "checkpoint_best.pt").is_file()
@@ -58,11 +59,14 @@ def test_pbd_learns_from_the_same_data_and_is_scored_the_same_way(data: Path) ->
         "--",
         *small,
         "--no-segment-embedding",
+        "--optimizer",
+        "adam",
         "--log-interval",
         "1",
     ]
     said = call(SPELLING / "train.py", data, save, *flags)
     assert "--task translation" in said and "--no-segment-embedding" in said
+    assert "--optimizer adam" in said and "muon" not in said
     assert re.search(r"update \d+  loss [\d.]+ bits  perplexity [\d.]+", said)
     report = call(SPELLING / "evaluate.py", data, save, "--beam", "1", "--show", "3")
     assert "test: 50 pairs" in report and "iterations" not in report
