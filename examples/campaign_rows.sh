@@ -51,12 +51,29 @@ ocr-german.pbd() { ocr pbd 3 2400 "PBD" 2 --bf16 --max-tokens 3000 --dropout 0.3
 
 # ---------------------------------------------------------------- spelling
 
+corrector() { # corrector SEED: the quickstart's, into WORK/SEED
+  step "train-$1" bash "$root/examples/quickstart.sh" --work "$work/$row/$1" --seed "$1" --minutes "${MINUTES:-15}"
+}
+
+row spelling-text.pbd 0.8 "" "typos in words and running text, the quickstart's corrector beside symspellpy"
+spelling-text.pbd() {
+  local q seed first="$work/$row/${seeds%% *}/scores.json" flags=()
+  for seed in $seeds; do
+    corrector "$seed"
+    q="$work/$row/$seed"
+    step "score-$seed" python "$root/examples/spelling_and_ocr/score_typos.py" "$q/text" \
+      "$q/run-1/checkpoint_best.pt" --data "$q/data" --json "$q/scores.json"
+    flags+=(--take "$q/scores.json" "this model")
+  done
+  result --baseline "$first" "symspellpy, 1,491 words" dictionary --baseline "$first" "symspellpy, 83,622 words" dictionary \
+    --row "PBD, ${MINUTES:-15} minutes" --seeds $seeds "${flags[@]}"
+}
 row jfleg.pbd 0.8 jfleg "the quickstart's corrector on sentences of learners, GLEU"
 jfleg.pbd() {
   local w="$work/$row" set="$data/jfleg" seed q flags=()
   for seed in $seeds; do
     q="$w/$seed"
-    step "train-$seed" bash "$root/examples/quickstart.sh" --work "$q" --seed "$seed" --minutes "${MINUTES:-15}"
+    corrector "$seed"
     step "correct-$seed" bash -c 'python -m lev_plugins.cli.correct --path "$1/run-1/checkpoint_best.pt" \
       --data "$1/data" <"$2" >"$1/corrected"' correct "$q" "$set/dev.src"
     step "score-$seed" python "$root/examples/spelling_and_ocr/score_gleu.py" "$set/dev.src" "$q/corrected" \

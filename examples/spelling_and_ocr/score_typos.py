@@ -10,6 +10,7 @@ other thresholds would give. Then a paragraph is corrected and its edits are sho
 """
 
 import argparse
+import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -84,6 +85,7 @@ def main() -> None:
     parser.add_argument(
         "--thresholds", type=float, nargs="+", default=[], help="also show what others give"
     )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the shares there")
     args = parser.parse_args()
     from lev_plugins.inference.correction import Corrector
     from lev_plugins.inference.correction.lexicon import Lexicon
@@ -107,6 +109,10 @@ def main() -> None:
     shares = measured(systems, args.text)
     print(table(shares))
     print("\n" + verdict(shares))
+    if args.json:
+        by_system = {one: {name: shares[name][1][one] for name in shares} for one in systems}
+        text = json.dumps({"systems": by_system}, indent=1)
+        args.json.write_text(text + "\n", encoding="utf-8")
     if args.thresholds:
         others = {f"from {one:.2f}": model(one) for one in args.thresholds}
         print("\n" + table(measured(others, args.text)))
