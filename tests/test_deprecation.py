@@ -121,3 +121,13 @@ def test_without_the_source_tree_such_a_command_says_where_it_is(monkeypatch):
     monkeypatch.setattr(names, "find_spec", lambda *_: None)
     with pytest.raises(UserError, match="latency is a script .* python examples/"):
         names.main(["latency"])
+
+
+def test_correct_takes_its_old_flags_and_says_nothing_of_the_new(capsys):
+    from lev_plugins.cli.correct_options import RENAMED
+
+    new = ["--protect", r"\d", "--protect-words", "names"]
+    assert deprecation.renamed_flags(new, RENAMED) == new
+    assert capsys.readouterr().err == ""
+    assert deprecation.renamed_flags(["--keep", r"\d", "--keep-words", "names"], RENAMED) == new
+    assert "--keep is deprecated; use --protect\n" in capsys.readouterr().err

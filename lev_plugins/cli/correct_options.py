@@ -13,7 +13,7 @@ from ..reports.tuning_plot import require_matplotlib
 from .names import prog
 
 #: Flags of version 0.5: old → new.
-RENAMED = {"--protect": "--protect", "--protect-words": "--protect-words"}
+RENAMED = {"--keep": "--protect", "--keep-words": "--protect-words"}
 
 
 def build_parser() -> argparse.ArgumentParser:

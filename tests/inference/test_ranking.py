@@ -307,3 +307,12 @@ def test_features_are_finite(monkeypatch):
     (found,) = ranker.candidates(["teh"], 8)
     assert found.features.shape == (len(found.texts), len(DEFAULTS))
     assert np.isfinite(found.features).all() and math.isclose(found.features[0, 3], 1)
+
+
+def test_a_folder_of_checkpoints_has_the_settings_that_lie_in_it(tmp_path):
+    folder = tmp_path / "model"
+    folder.mkdir()
+    path = settings.write(settings.Settings(unit="word"), str(folder))
+    assert path == str(folder / settings.NAME)
+    assert settings.beside(str(folder)) == settings.beside(str(folder / "any.pt")) == path
+    assert settings.beside(str(tmp_path)) is None

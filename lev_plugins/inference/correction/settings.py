@@ -52,9 +52,14 @@ class Settings:
 
 
 def beside(checkpoint: str) -> str | None:
-    """The settings file of a checkpoint, where there is one."""
-    path = os.path.join(os.path.dirname(os.path.abspath(checkpoint)), NAME)
+    """The settings file of a checkpoint, or of a folder of checkpoints, where there is one."""
+    path = os.path.join(_folder(checkpoint), NAME)
     return path if os.path.isfile(path) else None
+
+
+def _folder(checkpoint: str) -> str:
+    path = os.path.abspath(checkpoint)
+    return path if os.path.isdir(path) else os.path.dirname(path)
 
 
 def read(path: str) -> Settings:
@@ -104,7 +109,8 @@ def _check(settings: Settings) -> None:
 
 
 def write(settings: Settings, checkpoint: str) -> str:
-    """Puts settings, lexicon and look-up table beside a checkpoint, whole or not at all.
+    """Puts settings, lexicon and look-up table beside a checkpoint, or into its folder, whole or
+    not at all.
 
     Returns:
         the path of the settings file.
@@ -112,7 +118,7 @@ def write(settings: Settings, checkpoint: str) -> str:
     Raises:
         UserError: the folder cannot be written.
     """
-    folder = os.path.dirname(os.path.abspath(checkpoint))
+    folder = _folder(checkpoint)
     stored = {**asdict(settings), "files": {}}
     try:
         for key, name in (("lexicon", LEXICON), ("lookup", LOOKUP)):
