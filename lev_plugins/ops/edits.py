@@ -10,6 +10,27 @@ import torch
 from torch import Tensor
 
 
+class Compaction:
+    """Moves the kept entries of each row to its left end: of any values, in one and the same way.
+
+    Args:
+        keep: B × T, bool.
+
+    Attributes:
+        width: L, the largest number of kept entries in a row (at least 1).
+    """
+
+    def __init__(self, keep: Tensor) -> None:
+        place = keep.cumsum(1) - 1
+        self.width = max(int(place[:, -1].max()) + 1, 1) if keep.numel() else 1
+        self.place = place.masked_fill(~keep, self.width)
+
+    def __call__(self, values: Tensor, fill: float) -> Tensor:
+        """B × T → B × L; ``fill`` stands behind the kept entries."""
+        out = values.new_full((values.size(0), self.width + 1), fill)
+        return out.scatter_(1, self.place, values)[:, : self.width]
+
+
 def compact(values: Tensor, keep: Tensor, fill: float) -> Tensor:
     """Moves the kept entries of each row to its left end.
 
@@ -21,11 +42,7 @@ def compact(values: Tensor, keep: Tensor, fill: float) -> Tensor:
     Returns:
         B × L, L the largest number of kept entries in a row (at least 1).
     """
-    target = keep.cumsum(1) - 1
-    width = max(int(target[:, -1].max()) + 1, 1) if values.numel() else 1
-    out = values.new_full((values.size(0), width + 1), fill)
-    out.scatter_(1, target.masked_fill(~keep, width), values)
-    return out[:, :width]
+    return Compaction(keep)(values, fill)
 
 
 def apply_deletion(tokens: Tensor, keep: Tensor, pad: int) -> Tensor:
@@ -44,6 +61,34 @@ def limit_insertions(counts: Tensor, room: Tensor) -> Tensor:
     return torch.minimum(counts, (room.unsqueeze(1) - before).clamp(min=0))
 
 
+class Opening:
+    """ℰ(y, p): opens every slot by its count, in any values of the same sentences.
+
+    Args:
+        lengths: B, number of real tokens, at least 1.
+        counts: B × (T − 1), how many entries to insert in each slot; 0 beyond a sentence's end.
+
+    Attributes:
+        width: L, the longest sentence after insertion.
+    """
+
+    def __init__(self, lengths: Tensor, counts: Tensor) -> None:
+        total = lengths + counts.sum(1)
+        self.width = int(total.max())
+        steps = torch.arange(max(self.width, counts.size(1) + 1), device=counts.device)
+        self.behind = steps[: self.width] >= total.unsqueeze(1)
+        index = steps[: counts.size(1) + 1]
+        place = index + torch.nn.functional.pad(counts, (1, 0)).cumsum(1)
+        # padding is written to a column that is cut off
+        self.place = place.masked_fill(index >= lengths.unsqueeze(1), self.width)
+
+    def __call__(self, values: Tensor, new: float, fill: float) -> Tensor:
+        """B × T → B × L; ``new`` is inserted, ``fill`` stands behind a sentence's end."""
+        out = values.new_full((values.size(0), self.width + 1), new)
+        out[:, : self.width].masked_fill_(self.behind, fill)
+        return out.scatter_(1, self.place, values)[:, : self.width]
+
+
 def apply_placeholders(
     values: Tensor, lengths: Tensor, counts: Tensor, new: float, fill: float
 ) -> Tensor:
@@ -59,17 +104,7 @@ def apply_placeholders(
     Returns:
         B × L, L the longest sentence after insertion.
     """
-    total = lengths + counts.sum(1)
-    width = int(total.max())
-    position = torch.arange(width, device=values.device).unsqueeze(0)
-    out = values.new_full((values.size(0), width), new)
-    out.masked_fill_(position >= total.unsqueeze(1), fill)
-    shift = torch.nn.functional.pad(counts, (1, 0)).cumsum(1)
-    index = torch.arange(values.size(1), device=values.device).unsqueeze(0)
-    real = index < lengths.unsqueeze(1)
-    out = torch.nn.functional.pad(out, (0, 1))  # padding is written to a column that is cut off
-    out.scatter_(1, (index + shift).masked_fill(~real, width), values)
-    return out[:, :width]
+    return Opening(lengths, counts)(values, new, fill)
 
 
 class InsertionLabels(NamedTuple):
@@ -103,9 +138,10 @@ def insertion_labels(target: Tensor, kept: Tensor, pad: int, placeholder: int) -
     """
     real = target.ne(pad)
     kept = kept & real
-    before = compact(target, kept, pad)
+    moved = Compaction(kept)
+    before = moved(target, pad)
     position = torch.arange(target.size(1), device=target.device).expand_as(target)
-    place = compact(position, kept, -1)
+    place = moved(position, -1)
     slots = place[:, 1:] >= 0
     counts = (place[:, 1:] - place[:, :-1] - 1).masked_fill(~slots, 0)
     missing = real & ~kept

@@ -3,7 +3,7 @@
 Shapes: R candidates, T tokens.
 """
 
-from typing import Any, Dict, List, Sequence
+from typing import Any, Dict, List, Optional, Sequence
 
 import torch
 from fairseq.data import Dictionary
@@ -17,6 +17,7 @@ def rate(
     hypotheses: Sequence[Dict[str, Any]],
     dictionary: Dictionary,
     placeholder: int,
+    device: Optional[torch.device] = None,
 ) -> None:
     """Gives candidates a ``score`` by which those to one sentence can be compared.
 
@@ -30,6 +31,7 @@ def rate(
     Args:
         memory: of the encoder, row for row with ``hypotheses`` (R).
         dictionary: of the target. placeholder: its last symbol; larger numbers are unknown words.
+        device: of the policy; None where the hypotheses' tokens are there already.
     """
     if not hypotheses:
         return
@@ -37,7 +39,7 @@ def rate(
     tokens = torch.nn.utils.rnn.pad_sequence(
         [one["tokens"] for one in hypotheses], batch_first=True, padding_value=pad
     )
-    tokens = tokens.masked_fill(tokens > placeholder, dictionary.unk())
+    tokens = tokens.masked_fill(tokens > placeholder, dictionary.unk()).to(device)
     fixed = tokens.eq(pad) | tokens.eq(dictionary.bos()) | tokens.eq(dictionary.eos())
     keep = policy.deletion_logits(tokens, memory).float().log_softmax(-1)[..., 0]
     close = policy.placeholder_logits(tokens, memory).float().log_softmax(-1)[..., 0]

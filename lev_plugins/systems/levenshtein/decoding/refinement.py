@@ -17,7 +17,7 @@ from torch import Tensor
 
 from ....errors import UserError
 from ....fairseq_patches import refuse_non_finite_scores
-from ....ops.edits import compact, limit_insertions
+from ....ops.edits import Compaction, limit_insertions
 from .constraints import EditConstraints, mask_forbidden, symbol_edges
 from .diversity import Diversity, sentence_keys
 from .ensemble import EnsemblePolicy
@@ -193,7 +193,7 @@ class RefinementGenerator:
         refuse_non_finite_scores(torch.tensor([one["score"] for one in hypotheses]))
         count = self.options.diversity.count
         if count > 1 and reranker is None:
-            rate(policy, memory, hypotheses, self.dictionary, self.placeholder)
+            rate(policy, memory, hypotheses, self.dictionary, self.placeholder, source.device)
         candidates = [hypotheses[i : i + count] for i in range(0, len(hypotheses), count)]
         if reranker is not None:
             self._rescore(reranker, source, sample.get("draft"), candidates)
@@ -291,16 +291,18 @@ class _Decoding:
         state = self.state
         for step in range(self.options.max_iter):
             keep = self._keep()
-            if self.options.adaptive:
-                outcome = compact(state.tokens, keep, self.pad)
-                again, settled = state.seen_before(outcome)
+            moved: Optional[Compaction] = Compaction(keep)
+            if self.options.adaptive and state.seen:  # at first nothing has been seen
+                again, settled = state.seen_before(moved(state.tokens, self.pad))
                 settled = settled & (keep.sum(1) == state.lengths)
+                size = len(keep)
                 keep, again = state.finish(settled, step, "unchanged", keep, again)
                 (keep,) = state.finish(again, step, "loop", keep)
                 if state.empty:
                     return
+                moved = moved if len(keep) == size else None
             intact = keep.sum(1) == state.lengths
-            state.keep(keep)
+            state.keep(keep, moved)
             counts = self._counts(step)
             if self.options.adaptive:
                 idle = intact & ~counts.any(1)
@@ -343,7 +345,7 @@ class _Decoding:
         real = state.tokens.ne(self.pad)
         inner = real & state.tokens.ne(self.bos) & state.tokens.ne(self.eos)
         state.deleting = torch.zeros_like(state.scores)
-        if not bool(inner.any()):
+        if state.tokens.size(1) == 2:  # <s> and </s> alone
             return real
         logits = self.policy.deletion_logits(state.tokens, state.memory).float()
         log_probs = torch.log_softmax(logits, dim=-1)

@@ -5,7 +5,7 @@ from typing import Any, Dict, Generic, List, Optional, Tuple
 import torch
 from torch import Tensor
 
-from ....ops.edits import apply_placeholders, compact
+from ....ops.edits import Compaction, Opening
 from .policy import MemoryT
 
 
@@ -19,7 +19,8 @@ class RefinementState(Generic[MemoryT]):
         origin: B × T, long, a token's position in the draft; −1 where it was inserted.
         rows: B, where each sentence stood in the batch that came in.
         memory: what the policy's encoder left, row for row with ``tokens``.
-        finished: hypotheses in the order of the batch that came in; None while unfinished.
+        finished: hypotheses in the order of the batch that came in, their tensors on the host;
+            None while unfinished.
     """
 
     def __init__(
@@ -58,21 +59,25 @@ class RefinementState(Generic[MemoryT]):
         """Whether every sentence is finished."""
         return self.tokens.size(0) == 0
 
-    def keep(self, keep: Tensor) -> None:
-        """Deletes the tokens that are not kept (B × T, bool)."""
+    def keep(self, keep: Tensor, moved: Optional[Compaction] = None) -> None:
+        """Deletes the tokens that are not kept (B × T, bool).
+
+        Args:
+            moved: the compaction of ``keep``, which then has no padding in it.
+        """
         real = self.tokens.ne(self.pad)
+        moved = Compaction(keep & real) if moved is None else moved
         self.actions = self.actions + self.deleting.masked_fill(keep | ~real, 0.0).sum(1)
-        keep = keep & real
-        self.scores = compact(self.scores, keep, 0.0)
-        self.origin = compact(self.origin, keep, -1)
-        self.tokens = compact(self.tokens, keep, self.pad)
+        self.scores = moved(self.scores, 0.0)
+        self.origin = moved(self.origin, -1)
+        self.tokens = moved(self.tokens, self.pad)
 
     def open(self, counts: Tensor, placeholder: int) -> None:
         """Inserts placeholders, ``counts`` (B × (T − 1)) of them in every slot."""
-        lengths = self.lengths
-        self.scores = apply_placeholders(self.scores, lengths, counts, 0.0, 0.0)
-        self.origin = apply_placeholders(self.origin, lengths, counts, -1, -1)
-        self.tokens = apply_placeholders(self.tokens, lengths, counts, placeholder, self.pad)
+        opened = Opening(self.lengths, counts)
+        self.scores = opened(self.scores, 0.0, 0.0)
+        self.origin = opened(self.origin, -1, -1)
+        self.tokens = opened(self.tokens, placeholder, self.pad)
 
     def fill(self, where: Tensor, tokens: Tensor, scores: Tensor) -> None:
         """Writes tokens (P) and their log-probabilities at ``where`` (B × T, P true)."""
@@ -114,13 +119,14 @@ class RefinementState(Generic[MemoryT]):
         Returns:
             the companions' rows of the sentences that stay.
         """
-        leaving = done.nonzero().squeeze(1)
-        if leaving.numel() == 0:
+        flags = done.tolist()
+        if not any(flags):
             return list(companions)
-        restored = self._restored()
-        for i in leaving.tolist():
-            self._finish_one(i, restored[i], steps, reason)
-        staying = (~done).nonzero().squeeze(1)
+        leaving, staying = (
+            to_device([i for i, flag in enumerate(flags) if flag is wanted], self.rows.device)
+            for wanted in (True, False)
+        )
+        self._finish(leaving, steps, reason)
         self._select(staying)
         return [companion.index_select(0, staying) for companion in companions]
 
@@ -130,22 +136,30 @@ class RefinementState(Generic[MemoryT]):
         originals = originals.gather(1, self.origin.clamp(min=0))
         return torch.where(self.origin >= 0, originals, self.tokens)
 
-    def _finish_one(self, i: int, tokens: Tensor, steps: int, reason: str) -> None:
-        real = self.tokens[i].ne(self.pad)
-        scores = self.scores[i][real]
-        row = int(self.rows[i])
-        self.finished[row] = {
-            "tokens": tokens[real],
-            "positional_scores": scores.clone(),
-            "score": float(scores.mean()),
-            "actions": float(self.actions[i]),
-            "alignment": None,
-            "attention": None,
-            "origin": self.origin[i][real],
-            "steps": steps,
-            "terminated": reason,
-            "history": self.history[row] if self.history is not None else [],
-        }
+    def _finish(self, leaving: Tensor, steps: int, reason: str) -> None:
+        """Hypotheses of the sentences at ``leaving`` (long); one copy to the host for all."""
+        numbers = torch.cat([self.scores, self.actions.unsqueeze(1)], 1).double()
+        wholes = [self._restored(), self.origin, self.rows.unsqueeze(1)]
+        both = torch.cat([*wholes, numbers.view(torch.long)], 1).index_select(0, leaving).cpu()
+        width = self.tokens.size(1)
+        tokens, origin, rows, scores, actions = both.split([width, width, 1, width, 1], 1)
+        scores, actions = (one.contiguous().view(torch.double).float() for one in (scores, actions))
+        standing = tokens.ne(self.pad)
+        for i, (row, (action,)) in enumerate(zip(rows.flatten().tolist(), actions.tolist())):
+            real = standing[i]
+            own = scores[i][real]
+            self.finished[row] = {
+                "tokens": tokens[i][real],
+                "positional_scores": own,
+                "score": float(own.mean()),
+                "actions": action,
+                "alignment": None,
+                "attention": None,
+                "origin": origin[i][real],
+                "steps": steps,
+                "terminated": reason,
+                "history": self.history[row] if self.history is not None else [],
+            }
 
     def _select(self, rows: Tensor) -> None:
         self.tokens = self.tokens.index_select(0, rows)
@@ -173,6 +187,11 @@ class RefinementState(Generic[MemoryT]):
     def record_visited(self) -> None:
         """Remembers the present tokens for :meth:`seen_before`."""
         self.seen.append(self.tokens)
+
+
+def to_device(numbers: List[int], device: torch.device) -> Tensor:
+    """Whole numbers on the device, for which the host does not wait."""
+    return torch.tensor(numbers, dtype=torch.long).to(device, non_blocking=True)
 
 
 def equal_rows(a: Tensor, b: Tensor, pad: int) -> Tensor:
