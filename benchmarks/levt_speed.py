@@ -446,7 +446,8 @@ def _scripted_methods(model: LevenshteinEditorModel, script: Script) -> dict[str
         return script.deletion(tokens, delete(tokens, memory))
 
     def placeholder_logits(tokens, memory):
-        wanted = memory.mask.flatten(1).sum(1)
+        whole = memory.states.new_ones(memory.states.shape[:2], dtype=torch.bool)
+        wanted = (whole if memory.mask is None else memory.mask.flatten(1)).sum(1)
         return script.placeholder(tokens, wanted, insert(tokens, memory))
 
     def token_logits(tokens, memory, where):

@@ -45,7 +45,7 @@ settings.load_profile("lev_plugins")
 
 DEVICE = os.environ.get("LEV_DEVICE", "cpu")
 #: folders of tests whose tensors are made on DEVICE; batches of data sets are made on the CPU
-COMPUTING = {"ops", "modules", "nn", "models", "systems", "generators", "criterions"}
+COMPUTING = {"ops", "nn", "systems", "decoding"}
 
 
 @contextlib.contextmanager

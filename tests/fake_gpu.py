@@ -1,7 +1,8 @@
 """A GPU that is none: computed on the CPU, it counts what a GPU would be asked to do.
 
 Inside :func:`counted` tensors of the device ``meta`` have values. Kernels that they launch are
-counted by name, and so is every read of their values by the host, for which the host has to wait.
+counted by name, and so is every copy for which the host has to wait: all to the host, and those to
+the device that do not say ``non_blocking``.
 As on a GPU, tensors of two devices do not go together.
 """
 
@@ -108,7 +109,7 @@ class _Dispatch(TorchDispatchMode):
             assert not others, f"{name}: tensors of two devices"
         if target is not None:
             kwargs["device"] = torch.device("cpu")
-        self._note(func, name, tensors, lands, bool(here))
+        self._note(func, tensors, lands, bool(here), kwargs)
         args, kwargs = tree_map_only(_OnGPU, lambda one: one.values, (args, kwargs))
         with torch.no_grad():
             found = func(*args, **kwargs)
@@ -116,9 +117,13 @@ class _Dispatch(TorchDispatchMode):
             return tensors[0]
         return tree_map_only(Tensor, to_gpu, found) if lands else found
 
-    def _note(self, func: Any, name: str, tensors: list[Tensor], lands: bool, here: bool) -> None:
+    def _note(
+        self, func: Any, tensors: list[Tensor], lands: bool, here: bool, kwargs: dict[str, Any]
+    ) -> None:
+        name = func._schema.name
+        sent = name in COPIES and lands and not here and not kwargs.get("non_blocking")
         masks = any(one.dtype == torch.bool for one in tensors[1:])
-        if name in WAITING or name in INDEXING and masks or here and not lands:
+        if name in WAITING or name in INDEXING and masks or here and not lands or sent:
             self.count.syncs[name.removeprefix("aten::")] += 1
         changed = any(one.alias_info and one.alias_info.is_write for one in func._schema.arguments)
         view = any(one.alias_info is not None for one in func._schema.returns) and not changed
@@ -133,16 +138,20 @@ class _Functions(TorchFunctionMode):
         super().__init__()
         self.count = count
 
+    def _sent(self) -> None:
+        self.count.launches["tensor"] += 1
+        self.count.syncs["tensor"] += 1
+
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         kwargs = dict(kwargs or {})
         if func is torch.tensor and torch.device(kwargs.get("device") or "cpu").type == DEVICE:
-            self.count.launches["copy to the device"] += 1
+            self._sent()
             return to_gpu(func(*args, **{**kwargs, "device": "cpu"}))
         if args and isinstance(args[0], _OnGPU):
             if func is Tensor.new_tensor:
-                self.count.launches["copy to the device"] += 1
+                self._sent()
                 return to_gpu(torch.tensor(args[1], **{"dtype": args[0].dtype, **kwargs}))
             if func in (Tensor.tolist, Tensor.numpy):
                 self.count.syncs[func.__name__] += 1

@@ -1,5 +1,6 @@
 """Source, target and draft side by side."""
 
+from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -8,10 +9,33 @@ from fairseq.data import Dictionary, FairseqDataset, LanguagePairDataset, data_u
 from torch import Tensor
 
 from ..fairseq_patches import batch_every_sentence
+from ..ops.alignment import lcs_masks
 
 # one side of the data: tokens of every sentence
 Side = Union[FairseqDataset, Sequence[Tensor]]
 Sizes = Union[Sequence[int], np.ndarray]
+
+
+@dataclass
+class OnHost:
+    """What fairseq leaves on the host when it moves a batch to a device.
+
+    ids: B. source: B × S. target: B × M. draft: B × N, or None. alignment: what
+    :func:`~lev_plugins.ops.alignment.lcs_masks` gives for draft and target; None where nothing
+    has been aligned.
+    """
+
+    ids: Tensor
+    source: Tensor
+    target: Tensor
+    draft: Optional[Tensor]
+    alignment: Optional[Tuple[Tensor, Tensor]] = None
+
+    @classmethod
+    def of(cls, batch: Dict[str, Any]) -> "OnHost":
+        """The batch's own tensors, wherever they are."""
+        tokens = batch["net_input"]["src_tokens"]
+        return cls(batch["id"], tokens, batch["target"], batch.get("draft"))
 
 
 class EditDataset(LanguagePairDataset):
@@ -27,6 +51,7 @@ class EditDataset(LanguagePairDataset):
         marks: bits of :mod:`.markup` for the drafts' tokens, or None. With them a batch has
             ``marks`` (B × N) too, and both as ``constraints`` (B × 2 × N), the one field besides
             the source that fairseq-interactive passes on to the task.
+        learn: a batch has ``on_host`` (:class:`OnHost`) too, with drafts aligned with targets.
         **options: of :class:`~fairseq.data.LanguagePairDataset`.
     """
 
@@ -41,13 +66,14 @@ class EditDataset(LanguagePairDataset):
         draft: Optional[Side] = None,
         draft_sizes: Optional[Sizes] = None,
         marks: Optional[Sequence[Tensor]] = None,
+        learn: bool = False,
         **options: Any,
     ) -> None:
         options["input_feeding"] = False
         super().__init__(src, src_sizes, src_dict, tgt, tgt_sizes, tgt_dict, **options)
         self.draft = draft
         self.draft_sizes = None if draft_sizes is None else np.array(draft_sizes)
-        self.marks = marks
+        self.marks, self.learn = marks, learn
 
     def __getitem__(self, index: int) -> Dict[str, Any]:
         item = super().__getitem__(index)
@@ -67,6 +93,10 @@ class EditDataset(LanguagePairDataset):
             if self.marks is not None:
                 batch["marks"] = self._collated([self.marks[i] for i in order], 0)
                 batch["constraints"] = torch.stack([batch["draft"], batch["marks"]], 1)
+        if batch and self.learn:
+            batch["on_host"] = host = OnHost.of(batch)
+            if host.draft is not None:
+                host.alignment = lcs_masks(host.draft, host.target, self.tgt_dict.pad())
         return batch
 
     def _collated(self, rows: List[Tensor], fill: int) -> Tensor:

@@ -5,7 +5,8 @@ positions are then padding. Linear layers, norms and dropout run on the real pos
 only attention sees the padded batch. Shapes: B × T positions, N of them real, C channels.
 """
 
-from typing import Any, Optional, Tuple
+import copy
+from typing import Any, NamedTuple, Optional, Tuple
 
 import torch
 from torch import Tensor
@@ -35,12 +36,48 @@ class Packing:
 
     def pack(self, x: Tensor) -> Tensor:
         """B × T × C → N × C."""
-        return _Gather.apply(x.flatten(0, 1), self.index)
+        return rows_at(x.flatten(0, 1), self.index)
 
     def unpack(self, x: Tensor) -> Tensor:
         """N × C → B × T × C, zeros at the padding."""
         b, t = self.shape
         return _Scatter.apply(x, self.index, b * t).view(b, t, -1)
+
+
+class Layout(NamedTuple):
+    """How a batch is read: what attention sees (B × 1 × 1 × T; None: all), and its packing."""
+
+    mask: Optional[Tensor]
+    packing: Optional[Packing]
+
+    @classmethod
+    def of(cls, real: Tensor, waits: bool = True) -> "Layout":
+        """Of a batch whose real positions (B × T, bool) are to be looked at, or not.
+
+        Args:
+            waits: a device may be waited for, to find out how much of the batch is padding.
+        """
+        mask = real[:, None, None, :]
+        if real.device.type != "cpu" and not waits:
+            return cls(mask, None)
+        packing = Packing(real)
+        number = packing.index.numel()
+        if number == real.numel():
+            return cls(None, None)
+        return cls(mask, packing if number < (1 - LEAST_SHARE) * real.numel() else None)
+
+    def to(self, device: torch.device) -> "Layout":
+        """The same on a device, for which the host does not wait."""
+        mask, packing = self
+        if packing is not None:
+            packing = copy.copy(packing)
+            packing.index = packing.index.to(device, non_blocking=True)
+        return Layout(None if mask is None else mask.to(device, non_blocking=True), packing)
+
+
+def rows_at(x: Tensor, index: Tensor) -> Tensor:
+    """N × C, the rows of ``x`` (any × C) at ``index`` (N), each of which comes once at most."""
+    return _Gather.apply(x, index)
 
 
 def _scattered(x: Tensor, index: Tensor, rows: int) -> Tensor:

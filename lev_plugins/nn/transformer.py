@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from .dropout import dropout
 from .linear import Linear, linear
-from .packing import Packing
+from .packing import Layout, Packing
 
 
 @dataclass
@@ -299,12 +299,14 @@ class TransformerStack(nn.Module):
         mask: Optional[Tensor],
         memory: Optional[Memory] = None,
         depth: Optional[int] = None,
+        layout: Optional[Layout] = None,
     ) -> Tensor:
         """B × T × C → B × T × C after ``depth`` blocks (all of them by default).
 
-        What stands at padded positions of the result is of no meaning.
+        What stands at padded positions of the result is of no meaning. ``layout`` is what
+        follows from ``mask``, where it is known.
         """
-        packing = Packing.maybe_pack(mask)
+        mask, packing = (mask, Packing.maybe_pack(mask)) if layout is None else layout
         x = x if packing is None else packing.pack(x)
         for block in self.blocks[:depth]:
             x = block(x, mask, memory, packing)

@@ -25,9 +25,15 @@ def lcs_masks(x: Tensor, y: Tensor, pad: int) -> Tuple[Tensor, Tensor]:
         ``x[keep_x] == y[keep_y]`` in order. Deleting ``~keep_x`` and inserting the tokens at
         ``~keep_y`` turns x into y with as few edits as possible.
 
-    The recurrence runs over rows of x for the whole batch at once and stays on the device of
-    its inputs; memory is B·N·M 16-bit integers, so sequences are limited to 32,767 tokens.
+    The recurrence runs over rows of x for the whole batch at once, on the host: another device
+    would start some fifteen small kernels for each row. Memory is B·N·M 16-bit integers, so
+    sequences are limited to 32,767 tokens.
     """
+    if x.device.type != "cpu":
+        sizes = [x.size(1), y.size(1)]
+        found = lcs_masks(*torch.cat([x, y], 1).cpu().split(sizes, 1), pad)
+        keep_x, keep_y = torch.cat(found, 1).to(x.device, non_blocking=True).split(sizes, 1)
+        return keep_x, keep_y
     rows = _lcs_table(x, y, pad)
     column = torch.full((x.size(0), 1), y.size(1), dtype=torch.long, device=x.device)
     keep_x = torch.zeros_like(x, dtype=torch.bool)

@@ -73,12 +73,9 @@ class EditPolicyLoss(FairseqCriterion):
         for name in HEADS:
             logits, labels = outputs[name]
             logits = logits.float()
-            head = F.cross_entropy(
-                logits, labels, reduction="sum", label_smoothing=self.smoothing[name]
-            )
+            head, nll = smoothed(logits, labels, self.smoothing[name])
             loss = loss + self.weights[name] * head
             with torch.no_grad():
-                nll = head if not self.smoothing[name] else _nll(logits, labels)
                 log[f"{name}_nll"] = nll.detach()
                 log[f"{name}_right"] = (logits.argmax(1) == labels).sum()
                 log[f"{name}_count"] = labels.numel()
@@ -114,5 +111,17 @@ class EditPolicyLoss(FairseqCriterion):
         return True
 
 
-def _nll(logits: Tensor, labels: Tensor) -> Tensor:
-    return F.cross_entropy(logits, labels, reduction="sum")
+def smoothed(logits: Tensor, labels: Tensor, smoothing: float) -> Tuple[Tensor, Tensor]:
+    """Sums over positions of the loss with label smoothing, and of −log p of the labels.
+
+    As torch's ``cross_entropy`` gives them; probabilities are normalised once for both.
+
+    Args:
+        logits: P × classes. labels: P. smoothing: share that all classes have in common.
+    """
+    log_probs = F.log_softmax(logits, 1)
+    nll = F.nll_loss(log_probs, labels, reduction="sum")
+    if not smoothing:
+        return nll, nll
+    even = -log_probs.sum(1).sum()
+    return (1 - smoothing) * nll + smoothing / logits.size(1) * even, nll

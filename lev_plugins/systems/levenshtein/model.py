@@ -16,11 +16,11 @@ from ...errors import UserError
 from ...nn import Memory, Positions, TransformerStack
 from ...nn.dropout import dropout
 from ...nn.linear import linear
+from ...nn.packing import Layout, rows_at
 from ...nn.precision import Int8Linear, decoding_precision, quantize
-from ...nn.transformer import TransformerBlock, attention_mask
-from ...ops.alignment import lcs_masks
+from ...nn.transformer import TransformerBlock
 from .config import HEADS, STACKS, LevenshteinEditorConfig, exit_depths
-from .roll_in import RollIn, join_deletion_inputs, token_predictions
+from .roll_in import RollIn, join_deletion_inputs, kept_by_expert, token_predictions
 from .stock import convert_parameters, is_stock
 from .task import TranslationEditTask
 
@@ -153,15 +153,15 @@ class LevenshteinEditorModel(BaseFairseqModel):
 
     # what the generator asks for -------------------------------------------------------------
 
-    def encode(self, src_tokens: Tensor) -> Memory:
+    def encode(self, src_tokens: Tensor, layout: Optional[Layout] = None) -> Memory:
         """B × S tokens → what every decoder pass reads."""
-        real = src_tokens.ne(self.pad)
+        if layout is None:
+            layout = Layout.of(src_tokens.ne(self.pad), self.training)
         x = self._embed(src_tokens, self.encoder_embed, self.encoder_positions)
-        mask = attention_mask(real)
-        x = self.encoder(x, mask)
+        x = self.encoder(x, layout.mask, layout=layout)
         if self.encoder_norm is not None:
             x = self.encoder_norm(x)
-        return Memory(x, mask)
+        return Memory(x, layout.mask)
 
     def deletion_logits(self, tokens: Tensor, memory: Memory) -> Tensor:
         """Logits of keeping (0) and deleting (1) each token (Eq. 3): B × T × 2."""
@@ -196,14 +196,17 @@ class LevenshteinEditorModel(BaseFairseqModel):
 
     # the passes -------------------------------------------------------------------------------
 
-    def features(self, tokens: Tensor, memory: Memory, head: str) -> Tensor:
+    def features(
+        self, tokens: Tensor, memory: Memory, head: str, layout: Optional[Layout] = None
+    ) -> Tensor:
         """One decoder pass, B × T → B × T × C, up to the exit of ``head``."""
         copied = None
         if head == "token" and self.copies_source:
             copied = source_at_placeholders(tokens, memory, self.pad, self.plh)
         x = self._embed(tokens, self.decoder_embed, self.decoder_positions, copied)
-        mask = attention_mask(tokens.ne(self.pad))
-        x = self.decoder[self.stack_of[head]](x, mask, memory, self.depths[head])
+        if layout is None:
+            layout = Layout.of(tokens.ne(self.pad), self.training)
+        x = self.decoder[self.stack_of[head]](x, layout.mask, memory, self.depths[head], layout)
         return x if self.decoder_norm is None else self.decoder_norm(x)
 
     def _same_exit(self) -> bool:
@@ -260,27 +263,28 @@ class LevenshteinEditorModel(BaseFairseqModel):
         Only positions that carry a label go through a head: placeholders through the
         vocabulary, real slots through the placeholder classifier, inner tokens through deletion.
         """
-        memory = self.encode(src_tokens)
-        insertion = roll_in.insertion
-        features = self.features(insertion.before, memory, "placeholder")
-        slots = insertion.slots
+        memory, places = self.encode(src_tokens, roll_in.source), roll_in.places
+        features = self.features(roll_in.insertion.before, memory, "placeholder", places.before)
+        features = features.flatten(0, 1)
+        left, right = rows_at(features, places.slots), rows_at(features, places.slots + 1)
         placeholder = PolicyOutput(
-            self._slot_logits(features[:, :-1][slots], features[:, 1:][slots]),
-            insertion.counts[slots].clamp(max=self.cfg.max_insertions),
+            self._slot_logits(left, right), places.counts.clamp(max=self.cfg.max_insertions)
         )
-        state, missing = roll_in.token_state(self.plh)
-        token_logits = self.token_logits(state, memory, missing)
-        token = PolicyOutput(token_logits, roll_in.target[missing])
+        state, _ = roll_in.token_state(self.plh)
+        features = self.features(state, memory, "token", places.after).flatten(0, 1)
+        token = PolicyOutput(self._project(rows_at(features, places.tokens)), places.labels)
         with torch.no_grad():
-            written = token_logits.detach()
-            if roll_in.masked is not None:  # for deletion they stand as they are
-                written = written[insertion.missing[missing]]
+            written = token.logits.detach()
+            if places.written is not None:  # for deletion they stand as they are
+                written = written.index_select(0, places.written)
             predicted = token_predictions(written, roll_in, self.never_predicted())
             inputs = join_deletion_inputs(roll_in, predicted, self.pad)
-            keep, _ = lcs_masks(inputs, roll_in.target, self.pad)
-        inner = inputs.ne(self.pad) & inputs.ne(self.bos) & inputs.ne(self.eos)
-        features = self.features(inputs, memory, "deletion")[inner]
-        deletion = PolicyOutput(linear(features, self.deletion_head.weight), (~keep[inner]).long())
+            keep = kept_by_expert(roll_in, inputs, self.pad).flatten()
+        features = self.features(inputs, memory, "deletion", places.inputs).flatten(0, 1)
+        deletion = PolicyOutput(
+            linear(rows_at(features, places.inner), self.deletion_head.weight),
+            (~keep.index_select(0, places.inner)).long(),
+        )
         return {"deletion": deletion, "placeholder": placeholder, "token": token}
 
     def never_predicted(self) -> List[int]:

@@ -3,14 +3,17 @@
 Shapes: B sentences, M tokens of the target y*, N tokens of the draft y⁰, P placeholders in all.
 """
 
+import copy
+import functools
 from dataclasses import dataclass
-from typing import List, Optional, Tuple
+from typing import Any, List, NamedTuple, Optional, Tuple
 
 import torch
 import torch.nn.functional as F
 from fairseq.data import Dictionary
 from torch import Tensor
 
+from ...nn.packing import Layout
 from ...ops.alignment import lcs_masks
 from ...ops.edits import InsertionLabels, insertion_labels
 from ...ops.randomness import uniform
@@ -40,6 +43,32 @@ class RollInOptions:
     masking: str = "none"
 
 
+class Places(NamedTuple):
+    """Where the heads predict and what is expected there, known before the model is called.
+
+    Places in padded batches laid flat, long: no device has to be asked for them.
+
+    slots: in ``insertion.before``, the token left of each slot. counts: p* of these slots.
+    tokens: in y*, where the token head predicts. labels: t* there. gaps: in y*, the placeholders.
+    written: which of ``tokens`` are gaps; None: all. inner: in y_del, what may be deleted.
+    width: of y_del. sampled: rows whose y_del is the model's own insertion; None: all rows.
+    before, after, inputs: how ``insertion.before``, y'_ins and y_del are read.
+    """
+
+    slots: Tensor
+    counts: Tensor
+    tokens: Tensor
+    labels: Tensor
+    gaps: Tensor
+    written: Optional[Tensor]
+    inner: Tensor
+    width: int
+    sampled: Optional[Tensor]
+    before: Layout
+    after: Layout
+    inputs: Layout
+
+
 @dataclass
 class RollIn:
     """States and labels of one batch, made before the model is called.
@@ -48,7 +77,8 @@ class RollIn:
     insertion). insertion: states and labels for inserting. token_noise: B × M uniform numbers
     for sampling t̃, None for the argmax. frequencies: V, what random t̃ are sampled by; None where
     t̃ comes from the policy. masked: B × M, bool, tokens that stand and are masked for the token
-    head, which predicts them too; None: none.
+    head, which predicts them too; None: none. draft_kept: B × N, bool, what the expert keeps of
+    y⁰; None where no y⁰ has been aligned. places: where to predict. source: how the source is read.
     """
 
     target: Tensor
@@ -56,8 +86,25 @@ class RollIn:
     delete_draft: Tensor
     insertion: InsertionLabels
     token_noise: Optional[Tensor]
+    pad: int
+    bos: int
+    eos: int
     frequencies: Optional[Tensor] = None
     masked: Optional[Tensor] = None
+    draft_kept: Optional[Tensor] = None
+    source: Optional[Layout] = None
+
+    @functools.cached_property
+    def places(self) -> Places:
+        """Found once, on the device where the roll-in is first asked for them."""
+        return _places(self)
+
+    def to(self, device: torch.device) -> "RollIn":
+        """The same on a device, for which the host does not wait."""
+        moved = copy.copy(self)
+        vars(moved).update({name: _moved(one, device) for name, one in vars(self).items()})
+        vars(moved)["places"] = _moved(self.places, device)
+        return moved
 
     def token_state(self, placeholder: int) -> Tuple[Tensor, Tensor]:
         """What the token head reads, and where it predicts: B × M each."""
@@ -66,6 +113,53 @@ class RollIn:
             return insertion.after, insertion.missing
         after = insertion.after.masked_fill(self.masked, placeholder)
         return after, insertion.missing | self.masked
+
+
+def _moved(value: Any, device: torch.device) -> Any:
+    if isinstance(value, Tensor):
+        return value.to(device, non_blocking=True)
+    if isinstance(value, Layout):
+        return value.to(device)
+    if isinstance(value, (Places, InsertionLabels)):
+        return type(value)(*(_moved(one, device) for one in value))
+    return value
+
+
+def _flat(where: Tensor) -> Tensor:
+    return where.flatten().nonzero().squeeze(1)
+
+
+def _places(roll_in: RollIn) -> Places:
+    insertion, target = roll_in.insertion, roll_in.target
+    row, column = insertion.slots.nonzero().unbind(1)
+    predicts = insertion.missing
+    if roll_in.masked is not None:
+        predicts = predicts | roll_in.masked
+    tokens = _flat(predicts)
+    # the placeholder stands for what will be written: no special symbol, no padding
+    inputs = _join(roll_in, insertion.after, roll_in.pad)
+    real = inputs.ne(roll_in.pad)
+    width = int(real.sum(1).max())
+    inputs, real = inputs[:, :width], real[:, :width]
+    special = inputs.eq(roll_in.bos) | inputs.eq(roll_in.eos)
+    sampled = None
+    if roll_in.draft_kept is not None:
+        sampled = _flat(~roll_in.delete_draft)
+    missing = insertion.missing.flatten()
+    return Places(
+        slots=row * insertion.before.size(1) + column,
+        counts=insertion.counts[insertion.slots],
+        tokens=tokens,
+        labels=target.flatten()[tokens],
+        gaps=_flat(missing),
+        written=None if roll_in.masked is None else _flat(missing[tokens]),
+        inner=_flat(real & ~special),
+        width=width,
+        sampled=sampled,
+        before=Layout.of(insertion.before.ne(roll_in.pad)),
+        after=Layout.of(target.ne(roll_in.pad)),
+        inputs=Layout.of(real),
+    )
 
 
 def random_keep(inner: Tensor, rate: Tensor, order: Tensor, kept: str = "uniform") -> Tensor:
@@ -100,6 +194,7 @@ def build_roll_in(
     dictionary: Dictionary,
     placeholder: int,
     frequencies: Optional[Tensor] = None,
+    alignment: Optional[Tuple[Tensor, Tensor]] = None,
 ) -> RollIn:
     """States and expert labels for a batch.
 
@@ -110,6 +205,7 @@ def build_roll_in(
             run's seed and ``epoch``.
         dictionary: of the target, for its special symbols. placeholder: index of ``<plh>``.
         frequencies: V, of the target's symbols; None or all zero: all words alike.
+        alignment: what :func:`.lcs_masks` gives for draft and target, where it is known.
 
     A sentence whose draft is empty has nothing to delete: for deletion it always takes the model's
     insertion. For insertion ℰ(y⁰, d*) is then the empty sentence, where generation begins.
@@ -123,8 +219,10 @@ def build_roll_in(
     boundary = target.eq(bos) | target.eq(eos)
     inner = target.ne(pad) & ~boundary
     kept = random_keep(inner, mixture[:, 2], order, options.kept)
+    if alignment is None and draft.size(1) > 2 and max(options.alpha, options.beta) > 0:
+        alignment = lcs_masks(draft, target, pad)
     if options.beta > 0:
-        aligned = boundary if draft.size(1) == 2 else lcs_masks(draft, target, pad)[1]
+        aligned = boundary if alignment is None else alignment[1]
         from_draft = mixture[:, 1] < options.beta
         kept = torch.where(from_draft.unsqueeze(1), aligned, kept)
     masked = None
@@ -141,6 +239,10 @@ def build_roll_in(
         delete_draft=drafted & (mixture[:, 0] < options.alpha),
         insertion=insertion_labels(target, kept | boundary, pad, placeholder),
         token_noise=noise,
+        pad=pad,
+        bos=bos,
+        eos=eos,
+        draft_kept=None if alignment is None else alignment[0],
         frequencies=_word_frequencies(frequencies, dictionary, placeholder, target.device)
         if options.tokens == "random"
         else None,
@@ -170,10 +272,12 @@ def token_predictions(logits: Tensor, roll_in: RollIn, never: List[int]) -> Tens
     Returns:
         P, long.
     """
-    logits = logits.index_fill(1, torch.tensor(never, device=logits.device), float("-inf"))
+    logits = logits.clone()
+    for symbol in never:  # numbers that the device need not be sent
+        logits[:, symbol] = float("-inf")
     if roll_in.token_noise is None:
         return logits.argmax(1)
-    noise = roll_in.token_noise[roll_in.insertion.missing]
+    noise = roll_in.token_noise.flatten().index_select(0, roll_in.places.gaps)
     if roll_in.frequencies is not None:
         # counts are whole numbers: their sums are exact on any device
         counts = roll_in.frequencies.cumsum(0)
@@ -191,11 +295,26 @@ def token_predictions(logits: Tensor, roll_in: RollIn, never: List[int]) -> Tens
 
 def join_deletion_inputs(roll_in: RollIn, predicted: Tensor, pad: int) -> Tensor:
     """y_del: the draft where the mixture chose it, else y*'s gaps filled with t̃ (B × L)."""
-    insertion = roll_in.insertion
-    filled = insertion.after.clone()
-    filled[insertion.missing] = predicted
+    after, places = roll_in.insertion.after, roll_in.places
+    filled = after.flatten().index_copy(0, places.gaps, predicted).view_as(after)
+    return _join(roll_in, filled, pad)[:, : places.width]
+
+
+def _join(roll_in: RollIn, filled: Tensor, pad: int) -> Tensor:
     width = max(filled.size(1), roll_in.draft.size(1))
     filled = F.pad(filled, (0, width - filled.size(1)), value=pad)
     draft = F.pad(roll_in.draft, (0, width - roll_in.draft.size(1)), value=pad)
-    inputs = torch.where(roll_in.delete_draft.unsqueeze(1), draft, filled)
-    return inputs[:, : int(inputs.ne(pad).sum(1).max())]
+    return torch.where(roll_in.delete_draft.unsqueeze(1), draft, filled)
+
+
+def kept_by_expert(roll_in: RollIn, inputs: Tensor, pad: int) -> Tensor:
+    """d*: what the expert keeps of y_del (B × L, bool). Drafts have been aligned already."""
+    sampled, known = roll_in.places.sampled, roll_in.draft_kept
+    if sampled is None or known is None:
+        return lcs_masks(inputs, roll_in.target, pad)[0]
+    width = inputs.size(1)
+    keep = F.pad(known, (0, max(0, width - known.size(1))))[:, :width]
+    if not sampled.numel():
+        return keep
+    rows, targets = (x.index_select(0, sampled) for x in (inputs, roll_in.target))
+    return keep.index_copy(0, sampled, lcs_masks(rows, targets, pad)[0])

@@ -16,9 +16,10 @@ from fairseq.token_generation_constraints import unpack_constraints
 from omegaconf import II, OmegaConf
 from torch import Tensor, nn
 
-from ...data.edit_dataset import EditDataset
+from ...data.edit_dataset import EditDataset, OnHost
 from ...errors import UserError
 from ...fairseq_patches import compare_symbols
+from ...nn.packing import Layout
 from ...options import option
 from ...tasks.post_editing import PLACEHOLDER, PostEditingConfig, PostEditingTask
 from .decoding import RefinementGenerator, RefinementOptions
@@ -189,6 +190,7 @@ class TranslationEditTask(PostEditingTask):
             left_pad_source=self.cfg.left_pad_source,
             left_pad_target=False,
             num_buckets=self.cfg.num_batch_buckets,
+            learn=shuffle and target is not None,
             shuffle=shuffle,
             pad_to_multiple=self.cfg.required_seq_len_multiple,
         )
@@ -453,16 +455,22 @@ class TranslationEditTask(PostEditingTask):
             str(cfg.kept_tokens),
             str(cfg.token_masking),
         )
+        # on the host, from numbers and tokens that it has: a device would be asked for each
+        host = sample.get("on_host") or OnHost.of(sample)
         roll_in = build_roll_in(
-            sample["target"],
-            sample.get("draft"),
-            sample["id"],
+            host.target,
+            host.draft,
+            host.ids,
             epoch,
             options,
             self.tgt_dict,
             self.placeholder,
             self.frequencies,
+            host.alignment,
         )
+        roll_in.source = Layout.of(host.source.ne(self.src_dict.pad()))
+        if sample["target"].device != host.target.device:
+            roll_in = roll_in.to(sample["target"].device)
         return {**sample, "roll_in": roll_in}
 
     # models, decoding and checkpoints -----------------------------------------------------------

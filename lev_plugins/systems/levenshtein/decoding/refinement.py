@@ -425,7 +425,9 @@ class _Decoding:
         state = self.state
         logits = self.policy.token_logits(state.tokens, state.memory, where).float()
         never = [self.placeholder] if self.options.stock else self.never
-        logits = logits.index_fill(1, torch.tensor(never, device=logits.device), float("-inf"))
+        logits = logits.clone()
+        for symbol in never:  # numbers that the device need not be sent
+            logits[:, symbol] = float("-inf")
         if self.options.unk_penalty:
             logits[:, self.unk] -= self.options.unk_penalty
         choice = logits
