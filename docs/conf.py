@@ -18,6 +18,7 @@ source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 include_patterns = ["*.md", "docs/**", "examples/**.md", "benchmarks/**.md"]
 exclude_patterns = [".*", "build", "tests", "lev_plugins", "**/__pycache__"]
 html_theme = "furo"
+smartquotes = False  # --task is no dash
 html_title = project
 # anchors as GitHub makes them, so that links between documents work in both places
 myst_heading_anchors = 4

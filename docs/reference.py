@@ -184,10 +184,12 @@ def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 
 
 def option_table(known: list[Option]) -> str:
-    rows = [
-        (f"``{one.flags}``", escape(one.kind), escape(one.default), escape(one.help))
-        for one in known
-    ]
+    rows = []
+    for one in known:
+        said = (
+            one.help if one.default == "–" else one.help.removesuffix(f" (default: {one.default})")
+        )
+        rows.append((f"``{one.flags}``", escape(one.kind), escape(one.default), escape(said)))
     return table(("option", "takes", "default", "meaning"), rows)
 
 

@@ -2,8 +2,8 @@
 
 A process that has imported both waits for requests, one JSON object a line on standard input, and
 forks for each: the child gets its own folder, environment and files for its streams, runs the
-console script (or ``python -m MODULE``) as the main program and ends as that does. The plug-in is
-never imported here, so every command registers it anew.
+console script (or ``python FILE``, ``python -m MODULE``) as the main program and ends as that does.
+The plug-in is never imported here, so every command registers it anew.
 
     {"start": {"argv": […], "cwd": …, "environ": {…}, "streams": [stdin, stdout, stderr]}}  → pid
     {"wait": pid, "seconds": …}                                                             → status
@@ -84,7 +84,11 @@ def become(request: dict[str, Any]) -> None:
     program, *arguments = request["argv"]
     home = str(Path(sys.executable).parent)
     paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
-    if program == "python":
+    if program == "python" and arguments[0] != "-m":
+        sys.path[:1] = [str(Path(arguments[0]).parent), *paths]
+        sys.argv = arguments
+        runpy.run_path(arguments[0], run_name="__main__")
+    elif program == "python":
         sys.path[:1] = [request["cwd"], *paths]
         sys.argv = ["-m", *arguments[2:]]
         runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)

@@ -1,0 +1,198 @@
+"""Every command of examples/guides is run as it stands, on tiny data and with tiny models."""
+
+import json
+import random
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from conftest import ROOT, Commands
+from enct5_corpus import write_corpus
+from shell import Shell
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "pretrained"))
+import checkpoints  # noqa: E402
+
+pytestmark = pytest.mark.slow  # every page trains something
+GUIDES = ROOT / "examples" / "guides"
+PAGES = sorted(path.stem for path in GUIDES.glob("*.md") if path.stem != "README")
+SIDE = "--{0}-embed-dim 16 --{0}-ffn-embed-dim 16 --{0}-layers 1 --{0}-attention-heads 2".format
+BOTH = f"{SIDE('encoder')} {SIDE('decoder')}"
+#: What makes a model small: by the beginning of the arch's name.
+SIZES = {
+    "levenshtein_editor": BOTH,
+    "transformer_concat": BOTH,
+    "pbd_transformer": SIDE("encoder"),
+    "gated_transformer": f"{SIDE('encoder')} --decoder-layers 1",
+    "enct5": f"{SIDE('encoder')} --attention-head-dim 8",
+}
+SHORT = "--max-update 4 --num-workers 0 --log-format simple --save-interval-updates 0".split()
+
+
+def blocks(page: str) -> list[tuple[str, str]]:
+    """The language and the text of each fenced block that is run."""
+    text = (GUIDES / f"{page}.md").read_text("utf-8")
+    return re.findall(r"^```(bash|python)\n(.*?)^```", text, re.M | re.S)
+
+
+def script(page: str, folder: Path) -> str:
+    """The blocks of a page in their order; those of Python become files."""
+    lines = []
+    for number, (language, text) in enumerate(blocks(page)):
+        if language == "python":
+            (folder / f"block{number}.py").write_text(text, "utf-8")
+            text = f"python block{number}.py\n"
+        lines.append(text)
+    return "".join(lines)
+
+
+def smaller(words: list[str]) -> list[str]:
+    """A call of a program with everything that takes long cut down."""
+    if words[0] in ("fairseq-generate", "fairseq-interactive", "fairseq-validate"):
+        return [*words, "--cpu"]
+    if words[0] != "fairseq-train":
+        return [re.sub(r"^(6000|1000)$", "60", word) for word in words]
+    arch = words[words.index("--arch") + 1]
+    size = next(flags for name, flags in SIZES.items() if arch.startswith(name))
+    if "--backbone" in words:
+        size = "--max-source-positions 9 --max-target-positions 9"
+    elif "--t5-dir" in words:
+        size = ""
+    return [*words, *size.split(), *SHORT, "--cpu"]
+
+
+# ---------------------------------------------------------------- tiny data of the guides
+
+
+def lines(path: Path, texts: list[str]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{text}\n" for text in texts), "utf-8")
+
+
+def triples(folder: Path, rng: random.Random) -> None:
+    """my/text/PART.src, .mt and .pe, and few.tsv: source, tab, draft."""
+    for part, count in (("train", 48), ("valid", 8), ("test", 8)):
+        sources = [rng.choices("abcdefgh", k=rng.randint(2, 5)) for _ in range(count)]
+        sides = {
+            "src": [" ".join(one) for one in sources],
+            "pe": [" ".join(one).upper() + " ." for one in sources],
+            "mt": [" ".join(one[1:]).upper() + " ! ." for one in sources],
+        }
+        for side, texts in sides.items():
+            lines(folder / f"text/{part}.{side}", texts)
+    pairs = zip(sides["src"], sides["mt"], strict=True)
+    lines(folder / "text/few.tsv", ["\t".join(pair) for pair in pairs][:2])
+
+
+def noisy(folder: Path, rng: random.Random) -> None:
+    """my/PART.noisy and .clean, my/text/PART.clean, files to correct, and names."""
+    words = checkpoints.WORDS[:6]
+    for part, count in (("train", 48), ("valid", 8), ("test", 8)):
+        clean = [" ".join(rng.choices(words, k=rng.randint(1, 4))) for _ in range(count)]
+        lines(folder / f"{part}.clean", clean)
+        lines(folder / f"{part}.noisy", [text.replace("a", "e", 1) for text in clean])
+        lines(folder / f"text/{part}.clean", clean)
+    shutil.copy(folder / "train.clean", folder / "scans.clean")
+    shutil.copy(folder / "train.noisy", folder / "scans.noisy")
+    lines(folder / "noisy.txt", ["the cet", "", "see https://example.org"])
+    lines(folder / "scans/1890/a.txt", ["the cet sat"])
+    lines(folder / "names.txt", ["Pari"])
+
+
+def labelled(folder: Path, rng: random.Random) -> None:
+    """my/train.conllu, dev and test; my/train.tsv and dev.tsv; my/lines.txt."""
+    for part, count in (("train", 24), ("dev", 6), ("test", 6)):
+        rows = []
+        for _ in range(count):
+            words = rng.choices(["the", "cat", "sat"], k=3)
+            tags = {"the": "DET", "cat": "NOUN", "sat": "VERB"}
+            for place, word in enumerate(words, start=1):
+                rows.append("\t".join([str(place), word, "_", tags[word], *"______"]))
+            rows.append("")
+        lines(folder / f"{part}.conllu", rows)
+    shutil.copy(folder / "test.conllu", folder / "raw.conllu")
+    write_corpus(folder, "classification")
+    shutil.copy(folder / "valid.tsv", folder / "dev.tsv")
+    lines(folder / "lines.txt", ["the cat", "", "a b"])
+
+
+def byt5(folder: Path) -> None:
+    """A T5 of bytes, which needs no file of subwords."""
+    rows = 256 + 3 + 125
+    tensors = checkpoints.t5_tensors(gated=True, tied=False)
+    for name in ("shared.weight", "lm_head.weight"):
+        tensors[name] = torch.randn(rows, checkpoints.DIM)
+    checkpoints.write(folder, {**checkpoints.T5_1, "vocab_size": rows}, tensors)
+    (folder / "tokenizer.json").unlink()
+    kind = {"tokenizer_class": "ByT5Tokenizer", "extra_ids": 125}
+    (folder / "tokenizer_config.json").write_text(json.dumps(kind))
+
+
+@pytest.fixture(scope="module")
+def prepared(commands: Commands, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All that guides begin with, and a folder of data with a trained LevT and a stock one."""
+    folder, rng = tmp_path_factory.mktemp("guides"), random.Random(1)
+    triples(folder, rng)
+    noisy(folder, rng)
+    labelled(folder, rng)
+    checkpoints.bert(folder / "bert")
+    byt5(folder / "t5")
+    languages = "--source-lang src --target-lang pe --draft-lang mt"
+    text = folder / "text"
+    commands.preprocess(
+        f"{languages} --joined-dictionary --trainpref {text}/train --validpref {text}/valid "
+        f"--testpref {text}/test --destdir {folder}/data",
+        folder,
+    )
+    training = (
+        f"fairseq-train {folder}/data {BOTH} --share-all-embeddings --optimizer adam --lr 0.01 "
+        "--max-tokens 500 --max-update 30 --num-workers 0 --cpu --no-epoch-checkpoints "
+        "--source-lang src --target-lang pe --disable-validation"
+    )
+    done = commands.plugin(
+        f"{training} --draft-lang mt --arch levenshtein_editor_char --criterion edit_policy_loss "
+        f"--save-dir {folder}/levt",
+        folder,
+    )
+    assert done.code == 0, done.err
+    shutil.copy(folder / "levt/checkpoint_last.pt", folder / "levt/checkpoint_best.pt")
+    done = commands.plugin(
+        f"{training} --arch levenshtein_transformer --early-exit 1,1,1 --criterion nat_loss "
+        f"--save-dir {folder}/stock",
+        folder,
+        task="translation_lev",
+    )
+    assert done.code == 0, done.err
+    return folder
+
+
+#: What the pages that train by themselves begin without.
+OWN = {
+    "post_editing": ("data", "levt", "stock"),
+    "correcting_text": ("data", "levt", "stock"),
+    "denoising": ("data", "levt", "stock"),
+    "tagging": ("data", "levt", "stock"),
+    "pretrained": ("data", "levt", "stock"),
+    "resuming": ("levt",),
+    "precision_and_speed": ("levt",),
+}
+LONG = ("pretrained", "processes")
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(one, marks=pytest.mark.long if one in LONG else ()) for one in PAGES],
+)
+def test_the_commands_of_a_guide_run(page, commands, prepared, tmp_path):
+    home = tmp_path / "home"
+    shutil.copytree(prepared, home / "my", ignore=shutil.ignore_patterns(*OWN.get(page, ())))
+    for name in ("examples", "lev_plugins"):
+        (home / name).symlink_to(ROOT / name)
+    (tmp_path / "requests").mkdir()
+    shell = Shell(commands, home, tmp_path / "requests")
+    small = " ".join([BOTH, *SHORT])
+    done = shell.run(script(page, home), smaller, {"GUIDE_TORCHRUN": small})
+    assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-3000:]}"
