@@ -7,7 +7,8 @@
 # ar         fairseq's own transformer, from left to right: the baseline, and the teacher of distill.sh
 # stock      fairseq's own levenshtein_transformer
 # levt       ours; the expert is the reference ("oracle" in the paper)
-# distilled  ours; the expert is the teacher's translation, from distill.sh
+# distilled  ours; the expert is the teacher's translation, from distill.sh; it starts from the teacher's
+#            parameters (TEACHER=none: from random ones; TEACHER: another checkpoint of these sizes)
 #
 # UPDATES (1500) is the length of the training: the learning rate falls to zero just then. Flags given
 # here come last and win. WORK/ar, WORK/stock and so on get the checkpoints; a second call resumes from
@@ -50,6 +51,11 @@ esac
 if [ "$system" = distilled ]; then
   data="$work/distilled-data"
   [ -d "$data" ] || fail "no distilled data in $work: bash examples/translation/distill.sh $work makes them"
+  teacher="${TEACHER:-$work/ar/checkpoint_last.pt}"
+  if [ "$teacher" != none ]; then
+    [ -f "$teacher" ] || fail "no teacher $teacher: give TEACHER=none, or a checkpoint in TEACHER"
+    recipe+=(--finetune-from-model "$teacher")
+  fi
 fi
 
 sizes=()

@@ -91,11 +91,24 @@ def trained(commands, words: list[str], folder: Path, updates: int = 1) -> str:
     ],
 )
 def test_every_system_takes_an_update(commands, work, tmp_path, system, task, arch):
-    words = called("translation/train.sh", [work, system, *SHALLOW], tmp_path)
+    words = called("translation/train.sh", [work, system, *SHALLOW], tmp_path, TEACHER="none")
     assert words[words.index("--task") + 1] == task and words[words.index("--arch") + 1] == arch
     assert words[0] == str(work / ("distilled-data" if system == "distilled" else "data"))
     log = trained(commands, [*words, "--source-lang", "src", "--target-lang", "tgt"], tmp_path)
     assert "'loss': 'nan'" not in log and "loss=nan" not in log
+
+
+def test_a_distilled_model_starts_from_its_teacher(commands, work, tmp_path):
+    words = called("translation/train.sh", [work, "ar", *SHALLOW], tmp_path)
+    languages = ["--source-lang", "src", "--target-lang", "tgt"]
+    trained(commands, [*words, *languages], tmp_path)
+    teacher = tmp_path / "saved" / "checkpoint_last.pt"
+    (tmp_path / "levt").mkdir()
+    words = called(
+        "translation/train.sh", [work, "distilled", *SHALLOW], tmp_path, TEACHER=str(teacher)
+    )
+    log = trained(commands, [*words, *languages], tmp_path / "levt")
+    assert f"loading pretrained model from {teacher}" in log
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,10 @@ import torch
 from fairseq import options
 from fairseq.data import Dictionary
 from fairseq.models.nat.levenshtein_transformer import LevenshteinTransformerModel
+from fairseq.models.transformer import TransformerModel
+from fairseq.tasks.translation import TranslationTask
 from fairseq.tasks.translation_lev import TranslationLevenshteinTask
+from omegaconf import OmegaConf
 from torch import Tensor
 
 from lev_plugins.errors import UserError
@@ -298,6 +301,39 @@ def test_the_placeholder_starts_as_a_copy_of_the_unknown_symbol(lively):
     assert len(made["decoder_embed.weight"]) == len(before["decoder.embed_tokens.weight"]) + 1
     assert all(torch.equal(state[name], value) for name, value in before.items())
     assert is_stock(state) and not is_stock(made)
+
+
+@pytest.mark.parametrize("sharing", ["all", "none"])
+@pytest.mark.parametrize("setting", ["post-norm", "pre-norm", "one table", "one target table"])
+def test_an_autoregressive_transformer_is_a_start(setting, sharing):
+    """Its blocks compute here what they compute there if they may look ahead."""
+    flags = SETTINGS[setting].split()
+    words = TINY.replace("translation_lev", "translation").replace("levenshtein_", "").split()
+    args = options.parse_args_and_arch(options.get_training_parser(), [*words, *flags])
+    source, target = dictionaries(args)
+    torch.manual_seed(1)
+    teacher = TransformerModel.build_model(args, TranslationTask(args, source, target)).eval()
+    kept = {name: value.clone() for name, value in teacher.state_dict().items()}
+    task = TranslationEditTask(TranslationEditConfig(), source, target)
+    cfg = editor_config(args)
+    cfg.weight_sharing = sharing
+    model = task.build_model(OmegaConf.structured(cfg)).eval()
+    heads = [model.deletion_head.weight.clone(), model.placeholder_head.weight.clone()]
+    model.load_state_dict(dict(kept))
+    rows = torch.tensor([[4, 5, 6, 2], [7, 8, 2, 1]])
+    read = teacher.encoder(rows, torch.tensor([4, 3]))
+    given = torch.tensor([[0, 9, 10, 11, 2], [0, 12, 2, 1, 1]])
+    wanted, _ = teacher.decoder(given, read, full_context_alignment=True)
+    real = given.ne(1)
+    found = model.token_logits(given, model.encode(rows), real)
+    assert found.size(1) == wanted.size(2) + 1, "the placeholder"
+    torch.testing.assert_close(found[:, :-1], wanted[real], rtol=1e-4, atol=1e-5)
+    if sharing == "none":
+        made = model.state_dict()
+        for name in (name for name in made if name.startswith("decoder.deletion.")):
+            assert torch.equal(made[name], made[name.replace(".deletion.", ".token.")])
+    assert torch.equal(model.deletion_head.weight, heads[0])
+    assert torch.equal(model.placeholder_head.weight, heads[1])
 
 
 @pytest.mark.parametrize(

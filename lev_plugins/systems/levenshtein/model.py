@@ -4,6 +4,7 @@ Shapes: B sentences, T tokens of the sequence being edited, S source tokens, C c
 V symbols, K = ``max_insertions``. Slot k lies between tokens k and k + 1.
 """
 
+import re
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import torch
@@ -21,7 +22,7 @@ from ...nn.precision import Int8Linear, decoding_precision, quantize
 from ...nn.transformer import TransformerBlock
 from .config import HEADS, STACKS, LevenshteinEditorConfig, exit_depths
 from .roll_in import RollIn, join_deletion_inputs, kept_by_expert, token_predictions
-from .stock import convert_parameters, is_stock
+from .stock import convert_parameters, is_stock, is_transformer
 from .task import TranslationEditTask
 
 MODEL = "levenshtein_editor"
@@ -293,16 +294,28 @@ class LevenshteinEditorModel(BaseFairseqModel):
 
     # checkpoints --------------------------------------------------------------------------------
 
+    def _complete(self, state_dict: Dict[str, Tensor]) -> None:
+        """Adds what a transformer's parameters lack: heads as they are, stacks like the tokens'."""
+        for name, own in self.state_dict().items():
+            if name in (COPY, "deletion_head.weight", "placeholder_head.weight"):
+                state_dict[name] = own
+            alike = re.sub(r"^decoder\.\w+\.", "decoder.token.", name)
+            if alike in state_dict:
+                state_dict.setdefault(name, state_dict[alike])
+
     def upgrade_state_dict_named(self, state_dict: Dict[str, Tensor], name: str) -> None:
-        """Takes parameters of fairseq's own levenshtein_transformer too.
+        """Takes parameters of fairseq's own levenshtein_transformer and transformer too.
 
         Raises:
             UserError: the embeddings do not fit the dictionaries.
         """
         if is_stock(state_dict):
+            warm_start = is_transformer(state_dict)
             converted = convert_parameters(state_dict, self.unk)
             state_dict.clear()
             state_dict.update(converted)
+            if warm_start:
+                self._complete(state_dict)
         # parameters of 0.5.0 and of fairseq's model have learned without it
         copies = state_dict.setdefault(COPY, torch.zeros(1))
         self.copies_source = bool(copies.any())

@@ -1,12 +1,15 @@
 """Checkpoints of fairseq's ``levenshtein_transformer``: their options and parameters as ours.
 
+Parameters of its autoregressive ``transformer`` are taken as well (``--finetune-from-model``): the
+blocks are the same, and a training from a teacher's is far ahead of one from random ones.
+
 The stock model reuses ``<unk>`` as placeholder. Ours has a symbol of its own, whose embedding
 is made a copy of the unknown symbol's: the network then computes what it was trained to compute,
 and a real unknown word is no longer taken for a placeholder.
 """
 
 import re
-from typing import Any, Dict, Set
+from typing import Any, Collection, Dict, Set
 
 import torch
 from torch import Tensor
@@ -137,9 +140,14 @@ _RENAMES = (
 _IGNORED = re.compile(r"(\.version|_float_tensor|embed_positions\.(?!weight$).*)$")
 
 
-def is_stock(state: Dict[str, Tensor]) -> bool:
-    """Whether these are the parameters of a stock levenshtein_transformer."""
-    return "decoder.embed_word_del.weight" in state
+def is_stock(names: Collection[str]) -> bool:
+    """Whether parameters are those of fairseq's levenshtein_transformer or transformer."""
+    return "decoder.embed_tokens.weight" in names
+
+
+def is_transformer(names: Collection[str]) -> bool:
+    """Whether they are those of fairseq's transformer, which has no heads for editing."""
+    return is_stock(names) and "decoder.embed_word_del.weight" not in names
 
 
 def convert_parameters(state: Dict[str, Tensor], unk: int) -> Dict[str, Tensor]:
