@@ -39,6 +39,7 @@ from benchmarks.levt_against_ar import AutoregressiveSearch  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
 from lev_plugins.fairseq_patches import run_cli  # noqa: E402
 from lev_plugins.nn.precision import PRECISIONS, quantize  # noqa: E402
+from lev_plugins.reports.plotting import png  # noqa: E402
 
 OURS = "ours"
 TYPICAL, EVERY = 27, 31  # a length, and one in so many tokens that is then deleted
@@ -256,25 +257,13 @@ def draw(found: Sequence[Curves]) -> bytes:
     Raises:
         UserError: matplotlib is not installed.
     """
-    try:
-        import matplotlib
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise UserError(
-            "--png needs the library matplotlib; install it: pip install 'lev_plugins[report]'"
-        ) from error
-    style = {"axes.spines.top": False, "axes.spines.right": False, "axes.titlelocation": "left"}
-    style |= {"axes.titlesize": 10, "font.size": 9}
-    with matplotlib.rc_context(style):
-        size = (4.4 * len(found), 3.8)
-        figure = Figure(figsize=size, layout="constrained", dpi=150)
-        FigureCanvasAgg(figure)
+
+    def paint(figure: Any) -> None:
         for axes, curves in zip(figure.subplots(1, len(found), squeeze=False)[0], found):
             _panel(axes, curves)
-        stream = io.BytesIO()
-        figure.savefig(stream, format="png", metadata={"Software": None})
-    return stream.getvalue()
+
+    style = {"axes.titlelocation": "left", "axes.titlesize": 10, "font.size": 9}
+    return png(paint, style, figsize=(4.4 * len(found), 3.8), layout="constrained", dpi=150)
 
 
 def _panel(axes: Any, curves: Curves) -> None:

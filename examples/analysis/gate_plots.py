@@ -4,12 +4,10 @@ Colours are Okabe and Ito's, which the colour-blind can tell apart; markers, lin
 hatching say the same without any colour.
 """
 
-import io
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from lev_plugins.errors import UserError
+from lev_plugins.reports.plotting import png, short_line
 
 # colour, marker, line style and hatching of each gate
 STYLES = {
@@ -23,56 +21,32 @@ _WIDTH, _HEIGHT, _DOTS = 4.8, 4.0, 150
 Figures = dict[str, Any]
 
 
-def require_matplotlib() -> Any:
-    """matplotlib, or a :class:`UserError` that says how to get it."""
-    try:
-        import matplotlib
-    except ImportError as error:
-        raise UserError(
-            "--png needs the library matplotlib; install it: pip install 'lev_plugins[report]'"
-        ) from error
-    return matplotlib
-
-
 def draw(figures: Figures, title: str | None = None) -> bytes:
     """The figures of :func:`.figures.compute` as a PNG: a row for each file, then all files."""
-    matplotlib = require_matplotlib()
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     systems = figures["systems"]
     rows = len(systems) + (len(systems) > 1)
     style = {
-        "text.parse_math": False,  # a dollar sign in a name is a dollar sign
-        "axes.spines.top": False,
-        "axes.spines.right": False,
         "axes.titlelocation": "left",
         "axes.titlesize": 10,
         "font.size": 9,
         "hatch.linewidth": 0.6,
     }
-    with matplotlib.rc_context(style), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing")  # a box stands in its place
-        figure = Figure(figsize=(3 * _WIDTH, rows * _HEIGHT), layout="constrained", dpi=_DOTS)
-        FigureCanvasAgg(figure)
+
+    def paint(figure: Any) -> None:
         grid = figure.add_gridspec(rows, 3)
         for place, system in enumerate(systems):
             panels = [figure.add_subplot(grid[place, column]) for column in range(3)]
-            name = f"{_line(system['name'])}: " if len(systems) > 1 else ""
+            name = f"{short_line(system['name'])}: " if len(systems) > 1 else ""
             _relation(panels[0], system, "by_noise", "noise of the source, %", name + "noise")
             _relation(panels[1], system, "by_length", "words of the source", name + "length")
             _recognition(panels[2], system, name + "WRR of the output")
         if len(systems) > 1:
             _tasks(figure.add_subplot(grid[-1, :]), systems)
         if title:
-            figure.suptitle(_line(title), x=0.01, ha="left", fontsize=12, weight="bold")
-        stream = io.BytesIO()
-        figure.savefig(stream, format="png", metadata={"Software": None})
-    return stream.getvalue()
+            figure.suptitle(short_line(title), x=0.01, ha="left", fontsize=12, weight="bold")
 
-
-def _line(text: str) -> str:
-    return "".join(c if c.isprintable() else " " for c in text)
+    size = (3 * _WIDTH, rows * _HEIGHT)
+    return png(paint, style, figsize=size, layout="constrained", dpi=_DOTS)
 
 
 def _correlated(gate: str, value: float | None) -> str:
@@ -143,7 +117,7 @@ def _tasks(axes: Any, systems: Sequence[Figures]) -> None:
             linewidth=0,
         )
         axes.bar_label(bars, fmt="%.2f", fontsize=8, padding=2)
-    axes.set_xticks(range(len(systems)), [_line(one["name"]) for one in systems])
+    axes.set_xticks(range(len(systems)), [short_line(one["name"]) for one in systems])
     axes.set(ylabel="gate probability, mean", title="All files", ylim=(0, 1))
     axes.legend(frameon=False, fontsize=8, ncols=len(gates))
 

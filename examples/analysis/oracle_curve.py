@@ -9,7 +9,6 @@ because decoding runs exactly as many iterations as it may (Algorithm 2). A tabl
 
 import argparse
 import csv
-import io
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,6 +24,7 @@ from lev_plugins.io.output import standard_output, whole_file
 from lev_plugins.io.progress import progress
 from lev_plugins.io.text_files import SUBWORDS
 from lev_plugins.metrics.corpus import METRICS, Metric, make_metric
+from lev_plugins.reports.plotting import png, require_matplotlib, short_line
 from lev_plugins.reports.table import LABELS as METRIC_LABELS
 from lev_plugins.systems.levenshtein.decoding.ensemble import EnsemblePolicy
 from lev_plugins.systems.levenshtein.decoding.oracle import ORACLES, with_oracle
@@ -199,16 +199,10 @@ def draw(points: Sequence[Point], metric: Metric, title: str) -> bytes:
     Raises:
         UserError: matplotlib is not installed.
     """
-    matplotlib = _matplotlib()
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import MaxNLocator
 
-    style = {"text.parse_math": False, "font.size": 10, "axes.titlelocation": "left"}
-    style |= {"axes.spines.top": False, "axes.spines.right": False}
-    with matplotlib.rc_context(style):
-        figure = Figure(figsize=(6.4, 4.8), layout="constrained", dpi=150)
-        FigureCanvasAgg(figure)
+    def paint(figure: Any) -> None:
+        from matplotlib.ticker import MaxNLocator
+
         axes = figure.subplots()
         for mode in ORACLES:
             of_mode = [one for one in points if one.mode == mode]
@@ -220,22 +214,12 @@ def draw(points: Sequence[Point], metric: Metric, title: str) -> bytes:
         axes.set(xlabel="most iterations, $T_{max}$", ylabel=_name(metric))
         axes.xaxis.label.set_parse_math(True)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.set_title("".join(c if c.isprintable() else " " for c in title))
+        axes.set_title(short_line(title))
         axes.grid(alpha=0.3)
         axes.legend(frameon=False, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.15))
-        stream = io.BytesIO()
-        figure.savefig(stream, format="png", metadata={"Software": None})
-    return stream.getvalue()
 
-
-def _matplotlib() -> Any:
-    try:
-        import matplotlib
-    except ImportError as error:
-        raise UserError(
-            "--png needs the library matplotlib; install it: pip install 'lev_plugins[report]'"
-        ) from error
-    return matplotlib
+    style = {"font.size": 10, "axes.titlelocation": "left"}
+    return png(paint, style, figsize=(6.4, 4.8), layout="constrained", dpi=150)
 
 
 # ---------------------------------------------------------------- options
@@ -303,7 +287,7 @@ def _check(args: argparse.Namespace) -> None:
     if args.references is not None and not os.path.isfile(args.references):
         raise UserError(f"--references {args.references} does not exist; check the path")
     if args.png is not None:
-        _matplotlib()
+        require_matplotlib()
 
 
 if __name__ == "__main__":

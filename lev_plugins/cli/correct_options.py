@@ -9,7 +9,7 @@ from ..errors import UserError
 from ..io.lines import STANDARD_STREAM, TEXT_PROCESSING, require_readable
 from ..reports.correction_page import LINES
 from ..reports.correction_report import REPORTS, check_reports
-from ..reports.tuning_plot import require_matplotlib
+from ..reports.plotting import require_matplotlib
 from .names import prog
 
 #: Flags of version 0.5: old → new.

@@ -32,6 +32,7 @@ from ..io.text_files import LineNumbers, read_lines
 from ..reports.gates.picture import MOST_LINES
 from ..reports.gates.record import Record
 from ..reports.gates.scale import SCALES
+from ..reports.plotting import require_matplotlib
 from .names import prog
 
 _PROMPT = "one line per sentence:"
@@ -57,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         page = stack.enter_context(whole_file(args.html)) if args.html else None
         picture = stack.enter_context(whole_file(args.png)) if args.png else None
         if picture is not None:
-            _require_matplotlib()
+            require_matplotlib()
         records = progress(_recorded(args), "lines", lines_of(args.input))
         for number, record in enumerate(records, start=1):
             out.write(json_line(record.to_dict()))
@@ -199,15 +200,6 @@ def _refuse_lines_not_there(wanted: set[int] | None, count: int) -> None:
         missing.add(number)
     if missing:
         raise UserError(f"--show: there is no line {missing}; the input has {count}")
-
-
-def _require_matplotlib() -> None:
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise UserError(
-            "--png needs the library matplotlib; install it: pip install 'lev_plugins[report]'"
-        ) from error
 
 
 def _recorded(args: argparse.Namespace) -> Iterator[Record]:

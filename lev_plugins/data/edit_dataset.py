@@ -129,13 +129,7 @@ class EditDataset(LanguagePairDataset):
         return kept[short], list(ignored) + kept[~short].tolist()
 
     def batch_by_size(
-        self,
-        indices: np.ndarray,
-        max_tokens: Optional[int] = None,
-        max_sentences: Optional[int] = None,
-        required_batch_size_multiple: int = 1,
+        self, indices: np.ndarray, max_tokens: Optional[int] = None, *more: Any, **limits: Any
     ) -> List[Any]:
         """fairseq's batches, and the remainder that it would drop."""
-        return batch_every_sentence(
-            self, indices, max_tokens, max_sentences, required_batch_size_multiple
-        )
+        return batch_every_sentence(self, indices, max_tokens, *more, **limits)

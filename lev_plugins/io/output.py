@@ -4,14 +4,39 @@ import errno
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TextIO
+from typing import IO, TextIO
 
 from ..errors import UserError
 from ..errors import printable as printable
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+@contextmanager
+def replacing(file: IO, target: str | Path, durable: bool = False) -> Iterator[None]:
+    """An open file takes the place of ``target`` at the end; it goes where anything fails.
+
+    Args:
+        file: in the folder of ``target``, for a rename cannot cross file systems; or ``target``
+            itself, which is then written directly.
+        durable: all of it is on the disk before it gets its name.
+    """
+    direct = str(file.name) == str(target)
+    try:
+        with file:
+            yield
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
+        if not direct:
+            os.replace(file.name, target)
+    except BaseException:
+        if not direct:
+            with suppress(OSError):
+                os.remove(file.name)
+        raise
 
 
 @contextmanager
@@ -26,21 +51,16 @@ def whole_file(path: str) -> Iterator[TextIO]:
     """
     target = Path(os.path.realpath(path))
     direct = target.exists() and not target.is_file()
-    # In the same folder, for a rename cannot cross file systems.
     written = target if direct else target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         stream = open(written, "w", encoding="utf-8", errors="backslashreplace", newline="\n")
     except OSError as error:
         raise UserError(f"{path}: cannot be written ({error.strerror})") from error
     try:
-        with stream:
+        with replacing(stream, target):
             yield stream
-        if not direct:
-            os.replace(written, target)
-    except BaseException as error:
-        if not direct:
-            written.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.errno in _FULL:
+    except OSError as error:
+        if error.errno in _FULL:
             raise UserError(f"{path}: not written ({error.strerror}); free some space") from error
         raise
 

@@ -16,6 +16,7 @@ import torch
 from ..errors import UserError
 from .archives import check_archive
 from .finite import REMEDY, non_finite
+from .output import replacing
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # the disk, the user's share of it, one file
 _CLOSED = {errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.EISDIR}
@@ -30,17 +31,9 @@ def atomic_save(path: str) -> Iterator[BinaryIO]:
     Until then, and if anything fails, what stood there stays. A link is replaced, not followed:
     what it names may be another checkpoint.
     """
-    written = f"{path}.tmp"  # in the same folder, for a rename cannot cross file systems
-    try:
-        with open(written, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(written, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.remove(written)
-        raise
+    file = open(f"{path}.tmp", "wb")
+    with replacing(file, path, durable=True):
+        yield file
     _sync_folder(path)
 
 

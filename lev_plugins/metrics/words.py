@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from ..deprecation import renamed_attribute
+from ..ops.sequences import common_ends
 
 Words = Sequence[str]
 
@@ -197,18 +198,6 @@ def _most_right_in_both(before: Words, after: Words, reference: Words) -> int:
         best = np.minimum.accumulate(best - rows, axis=0) + rows
         table = np.minimum.accumulate(best - columns, axis=1) + columns
     return int(-table[-1, -1]) % equal + start + end
-
-
-def common_ends(*rows: Words) -> tuple[int, int]:
-    """How many words all begin with, and how many of the others all end with."""
-    shortest = min(map(len, rows))
-    start = 0
-    while start < shortest and len({row[start] for row in rows}) == 1:
-        start += 1
-    end = 0
-    while end < shortest - start and len({row[-1 - end] for row in rows}) == 1:
-        end += 1
-    return start, end
 
 
 def percent(part: float, whole: float) -> float:

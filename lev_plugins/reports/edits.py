@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..metrics.words import common_ends
+from ..ops.sequences import common_ends
 
 
 class Agreement(NamedTuple):

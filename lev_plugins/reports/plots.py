@@ -4,13 +4,12 @@ Colours are Okabe and Ito's, which the colour-blind can tell apart; hatching, ma
 and numbers say the same without any colour.
 """
 
-import io
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from ..errors import UserError
 from .figures import NO_EDIT_BASELINE
+from .plotting import png, require_matplotlib, short_line
 from .table import short_name
 
 COLORS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
@@ -39,14 +38,7 @@ def draw(figures: dict[str, Any], title: str | None = None) -> bytes:
     Raises:
         UserError: matplotlib is not installed, or there is nothing to draw.
     """
-    try:
-        import matplotlib
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise UserError(
-            "--png needs the library matplotlib; install it: pip install 'lev_plugins[report]'"
-        ) from error
+    require_matplotlib()
     panels = _panels(figures)
     if not panels:
         raise UserError(
@@ -54,9 +46,6 @@ def draw(figures: dict[str, Any], title: str | None = None) -> bytes:
             "drafts with references (--drafts FILE)"
         )
     style = {
-        "text.parse_math": False,  # a dollar sign in a name is a dollar sign
-        "axes.spines.top": False,
-        "axes.spines.right": False,
         "axes.axisbelow": True,
         "hatch.linewidth": 0.6,
         "axes.titlelocation": "left",
@@ -64,23 +53,16 @@ def draw(figures: dict[str, Any], title: str | None = None) -> bytes:
         "axes.titlepad": 10,
         "font.size": 10,
     }
-    with matplotlib.rc_context(style), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing")  # a box stands in its place
-        figure = Figure(figsize=(_WIDTH * len(panels), _HEIGHT), layout="constrained", dpi=_DOTS)
-        FigureCanvasAgg(figure)
+
+    def paint(figure: Any) -> None:
         axes = figure.subplots(1, len(panels), squeeze=False)[0]
         for one, (plot, systems) in zip(axes, panels):
             plot(one, systems, figures)
         if title:
             figure.suptitle(short_line(title), x=0.01, ha="left", fontsize=13, weight="bold")
-        stream = io.BytesIO()
-        figure.savefig(stream, format="png", metadata={"Software": None})
-    return stream.getvalue()
 
-
-def short_line(text: str) -> str:
-    """Text without line ends and control characters."""
-    return "".join(c if c.isprintable() else " " for c in text)
+    size = (_WIDTH * len(panels), _HEIGHT)
+    return png(paint, style, figsize=size, layout="constrained", dpi=_DOTS)
 
 
 def _panels(figures: dict[str, Any]) -> list[tuple[Any, list[System]]]:

@@ -1,27 +1,13 @@
 """What ``correct --tune`` chose from, as a picture."""
 
-import io
-import os
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UserError
-from ..fairseq_patches.logs import untouched_root_logger
+from ..io.output import whole_file
+from .plotting import png
 
 if TYPE_CHECKING:
     from ..inference.correction.calibration import Bin
     from ..inference.correction.tuning import Choice
-
-
-def require_matplotlib() -> Any:
-    """matplotlib, or a :class:`UserError` that says how to get it."""
-    try:
-        with untouched_root_logger():
-            import matplotlib
-    except ImportError as error:
-        raise UserError(
-            "--png needs the library matplotlib; install it: pip install 'lev_plugins[report]'"
-        ) from error
-    return matplotlib
 
 
 def save(choice: "Choice", before: "list[Bin]", after: "list[Bin]", path: str) -> None:
@@ -33,31 +19,15 @@ def save(choice: "Choice", before: "list[Bin]", after: "list[Bin]", path: str) -
     Raises:
         UserError: matplotlib is missing, or the file cannot be written.
     """
-    with untouched_root_logger():  # which fairseq leaves at DEBUG; matplotlib then says much
-        picture = _draw(choice, before, after)
-    try:
-        with open(path + ".tmp", "wb") as file:
-            file.write(picture)
-        os.replace(path + ".tmp", path)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror})") from error
 
-
-def _draw(choice: "Choice", before: "list[Bin]", after: "list[Bin]") -> bytes:
-    matplotlib = require_matplotlib()
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    style = {"font.size": 10, "axes.spines.top": False, "axes.spines.right": False}
-    with matplotlib.rc_context(style):
-        figure = Figure(figsize=(10, 4.6), layout="constrained", dpi=120)
-        FigureCanvasAgg(figure)
+    def paint(figure: Any) -> None:
         curve, diagram = figure.subplots(1, 2)
         _draw_curve(curve, choice)
         _draw_reliability(diagram, before, after)
-        stream = io.BytesIO()
-        figure.savefig(stream, format="png", metadata={"Software": None})
-    return stream.getvalue()
+
+    picture = png(paint, {"font.size": 10}, figsize=(10, 4.6), layout="constrained", dpi=120)
+    with whole_file(path) as file:
+        file.buffer.write(picture)
 
 
 def _draw_curve(axes: Any, choice: "Choice") -> None:

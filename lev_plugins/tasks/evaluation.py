@@ -3,6 +3,7 @@
 import functools
 import json
 import logging
+import os
 import re
 from argparse import Namespace
 from dataclasses import dataclass
@@ -70,6 +71,28 @@ class EvaluatedTask(TranslationTask):
         self.tokenizer: Any = None
         self.trains = False
         self.text_seen = False
+
+    @classmethod
+    def setup_task(cls, cfg: EvaluationConfig, **kwargs: Any) -> Any:
+        """Loads the dictionaries.
+
+        Raises:
+            UserError: no data folder, no languages, no dictionary.
+        """
+        if cfg.num_batch_buckets > 0:
+            raise UserError("--num-batch-buckets fails in fairseq with numpy 2; leave it out")
+        cls.check_data_folder(cfg)
+        return super().setup_task(cfg, **kwargs)
+
+    @classmethod
+    def check_data_folder(cls, cfg: EvaluationConfig) -> None:
+        """Refuses a folder that the task cannot read."""
+        raise NotImplementedError
+
+    def data_folder(self, split: str, epoch: int) -> str:
+        """Where a split is read in an epoch; only training data come in shards."""
+        paths = utils.split_paths(self.cfg.data)
+        return str(paths[(epoch - 1) % len(paths) if split == self.cfg.train_subset else 0])
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> BaseFairseqModel:
         """Builds the model and, for a training, what decodes and counts in validation.
@@ -220,6 +243,24 @@ class EvaluatedTask(TranslationTask):
             for key in keys:
                 metrics.log_scalar(key, float(sum(log.get(key, 0) for log in logging_outputs)))
             metrics.log_derived(metric.name, functools.partial(_score, metric))
+
+
+def existing_folder(cfg: EvaluationConfig, what: str, way: str) -> str:
+    """The first data folder; refused with ``what`` it is and the ``way`` to it, if it is none."""
+    if not cfg.data:
+        raise UserError(f"no data folder given; name the folder {what}")
+    folder = str(utils.split_paths(cfg.data)[0])
+    if not os.path.isdir(folder):
+        raise UserError(f"data folder {folder} does not exist; {way}")
+    return folder
+
+
+def require_dictionaries(cfg: EvaluationConfig, folder: str, way: str) -> None:
+    """Both languages' dictionaries are in the folder."""
+    for lang in (cfg.source_lang, cfg.target_lang):
+        path = os.path.join(folder, f"dict.{lang}.txt")
+        if not os.path.isfile(path):
+            raise UserError(f"dictionary {path} does not exist; {way}")
 
 
 def _metric_names(cfg: EvaluationConfig) -> List[str]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
-from fairseq import utils
 from fairseq.data import (
     Dictionary,
     EpochBatchIterator,
@@ -37,7 +36,12 @@ from ..errors import UserError
 from ..fairseq_patches import origin
 from ..metrics.words import is_char_tokenized
 from ..options import option
-from .evaluation import EvaluatedTask, EvaluationConfig
+from .evaluation import (
+    EvaluatedTask,
+    EvaluationConfig,
+    existing_folder,
+    require_dictionaries,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -124,16 +128,15 @@ class NoisyTranslationTask(EvaluatedTask):
         self.origin = origin()  # the checkpoint that the settings come from, if any
 
     @classmethod
-    def setup_task(cls, cfg: NoisyTranslationConfig, **kwargs: Any) -> "NoisyTranslationTask":
-        """Loads the dictionaries.
-
-        Raises:
-            UserError: no data folder, no languages, no dictionary.
-        """
-        if cfg.num_batch_buckets > 0:
-            raise UserError("--num-batch-buckets fails in fairseq with numpy 2; leave it out")
-        _check_data_folder(cfg)
-        return super().setup_task(cfg, **kwargs)
+    def check_data_folder(cls, cfg: EvaluationConfig) -> None:
+        """Text and dictionaries; the languages have to be given."""
+        folder = existing_folder(cfg, "with the text and the dictionaries", "check the path")
+        if cfg.source_lang is None or cfg.target_lang is None:
+            raise UserError(
+                f"{folder}: plain text does not tell which side is the source; give --source-lang "
+                "and --target-lang"
+            )
+        require_dictionaries(cfg, folder, "make it from text that is cut as --bpe cuts it")
 
     # data -------------------------------------------------------------------------------------
 
@@ -145,10 +148,7 @@ class NoisyTranslationTask(EvaluatedTask):
         Raises:
             UserError: a file that is not there or is no plain UTF-8, or sides of different length.
         """
-        paths = utils.split_paths(self.cfg.data)
-        if split != self.cfg.train_subset:
-            paths = paths[:1]  # only training data come in shards
-        folder = paths[(epoch - 1) % len(paths)]
+        folder = self.data_folder(split, epoch)
         flag, noise = self._noise_of(split)
         mixed = self.cfg.noise_target_share > 0 and split == self.cfg.train_subset
         files = self._text_files(folder, split, combine)
@@ -422,25 +422,6 @@ def _noises(cfg: NoisyTranslationConfig) -> Dict[str, NoiseOptions]:
         )
         for split, chosen in kinds.items()
     }
-
-
-def _check_data_folder(cfg: NoisyTranslationConfig) -> None:
-    if not cfg.data:
-        raise UserError("no data folder given; name the folder with the text and the dictionaries")
-    folder = utils.split_paths(cfg.data)[0]
-    if not os.path.isdir(folder):
-        raise UserError(f"data folder {folder} does not exist; check the path")
-    if cfg.source_lang is None or cfg.target_lang is None:
-        raise UserError(
-            f"{folder}: plain text does not tell which side is the source; give --source-lang and "
-            "--target-lang"
-        )
-    for lang in (cfg.source_lang, cfg.target_lang):
-        path = os.path.join(folder, f"dict.{lang}.txt")
-        if not os.path.isfile(path):
-            raise UserError(
-                f"dictionary {path} does not exist; make it from text that is cut as --bpe cuts it"
-            )
 
 
 def _report(split: str, source: NoisySide, target: Optional[TextSide]) -> None:

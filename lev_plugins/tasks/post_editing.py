@@ -7,7 +7,6 @@ from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 import torch
-from fairseq import utils
 from fairseq.data import (
     AppendTokenDataset,
     ConcatDataset,
@@ -23,7 +22,12 @@ from torch import Tensor
 from ..errors import UserError
 from ..fairseq_patches import refuse_other_symbols
 from ..options import option
-from .evaluation import EvaluatedTask, EvaluationConfig
+from .evaluation import (
+    EvaluatedTask,
+    EvaluationConfig,
+    existing_folder,
+    require_dictionaries,
+)
 
 PLACEHOLDER = "<plh>"
 logger = logging.getLogger(__name__)
@@ -52,16 +56,17 @@ class PostEditingTask(EvaluatedTask):
         self.lines_read = 0
 
     @classmethod
-    def setup_task(cls, cfg: PostEditingConfig, **kwargs: Any) -> "PostEditingTask":
-        """Loads the dictionaries.
-
-        Raises:
-            UserError: no data folder, no language pair, no dictionary.
-        """
-        if cfg.num_batch_buckets > 0:
-            raise UserError("--num-batch-buckets fails in fairseq with numpy 2; leave it out")
-        _check_data_folder(cfg)
-        return super().setup_task(cfg, **kwargs)
+    def check_data_folder(cls, cfg: EvaluationConfig) -> None:
+        """What preprocess wrote; the languages as the folder says."""
+        folder = existing_folder(cfg, "that preprocess wrote", "run preprocess first")
+        if cfg.source_lang is None or cfg.target_lang is None:
+            source, target = data_utils.infer_language_pair(folder)
+            if source is None or target is None:
+                raise UserError(
+                    f"{folder}: no language pair found; give --source-lang and --target-lang"
+                )
+            cfg.source_lang, cfg.target_lang = source, target
+        require_dictionaries(cfg, folder, "run preprocess first")
 
     # data -------------------------------------------------------------------------------------
 
@@ -73,10 +78,7 @@ class PostEditingTask(EvaluatedTask):
         Raises:
             UserError: a file that is not there, or sides of different length.
         """
-        paths = utils.split_paths(self.cfg.data)
-        if split != self.cfg.train_subset:
-            paths = paths[:1]  # only training data come in shards
-        folder = paths[(epoch - 1) % len(paths)]
+        folder = self.data_folder(split, epoch)
         self.datasets[split] = self._load_triples(folder, split, combine)
 
     def _load_triples(self, folder: str, split: str, combine: bool) -> FairseqDataset:
@@ -244,25 +246,6 @@ class PostEditingTask(EvaluatedTask):
         special = (words < dictionary.nspecial) | words.eq(dictionary.index(PLACEHOLDER))
         words.masked_fill_(special, dictionary.unk())
         return torch.cat([tokens.new_tensor([dictionary.bos()]), tokens])
-
-
-def _check_data_folder(cfg: PostEditingConfig) -> None:
-    if not cfg.data:
-        raise UserError("no data folder given; name the folder that preprocess wrote")
-    folder = utils.split_paths(cfg.data)[0]
-    if not os.path.isdir(folder):
-        raise UserError(f"data folder {folder} does not exist; run preprocess first")
-    if cfg.source_lang is None or cfg.target_lang is None:
-        source, target = data_utils.infer_language_pair(folder)
-        if source is None or target is None:
-            raise UserError(
-                f"{folder}: no language pair found; give --source-lang and --target-lang"
-            )
-        cfg.source_lang, cfg.target_lang = source, target
-    for lang in (cfg.source_lang, cfg.target_lang):
-        path = os.path.join(folder, f"dict.{lang}.txt")
-        if not os.path.isfile(path):
-            raise UserError(f"dictionary {path} does not exist; run preprocess first")
 
 
 def _split_prefixes(

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ...ops.sequences import common_ends
+
 Change = tuple[int, int, int, int]
 #: Cells of the table beyond which two texts are not aligned (bytes of memory).
 MOST_CELLS = 64_000_000
@@ -18,12 +20,7 @@ def changes(before: Sequence[str], after: Sequence[str]) -> list[Change] | None:
     (Levenshtein distance); neighbouring ones are one stretch. None for two texts so long and so
     different that the table would have more than :data:`MOST_CELLS` cells.
     """
-    first = 0
-    while first < min(len(before), len(after)) and before[first] == after[first]:
-        first += 1
-    last = 0
-    while last < min(len(before), len(after)) - first and before[-1 - last] == after[-1 - last]:
-        last += 1
+    first, last = common_ends(before, after)
     x, y = before[first : len(before) - last], after[first : len(after) - last]
     if (len(x) + 1) * (len(y) + 1) > MOST_CELLS:
         return None

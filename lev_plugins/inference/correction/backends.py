@@ -68,6 +68,17 @@ class Backend(Protocol):
         """
 
 
+class CharacterBackend:
+    """What a backend whose tokens are characters makes of text."""
+
+    def tokens(self, text: str) -> Tokens:
+        """Characters."""
+        return tuple(text)
+
+    def text(self, tokens: Sequence[str | None]) -> str:
+        return "".join(token or "" for token in tokens)
+
+
 class TextProcessing:
     """fairseq's tokenizer and subwords, one behind the other; either may be None."""
 

@@ -1,9 +1,10 @@
 """How probable a model holds a given text of a unit, and what it would write itself."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
@@ -56,6 +57,54 @@ def scorer_of(backend: Backend, words: Iterable[str] = ()) -> Scorer:
     )
 
 
+def feature_weights(weights: Mapping[str, float], features: Sequence[str]) -> np.ndarray:
+    """Weights in the order of the features; those that are not named have weight 0.
+
+    Raises:
+        UserError: a weight that there is not.
+    """
+    for name in weights:
+        if name not in features:
+            raise UserError(f"there is no weight {name!r}; there are {', '.join(features)}")
+    return np.array([weights.get(name, 0.0) for name in features])
+
+
+def softmax(scores: np.ndarray) -> np.ndarray:
+    """Probabilities of candidates by their scores."""
+    scores = np.exp(scores - scores.max())
+    return scores / scores.sum()
+
+
+def score_texts(
+    backend: Backend,
+    scorer: Scorer,
+    units: Sequence[Tokens],
+    texts: Sequence[Sequence[str]],
+    batch_size: int,
+) -> list[list[float]]:
+    """Log-probabilities of the texts that each unit may become."""
+    pairs = [
+        (unit, backend.tokens(text))
+        for unit, some in zip(units, texts, strict=True)
+        for text in some
+    ]
+    scores = iter(scorer.score(pairs, batch_size))
+    return [[next(scores) for _ in some] for some in texts]
+
+
+@torch.no_grad()
+def _in_batches(
+    score: Callable[[Sequence[Pair]], Tensor], pairs: Sequence[Pair], size: int
+) -> list[float]:
+    """What is scored a batch at a time, in the order of the pairs."""
+    found = [0.0] * len(pairs)
+    for numbers in batches([source + target for source, target in pairs], size):
+        values = score([pairs[number] for number in numbers]).tolist()
+        for number, value in zip(numbers, values, strict=True):
+            found[number] = value
+    return found
+
+
 class AutoregressiveScorer:
     """Of models that write from left to right; n-best is their beam.
 
@@ -96,14 +145,8 @@ class AutoregressiveScorer:
         written = [self.backend.symbols.get(n) for n in hypothesis["tokens"].tolist()[:-1]]
         return () if None in written else tuple(str(token) for token in written)
 
-    @torch.no_grad()
     def score(self, pairs: Sequence[Pair], batch_size: int) -> list[float]:
-        found = [0.0] * len(pairs)
-        for numbers in batches([source + target for source, target in pairs], batch_size):
-            chosen = [pairs[number] for number in numbers]
-            for number, value in zip(numbers, self._score(chosen).tolist(), strict=True):
-                found[number] = value
-        return found
+        return _in_batches(self._score, pairs, batch_size)
 
     def _score(self, pairs: Sequence[Pair]) -> Tensor:
         backend = self.backend
@@ -158,14 +201,8 @@ class LevenshteinScorer:
             for one in answers
         ]
 
-    @torch.no_grad()
     def score(self, pairs: Sequence[Pair], batch_size: int) -> list[float]:
-        found = [0.0] * len(pairs)
-        for numbers in batches([source + target for source, target in pairs], batch_size):
-            values = self._score([pairs[number] for number in numbers]).tolist()
-            for number, value in zip(numbers, values, strict=True):
-                found[number] = value
-        return found
+        return _in_batches(self._score, pairs, batch_size)
 
     def _score(self, pairs: Sequence[Pair]) -> Tensor:
         backend = self.backend

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...ops.sequences import common_ends
+
 Change = tuple[int, int, int, int]
 
 _FIRST_BAND = 8
@@ -25,12 +27,7 @@ def script(before: Sequence[Any], after: Sequence[Any]) -> list[Change]:
     table would have more than :data:`MOST_CELLS` cells differ by a single change, from their
     first to their last difference.
     """
-    first = 0
-    while first < min(len(before), len(after)) and before[first] == after[first]:
-        first += 1
-    last = 0
-    while last < min(len(before), len(after)) - first and before[-1 - last] == after[-1 - last]:
-        last += 1
+    first, last = common_ends(before, after)
     x, y = before[first : len(before) - last], after[first : len(after) - last]
     if not x and not y:
         return []

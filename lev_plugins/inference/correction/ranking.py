@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...errors import UserError
-from .backends import Answer, Backend, Tokens
-from .candidates import Scorer, scorer_of
+from ...ops.sequences import common_ends
+from .backends import Answer, Backend, CharacterBackend, Tokens
+from .candidates import Scorer, feature_weights, score_texts, scorer_of, softmax
 from .letter_model import LetterModel
 from .lexicon import Lexicon, Lookup, distance
 
@@ -79,20 +79,17 @@ class Ranker:
     def __init__(
         self, backend: Backend, resources: Resources, weights: Mapping[str, float] = DEFAULTS
     ) -> None:
-        for name in weights:
-            if name not in FEATURES:
-                raise UserError(f"there is no weight {name!r}; there are {', '.join(FEATURES)}")
+        self.set_weights(weights)
         self.backend, self.resources = backend, resources
         words = resources.lexicon.words if resources.lexicon else ()
         self.scorer: Scorer = scorer_of(backend, words)
-        self.set_weights(weights)
         lookup = resources.lookup
         self.often_wrong = Lexicon(lookup.misspellings) if lookup else None
         self.letters = LetterModel(words) if words else None
 
     def set_weights(self, weights: Mapping[str, float]) -> None:
         """Features that are not named have weight 0."""
-        self.weights = np.array([weights.get(name, 0.0) for name in FEATURES])
+        self.weights = feature_weights(weights, FEATURES)
 
     def settled(self, word: str) -> bool:
         """Whether a word needs no model: it stands in the lexicon, with what an apostrophe adds to
@@ -111,17 +108,10 @@ class Ranker:
             found |= dict.fromkeys(self.backend.text(tokens) for tokens in written)
             limit = len(word) + self.resources.longest
             texts.append([text for text in found if text and len(text) <= limit or text == word])
-        pairs = [
-            (unit, self.backend.tokens(text))
-            for unit, some in zip(units, texts, strict=True)
-            for text in some
-        ]
-        scores = iter(self.scorer.score(pairs, batch_size))
+        scores = score_texts(self.backend, self.scorer, units, texts, batch_size)
         return [
-            Candidates(
-                tuple(some), np.array([self._features(word, text, next(scores)) for text in some])
-            )
-            for word, some in zip(words, texts, strict=True)
+            Candidates(tuple(some), np.array([self._features(word, *one) for one in zip(some, of)]))
+            for word, some, of in zip(words, texts, scores, strict=True)
         ]
 
     def _near(self, word: str) -> list[str]:
@@ -156,11 +146,10 @@ class Ranker:
         """Of each candidate; ``capital``: the word begins with a capital letter."""
         scores = found.features @ self.weights
         scores[0] += capital * self.weights[FEATURES.index("capital")]
-        scores = np.exp(scores - scores.max())
-        return scores / scores.sum()
+        return softmax(scores)
 
 
-class RankedBackend:
+class RankedBackend(CharacterBackend):
     """A :class:`~.backends.Backend` that reads words and writes the best candidate of each.
 
     Words are ranked in small letters and written with the capitals that they had. One with capitals
@@ -175,13 +164,6 @@ class RankedBackend:
     def __init__(self, ranker: Ranker) -> None:
         self.ranker, self.limit = ranker, ranker.backend.limit
         self._found: dict[str, Candidates] = {}
-
-    def tokens(self, text: str) -> Tokens:
-        """Characters."""
-        return tuple(text)
-
-    def text(self, tokens: Sequence[str | None]) -> str:
-        return "".join(token or "" for token in tokens)
 
     def write(self, units: Sequence[Tokens], batch_size: int) -> list[Answer | None]:
         """See :class:`~.backends.Backend`; an answer always comes to an end."""
@@ -222,12 +204,7 @@ def whole(word: str, text: str, log_probability: float) -> Answer:
     if word == text:
         zeros = (0.0,) * len(word)
         return Answer(tuple(word), (), zeros, zeros, (*zeros, 0.0))
-    first = 0
-    while first < min(len(word), len(text)) and word[first] == text[first]:
-        first += 1
-    last = 0
-    while last < min(len(word), len(text)) - first and word[-1 - last] == text[-1 - last]:
-        last += 1
+    first, last = common_ends(word, text)
     end = len(text) - last
     behind = [0.0] * (len(text) + 1)
     behind[end] = log_probability

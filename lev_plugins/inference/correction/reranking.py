@@ -13,10 +13,9 @@ import editdistance
 import numpy as np
 import torch
 
-from ...errors import UserError
 from ...metrics.word_edits import WordEdit, word_edits
-from .backends import Answer, Backend, Tokens
-from .candidates import Scorer, scorer_of
+from .backends import Answer, Backend, CharacterBackend, Tokens
+from .candidates import Scorer, feature_weights, score_texts, scorer_of, softmax
 from .lexicon import Lexicon, distance
 from .ranking import MOST_KEPT, Resources
 
@@ -51,9 +50,7 @@ class Choices:
 
     def probabilities(self, weights: np.ndarray) -> np.ndarray:
         """Of each text."""
-        scores = self.features @ weights
-        scores = np.exp(scores - scores.max())
-        return scores / scores.sum()
+        return softmax(self.features @ weights)
 
 
 class Reranker:
@@ -71,12 +68,9 @@ class Reranker:
     def __init__(
         self, backend: Backend, resources: Resources, weights: Mapping[str, float] = WEIGHTS
     ) -> None:
-        for name in weights:
-            if name not in FEATURES:
-                raise UserError(f"there is no weight {name!r}; there are {', '.join(FEATURES)}")
+        self.weights = feature_weights(weights, FEATURES)
         self.backend, self.resources = backend, resources
         self.scorer: Scorer = scorer_of(backend)
-        self.weights = np.array([weights.get(name, 0.0) for name in FEATURES])
         counts = resources.lexicon.counts.values() if resources.lexicon else ()
         self._most = math.log1p(max(counts, default=0.0))
         self._found: dict[str, Choices] = {}
@@ -99,16 +93,8 @@ class Reranker:
             self._texts(unit, [self.backend.text(one) for one in some])
             for unit, some in zip(units, self.scorer.nbest(tokens, batch_size), strict=True)
         ]
-        pairs = [
-            (unit, self.backend.tokens(text))
-            for unit, some in zip(tokens, texts, strict=True)
-            for text in some
-        ]
-        scores = iter(self.scorer.score(pairs, batch_size))
-        return [
-            self._choices(unit, some, [next(scores) for _ in some])
-            for unit, some in zip(units, texts, strict=True)
-        ]
+        scores = score_texts(self.backend, self.scorer, tokens, texts, batch_size)
+        return [self._choices(*one) for one in zip(units, texts, scores, strict=True)]
 
     def _texts(self, unit: str, written: Sequence[str]) -> list[str]:
         """The unit, what the model wrote, and what single edits of it and of the lexicon make."""
@@ -291,7 +277,7 @@ def _most_likely(
     return ((begin + shift.detach() * free) / scale).numpy()
 
 
-class RerankedBackend:
+class RerankedBackend(CharacterBackend):
     """A :class:`~.backends.Backend` that writes the best candidate of each unit.
 
     The probability of a change is that of all candidates together that have it.
@@ -303,13 +289,6 @@ class RerankedBackend:
     def __init__(self, reranker: Reranker) -> None:
         self.reranker, self.limit = reranker, reranker.backend.limit
         self.knows_spaces = reranker.backend.knows_spaces
-
-    def tokens(self, text: str) -> Tokens:
-        """Characters."""
-        return tuple(text)
-
-    def text(self, tokens: Sequence[str | None]) -> str:
-        return "".join(token or "" for token in tokens)
 
     def write(self, units: Sequence[Tokens], batch_size: int) -> list[Answer | None]:
         """See :class:`~.backends.Backend`; an answer always comes to an end."""

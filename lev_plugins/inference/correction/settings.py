@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ...errors import UserError
+from ...io.output import whole_file
 from .lexicon import Lexicon, Lookup
 from .ranking import DEFAULTS, FEATURES, Resources
 
@@ -125,14 +126,13 @@ def write(settings: Settings, checkpoint: str) -> str:
             source, target = getattr(settings, key), os.path.join(folder, name)
             if source:
                 if not (os.path.exists(target) and os.path.samefile(source, target)):
-                    shutil.copyfile(source, target + ".tmp")
-                    os.replace(target + ".tmp", target)
+                    with open(source, "rb") as file, whole_file(target) as copy:
+                        shutil.copyfileobj(file, copy.buffer)
                 stored[key], stored["files"][key] = name, _digest(target)
         path = os.path.join(folder, NAME)
-        with open(path + ".tmp", "w", encoding="utf-8") as file:
-            json.dump(stored, file, indent=1, ensure_ascii=False)
-            file.write("\n")
-        os.replace(path + ".tmp", path)
+        with whole_file(path) as stream:
+            json.dump(stored, stream, indent=1, ensure_ascii=False)
+            stream.write("\n")
     except OSError as error:
         raise UserError(f"{folder}: cannot be written: {error.strerror or error}") from error
     return path

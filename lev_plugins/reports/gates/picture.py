@@ -1,12 +1,11 @@
 """Gates as a PNG of heat maps (paper, Figure 4), with the shades of the page."""
 
-import io
-import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ...errors import UserError
 from ...io.output import printable
+from ..plotting import png, require_matplotlib
 from .record import GATES, Record
 from .scale import SHADES, Scale, gate_scales
 from .words import Piece, pieces, subword_marks
@@ -42,33 +41,23 @@ def draw(records: Sequence[Record], title: str, scale: str = "data") -> bytes:
     Raises:
         UserError: matplotlib is not installed, or there is nothing to draw.
     """
-    try:
-        import matplotlib
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise UserError(
-            "--png needs the library matplotlib; install it: pip install 'lev_plugins[report]'"
-        ) from error
+    require_matplotlib()
     if not records:
         raise UserError("--png: there are no lines to draw")
     scales = gate_scales(records, scale)
     layout = _lay_out(records, scales)
     width, height = _COLUMNS * _CHARACTER, (layout.rows + 3) * _ROW
-    style = {"text.parse_math": False, "font.family": "DejaVu Sans Mono", "font.size": 8}
-    with matplotlib.rc_context(style), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing")  # a box stands in its place
-        figure = Figure(figsize=(width, height), dpi=_DOTS)
-        FigureCanvasAgg(figure)
+
+    def paint(figure: Any) -> None:
         axes = figure.add_axes((0, 0, 1, 1))
         axes.set(xlim=(-0.5, _COLUMNS + 0.5), ylim=(layout.rows + 1.6, -1.4))
         axes.axis("off")
         axes.text(0, -0.8, printable(title), fontsize=10, weight="bold", va="center")
         _draw_cells(axes, layout)
         _draw_legend(axes, layout.rows + 0.7, scales)
-        stream = io.BytesIO()
-        figure.savefig(stream, format="png", metadata={"Software": None})
-    return stream.getvalue()
+
+    style = {"font.family": "DejaVu Sans Mono", "font.size": 8}
+    return png(paint, style, figsize=(width, height), dpi=_DOTS)
 
 
 def _draw_cells(axes: Any, layout: Layout) -> None:
