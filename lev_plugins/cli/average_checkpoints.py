@@ -20,7 +20,7 @@ from torch import Tensor
 
 from ..errors import UserError
 from ..fairseq_patches import atomic_save, explain, read_checkpoint, run_cli, write_failure
-from .names import prog
+from .options import adder, make_parser
 
 # checkpoint_EPOCH_UPDATES.pt and checkpointEPOCH.pt, as fairseq numbers them
 _BY_UPDATES = re.compile(r"checkpoint_\d+_(\d+)\.pt")
@@ -30,27 +30,20 @@ OPTIMIZER = "last_optimizer_state"
 
 def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
-    parser = argparse.ArgumentParser(
-        prog=prog("average_checkpoints"),
-        description="Average the parameters of several checkpoints of one training.",
+    parser = make_parser(
+        "average_checkpoints",
+        "Average the parameters of several checkpoints of one training.",
+        "checkpoints --last 5 --output checkpoints/average.pt",
     )
-    parser.epilog = f"example: {parser.prog} checkpoints --last 5 --output checkpoints/average.pt"
-    add = parser.add_argument
+    add = adder(parser)
     add(
-        "checkpoints",
+        "checkpoints PATH",
+        "checkpoints, the newest last; or one folder, which stands for its numbered checkpoints "
+        "(checkpoint_1_500.pt …, else checkpoint1.pt …) in their order",
         nargs="+",
-        metavar="PATH",
-        help="checkpoints, the newest last; or one folder, which stands for its numbered "
-        "checkpoints (checkpoint_1_500.pt …, else checkpoint1.pt …) in their order",
     )
-    add("--output", required=True, metavar="FILE", help="the average; written whole or not at all")
-    add(
-        "--last",
-        type=int,
-        default=None,
-        metavar="N",
-        help="only the last N of them (default: all)",
-    )
+    add("--output FILE", "the average; written whole or not at all", required=True)
+    add("--last N", "only the last N of them (default: all)", type=int)
     return parser
 
 

@@ -18,32 +18,27 @@ from ..io.output import printable, whole_file
 from ..io.text_files import read_lines
 from ..pretrained import Directory, Inspection, inspect
 from ..pretrained.bpe import open_tokenizer, tokenizer_name
-from .names import prog
+from .options import adder, make_parser
 
 _SHOWN = 6
 
 
 def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
-    parser = argparse.ArgumentParser(
-        prog=prog("backbone"),
-        description="Look at a pre-trained model (BERT, BART or T5 in a local Hugging Face "
+    parser = make_parser(
+        "backbone",
+        "Look at a pre-trained model (BERT, BART or T5 in a local Hugging Face "
         "directory), write its vocabulary as a fairseq dictionary, and cut text into its symbols.",
+        "bert-base-uncased --dict dict.txt",
     )
-    parser.epilog = f"example: {parser.prog} bert-base-uncased --dict dict.txt"
-    add = parser.add_argument
-    add("directory", metavar="DIR", help="config.json, weights and tokenizer of the model")
+    add = adder(parser)
+    add("directory DIR", "config.json, weights and tokenizer of the model")
     add(
-        "--dict",
-        metavar="FILE",
-        help="write the vocabulary here, for fairseq-preprocess --srcdict; whole or not at all",
+        "--dict FILE",
+        "write the vocabulary here, for fairseq-preprocess --srcdict; whole or not at all",
     )
-    add("--input", metavar="FILE", help="text to cut, one sentence a line")
-    add(
-        "--output",
-        metavar="FILE",
-        help="the same lines as symbols of the dictionary; whole or not at all",
-    )
+    add("--input FILE", "text to cut, one sentence a line")
+    add("--output FILE", "the same lines as symbols of the dictionary; whole or not at all")
     return parser
 
 

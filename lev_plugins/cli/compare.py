@@ -28,7 +28,7 @@ from ..io.output import printable, standard_output, whole_file
 from ..io.text_files import read_parallel
 from ..metrics.corpus import METRICS, WORD_METRICS, Metric, SacrebleuMetric, make_metric
 from ..metrics.words import is_char_tokenized
-from .names import prog
+from .options import adder, make_parser
 
 _PRINTED = re.compile(r"[HSTDPI]-[0-9]+\t")
 
@@ -175,21 +175,16 @@ def _shown(value: float | None, form: str) -> str:
 
 def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
-    parser = argparse.ArgumentParser(
-        prog=prog("compare"),
-        description="Welch's t-test between two systems' outputs, sentence by sentence.",
+    parser = make_parser(
+        "compare",
+        "Welch's t-test between two systems' outputs, sentence by sentence.",
     )
-    add = parser.add_argument
-    add("a", metavar="A", help="outputs of a system, one line a sentence")
-    add("b", metavar="B", help="outputs of the other")
-    add("--reference", required=True, metavar="FILE", help="what they should be")
-    add(
-        "--metrics",
-        default="wrr,bleu,chrf",
-        metavar="NAMES",
-        help=f"of {', '.join(METRICS)} (default: wrr,bleu,chrf)",
-    )
-    add("--json", metavar="FILE", help="write the numbers")
+    add = adder(parser)
+    add("a A", "outputs of a system, one line a sentence")
+    add("b B", "outputs of the other")
+    add("--reference FILE", "what they should be", required=True)
+    add("--metrics NAMES", f"of {', '.join(METRICS)} (default: wrr,bleu,chrf)", "wrr,bleu,chrf")
+    add("--json FILE", "write the numbers")
     return parser
 
 

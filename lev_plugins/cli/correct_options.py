@@ -6,11 +6,12 @@ import os
 from collections.abc import Sequence
 
 from ..errors import UserError
-from ..io.lines import STANDARD_STREAM, TEXT_PROCESSING, require_readable
+from ..io.lines import STANDARD_STREAM, require_readable
 from ..reports.correction_page import LINES
 from ..reports.correction_report import REPORTS, check_reports
 from ..reports.plotting import require_matplotlib
 from .names import prog
+from .options import add_text_processing, adder, at_least_one
 
 #: Flags of version 0.5: old → new.
 RENAMED = {"--keep": "--protect", "--keep-words": "--protect-words"}
@@ -44,162 +45,130 @@ def build_parser() -> argparse.ArgumentParser:
     _add_choice(parser)
     _add_ranking(parser)
     group = parser.add_argument_group("output and speed")
-    add = group.add_argument
+    add = adder(group)
     add(
-        "--output-dir",
-        metavar="DIR",
-        help="write each file to one of its name in DIR, folders with all below them; what is "
-        "there already is finished and skipped",
+        "--output-dir DIR",
+        "write each file to one of its name in DIR, folders with all below them; what is there "
+        "already is finished and skipped",
     )
     add(
         "--skip-invalid",
-        action="store_true",
-        help="of --output-dir: leave out files that are not UTF-8 (default: correct none)",
+        "of --output-dir: leave out files that are not UTF-8 (default: correct none)",
     )
     add(
-        "--edits",
-        metavar="FILE",
-        help="also write every edit, made or not, as one JSON object a line; whole or not at all. "
-        "With --output-dir - is standard output, also for --csv and --html",
+        "--edits FILE",
+        "also write every edit, made or not, as one JSON object a line; whole or not at all. With "
+        "--output-dir - is standard output, also for --csv and --html",
     )
     add(
-        "--csv",
-        metavar="FILE",
-        help="also write the words that each edit changes as a table: file, line, before, after, "
+        "--csv FILE",
+        "also write the words that each edit changes as a table: file, line, before, after, "
         "probability, applied",
     )
-    add("--html", metavar="FILE", help="also write a page that shows every edit in its line")
+    add("--html FILE", "also write a page that shows every edit in its line")
     add(
         "--html-lines",
+        "of --html: lines that changed, lines with edits, made or not, or all (default: changed)",
         choices=LINES,
-        help="of --html: lines that changed, lines with edits, made or not, or all "
-        "(default: changed)",
     )
-    add("--batch-size", type=int, default=64, metavar="N", help="units at once (default: 64)")
+    add("--batch-size N", "units at once (default: 64)", 64)
     add(
-        "--buffer",
-        type=int,
-        default=1024,
-        metavar="N",
-        help="lines that are in memory and corrected together; 1 answers each line at once "
-        "(default: 1024, and 1 on a terminal)",
+        "--buffer N",
+        "lines that are in memory and corrected together; 1 answers each line at once (default: "
+        "1024, and 1 on a terminal)",
+        1024,
     )
-    add("--device", metavar="NAME", help="such as cuda (default: cpu)")
+    add("--device NAME", "such as cuda (default: cpu)")
     add(
         "--precision",
+        "bf16 and int8 (CPU) are faster and may change what is corrected (default: fp32)",
+        "fp32",
         choices=("fp32", "bf16", "int8"),
-        default="fp32",
-        help="bf16 and int8 (CPU) are faster and may change what is corrected (default: fp32)",
     )
     return parser
 
 
 def _add_model(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("model").add_argument
+    add = adder(parser.add_argument_group("model"))
     add(
-        "--path",
-        required=True,
-        metavar="CHECKPOINT",
-        help="of task translation_edit, translation or translation_concat, or a folder with one; "
+        "--path CHECKPOINT",
+        "of task translation_edit, translation or translation_concat, or a folder with one; "
         "a.pt:b.pt is an ensemble",
+        required=True,
     )
-    add("--data", metavar="DIR", help="folder with the dictionaries (default: as the model says)")
-    for name, what in TEXT_PROCESSING.items():
-        none = "; none for none" if name in ("tokenizer", "bpe") else ""
-        flag = "--" + name.replace("_", "-")
-        add(flag, metavar="NAME", help=f"{what}{none} (default: as the model was trained)")
+    add("--data DIR", "folder with the dictionaries (default: as the model says)")
+    add_text_processing(add, "; none for none")
+    add("--beam N", "left-to-right models: width of the search (default: 5)", type=int)
+    add("--max-iter N", "edit models: most iterations (default: 10)", type=int)
     add(
-        "--beam",
-        type=int,
-        metavar="N",
-        help="left-to-right models: width of the search (default: 5)",
-    )
-    add("--max-iter", type=int, metavar="N", help="edit models: most iterations (default: 10)")
-    add(
-        "--delete-threshold",
+        "--delete-threshold P",
+        "edit models: a token goes when its probability of deletion is above this (default: as "
+        "the model was trained)",
         type=float,
-        metavar="P",
-        help="edit models: a token goes when its probability of deletion is above this "
-        "(default: as the model was trained)",
     )
 
 
 def _add_choice(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("what is read and what is changed").add_argument
+    add = adder(parser.add_argument_group("what is read and what is changed"))
     add(
-        "--unit",
-        metavar="KIND",
-        help="what the model reads at once: word, letters, line, sentence or window (default: as "
-        "tuned, else letters with --lexicon or --lookup, word for a model of characters that knows "
-        "no space, else line); longer than the model reads is cut",
+        "--unit KIND",
+        "what the model reads at once: word, letters, line, sentence or window (default: as "
+        "tuned, else letters with --lexicon or --lookup, word for a model of characters that "
+        "knows no space, else line); longer than the model reads is cut",
     )
-    add("--window", type=int, metavar="N", help="words in a window, for --unit window")
+    add("--window N", "words in a window, for --unit window", type=int)
     add(
-        "--min-confidence",
+        "--min-confidence P",
+        "make only edits of at least this probability (default: as tuned, else 0, all)",
         type=float,
-        metavar="P",
-        help="make only edits of at least this probability (default: as tuned, else 0, all)",
     )
     add(
-        "--protect",
+        "--protect REGEX",
+        "make no edit that touches what this regular expression of Python's matches; may be given "
+        "again",
         action="append",
-        metavar="REGEX",
-        help=(
-            "make no edit that touches what this regular expression of Python's "
-            "matches; may be given again"
-        ),
     )
     add(
-        "--protect-words",
-        metavar="FILE",
-        help=(
-            "file of words or phrases, one a line, that stay where they stand "
-            "as whole words in this spelling"
-        ),
+        "--protect-words FILE",
+        "file of words or phrases, one a line, that stay where they stand as whole words in this "
+        "spelling",
     )
 
 
 def _add_ranking(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("ranking and tuning").add_argument
+    add = adder(parser.add_argument_group("ranking and tuning"))
     add(
-        "--lexicon",
-        metavar="FILE",
-        help="words, one a line, with or without a count: candidates for what is not among them",
+        "--lexicon FILE",
+        "words, one a line, with or without a count: candidates for what is not among them",
     )
-    add("--lookup", metavar="FILE", help="known misspellings: wrong, tab, right, one pair a line")
+    add("--lookup FILE", "known misspellings: wrong, tab, right, one pair a line")
     add(
-        "--weight",
+        "--weight NAME=VALUE",
+        "of the ranking, in place of what the settings say; of --tune: where it begins; may be "
+        "given again",
         action="append",
-        metavar="NAME=VALUE",
-        help="of the ranking, in place of what the settings say; of --tune: where it begins; may "
-        "be given again",
     )
     add(
-        "--settings",
-        metavar="FILE",
-        help="what --tune wrote; none for none (default: corrector.json beside the checkpoint)",
+        "--settings FILE",
+        "what --tune wrote; none for none (default: corrector.json beside the checkpoint)",
     )
     add(
         "--tune",
-        nargs=2,
+        "correct nothing: choose the threshold on these files, and write it, with the lexicon and "
+        "the look-up table, beside the checkpoint, where correct finds them",
         metavar=("NOISY", "CLEAN"),
-        help="correct nothing: choose the threshold on these files, and write it, with the lexicon "
-        "and the look-up table, beside the checkpoint, where correct finds them",
+        nargs=2,
     )
-    add("--tune-weights", action="store_true", help="of --tune: choose the weights of ranking too")
+    add("--tune-weights", "of --tune: choose the weights of ranking too")
     add(
-        "--png",
-        metavar="FILE",
-        help=(
-            "of --tune: also draw what thresholds give, and a reliability diagram; needs matplotlib"
-        ),
+        "--png FILE",
+        "of --tune: also draw what thresholds give, and a reliability diagram; needs matplotlib",
     )
     add(
-        "--goal",
-        default="changed:1",
-        metavar="GOAL",
-        help="of --tune: changed:N (most corrections with at most N per cent of the right words "
+        "--goal GOAL",
+        "of --tune: changed:N (most corrections with at most N per cent of the right words "
         "changed), f0.5 or accuracy (default: changed:1)",
+        "changed:1",
     )
 
 
@@ -233,9 +202,7 @@ def check(args: argparse.Namespace) -> None:
         _check_tuning(args)
     elif args.png:
         raise UserError(f"--png {args.png} needs --tune NOISY CLEAN")
-    for flag in ("batch_size", "buffer"):
-        if getattr(args, flag) < 1:
-            raise UserError(f"--{flag.replace('_', '-')} {getattr(args, flag)}: must be 1 or more")
+    at_least_one(args, "batch_size", "buffer")
     if args.html_lines and not args.html:
         raise UserError(f"--html-lines {args.html_lines} needs --html FILE")
     if args.output_dir is None:

@@ -27,7 +27,7 @@ from ..io.output import printable, standard_output, whole_file
 from ..io.progress import lines_of, progress
 from ..io.text_files import LineNumbers, read_lines
 from ..systems.enct5.problem_types import ProblemType
-from .names import prog
+from .options import adder, at_least_one, make_parser
 
 FORMATS = ("jsonl", "tsv")
 _PROMPT = "one text a line, two with a tab between them, or words with spaces between them:"
@@ -82,57 +82,40 @@ def read_texts(path: str, model: EncT5) -> Iterator[str | list[str]]:
 
 def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
-    parser = argparse.ArgumentParser(
-        prog=prog("enct5_predict"),
-        description="Say what an EncT5 predicts: one record an input line, in order. A line is a "
+    parser = make_parser(
+        "enct5_predict",
+        "Say what an EncT5 predicts: one record an input line, in order. A line is a "
         "text; two texts with a tab between them; or words with spaces between them.",
+        "--path checkpoint_best.pt --top-k 3 < lines.txt > found.jsonl",
     )
-    parser.epilog = (
-        f"example: {parser.prog} --path checkpoint_best.pt --top-k 3 < lines.txt > found.jsonl"
-    )
-    add = parser.add_argument
+    add = adder(parser)
     add(
-        "--path",
+        "--path CHECKPOINT",
+        "the trained model, or a folder with checkpoint_best.pt, checkpoint_last.pt or model.pt; "
+        "nothing else is needed",
         required=True,
-        metavar="CHECKPOINT",
-        help="the trained model, or a folder with checkpoint_best.pt, checkpoint_last.pt or "
-        "model.pt; nothing else is needed",
     )
-    add(
-        "--input",
-        default=STANDARD_STREAM,
-        metavar="FILE",
-        help="lines in UTF-8 (default: stdin)",
-    )
-    add(
-        "--output",
-        default=STANDARD_STREAM,
-        metavar="FILE",
-        help="records; whole or not at all (default: stdout)",
-    )
-    add("--format", choices=FORMATS, default=FORMATS[0], help=f"default: {FORMATS[0]}")
+    add("--input FILE", "lines in UTF-8 (default: stdin)", STANDARD_STREAM)
+    add("--output FILE", "records; whole or not at all (default: stdout)", STANDARD_STREAM)
+    add("--format", f"default: {FORMATS[0]}", FORMATS[0], choices=FORMATS)
     _add_choice(parser)
     _add_speed(parser)
     return parser
 
 
 def _add_choice(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
+    add = adder(parser)
     add(
-        "--top-k",
+        "--top-k N",
+        "also list the N likeliest labels, of each word where words are tagged, whatever the "
+        "threshold; jsonl alone",
         type=int,
-        metavar="N",
-        help=(
-            "also list the N likeliest labels, of each word where words are "
-            "tagged, whatever the threshold; jsonl alone"
-        ),
     )
     add(
-        "--threshold",
+        "--threshold P",
+        "many labels: those with a score above this hold (default: the best in validation, which "
+        "the checkpoint keeps)",
         type=float,
-        metavar="P",
-        help="many labels: those with a score above this hold (default: the best in validation, "
-        "which the checkpoint keeps)",
     )
     only = parser.add_mutually_exclusive_group()
     only.add_argument(
@@ -144,34 +127,25 @@ def _add_choice(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_speed(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
+    add = adder(parser)
     add(
-        "--batch-tokens",
-        type=int,
-        default=4096,
-        metavar="N",
-        help=(
-            "most subwords, or decoder positions, at once, padding included; "
-            "changes no result (default: 4096)"
-        ),
+        "--batch-tokens N",
+        "most subwords, or decoder positions, at once, padding included; changes no result "
+        "(default: 4096)",
+        4096,
     )
     add(
-        "--buffer",
-        type=int,
-        default=1024,
-        metavar="N",
-        help="lines that are in memory and sorted by length; 1 answers each line at once "
-        "(default: 1024, and 1 on a terminal)",
+        "--buffer N",
+        "lines that are in memory and sorted by length; 1 answers each line at once (default: "
+        "1024, and 1 on a terminal)",
+        1024,
     )
-    add("--device", metavar="NAME", help="such as cuda (default: the CPU)")
+    add("--device NAME", "such as cuda (default: the CPU)")
 
 
 def _check(args: argparse.Namespace) -> list[str] | None:
     """What can be told without the model; returns the labels that are looked at, None for all."""
-    for name in ("top_k", "batch_tokens", "buffer"):
-        value = getattr(args, name)
-        if value is not None and value < 1:
-            raise UserError(f"--{name.replace('_', '-')} {value}: must be 1 or more")
+    at_least_one(args, "top_k", "batch_tokens", "buffer")
     if args.threshold is not None:
         check_threshold(args.threshold)
     if args.top_k is not None and args.format == "tsv":

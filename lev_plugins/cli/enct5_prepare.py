@@ -30,53 +30,43 @@ from ..systems.enct5.preparation.writing import (
 )
 from ..systems.enct5.problem_types import KINDS, ProblemType
 from ..systems.enct5.tokenizer import Tokenizer
-from .names import prog
+from .options import adder, make_parser
 from .preprocess import staged
 
 
 def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
-    parser = argparse.ArgumentParser(
-        prog=prog("enct5_prepare"),
-        description="Prepare labelled text for EncT5: pieces, labels, and for tagging the word of "
-        "each piece.",
+    parser = make_parser(
+        "enct5_prepare",
+        "Prepare labelled text for EncT5: pieces, labels, and for tagging the word of each piece.",
+        "--kind classification --train train.tsv --valid dev.tsv --vocab-size 4000 --destdir data",
     )
-    parser.epilog = (
-        f"example: {parser.prog} --kind classification --train train.tsv --valid dev.tsv "
-        "--vocab-size 4000 --destdir data"
-    )
-    add = parser.add_argument
+    add = adder(parser)
     kinds = [kind for kind in KINDS if kind != ProblemType.MULTILABEL_POOLED.value]
     add(
         "--kind",
+        "what is to be predicted of a text; data of multilabel serve multilabel_pooled too",
         required=True,
         choices=kinds,
-        help=("what is to be predicted of a text; data of multilabel serve multilabel_pooled too"),
     )
     for split in ("train", "valid", "test"):
         several = f"; several, divided by commas, become {split}, {split}1 …"
         help_text = f"examples of the {split} set" + (several if split != "train" else "")
-        add(f"--{split}", metavar="FILE", required=split == "train", help=help_text)
-    add("--destdir", required=True, metavar="DIR", help="new folder; whole or not at all")
-    add("--format", choices=FORMATS, default="tsv", help="of the files (default: tsv)")
-    add("--label-column", type=int, metavar="N", help="of a TSV, from 1 (default: 1)")
+        add(f"--{split} FILE", help_text, required=split == "train")
+    add("--destdir DIR", "new folder; whole or not at all", required=True)
+    add("--format", "of the files (default: tsv)", "tsv", choices=FORMATS)
+    add("--label-column N", "of a TSV, from 1 (default: 1)", type=int)
     add(
-        "--text-columns",
-        metavar="N[,N]",
-        help=("of a TSV: one text, or two as 2,3 (default: 2); other columns are left alone"),
+        "--text-columns N[,N]",
+        "of a TSV: one text, or two as 2,3 (default: 2); other columns are left alone",
     )
-    add("--header", action="store_true", help="the first line of a TSV names the columns")
+    add("--header", "the first line of a TSV names the columns")
+    add("--label-separator C", "multilabel: what stands between the labels of a text (default: ,)")
+    add("--label-numbers", "labels are lines of --labels, from 0")
+    add("--tags", "of CoNLL-U (default: upos)", choices=list(CONLLU_TAGS))
     add(
-        "--label-separator",
-        metavar="C",
-        help="multilabel: what stands between the labels of a text (default: ,)",
-    )
-    add("--label-numbers", action="store_true", help="labels are lines of --labels, from 0")
-    add("--tags", choices=list(CONLLU_TAGS), help="of CoNLL-U (default: upos)")
-    add(
-        "--labels",
-        metavar="FILE",
-        help="all labels in their order, one a line (default: those of --train, sorted)",
+        "--labels FILE",
+        "all labels in their order, one a line (default: those of --train, sorted)",
     )
     pieces = parser.add_mutually_exclusive_group(required=True)
     pieces.add_argument(
@@ -95,11 +85,9 @@ def build_parser() -> argparse.ArgumentParser:
     )
     pieces.add_argument("--bytes", action="store_true", help="bytes instead of subwords, as ByT5")
     add(
-        "--max-length",
-        type=int,
-        default=512,
-        metavar="N",
-        help="most subwords of an example; what is longer is cut off and counted (default: 512)",
+        "--max-length N",
+        "most subwords of an example; what is longer is cut off and counted (default: 512)",
+        512,
     )
     return parser
 

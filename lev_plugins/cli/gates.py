@@ -33,7 +33,7 @@ from ..reports.gates.picture import MOST_LINES
 from ..reports.gates.record import Record
 from ..reports.gates.scale import SCALES
 from ..reports.plotting import require_matplotlib
-from .names import prog
+from .options import add_text_processing, adder, at_least_one, make_parser
 
 _PROMPT = "one line per sentence:"
 _FEW = 5  # lines that a picture shows unless told otherwise
@@ -94,61 +94,40 @@ def _tell(file: str | None, count: int) -> None:
 
 def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
-    parser = argparse.ArgumentParser(
-        prog=prog("gates"),
-        description="Show what the gates of a gated model do with each token of the input and of "
-        "its output.",
+    parser = make_parser(
+        "gates",
+        "Show what the gates of a gated model do with each token of the input and of its output.",
     )
-    add = parser.add_argument
+    add = adder(parser)
+    add("--path CHECKPOINT", "the trained model; one, not an ensemble", required=True)
+    add("--data DIR", "folder with the dictionaries (default: as the model says)")
+    add_text_processing(add)
+    add("--input FILE", "lines of source text in UTF-8 (default: stdin)", STANDARD_STREAM)
+    add("--target FILE", "force these lines instead of the model's own output")
+    add("--beam N", "width of the search (default: 5)", 5)
+    add("--max-len-a A", "longest output: A · source …", 0.0)
+    add("--max-len-b B", "… + B tokens (default: 200)", 200)
+    add("--batch-size N", "lines at once (default: 64)", 64)
+    add("--device NAME", "such as cuda (default: the CPU)")
+    add("--json FILE", "one JSON object a line (default: stdout)", STANDARD_STREAM)
+    add("--html FILE", "also write heat maps as a page that opens anywhere")
+    add("--png FILE", "also write heat maps as a picture; needs matplotlib")
     add(
-        "--path",
-        required=True,
-        metavar="CHECKPOINT",
-        help="the trained model; one, not an ensemble",
+        "--show LINES",
+        f"lines on page and picture, such as 1,4,7-9 (default: all, {_FEW} on the picture)",
     )
-    add("--data", metavar="DIR", help="folder with the dictionaries (default: as the model says)")
-    for name, what in TEXT_PROCESSING.items():
-        flag = "--" + name.replace("_", "-")
-        add(flag, metavar="NAME", help=f"{what} (default: as the model was trained)")
-    add(
-        "--input",
-        default=STANDARD_STREAM,
-        metavar="FILE",
-        help="lines of source text in UTF-8 (default: stdin)",
-    )
-    add("--target", metavar="FILE", help="force these lines instead of the model's own output")
-    add("--beam", type=int, default=5, metavar="N", help="width of the search (default: 5)")
-    add("--max-len-a", type=float, default=0.0, metavar="A", help="longest output: A · source …")
-    add("--max-len-b", type=int, default=200, metavar="B", help="… + B tokens (default: 200)")
-    add("--batch-size", type=int, default=64, metavar="N", help="lines at once (default: 64)")
-    add("--device", metavar="NAME", help="such as cuda (default: the CPU)")
-    add(
-        "--json",
-        default=STANDARD_STREAM,
-        metavar="FILE",
-        help="one JSON object a line (default: stdout)",
-    )
-    add("--html", metavar="FILE", help="also write heat maps as a page that opens anywhere")
-    add("--png", metavar="FILE", help="also write heat maps as a picture; needs matplotlib")
-    add(
-        "--show",
-        metavar="LINES",
-        help=f"lines on page and picture, such as 1,4,7-9 (default: all, {_FEW} on the picture)",
-    )
-    add("--title", metavar="TEXT", help="of page and picture (default: Gates of CHECKPOINT)")
+    add("--title TEXT", "of page and picture (default: Gates of CHECKPOINT)")
     add(
         "--scale",
+        "shades from the lowest to the highest value (data) or from 0 to 1 (unit)",
+        SCALES[0],
         choices=SCALES,
-        default=SCALES[0],
-        help="shades from the lowest to the highest value (data) or from 0 to 1 (unit)",
     )
     return parser
 
 
 def _check(args: argparse.Namespace) -> None:
-    for flag, value in (("--beam", args.beam), ("--batch-size", args.batch_size)):
-        if value < 1:
-            raise UserError(f"{flag} {value}: must be 1 or more")
+    at_least_one(args, "beam", "batch_size")
     if args.max_len_a < 0 or args.max_len_b < 0 or not args.max_len_a + args.max_len_b:
         raise UserError(
             f"--max-len-a {args.max_len_a} --max-len-b {args.max_len_b}: must be 0 or more, and "

@@ -21,7 +21,7 @@ from ..fairseq_patches import run_cli
 from ..io.output import whole_file
 from ..io.progress import lines_of, progress
 from ..io.text_files import read_lines, refuse_special_tokens, require_files
-from .names import prog
+from .options import adder, make_parser
 
 RATES = {
     "drop": "share of the tokens that are left out; the only way for a line to lose all of them",
@@ -37,40 +37,29 @@ _OVERWRITE = "#fairseq:overwrite"  # a flag in dictionary files, behind the coun
 
 def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
-    parser = argparse.ArgumentParser(
-        prog=prog("make_drafts"),
-        description="Make synthetic drafts: a copy of a text, line by line, with tokens dropped, "
+    parser = make_parser(
+        "make_drafts",
+        "Make synthetic drafts: a copy of a text, line by line, with tokens dropped, "
         "repeated, swapped and replaced. The tokens are what stands between spaces.",
+        "--input train.pe --output train.mt --drop 0.1 --repeat 0.05 "
+        "--swap 0.05 --replace 0.1 --similar 0.5 --seed 1",
     )
-    parser.epilog = (
-        f"example: {parser.prog} --input train.pe --output train.mt --drop 0.1 --repeat 0.05 "
-        "--swap 0.05 --replace 0.1 --similar 0.5 --seed 1"
-    )
-    add = parser.add_argument
-    add("--input", required=True, metavar="FILE", help="text in UTF-8, one sentence a line")
-    add("--output", required=True, metavar="FILE", help="the drafts; written whole or not at all")
+    add = adder(parser)
+    add("--input FILE", "text in UTF-8, one sentence a line", required=True)
+    add("--output FILE", "the drafts; written whole or not at all", required=True)
     for name, what in RATES.items():
-        add(f"--{name}", type=float, default=0.0, metavar="SHARE", help=f"{what} (default: 0)")
+        add(f"--{name} SHARE", f"{what} (default: 0)", 0.0)
     add(
-        "--vocabulary",
-        metavar="FILE",
-        help="where replacements come from: a token a line, with its frequency behind it or "
-        "without; a dict.LANG.txt will do (default: the tokens of --input)",
+        "--vocabulary FILE",
+        "where replacements come from: a token a line, with its frequency behind it or without; a "
+        "dict.LANG.txt will do (default: the tokens of --input)",
     )
+    add("--seed N", "with the line's number all that chance depends on (default: %(default)s)", 1)
     add(
-        "--seed",
-        type=int,
-        default=1,
-        metavar="N",
-        help="with the line's number all that chance depends on (default: %(default)s)",
-    )
-    add(
-        "--first-line",
-        type=int,
-        default=1,
-        metavar="N",
-        help="the number of the first line: a part of a file, told where it begins and given "
-        "the whole file's --vocabulary, gets the drafts that the whole file would get (default: 1)",
+        "--first-line N",
+        "the number of the first line: a part of a file, told where it begins and given the whole "
+        "file's --vocabulary, gets the drafts that the whole file would get (default: 1)",
+        1,
     )
     return parser
 

@@ -42,7 +42,7 @@ from ..io.lines import standard_input
 from ..io.output import standard_output, whole_file
 from ..io.progress import lines_of, progress
 from ..io.text_files import read_parallel, require_files
-from .names import prog
+from .options import adder, make_parser
 
 STREAM = "-"
 
@@ -127,36 +127,30 @@ def _run(before: Sequence[str], after: Sequence[str], i: int, j: int) -> int:
 
 def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
-    parser = argparse.ArgumentParser(
-        prog=prog("noise"),
-        description="Make a text noisy, line by line, or learn from a pair of texts what a "
+    parser = make_parser(
+        "noise",
+        "Make a text noisy, line by line, or learn from a pair of texts what a "
         "recogniser takes for what.",
     )
-    add = parser.add_argument
-    add("--input", default=STREAM, metavar="FILE", help="text in UTF-8 (default: standard input)")
+    add = adder(parser)
+    add("--input FILE", "text in UTF-8 (default: standard input)", STREAM)
     add(
-        "--output",
-        default=STREAM,
-        metavar="FILE",
-        help="the noisy text; written whole or not at all (default: standard output)",
+        "--output FILE",
+        "the noisy text; written whole or not at all (default: standard output)",
+        STREAM,
     )
     add(
-        "--kind",
-        metavar="KINDS",
-        help=f"comma separated: {', '.join(KINDS)}; all: {', '.join(PAPER)}; of several one is "
+        "--kind KINDS",
+        f"comma separated: {', '.join(KINDS)}; all: {', '.join(PAPER)}; of several one is "
         "sampled for each line",
     )
     _add_rates(parser)
+    add("--seed N", "another seed, another noise (%(default)s)", 1)
     add(
-        "--seed", type=int, default=1, metavar="N", help="another seed, another noise (%(default)s)"
-    )
-    add(
-        "--first-line",
-        type=int,
-        default=1,
-        metavar="N",
-        help="number of the first line: a part of a file, told where it begins, gets the noise "
-        "that the whole file would get (%(default)s)",
+        "--first-line N",
+        "number of the first line: a part of a file, told where it begins, gets the noise that "
+        "the whole file would get (%(default)s)",
+        1,
     )
     _add_learning(parser)
     return parser
@@ -185,38 +179,35 @@ def _add_learning(parser: argparse.ArgumentParser) -> None:
 
 def _add_rates(parser: argparse.ArgumentParser) -> None:
     """How much is changed, with the defaults of NoiseOptions."""
-    default, add = NoiseOptions(), parser.add_argument
+    default, add = NoiseOptions(), adder(parser)
     for name, what in (
         ("word-rate", "share of a line's words that are changed"),
         ("char-rate", "share of the letters of such a word that are changed"),
     ):
         value = getattr(default, name.replace("-", "_"))
-        add(f"--{name}", type=float, default=value, metavar="SHARE", help=f"{what} (%(default)s)")
+        add(f"--{name} SHARE", f"{what} (%(default)s)", value, type=float)
     for name, what in (
         ("max-words", "changed words in a line, at most"),
         ("max-chars", "changed letters in a word, at most"),
         ("min-length", "words of fewer letters are left alone"),
     ):
         value = getattr(default, name.replace("-", "_"))
-        add(f"--{name}", type=int, default=value, metavar="N", help=f"{what} (%(default)s)")
+        add(f"--{name} N", f"{what} (%(default)s)", value, type=int)
     add(
-        "--random-edits",
-        default=",".join(DEFAULT_EDITS),
-        metavar="EDITS",
-        help="what random noise does to a letter: insert, delete, substitute, swap (%(default)s)",
+        "--random-edits EDITS",
+        "what random noise does to a letter: insert, delete, substitute, swap (%(default)s)",
+        ",".join(DEFAULT_EDITS),
     )
     add(
-        "--confusions",
-        metavar="FILE",
-        help="table for ocr noise; its rates then take the place of the shares above "
-        "(default: a small table of shapes)",
+        "--confusions FILE",
+        "table for ocr noise; its rates then take the place of the shares above (default: a small "
+        "table of shapes)",
     )
     add(
-        "--confusion-scale",
+        "--confusion-scale X",
+        "the rates of --confusions are multiplied by this (%(default)s)",
+        default.confusion_scale,
         type=float,
-        default=default.confusion_scale,
-        metavar="X",
-        help="the rates of --confusions are multiplied by this (%(default)s)",
     )
 
 

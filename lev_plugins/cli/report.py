@@ -25,6 +25,7 @@ from ..reports.plots import draw
 from ..reports.printed import STANDARD_STREAM
 from ..reports.table import render_table
 from .names import prog
+from .options import adder
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -112,100 +113,59 @@ def build_parser() -> argparse.ArgumentParser:
 
 def _add_texts(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("Sentences", "line n of a text file is sentence n − 1")
-    add = group.add_argument
+    add = adder(group)
     add(
-        "outputs",
+        "outputs GENERATE_OUTPUT",
+        "what fairseq-generate or fairseq-interactive printed; - is stdin",
         nargs="*",
-        metavar="GENERATE_OUTPUT",
-        help="what fairseq-generate or fairseq-interactive printed; - is stdin",
     )
+    add("--hypotheses FILE", "files of outputs as plain text, each a system", nargs="+")
+    add("--references FILE", "references as text (default: the T- lines)")
+    add("--drafts FILE", "drafts as text (default: --data, else E-…_0 lines)")
     add(
-        "--hypotheses",
-        nargs="+",
-        metavar="FILE",
-        help="files of outputs as plain text, each a system",
-    )
-    add("--references", metavar="FILE", help="references as text (default: the T- lines)")
-    add("--drafts", metavar="FILE", help="drafts as text (default: --data, else E-…_0 lines)")
-    add(
-        "--sources",
-        metavar="FILE",
-        help=(
-            "sources as text, for their lengths and for --against source (default: the S- lines)"
-        ),
+        "--sources FILE",
+        "sources as text, for their lengths and for --against source (default: the S- lines)",
     )
     add(
         "--against",
+        "what was corrected: the drafts, or the sources themselves where a corrector reads no "
+        "draft; not together with --drafts or --data (default: draft)",
+        AGAINST[0],
         choices=AGAINST,
-        default=AGAINST[0],
-        help=(
-            "what was corrected: the drafts, or the sources themselves where a "
-            "corrector reads no draft; not together with --drafts or --data "
-            "(default: draft)"
-        ),
     )
-    add("--data", metavar="DIR", help="folder of preprocess to read the drafts from")
-    add("--draft-lang", metavar="LANG", help="suffix of the drafts in --data, such as mt")
-    add("--gen-subset", default="test", metavar="SPLIT", help="split in --data (default: test)")
+    add("--data DIR", "folder of preprocess to read the drafts from")
+    add("--draft-lang LANG", "suffix of the drafts in --data, such as mt")
+    add("--gen-subset SPLIT", "split in --data (default: test)", "test")
     add(
         "--remove-bpe",
+        "join subwords or characters of the drafts; none: they are as they should be",
         choices=sorted(SUBWORDS),
-        help="join subwords or characters of the drafts; none: they are as they should be",
     )
     add(
-        "--remove-bpe-from",
+        "--remove-bpe-from SIDES",
+        f"what --remove-bpe is for, of {','.join(SIDES)} (default: drafts)",
+        "drafts",
         type=_listed,
-        default="drafts",
-        metavar="SIDES",
-        help=f"what --remove-bpe is for, of {','.join(SIDES)} (default: drafts)",
     )
-    add(
-        "--allow-missing",
-        action="store_true",
-        help="leave out, for all systems, the sentences that an output lacks",
-    )
+    add("--allow-missing", "leave out, for all systems, the sentences that an output lacks")
 
 
 def _add_settings(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("Report").add_argument
+    add = adder(parser.add_argument_group("Report"))
+    add("--names A,B", "names of the systems, as ours,stock (default: their files)", type=_listed)
     add(
-        "--names",
+        "--metrics NAMES",
+        f"of {','.join([*METRICS, *CORRECTION_METRICS])} (default: all but those of ERRANT)",
+        ",".join(DEFAULT_METRICS),
         type=_listed,
-        metavar="A,B",
-        help="names of the systems, as ours,stock (default: their files)",
     )
-    add(
-        "--metrics",
-        type=_listed,
-        default=",".join(DEFAULT_METRICS),
-        metavar="NAMES",
-        help=f"of {','.join([*METRICS, *CORRECTION_METRICS])} (default: all but those of ERRANT)",
-    )
-    add("--unit", choices=sorted(UNITS), default="word", help="what is edited (default: word)")
-    add(
-        "--length-step",
-        type=int,
-        default=10,
-        metavar="N",
-        help="width of the classes of source lengths, in tokens (default: 10)",
-    )
-    add(
-        "--ter-case-sensitive",
-        action="store_true",
-        help="case counts in plain TER too; in normalised TER it always does",
-    )
-    add(
-        "--bleu-tokenize",
-        metavar="NAME",
-        help="a tokeniser of sacrebleu, such as zh, ja-mecab (default: 13a)",
-    )
-    add(
-        "--json",
-        metavar="FILE",
-        help="also write all numbers as JSON, with the signatures of the metrics",
-    )
-    add("--png", metavar="FILE", help="also draw iterations, their means by length, and edits")
-    add("--title", metavar="TEXT", help="title of the picture")
+    add("--unit", "what is edited (default: word)", "word", choices=sorted(UNITS))
+    add("--length-step N", "width of the classes of source lengths, in tokens (default: 10)", 10)
+    add("--ter-case-sensitive", "case counts in plain TER too; in normalised TER it always does")
+    add("--bleu-tokenize NAME", "a tokeniser of sacrebleu, such as zh, ja-mecab (default: 13a)")
+    add("--json FILE", "also write all numbers as JSON, with the signatures of the metrics")
+    add("--png FILE", "also draw iterations, their means by length, and edits")
+    add("--title TEXT", "title of the picture")
 
 
 def _check(args: argparse.Namespace) -> None:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from ..errors import UserError
 from ..fairseq_patches import run_cli
 from ..io.lines import TEXT_PROCESSING
-from .names import prog
+from .options import add_text_processing, adder, make_parser
 
 if TYPE_CHECKING:
     from ..serve.app import Limits
@@ -153,79 +153,54 @@ def _check(args: argparse.Namespace) -> None:
 
 def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
-    parser = argparse.ArgumentParser(
-        prog=prog("serve"),
-        description="Open a page on which a person and a model edit together, and serve the model "
+    parser = make_parser(
+        "serve",
+        "Open a page on which a person and a model edit together, and serve the model "
         "over HTTP and JSON.",
+        "--path checkpoint_best.pt",
     )
-    parser.epilog = f"example: {parser.prog} --path checkpoint_best.pt"
-    add = parser.add_argument
+    add = adder(parser)
     add(
-        "--path",
+        "--path CHECKPOINT",
+        "the trained model, of any kind, or a folder with checkpoint_best.pt, checkpoint_last.pt "
+        "or model.pt",
         required=True,
-        metavar="CHECKPOINT",
-        help="the trained model, of any kind, or a folder with checkpoint_best.pt, "
-        "checkpoint_last.pt or model.pt",
     )
-    add("--data", metavar="DIR", help="folder with the dictionaries (default: as the model says)")
-    add("--device", metavar="NAME", help="such as cuda (default: cpu)")
-    add("--settings", metavar="FILE", help="as of correct (default: corrector.json beside it)")
-    for name, what in TEXT_PROCESSING.items():
-        flag = "--" + name.replace("_", "-")
-        add(flag, metavar="NAME", help=f"{what} (default: as the model was trained)")
+    add("--data DIR", "folder with the dictionaries (default: as the model says)")
+    add("--device NAME", "such as cuda (default: cpu)")
+    add("--settings FILE", "as of correct (default: corrector.json beside it)")
+    add_text_processing(add)
     _add_server(parser)
     return parser
 
 
 def _add_server(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("server").add_argument
+    add = adder(parser.add_argument_group("server"))
     add(
-        "--host",
-        default="127.0.0.1",
-        metavar="NAME",
-        help=(
-            "address to listen at (default: 127.0.0.1, this machine alone); the "
-            "connection is not encrypted"
-        ),
+        "--host NAME",
+        "address to listen at (default: 127.0.0.1, this machine alone); the connection is not "
+        "encrypted",
+        "127.0.0.1",
     )
-    add("--port", type=int, default=8000, metavar="N", help="0: one that is free (default: 8000)")
+    add("--port N", "0: one that is free (default: 8000)", 8000)
     add(
-        "--token-file",
-        metavar="FILE",
-        help="file with the token that requests have to bring (default: a random one)",
+        "--token-file FILE",
+        "file with the token that requests have to bring (default: a random one)",
     )
-    add("--batch-size", type=int, default=64, metavar="N", help="rows at once (default: 64)")
+    add("--batch-size N", "rows at once (default: 64)", 64)
     add(
-        "--max-rows",
-        type=int,
-        default=256,
-        metavar="N",
-        help=("sentences, lines or texts of a request; more are refused with 413 (default: 256)"),
+        "--max-rows N",
+        "sentences, lines or texts of a request; more are refused with 413 (default: 256)",
+        256,
     )
+    add("--max-bytes N", "of a request (default: 1000000)", 1_000_000)
     add(
-        "--max-bytes",
-        type=int,
-        default=1_000_000,
-        metavar="N",
-        help="of a request (default: 1000000)",
+        "--timeout SECONDS",
+        "seconds after which a request is given up with 504; shutting down waits so long "
+        "(default: 30)",
+        30.0,
     )
-    add(
-        "--timeout",
-        type=float,
-        default=30.0,
-        metavar="SECONDS",
-        help=(
-            "seconds after which a request is given up with 504; shutting down "
-            "waits so long (default: 30)"
-        ),
-    )
-    add(
-        "--max-waiting",
-        type=int,
-        default=256,
-        metavar="N",
-        help="requests that wait for the model; more are refused (default: 256)",
-    )
+    add("--max-waiting N", "requests that wait for the model; more are refused (default: 256)", 256)
 
 
 if __name__ == "__main__":

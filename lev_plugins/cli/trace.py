@@ -31,7 +31,7 @@ from ..io.progress import lines_of, progress
 from ..reports.trace_page import render_html
 from ..reports.trace_text import render_text
 from ..systems.levenshtein.decoding.history import EditTrace
-from .names import prog
+from .options import add_text_processing, adder, at_least_one, make_parser
 
 if TYPE_CHECKING:
     from ..inference.editor import LevenshteinEditor
@@ -103,58 +103,47 @@ def read_pairs(path: str) -> Iterator[Pair]:
 
 def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
-    parser = argparse.ArgumentParser(
-        prog=prog("trace"),
-        description="Show every refinement iteration of a Levenshtein Transformer: what it "
+    parser = make_parser(
+        "trace",
+        "Show every refinement iteration of a Levenshtein Transformer: what it "
         "deletes and what it inserts.",
     )
-    add = parser.add_argument
-    add("--path", required=True, metavar="CHECKPOINT", help="the trained model")
-    add("--data", metavar="DIR", help="folder with the dictionaries (default: as the model says)")
-    for name, what in TEXT_PROCESSING.items():
-        flag = "--" + name.replace("_", "-")
-        add(flag, metavar="NAME", help=f"{what} (default: as the model was trained)")
+    add = adder(parser)
+    add("--path CHECKPOINT", "the trained model", required=True)
+    add("--data DIR", "folder with the dictionaries (default: as the model says)")
+    add_text_processing(add)
     add(
-        "--input",
-        default=STANDARD_STREAM,
-        metavar="FILE",
-        help="lines of 'source' or 'source<TAB>draft' in UTF-8 (default: stdin)",
+        "--input FILE",
+        "lines of 'source' or 'source<TAB>draft' in UTF-8 (default: stdin)",
+        STANDARD_STREAM,
     )
+    add("--markup", "drafts have marks: [=stays=], [-goes-], [~another~], [+term+]; \\[= is text")
+    add("--max-iter N", "most iterations (default: 10)", 10)
+    add("--batch-size N", "sentences at once (default: 64)", 64)
+    add("--html FILE", "also write a page that opens anywhere")
+    add("--title TEXT", "title of the page (default: Edits by CHECKPOINT)")
     add(
-        "--markup",
-        action="store_true",
-        help="drafts have marks: [=stays=], [-goes-], [~another~], [+term+]; \\[= is text",
-    )
-    add("--max-iter", type=int, default=10, metavar="N", help="most iterations (default: 10)")
-    add("--batch-size", type=int, default=64, metavar="N", help="sentences at once (default: 64)")
-    add("--html", metavar="FILE", help="also write a page that opens anywhere")
-    add("--title", metavar="TEXT", help="title of the page (default: Edits by CHECKPOINT)")
-    add(
-        "--json",
+        "--json FILE",
+        "also write one JSON object a line; to stdout, in place of text, without FILE",
         nargs="?",
         const=STANDARD_STREAM,
-        metavar="FILE",
-        help="also write one JSON object a line; to stdout, in place of text, without FILE",
     )
     add(
         "--color",
+        "colours; without them marks are [-deleted-] and {+inserted+} (default: auto, which is "
+        "never where NO_COLOR is set or stdout is no terminal)",
+        "auto",
         choices=("auto", "always", "never"),
-        default="auto",
-        help="colours; without them marks are [-deleted-] and {+inserted+} (default: auto, "
-        "which is never where NO_COLOR is set or stdout is no terminal)",
     )
     add(
-        "--joiner",
-        metavar="TEXT",
-        help="what stands between tokens (default: nothing between characters, else a space)",
+        "--joiner TEXT",
+        "what stands between tokens (default: nothing between characters, else a space)",
     )
     return parser
 
 
 def _check(args: argparse.Namespace) -> None:
-    for flag, value in (("--max-iter", args.max_iter), ("--batch-size", args.batch_size)):
-        if value < 1:
-            raise UserError(f"{flag} {value}: must be 1 or more")
+    at_least_one(args, "max_iter", "batch_size")
     if args.html in ("", STANDARD_STREAM):
         raise UserError("--html needs the name of a file; only --json can go to stdout")
     if args.html and args.json and os.path.realpath(args.html) == os.path.realpath(args.json):

@@ -23,7 +23,7 @@ from ..io.output import standard_output
 from ..io.progress import progress
 from ..io.text_files import SUBWORDS
 from ..metrics.corpus import METRICS, Metric, make_metric
-from .names import prog
+from .options import adder, at_least_one, make_parser
 
 if TYPE_CHECKING:
     from ..systems.levenshtein.task import TranslationEditTask
@@ -131,41 +131,27 @@ def render(choices: Sequence[Choice], metric: Metric) -> str:
 
 def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
-    parser = argparse.ArgumentParser(
-        prog=prog("tune"),
-        description="Chooses the empty penalty and the deletion threshold on a validation set.",
+    parser = make_parser(
+        "tune",
+        "Chooses the empty penalty and the deletion threshold on a validation set.",
     )
-    add = parser.add_argument
-    add("data", metavar="DATA", help="folder that preprocess wrote")
-    add(
-        "--path",
-        required=True,
-        metavar="FILES",
-        help="checkpoint, or several joined by colons: an ensemble",
-    )
-    add("--gen-subset", default="valid", metavar="SPLIT", help="split to decode (default: valid)")
-    add("--source-lang", "-s", metavar="LANG", help="default: as the data folder says")
-    add("--target-lang", "-t", metavar="LANG", help="default: as the data folder says")
-    add("--draft-lang", metavar="LANG", help="suffix of the drafts (default: from nothing)")
-    add("--metric", default="bleu", metavar="NAME", help=f"of {', '.join(METRICS)} (default: bleu)")
-    add("--references", metavar="FILE", help="references as text (default: those in DATA)")
-    add("--remove-bpe", choices=sorted(SUBWORDS), help="join subwords or characters to words")
-    add("--gammas", default=GAMMAS, metavar="LIST", help=f"empty penalties (default: {GAMMAS})")
-    add(
-        "--thresholds",
-        default=THRESHOLDS,
-        metavar="LIST",
-        help=f"deletion thresholds (default: {THRESHOLDS})",
-    )
-    add("--max-iter", type=int, default=10, metavar="N", help="T_max (default: 10)")
-    add("--batch-size", type=int, default=64, metavar="N", help="sentences at once (default: 64)")
-    add(
-        "--skip-invalid-size-inputs-valid-test",
-        action="store_true",
-        help="leave out lines that are too long, and name them",
-    )
-    add("--keep", action="store_true", help="put the best pair into the checkpoint")
-    add("--cpu", action="store_true", help="use no GPU")
+    add = adder(parser)
+    add("data DATA", "folder that preprocess wrote")
+    add("--path FILES", "checkpoint, or several joined by colons: an ensemble", required=True)
+    add("--gen-subset SPLIT", "split to decode (default: valid)", "valid")
+    add("--source-lang -s LANG", "default: as the data folder says")
+    add("--target-lang -t LANG", "default: as the data folder says")
+    add("--draft-lang LANG", "suffix of the drafts (default: from nothing)")
+    add("--metric NAME", f"of {', '.join(METRICS)} (default: bleu)", "bleu")
+    add("--references FILE", "references as text (default: those in DATA)")
+    add("--remove-bpe", "join subwords or characters to words", choices=sorted(SUBWORDS))
+    add("--gammas LIST", f"empty penalties (default: {GAMMAS})", GAMMAS)
+    add("--thresholds LIST", f"deletion thresholds (default: {THRESHOLDS})", THRESHOLDS)
+    add("--max-iter N", "T_max (default: 10)", 10)
+    add("--batch-size N", "sentences at once (default: 64)", 64)
+    add("--skip-invalid-size-inputs-valid-test", "leave out lines that are too long, and name them")
+    add("--keep", "put the best pair into the checkpoint")
+    add("--cpu", "use no GPU")
     return parser
 
 
@@ -175,9 +161,7 @@ def check(args: argparse.Namespace) -> None:
     Raises:
         UserError: values that nothing can be decoded with.
     """
-    for flag, value in (("--max-iter", args.max_iter), ("--batch-size", args.batch_size)):
-        if value < 1:
-            raise UserError(f"{flag} {value}: must be 1 or more")
+    at_least_one(args, "max_iter", "batch_size")
     if args.keep and len(separate_paths(args.path)) > 1:
         raise UserError(f"--keep: give one checkpoint, not several ({args.path})")
     if args.metric not in METRICS:

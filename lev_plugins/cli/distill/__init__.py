@@ -32,7 +32,7 @@ from fairseq import utils
 from ...errors import UserError
 from ...io.output import whole_file
 from ...io.text_files import read_parallel, refuse_special_tokens, require_files
-from ..names import prog
+from ..options import adder, at_least_one, make_parser
 from ..preprocess import dictionary_path
 from .journal import EMPTY, ENDLESS, FINE, LONG, RATIO, REASONS, Journal, Record, digest
 from .teacher import Teacher, Translation, load_teacher
@@ -47,33 +47,29 @@ SECONDS = 10.0  # between two lines of progress
 
 def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
-    parser = argparse.ArgumentParser(
-        prog=prog("distill"),
-        description="Translate a text with a trained left-to-right model by beam search and write "
+    parser = make_parser(
+        "distill",
+        "Translate a text with a trained left-to-right model by beam search and write "
         "the bitext to train an editor on (sequence-level knowledge distillation).",
+        "--path teacher.pt --data data-bin --source train.en "
+        "--reference train.de --output-prefix distilled/train --beam 5 --lenpen 0.6",
     )
-    parser.epilog = (
-        f"example: {parser.prog} --path teacher.pt --data data-bin --source train.en "
-        "--reference train.de --output-prefix distilled/train --beam 5 --lenpen 0.6"
-    )
-    add = parser.add_argument
+    add = adder(parser)
     add(
-        "--path",
+        "--path CHECKPOINT",
+        "the teacher, a checkpoint of fairseq's task translation; a.pt:b.pt is an ensemble",
         required=True,
-        metavar="CHECKPOINT",
-        help=("the teacher, a checkpoint of fairseq's task translation; a.pt:b.pt is an ensemble"),
     )
-    add("--data", required=True, metavar="DIR", help="folder with the teacher's dictionaries")
-    add("--source", required=True, metavar="FILE", help="text as preprocess was given it")
+    add("--data DIR", "folder with the teacher's dictionaries", required=True)
+    add("--source FILE", "text as preprocess was given it", required=True)
     add(
-        "--output-prefix",
+        "--output-prefix PREFIX",
+        "PREFIX.SOURCE-LANG and PREFIX.TARGET-LANG are written; neither may be there yet",
         required=True,
-        metavar="PREFIX",
-        help="PREFIX.SOURCE-LANG and PREFIX.TARGET-LANG are written; neither may be there yet",
     )
-    add("--reference", metavar="FILE", help="the real targets, for lines that the teacher fails")
+    add("--reference FILE", "the real targets, for lines that the teacher fails")
     for side in ("source", "target"):
-        add(f"--{side}-lang", metavar="LANG", help=f"{side} language (default: the teacher's)")
+        add(f"--{side}-lang LANG", f"{side} language (default: the teacher's)")
     _add_search_options(parser)
     _add_running_options(parser)
     return parser
@@ -83,61 +79,48 @@ def _add_search_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group(
         "search", "As in fairseq-generate, but <unk> is never written."
     )
-    add = group.add_argument
-    add("--beam", type=int, default=5, metavar="N", help="beam size (default: 5)")
-    add("--lenpen", type=float, default=1.0, metavar="P", help="length penalty (default: 1)")
+    add = adder(group)
+    add("--beam N", "beam size (default: 5)", 5)
+    add("--lenpen P", "length penalty (default: 1)", 1.0)
     add(
-        "--max-len-a",
-        type=float,
-        default=0.0,
-        metavar="A",
-        help="a translation has at most A * source tokens + B tokens (default: 0). Above 0 only "
+        "--max-len-a A",
+        "a translation has at most A * source tokens + B tokens (default: 0). Above 0 only "
         "sources of one length share a batch, since the longest of a batch counts",
+        0.0,
     )
-    add("--max-len-b", type=int, default=200, metavar="B", help="see --max-len-a (default: 200)")
+    add("--max-len-b B", "see --max-len-a (default: 200)", 200)
     add(
-        "--max-ratio",
-        type=float,
-        default=3.0,
-        metavar="R",
-        help="a translation fails that has more than R times the source's tokens, or less than an "
+        "--max-ratio R",
+        "a translation fails that has more than R times the source's tokens, or less than an "
         f"Rth of them, by more than {SLACK} tokens; inf for any (default: 3)",
+        3.0,
     )
 
 
 def _add_running_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("running", "Outputs depend on none of these but --fp16.")
-    add = group.add_argument
+    add = adder(group)
     add(
-        "--max-tokens",
-        type=int,
-        default=4000,
-        metavar="N",
-        help=(
-            "most source tokens in a batch, padding counted; a longer line is a "
-            "batch of its own (default: 4000)"
-        ),
+        "--max-tokens N",
+        "most source tokens in a batch, padding counted; a longer line is a batch of its own "
+        "(default: 4000)",
+        4000,
     )
-    add("--batch-size", type=int, metavar="N", help="most sentences in a batch (default: any)")
+    add("--batch-size N", "most sentences in a batch (default: any)", type=int)
     add(
-        "--chunk-size",
-        type=int,
-        default=4096,
-        metavar="N",
-        help="lines that are sorted by length together and saved together (default: 4096)",
+        "--chunk-size N",
+        "lines that are sorted by length together and saved together (default: 4096)",
+        4096,
     )
-    add("--cpu", action="store_true", help="leave the GPU alone")
-    add("--fp16", action="store_true", help="half precision, on a GPU; close calls may differ")
-    add("--resume", action="store_true", help="take up an interrupted run, or begin if none was")
+    add("--cpu", "leave the GPU alone")
+    add("--fp16", "half precision, on a GPU; close calls may differ")
+    add("--resume", "take up an interrupted run, or begin if none was")
 
 
 def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
     """Parse ``argv`` (None: the command line); raises :class:`UserError` for impossible values."""
     args = build_parser().parse_args(argv)
-    for name in ("beam", "max_len_b", "max_tokens", "batch_size", "chunk_size"):
-        value = getattr(args, name)
-        if value is not None and value < 1:
-            raise UserError(f"--{name.replace('_', '-')} {value}: must be 1 or more")
+    at_least_one(args, "beam", "max_len_b", "max_tokens", "batch_size", "chunk_size")
     if not 0 <= args.max_len_a < math.inf:
         raise UserError(f"--max-len-a {args.max_len_a}: must be 0 or more")
     if not math.isfinite(args.lenpen):
