@@ -16,12 +16,12 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from lev_plugins.cli.compare import compared, sentence_metric
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
 from lev_plugins.io.text_files import read_lines
 from lev_plugins.metrics import correction_counts, make_metric
 from lev_plugins.metrics.corpus import add_up
+from lev_plugins.metrics.significance import compared, sentence_metric
 
 ROOT = Path(__file__).resolve().parents[2]
 CHECKPOINT = "checkpoint_last.pt"

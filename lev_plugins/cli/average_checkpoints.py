@@ -10,22 +10,13 @@ another training from.
 
 import argparse
 import os
-import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-import torch
-from torch import Tensor
 
 from ..errors import UserError
-from ..fairseq_patches import atomic_save, explain, read_checkpoint, run_cli, write_failure
+from ..fairseq_patches import run_cli
+from ..inference.averaging import average, numbered, save
 from .options import adder, make_parser
-
-# checkpoint_EPOCH_UPDATES.pt and checkpointEPOCH.pt, as fairseq numbers them
-_BY_UPDATES = re.compile(r"checkpoint_\d+_(\d+)\.pt")
-_BY_EPOCH = re.compile(r"checkpoint(\d+)\.pt")
-OPTIMIZER = "last_optimizer_state"
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -86,100 +77,6 @@ def chosen(named: Sequence[str], last: int | None = None) -> list[Path]:
             f"--last {last}: there are {len(paths)} checkpoints; give 1 to {len(paths)}"
         )
     return paths if last is None else paths[-last:]
-
-
-def numbered(folder: Path) -> list[Path]:
-    """Checkpoints in a folder that have a number of updates, else of epochs, by that number."""
-    for pattern in (_BY_UPDATES, _BY_EPOCH):
-        found = [(pattern.fullmatch(path.name), path) for path in folder.iterdir()]
-        numbers = sorted((int(match[1]), path) for match, path in found if match)
-        if numbers:
-            return [path for _, path in numbers]
-    return []
-
-
-def average(paths: Sequence[Path]) -> dict[str, Any]:
-    """The newest checkpoint's content, the last of ``paths``, with the mean of all parameters.
-
-    Means are taken in double precision and kept in the parameters' own. What is no floating point
-    number (a counter) is the newest checkpoint's.
-
-    Raises:
-        UserError: a file that cannot be read, is no checkpoint of fairseq's, or has other
-            parameters than the newest.
-    """
-    state = load(paths[-1])
-    newest: dict[str, Tensor] = state["model"]
-    # a parameter with several names is averaged once and stays one
-    first = {_place(one): name for name, one in reversed(newest.items())}
-    sums = {
-        name: newest[name].to(torch.float64, copy=True)
-        for name in first.values()
-        if newest[name].is_floating_point()
-    }
-    for path in paths[:-1]:
-        found = load(path)["model"]
-        _check_equal_shapes(path, found, paths[-1], newest)
-        for name, total in sums.items():
-            total += found[name]
-    means = {name: (one / len(paths)).to(newest[name].dtype) for name, one in sums.items()}
-    rest = {name: value for name, value in state.items() if name != OPTIMIZER}
-    model = {name: means.get(first[_place(one)], one) for name, one in newest.items()}
-    return {**rest, "model": model}
-
-
-def _place(tensor: Tensor) -> tuple[Any, ...]:
-    """What tensors have in common that are one and the same in memory."""
-    storage = tensor.untyped_storage().data_ptr()
-    # without elements there is no memory to tell tensors by
-    where = id(tensor) if not tensor.numel() else storage
-    return where, tensor.storage_offset(), tuple(tensor.shape), tensor.stride()
-
-
-def load(path: Path) -> dict[str, Any]:
-    """A checkpoint's content, on the CPU.
-
-    Raises:
-        UserError: it cannot be read, or is no checkpoint of fairseq's.
-    """
-    try:
-        state = read_checkpoint(path)
-    except Exception as error:  # whatever a damaged file makes torch raise
-        said = explain(error) or f"checkpoint {path} cannot be read ({error})"
-        raise UserError(said) from error
-    model = state.get("model") if isinstance(state, dict) else None
-    if not isinstance(model, dict) or not all(isinstance(one, Tensor) for one in model.values()):
-        raise UserError(f"checkpoint {path} is not a fairseq checkpoint")
-    return state
-
-
-def save(state: dict[str, Any], output: str) -> None:
-    """Write a checkpoint that appears there whole or not at all.
-
-    Raises:
-        UserError: it cannot be written.
-    """
-    try:
-        with atomic_save(os.path.realpath(output)) as file:
-            torch.save(state, file)
-    except Exception as error:
-        failure = write_failure(error)
-        if failure is None:
-            raise
-        raise UserError(f"{output}: cannot be written ({failure.strerror})") from error
-
-
-def _check_equal_shapes(
-    path: Path, found: dict[str, Tensor], other: Path, newest: dict[str, Tensor]
-) -> None:
-    for name in (*newest, *found):
-        shapes = [tuple(one[name].shape) if name in one else None for one in (found, newest)]
-        if shapes[0] != shapes[1]:
-            said = ["is missing" if shape is None else f"is {shape}" for shape in shapes]
-            raise UserError(
-                f"{path} and {other} are not of one training: {name} {said[0]} in the first and "
-                f"{said[1]} in the second"
-            )
 
 
 def _check_output(output: str, paths: Sequence[Path]) -> None:

@@ -13,8 +13,7 @@ that is needed. Records are JSON objects (the keys of
 import argparse
 import os
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -22,10 +21,11 @@ from typing import Any
 from ..errors import UserError
 from ..fairseq_patches import run_cli
 from ..inference.enct5 import EncT5, check_threshold
-from ..io.lines import STANDARD_STREAM, input_lines, is_terminal, json_line
-from ..io.output import printable, standard_output, whole_file
+from ..io.lines import STANDARD_STREAM, input_lines, is_terminal
+from ..io.output import standard_output, whole_file
 from ..io.progress import lines_of, progress
-from ..io.text_files import LineNumbers, read_lines
+from ..io.text_files import read_lines
+from ..reports.predictions import ReadingReport, json_record, tsv_record
 from ..systems.enct5.problem_types import ProblemType
 from .options import adder, at_least_one, make_parser
 
@@ -42,8 +42,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         to_stdout = args.output == STANDARD_STREAM
         out = standard_output() if to_stdout else stack.enter_context(whole_file(args.output))
         model = EncT5.from_pretrained(args.path, args.device, args.batch_tokens)
-        written = _tsv(model, labels) if args.format == "tsv" else _json
-        report = _Report(model)
+        written = tsv_record(model, labels) if args.format == "tsv" else json_record
+        report = ReadingReport(model)
         if model.metadata.texts > 1 and not _streams(args.input):
             for _ in read_texts(args.input, model):  # once for its tabs, as above
                 pass
@@ -187,67 +187,6 @@ def _found(model: EncT5, args: argparse.Namespace, labels: list[str] | None) -> 
 
 
 # records ------------------------------------------------------------------------------------
-
-
-def _json(number: int, found: Any) -> str:
-    return json_line({"line": number, **found.to_dict()})
-
-
-def _tsv(model: EncT5, labels: list[str] | None) -> Callable[[int, Any], str]:
-    """What makes a line of TSV of an answer.
-
-    Raises:
-        UserError: a label that cannot be told from the sign between labels.
-    """
-    sign = " " if model.kind is ProblemType.TAGGING else ","
-    if model.kind is ProblemType.TAGGING or model.kind.many:
-        for label in model.labels if labels is None else labels:
-            if sign in label:
-                raise UserError(
-                    f"--format tsv: the label {label!r} holds what stands between labels; use "
-                    "--format jsonl"
-                )
-
-    def line(_: int, found: Any) -> str:
-        """Answer, tab and score."""
-        values = found.to_dict()
-        if "value" in values:
-            return f"{values['value']}\n"
-        if "label" in values:
-            return f"{printable(values['label'])}\t{values['score']:.6f}\n"
-        names = values["tags"] if "tags" in values else values["labels"]
-        scores = (f"{score:.6f}" for score in values["scores"])
-        return f"{sign.join(map(printable, names))}\t{sign.join(scores)}\n"
-
-    return line
-
-
-class _Report:
-    """What was read only in part, and how fast it went."""
-
-    def __init__(self, model: EncT5) -> None:
-        longer = f"longer than {model.max_length} pieces"
-        one = "a word " if model.kind is ProblemType.TAGGING else ""
-        self.said = f"{longer}, read in several windows", f"{one}{longer}, cut off"
-        self.lines = 0
-        self.cut, self.windows = LineNumbers(), LineNumbers()
-        self.started = time.perf_counter()
-
-    def add(self, found: Any) -> None:
-        """Note the next line."""
-        self.lines += 1
-        if found.cut:
-            self.cut.add(self.lines)
-        if getattr(found, "windows", 1) > 1:
-            self.windows.add(self.lines)
-
-    def close(self, where: str) -> None:
-        """Tell it."""
-        seconds = time.perf_counter() - self.started
-        for what, lines in zip(self.said, (self.windows, self.cut)):
-            if lines:
-                print(f"{what}: {lines.count:,} lines ({lines})", file=sys.stderr)
-        print(f"{self.lines:,} lines in {seconds:.1f} s{where}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from itertools import chain
 
 from ..errors import UserError
 from ..fairseq_patches import run_cli
+from ..io.staging import staged
 from ..io.text_files import require_files
 from ..systems.enct5.metadata import LARGEST, Metadata
 from ..systems.enct5.preparation.labels import Labels, found_labels, listed_labels
@@ -31,7 +32,6 @@ from ..systems.enct5.preparation.writing import (
 from ..systems.enct5.problem_types import KINDS, ProblemType
 from ..systems.enct5.tokenizer import Tokenizer
 from .options import adder, make_parser
-from .preprocess import staged
 
 
 def build_parser() -> argparse.ArgumentParser:

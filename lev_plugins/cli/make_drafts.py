@@ -10,12 +10,12 @@ stand between single spaces. The rest is said in :mod:`lev_plugins.data.draft_no
 
 import argparse
 import os
-import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
 
 from ..data.draft_noise import NoiseCounts, NoiseRates, Vocabulary, line_random, noisy_line
+from ..data.draft_vocabulary import read_vocabulary
 from ..errors import UserError
 from ..fairseq_patches import run_cli
 from ..io.output import whole_file
@@ -31,8 +31,6 @@ RATES = {
     "similar": "share of the replacements by a token that looks like the old one: one edited "
     "character up to five characters, two in longer tokens; where there is none, by any other",
 }
-_COUNT = re.compile(r"[0-9]{1,18}")
-_OVERWRITE = "#fairseq:overwrite"  # a flag in dictionary files, behind the count
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -108,30 +106,6 @@ def _vocabulary(args: argparse.Namespace, rates: NoiseRates) -> Vocabulary:
         for line in read_lines(args.input):
             counts.update(line.split())
     return Vocabulary(counts)
-
-
-def read_vocabulary(path: str) -> Counter[str]:
-    """Tokens and frequencies of a file; a token without a frequency counts once.
-
-    Raises:
-        UserError: the file cannot be read, or a line is neither ``token`` nor ``token count``.
-    """
-    counts: Counter[str] = Counter()
-    for number, line in enumerate(read_lines(path), start=1):
-        words = line.split()
-        if len(words) == 3 and words[2] == _OVERWRITE:
-            words.pop()
-        if not words:
-            continue
-        count = words[1] if len(words) > 1 else "1"
-        if len(words) > 2 or not _COUNT.fullmatch(count):
-            raise UserError(
-                f"{path}: line {number}: {line[:60]!r} is neither 'token' nor 'token count', the "
-                "count a whole number of up to 18 digits"
-            )
-        refuse_special_tokens(path, number, words[:1])
-        counts[words[0]] += int(count)
-    return counts
 
 
 def summarise(

@@ -12,51 +12,29 @@ keeps must be printable, and a draft's own misspellings must be seen to be delet
 """
 
 import argparse
-import errno
 import os
 import shlex
-import shutil
 import sys
-import tempfile
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
-from fairseq import options, tasks, utils
-from fairseq.binarizer import (
-    AlignmentDatasetBinarizer,
-    BinarizeSummary,
-    FileBinarizer,
-    VocabularyDatasetBinarizer,
-)
-from fairseq.data import Dictionary
+from fairseq import options, utils
 
+from ..data.binarization import dictionary_path, make_dictionaries, text_path, write_all
 from ..errors import UserError
 from ..fairseq_patches import run_cli
-from ..inference.correction.loading import single_characters
+from ..io.staging import staged
 from ..io.text_files import (
     Side,
     Split,
     check_split,
-    has_carriage_returns,
-    parse_alignment,
-    read_lines,
-    read_parallel,
     require_files,
 )
+from ..reports.preprocessing import summarise
 from .names import prog
 
 PARTS = ("train", "valid", "test")
 LOG = "preprocess.log"
-PACKAGE = Path(__file__).resolve().parents[1]
-# What the next command trains with: first generation, then more and more drafts.
-TRAINING = (
-    "--criterion edit_policy_loss --label-smoothing 0.1 --dropout 0.1 --optimizer adam "
-    "--clip-norm 1 --lr 0.0005 --lr-scheduler inverse_sqrt --warmup-updates 4000 "
-    "--max-tokens 4000 --max-update 100000 --save-dir checkpoints"
-)
-ROLL_IN = "--alpha-start 0.3 --alpha 0.9 --beta-start 0.3 --beta 0.9 --roll-in-updates 70000"
 
 
 # ---------------------------------------------------------------- options
@@ -181,22 +159,18 @@ def _prefixes(args: argparse.Namespace, part: str, side: str = "") -> list[str]:
 # ---------------------------------------------------------------- files to read
 
 
-def _text_path(prefix: str, lang: str | None) -> str:
-    return f"{prefix}.{lang}" if lang else prefix
-
-
 def plan_splits(args: argparse.Namespace) -> list[Split]:
     """The files that the flags speak of; raises :class:`UserError` where one is missing."""
     splits = []
     for part in PARTS[:1] if args.dict_only else PARTS:
         prefixes = zip(_prefixes(args, part), _prefixes(args, part, "draft"), strict=True)
         for index, (prefix, draft_prefix) in enumerate(prefixes):
-            sides = [Side("source", args.source_lang, _text_path(prefix, args.source_lang))]
+            sides = [Side("source", args.source_lang, text_path(prefix, args.source_lang))]
             if not args.only_source:
-                path = _text_path(prefix, args.target_lang)
+                path = text_path(prefix, args.target_lang)
                 sides.append(Side("target", args.target_lang, path))
             if args.draft_lang:
-                path = _text_path(draft_prefix, args.draft_lang)
+                path = text_path(draft_prefix, args.draft_lang)
                 sides.append(Side("draft", args.draft_lang, path))
             split = Split(f"{part}{index or ''}", sides)
             alignment = f"{prefix}.{args.align_suffix}"
@@ -217,11 +191,6 @@ def _missing_hint(args: argparse.Namespace) -> str:
 # ---------------------------------------------------------------- dictionaries
 
 
-def dictionary_path(directory: str, lang: str | None) -> str:
-    """Where fairseq keeps the dictionary of a language."""
-    return os.path.join(directory, f"dict.{lang}.txt" if lang else "dict.txt")
-
-
 def refuse_old_dictionaries(args: argparse.Namespace) -> None:
     """A dictionary is never overwritten by a new one: data made with the old would be lost."""
     wanted = [(args.source_lang, args.srcdict, "--srcdict")]
@@ -236,232 +205,10 @@ def refuse_old_dictionaries(args: argparse.Namespace) -> None:
             )
 
 
-def load_dictionary(path: str, task: type[tasks.FairseqTask]) -> Dictionary:
-    """Load a dictionary file, its mistakes as one line that names it."""
-    for _ in read_lines(path):
-        pass
-    try:
-        return task.load_dictionary(path)
-    except (ValueError, RuntimeError) as error:
-        raise UserError(f"{path}: is no dictionary: {error}") from error
-
-
-def make_dictionaries(
-    args: argparse.Namespace, train: Split | None
-) -> tuple[Dictionary, Dictionary | None]:
-    """Load or build the source and target dictionaries, as fairseq-preprocess does.
-
-    Training drafts are counted with the targets.
-
-    Returns:
-        source and target dictionary, the same object where joined; None for no target.
-
-    Raises:
-        UserError: neither a dictionary nor training text is given, or a file is wrong.
-    """
-    task = tasks.get_task(args.task)
-    given_source, given_target = args.srcdict, args.tgtdict
-    if args.joined_dictionary:
-        given_source = given_target = given_source or given_target
-    source = load_dictionary(given_source, task) if given_source else None
-    if source is None:
-        roles = ("source", "target", "draft") if args.joined_dictionary else ("source",)
-        source = _build(args, train, roles, task)
-    if args.only_source:
-        return source, None
-    if args.joined_dictionary:
-        return source, source
-    if given_target:
-        return source, load_dictionary(given_target, task)
-    return source, _build(args, train, ("target", "draft"), task)
-
-
-def _build(
-    args: argparse.Namespace,
-    train: Split | None,
-    roles: Sequence[str],
-    task: type[tasks.FairseqTask],
-) -> Dictionary:
-    if train is None:
-        flag = "--srcdict" if roles[0] == "source" else "--tgtdict"
-        raise UserError(f"no text to build a dictionary from: give --trainpref or {flag}")
-    paths = [side.path for side in train.sides if side.role in roles]
-    if args.only_source and args.joined_dictionary and args.target_lang:
-        paths.append(_text_path(args.trainpref, args.target_lang))
-    from_source = roles[0] == "source"
-    return task.build_dictionary(
-        paths,
-        workers=min(safe_workers(path, args.workers) for path in paths),
-        threshold=args.thresholdsrc if from_source else args.thresholdtgt,
-        nwords=args.nwordssrc if from_source else args.nwordstgt,
-        padding_factor=args.padding_factor,
-    )
-
-
-def safe_workers(path: str, workers: int) -> int:
-    r"""How many processes may share a file.
-
-    fairseq cuts a file among processes by text offsets, which go astray at ``\r\n``: lines are
-    then lost or doubled. Such a file is read by one process.
-    """
-    return 1 if workers > 1 and has_carriage_returns(path) else workers
-
-
 # ---------------------------------------------------------------- binarising
 
 
-def data_prefix(args: argparse.Namespace, folder: str, name: str, lang: str | None) -> str:
-    """Path of a binarised file without its extension, named as fairseq's tasks look for it."""
-    base = os.path.join(folder, name)
-    pair = f"{base}.{args.source_lang}-{args.target_lang}"
-    if lang:
-        return f"{pair}.{lang}"
-    return base if args.only_source else pair
-
-
-def write_side(
-    args: argparse.Namespace, folder: str, split: Split, side: Side, dictionary: Dictionary
-) -> None:
-    """Binarise (or, for ``raw``, copy) one text file and note its unknown tokens."""
-    prefix = data_prefix(args, folder, split.name, side.lang)
-    binarizer = VocabularyDatasetBinarizer(dictionary, append_eos=True)
-    if args.dataset_impl == "raw":
-        summary = BinarizeSummary()
-        for line in read_lines(side.path):
-            binarizer.binarize_line(line, summary)
-        shutil.copyfile(side.path, prefix)
-    else:
-        summary = FileBinarizer.multiprocess_dataset(
-            side.path,
-            args.dataset_impl,
-            binarizer,
-            prefix,
-            vocab_size=len(dictionary),
-            num_workers=safe_workers(side.path, args.workers),
-        )
-    side.unknown = summary.num_replaced
-    if summary.num_seq != split.lines:
-        raise UserError(
-            f"{side.path}: {split.lines} lines were read but {summary.num_seq} written; if the "
-            "file did not change meanwhile, try --workers 1"
-        )
-
-
-def write_alignment(args: argparse.Namespace, folder: str, split: Split) -> None:
-    """Binarise the word alignments of a split."""
-    assert split.alignment is not None
-    FileBinarizer.multiprocess_dataset(
-        split.alignment,
-        args.dataset_impl,
-        AlignmentDatasetBinarizer(utils.parse_alignment),
-        data_prefix(args, folder, f"{split.name}.align", None),
-        num_workers=safe_workers(split.alignment, args.workers),
-    )
-
-
-def write_alignment_dictionary(
-    args: argparse.Namespace, folder: str, train: Split, source: Dictionary, target: Dictionary
-) -> None:
-    """From ``--alignfile``: for each source word the target word it is aligned to most often.
-
-    Here alone the output differs from fairseq-preprocess's: that counts every occurrence apart
-    (its keys are tensors), lists a word as often as it occurs, and so finds no frequencies.
-    """
-    counts: dict[int, Counter[int]] = {}
-    paths = [*(side.path for side in train.sides[:2]), args.alignfile]
-    for number, (text, translation, items) in enumerate(read_parallel(paths), start=1):
-        words = [source.index(word) for word in text.split()]
-        others = [target.index(word) for word in translation.split()]
-        pairs = parse_alignment(args.alignfile, number, items, len(words), len(others))
-        for i, j in pairs:
-            if words[i] != source.unk() and others[j] != target.unk():
-                counts.setdefault(words[i], Counter())[others[j]] += 1
-    name = f"alignment.{args.source_lang}-{args.target_lang}.txt"
-    with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
-        for word, found in counts.items():
-            file.write(f"{source[word]} {target[found.most_common(1)[0][0]]}\n")
-
-
-def write_all(
-    args: argparse.Namespace,
-    folder: str,
-    splits: Sequence[Split],
-    source: Dictionary,
-    target: Dictionary | None,
-) -> None:
-    """Write dictionaries and all data into ``folder``."""
-    source.save(dictionary_path(folder, args.source_lang))
-    if target is not None:
-        target.save(dictionary_path(folder, args.target_lang))
-    if args.dict_only:
-        return
-    for split in splits:
-        for side in split.sides:
-            dictionary = source if side.role == "source" or target is None else target
-            print(f"binarise {side.path}", flush=True)
-            write_side(args, folder, split, side, dictionary)
-        if split.alignment:
-            write_alignment(args, folder, split)
-    if args.alignfile and target is not None:
-        write_alignment_dictionary(args, folder, splits[0], source, target)
-
-
 # ---------------------------------------------------------------- all or nothing
-
-
-@contextmanager
-def staged(destdir: str) -> Iterator[str]:
-    """A folder to write into; what is there at the end of the block goes to ``destdir``.
-
-    It lies in ``destdir``, or in the nearest folder above that exists: on the same file system,
-    so that moving is renaming. Files of ``destdir`` with other names stay. On any exception
-    ``destdir`` is left, or put back, as it was.
-    """
-    final = Path(destdir).resolve()
-    anchor = final
-    while not os.path.lexists(anchor):
-        anchor = anchor.parent
-    if not anchor.is_dir():
-        raise UserError(f"--destdir {destdir}: {anchor} is a file; choose another folder")
-    try:
-        with tempfile.TemporaryDirectory(prefix=".preprocess-", dir=anchor) as temporary:
-            folder, old = Path(temporary, "new"), Path(temporary, "old")
-            folder.mkdir()
-            old.mkdir()
-            yield str(folder)
-            if final.exists():
-                _move_into(folder, final, old)
-            else:
-                final.parent.mkdir(parents=True, exist_ok=True)
-                folder.rename(final)
-    except BrokenPipeError:  # the reader of our standard output has gone: no fault of destdir
-        raise
-    except OSError as error:
-        raise UserError(
-            f"{error.filename or destdir}: {error.strerror or error}; {destdir} is as it was, "
-            "fix that or choose another --destdir"
-        ) from error
-
-
-def _move_into(folder: Path, final: Path, old: Path) -> None:
-    """Move the files of ``folder`` to ``final``; undo it all if one cannot be moved."""
-    moved: list[str] = []
-    try:
-        for path in sorted(folder.iterdir()):
-            target = final / path.name
-            moved.append(path.name)
-            if target.is_dir():
-                raise IsADirectoryError(errno.EISDIR, "a folder is in the way", str(target))
-            if target.exists():
-                target.rename(old / path.name)
-            path.rename(target)
-    except BaseException:
-        for name in reversed(moved):
-            if not (folder / name).exists():
-                (final / name).rename(folder / name)
-            if (old / name).exists():
-                (old / name).rename(final / name)
-        raise
 
 
 def write_log(args: argparse.Namespace, folder: str, command: str, summary: str) -> None:
@@ -472,128 +219,6 @@ def write_log(args: argparse.Namespace, folder: str, command: str, summary: str)
 
 
 # ---------------------------------------------------------------- summary
-
-
-def summarise(
-    args: argparse.Namespace,
-    splits: Sequence[Split],
-    source: Dictionary,
-    target: Dictionary | None,
-) -> str:
-    """What was read and written, what deserves a look, and the command to type next."""
-    lines = [f"{args.destdir}: {_dictionary_line(args, source, target)}"]
-    if not args.dict_only:
-        lines += _table(splits)
-        lines += _draft_lines(splits)
-        for split in splits:
-            for side in split.sides:
-                lines += _side_notes(side, args.warn_length)
-            if args.align_suffix and split.alignment is None:
-                lines.append(f"note: {split.name} has no .{args.align_suffix} file: no alignments")
-    if args.workers > 1:
-        lines += [
-            f"note: {side.path} has \\r\\n line ends, so one process reads it alone"
-            for split in splits
-            for side in split.sides
-            if safe_workers(side.path, args.workers) == 1
-        ]
-    command = next_command(args, target)
-    if command and target is not None:
-        lines += _subword_note(target)
-        lines.append(f"next: {command}")
-    return "\n".join(lines)
-
-
-def _dictionary_line(
-    args: argparse.Namespace, source: Dictionary, target: Dictionary | None
-) -> str:
-    if target is None:
-        return f"dictionary of {len(source):,} symbols"
-    if target is source:
-        return f"joined dictionary of {len(source):,} symbols"
-    return (
-        f"dictionaries of {len(source):,} ({args.source_lang}) "
-        f"and {len(target):,} ({args.target_lang}) symbols"
-    )
-
-
-def _table(splits: Sequence[Split]) -> list[str]:
-    rows = [("split", "side", "file", "sentences", "tokens", "unknown", "empty", "long")]
-    for split in splits:
-        for side in split.sides:
-            share = 100 * side.unknown / max(side.tokens, 1)
-            numbers = (split.lines, side.tokens, side.empty.count, side.long.count)
-            lines, tokens, empty, long = (f"{number:,}" for number in numbers)
-            unknown = f"{share:.2f} %"
-            rows.append((split.name, side.role, side.path, lines, tokens, unknown, empty, long))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    table = []
-    for row in rows:
-        left = [cell.ljust(width) for cell, width in zip(row[:3], widths[:3], strict=True)]
-        right = [cell.rjust(width) for cell, width in zip(row[3:], widths[3:], strict=True)]
-        table.append("  ".join(left + right))
-    return table
-
-
-def _draft_lines(splits: Sequence[Split]) -> list[str]:
-    found = [
-        f"{split.name} {split.unedited:,} of {split.lines:,}"
-        for split in splits
-        if split.side("draft") is not None
-    ]
-    return [f"drafts that need no edit: {', '.join(found)}"] if found else []
-
-
-def _side_notes(side: Side, longest: int) -> list[str]:
-    notes = []
-    if side.empty:
-        outcome = "generated from scratch" if side.role == "draft" else "kept as empty sentences"
-        notes.append(f"note: {side.path}: empty lines {side.empty}: {outcome}")
-    if side.long:
-        positions = "source" if side.role == "source" else "target"
-        notes.append(
-            f"warning: {side.path}: lines {side.long} have more than {longest} tokens with <s> "
-            f"and </s>: shorten them or train with --max-{positions}-positions N"
-        )
-    return notes
-
-
-def _subword_note(dictionary: Dictionary) -> list[str]:
-    """Which text processing the symbols show whose files only the user knows."""
-    words = dictionary.symbols[dictionary.nspecial :]
-    kinds = {
-        "sentencepiece --sentencepiece-model FILE": [w for w in words if w[0] == "▁" != w],
-        "subword_nmt --bpe-codes FILE": [w for w in words if w.endswith("@@") and w != "@@"],
-    }
-    return [
-        f"note: symbols such as {found[0]}: add --bpe {flags} to the next command, so that models "
-        "take plain text in fairseq-interactive, correct, trace and Python"
-        for flags, found in kinds.items()
-        if 10 * len(found) > len(words)
-    ]
-
-
-def next_command(args: argparse.Namespace, target: Dictionary | None) -> str:
-    """The fairseq command that takes the data further, empty where there is none."""
-    if args.dict_only or target is None:
-        return ""
-    package = os.path.relpath(PACKAGE) if PACKAGE.is_relative_to(Path.cwd()) else str(PACKAGE)
-    words = ["fairseq-train" if args.trainpref else "fairseq-generate", args.destdir]
-    words += ["--user-dir", package, "--task", "translation_edit"]
-    words += ["--source-lang", args.source_lang, "--target-lang", args.target_lang]
-    words += ["--draft-lang", args.draft_lang] if args.draft_lang else []
-    characters = single_characters(target)
-    words += ["--bpe", "characters"] if characters else []
-    if not args.trainpref:
-        subset = "test" if args.testpref else "valid"
-        words += ["--gen-subset", subset, "--path", "checkpoints/checkpoint_best.pt"]
-        return shlex.join(words)
-    words += ["--arch", "levenshtein_editor_char" if characters else "levenshtein_editor"]
-    words += ["--share-all-embeddings"] if args.joined_dictionary else []
-    words += TRAINING.split() + ["--adam-betas", "(0.9, 0.98)"]
-    words += ROLL_IN.split() if args.draft_lang else []
-    words += [] if args.validpref else ["--disable-validation"]
-    return shlex.join(words)
 
 
 # ---------------------------------------------------------------- main
@@ -608,7 +233,7 @@ def check_all(args: argparse.Namespace, splits: Sequence[Split]) -> None:
             alignments.append(args.alignfile)
         check_split(split, args.warn_length, alignments)
     if args.only_source and args.joined_dictionary and args.target_lang and args.trainpref:
-        path = _text_path(args.trainpref, args.target_lang)
+        path = text_path(args.trainpref, args.target_lang)
         require_files([path])
         check_split(Split("dictionary", [Side("target", None, path)]), args.warn_length)
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lev_plugins.cli import compare
-from lev_plugins.cli.compare import compared, sentence_metric, welch
 from lev_plugins.errors import UserError
+from lev_plugins.metrics.significance import compared, sentence_metric, welch
 
 REFERENCES = ["the cat sat", "a dog", "one two three four", "", "yes", "the end of it all"]
 GOOD = ["the cat sat", "a dog", "one two three for", "", "yes", "the end of it all"]

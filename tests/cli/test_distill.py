@@ -6,6 +6,7 @@ import math
 import os
 import random
 import shlex
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,10 +21,11 @@ from hypothesis import strategies as st
 from omegaconf import OmegaConf
 
 from lev_plugins.cli import distill, preprocess
-from lev_plugins.cli.distill import judge, make_batches
-from lev_plugins.cli.distill.journal import EMPTY, ENDLESS, FINE, RATIO, Record
-from lev_plugins.cli.distill.teacher import Teacher, Translation, no_text
 from lev_plugins.errors import UserError
+from lev_plugins.inference.distillation import teacher as teachers
+from lev_plugins.inference.distillation.journal import EMPTY, ENDLESS, FINE, RATIO, Record
+from lev_plugins.inference.distillation.lines import judge, make_batches
+from lev_plugins.inference.distillation.teacher import Teacher, Translation, no_text
 from lev_plugins.io.text_files import check_parallel
 
 # said by hydra when a checkpoint of the kind that fairseq wrote once is made, or read
@@ -196,7 +198,7 @@ def test_outputs_do_not_depend_on_batches_where_the_limit_depends_on_the_source(
 def test_translations_come_in_the_order_of_the_sources(home, text):
     command = f"--path {home}/one.pt --data {home}/bin --source x --output-prefix y --cpu"
     args = distill.parse_args([*command.split(), "--max-len-b", "6"])
-    teacher, languages = distill.teacher.load_teacher(args)
+    teacher, languages = teachers.load_teacher(args)
     assert languages == ("en", "de")
     sources = [teacher.encode(line.split()) for line in sorted(text[:12], key=len) if line]
     alone = [teacher.translate([source])[0] for source in sources]
@@ -507,7 +509,7 @@ def test_unknown_words_are_translated_and_many_of_them_told(run, capsys):
 
 def test_progress_is_told_on_standard_error(run, scripted, monkeypatch, capsys):
     now = iter(range(0, 10**6, 4))
-    monkeypatch.setattr(distill.time, "monotonic", lambda: next(now))
+    monkeypatch.setattr(time, "monotonic", lambda: next(now))
     run("--batch-size 2 --chunk-size 20")
     said = capsys.readouterr().err.splitlines()
     assert 3 <= len(said) <= 12
@@ -645,7 +647,7 @@ def test_a_model_that_cannot_teach(refused, home, name):
 
 
 def test_a_decoder_that_is_not_incremental_cannot_teach(refused, monkeypatch):
-    monkeypatch.setattr(distill.teacher, "FairseqIncrementalDecoder", type("None", (), {}))
+    monkeypatch.setattr(teachers, "FairseqIncrementalDecoder", type("None", (), {}))
     assert "holds a model that does not write from left to right" in refused("")
 
 

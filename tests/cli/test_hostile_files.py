@@ -12,11 +12,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lev_plugins.cli.distill.journal import Journal, Record
-from lev_plugins.cli.make_drafts import read_vocabulary
-from lev_plugins.cli.noise import changes
+from lev_plugins.data.draft_vocabulary import read_vocabulary
 from lev_plugins.data.noise import Noise, NoiseOptions, load_confusions, sentence_random
+from lev_plugins.data.noise.counting import changes
 from lev_plugins.errors import UserError
+from lev_plugins.inference.distillation.journal import Journal, Record
 from lev_plugins.io.text_files import parse_alignment
 from lev_plugins.reports.gates.record import GATES, read_records
 from lev_plugins.reports.printed import read_printed

@@ -11,12 +11,12 @@ from omegaconf import OmegaConf
 
 from lev_plugins import LevenshteinEditor
 from lev_plugins.cli import tune as command
-from lev_plugins.cli.tune import Choice, best_of
 from lev_plugins.errors import UserError
 from lev_plugins.inference.checkpoints import load_state
 from lev_plugins.inference.corpus import Corpus
 from lev_plugins.inference.correction.backends import TextProcessing
 from lev_plugins.inference.correction.levenshtein import LevenshteinBackend
+from lev_plugins.inference.decoding_search import Choice, best_of
 from lev_plugins.metrics.corpus import make_metric
 
 ROWS = tiny.triples(12, 4)

@@ -19,28 +19,28 @@ import math
 import os
 import shlex
 import sys
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field
-from itertools import islice, zip_longest
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from fairseq import utils
 
-from ...errors import UserError
-from ...io.output import whole_file
-from ...io.text_files import read_parallel, refuse_special_tokens, require_files
-from ..options import adder, at_least_one, make_parser
-from ..preprocess import dictionary_path
-from .journal import EMPTY, ENDLESS, FINE, LONG, RATIO, REASONS, Journal, Record, digest
-from .teacher import Teacher, Translation, load_teacher
+from ..data.binarization import dictionary_path
+from ..errors import UserError
+from ..fairseq_patches import run_cli
+from ..inference.distillation.journal import (
+    RATIO,
+    REASONS,
+    Journal,
+    digest,
+)
+from ..inference.distillation.lines import SLACK, decode_all
+from ..inference.distillation.teacher import load_teacher
+from ..inference.distillation.text import Figures, Files, check_text, publish
+from ..io.text_files import require_files
+from .options import adder, at_least_one, make_parser
 
-SLACK = 5  # tokens by which a short line may be longer than the ratio says
-SHOWN = 20  # line numbers in a message
 SUSPICIOUS = 0.05  # share of lines, or of tokens, at which something is wrong with the text
-SECONDS = 10.0  # between two lines of progress
 
 # ---------------------------------------------------------------- options
 
@@ -135,22 +135,6 @@ def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
 # ---------------------------------------------------------------- files
 
 
-@dataclass(frozen=True)
-class Files:
-    """What is read and what is written."""
-
-    source: str
-    reference: str | None
-    source_output: str
-    target_output: str
-    journal: str
-
-    @property
-    def inputs(self) -> list[str]:
-        """The texts that are read, the source first."""
-        return [self.source] if self.reference is None else [self.source, self.reference]
-
-
 def plan_files(args: argparse.Namespace, source_lang: str, target_lang: str) -> Files:
     """The files of a run.
 
@@ -204,168 +188,6 @@ def require_inputs(args: argparse.Namespace) -> None:
 # ---------------------------------------------------------------- the text
 
 
-@dataclass
-class Named:
-    """How many lines there were of a kind, and the numbers of the first of them."""
-
-    count: int = 0
-    first: list[int] = field(default_factory=list)
-
-    def add(self, number: int) -> None:
-        """Count line ``number``."""
-        self.count += 1
-        if len(self.first) < SHOWN:
-            self.first.append(number)
-
-    def __str__(self) -> str:
-        return ", ".join(map(str, self.first)) + (" …" if self.count > SHOWN else "")
-
-
-@dataclass
-class Text:
-    """What a look at the whole text has told."""
-
-    lines: int = 0
-    tokens: int = 0
-    unknown: int = 0
-    unaided: Named = field(default_factory=Named)  # too long, and without a reference
-
-
-def check_text(files: Files, teacher: Teacher) -> Text:
-    """Read source and reference once, before hours of decoding.
-
-    Raises:
-        UserError: what preprocess would refuse; line counts that differ; a source line that is
-            too long for the teacher and has no reference to put in its place.
-    """
-    text = Text()
-    dictionary, room = teacher.source_dictionary, teacher.source_limit - 1  # </s>
-    for number, lines in enumerate(read_parallel(files.inputs), start=1):
-        words = [line.split() for line in lines]
-        for path, side in zip(files.inputs, words, strict=True):
-            refuse_special_tokens(path, number, side)
-        text.lines = number
-        text.tokens += len(words[0])
-        text.unknown += sum(word not in dictionary for word in words[0])
-        if len(words[0]) > room:
-            if len(words) < 2 or not words[1]:
-                text.unaided.add(number)
-    if not text.lines:
-        raise UserError(f"{files.source}: no lines in it; give a file with sentences")
-    if text.unaided.count:
-        way_out = "give them a reference" if files.reference else "give --reference"
-        raise UserError(
-            f"{files.source}: the teacher can read {room:,} tokens, and lines with more number "
-            f"{text.unaided.count:,}: {text.unaided}; shorten them, or {way_out}"
-        )
-    return text
-
-
-def judge(source: int, translation: Translation, max_ratio: float) -> str:
-    """Whether a translation can be right.
-
-    Args:
-        source: number of tokens of the source, above 0.
-        translation: of that source.
-        max_ratio: how many times the tokens of one the other may have.
-
-    Returns:
-        ``FINE``, ``EMPTY``, ``ENDLESS`` or ``RATIO``.
-    """
-    target = len(translation.words)
-    if not target:
-        return EMPTY
-    if translation.endless:
-        return ENDLESS
-    longer, shorter = max(source, target), min(source, target)
-    return RATIO if longer > max_ratio * shorter + SLACK else FINE
-
-
-def make_batches(
-    lengths: Sequence[int], max_tokens: int, batch_size: int | None, equal: bool
-) -> Iterator[list[int]]:
-    """Group lines of like length, the longest first.
-
-    Args:
-        lengths: source tokens of each line.
-        max_tokens: most tokens in a batch, padding counted; a longer line is a batch of its own.
-        batch_size: most lines in a batch, None for any number.
-        equal: only lines of exactly one length share a batch.
-    """
-    batch: list[int] = []
-    for line in sorted(range(len(lengths)), key=lambda line: -lengths[line]):
-        if batch:
-            longest = lengths[batch[0]]
-            full = (len(batch) + 1) * longest > max_tokens or len(batch) == batch_size
-            if full or (equal and lengths[line] != longest):
-                yield batch
-                batch = []
-        batch.append(line)
-    if batch:
-        yield batch
-
-
-class Progress:
-    """Says on standard error how far it is, every :data:`SECONDS`.
-
-    Args:
-        done, total: lines of the text.
-    """
-
-    def __init__(self, done: int, total: int) -> None:
-        self.before, self.done, self.total = done, done, total
-        self.start = self.said = time.monotonic()
-
-    def add(self, lines: int) -> None:
-        """``lines`` more are done."""
-        self.done += lines
-        now = time.monotonic()
-        if now - self.said >= SECONDS:
-            self.said = now
-            rate = (self.done - self.before) / (now - self.start)
-            left = (self.total - self.done) / max(rate, 1e-9) / 60
-            print(
-                f"{self.done:,} of {self.total:,} lines, {rate:.1f} sentences/s, "
-                f"{left:.0f} min left",
-                file=sys.stderr,
-                flush=True,
-            )
-
-
-def distil_chunk(
-    lines: Sequence[Sequence[str]], teacher: Teacher, args: argparse.Namespace, progress: Progress
-) -> list[Record]:
-    """Translate some lines.
-
-    Args:
-        lines: for each line number the source, and the reference where there is one.
-
-    Returns:
-        a record for each line, in order.
-    """
-    records = [Record(FINE, False, "")] * len(lines)
-    sources = [line[0].split() for line in lines]
-    references = [" ".join(line[1].split()) if len(line) > 1 else "" for line in lines]
-    work = []
-    for line, words in enumerate(sources):
-        if len(words) >= teacher.source_limit:
-            records[line] = Record(LONG, True, references[line])
-        elif words:
-            work.append(line)
-    progress.add(len(lines) - len(work))
-    lengths = [len(sources[line]) + 1 for line in work]
-    for batch in make_batches(lengths, args.max_tokens, args.batch_size, args.max_len_a > 0):
-        chosen = [work[i] for i in batch]
-        encoded = [teacher.encode(sources[line]) for line in chosen]
-        for line, translation in zip(chosen, teacher.translate(encoded), strict=True):
-            reason = judge(len(sources[line]), translation, args.max_ratio)
-            replaced = reason != FINE and bool(references[line])
-            text = references[line] if replaced else " ".join(translation.words)
-            records[line] = Record(reason, replaced, text)
-        progress.add(len(batch))
-    return records
-
-
 def run_settings(
     args: argparse.Namespace, files: Files, languages: Sequence[str]
 ) -> dict[str, Any]:
@@ -381,50 +203,6 @@ def run_settings(
 
 
 # ---------------------------------------------------------------- main
-
-
-@dataclass
-class Figures:
-    """What came of all lines. ratios: sum over lines with a source of target/source tokens."""
-
-    lines: int = 0
-    sources: int = 0  # lines with a source
-    ratios: float = 0.0
-    replaced: dict[str, Named] = field(default_factory=dict)  # by reason
-    kept: dict[str, Named] = field(default_factory=dict)
-
-    def add(self, source: int, record: Record) -> None:
-        """Count one line of ``source`` tokens."""
-        self.lines += 1
-        if source:
-            self.sources += 1
-            self.ratios += len(record.text.split()) / source
-        if record.reason != FINE:
-            outcome = self.replaced if record.replaced else self.kept
-            outcome.setdefault(record.reason, Named()).add(self.lines)
-
-
-def publish(files: Files, journal: Journal) -> Figures:
-    """Write both outputs, which appear together or not at all, and count what is in them."""
-    figures = Figures()
-    try:
-        with ExitStack() as stack:
-            source = stack.enter_context(whole_file(files.source_output))
-            target = stack.enter_context(whole_file(files.target_output))
-            texts = stack.enter_context(open(files.source, "rb"))
-            for raw, record in zip_longest(texts, journal.records()):
-                if raw is None or record is None:
-                    raise UserError(f"{files.source} has changed meanwhile; delete {files.journal}")
-                line = raw.decode()
-                source.write(line)
-                target.write(f"{record.text}\n")
-                figures.add(len(line.split()), record)
-    except BaseException:
-        for path in (files.source_output, files.target_output):  # neither was there before
-            if os.path.lexists(path):
-                os.unlink(path)
-        raise
-    return figures
 
 
 def summarise(
@@ -456,41 +234,13 @@ def summarise(
 def next_command(args: argparse.Namespace, languages: Sequence[str]) -> str:
     """The command that binarises the outputs with the teacher's dictionaries."""
     source, target = languages
-    preprocess_command = f"{__package__.rpartition('.')[0]}.preprocess"
+    preprocess_command = f"{__package__}.preprocess"
     words = ["python", "-m", preprocess_command, "--source-lang", source]
     words += ["--target-lang", target, "--trainpref", args.output_prefix]
     words += ["--srcdict", dictionary_path(args.data, source)]
     words += ["--tgtdict", dictionary_path(args.data, target)]
     words += ["--destdir", f"{args.output_prefix}-bin"]
     return shlex.join(words)
-
-
-def decode_all(
-    files: Files, journal: Journal, teacher: Teacher, total: int, args: argparse.Namespace
-) -> None:
-    """Translate what the journal does not hold yet, a chunk at a time.
-
-    Raises:
-        UserError: the GPU's memory does not suffice.
-    """
-    lines = islice(read_parallel(files.inputs), journal.done, None)
-    progress = Progress(journal.done, total)
-    try:
-        while chunk := list(islice(lines, args.chunk_size)):
-            journal.append(distil_chunk(chunk, teacher, args, progress))
-    except torch.cuda.OutOfMemoryError as error:
-        raise UserError(
-            f"the GPU has not enough memory for --max-tokens {args.max_tokens} and --beam "
-            f"{args.beam}; lower --max-tokens and continue with --resume"
-        ) from error
-    except KeyboardInterrupt:
-        if journal.done:
-            print(
-                f"interrupted: {journal.done:,} of {total:,} lines are kept in {journal.path}; the "
-                "same command with --resume continues",
-                file=sys.stderr,
-            )
-        raise
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -516,3 +266,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.unlink(files.journal)
     print(summarise(args, files, figures, languages))
     return 0
+
+
+if __name__ == "__main__":
+    run_cli(main)

@@ -1,4 +1,4 @@
-"""The teacher of :mod:`.distill`: fairseq checkpoints, and their beam search over token numbers."""
+"""The teacher: fairseq checkpoints, and their beam search over token numbers."""
 
 import argparse
 import math
@@ -19,10 +19,10 @@ from fairseq.sequence_generator import SequenceGenerator
 from fairseq.tasks.translation import TranslationTask
 from omegaconf import DictConfig, open_dict
 
+from ...data.binarization import dictionary_path, load_dictionary
 from ...errors import UserError
 from ...fairseq_patches import Origin
 from ...io.text_files import SPECIAL_TOKENS, require_files
-from ..preprocess import dictionary_path, load_dictionary
 from .journal import digest
 
 TASK = "translation"  # the task whose checkpoints can teach

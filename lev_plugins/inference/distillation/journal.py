@@ -1,4 +1,4 @@
-"""What :mod:`.distill` has finished, line by line, on disk: so that a run can be resumed."""
+"""What :mod:`.lines` has finished, line by line, on disk: so that a run can be resumed."""
 
 import fcntl
 import hashlib

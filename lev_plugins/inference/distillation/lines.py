@@ -1,0 +1,151 @@
+"""Lines of a text, translated by a teacher: batches, what cannot be right, progress."""
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+import torch
+
+from ...errors import UserError
+from ...io.text_files import read_parallel
+from .journal import EMPTY, ENDLESS, FINE, LONG, RATIO, Journal, Record
+from .teacher import Teacher, Translation
+from .text import Files
+
+SLACK = 5  # tokens by which a short line may be longer than the ratio says
+SECONDS = 10.0  # between two lines of progress
+
+
+def judge(source: int, translation: Translation, max_ratio: float) -> str:
+    """Whether a translation can be right.
+
+    Args:
+        source: number of tokens of the source, above 0.
+        translation: of that source.
+        max_ratio: how many times the tokens of one the other may have.
+
+    Returns:
+        ``FINE``, ``EMPTY``, ``ENDLESS`` or ``RATIO``.
+    """
+    target = len(translation.words)
+    if not target:
+        return EMPTY
+    if translation.endless:
+        return ENDLESS
+    longer, shorter = max(source, target), min(source, target)
+    return RATIO if longer > max_ratio * shorter + SLACK else FINE
+
+
+def make_batches(
+    lengths: Sequence[int], max_tokens: int, batch_size: int | None, equal: bool
+) -> Iterator[list[int]]:
+    """Group lines of like length, the longest first.
+
+    Args:
+        lengths: source tokens of each line.
+        max_tokens: most tokens in a batch, padding counted; a longer line is a batch of its own.
+        batch_size: most lines in a batch, None for any number.
+        equal: only lines of exactly one length share a batch.
+    """
+    batch: list[int] = []
+    for line in sorted(range(len(lengths)), key=lambda line: -lengths[line]):
+        if batch:
+            longest = lengths[batch[0]]
+            full = (len(batch) + 1) * longest > max_tokens or len(batch) == batch_size
+            if full or (equal and lengths[line] != longest):
+                yield batch
+                batch = []
+        batch.append(line)
+    if batch:
+        yield batch
+
+
+class Progress:
+    """Says on standard error how far it is, every :data:`SECONDS`.
+
+    Args:
+        done, total: lines of the text.
+    """
+
+    def __init__(self, done: int, total: int) -> None:
+        self.before, self.done, self.total = done, done, total
+        self.start = self.said = time.monotonic()
+
+    def add(self, lines: int) -> None:
+        """``lines`` more are done."""
+        self.done += lines
+        now = time.monotonic()
+        if now - self.said >= SECONDS:
+            self.said = now
+            rate = (self.done - self.before) / (now - self.start)
+            left = (self.total - self.done) / max(rate, 1e-9) / 60
+            print(
+                f"{self.done:,} of {self.total:,} lines, {rate:.1f} sentences/s, "
+                f"{left:.0f} min left",
+                file=sys.stderr,
+                flush=True,
+            )
+
+
+def distil_chunk(
+    lines: Sequence[Sequence[str]], teacher: Teacher, args: argparse.Namespace, progress: Progress
+) -> list[Record]:
+    """Translate some lines.
+
+    Args:
+        lines: for each line number the source, and the reference where there is one.
+
+    Returns:
+        a record for each line, in order.
+    """
+    records = [Record(FINE, False, "")] * len(lines)
+    sources = [line[0].split() for line in lines]
+    references = [" ".join(line[1].split()) if len(line) > 1 else "" for line in lines]
+    work = []
+    for line, words in enumerate(sources):
+        if len(words) >= teacher.source_limit:
+            records[line] = Record(LONG, True, references[line])
+        elif words:
+            work.append(line)
+    progress.add(len(lines) - len(work))
+    lengths = [len(sources[line]) + 1 for line in work]
+    for batch in make_batches(lengths, args.max_tokens, args.batch_size, args.max_len_a > 0):
+        chosen = [work[i] for i in batch]
+        encoded = [teacher.encode(sources[line]) for line in chosen]
+        for line, translation in zip(chosen, teacher.translate(encoded), strict=True):
+            reason = judge(len(sources[line]), translation, args.max_ratio)
+            replaced = reason != FINE and bool(references[line])
+            text = references[line] if replaced else " ".join(translation.words)
+            records[line] = Record(reason, replaced, text)
+        progress.add(len(batch))
+    return records
+
+
+def decode_all(
+    files: Files, journal: Journal, teacher: Teacher, total: int, args: argparse.Namespace
+) -> None:
+    """Translate what the journal does not hold yet, a chunk at a time.
+
+    Raises:
+        UserError: the GPU's memory does not suffice.
+    """
+    lines = islice(read_parallel(files.inputs), journal.done, None)
+    progress = Progress(journal.done, total)
+    try:
+        while chunk := list(islice(lines, args.chunk_size)):
+            journal.append(distil_chunk(chunk, teacher, args, progress))
+    except torch.cuda.OutOfMemoryError as error:
+        raise UserError(
+            f"the GPU has not enough memory for --max-tokens {args.max_tokens} and --beam "
+            f"{args.beam}; lower --max-tokens and continue with --resume"
+        ) from error
+    except KeyboardInterrupt:
+        if journal.done:
+            print(
+                f"interrupted: {journal.done:,} of {total:,} lines are kept in {journal.path}; the "
+                "same command with --resume continues",
+                file=sys.stderr,
+            )
+        raise

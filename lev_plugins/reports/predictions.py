@@ -1,0 +1,75 @@
+"""What an EncT5 predicts, as lines of JSON or TSV, and what was read only in part."""
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import UserError
+from ..inference.enct5 import EncT5
+from ..io.lines import json_line
+from ..io.output import printable
+from ..io.text_files import LineNumbers
+from ..systems.enct5.problem_types import ProblemType
+
+
+def json_record(number: int, found: Any) -> str:
+    """A line of JSON."""
+    return json_line({"line": number, **found.to_dict()})
+
+
+def tsv_record(model: EncT5, labels: list[str] | None) -> Callable[[int, Any], str]:
+    """What makes a line of TSV of an answer.
+
+    Raises:
+        UserError: a label that cannot be told from the sign between labels.
+    """
+    sign = " " if model.kind is ProblemType.TAGGING else ","
+    if model.kind is ProblemType.TAGGING or model.kind.many:
+        for label in model.labels if labels is None else labels:
+            if sign in label:
+                raise UserError(
+                    f"--format tsv: the label {label!r} holds what stands between labels; use "
+                    "--format jsonl"
+                )
+
+    def line(_: int, found: Any) -> str:
+        """Answer, tab and score."""
+        values = found.to_dict()
+        if "value" in values:
+            return f"{values['value']}\n"
+        if "label" in values:
+            return f"{printable(values['label'])}\t{values['score']:.6f}\n"
+        names = values["tags"] if "tags" in values else values["labels"]
+        scores = (f"{score:.6f}" for score in values["scores"])
+        return f"{sign.join(map(printable, names))}\t{sign.join(scores)}\n"
+
+    return line
+
+
+class ReadingReport:
+    """What was read only in part, and how fast it went."""
+
+    def __init__(self, model: EncT5) -> None:
+        longer = f"longer than {model.max_length} pieces"
+        one = "a word " if model.kind is ProblemType.TAGGING else ""
+        self.said = f"{longer}, read in several windows", f"{one}{longer}, cut off"
+        self.lines = 0
+        self.cut, self.windows = LineNumbers(), LineNumbers()
+        self.started = time.perf_counter()
+
+    def add(self, found: Any) -> None:
+        """Note the next line."""
+        self.lines += 1
+        if found.cut:
+            self.cut.add(self.lines)
+        if getattr(found, "windows", 1) > 1:
+            self.windows.add(self.lines)
+
+    def close(self, where: str) -> None:
+        """Tell it."""
+        seconds = time.perf_counter() - self.started
+        for what, lines in zip(self.said, (self.windows, self.cut)):
+            if lines:
+                print(f"{what}: {lines.count:,} lines ({lines})", file=sys.stderr)
+        print(f"{self.lines:,} lines in {seconds:.1f} s{where}", file=sys.stderr)
