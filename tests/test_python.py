@@ -48,7 +48,7 @@ def test_a_type_checker_knows_what_calls_return(root: Path, tmp_path: Path):
     history = "lev_plugins.systems.levenshtein.decoding.history"
     assert f'type is "list[{history}.EditTrace]"' in told, told
     assert 'type is "list[lev_plugins.inference.correction.corrector.Correction]"' in told
-    assert 'type is "list[lev_plugins.inference.enct5.Prediction]"' in told
+    assert 'type is "list[lev_plugins.inference.predictions.Prediction]"' in told
     assert 'Unexpected keyword argument "max_iters"' in told
 
 

@@ -5,13 +5,9 @@
 >>> editor.edit(["a source"], ["its draft"])[0].text
 """
 
-import dataclasses
-import os
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import torch
-from fairseq import utils
-from fairseq.data import Dictionary
 from torch import Tensor
 
 from ..deprecation import renamed_arguments
@@ -21,9 +17,9 @@ from ..nn.precision import quantize
 from ..systems.levenshtein import LevenshteinEditorModel
 from ..systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
 from ..systems.levenshtein.decoding.diversity import Diversity
-from ..systems.levenshtein.decoding.history import EditTrace, Iteration
+from ..systems.levenshtein.decoding.history import EditTrace
 from ..systems.levenshtein.oov import OOVWords
-from ..systems.levenshtein.task import Draft, TranslationEditConfig, TranslationEditTask
+from ..systems.levenshtein.task import TranslationEditTask
 from .checkpoints import (
     device_named,
     find_checkpoint,
@@ -33,8 +29,8 @@ from .checkpoints import (
     text_encoders,
     text_processing,
 )
-
-_DIGITS = 6
+from .editing_task import editing_task
+from .sentences import Item
 
 
 class LevenshteinEditor:
@@ -95,7 +91,7 @@ class LevenshteinEditor:
         paths = [find_checkpoint(one) for one in separate_paths(path)]
         state = load_state(paths[0])
         with wrap_checkpoint_errors(paths[0]):
-            task = _task(state, paths[0], data)
+            task = editing_task(state, paths[0], data)
         models = [
             load_model(one, task, state if one == paths[0] else load_state(one)) for one in paths
         ]
@@ -275,7 +271,7 @@ class LevenshteinEditor:
         )
 
     def _decode(
-        self, generator: RefinementGenerator, items: List["_Item"], batch_size: int
+        self, generator: RefinementGenerator, items: List[Item], batch_size: int
     ) -> List[List[EditTrace]]:
         order = sorted(range(len(items)), key=lambda i: items[i].size)
         found: List[List[EditTrace]] = [[] for _ in items]
@@ -302,7 +298,7 @@ class LevenshteinEditor:
         markup: bool,
         hard: bool,
         oov_words: OOVWords,
-    ) -> "_Item":
+    ) -> Item:
         """A sentence as tokens; ``number`` counts from 1."""
         if draft is not None and terms:
             raise UserError(
@@ -321,9 +317,9 @@ class LevenshteinEditor:
         except UserError as error:
             raise UserError(f"sentence {number}: {error}") from error
         tokens = self.task.encode_text(source, self._apply, self.task.src_dict)
-        return _Item(source, draft, tokens, coded, oov_words)
+        return Item(source, draft, tokens, coded, oov_words)
 
-    def _check_lengths(self, items: List["_Item"]) -> None:
+    def _check_lengths(self, items: List[Item]) -> None:
         for number, item in enumerate(items, start=1):
             sides = (item.tokens, item.coded.tokens)
             for name, tokens, limit in zip(("source", "draft"), sides, self._limits):
@@ -333,7 +329,7 @@ class LevenshteinEditor:
                         f"{limit}; split it into sentences"
                     )
 
-    def _batch(self, items: List["_Item"]) -> Dict[str, Any]:
+    def _batch(self, items: List[Item]) -> Dict[str, Any]:
         pad = self.task.tgt_dict.pad()
 
         def padded(rows: Sequence[Tensor], value: int) -> Tensor:
@@ -352,7 +348,7 @@ class LevenshteinEditor:
 
     # tokens to text ---------------------------------------------------------------------------
 
-    def _trace(self, item: "_Item", hypothesis: Dict[str, Any]) -> EditTrace:
+    def _trace(self, item: Item, hypothesis: Dict[str, Any]) -> EditTrace:
         return EditTrace(
             source=item.source,
             draft=item.draft,
@@ -368,80 +364,9 @@ class LevenshteinEditor:
         return self.tokenizer.decode(text) if self.tokenizer else text
 
 
-class _Item(NamedTuple):
-    """A sentence: as text and as tokens."""
-
-    source: str
-    draft: Optional[str]
-    tokens: Tensor
-    coded: Draft
-    oov_words: OOVWords
-
-    @property
-    def size(self) -> int:
-        return len(self.tokens) + len(self.coded.tokens)
-
-    def symbols(self, state: Dict[str, Any]) -> Tuple[str, ...]:
-        """Tokens of a state as strings."""
-        return tuple(map(self.oov_words.symbol, state["tokens"].tolist()[1:-1]))
-
-    def iterations(self, history: List[Dict[str, Any]]) -> List[Iteration]:
-        """The recorded phases (draft, then delete, placeholder, token in turn) as iterations."""
-        iterations = []
-        for before, delete, after in zip(history[0::3], history[1::3], history[3::3]):
-            size = len(before["tokens"])
-            iterations.append(
-                Iteration(
-                    before=self.symbols(before),
-                    deleted=tuple((~delete["mask"][1 : size - 1]).tolist()),
-                    after=self.symbols(after),
-                    inserted=tuple(after["mask"][1 : len(after["tokens"]) - 1].tolist()),
-                    delete_probabilities=_probabilities(delete["scores"]),
-                    token_probabilities=_probabilities(after["scores"]),
-                )
-            )
-        return iterations
-
-
-def _probabilities(scores: Tensor) -> Tuple[float, ...]:
-    """Of log-probabilities, those of <s> and </s> left out."""
-    return tuple(round(value, _DIGITS) for value in scores[1:-1].exp().tolist())
-
-
 def _beside(sources: Sequence[str], others: Optional[Sequence[Any]], name: str) -> List[Any]:
     """One for every source, None where there are none at all."""
     others = [None] * len(sources) if others is None else list(others)
     if len(others) != len(sources):
         raise UserError(f"{len(sources)} sources but {len(others)} {name}")
     return others
-
-
-def _task(state: Dict[str, Any], path: str, data: Optional[str]) -> TranslationEditTask:
-    """The task, with the dictionaries of ``data``, else of the checkpoint, else of its data."""
-    cfg = state["cfg"].task
-    symbols = state.get("task_state") or {}
-    if cfg._name not in ("translation_edit", "translation_lev"):
-        raise UserError(f"{path} was trained with task {cfg._name}, not translation_edit")
-    config = TranslationEditConfig()
-    for field in dataclasses.fields(config):
-        default = getattr(config, field.name)
-        known = field.name in cfg and field.name != "_name"
-        if known:
-            setattr(config, field.name, cfg[field.name])
-        elif isinstance(default, str) and default.startswith("${"):
-            setattr(config, field.name, 1 if field.name == "seed" else None)
-    if data is None and "source_symbols" in symbols:
-        sides = (_dictionary(symbols[f"{side}_symbols"]) for side in ("source", "target"))
-        return TranslationEditTask(config, *sides)
-    if data is not None:
-        config.data = data
-    elif not os.path.isdir(utils.split_paths(config.data)[0]):
-        config.data = os.path.dirname(os.path.abspath(path))
-    return TranslationEditTask.setup_task(config)
-
-
-def _dictionary(symbols: Sequence[str]) -> Dictionary:
-    dictionary = Dictionary()
-    for symbol in symbols[dictionary.nspecial :]:
-        dictionary.add_symbol(symbol)
-    return dictionary

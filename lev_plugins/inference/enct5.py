@@ -9,14 +9,12 @@ N labels or classes, W words.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor
 
-from .. import html
 from ..errors import UserError, checks_arguments
 from ..fairseq_patches import refuse_non_finite_scores, wrap_checkpoint_errors
 from ..nn.precision import quantize
@@ -27,95 +25,11 @@ from ..systems.enct5.problem_types import ProblemType
 from ..systems.enct5.task import TASK
 from ..systems.enct5.tokenizer import Encoding
 from .checkpoints import device_named, find_checkpoint, load_model, load_state
+from .predictions import Prediction, Reading, Tagged, Wanted
 
 Text = str | Sequence[str]
 BATCH_TOKENS = 4096
 BUFFER = 1024
-_DIGITS = 6
-
-
-class Scored(NamedTuple):
-    """A label and its probability, in [0, 1]."""
-
-    label: str
-    score: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        return {"label": self.label, "score": round(self.score, _DIGITS)}
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """What a model says of one text, or of a pair.
-
-    texts: one or two, as they were given. label: the best class, None where the kind is another.
-    score: its probability. labels, scores: of many labels those above the threshold, the likeliest
-    first; None where the kind is another. value: of regression, else None. top: the likeliest
-    labels, where they were asked for. cut: whether the text was longer than the model reads, so
-    that its end was not.
-    """
-
-    texts: tuple[str, ...]
-    label: str | None = None
-    score: float | None = None
-    labels: tuple[str, ...] | None = None
-    scores: tuple[float, ...] | None = None
-    value: float | None = None
-    top: tuple[Scored, ...] | None = None
-    cut: bool = False
-
-    def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON: what the kind has; probabilities have six digits, values seven."""
-        one = len(self.texts) == 1
-        found: dict[str, Any] = {"text": self.texts[0]} if one else {"texts": list(self.texts)}
-        if self.label is not None and self.score is not None:
-            found |= Scored(self.label, self.score).to_dict()
-        if self.labels is not None:
-            found |= {"labels": list(self.labels), "scores": _rounded(self.scores or ())}
-        if self.value is not None:
-            found["value"] = float(f"{self.value:.7g}")
-        if self.top is not None:
-            found["top"] = [one.to_dict() for one in self.top]
-        return {**found, "cut": self.cut}
-
-
-@dataclass(frozen=True)
-class Tagged:
-    """The tags of one sentence.
-
-    words: of it. tags, scores: one a word, and its probability. top: the likeliest tags of each
-    word, where they were asked for. windows: how many subwords of text the sentence was read in.
-    cut: whether a word was longer than the model reads, so that its end was not.
-    """
-
-    words: tuple[str, ...]
-    tags: tuple[str, ...]
-    scores: tuple[float, ...]
-    top: tuple[tuple[Scored, ...], ...] | None = None
-    windows: int = 1
-    cut: bool = False
-
-    def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON; probabilities have six digits."""
-        found: dict[str, Any] = {
-            "words": list(self.words),
-            "tags": list(self.tags),
-            "scores": _rounded(self.scores),
-        }
-        if self.top is not None:
-            found["top"] = [[one.to_dict() for one in word] for word in self.top]
-        return {**found, "windows": self.windows, "cut": self.cut}
-
-    def _repr_html_(self) -> str:
-        """For notebooks: each word with its tag and the probability of that."""
-        words = zip(self.words, self.tags, self.scores, strict=True)
-        shown = (f"{html.text(w)} {html.small(f'{tag} {score:.2f}')}" for w, tag, score in words)
-        return f'<p dir="auto">{"&emsp;".join(shown)}</p>'
-
-
-def _rounded(scores: Sequence[float]) -> list[float]:
-    return [round(score, _DIGITS) for score in scores]
 
 
 class EncT5:
@@ -304,7 +218,7 @@ class EncT5:
 
     def _wanted(
         self, top_k: int | None, threshold: float | None, labels: Sequence[str] | None
-    ) -> "_Wanted":
+    ) -> Wanted:
         """Checks it.
 
         Raises:
@@ -322,7 +236,7 @@ class EncT5:
                 )
         if threshold is not None:
             check_threshold(threshold)
-        return _Wanted(
+        return Wanted(
             self.kind,
             self.metadata.labels,
             self._chosen(labels),
@@ -346,7 +260,7 @@ class EncT5:
 
     # text to subwords ---------------------------------------------------------------------------
 
-    def _text(self, number: int, given: Text) -> "_Reading":
+    def _text(self, number: int, given: Text) -> Reading:
         """A text or a pair; ``number`` counts from 1."""
         texts = _strings(f"text {number}", given)
         wanted = self.metadata.texts
@@ -356,9 +270,9 @@ class EncT5:
                 + ("single texts" if wanted == 1 else "pairs of texts")
             )
         cut = self.tokenizer.texts(texts, self.max_length)
-        return _Reading(texts, [cut], cut.cut_off)
+        return Reading(texts, [cut], cut.cut_off)
 
-    def _sentence(self, number: int, given: Text) -> "_Reading":
+    def _sentence(self, number: int, given: Text) -> Reading:
         """Words in as many windows as they need; ``number`` counts from 1."""
         found = given.split() if isinstance(given, str) else given
         words = _strings(f"sentence {number}", found)
@@ -371,11 +285,11 @@ class EncT5:
                 too_long |= self.tokenizer.words(words[done : done + 1], self.max_length).cut_off
             windows.append(window)
             done += window.reached
-        return _Reading(words, windows, too_long)
+        return Reading(words, windows, too_long)
 
     # subwords to scores -------------------------------------------------------------------------
 
-    def _answers(self, readings: Iterator["_Reading"], buffer: int, answer: Any) -> Iterator[Any]:
+    def _answers(self, readings: Iterator[Reading], buffer: int, answer: Any) -> Iterator[Any]:
         """What ``answer`` makes of each text and its scores, in order."""
         while chunk := list(islice(readings, buffer)):
             scores = iter(self._scores([cut for reading in chunk for cut in reading.cuts]))
@@ -422,72 +336,6 @@ class EncT5:
         if self.kind is ProblemType.TAGGING:
             return cut.reached
         return self.task.number if self.kind is ProblemType.MULTILABEL else 1
-
-
-@dataclass(frozen=True)
-class _Reading:
-    """A text as the model reads it.
-
-    texts: one, two, or words. cuts: one, or for tagging the windows. cut: whether an end was cut
-    off.
-    """
-
-    texts: tuple[str, ...]
-    cuts: list[Encoding]
-    cut: bool
-
-
-@dataclass(frozen=True)
-class _Wanted:
-    """What is made of scores.
-
-    names: of all labels. chosen: the numbers of those that are looked at. top_k: how many to list,
-    or None. threshold: for many labels.
-    """
-
-    kind: ProblemType
-    names: Sequence[str]
-    chosen: list[int]
-    top_k: int | None
-    threshold: float
-
-    def prediction(self, reading: _Reading, scores: Sequence[Tensor]) -> Prediction:
-        """From scores 1 × N."""
-        if self.kind is ProblemType.REGRESSION:
-            return Prediction(reading.texts, value=scores[0].item(), cut=reading.cut)
-        ranked = self._ranked(scores[0])[0]
-        top = None if self.top_k is None else tuple(ranked[: self.top_k])
-        if not self.kind.many:
-            return Prediction(reading.texts, *ranked[0], top=top, cut=reading.cut)
-        holding = [one for one in ranked if one.score > self.threshold]
-        labels, scored = tuple(zip(*holding)) or ((), ())
-        return Prediction(reading.texts, labels=labels, scores=scored, top=top, cut=reading.cut)
-
-    def tagged(self, reading: _Reading, scores: Sequence[Tensor]) -> Tagged:
-        """From scores W × N of each window."""
-        ranked = [word for window in scores for word in self._ranked(window)]
-        return Tagged(
-            words=reading.texts,
-            tags=tuple(word[0].label for word in ranked),
-            scores=tuple(word[0].score for word in ranked),
-            top=None if self.top_k is None else tuple(tuple(w[: self.top_k]) for w in ranked),
-            windows=len(scores),
-            cut=reading.cut,
-        )
-
-    def _ranked(self, scores: Tensor) -> list[list[Scored]]:
-        """Row by row the chosen labels, the likeliest first; of equals the one that was named
-        first."""
-        # doubles: the threshold is one, and singles would be compared with it rounded
-        chosen = scores[:, self.chosen].double()
-        values, places = chosen.sort(dim=-1, descending=True, stable=True)
-        count = self.top_k or 1
-        if self.kind.many:
-            count = max(count, int((values > self.threshold).sum()))
-        return [
-            [Scored(self.names[self.chosen[place]], value) for value, place in zip(*row)]
-            for row in zip(values[:, :count].tolist(), places[:, :count].tolist())
-        ]
 
 
 def check_threshold(value: float) -> None:

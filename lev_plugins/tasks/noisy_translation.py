@@ -3,7 +3,6 @@
 import dataclasses
 import logging
 import os
-from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
@@ -16,32 +15,26 @@ from fairseq.data import (
     indexed_dataset,
 )
 from fairseq.tasks import register_task
-from omegaconf import II
 from torch import Tensor
 
 from ..data.noise import (
-    DEFAULT_EDITS,
-    KINDS,
-    PAPER,
     Confusions,
     Noise,
     NoiseOptions,
     load_confusions,
-    parse_edits,
-    parse_kinds,
 )
 from ..data.noisy_pairs import BinarizedText, NoisyPairs, NoisySide, RenoisedSide, TextSide
 from ..data.plain_text import PlainText
 from ..errors import UserError
 from ..fairseq_patches import origin
 from ..metrics.words import is_char_tokenized
-from ..options import option
 from .evaluation import (
     EvaluatedTask,
     EvaluationConfig,
     existing_folder,
     require_dictionaries,
 )
+from .noise_options import NoisyTranslationConfig, noises_of
 
 logger = logging.getLogger(__name__)
 
@@ -49,58 +42,6 @@ logger = logging.getLogger(__name__)
 MANY_UNKNOWN = 0.1
 #: Sentences that tell whether binarised data are characters.
 MANY_LOOKED_AT = 100
-
-
-@dataclass
-class NoisyTranslationConfig(EvaluationConfig):
-    noise: str = option(
-        "none",
-        f"noise on the source, comma separated: {', '.join(KINDS)}; all: "
-        f"{', '.join(PAPER)}; of several one is sampled for each sentence. none: the source is "
-        "read as it is",
-    )
-    noise_valid: Optional[str] = option(
-        None,
-        (
-            "noise of splits named valid…, the same every time (default: as "
-            "--noise, none with --noise-target-share)"
-        ),
-    )
-    noise_test: Optional[str] = option(
-        None,
-        (
-            "noise of all splits but these and the training set, the same every "
-            "time (default: as --noise, none with --noise-target-share)"
-        ),
-    )
-    noise_word_rate: float = option(0.3, "share of the words of a sentence that are changed")
-    noise_char_rate: float = option(0.3, "share of the letters of such a word that are changed")
-    noise_max_words: int = option(10, "changed words in a sentence, at most")
-    noise_max_chars: int = option(10, "changed letters in a word, at most")
-    noise_min_length: int = option(4, "words of fewer letters are left alone")
-    noise_random_edits: str = option(
-        ",".join(DEFAULT_EDITS),
-        "what random noise does to a letter: insert, delete, substitute, swap",
-    )
-    noise_seed: int = option(1, "seed of the noise; in training --seed counts as well")
-    noise_confusions: Optional[str] = option(
-        None,
-        "table of confusions for ocr noise, as cli.noise --learn-confusions makes it; its rates "
-        "then take the place of the shares above",
-    )
-    noise_confusion_scale: float = option(
-        1.0, "the rates of --noise-confusions are multiplied by this"
-    )
-    noise_target_share: float = option(
-        0.0,
-        "share of the training lines whose source is made anew in each epoch, from the target "
-        "with --noise; the other pairs, validation and test sets are then read as they are, from "
-        "text or binarised",
-    )
-    # what the commands are told about the text; a task is given nothing but its own options
-    text_bpe: Any = II("bpe")
-    text_tokenizer: Any = II("tokenizer")
-    seed: int = II("common.seed")
 
 
 @register_task("noisy_translation", dataclass=NoisyTranslationConfig)
@@ -122,7 +63,7 @@ class NoisyTranslationTask(EvaluatedTask):
         self, cfg: NoisyTranslationConfig, src_dict: Dictionary, tgt_dict: Dictionary
     ) -> None:
         super().__init__(cfg, src_dict, tgt_dict)
-        self.noises = _noises(cfg)
+        self.noises = noises_of(cfg)
         self.confusions: Optional[Confusions] = None
         self.encoders: Optional[List[Any]] = None
         self.origin = origin()  # the checkpoint that the settings come from, if any
@@ -385,43 +326,6 @@ class NoisyTranslationTask(EvaluatedTask):
         if self.cfg.eval_bleu_remove_bpe is None and self.encoders:
             text = self.decode_line(text)
         return text
-
-
-def _noises(cfg: NoisyTranslationConfig) -> Dict[str, NoiseOptions]:
-    """The noise of train, valid and test, without confusions."""
-    kinds = {"train": parse_kinds("--noise", cfg.noise)}
-    share = cfg.noise_target_share
-    if not 0 <= share <= 1:
-        raise UserError(
-            f"--noise-target-share {share} is outside [0, 1]; give a share of the lines"
-        )
-    if share and not kinds["train"]:
-        raise UserError(
-            f"--noise-target-share {share} needs noise: give --noise ocr or another kind"
-        )
-    for split, given in (("valid", cfg.noise_valid), ("test", cfg.noise_test)):
-        flag = f"--noise-{split}"
-        same = () if share else kinds["train"]
-        kinds[split] = same if given is None else parse_kinds(flag, given)
-    if cfg.noise_confusions is not None and not any("ocr" in some for some in kinds.values()):
-        raise UserError(
-            f"--noise-confusions {cfg.noise_confusions} is for ocr noise, and none is asked for; "
-            "give --noise ocr"
-        )
-    edits = parse_edits("--noise-random-edits", cfg.noise_random_edits)
-    return {
-        split: NoiseOptions(
-            kinds=chosen,
-            word_rate=cfg.noise_word_rate,
-            char_rate=cfg.noise_char_rate,
-            max_words=cfg.noise_max_words,
-            max_chars=cfg.noise_max_chars,
-            min_length=cfg.noise_min_length,
-            random_edits=edits,
-            confusion_scale=cfg.noise_confusion_scale,
-        )
-        for split, chosen in kinds.items()
-    }
 
 
 def _report(split: str, source: NoisySide, target: Optional[TextSide]) -> None:

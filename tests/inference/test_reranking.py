@@ -8,8 +8,8 @@ from test_ranking import Scripted
 
 from lev_plugins import UserError
 from lev_plugins.inference.correction import Corrector, reranking
-from lev_plugins.inference.correction.corrector import proposals
 from lev_plugins.inference.correction.lexicon import Lexicon, Lookup
+from lev_plugins.inference.correction.proposals import proposals
 from lev_plugins.inference.correction.reranking import (
     FEATURES,
     RerankedBackend,

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from ...systems.levenshtein.decoding.history import EditTrace
 from .backends import Answer, TextProcessing
-from .corrector import Correction, Edit, apply_edits, proposals
+from .corrector import Correction, Edit, apply_edits
 from .edits import script
 from .levenshtein import changed
+from .proposals import proposals
 from .review import whole_words
 
 _SMALLEST = 1e-9

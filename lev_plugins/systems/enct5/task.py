@@ -3,7 +3,7 @@
 import functools
 import logging
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import zip_longest
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
@@ -11,17 +11,14 @@ import numpy as np
 import torch
 from fairseq.criterions import FairseqCriterion
 from fairseq.data import ConcatDataset, EpochBatchIterator, FairseqDataset
-from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics as log
 from fairseq.models import ARCH_MODEL_REGISTRY, BaseFairseqModel
 from fairseq.tasks import FairseqTask, register_task
-from omegaconf import II
 from torch import Tensor
 
 from ...errors import UserError
 from ...fairseq_patches import read_checkpoint
 from ...io.program import running_command
-from ...options import option
 from .binarized import BinarizedSplit
 from .config import strip_pretrained
 from .criterion import CRITERION
@@ -29,7 +26,8 @@ from .dataset import EncT5Dataset
 from .metadata import PIECES, Metadata
 from .metrics import PREFIX, Statistics, label_groups, names, statistics, summary
 from .model import EncT5Model
-from .problem_types import KINDS, ProblemType
+from .problem_types import ProblemType
+from .task_config import EncT5TaskConfig, problem_type, resolved
 from .tokenizer import SubwordDictionary
 
 logger = logging.getLogger(__name__)
@@ -42,34 +40,6 @@ PREPARE = "python -m lev_plugins.cli.enct5_prepare"
 #: of which less is better; the threshold is neither good nor bad
 LESS = ("loss", "mse")
 NEITHER = "threshold"
-
-
-@dataclass
-class EncT5TaskConfig(FairseqDataclass):
-    data: Optional[str] = option(None, "folder made by python -m lev_plugins.cli.enct5_prepare")
-    kind: Optional[str] = option(
-        None,
-        f"what is predicted, {', '.join(KINDS)}; default: what the data were prepared "
-        "for. multilabel and multilabel_pooled take the same data",
-    )
-    pack: bool = option(
-        False, "several examples in a row in training, to save padding (paper, §4.1)"
-    )
-    pack_length: int = option(
-        0,
-        "subwords to which --pack fills rows; short rows save attention; longer examples stand "
-        "alone (default: --max-source-positions)",
-    )
-    max_source_positions: int = option(512, "most subwords in a row")
-    max_target_positions: int = option(1024, "most decoder positions (labels, words) in a row")
-    # what the commands are told; a task is given nothing but its own options
-    train_subset: str = II("dataset.train_subset")
-    best_checkpoint_metric: str = II("checkpoint.best_checkpoint_metric")
-    maximize_best_checkpoint_metric: bool = II("checkpoint.maximize_best_checkpoint_metric")
-    save_dir: str = II("checkpoint.save_dir")
-    restore_file: str = II("checkpoint.restore_file")
-    continue_once: Optional[str] = II("checkpoint.continue_once")
-    finetune_from_model: Optional[str] = II("checkpoint.finetune_from_model")
 
 
 @register_task(TASK, dataclass=EncT5TaskConfig)
@@ -92,7 +62,7 @@ class EncT5Task(FairseqTask):
     def __init__(self, cfg: EncT5TaskConfig, metadata: Metadata) -> None:
         super().__init__(cfg)
         self.metadata = metadata
-        self.kind = _kind(cfg.kind or metadata.kind)
+        self.kind = problem_type(cfg.kind or metadata.kind)
         self.dictionary = SubwordDictionary(metadata.pieces)
         self._check()
         self.groups: Optional[Dict[str, Tensor]] = None
@@ -421,16 +391,5 @@ class EncT5Task(FairseqTask):
         raise UserError(f"EncT5 writes no text; {PREDICT} prints its predictions")
 
 
-def _kind(name: str) -> ProblemType:
-    if name not in KINDS:
-        raise UserError(f"--kind {name}: there are {', '.join(KINDS)}")
-    return ProblemType(name)
-
-
 def _joined(parts: Sequence[Any]) -> Any:
     return parts[0] if len(parts) == 1 else ConcatDataset(parts)
-
-
-def resolved(setting: Optional[str]) -> Optional[str]:
-    """What a command was told; None outside of one, where there is nothing to look it up in."""
-    return None if setting is None or str(setting).startswith("${") else str(setting)

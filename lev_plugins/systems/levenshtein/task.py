@@ -1,34 +1,27 @@
 """Task ``translation_edit``: from a source, and a draft where there is one, to a target."""
 
 import copy
-import functools
-from dataclasses import dataclass, replace
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from dataclasses import replace
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 import torch
 from fairseq.criterions import CRITERION_REGISTRY, FairseqCriterion
-from fairseq.data import Dictionary, FairseqDataset, PrependTokenDataset, data_utils
-from fairseq.dataclass import ChoiceEnum
+from fairseq.data import Dictionary, FairseqDataset, PrependTokenDataset
 from fairseq.models import ARCH_MODEL_REGISTRY, BaseFairseqModel
 from fairseq.optim import FairseqOptimizer
 from fairseq.tasks import FairseqTask, register_task
-from fairseq.token_generation_constraints import unpack_constraints
-from omegaconf import II, OmegaConf
+from omegaconf import OmegaConf
 from torch import Tensor, nn
 
 from ...data.edit_dataset import EditDataset, OnHost
 from ...errors import UserError
 from ...fairseq_patches import compare_symbols
 from ...nn.packing import Layout
-from ...options import option
-from ...tasks.post_editing import PLACEHOLDER, PostEditingConfig, PostEditingTask
+from ...tasks.post_editing import PLACEHOLDER
 from .decoding import RefinementGenerator, RefinementOptions
-from .decoding.diversity import DIVERSITY
-from .decoding.oracle import ORACLES
-from .joining import Joining
-from .markup import JOINED, KEEP, Mark, parse_markup, token_marks, whole_words
-from .oov import OOVWords
-from .roll_in import KEPT_TOKENS, ROLL_IN_TOKENS, TOKEN_MASKING, RollInOptions, build_roll_in
+from .drafts import Draft, DraftEncoding
+from .roll_in import RollInOptions, build_roll_in
+from .task_config import TranslationEditConfig
 
 # how to read other projects' model configurations: name → function of (cfg) → our configuration
 MODEL_ADAPTERS: Dict[str, Callable[[Any], Any]] = {}
@@ -37,90 +30,8 @@ MODEL_ADAPTERS: Dict[str, Callable[[Any], Any]] = {}
 TUNED = "tuned"  # in a checkpoint's state of the task: γ and the deletion threshold
 
 
-class Draft(NamedTuple):
-    """N tokens of a draft with <s> and </s>, and the bits of the marks on each."""
-
-    tokens: Tensor
-    marks: Tensor
-
-
-@dataclass
-class TranslationEditConfig(PostEditingConfig):
-    alpha: float = option(
-        0.5,
-        "share of deletion states that are the draft, in [0, 1]; the others are the model's own "
-        "insertions (paper, Eq. 6)",
-    )
-    beta: float = option(
-        0.5,
-        "share of insertion states that are the draft after the expert's deletion, without a "
-        "draft the empty sentence, in [0, 1]; the others are targets with tokens dropped at "
-        "random (paper, Eq. 7)",
-    )
-    alpha_start: Optional[float] = option(None, "alpha at the first update (see --roll-in-updates)")
-    beta_start: Optional[float] = option(None, "beta at the first update (see --roll-in-updates)")
-    roll_in_updates: int = option(
-        0,
-        "updates over which alpha and beta move linearly from their start values to --alpha and "
-        "--beta: learn to generate first, then to edit drafts",
-    )
-    roll_in_share: float = option(
-        0.0,
-        "with --lr-scheduler time_budget, in the place of --roll-in-updates: share of the time "
-        "over which alpha and beta move",
-    )
-    roll_in_tokens: ChoiceEnum(ROLL_IN_TOKENS) = option(  # type: ignore[valid-type]
-        "argmax",
-        "what stands for the model's own insertions when it learns to delete: argmax (Alg. 1), "
-        "sample (Eq. 6), or random, words sampled by frequency: nothing of the model itself, the "
-        "DAE of Table 2b",
-    )
-    kept_tokens: ChoiceEnum(KEPT_TOKENS) = option(  # type: ignore[valid-type]
-        "uniform",
-        "how many of n tokens random dropping keeps: uniform, 0 to n alike; incomplete, 0 to n - "
-        "1, as fairseq does; few, the square of a uniform share, so that more is gone",
-    )
-    token_masking: ChoiceEnum(TOKEN_MASKING) = option(  # type: ignore[valid-type]
-        "none",
-        "uniform: the token head learns to predict a uniform share of the tokens that stand as "
-        "well, as a masked language model does; placeholders and deletions are learnt as before. "
-        "It gets more labels from a batch",
-    )
-    delete_threshold: Optional[float] = option(
-        None,
-        "decoding: a token goes when its probability of deletion is above this; higher leaves "
-        "more of a draft alone (default: what tune --keep has put into the checkpoint, else 0.5, "
-        "the argmax)",
-    )
-    untuned: bool = option(False, "decoding: ignore what tune --keep has put into the checkpoint")
-    stock_decoding: bool = option(
-        False,
-        "decode as fairseq's levenshtein_transformer does, token for token: one iteration more, "
-        "unk refilled, whole iterations compared, its length limit",
-    )
-    oracle: ChoiceEnum(ORACLES) = option(  # type: ignore[valid-type]
-        "none",
-        "decoding with the reference's help (paper, Fig. 5): none, deletion, or "
-        "deletion+placeholder",
-    )
-    diversity: ChoiceEnum(DIVERSITY) = option(  # type: ignore[valid-type]
-        "length",
-        "how the candidates of --iter-decode-with-beam differ: length (the likeliest changes of a "
-        "number of insertions), penalty (gamma up to 3), or noise (noisy parallel decoding)",
-    )
-    noise_scale: float = option(
-        0.5, ("scale of the Gumbel noise of --diversity noise; 1 samples from the policies")
-    )
-    markup: bool = option(
-        False,
-        "interactive: drafts have marks: [=stays=], [-goes-], [~another~], [+term+]; a backslash "
-        "before [ makes it text",
-    )
-    seed: int = II("common.seed")
-
-
 @register_task("translation_edit", dataclass=TranslationEditConfig)
-class TranslationEditTask(PostEditingTask):
+class TranslationEditTask(DraftEncoding):
     """Generation and post-editing by insertion and deletion.
 
     fairseq's translation data, with ``train.src-tgt.DRAFT`` beside them where ``--draft-lang``
@@ -214,10 +125,6 @@ class TranslationEditTask(PostEditingTask):
         self.tgt_dict.count += [0] * len(oov_words.words)
         return found
 
-    def new_oov_words(self) -> OOVWords:
-        """Where :meth:`encode_draft` numbers the words of one batch that are not known."""
-        return OOVWords(self.tgt_dict, self.placeholder + 1)
-
     def _forget_words(self) -> None:
         """Takes the words behind the placeholder from the dictionary."""
         first, known = self.placeholder + 1, self.tgt_dict
@@ -226,102 +133,6 @@ class TranslationEditTask(PostEditingTask):
             if known.indices.get(word, 0) >= first:
                 del known.indices[word]
         del known.symbols[first:], known.count[first:]
-
-    def encode_draft(
-        self,
-        text: str,
-        encode_fn: Callable[[str], str],
-        markup: Optional[bool] = None,
-        oov_words: Optional[OOVWords] = None,
-    ) -> Draft:
-        """A draft's tokens with <s> and </s>, and the marks on them.
-
-        Args:
-            markup: whether the text has marks; by default what ``--markup`` says.
-            oov_words: gives words that are not known their numbers, above the dictionary's: they
-                are read as <unk> and can be written as they came. Without it they are <unk>.
-
-        Raises:
-            UserError: marks that cannot be read, or a term with a word that is not known.
-        """
-        if self.cfg.markup if markup is None else markup:
-            return self._coded(*parse_markup(text), encode_fn, oov_words)
-        return self._coded(text, [], encode_fn, oov_words)
-
-    def _coded(
-        self,
-        plain: str,
-        spans: Sequence[Mark],
-        encode_fn: Callable[[str], str],
-        oov_words: Optional[OOVWords] = None,
-    ) -> Draft:
-        """A draft from its plain text and the marks on it.
-
-        Marks on more tokens than are read are not placed, which would take the square of their
-        number: such a draft is refused, or skipped, for its length.
-        """
-        if spans and len(encode_fn(plain).split()) + 2 > self.cfg.max_target_positions:
-            spans = []
-        words, bits = token_marks(plain, spans, encode_fn)
-        terms = [mark for mark in spans if mark.kind == "term"]
-        tokens = [self._draft_token(word, oov_words) for word in words]
-        for word, token, bit in zip(words, tokens, bits):
-            if terms and bit & KEEP and not self._knows(token):
-                self._refuse_unknown(word, terms, plain, encode_fn)
-        if any(bits):
-            bits = whole_words(words, bits, self.joining)
-        bos, eos = self.tgt_dict.bos(), self.tgt_dict.eos()
-        return Draft(torch.tensor([bos, *tokens, eos]), torch.tensor([0, *bits, 0]))
-
-    @functools.cached_property
-    def joining(self) -> Joining:
-        """How tokens of the target join into words."""
-        return Joining(self.tgt_dict.symbols[: self.placeholder])
-
-    def encode_terms(
-        self,
-        terms: Sequence[str],
-        encode_fn: Callable[[str], str],
-        oov_words: Optional[OOVWords] = None,
-    ) -> Draft:
-        """Terms as the draft to start from, each to stay whole (Susanto et al., 2020).
-
-        Args:
-            oov_words: as of :meth:`encode_draft`, for what stands between terms.
-
-        Raises:
-            UserError: an empty term, or a word that is not known.
-        """
-        text, marks = "", []
-        for term in terms:
-            if not term.strip():
-                raise UserError("a term is empty; leave it out, or give its text")
-            text += " " if text else ""
-            marks.append(Mark(len(text), len(text) + len(term), "term"))
-            text += term
-        return self._coded(text, marks, encode_fn, oov_words)
-
-    def _draft_token(self, word: str, oov_words: Optional[OOVWords]) -> int:
-        token: int = self.tgt_dict.index(word)
-        if self._knows(token):
-            return token
-        return self.tgt_dict.unk() if oov_words is None else oov_words.number(word)
-
-    def _knows(self, token: int) -> bool:
-        """Whether it stands for text; a special symbol typed as text is not a special symbol."""
-        return self.tgt_dict.nspecial <= token < self.placeholder
-
-    def _refuse_unknown(
-        self, word: str, terms: Sequence[Mark], text: str, encode_fn: Callable[[str], str]
-    ) -> None:
-        for term in terms:
-            shown = text[term.start : term.end]
-            if word in encode_fn(shown).split():
-                raise UserError(
-                    f"the term {shown!r} has {word!r}, which is not in the vocabulary; the model "
-                    "cannot place what it does not know: choose another word, or mark it [=…=] in "
-                    "a draft"
-                )
 
     def build_dataset_for_inference(
         self,
@@ -357,35 +168,6 @@ class TranslationEditTask(PostEditingTask):
             left_pad_source=self.cfg.left_pad_source,
             shuffle=False,
         )
-
-    def _check_terms(self, constraints: Tensor) -> None:
-        for number, packed in enumerate(constraints, start=self.lines_before + 1):
-            for term in unpack_constraints(packed):
-                words = term.ge(self.tgt_dict.nspecial) & term.lt(self.placeholder)
-                if not len(term) or not words.all():
-                    raise UserError(
-                        f"input line {number}: a term of --constraints is empty or has a word that "
-                        "is not in the vocabulary; choose another word"
-                    )
-
-    def _drafts_of_terms(self, constraints: Tensor) -> Tensor:
-        """Packed terms → drafts and marks, B × 2 × N: the terms in their order, each whole."""
-        bos, eos, pad = self.tgt_dict.bos(), self.tgt_dict.eos(), self.tgt_dict.pad()
-        drafts, marks = [], []
-        for packed in constraints.cpu():
-            terms = unpack_constraints(packed)
-            inside = [
-                whole_words(
-                    [self.tgt_dict[token] for token in term.tolist()],
-                    [KEEP | JOINED] * (len(term) - 1) + [KEEP],
-                    self.joining,
-                )
-                for term in terms
-            ]
-            drafts.append(torch.tensor([bos, *(t for term in terms for t in term.tolist()), eos]))
-            marks.append(torch.tensor([0, *(bit for bits in inside for bit in bits), 0]))
-        sides = (data_utils.collate_tokens(drafts, pad), data_utils.collate_tokens(marks, 0))
-        return torch.stack(sides, 1).to(constraints.device)
 
     # training ---------------------------------------------------------------------------------
 

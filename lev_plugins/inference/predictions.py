@@ -1,0 +1,163 @@
+"""What an EncT5 says of a text: the records, and how they are made of scores."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from torch import Tensor
+
+from .. import html
+from ..systems.enct5.problem_types import ProblemType
+from ..systems.enct5.tokenizer import Encoding
+
+_DIGITS = 6
+
+
+class Scored(NamedTuple):
+    """A label and its probability, in [0, 1]."""
+
+    label: str
+    score: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return {"label": self.label, "score": round(self.score, _DIGITS)}
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a model says of one text, or of a pair.
+
+    texts: one or two, as they were given. label: the best class, None where the kind is another.
+    score: its probability. labels, scores: of many labels those above the threshold, the likeliest
+    first; None where the kind is another. value: of regression, else None. top: the likeliest
+    labels, where they were asked for. cut: whether the text was longer than the model reads, so
+    that its end was not.
+    """
+
+    texts: tuple[str, ...]
+    label: str | None = None
+    score: float | None = None
+    labels: tuple[str, ...] | None = None
+    scores: tuple[float, ...] | None = None
+    value: float | None = None
+    top: tuple[Scored, ...] | None = None
+    cut: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON: what the kind has; probabilities have six digits, values seven."""
+        one = len(self.texts) == 1
+        found: dict[str, Any] = {"text": self.texts[0]} if one else {"texts": list(self.texts)}
+        if self.label is not None and self.score is not None:
+            found |= Scored(self.label, self.score).to_dict()
+        if self.labels is not None:
+            found |= {"labels": list(self.labels), "scores": _rounded(self.scores or ())}
+        if self.value is not None:
+            found["value"] = float(f"{self.value:.7g}")
+        if self.top is not None:
+            found["top"] = [one.to_dict() for one in self.top]
+        return {**found, "cut": self.cut}
+
+
+@dataclass(frozen=True)
+class Tagged:
+    """The tags of one sentence.
+
+    words: of it. tags, scores: one a word, and its probability. top: the likeliest tags of each
+    word, where they were asked for. windows: how many subwords of text the sentence was read in.
+    cut: whether a word was longer than the model reads, so that its end was not.
+    """
+
+    words: tuple[str, ...]
+    tags: tuple[str, ...]
+    scores: tuple[float, ...]
+    top: tuple[tuple[Scored, ...], ...] | None = None
+    windows: int = 1
+    cut: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON; probabilities have six digits."""
+        found: dict[str, Any] = {
+            "words": list(self.words),
+            "tags": list(self.tags),
+            "scores": _rounded(self.scores),
+        }
+        if self.top is not None:
+            found["top"] = [[one.to_dict() for one in word] for word in self.top]
+        return {**found, "windows": self.windows, "cut": self.cut}
+
+    def _repr_html_(self) -> str:
+        """For notebooks: each word with its tag and the probability of that."""
+        words = zip(self.words, self.tags, self.scores, strict=True)
+        shown = (f"{html.text(w)} {html.small(f'{tag} {score:.2f}')}" for w, tag, score in words)
+        return f'<p dir="auto">{"&emsp;".join(shown)}</p>'
+
+
+def _rounded(scores: Sequence[float]) -> list[float]:
+    return [round(score, _DIGITS) for score in scores]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A text as the model reads it.
+
+    texts: one, two, or words. cuts: one, or for tagging the windows. cut: whether an end was cut
+    off.
+    """
+
+    texts: tuple[str, ...]
+    cuts: list[Encoding]
+    cut: bool
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is made of scores.
+
+    names: of all labels. chosen: the numbers of those that are looked at. top_k: how many to list,
+    or None. threshold: for many labels.
+    """
+
+    kind: ProblemType
+    names: Sequence[str]
+    chosen: list[int]
+    top_k: int | None
+    threshold: float
+
+    def prediction(self, reading: Reading, scores: Sequence[Tensor]) -> Prediction:
+        """From scores 1 × N."""
+        if self.kind is ProblemType.REGRESSION:
+            return Prediction(reading.texts, value=scores[0].item(), cut=reading.cut)
+        ranked = self._ranked(scores[0])[0]
+        top = None if self.top_k is None else tuple(ranked[: self.top_k])
+        if not self.kind.many:
+            return Prediction(reading.texts, *ranked[0], top=top, cut=reading.cut)
+        holding = [one for one in ranked if one.score > self.threshold]
+        labels, scored = tuple(zip(*holding)) or ((), ())
+        return Prediction(reading.texts, labels=labels, scores=scored, top=top, cut=reading.cut)
+
+    def tagged(self, reading: Reading, scores: Sequence[Tensor]) -> Tagged:
+        """From scores W × N of each window."""
+        ranked = [word for window in scores for word in self._ranked(window)]
+        return Tagged(
+            words=reading.texts,
+            tags=tuple(word[0].label for word in ranked),
+            scores=tuple(word[0].score for word in ranked),
+            top=None if self.top_k is None else tuple(tuple(w[: self.top_k]) for w in ranked),
+            windows=len(scores),
+            cut=reading.cut,
+        )
+
+    def _ranked(self, scores: Tensor) -> list[list[Scored]]:
+        """Row by row the chosen labels, the likeliest first; of equals the one that was named
+        first."""
+        # doubles: the threshold is one, and singles would be compared with it rounded
+        chosen = scores[:, self.chosen].double()
+        values, places = chosen.sort(dim=-1, descending=True, stable=True)
+        count = self.top_k or 1
+        if self.kind.many:
+            count = max(count, int((values > self.threshold).sum()))
+        return [
+            [Scored(self.names[self.chosen[place]], value) for value, place in zip(*row)]
+            for row in zip(values[:, :count].tolist(), places[:, :count].tolist())
+        ]

@@ -1,0 +1,51 @@
+"""A sentence on its way through an editor: from text to tokens, from states to iterations."""
+
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+from torch import Tensor
+
+from ..systems.levenshtein.decoding.history import Iteration
+from ..systems.levenshtein.oov import OOVWords
+from ..systems.levenshtein.task import Draft
+
+_DIGITS = 6
+
+
+class Item(NamedTuple):
+    """A sentence: as text and as tokens."""
+
+    source: str
+    draft: Optional[str]
+    tokens: Tensor
+    coded: Draft
+    oov_words: OOVWords
+
+    @property
+    def size(self) -> int:
+        return len(self.tokens) + len(self.coded.tokens)
+
+    def symbols(self, state: Dict[str, Any]) -> Tuple[str, ...]:
+        """Tokens of a state as strings."""
+        return tuple(map(self.oov_words.symbol, state["tokens"].tolist()[1:-1]))
+
+    def iterations(self, history: List[Dict[str, Any]]) -> List[Iteration]:
+        """The recorded phases (draft, then delete, placeholder, token in turn) as iterations."""
+        iterations = []
+        for before, delete, after in zip(history[0::3], history[1::3], history[3::3]):
+            size = len(before["tokens"])
+            iterations.append(
+                Iteration(
+                    before=self.symbols(before),
+                    deleted=tuple((~delete["mask"][1 : size - 1]).tolist()),
+                    after=self.symbols(after),
+                    inserted=tuple(after["mask"][1 : len(after["tokens"]) - 1].tolist()),
+                    delete_probabilities=_probabilities(delete["scores"]),
+                    token_probabilities=_probabilities(after["scores"]),
+                )
+            )
+        return iterations
+
+
+def _probabilities(scores: Tensor) -> Tuple[float, ...]:
+    """Of log-probabilities, those of <s> and </s> left out."""
+    return tuple(round(value, _DIGITS) for value in scores[1:-1].exp().tolist())
