@@ -6,19 +6,12 @@ browser knows ``::details-content`` (those of 2025 do); others print them as the
 """
 
 from collections.abc import Sequence
+from typing import Any
+
+from markupsafe import Markup
 
 from ..systems.levenshtein.decoding.history import EditTrace
-from .page import (
-    EDIT_COLORS,
-    EDIT_RULES,
-    make_style,
-    note,
-    render_page,
-    row,
-    text,
-    tiles,
-    tokens_line,
-)
+from .page import markup, render
 from .trace_text import (
     ENDINGS,
     MarkedToken,
@@ -34,26 +27,6 @@ from .trace_text import (
 # Up to so many sentences, every history is shown unfolded.
 FEW_SENTENCES = 10
 
-_STYLE = make_style(
-    light=EDIT_COLORS[0],
-    dark=EDIT_COLORS[1],
-    rules=EDIT_RULES
-    + """
-details { margin-top: .5rem; padding-top: .5rem; border-top: 1px solid var(--line); }
-summary { cursor: pointer; }
-ol { margin: 0; padding: 0; list-style: none; }
-li { padding: .4rem 0 .2rem; }
-h3 { margin: 0; font-size: .85rem; font-weight: 600; }
-""",
-    print_rules="""
-  del, ins { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
-  details::details-content { content-visibility: visible; block-size: auto; }
-""",
-)
-
-_LEGEND = """Marks: <del>deleted</del> and <ins>inserted</ins>. An iteration deletes tokens,
-then inserts new ones."""
-
 
 def render_html(traces: Sequence[EditTrace], title: str, *, joiner: str | None = None) -> str:
     """Return the page for ``traces``, in their order.
@@ -63,66 +36,45 @@ def render_html(traces: Sequence[EditTrace], title: str, *, joiner: str | None =
         title: shown at the top and as the page's name.
         joiner: what stands between tokens; None: see :func:`.render.choose_joiner`.
     """
-    unfolded = len(traces) <= FEW_SENTENCES
-    articles = (
-        _article(trace, number, joiner=joiner, unfolded=unfolded)
-        for number, trace in enumerate(traces, start=1)
+    return render(
+        "trace.html",
+        title=title,
+        facts=_facts(traces),
+        sentences=[_sentence(trace, joiner) for trace in traces],
+        unfolded=len(traces) <= FEW_SENTENCES,
     )
-    return render_page(title, _STYLE, _summary(traces), _LEGEND, list(articles))
 
 
-def _summary(traces: Sequence[EditTrace]) -> str:
+def _facts(traces: Sequence[EditTrace]) -> list[tuple[str, str]]:
     nets = [trace.net() for trace in traces]
+    count = len(traces)
     changed = sum(net.changed for net in nets)
-    facts = [
-        ("sentences", f"{len(traces):,}"),
-        ("changed", f"{100 * changed / len(traces):.1f} %" if traces else "–"),
-        (
-            "iterations on average",
-            f"{sum(trace.steps for trace in traces) / len(traces):.2f}" if traces else "–",
-        ),
+    steps = sum(trace.steps for trace in traces)
+    return [
+        ("sentences", f"{count:,}"),
+        ("changed", f"{100 * changed / count:.1f} %" if count else "–"),
+        ("iterations on average", f"{steps / count:.2f}" if count else "–"),
         ("tokens deleted", f"{sum(sum(net.deleted) for net in nets):,}"),
         ("tokens inserted", f"{sum(sum(net.inserted) for net in nets):,}"),
     ]
-    return tiles(facts)
 
 
-def _article(trace: EditTrace, number: int, *, joiner: str | None, unfolded: bool) -> str:
+def _sentence(trace: EditTrace, joiner: str | None) -> dict[str, Any]:
+    """What the template shows of a trace; None for a phase in which nothing happened."""
     glue = choose_joiner(trace) if joiner is None else joiner
-    steps = shown_iterations(trace)
-    parts = [
-        "<article>",
-        f"<h2>Sentence {number}</h2>",
-        row("source", tokens_line(text(trace.source))),
+    iterations = [
+        (
+            None if step.nothing_deleted else _marked(deletion_view(step), glue),
+            None if step.nothing_inserted else _marked(insertion_view(step), glue),
+        )
+        for step in shown_iterations(trace)
     ]
-    if trace.draft is not None:
-        parts.append(row("draft", tokens_line(text(trace.draft))))
-    if shows_net(trace):
-        parts.append(row("edits", _marked(merged_view(trace.net()), glue), main=True))
-    parts.append(row("output", tokens_line(text(trace.text)), main=True))
-    count = f"{trace.steps} iteration{'' if trace.steps == 1 else 's'}"
-    parts.append(f"<details{' open' if unfolded else ''}>")
-    ending = f"{count}, then {ENDINGS[trace.terminated]}; score {trace.score:.4f}"
-    parts.append(f"<summary>{ending}</summary>")
-    parts.append("<ol>")
-    for position, step in enumerate(steps, start=1):
-        parts.append(f"<li><h3>Iteration {position}</h3>")
-        parts.append(
-            row("delete", note("nothing to delete"))
-            if step.nothing_deleted
-            else row("delete", _marked(deletion_view(step), glue))
-        )
-        parts.append(
-            row("insert", note("nothing to insert"))
-            if step.nothing_inserted
-            else row("insert", _marked(insertion_view(step), glue))
-        )
-        parts.append("</li>")
-    parts.append("</ol>\n</details>\n</article>")
-    return "\n".join(parts)
+    net = _marked(merged_view(trace.net()), glue) if shows_net(trace) else None
+    ending = ENDINGS[trace.terminated]
+    return {"trace": trace, "net": net, "iterations": iterations, "ending": ending}
 
 
-def _marked(tokens: list[MarkedToken], joiner: str) -> str:
+def _marked(tokens: list[MarkedToken], joiner: str) -> Markup:
     elements = {"kept": "{}", "deleted": "<del>{}</del>", "inserted": "<ins>{}</ins>"}
-    pieces = [elements[mark].format(text(run)) for mark, run in runs(tokens, joiner)]
-    return tokens_line(text(joiner).join(pieces))
+    shown = [Markup(elements[mark]).format(markup(run)) for mark, run in runs(tokens, joiner)]
+    return markup(joiner).join(shown)

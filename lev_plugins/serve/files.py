@@ -2,7 +2,9 @@
 
 from importlib.resources import files
 
-from ..reports.page import EDIT_COLORS, EDIT_RULES, make_style
+from markupsafe import Markup
+
+from ..reports.page import render
 
 _TYPES = {".html": "text/html", ".js": "text/javascript"}
 
@@ -17,7 +19,6 @@ def page_files() -> dict[str, tuple[bytes, str]]:
             rules += file.read_text("utf-8")
         elif ending in _TYPES:
             found[file.name] = file.read_bytes(), _TYPES[ending]
-    light, dark = EDIT_COLORS
-    style = make_style(rules=EDIT_RULES + rules, light=light, dark=dark)
+    style = render("style.css", edits=True, rules=Markup(rules))
     found["style.css"] = style.encode("utf-8"), "text/css"
     return found

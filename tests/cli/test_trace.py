@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from lev_plugins.cli import trace as command
 from lev_plugins.errors import UserError
 from lev_plugins.io.output import printable, whole_file
-from lev_plugins.reports.trace_page import _STYLE, FEW_SENTENCES, render_html
+from lev_plugins.reports.trace_page import FEW_SENTENCES, render_html
 from lev_plugins.reports.trace_text import (
     choose_joiner,
     deletion_view,
@@ -29,6 +29,7 @@ from lev_plugins.reports.trace_text import (
 )
 from lev_plugins.systems.levenshtein.decoding.history import EditTrace, Iteration
 
+STYLE = render_html([], "").partition("</style>")[0]
 ANSI = re.compile("\x1b\\[[0-9;]*m")
 WDIFF = re.compile(r"\[-|-\]|\{\+|\+\}")
 UNSAFE = "<script>alert(1)</script>&amp;\"quoted\" 'single' \u2028 \0 \x1b[31m \u202e {brace}"
@@ -347,7 +348,7 @@ def _luminance(color: str) -> float:
     ],
 )
 def test_colours_have_the_contrast_that_wcag_asks_for(scheme: int, front: str, back: str) -> None:
-    blocks = re.findall(r":root \{(.*?)\}", _STYLE, re.DOTALL)
+    blocks = re.findall(r":root \{(.*?)\}", STYLE, re.DOTALL)
     assert len(blocks) == 3
     colors = dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6});", blocks[scheme]))
     light, dark = sorted((_luminance(colors[front]), _luminance(colors[back])), reverse=True)
@@ -355,8 +356,8 @@ def test_colours_have_the_contrast_that_wcag_asks_for(scheme: int, front: str, b
 
 
 def test_marks_on_the_page_differ_by_more_than_colour() -> None:
-    assert re.search(r"\ndel \{[^}]*line-through", _STYLE)
-    assert re.search(r"\nins \{[^}]*underline", _STYLE)
+    assert re.search(r"\ndel \{[^}]*line-through", STYLE)
+    assert re.search(r"\nins \{[^}]*underline", STYLE)
 
 
 # Command ---------------------------------------------------------------------------------------
