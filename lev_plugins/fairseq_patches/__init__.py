@@ -33,6 +33,8 @@
 ====================  ==============================================================================
 """
 
+# ruff: noqa: F401  (what others import from here)
+
 from ..io.archives import check_archive
 from ..io.causes import explain, refusal
 from ..io.checkpoint_files import (
@@ -76,62 +78,6 @@ from .symbols import compare_symbols, difference, keep_symbols, refuse_other_sym
 from .threads import stop_prefetch_threads
 from .training import prepare_trainings
 from .user_dir import accept_imported_package
-
-__all__ = [
-    "Origin",
-    "absolute_data_paths",
-    "accept_imported_package",
-    "accept_renamed_flags",
-    "allow_checkpoint_globals",
-    "allow_copies",
-    "apply",
-    "batch_every_sentence",
-    "bf16_without_tpu",
-    "filter_hydra_warnings",
-    "restore_log_level",
-    "check_archive",
-    "check_checkpoint_settings",
-    "check_index_files",
-    "check_launches",
-    "compare_symbols",
-    "configure_plain_encoders",
-    "deterministic_batching",
-    "decode_shards",
-    "difference",
-    "harden_checkpoint_loading",
-    "stop_prefetch_threads",
-    "evaluate_settings",
-    "evaluated",
-    "explain",
-    "hide_private_stats",
-    "import_fairseq",
-    "infer_torchrun_on_cpu",
-    "exceeds_storage",
-    "keep_last_batch",
-    "keep_symbols",
-    "lossless_batches",
-    "patch_adafactor",
-    "patch_chrf",
-    "one_line_errors",
-    "origin",
-    "prepare_trainings",
-    "read_checkpoint",
-    "read_interactive_lines",
-    "patch_interactive_reader",
-    "refusal",
-    "refuse_asynchronous_checkpoints",
-    "refuse_fp16_on_cpu",
-    "refuse_non_finite_scores",
-    "refuse_other_symbols",
-    "run_cli",
-    "settings_of",
-    "shuffle_when_asked",
-    "wrap_checkpoint_errors",
-    "recovery_hint",
-    "atomic_save",
-    "write_checkpoints_whole",
-    "write_failure",
-]
 
 _applied = False
 
