@@ -70,6 +70,18 @@ KINDS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 LABEL_SMOOTHING = 0.1
 DROPOUT = 0.3
 RULES = {"same": "stock's rules", "own": "own rules"}
+#: kernels of other machines: what torch, MKL and oneDNN are told in their environment
+KERNELS = {
+    "own": {},
+    "torch": {"LEV_PLUGINS_ONEDNN": "0"},
+    "avx2": {"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2"},
+    "torch-avx2": {
+        "ATEN_CPU_CAPABILITY": "avx2",
+        "ONEDNN_MAX_CPU_ISA": "AVX2",
+        "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+        "LEV_PLUGINS_ONEDNN": "0",
+    },
+}
 SCRIPTED = 1e4  # a logit that no untrained head reaches
 
 
@@ -628,6 +640,36 @@ def measure_memory(argv: Sequence[str]) -> list[Row]:
     ]
 
 
+# ---------------------------------------------------------------- other kernels
+
+
+def ratios_under(kernels_of: str, argv: Sequence[str]) -> dict[str, float]:
+    """Ratios by the rows' names, measured in a process that takes the kernels of :data:`KERNELS`.
+
+    Raises:
+        UserError: it failed.
+    """
+    command = [sys.executable, str(Path(__file__).resolve()), *argv, "--no-memory", "--ratios"]
+    environ = {**os.environ, **KERNELS[kernels_of]}
+    done = subprocess.run(command, capture_output=True, text=True, env=environ)
+    if done.returncode != 0:
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        raise UserError(f"measuring with the kernels {kernels_of} failed: {last}")
+    found: dict[str, float] = json.loads(done.stdout.strip().splitlines()[-1])
+    return found
+
+
+def table_of_kernels(names: Sequence[str], argv: Sequence[str]) -> str:
+    """Stock over ours, a column for each choice of kernels."""
+    columns = {name: ratios_under(name, argv) for name in names}
+    rows = list(columns[names[0]])
+    width = max(map(len, rows))
+    lines = [f"{'':{width}}" + "".join(f"  {name:>10}" for name in names)]
+    for one in rows:
+        lines.append(f"{one:{width}}" + "".join(f"  {columns[name][one]:>10.2f}" for name in names))
+    return "\n".join(lines)
+
+
 # ---------------------------------------------------------------- the report
 
 
@@ -706,6 +748,13 @@ def parser() -> argparse.ArgumentParser:
     add("--no-decoding", action="store_true", help="leave out what takes longest")
     add("--no-memory", action="store_true", help="leave out the two processes for the memory")
     add("--seed", type=int, default=1, help="of weights and sentences (default 1)")
+    add(
+        "--kernels",
+        default="",
+        metavar="NAMES",
+        help=f"ratios alone, each under the kernels of another machine: {','.join(KERNELS)}",
+    )
+    add("--ratios", action="store_true", help=argparse.SUPPRESS)
     add("--memory-of", choices=SIDES, help=argparse.SUPPRESS)
     return made
 
@@ -734,6 +783,9 @@ def checked(argv: Sequence[str] | None) -> argparse.Namespace:
     args.less = [one for one in args.less.split(",") if one]
     if not set(args.less) <= set(PRECISIONS[1:]):
         raise UserError(f"--less {','.join(args.less)}: bf16, int8 or both")
+    args.kernels = [one for one in args.kernels.split(",") if one]
+    if not set(args.kernels) <= set(KERNELS):
+        raise UserError(f"--kernels {','.join(args.kernels)}: choose of {','.join(KERNELS)}")
     if args.vocab < 20:
         raise UserError(f"--vocab {args.vocab}: give 20 or more")
     if args.device == "cuda" and not torch.cuda.is_available():
@@ -754,7 +806,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             found = peak_of_one_side(args.memory_of, args)
         print(json.dumps(found))
         return 0
-    memory = [] if args.no_memory else measure_memory(sys.argv[1:] if argv is None else argv)
+    given = list(sys.argv[1:] if argv is None else argv)
+    if args.kernels:
+        place = next(i for i, word in enumerate(given) if word.startswith("--kernels"))
+        rest = given[:place] + given[place + 1 + (given[place] == "--kernels") :]
+        print(table_of_kernels(args.kernels, rest))
+        print("ratio: stock / ours of the medians, each column in a process of its own")
+        print(signature(args))
+        return 0
+    memory = [] if args.no_memory or args.ratios else measure_memory(given)
     with contextlib.redirect_stdout(noise):
         peers = build_peers(args)
         notes = [check_training(peers, args)]
@@ -764,6 +824,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not args.no_decoding:
             with scripted(peers, script):
                 decoding, more = time_decoding(peers, args)
+    if args.ratios:
+        print(json.dumps({one.name: one.ratio for one in [*rows, *decoding]}))
+        return 0
     print(table([*rows, *decoding, *memory]))
     print("ratio: stock / ours of the medians, above 1 ours is faster or smaller")
     for note in itertools.chain(notes, more):

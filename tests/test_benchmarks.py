@@ -113,9 +113,28 @@ def test_the_script_gives_every_sentence_the_length_of_its_source(speed, peers):
     assert "token_logits" not in vars(peers.ours)  # the models' own methods are back
 
 
+def test_kernels_of_other_machines_are_columns(speed, monkeypatch, capsys):
+    asked = []
+
+    def run(command, env, **options):
+        asked.append((command[2:], env.get("LEV_PLUGINS_ONEDNN")))
+        said = json.dumps({"training: gradients": 1.5 + len(asked)})
+        return subprocess.CompletedProcess(command, 0, stdout=f"noise\n{said}\n", stderr="")
+
+    monkeypatch.setattr(speed.subprocess, "run", run)
+    monkeypatch.delenv("LEV_PLUGINS_ONEDNN", raising=False)
+    assert speed.main([*TINY, "--kernels", "own,torch", "--no-decoding"]) == 0
+    words = [*TINY, "--no-decoding", "--no-memory", "--ratios"]
+    assert asked == [(words, None), (words, "0")]
+    head, row, *_ = capsys.readouterr().out.splitlines()
+    assert head.split() == ["own", "torch"] and row.split()[-2:] == ["2.50", "3.50"]
+
+
 @pytest.mark.parametrize(
     "wrong, said",
     [
+        (["--kernels", "sse"], "--kernels sse: choose of own,torch,avx2,torch-avx2"),
+        (["--batches", "1,x"], "--batches 1,x: give numbers of 1 or more"),
         (["--heads", "5"], "--heads 5 does not divide --dim 32"),
         (["--steps", "0"], "--steps 0"),
         (["--vocab", "5"], "--vocab 5"),
