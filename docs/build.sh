@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the site of all documents and the generated reference into build/docs. A broken link, a
-# docstring that cannot be read or an option without help ends it with an error.
+# Builds the site of all documents and the generated reference into build/docs. A broken link or a
+# docstring that cannot be read ends it with an error; tests/test_docs.py looks at the rest.
 #
 #     bash docs/build.sh
 set -euo pipefail
