@@ -10,8 +10,7 @@ from ..io.lines import STANDARD_STREAM, require_readable
 from ..reports.correction_page import LINES
 from ..reports.correction_report import REPORTS, check_reports
 from ..reports.plotting import require_matplotlib
-from .names import prog
-from .options import add_text_processing, adder, at_least_one
+from .options import add_text_processing, adder, at_least_one, make_parser
 
 #: Flags of version 0.5: old → new.
 RENAMED = {"--keep": "--protect", "--keep-words": "--protect-words"}
@@ -19,33 +18,34 @@ RENAMED = {"--keep": "--protect", "--keep-words": "--protect-words"}
 
 def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
-    parser = argparse.ArgumentParser(
-        prog=prog("correct"),
-        description="Correct text, line by line, to standard output. What the model does not "
-        "change is kept byte for byte: whitespace, line ends, bytes that are not UTF-8.",
-        usage="%(prog)s --path CHECKPOINT [options] [FILE ...] > clean\n"
-        "       %(prog)s --path CHECKPOINT [options] FILE|FOLDER ... --output-dir OUT",
+    parser = make_parser(
+        "correct",
+        "Correct text, line by line, to standard output. What the model does not change is kept "
+        "byte for byte: whitespace, line ends, bytes that are not UTF-8.",
+        "--path checkpoint_best.pt --min-confidence 0.9 --protect 'https?://\\S+' "
+        "--protect-words names.txt --edits edits.jsonl < noisy > clean",
     )
-    parser.add_argument(
-        "files",
+    parser.usage = (
+        "%(prog)s --path CHECKPOINT [options] [FILE ...] > clean\n"
+        "       %(prog)s --path CHECKPOINT [options] FILE|FOLDER ... --output-dir OUT"
+    )
+    add = adder(parser)
+    add(
+        "files FILE",
+        "noisy text, corrected in this order; - is standard input (default: standard input); with "
+        "--output-dir also folders. A line end is added only behind a file whose last line has "
+        "none, where another file follows",
         nargs="*",
-        metavar="FILE",
-        help=(
-            "noisy text, corrected in this order; - is standard input (default: "
-            "standard input); with --output-dir also folders. A line end is "
-            "added only behind a file whose last line has none, where another "
-            "file follows"
-        ),
-    )
-    parser.epilog = (
-        f"example: {parser.prog} --path checkpoint_best.pt --min-confidence 0.9 "
-        "--protect 'https?://\\S+' --protect-words names.txt --edits edits.jsonl < noisy > clean"
     )
     _add_model(parser)
     _add_choice(parser)
     _add_ranking(parser)
-    group = parser.add_argument_group("output and speed")
-    add = adder(group)
+    _add_output(parser)
+    return parser
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    add = adder(parser.add_argument_group("output and speed"))
     add(
         "--output-dir DIR",
         "write each file to one of its name in DIR, folders with all below them; what is there "
@@ -85,7 +85,6 @@ def build_parser() -> argparse.ArgumentParser:
         "fp32",
         choices=("fp32", "bf16", "int8"),
     )
-    return parser
 
 
 def _add_model(parser: argparse.ArgumentParser) -> None:

@@ -117,13 +117,12 @@ def _add_choice(parser: argparse.ArgumentParser) -> None:
         "the checkpoint keeps)",
         type=float,
     )
-    only = parser.add_mutually_exclusive_group()
-    only.add_argument(
-        "--labels",
-        metavar="NAME,…",
-        help=("look at these labels alone, divided by commas; scores stay as they are with all"),
+    only = adder(parser.add_mutually_exclusive_group())
+    only(
+        "--labels NAME,…",
+        "look at these labels alone, divided by commas; scores stay as they are with all",
     )
-    only.add_argument("--labels-file", metavar="FILE", help="the same, one a line")
+    only("--labels-file FILE", "the same, one a line")
 
 
 def _add_speed(parser: argparse.ArgumentParser) -> None:

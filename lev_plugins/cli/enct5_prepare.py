@@ -68,22 +68,15 @@ def build_parser() -> argparse.ArgumentParser:
         "--labels FILE",
         "all labels in their order, one a line (default: those of --train, sorted)",
     )
-    pieces = parser.add_mutually_exclusive_group(required=True)
-    pieces.add_argument(
-        "--t5-dir",
-        metavar="DIR",
-        help="subwords of this local T5, mT5 or ByT5, its extra ids included",
-    )
-    pieces.add_argument("--sentencepiece-model", metavar="FILE", help="subwords of this model")
-    pieces.add_argument(
-        "--vocab-size",
+    pieces = adder(parser.add_mutually_exclusive_group(required=True))
+    pieces("--t5-dir DIR", "subwords of this local T5, mT5 or ByT5, its extra ids included")
+    pieces("--sentencepiece-model FILE", "subwords of this model")
+    pieces(
+        "--vocab-size N",
+        "train so many subwords on the text of --train; fewer where it does not give so many",
         type=int,
-        metavar="N",
-        help=(
-            "train so many subwords on the text of --train; fewer where it does not give so many"
-        ),
     )
-    pieces.add_argument("--bytes", action="store_true", help="bytes instead of subwords, as ByT5")
+    pieces("--bytes", "bytes instead of subwords, as ByT5")
     add(
         "--max-length N",
         "most subwords of an example; what is longer is cut off and counted (default: 512)",
