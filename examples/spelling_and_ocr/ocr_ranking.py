@@ -167,6 +167,6 @@ def fitted(
     reranker = Reranker(backend, known.resources())
     pairs = [pair for one in zip(*dev, strict=True) for pair in paired_pieces(*one, words)]
     fit(reranker, pairs, BATCH)
-    words = words or (not backend.spaces)  # single words that are lines
+    words = words or (not backend.knows_spaces)  # single words that are lines
     unit, window = ("window", int(words)) if words else ("line", None)
     return Ranked(Corrector(RerankedBackend(reranker), unit, window), reranker, known)

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from omegaconf import OmegaConf
 
 import lev_plugins
-from lev_plugins.inference.correction import Correction, Edit, settings
+from lev_plugins.inference.correction import Correction, Edit, loading, settings
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "spelling_and_ocr"
@@ -451,6 +451,22 @@ def test_lexicon_and_table_are_those_of_the_training_text(tmp_path):
     (tmp_path / "words").write_text("dog 3\n")
     own = ranking.resources(tmp_path, noisy, clean, str(tmp_path / "words")).resources()
     assert own.lexicon.counts == {"dog": 3} and own.lookup.corrections == known.lookup.corrections
+
+
+@pytest.mark.parametrize(
+    "spaces, words, unit",
+    [(False, 0, ("window", 1)), (True, 0, ("line", None)), (True, 3, ("window", 3))],
+)
+def test_a_text_without_spaces_is_corrected_word_by_word(spaces, words, unit, monkeypatch):
+    ranking = example("ocr_ranking")
+    backend = types.SimpleNamespace(knows_spaces=spaces)
+    monkeypatch.setattr(loading, "load_backend", lambda *path, **options: backend)
+    for name in ("Reranker", "RerankedBackend", "fit"):
+        monkeypatch.setattr(ranking, name, lambda *arguments: None)
+    monkeypatch.setattr(ranking, "Corrector", lambda backend, *unit: unit)
+    chosen = ranking.Candidate("last", lambda lines: lines)
+    known = settings.Settings()
+    assert ranking.fitted(chosen, "", words, (6, 1), known, ([], [])).corrector == unit
 
 
 class Longer(Part):
