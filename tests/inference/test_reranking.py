@@ -159,3 +159,11 @@ def test_models_of_both_kinds_are_reranked(make):
 def test_a_weight_that_there_is_not_is_refused(reranker):
     with pytest.raises(UserError, match="no weight 'luck'"):
         reranker(luck=1.0)
+
+
+def test_weights_that_were_tuned_for_words_are_not_used_for_lines():
+    from lev_plugins.inference.correction.settings import Settings
+
+    assert reranking.tuned_weights(Settings().weights) == reranking.WEIGHTS
+    tuned = {**reranking.WEIGHTS, "model": 3.0}
+    assert reranking.tuned_weights(tuned) == tuned

@@ -180,7 +180,7 @@ class Corrector:
         from . import settings as stored
         from .loading import load_backend
         from .ranking import RankedBackend, Ranker
-        from .reranking import WEIGHTS, RerankedBackend, Reranker
+        from .reranking import RerankedBackend, Reranker, tuned_weights
 
         check_unit(unit, window)
         file = settings or stored.beside(separate_paths(path)[0])
@@ -195,7 +195,7 @@ class Corrector:
                 weights = {**use.weights, **(weights or {})}
                 backend = RankedBackend(Ranker(backend, use.resources(), weights))
             else:
-                weights = {**(use.weights if use.tuned else WEIGHTS), **(weights or {})}
+                weights = {**tuned_weights(use.weights), **(weights or {})}
                 backend = RerankedBackend(Reranker(backend, use.resources(), weights))
         elif weights:
             raise UserError(f"--weight {next(iter(weights))}: there is no ranking; give --lexicon")
