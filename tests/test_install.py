@@ -353,6 +353,13 @@ def test_the_kernels_of_other_machines_are_tried_after_the_tests(copy: Copy) -> 
     assert last.startswith("kernels: all passed under intel avx2 plain threads in ")
 
 
+def test_what_kernels_sh_leaves_out_is_there(copy: Copy) -> None:
+    done = with_pytest(copy, 0).run("plain", script="tests/kernels.sh")
+    left_out = re.findall(r"--ignore=([\w./]+)", done.stdout)
+    assert len(left_out) > 10
+    assert [path for path in left_out if not (ROOT / path).exists()] == []
+
+
 def test_a_setting_under_which_tests_fail_is_named(copy: Copy) -> None:
     done = with_pytest(copy, 1).run("avx2", "plain", script="tests/kernels.sh")
     assert done.returncode == 1 and done.stderr.count("\n") == 1
