@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -136,6 +137,28 @@ def test_every_row_of_the_list_belongs_to_a_table(folders):
     names = [line.split()[0] for line in done.stdout.splitlines()[1:]]
     tables = {path.stem for path in (ROOT / "benchmarks" / "results").glob("*.json")}
     assert len(names) > 15 and {name.split(".")[0] for name in names} <= tables
+
+
+def test_every_row_calls_scripts_that_exist_with_each_seed(folders):
+    """All rows of the list with steps that are written down, not run."""
+    rows = f"""
+source {ROOT}/examples/campaign_rows.sh
+step() {{ shift; printf '%s\\n' "$*" >>"$work/$row/steps"; }}
+result() {{ printf '%s\\n' "$*" >"$results/$row.json"; }}
+"""
+    (folders / "rows.sh").write_text(rows)
+    listed = campaign(folders, "--list").stdout.splitlines()[1:]
+    for line in listed:
+        for name in line[47:73].split():
+            (folders / "data" / name).mkdir(parents=True, exist_ok=True)
+    done = campaign(folders, *paths(folders))
+    assert done.returncode == 0, done.stdout + done.stderr
+    for name in (line.split()[0] for line in listed):
+        said = (folders / "work" / "results" / f"{name}.json").read_text()
+        assert re.search(r"--row .+ --seeds 1 2 --take \S+ .+ --take \S+ .+", said), said
+        steps = (folders / "work" / name / "steps").read_text()
+        scripts = set(re.findall(rf"{ROOT}/((?:examples|benchmarks)/\S+\.(?:sh|py))", steps))
+        assert scripts and all((ROOT / one).is_file() for one in scripts), scripts
 
 
 @pytest.mark.slow
