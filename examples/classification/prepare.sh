@@ -14,7 +14,7 @@
 #   classification  {train,dev}.tsv, lines of label, tab and text, and test.tsv where there is one. Else
 #                   dev is the test set, and every tenth line of train chooses the checkpoint (HOLD_OUT,
 #                   10; 0: dev chooses too)
-# Subwords are learnt from the training text, VOCAB (tagging 1000, multilabel 4000, else 2000) of them;
+# Subwords are learnt from the training text, VOCAB (classification 2000, else 4000) of them;
 # VOCAB=bytes takes bytes; T5 is a local folder of a T5, whose subwords are taken and with whose encoder train.sh
 # begins. WORK/text gets the text, WORK/data what is trained on.
 set -euo pipefail
@@ -28,7 +28,7 @@ kind="$1" data="$2" work="$3"
 shift 3
 t5="${T5:-}" tags="${TAGS:-upos}" hold_out="${HOLD_OUT:-10}"
 case "$kind" in
-tagging) vocab=1000 ;;
+tagging) vocab=4000 ;;
 multilabel) vocab=4000 ;;
 classification) vocab=2000 ;;
 *) fail "no kind $kind: tagging, multilabel or classification" ;;

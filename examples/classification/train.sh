@@ -7,8 +7,8 @@
 #
 # KIND is what WORK was prepared for, or multilabel_pooled where that is multilabel. UPDATES (3000;
 # multilabel 1500, classification 500) is the length of the training, with whose last one the learning rate
-# reaches zero; WIDTH (128); LAYERS (2) of the encoder, DECODER_LAYERS (1); DROPOUT (0.2); LR (tagging 0.002,
-# else 0.001); TOKENS (2000) an update; PACK (128), the subwords to which rows are filled, 0: an example a row; SEED (1). Flags given here come last and
+# reaches zero; WIDTH (128); LAYERS (2) of the encoder, DECODER_LAYERS (1); DROPOUT (0.2); LR (tagging 0.004
+# by Muon, else 0.001 by Adam); TOKENS (2000) an update; PACK (128), the subwords to which rows are filled, 0: an example a row; SEED (1). Flags given here come last and
 # win. The checkpoints go to WORK/KIND, or with RUN to WORK/KIND-RUN; the best one by the dev set is the one to
 # use. A GPU is used where there is one.
 #
@@ -25,9 +25,10 @@ source "$(dirname "${BASH_SOURCE[0]}")/../post_editing/common.sh"
 work="$(cd "$1" && pwd)"
 shift
 prepared="$(cat "$work/kind")"
+optimizer=(--optimizer adam)
 kind="${KIND:-$prepared}"
 case "$prepared" in
-tagging) updates=3000 lr=0.002 metric=word_accuracy ;;
+tagging) updates=3000 lr=0.004 metric=word_accuracy optimizer=(--optimizer muon --muon-update-rms 0.2) ;;
 multilabel) updates=1500 lr=0.001 metric=micro_f1_tuned ;;
 *) updates=500 lr=0.001 metric=mcc ;;
 esac
@@ -56,7 +57,7 @@ else
   recipe=(
     --arch enct5_tiny --encoder-embed-dim "$width" --encoder-ffn-embed-dim "$((2 * width))"
     --attention-head-dim "$((width / 4))" --encoder-layers "$layers" --dropout "${DROPOUT:-0.2}"
-    --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 1.0 --lr "${LR:-$lr}"
+    "${optimizer[@]}" --adam-betas '(0.9, 0.98)' --clip-norm 1.0 --lr "${LR:-$lr}"
     --lr-scheduler polynomial_decay --warmup-updates "$((updates / 10 + 1))" --total-num-update "$updates"
   )
 fi

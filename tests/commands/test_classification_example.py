@@ -544,7 +544,7 @@ def test_training_can_begin_with_a_t5(tmp_path):
 # ---------------------------------------------------------------- the configurations
 
 
-@pytest.mark.parametrize("name", ["config_adam", "config_adafactor"])
+@pytest.mark.parametrize("name", ["config_muon", "config_adafactor"])
 def test_the_configurations_name_options_that_exist(name):
     assert lev_plugins.__name__, "the import registers what is looked up here"
     config = OmegaConf.load(EXAMPLE / f"{name}.yaml")
@@ -557,12 +557,14 @@ def test_the_configurations_name_options_that_exist(name):
         assert set(config[part]) <= known | {"_name"}, part
 
 
-def test_the_configuration_for_adam_is_the_script_s_training():
-    config = OmegaConf.load(EXAMPLE / "config_adam.yaml")
+def test_the_configuration_for_muon_is_the_script_s_training():
+    config = OmegaConf.load(EXAMPLE / "config_muon.yaml")
     script = (EXAMPLE / "train.sh").read_text(encoding="utf-8")
     updates = config.optimization.max_update
     lr, metric = config.optimization.lr[0], config.checkpoint.best_checkpoint_metric
     assert f"tagging) updates={updates} lr={lr} metric={metric}" in script
+    rms = config.optimizer.muon_update_rms
+    assert f"--optimizer {config.optimizer._name} --muon-update-rms {rms}" in script
     for name, value in (
         ("WIDTH", config.model.encoder_embed_dim),
         ("LAYERS", config.model.encoder_layers),
@@ -590,7 +592,7 @@ def test_the_configuration_for_adafactor_is_the_papers():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["config_adam", "config_adafactor"])
+@pytest.mark.parametrize("name", ["config_muon", "config_adafactor"])
 def test_the_configurations_train_with_hydra(name, commands, tmp_path):
     write(tmp_path / "text.tsv", ["A B\ta b", "C\tc"] * 5)
     data, pieces = tmp_path / "data", ["--bytes"]
