@@ -31,7 +31,8 @@ def lcs_masks(x: Tensor, y: Tensor, pad: int) -> Tuple[Tensor, Tensor]:
     """
     if x.device.type != "cpu":
         sizes = [x.size(1), y.size(1)]
-        found = lcs_masks(*torch.cat([x, y], 1).cpu().split(sizes, 1), pad)
+        host_x, host_y = torch.cat([x, y], 1).cpu().split(sizes, 1)
+        found = lcs_masks(host_x, host_y, pad)
         keep_x, keep_y = torch.cat(found, 1).to(x.device, non_blocking=True).split(sizes, 1)
         return keep_x, keep_y
     rows = _lcs_table(x, y, pad)

@@ -291,16 +291,17 @@ class _Decoding:
         state = self.state
         for step in range(self.options.max_iter):
             keep = self._keep()
-            moved: Optional[Compaction] = Compaction(keep)
+            compaction = Compaction(keep)
+            moved: Optional[Compaction] = compaction
             if self.options.adaptive and state.seen:  # at first nothing has been seen
-                again, settled = state.seen_before(moved(state.tokens, self.pad))
+                again, settled = state.seen_before(compaction(state.tokens, self.pad))
                 settled = settled & (keep.sum(1) == state.lengths)
                 size = len(keep)
                 keep, again = state.finish(settled, step, "unchanged", keep, again)
                 (keep,) = state.finish(again, step, "loop", keep)
                 if state.empty:
                     return
-                moved = moved if len(keep) == size else None
+                moved = compaction if len(keep) == size else None
             intact = keep.sum(1) == state.lengths
             state.keep(keep, moved)
             counts = self._counts(step)
