@@ -365,7 +365,8 @@ class _Decoding:
         logits = self.policy.placeholder_logits(state.tokens, state.memory).float()
         slots = state.tokens[:, 1:].ne(self.pad)
         if step == 0:  # without a token there is no other score to tell NaN by
-            refuse_non_finite_scores(torch.log_softmax(logits, dim=-1).amax(-1)[slots])
+            found = torch.log_softmax(logits, dim=-1).amax(-1)
+            refuse_non_finite_scores(found.masked_fill(~slots, 0.0))
         if self.constraints is not None:
             slots = slots & ~self.constraints.no_insert(state.origin, state.rows)
         logits = self._adjusted(logits, step)

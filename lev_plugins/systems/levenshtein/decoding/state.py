@@ -98,9 +98,14 @@ class RefinementState(Generic[MemoryT]):
         tokens, origin = self._restored().cpu(), self.origin.cpu()
         marks = None if mask is None else mask.cpu()
         scores = (self.deleting if phase == "delete" else self.scores).cpu()
-        for i, row in enumerate(self.rows.tolist()):
-            real = tokens[i].ne(self.pad)
-            entry = {"phase": phase, "tokens": tokens[i][real], "origin": origin[i][real]}
+        real = tokens.ne(self.pad)
+        lengths = real.sum(1).tolist()
+        # stock may write padding within a sentence; elsewhere a sentence is one piece
+        whole = bool(real[:, 1:].le(real[:, :-1]).all())
+        for i, (row, length) in enumerate(zip(self.rows.tolist(), lengths)):
+            chosen: Any = slice(length) if whole else real[i]
+            entry = {"phase": phase, "tokens": tokens[i][chosen].clone()}
+            entry["origin"] = origin[i][chosen].clone()
             if marks is not None:
                 # a mask over deleted tokens is as long as the state before them
                 states = [entry] if phase == "token" else self.history[row][-1:]
