@@ -36,7 +36,6 @@ whole LAYERS "$layers" blocks
 [ -z "$minutes" ] || whole MINUTES "$minutes" minutes
 [[ "$noise" =~ ^(0|1|0?\.[0-9]+|1\.0*|0\.)$ ]] || fail "NOISE=$noise: give a share of the lines, from 0 to 1"
 [ -z "$start" ] || [ -f "$start" ] || fail "START=$start: there is no such checkpoint"
-[ -z "$start" ] || [ -z "$minutes" ] || fail "START and MINUTES: fairseq counts the time that START was trained for as well; give UPDATES"
 [[ "$run" =~ ^[A-Za-z0-9._-]*$ ]] || fail "RUN=$run: give letters, digits and -"
 
 part() { # part N: the N-th part of the updates, 1 at least

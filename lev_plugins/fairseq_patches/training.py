@@ -27,6 +27,16 @@ def forget_last_training(*functions: Callable[..., Any]) -> None:
             vars(function).pop(name, None)
 
 
+def forget_training_time(cfg: Any, trainer: Any) -> None:
+    """Count the time of a training that starts from another one's parameters from zero.
+
+    Fault: ``--finetune-from-model`` takes over how long the other one was trained, and
+    ``--stop-time-hours`` ends the new one too early, or at its first update.
+    """
+    if cfg.finetune_from_model and trainer.get_num_updates() == 0:
+        trainer._previous_training_time = 0
+
+
 def prepare_trainings() -> None:
     """Prepare every training at the point where it looks for a checkpoint to resume from.
 
@@ -53,6 +63,8 @@ def prepare_trainings() -> None:
         if hasattr(optimizer, "prepare_model"):
             optimizer.prepare_model(trainer.model)
         with resumed_by(trainer.task):
-            return stock(cfg, trainer, **options)
+            found = stock(cfg, trainer, **options)
+        forget_training_time(cfg, trainer)
+        return found
 
     checkpoint_utils.load_checkpoint = load_checkpoint

@@ -225,7 +225,6 @@ def test_a_script_without_its_files_says_so_in_one_line(script, arguments, envir
         (("pbd",), {"NOISE": "2"}, "NOISE=2: give a share"),
         (("levt",), {"NOISE": "0.5"}, "NOISE=0.5: levt learns"),
         (("pbd",), {"START": "gone.pt"}, "START=gone.pt: there is no"),
-        (("pbd",), {"START": __file__, "MINUTES": "9"}, "START and MINUTES: "),
     ],
 )
 def test_a_training_that_cannot_be_meant_is_refused(arguments, environ, said, tmp_path):

@@ -53,6 +53,15 @@ def begin(monkeypatch):
     return load
 
 
+@pytest.mark.parametrize(
+    ("start", "updates", "seconds"), [("other.pt", 0, 0), ("other.pt", 7, 900), (None, 0, 900)]
+)
+def test_the_time_of_the_model_that_a_training_starts_from_is_not_its_own(start, updates, seconds):
+    trainer = SimpleNamespace(_previous_training_time=900, get_num_updates=lambda: updates)
+    training.forget_training_time(SimpleNamespace(finetune_from_model=start), trainer)
+    assert trainer._previous_training_time == seconds
+
+
 def test_a_training_knows_nothing_of_the_one_before(begin):
     assert begin(None) == [{}, {}]
 
