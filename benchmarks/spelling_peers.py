@@ -33,9 +33,9 @@ for folder in (ROOT, ROOT / "examples" / "spelling_and_ocr"):
 import prepare_codespell  # noqa: E402
 
 from benchmarks.machine import machine  # noqa: E402
-from lev_plugins.cli import average_checkpoints  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
 from lev_plugins.fairseq_patches import run_cli  # noqa: E402
+from lev_plugins.inference import averaging  # noqa: E402
 from lev_plugins.io.text_files import read_lines  # noqa: E402
 
 SPACE = prepare_codespell.SPACE
@@ -182,7 +182,7 @@ def trained(name: str, path: str, data: str | None, args: argparse.Namespace) ->
     def correct(words: Sequence[str]) -> list[str]:
         return [one.text for one in corrector.correct(words, batch_size=args.batch_size)]
 
-    tensors = average_checkpoints.load(Path(path))["model"].values()
+    tensors = averaging.load(Path(path))["model"].values()
     sizes = {one.untyped_storage().data_ptr(): one.numel() for one in tensors}
     return System(name, correct, f"{sum(sizes.values()) / 1e6:.2f} M parameters")
 

@@ -567,6 +567,9 @@ def test_a_wheel_holds_every_module_and_says_that_it_is_typed(tmp_path: Path) ->
     assert done.returncode == 0, done.stderr
     with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
         names = {name for name in wheel.namelist() if ".dist-info/" not in name}
-    static = (ROOT / "lev_plugins/serve/static").iterdir()
-    page = {str(file.relative_to(ROOT)) for file in static}
-    assert len(page) > 5 and names == modules | page | {"lev_plugins/py.typed"}
+    pages = set()
+    for folder in ("serve/static", "reports/templates"):
+        files = list((ROOT / "lev_plugins" / folder).iterdir())
+        pages |= {str(file.relative_to(ROOT)) for file in files}
+        assert len(files) >= 5
+    assert names == modules | pages | {"lev_plugins/py.typed"}

@@ -15,9 +15,10 @@ from typing import Any, List, Sequence
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from lev_plugins.cli import average_checkpoints  # noqa: E402
+from lev_plugins.cli.average_checkpoints import chosen  # noqa: E402
 from lev_plugins.errors import UserError, printable  # noqa: E402
 from lev_plugins.fairseq_patches import run_cli  # noqa: E402
+from lev_plugins.inference import averaging  # noqa: E402
 
 CHECKPOINTS = ("checkpoint_best.pt", "checkpoint_last.pt", "model.pt")
 EDITING = ("translation_edit", "translation_lev")
@@ -26,7 +27,7 @@ EDITING = ("translation_edit", "translation_lev")
 def main() -> None:
     args = _arguments()
     path = _checkpoint(Path(args.checkpoint))
-    if average_checkpoints.load(path)["cfg"]["task"]["_name"] in EDITING:
+    if averaging.load(path)["cfg"]["task"]["_name"] in EDITING:
         _edited(args, path)
     else:
         _written(args, path)
@@ -35,7 +36,7 @@ def main() -> None:
 def _checkpoint(path: Path) -> Path:
     """The best or the last in a folder."""
     if not path.is_dir():
-        return average_checkpoints.chosen([str(path)])[0]
+        return chosen([str(path)])[0]
     found = [path / name for name in CHECKPOINTS if (path / name).is_file()]
     if not found:
         raise UserError(f"{path} holds none of {', '.join(CHECKPOINTS)}")

@@ -26,9 +26,9 @@ from ocr_ranking import Candidate, Decode
 from ocr_scores import Scores, score
 from prepare_codespell import whole_number
 
-from lev_plugins.cli import average_checkpoints
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
+from lev_plugins.inference import averaging
 from lev_plugins.inference.checkpoints import load_state
 from lev_plugins.io.text_files import read_lines
 
@@ -164,7 +164,7 @@ def _average(folder: Path, kept: Sequence[Path]) -> list[Path]:
     """The average of checkpoints, where there are several."""
     if len(kept) < 2:
         return []
-    average_checkpoints.save(average_checkpoints.average(kept), str(folder / AVERAGE))
+    averaging.save(averaging.average(kept), str(folder / AVERAGE))
     return [folder / AVERAGE]
 
 
@@ -213,7 +213,7 @@ def _alone(args: argparse.Namespace, folder: Path, name: str) -> list[list[Path]
         return [[folder / file] for file in args.checkpoints]
     if _kind(name) == NAMES["levt"]:
         return [[path] for path in _unequal(_checkpoints(folder))]
-    kept = average_checkpoints.numbered(folder)
+    kept = averaging.numbered(folder)
     found = [*_unequal([*_checkpoints(folder), *kept]), *_average(folder, kept)]
     return [[path] for path in found]
 

@@ -176,6 +176,7 @@ def test_help_shows_an_example_that_the_parser_takes(capsys):
         command.main(["--help"])
     assert left.value.code == 0
     shown = " ".join(capsys.readouterr().out.split())
-    arguments = command.build_parser().parse_args(shown.rpartition("cli.latency ")[2].split())
+    _, *words = shown.rpartition("example: ")[2].split()
+    arguments = command.build_parser().parse_args(words)
     assert arguments.data == "data" and arguments.sentences == 200
     assert np.isfinite(arguments.warm_up)

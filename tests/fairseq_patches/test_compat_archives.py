@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from lev_plugins import UserError
 from lev_plugins import fairseq_patches as patches
-from lev_plugins.cli import average_checkpoints
+from lev_plugins.inference import averaging
 from lev_plugins.inference.checkpoints import load_state
 from lev_plugins.io.archives import DamagedArchive
 from lev_plugins.pretrained.directory import Directory
@@ -46,7 +46,7 @@ def folder_loads(path: str) -> Any:
 
 READERS: dict[str, Callable[[str], Any]] = {
     "ours": load_state,
-    "average_checkpoints": lambda path: average_checkpoints.load(Path(path)),
+    "average_checkpoints": lambda path: averaging.load(Path(path)),
     "fairseq": fairseq_loads,
     "pre-trained": folder_loads,
 }

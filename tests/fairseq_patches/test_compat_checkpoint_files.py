@@ -32,7 +32,7 @@ from lev_plugins import (
     UserError,
 )
 from lev_plugins import fairseq_patches as patches
-from lev_plugins.cli import average_checkpoints
+from lev_plugins.inference import averaging
 from lev_plugins.inference.checkpoints import load_state
 from lev_plugins.io import evaluation
 
@@ -99,7 +99,7 @@ def test_a_pickle_is_refused_wherever_it_stands(folder, tmp_path, monkeypatch, p
     )
     loads = [
         lambda: load_state(str(path)),
-        lambda: average_checkpoints.load(path),
+        lambda: averaging.load(path),
         lambda: LevenshteinEditor.from_pretrained(str(path)),
     ]
     for load in loads:
@@ -315,7 +315,7 @@ def write_forged(path: Path, tensor: Tensor, legacy: bool) -> None:
 @pytest.mark.parametrize("legacy", [False, True])
 def test_the_forgery_is_read_where_it_says_the_truth(tmp_path, legacy):
     write_forged(tmp_path / "true.pt", Tensor(4, (2, 2), (2, 1)), legacy)
-    state = average_checkpoints.load(tmp_path / "true.pt")
+    state = averaging.load(tmp_path / "true.pt")
     assert torch.equal(state["model"]["a"], torch.zeros(2, 2))
 
 
@@ -337,7 +337,7 @@ def test_the_forgery_is_read_where_it_says_the_truth(tmp_path, legacy):
 def test_lengths_that_are_forged_take_no_memory(tmp_path, count, size, stride, legacy):
     path = tmp_path / "evil.pt"
     write_forged(path, Tensor(count, size, stride), legacy)
-    assert str(path) in refused(lambda: average_checkpoints.load(path))
+    assert str(path) in refused(lambda: averaging.load(path))
     assert str(path) in refused(lambda: load_state(str(path)))
 
 
@@ -371,7 +371,7 @@ def test_a_checkpoint_cut_short_is_refused(folder, tmp_path, kind):
         path.write_bytes(whole[:place])
         said = refused(lambda: LOADS[kind](str(path)))
         assert str(path) in said
-        assert str(path) in refused(lambda: average_checkpoints.load(path))
+        assert str(path) in refused(lambda: averaging.load(path))
 
 
 @pytest.mark.parametrize("kind", LOADS)

@@ -20,8 +20,8 @@ from lev_plugins import (
     UserError,
 )
 from lev_plugins import fairseq_patches as patches
-from lev_plugins.cli import average_checkpoints
 from lev_plugins.fairseq_patches import divergence
+from lev_plugins.inference import averaging
 
 # Said by hydra whenever fairseq composes a configuration.
 pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
@@ -90,7 +90,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         EncT5.from_pretrained,
         checkpoint_utils.load_checkpoint_to_cpu,
         lambda path: checkpoint_utils.load_model_ensemble_and_task([path]),
-        lambda path: average_checkpoints.average([Path(path)]),
+        lambda path: averaging.average([Path(path)]),
     ],
 )
 def test_a_checkpoint_that_is_not_finite_is_refused_wherever_one_is_read(folder, kind, load):
