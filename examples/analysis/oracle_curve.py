@@ -142,7 +142,7 @@ def decode(
     generator = task.build_generator(models, flags)
     policy = models[0] if len(models) == 1 else EnsemblePolicy(models)
     text = text_of(task, args.remove_bpe)
-    for batch in progress(corpus.batches, f"batches, {mode}"):
+    for batch in progress(corpus.batches, f"batches, {mode}", len(corpus.batches)):
         helped = with_oracle(policy, mode, batch["target"], task.tgt_dict.pad())
         found = generator.generate([helped], batch)
         for number, (hypothesis, *_) in zip(batch["id"].tolist(), found, strict=True):

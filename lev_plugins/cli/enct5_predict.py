@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         if model.metadata.texts > 1 and not _streams(args.input):
             for _ in read_texts(args.input, model):  # once for its tabs, as above
                 pass
-        records = progress(_found(model, args, labels), "lines", lines_of(args.input))
+        records = progress(_found(model, args, labels), "lines", lines_of(args.input), args.output)
         for number, found in enumerate(records, start=1):
             out.write(written(number, found))
             if to_stdout:

@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         picture = stack.enter_context(whole_file(args.png)) if args.png else None
         if picture is not None:
             require_matplotlib()
-        records = progress(_recorded(args), "lines", lines_of(args.input))
+        records = progress(_recorded(args), "lines", lines_of(args.input), args.json)
         for number, record in enumerate(records, start=1):
             out.write(json_line(record.to_dict()))
             out.flush()

@@ -70,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     total = NoiseCounts()
     with whole_file(args.output) as output:  # first: that it cannot be written is told at once
         vocabulary = _vocabulary(args, rates)
-        lines = progress(read_lines(args.input), "lines", lines_of(args.input))
+        lines = progress(read_lines(args.input), "lines", lines_of(args.input), args.output)
         for number, line in enumerate(lines, start=1):
             words = line.split()
             refuse_special_tokens(args.input, number, words)

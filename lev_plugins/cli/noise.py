@@ -148,7 +148,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     _check_paths(args)
     counts = Counts()
     with _output(args.output) as output:
-        lines = progress(_lines(args.input), "lines", lines_of(args.input))
+        lines = progress(_lines(args.input), "lines", lines_of(args.input), args.output)
         for number, (line, end) in enumerate(lines, start=args.first_line - 1):
             noisy = noise(line, sentence_random(args.seed, FIXED, number))
             output.write(noisy + end)

@@ -54,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             sinks.append(lambda trace, _: traces.append(trace))
         editor = load_editor(args.path, args.data, _text_processing(args))
         pairs = _noted(read_pairs(args.input), editor.draft_lang)
-        edited = progress(_edited(editor, pairs, args), "sentences", lines_of(args.input))
+        edited = progress(_edited(editor, pairs, args), "sentences", lines_of(args.input), "-")
         for number, trace in enumerate(edited, start=1):
             for sink in sinks:
                 sink(trace, number)

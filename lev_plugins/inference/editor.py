@@ -159,7 +159,7 @@ class LevenshteinEditor:
         Returns:
             a trace for every source, in order: text, score (in nats: with one answer made
             the mean over tokens of the log-probability of what put or kept each, with several
-            :func:`.generators.ranking.rate`) and the iterations.
+            :func:`.decoding.ranking.rate`) and the iterations.
 
         Raises:
             UserError: as :meth:`edit_nbest`.

@@ -7,20 +7,27 @@ from typing import TypeVar
 
 from tqdm import tqdm
 
+from .lines import is_terminal
+
 T = TypeVar("T")
 PATIENCE = 5.0  # seconds before anything is shown
 
 
-def progress(items: Iterable[T], unit: str, total: int | None = None) -> Iterator[T]:
+def progress(
+    items: Iterable[T], unit: str, total: int | None = None, output: str | None = None
+) -> Iterator[T]:
     """The items; those that are done are counted on standard error if that is a terminal.
 
     Args:
         items: what is worked on, one after the other.
         unit: what one of them is, in the plural.
-        total: how many there are; without it no time left is shown.
+        total: how many there are; without it no time left is shown, and nothing at all where the
+            input may be typed.
+        output: where they are written; nothing is shown between lines of a terminal (``-``).
     """
-    stream = sys.stderr
-    quiet = stream is None or not stream.isatty()
+    shares_terminal = output == "-" and is_terminal(sys.stdout)
+    typed = total is None and is_terminal(sys.stdin)
+    quiet = shares_terminal or typed or not is_terminal(sys.stderr)
     yield from tqdm(
         items, unit=f" {unit}", total=total, delay=PATIENCE, leave=False, disable=quiet
     )

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 #: multiplications below which starting oneDNN takes longer than it saves
 LEAST_PRODUCT = 2**21
-#: the same where the weights lie ready for it
+#: the same where the weights are prepacked
 LEAST_READY = 2**20
 #: with fewer rows the weights' way through the memory is all that counts
 LEAST_ROWS = 4

@@ -43,6 +43,26 @@ def test_a_terminal_shows_what_is_done_and_is_clean_again(shown, monkeypatch, to
     assert counted in text and text.rsplit("\r", 1)[0].endswith(" ")
 
 
+@pytest.mark.parametrize(
+    ("stdin", "stdout", "total", "output", "visible"),
+    [
+        (False, True, 10, "-", False),  # between the lines that are printed
+        (False, True, 10, "file", True),
+        (False, False, 10, "-", True),
+        (True, False, None, "-", False),  # between the lines that are typed
+        (True, False, 10, "-", True),
+    ],
+)
+def test_nothing_is_shown_between_lines_of_the_same_terminal(
+    monkeypatch, stdin, stdout, total, output, visible
+):
+    monkeypatch.setattr(module, "PATIENCE", 0.0)
+    for name, terminal in (("stdin", stdin), ("stdout", stdout), ("stderr", True)):
+        monkeypatch.setattr(sys, name, Terminal() if terminal else io.StringIO())
+    assert list(progress(range(3), "lines", total, output)) == [0, 1, 2]
+    assert bool(sys.stderr.getvalue()) == visible
+
+
 def test_the_total_is_the_number_of_lines(tmp_path):
     (tmp_path / "text").write_bytes(b"a\nb\r\n\nc\n")
     assert lines_of(str(tmp_path / "text")) == 4

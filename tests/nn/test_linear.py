@@ -210,7 +210,7 @@ def test_parts_of_wider_rows_are_copied_together_and_transposed_ones_are_not():
     assert linear_module._dense(whole.t()).data_ptr() == whole.data_ptr()
 
 
-# weights that lie ready ------------------------------------------------------------------------
+# prepacked weights ----------------------------------------------------------------------------
 
 
 @pytest.fixture
