@@ -331,8 +331,8 @@ class Longest:
 
     asked: list[tuple] = []
 
-    def __init__(self, model: Any, *_: Any) -> None:
-        assert model == "ranking"
+    def __init__(self, model: Any, *_: Any, length_penalty: float) -> None:
+        assert (model, length_penalty) == ("ranking", 1.2)
 
     def score(self, source, draft, hypotheses) -> list[list[float]]:
         self.asked.append((source, draft, hypotheses))
@@ -342,7 +342,7 @@ class Longest:
 def test_the_last_model_ranks_the_answers(monkeypatch):
     monkeypatch.setattr(refinement, "Reranker", Longest)
     Longest.asked.clear()
-    found = candidates([policy(), "ranking"], count=4, external_reranker=True)
+    found = candidates([policy(), "ranking"], count=4, external_reranker=True, length_penalty=1.2)
     own = candidates(policy(), count=4)
     for group, before in zip(found, own, strict=True):
         assert set(map(text, group)) == set(map(text, before))

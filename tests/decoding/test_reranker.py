@@ -126,6 +126,17 @@ def test_scores_are_those_of_fairseqs_own_scorer(build: Callable[[], nn.Module])
     assert all(-20 < one < 0 for row in scores for one in row)
 
 
+def test_a_length_penalty_divides_by_a_power_of_the_length_as_in_beam_search():
+    model = transformer()
+    means, lengths = score(Reranker(model, SYMBOLS)), [[len(c) + 1 for c in r] for r in CANDIDATES]
+    for penalty in (0.0, 1.5):
+        wanted = [
+            [mean * n ** (1 - penalty) for mean, n in zip(row, sizes, strict=True)]
+            for row, sizes in zip(means, lengths, strict=True)
+        ]
+        assert_close(score(Reranker(model, SYMBOLS, length_penalty=penalty)), wanted)
+
+
 def test_sources_can_be_padded_on_the_right():
     model = transformer()
     scores = score(Reranker(model, SYMBOLS, left_pad_source=False))

@@ -53,9 +53,9 @@ class RefinementOptions:
     max_len_a, max_len_b: nothing is inserted beyond a·|source| + b tokens or one and a half times
     those of the draft, whichever is more. unk_penalty: subtracted from the logit of the unknown
     symbol. diversity: candidates a sentence. nbest: how many of them are given back at most.
-    external_reranker: the last model, an autoregressive one, ranks the candidates. oracle: what of
-    the edits is the expert's (Fig. 5). stock: fairseq's own rules (see
-    :meth:`RefinementGenerator.generate`).
+    external_reranker: the last model, an autoregressive one, ranks the candidates, with
+    length_penalty. oracle: what of the edits is the expert's (Fig. 5). stock: fairseq's own rules
+    (see :meth:`RefinementGenerator.generate`).
     """
 
     max_iter: int = 10
@@ -69,6 +69,7 @@ class RefinementOptions:
     diversity: Diversity = Diversity()
     nbest: int = 1
     external_reranker: bool = False
+    length_penalty: float = 1.0
     oracle: str = "none"
     stock: bool = False
 
@@ -120,6 +121,7 @@ class RefinementOptions:
             diversity=diversity,
             nbest=getattr(args, "nbest", 1),
             external_reranker=getattr(args, "iter_decode_with_external_reranker", False),
+            length_penalty=getattr(args, "lenpen", 1.0),
             **of_the_task,
         )
 
@@ -211,7 +213,9 @@ class RefinementGenerator:
                     "autoregressive model: --path edit_model.pt:autoregressive.pt"
                 )
             *models, ranking = models
-            reranker = Reranker(ranking, self._known_symbols())
+            reranker = Reranker(
+                ranking, self._known_symbols(), length_penalty=self.options.length_penalty
+            )
         for model in models:
             if not hasattr(model, "deletion_logits"):
                 raise UserError(

@@ -34,6 +34,8 @@ class Reranker:
         left_pad_source: whether sources were padded on the left in training, as they are by
             default in fairseq.
         max_tokens: most padded tokens, of either side, in one pass through the model.
+        length_penalty: as fairseq's ``--lenpen``: 1 ranks by the mean over tokens; above 1 long
+            hypotheses gain, below 1 short ones.
 
     Raises:
         UserError: the model is not autoregressive, or was trained with another target
@@ -46,6 +48,7 @@ class Reranker:
         dictionary: Dictionary,
         left_pad_source: bool = True,
         max_tokens: int = 4096,
+        length_penalty: float = 1.0,
     ) -> None:
         if not isinstance(model, FairseqEncoderDecoderModel) or hasattr(model, "deletion_logits"):
             raise UserError(
@@ -57,6 +60,7 @@ class Reranker:
         self.pad, self.bos, self.eos = dictionary.pad(), dictionary.bos(), dictionary.eos()
         self.unk = dictionary.unk()
         self.left_pad_source, self.max_tokens = left_pad_source, max_tokens
+        self.length_penalty = length_penalty
         self.joins_draft = bool(getattr(model, "joins_draft", False))
         own = getattr(model.decoder, "dictionary", None) or dictionary
         _check_symbols(own, dictionary)
@@ -81,9 +85,9 @@ class Reranker:
             hypotheses: for each of B sentences its candidates, <s> … </s>, without padding.
 
         Returns:
-            for each candidate the mean log-probability (nats) of its tokens, </s> counted and
-            <s> not, as fairseq's ``SequenceScorer`` gives it. It does not depend on the other
-            candidates.
+            for each candidate the log-probability (nats) of its n tokens, </s> counted and <s>
+            not, divided by n to the power of the length penalty: by default the mean, as fairseq's
+            ``SequenceScorer`` gives it. It does not depend on the other candidates.
 
         Raises:
             UserError: a sentence is longer than the model can read or write, or a source has a
@@ -154,7 +158,7 @@ class Reranker:
             yield chunk
 
     def _score(self, candidates: List[Candidate]) -> List[float]:
-        """Mean log-probabilities; the sources come longest first, as fairseq's LSTM wants them."""
+        """Their scores; the sources come longest first, as fairseq's LSTM wants them."""
         sources, targets = zip(*candidates)
         source = data_utils.collate_tokens(sources, self.pad, left_pad=self.left_pad_source)
         previous = data_utils.collate_tokens(
@@ -172,8 +176,8 @@ class Reranker:
         )
         real = target.ne(self.pad)
         chosen = log_probs.gather(2, target.unsqueeze(2)).squeeze(2).float()
-        means = chosen.masked_fill(~real, 0.0).sum(1) / real.sum(1)
-        scores: List[float] = means.tolist()
+        sums = chosen.masked_fill(~real, 0.0).sum(1)
+        scores: List[float] = (sums / real.sum(1).pow(self.length_penalty)).tolist()
         return scores
 
 
