@@ -1,0 +1,51 @@
+"""benchmarks/learning_curve.py: BLEU against processor time, as a table and a picture."""
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from lev_plugins.errors import UserError
+
+SCRIPT = Path(__file__).resolve().parents[1] / "benchmarks/learning_curve.py"
+
+
+@pytest.fixture(scope="module")
+def curve():
+    spec = importlib.util.spec_from_file_location("learning_curve", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_what_is_measured_already_becomes_a_table_and_a_picture(
+    curve, tmp_path, capsys, monkeypatch
+):
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(curve, "_run", lambda *_, **__: "")
+    for updates, bleu in ((10, 1.5), (20, 4.0)):
+        for name in curve.SYSTEMS:
+            folder = tmp_path / f"learning-{updates}" / f"{name}.1"
+            folder.mkdir(parents=True)
+            found = {"seconds": updates * 0.5, "bleu": bleu, "tuned": bleu + 1}
+            (folder / "figures.json").write_text(json.dumps(found))
+    curve.main([str(tmp_path), "--updates", "10,20", "--png", str(tmp_path / "curve.png")])
+    said = capsys.readouterr().out
+    assert "teacher        20            10    4.00" in said
+    assert "ours           10             5    2.50" in said, "an edit model has γ and threshold"
+    assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_training_that_fails_names_its_log(curve, tmp_path):
+    log = tmp_path / "train.log"
+    with pytest.raises(UserError, match=f"-c failed: see {log}"):
+        curve._run([sys.executable, "-c", "print('why'); raise SystemExit(1)"], log)
+    assert log.read_text() == "why\n"
+
+
+@pytest.mark.parametrize("wrong", [["--updates", "0"], ["--updates", "x"], ["--systems", "mine"]])
+def test_other_systems_and_no_updates_are_refused(curve, wrong):
+    with pytest.raises(UserError, match="give some of stock, ours, teacher"):
+        curve.main(["data", *wrong])
