@@ -1,6 +1,17 @@
-"""Encoder-decoders on fairseq's interfaces, for the systems that write from left to right."""
+"""Encoder-decoders on fairseq's interfaces, for the systems that write from left to right.
+
+Their options, :mod:`.config`, are those of the other Transformers here too.
+"""
 
 from .decoder import DecoderOut, EncoderOut, IncrementalState, TransformerDecoder
+from .encoder import TransformerEncoder
 from .model import Seq2SeqModel
 
-__all__ = ["DecoderOut", "EncoderOut", "IncrementalState", "Seq2SeqModel", "TransformerDecoder"]
+__all__ = [
+    "DecoderOut",
+    "EncoderOut",
+    "IncrementalState",
+    "Seq2SeqModel",
+    "TransformerDecoder",
+    "TransformerEncoder",
+]

@@ -10,6 +10,7 @@ from typing import Any
 
 from fairseq.models import register_model_architecture
 
+from ...nn.seq2seq.config import set_sizes
 from ...options import set_defaults
 from .model import MODEL
 
@@ -17,12 +18,12 @@ from .model import MODEL
 @register_model_architecture(MODEL, "gated_transformer_char")
 def gated_transformer_char(args: Namespace) -> None:
     """For characters: 2 + 2 blocks, d = 256, 4 heads, pre-norm; trains on two cores."""
-    set_defaults(
+    set_sizes(
         args,
-        encoder_embed_dim=256,
-        encoder_ffn_embed_dim=1024,
-        encoder_layers=2,
-        encoder_attention_heads=4,
+        dim=256,
+        hidden=1024,
+        layers=2,
+        heads=4,
         encoder_normalize_before=True,
         decoder_layers=2,
         dropout=0.2,

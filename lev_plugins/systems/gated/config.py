@@ -3,20 +3,18 @@
 from dataclasses import dataclass
 from typing import List, Optional
 
-from fairseq.dataclass import ChoiceEnum, FairseqDataclass
-from omegaconf import II
+from fairseq.dataclass import ChoiceEnum
 
 from ...errors import UserError
-from ...nn.backbone import TransformerSize
+from ...nn.seq2seq.config import Seq2SeqConfig
 from ...options import option
 from .gates import chosen_gates
 
-ACTIVATIONS = ChoiceEnum(["relu", "gelu", "silu"])
 DIVERSITY = ChoiceEnum(["paper", "code", "pointer"])
 
 
 @dataclass
-class GatedTransformerConfig(FairseqDataclass):
+class GatedTransformerConfig(Seq2SeqConfig):
     gates: str = option(
         "mask,copy,generate",
         (
@@ -42,51 +40,6 @@ class GatedTransformerConfig(FairseqDataclass):
     )
     tie_backbone: bool = option(
         False, "BERT: the decoder is the encoder, but for the cross-attention"
-    )
-    encoder_embed_dim: int = option(512, "width of the model")
-    encoder_ffn_embed_dim: int = option(2048, "width of the feed-forward layers")
-    encoder_layers: int = option(6, "number of encoder blocks")
-    encoder_attention_heads: int = option(8, "attention heads")
-    encoder_normalize_before: bool = option(False, "layer norm before each sub-layer (pre-norm)")
-    encoder_learned_pos: bool = option(False, "learned instead of sinusoidal positions")
-    decoder_layers: int = option(6, "number of decoder blocks")
-    share_all_embeddings: bool = option(
-        False, "one table for source, target and output (needs a joined dictionary)"
-    )
-    share_decoder_input_output_embed: bool = option(False, "one table for target and output")
-    dropout: float = option(0.1, "dropout after sub-layers")
-    attention_dropout: float = option(0.0, "dropout on attention weights")
-    activation_dropout: float = option(0.0, "dropout inside the feed-forward layers")
-    activation_fn: ACTIVATIONS = option("relu", "activation function")  # type: ignore[valid-type]
-    max_source_positions: int = II("task.max_source_positions")
-    max_target_positions: int = II("task.max_target_positions")
-
-
-def transformer_size(cfg: GatedTransformerConfig) -> TransformerSize:
-    """The numbers of a Transformer that is trained from scratch.
-
-    Raises:
-        UserError: heads that do not divide the width.
-    """
-    heads, width = cfg.encoder_attention_heads, cfg.encoder_embed_dim
-    if heads < 1 or width % heads:
-        raise UserError(
-            f"--encoder-attention-heads {heads} does not divide --encoder-embed-dim {width}"
-        )
-    return TransformerSize(
-        dim=width,
-        heads=heads,
-        hidden=cfg.encoder_ffn_embed_dim,
-        encoder_layers=cfg.encoder_layers,
-        decoder_layers=cfg.decoder_layers,
-        pre_norm=cfg.encoder_normalize_before,
-        dropout=cfg.dropout,
-        attention_dropout=cfg.attention_dropout,
-        activation_dropout=cfg.activation_dropout,
-        activation=str(cfg.activation_fn),
-        learned_positions=cfg.encoder_learned_pos,
-        max_source=cfg.max_source_positions,
-        max_target=cfg.max_target_positions,
     )
 
 

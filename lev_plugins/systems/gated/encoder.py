@@ -5,16 +5,15 @@ Shapes: B sentences, S source tokens, C channels.
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, List, Optional
+from typing import Any, Optional
 
 import torch
 from fairseq.data import Dictionary
-from fairseq.models import FairseqEncoder
 from torch import Tensor, nn
 
 from ...nn.decoding import SourceMemory
 from ...nn.embedding import TokenEmbedding
-from ...nn.seq2seq import EncoderOut
+from ...nn.seq2seq import EncoderOut, TransformerEncoder
 from ...nn.transformer import attention_mask
 from .gates import MaskGate
 
@@ -40,7 +39,7 @@ class GatedMemory(SourceMemory):
         return dataclasses.replace(base, tokens=there(self.tokens), masked=there(self.masked))
 
 
-class GatedEncoder(FairseqEncoder):
+class GatedEncoder(TransformerEncoder):
     """Embeds the source, runs it through the backbone and the mask gate.
 
     Args:
@@ -59,9 +58,8 @@ class GatedEncoder(FairseqEncoder):
         gate: Optional[MaskGate],
         limit: int,
     ) -> None:
-        super().__init__(dictionary)
-        self.pad, self.limit = dictionary.pad(), limit
-        self.embed, self.body, self.mask_gate = embed, body, gate
+        super().__init__(dictionary, embed, limit)
+        self.body, self.mask_gate = body, gate
 
     def forward(
         self, src_tokens: Tensor, src_lengths: Optional[Tensor] = None, **unused: Any
@@ -80,12 +78,3 @@ class GatedEncoder(FairseqEncoder):
             masked=masked,
         )
         return {"memory": [memory]}
-
-    def reorder_encoder_out(self, encoder_out: EncoderOut, new_order: Tensor) -> EncoderOut:
-        """The output for the rows ``new_order``; what was projected stays projected."""
-        memories: List[Any] = [memory.select(new_order) for memory in encoder_out["memory"]]
-        return {"memory": memories}
-
-    def max_positions(self) -> int:
-        """The longest source, in tokens."""
-        return self.limit

@@ -11,9 +11,10 @@ from ...errors import UserError
 from ...fairseq_patches import origin
 from ...nn.backbone import Backbone, transformer
 from ...nn.seq2seq import Seq2SeqModel
+from ...nn.seq2seq.config import check_shared, transformer_size
 from ...optim.backbone_adam import mark_backbone
 from ...pretrained import build_backbone, describe_backbone, load_backbone
-from .config import GatedTransformerConfig, gate_names, transformer_size
+from .config import GatedTransformerConfig, gate_names
 from .decoder import GatedDecoder
 from .encoder import GatedEncoder
 from .gates import ENCODER_GATE, MaskGate, MaskVector, chosen_gates
@@ -71,11 +72,7 @@ class GatedTransformerModel(Seq2SeqModel):
             UserError: options that contradict each other, or one table for two dictionaries.
         """
         source, target = task.source_dictionary, task.target_dictionary
-        if cfg.share_all_embeddings and source != target:
-            raise UserError(
-                "--share-all-embeddings needs one dictionary for both sides; "
-                "preprocess with --joined-dictionary or leave the option out"
-            )
+        check_shared(cfg, source, target)
         backbone = make_backbone(cfg, source, target)
         model = cls(*build(cfg, backbone, source, target))
         if cfg.backbone or cfg.backbone_plan:

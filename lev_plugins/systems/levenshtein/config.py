@@ -3,14 +3,13 @@
 from dataclasses import dataclass
 from typing import Tuple
 
-from fairseq.dataclass import ChoiceEnum, FairseqDataclass
-from omegaconf import II
+from fairseq.dataclass import ChoiceEnum
 
 from ...errors import UserError
+from ...nn.seq2seq.config import TwoSidedConfig
 from ...options import option
 
 WEIGHT_SHARING = ChoiceEnum(["all", "plh-tok", "tok-del", "plh-del", "none"])
-ACTIVATIONS = ChoiceEnum(["relu", "gelu", "silu"])
 SOURCE_COPY = ChoiceEnum(["uniform", "none"])
 FEED_FORWARD_INIT = ChoiceEnum(["torch", "xavier"])
 HEADS = ("deletion", "placeholder", "token")
@@ -25,34 +24,10 @@ STACKS = {
 
 
 @dataclass
-class LevenshteinEditorConfig(FairseqDataclass):
-    encoder_embed_dim: int = option(512, "width of the encoder")
-    encoder_ffn_embed_dim: int = option(2048, "width of the encoder's feed-forward layers")
-    encoder_layers: int = option(6, "number of encoder blocks")
-    encoder_attention_heads: int = option(8, "encoder attention heads")
-    encoder_normalize_before: bool = option(
-        False, "layer norm before each encoder sub-layer (pre-norm)"
-    )
-    encoder_learned_pos: bool = option(
-        False, "learned instead of sinusoidal positions in the encoder"
-    )
+class LevenshteinEditorConfig(TwoSidedConfig):
     decoder_embed_dim: int = option(512, "width of the decoder; has to equal the encoder's")
     decoder_ffn_embed_dim: int = option(2048, "width of the decoder's feed-forward layers")
-    decoder_layers: int = option(6, "number of decoder blocks")
     decoder_attention_heads: int = option(8, "decoder attention heads")
-    decoder_normalize_before: bool = option(
-        False, "layer norm before each decoder sub-layer (pre-norm)"
-    )
-    decoder_learned_pos: bool = option(
-        False, "learned instead of sinusoidal positions in the decoder"
-    )
-    dropout: float = option(0.1, "dropout after sub-layers")
-    attention_dropout: float = option(0.0, "dropout on attention weights")
-    activation_dropout: float = option(0.0, "dropout inside the feed-forward layers")
-    activation_fn: ACTIVATIONS = option("relu", "activation function")  # type: ignore[valid-type]
-    share_all_embeddings: bool = option(
-        False, "one table for source, target and output (needs a joined dictionary)"
-    )
     share_decoder_input_output_embed: bool = option(
         False,
         (
@@ -89,8 +64,6 @@ class LevenshteinEditorConfig(FairseqDataclass):
     max_insertions: int = option(
         255, ("K_max: most tokens inserted at one slot in one iteration (paper, Eq. 4)")
     )
-    max_source_positions: int = II("task.max_source_positions")
-    max_target_positions: int = II("task.max_target_positions")
 
 
 def exit_depths(cfg: LevenshteinEditorConfig) -> Tuple[int, int, int]:

@@ -19,6 +19,7 @@ from ...nn.dropout import dropout
 from ...nn.linear import linear
 from ...nn.packing import Layout, rows_at
 from ...nn.precision import Int8Linear, decoding_precision, quantize
+from ...nn.seq2seq.config import check_heads, check_shared
 from ...nn.transformer import TransformerBlock
 from .config import HEADS, STACKS, LevenshteinEditorConfig, exit_depths
 from .roll_in import RollIn, join_deletion_inputs, kept_by_expert, token_predictions
@@ -130,20 +131,11 @@ class LevenshteinEditorModel(BaseFairseqModel):
                 f"{cfg.decoder_embed_dim} differ; give both the same width"
             )
         for side in ("encoder", "decoder"):
-            heads = getattr(cfg, f"{side}_attention_heads")
-            if heads < 1 or cfg.encoder_embed_dim % heads:
-                raise UserError(
-                    f"--{side}-attention-heads {heads} does not divide "
-                    f"--{side}-embed-dim {cfg.encoder_embed_dim}"
-                )
+            check_heads(cfg, side)
         if cfg.max_insertions < 1:
             raise UserError(f"--max-insertions {cfg.max_insertions}: at least 1 is needed")
         source, target = task.source_dictionary, task.target_dictionary
-        if cfg.share_all_embeddings and source != target:
-            raise UserError(
-                "--share-all-embeddings needs one dictionary for both sides; "
-                "preprocess with --joined-dictionary or leave the option out"
-            )
+        check_shared(cfg, source, target)
         if cfg.share_all_embeddings and cfg.separate_output_embed:
             raise UserError("--share-all-embeddings and --separate-output-embed exclude each other")
         return cls(cfg, source, target, task.placeholder)

@@ -8,31 +8,25 @@ from argparse import Namespace
 
 from fairseq.models import register_model_architecture
 
-from ...options import set_defaults
+from ...nn.seq2seq.config import set_sizes
 from .model import MODEL
 
 
 @register_model_architecture(MODEL, "pbd_transformer_big")
 def pbd_transformer_big(args: Namespace) -> None:
     """The paper's size for grammar (§3.1, transformer-big): 6 + 6 blocks, d = 1024, 16 heads."""
-    set_defaults(
-        args,
-        encoder_embed_dim=1024,
-        encoder_ffn_embed_dim=4096,
-        encoder_attention_heads=16,
-        dropout=0.3,
-    )
+    set_sizes(args, dim=1024, hidden=4096, layers=6, heads=16, dropout=0.3)
 
 
 @register_model_architecture(MODEL, "pbd_transformer_char")
 def pbd_transformer_char(args: Namespace) -> None:
     """For the characters of words (§3.2): 2 + 2 blocks, d = 256, 4 heads, pre-norm."""
-    set_defaults(
+    set_sizes(
         args,
-        encoder_embed_dim=256,
-        encoder_ffn_embed_dim=1024,
-        encoder_layers=2,
-        encoder_attention_heads=4,
+        dim=256,
+        hidden=1024,
+        layers=2,
+        heads=4,
         encoder_normalize_before=True,
         dropout=0.2,
         attention_dropout=0.1,

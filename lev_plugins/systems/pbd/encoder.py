@@ -9,14 +9,13 @@ from typing import Any, List, Optional, Sequence
 
 import torch
 from fairseq.data import Dictionary
-from fairseq.models import FairseqEncoder
 from torch import Tensor, nn
 
-from ...nn import TransformerBlock
+from ...nn.backbone import TransformerSize
 from ...nn.decoding import SourceMemory
 from ...nn.embedding import TokenEmbedding
 from ...nn.packing import Packing
-from ...nn.seq2seq import EncoderOut
+from ...nn.seq2seq import EncoderOut, TransformerEncoder
 from ...nn.transformer import attention_mask
 from .config import PBDTransformerConfig
 
@@ -44,26 +43,12 @@ class PBDMemory(SourceMemory):
         )
 
 
-def transformer_block(cfg: PBDTransformerConfig, cross: bool = False) -> TransformerBlock:
-    """A block of the encoder, or of a decoder that shares nothing with it."""
-    return TransformerBlock(
-        dim=cfg.encoder_embed_dim,
-        heads=cfg.encoder_attention_heads,
-        hidden=cfg.encoder_ffn_embed_dim,
-        cross=cross,
-        pre_norm=cfg.encoder_normalize_before,
-        dropout=cfg.dropout,
-        attention_dropout=cfg.attention_dropout,
-        activation_dropout=cfg.activation_dropout,
-        activation=str(cfg.activation_fn),
-    )
-
-
-class PBDEncoder(FairseqEncoder):
+class PBDEncoder(TransformerEncoder):
     """Embeds the source and runs it through the blocks.
 
     Args:
         cfg: the model's options.
+        size: of its blocks.
         dictionary: of the source.
         embed: of its tokens.
     """
@@ -71,17 +56,15 @@ class PBDEncoder(FairseqEncoder):
     def __init__(
         self,
         cfg: PBDTransformerConfig,
+        size: TransformerSize,
         dictionary: Dictionary,
         embed: TokenEmbedding,
     ) -> None:
-        super().__init__(dictionary)
-        self.pad = dictionary.pad()
+        super().__init__(dictionary, embed, cfg.max_source_positions)
         self.copies_output = str(cfg.copied_states) == "output"
-        self.limit = cfg.max_source_positions
-        self.embed = embed
-        blocks = [transformer_block(cfg) for _ in range(cfg.encoder_layers)]
+        blocks = [size.block() for _ in range(size.encoder_layers)]
         self.blocks: Sequence[Any] = nn.ModuleList(blocks)  # type: ignore[assignment]
-        self.norm = nn.LayerNorm(cfg.encoder_embed_dim) if cfg.encoder_normalize_before else None
+        self.norm = size.final_norm()
 
     def forward(
         self, src_tokens: Tensor, src_lengths: Optional[Tensor] = None, **unused: Any
@@ -105,11 +88,3 @@ class PBDEncoder(FairseqEncoder):
             rows=torch.arange(len(src_tokens), device=src_tokens.device),
         )
         return {"memory": [memory]}
-
-    def reorder_encoder_out(self, encoder_out: EncoderOut, new_order: Tensor) -> EncoderOut:
-        """The output for the rows ``new_order``; what was projected stays projected."""
-        return {"memory": [memory.select(new_order) for memory in encoder_out["memory"]]}
-
-    def max_positions(self) -> int:
-        """The longest source, in tokens."""
-        return self.limit

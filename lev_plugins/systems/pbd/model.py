@@ -4,16 +4,16 @@ from typing import Any, Tuple
 
 from fairseq.data import Dictionary
 from fairseq.models import register_model
-from torch import nn
 
 from ...errors import UserError
 from ...nn import Positions
 from ...nn.decoding import TiedOutput
 from ...nn.embedding import TokenEmbedding, token_table
 from ...nn.seq2seq import Seq2SeqModel
-from .config import PBDTransformerConfig, check, decoder_depth
+from ...nn.seq2seq.config import transformer_size
+from .config import PBDTransformerConfig, decoder_depth
 from .decoder import PBDDecoder, PBDDecoderBlock
-from .encoder import PBDEncoder, transformer_block
+from .encoder import PBDEncoder
 
 MODEL = "pbd_transformer"
 
@@ -33,7 +33,6 @@ class PBDTransformerModel(Seq2SeqModel):
         Raises:
             UserError: options that contradict each other, or one table for two dictionaries.
         """
-        check(cfg)
         source, target = task.source_dictionary, task.target_dictionary
         one_table = cfg.share_all_embeddings or not cfg.no_parameter_sharing
         if one_table and source != target:
@@ -54,23 +53,24 @@ def build(
 ) -> Tuple[PBDEncoder, PBDDecoder]:
     """Encoder and decoder, with whatever the options let them share."""
     sharing = not cfg.no_parameter_sharing
-    dim, learned = cfg.encoder_embed_dim, cfg.encoder_learned_pos
+    size, depth = transformer_size(cfg), decoder_depth(cfg)
+    dim, learned = size.dim, size.learned_positions
     lengths = cfg.max_source_positions, cfg.max_target_positions
     first = max(lengths) if sharing else lengths[0]
     table = token_table(len(source), dim, source.pad())
     positions = Positions(first, dim, source.pad(), learned)
-    encoder = PBDEncoder(cfg, source, TokenEmbedding(table, positions, dropout=cfg.dropout))
+    encoder = PBDEncoder(cfg, size, source, TokenEmbedding(table, positions, dropout=cfg.dropout))
     norm, embed = encoder.norm, encoder.embed
     if not sharing:
         positions = Positions(lengths[1], dim, target.pad(), learned)
         if not cfg.share_all_embeddings:
             table = token_table(len(target), dim, target.pad())
         embed = TokenEmbedding(table, positions, dropout=cfg.dropout)
-        norm = nn.LayerNorm(dim) if cfg.encoder_normalize_before else None
+        norm = size.final_norm()
     tied = sharing or cfg.share_all_embeddings or cfg.share_decoder_input_output_embed
     blocks = [
-        PBDDecoderBlock(cfg, i, encoder.blocks[i] if sharing else transformer_block(cfg))
-        for i in range(decoder_depth(cfg))
+        PBDDecoderBlock(cfg, i, encoder.blocks[i] if sharing else size.block())
+        for i in range(depth)
     ]
     output = TiedOutput(table if tied else token_table(len(target), dim))
     return encoder, PBDDecoder(cfg, target, embed, blocks, norm, output)

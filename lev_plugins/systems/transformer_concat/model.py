@@ -24,6 +24,7 @@ from torch import Tensor, nn
 
 from ...errors import UserError
 from ...nn.precision import decoding_precision, quantize
+from ...nn.seq2seq.config import check_shared
 from ...tasks.post_editing import PostEditingTask
 from .config import TransformerConcatConfig, stock_config
 from .dataset import join_draft, parts_and_positions
@@ -150,11 +151,7 @@ class TransformerConcatModel(TransformerModelBase):
             UserError: options that contradict each other, or one table for two dictionaries.
         """
         stock = stock_config(cfg)
-        if cfg.share_all_embeddings and task.source_dictionary != task.target_dictionary:
-            raise UserError(
-                "--share-all-embeddings needs one dictionary for both sides; "
-                "preprocess with --joined-dictionary or leave the option out"
-            )
+        check_shared(cfg, task.source_dictionary, task.target_dictionary)
         return super().build_model(stock, task)
 
     def prepare_for_inference_(self, cfg: Any) -> None:

@@ -1,0 +1,132 @@
+"""Options that all Transformers here have, named as fairseq's Transformer names them."""
+
+from argparse import Namespace
+from dataclasses import dataclass
+from typing import Any, Optional, Union
+
+from fairseq.data import Dictionary
+from fairseq.dataclass import ChoiceEnum, FairseqDataclass
+from omegaconf import II
+
+from ...errors import UserError
+from ...options import option, set_defaults
+from ..backbone import TransformerSize
+
+ACTIVATIONS = ChoiceEnum(["relu", "gelu", "silu"])
+
+
+@dataclass
+class Seq2SeqConfig(FairseqDataclass):
+    """A Transformer whose encoder and decoder have one width; its defaults are the base size."""
+
+    encoder_embed_dim: int = option(512, "width of the model")
+    encoder_ffn_embed_dim: int = option(2048, "width of the feed-forward layers")
+    encoder_layers: int = option(6, "number of encoder blocks")
+    encoder_attention_heads: int = option(8, "attention heads")
+    encoder_normalize_before: bool = option(False, "layer norm before each sub-layer (pre-norm)")
+    encoder_learned_pos: bool = option(False, "learned instead of sinusoidal positions")
+    decoder_layers: Optional[int] = option(6, "number of decoder blocks")
+    share_all_embeddings: bool = option(
+        False, "one table for source, target and output (needs a joined dictionary)"
+    )
+    share_decoder_input_output_embed: bool = option(False, "one table for target and output")
+    dropout: float = option(0.1, "dropout after sub-layers")
+    attention_dropout: float = option(0.0, "dropout on attention weights")
+    activation_dropout: float = option(0.0, "dropout inside the feed-forward layers")
+    activation_fn: ACTIVATIONS = option("relu", "activation function")  # type: ignore[valid-type]
+    max_source_positions: int = II("task.max_source_positions")
+    max_target_positions: int = II("task.max_target_positions")
+
+
+@dataclass
+class TwoSidedConfig(Seq2SeqConfig):
+    """A Transformer whose decoder has options of its own."""
+
+    decoder_embed_dim: Optional[int] = option(None, "width of the decoder; default: the encoder's")
+    decoder_ffn_embed_dim: Optional[int] = option(
+        None, "width of the decoder's feed-forward layers; default: the encoder's"
+    )
+    decoder_layers: int = option(6, "number of decoder blocks")
+    decoder_attention_heads: Optional[int] = option(
+        None, "decoder attention heads; default: as many as the encoder"
+    )
+    decoder_normalize_before: bool = option(
+        False, "layer norm before each decoder sub-layer (pre-norm)"
+    )
+    decoder_learned_pos: bool = option(
+        False, "learned instead of sinusoidal positions in the decoder"
+    )
+
+
+def set_sizes(
+    args: Namespace, dim: int, hidden: int, layers: int, heads: int, **others: Any
+) -> None:
+    """A named size of a :class:`Seq2SeqConfig`: what the command line left open."""
+    set_defaults(
+        args,
+        encoder_embed_dim=dim,
+        encoder_ffn_embed_dim=hidden,
+        encoder_layers=layers,
+        encoder_attention_heads=heads,
+        **others,
+    )
+
+
+def set_both_sides(
+    args: Namespace, dim: int, hidden: int, layers: int, heads: int, **others: Any
+) -> None:
+    """A named size of a :class:`TwoSidedConfig`, pre-norm; the decoder is as the encoder is."""
+    others = {"encoder_normalize_before": True, "decoder_normalize_before": True, **others}
+    set_sizes(args, dim, hidden, layers, heads, decoder_layers=layers, **others)
+    for name in ("embed_dim", "ffn_embed_dim", "attention_heads"):
+        set_defaults(args, **{f"decoder_{name}": getattr(args, f"encoder_{name}")})
+
+
+def check_heads(cfg: Union[Seq2SeqConfig, Namespace], side: str = "encoder") -> None:
+    """Whether a side's heads share its width evenly.
+
+    Raises:
+        UserError: they do not.
+    """
+    heads, width = getattr(cfg, f"{side}_attention_heads"), getattr(cfg, f"{side}_embed_dim")
+    if heads < 1 or width % heads:
+        raise UserError(
+            f"--{side}-attention-heads {heads} does not divide --{side}-embed-dim {width}"
+        )
+
+
+def check_shared(cfg: Seq2SeqConfig, source: Dictionary, target: Dictionary) -> None:
+    """Whether one table can serve both dictionaries, where that is asked for.
+
+    Raises:
+        UserError: it cannot.
+    """
+    if cfg.share_all_embeddings and source != target:
+        raise UserError(
+            "--share-all-embeddings needs one dictionary for both sides; "
+            "preprocess with --joined-dictionary or leave the option out"
+        )
+
+
+def transformer_size(cfg: Seq2SeqConfig) -> TransformerSize:
+    """The numbers of a Transformer that is trained from scratch.
+
+    Raises:
+        UserError: heads that do not divide the width.
+    """
+    check_heads(cfg)
+    return TransformerSize(
+        dim=cfg.encoder_embed_dim,
+        heads=cfg.encoder_attention_heads,
+        hidden=cfg.encoder_ffn_embed_dim,
+        encoder_layers=cfg.encoder_layers,
+        decoder_layers=cfg.encoder_layers if cfg.decoder_layers is None else cfg.decoder_layers,
+        pre_norm=cfg.encoder_normalize_before,
+        dropout=cfg.dropout,
+        attention_dropout=cfg.attention_dropout,
+        activation_dropout=cfg.activation_dropout,
+        activation=str(cfg.activation_fn),
+        learned_positions=cfg.encoder_learned_pos,
+        max_source=cfg.max_source_positions,
+        max_target=cfg.max_target_positions,
+    )
