@@ -15,10 +15,10 @@ from typing import Any, List, Sequence
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from lev_plugins.cli.average_checkpoints import chosen  # noqa: E402
 from lev_plugins.errors import UserError, printable  # noqa: E402
 from lev_plugins.fairseq_patches import run_cli  # noqa: E402
 from lev_plugins.inference import averaging  # noqa: E402
+from lev_plugins.inference.averaging import chosen  # noqa: E402
 
 CHECKPOINTS = ("checkpoint_best.pt", "checkpoint_last.pt", "model.pt")
 EDITING = ("translation_edit", "translation_lev")

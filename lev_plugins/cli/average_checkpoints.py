@@ -15,7 +15,8 @@ from pathlib import Path
 
 from ..errors import UserError
 from ..fairseq_patches import run_cli
-from ..inference.averaging import average, numbered, save
+from ..inference.averaging import average, chosen, save
+from ..io.output import require_folder
 from .options import adder, make_parser
 
 
@@ -48,42 +49,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def chosen(named: Sequence[str], last: int | None = None) -> list[Path]:
-    """The checkpoints to average, the newest last.
-
-    Args:
-        named: files, or one folder.
-        last: how many of them; None for all.
-
-    Raises:
-        UserError: a file that is not there, named twice, or fewer than are wanted.
-    """
-    if len(named) == 1 and os.path.isdir(named[0]):
-        paths = numbered(Path(named[0]))
-        if not paths:
-            raise UserError(
-                f"{named[0]} holds no numbered checkpoints; train with --save-interval-updates and "
-                "--keep-interval-updates, or name the files"
-            )
-    else:
-        paths = [Path(name) for name in named]
-    for path in paths:
-        if not path.is_file():
-            raise UserError(f"checkpoint {path} does not exist")
-        if sum(os.path.samefile(path, other) for other in paths if other.is_file()) > 1:
-            raise UserError(f"checkpoint {path} is named twice")
-    if last is not None and not 1 <= last <= len(paths):
-        raise UserError(
-            f"--last {last}: there are {len(paths)} checkpoints; give 1 to {len(paths)}"
-        )
-    return paths if last is None else paths[-last:]
-
-
 def _check_output(output: str, paths: Sequence[Path]) -> None:
     """Before anything is read: that the average will find its place."""
-    folder = os.path.dirname(output) or "."
-    if not os.path.isdir(folder):
-        raise UserError(f"--output {output}: no folder {folder}; make it: mkdir -p {folder}")
+    require_folder("--output", output)
     if os.path.isdir(output):
         raise UserError(f"--output {output} is a folder; name a file in it")
     if any(os.path.exists(output) and os.path.samefile(output, path) for path in paths):

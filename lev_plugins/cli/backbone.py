@@ -8,13 +8,12 @@ it goes to standard error. The whole of it is loaded first: a broken one writes 
 """
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 
 from ..errors import UserError
 from ..fairseq_patches import run_cli
-from ..io.output import printable, whole_file
+from ..io.output import printable, refuse_overwriting, whole_file
 from ..io.text_files import read_lines
 from ..pretrained import Directory, Inspection, inspect
 from ..pretrained.bpe import open_tokenizer, tokenizer_name
@@ -47,8 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = build_parser().parse_args(argv)
     if (args.input is None) != (args.output is None):
         raise UserError("--input and --output go together: the text, and where its subwords go")
-    if args.output is not None and os.path.realpath(args.input) == os.path.realpath(args.output):
-        raise UserError(f"--output {args.output} is the input; give it another name")
+    refuse_overwriting({"--dict": args.dict, "--output": args.output}, [("--input", args.input)])
     found = inspect(args.directory)
     for line in described(args.directory, found):
         print(printable(line), file=sys.stderr)

@@ -18,13 +18,12 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO
 
 from ..deprecation import renamed_flags
 from ..errors import UserError
 from ..fairseq_patches import run_cli
-from ..io.lines import STANDARD_STREAM, TEXT_PROCESSING, is_terminal, raw_lines
+from ..io.lines import STANDARD_STREAM, chunks, raw_lines
 from ..io.output import report_file, standard_output, whole_file
 from ..io.text_files import read_lines
 from ..reports.correction_journal import Journal
@@ -41,6 +40,7 @@ from ..reports.correction_report import (
 )
 from .correct_options import RENAMED, build_parser, check, weights
 from .correct_tune import tune
+from .options import text_processing
 
 if TYPE_CHECKING:
     from ..inference.correction import Correction, Corrector, Edit
@@ -194,16 +194,13 @@ def load_corrector(args: argparse.Namespace) -> "Corrector":
         args.lookup,
         args.settings,
         weights(args.weight or ()),
-        **{name: getattr(args, name) for name in TEXT_PROCESSING},
+        **text_processing(args),
     )
 
 
 def _chunks(path: str, size: int) -> Iterator[tuple[list[str], list[bytes]]]:
     r"""Lines of a file and their line ends, ``\n`` or nothing, a chunk at a time."""
-    raw = raw_lines(path)
-    if path == STANDARD_STREAM and is_terminal(sys.stdin):
-        size = 1
-    while chunk := list(islice(raw, size)):
+    for chunk in chunks(raw_lines(path), path, size):
         ends = [b"\n" if line.endswith(b"\n") else b"" for line in chunk]
         bodies = (line.removesuffix(b"\n") for line in chunk)
         yield [body.decode("utf-8", "surrogateescape") for body in bodies], ends

@@ -10,7 +10,7 @@ from ..io.lines import STANDARD_STREAM, require_readable
 from ..reports.correction_page import LINES
 from ..reports.correction_report import REPORTS, check_reports
 from ..reports.plotting import require_matplotlib
-from .options import add_text_processing, adder, at_least_one, make_parser
+from .options import add_model_data, adder, at_least_one, make_parser
 
 #: Flags of version 0.5: old → new.
 RENAMED = {"--keep": "--protect", "--keep-words": "--protect-words"}
@@ -95,8 +95,7 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
         "a.pt:b.pt is an ensemble",
         required=True,
     )
-    add("--data DIR", "folder with the dictionaries (default: as the model says)")
-    add_text_processing(add, "; none for none")
+    add_model_data(add, "; none for none")
     add("--beam N", "left-to-right models: width of the search (default: 5)", type=int)
     add("--max-iter N", "edit models: most iterations (default: 10)", type=int)
     add(

@@ -17,7 +17,6 @@ time, from which ``--resume`` takes an interrupted run up; the outputs appear at
 import argparse
 import math
 import os
-import shlex
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -28,21 +27,14 @@ from fairseq import utils
 from ..data.binarization import dictionary_path
 from ..errors import UserError
 from ..fairseq_patches import run_cli
-from ..inference.distillation.journal import (
-    RATIO,
-    REASONS,
-    Journal,
-    digest,
-)
+from ..inference.distillation.journal import Journal, digest
 from ..inference.distillation.lines import SLACK, decode_all
 from ..inference.distillation.teacher import load_teacher
-from ..inference.distillation.text import Figures, Files, check_text, publish
+from ..inference.distillation.text import Files, check_text, plan_files, publish
+from ..io.output import require_folder
 from ..io.text_files import require_files
+from ..reports.distillation import SUSPICIOUS, summarise
 from .options import adder, at_least_one, make_parser
-
-SUSPICIOUS = 0.05  # share of lines, or of tokens, at which something is wrong with the text
-
-# ---------------------------------------------------------------- options
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -132,40 +124,6 @@ def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
     return args
 
 
-# ---------------------------------------------------------------- files
-
-
-def plan_files(args: argparse.Namespace, source_lang: str, target_lang: str) -> Files:
-    """The files of a run.
-
-    Raises:
-        UserError: an output is an input, is there already, or has no folder; or a journal is
-            there and ``--resume`` was not given.
-    """
-    prefix = args.output_prefix
-    files = Files(
-        args.source,
-        args.reference,
-        f"{prefix}.{source_lang}",
-        f"{prefix}.{target_lang}",
-        f"{prefix}.{source_lang}-{target_lang}.part",
-    )
-    for output in (files.source_output, files.target_output):
-        for path in files.inputs:
-            if os.path.realpath(path) == os.path.realpath(output):
-                raise UserError(f"{path} would be overwritten; choose another --output-prefix")
-        if os.path.lexists(output):
-            raise UserError(
-                f"{output} is there already; delete it or choose another --output-prefix"
-            )
-    if os.path.lexists(files.journal) and not args.resume:
-        raise UserError(
-            f"{files.journal} is there, of a run that was interrupted; continue it with --resume, "
-            "or delete it to begin anew"
-        )
-    return files
-
-
 def require_inputs(args: argparse.Namespace) -> None:
     """Raise :class:`UserError` where a file or folder that the options name is not there."""
     for path in utils.split_paths(args.path):
@@ -174,18 +132,11 @@ def require_inputs(args: argparse.Namespace) -> None:
     require_files([path for path in (args.source, args.reference) if path is not None])
     if not os.path.isdir(args.data):
         raise UserError(f"--data {args.data}: no such folder; give the teacher's data folder")
-    folder = os.path.dirname(args.output_prefix) or "."
-    if not os.path.isdir(folder):
-        raise UserError(
-            f"--output-prefix {args.output_prefix}: no folder {folder}; make it: mkdir -p {folder}"
-        )
+    require_folder("--output-prefix", args.output_prefix)
     if os.path.basename(args.output_prefix) == "":
         raise UserError(
             f"--output-prefix {args.output_prefix}: names a folder; give {args.output_prefix}train"
         )
-
-
-# ---------------------------------------------------------------- the text
 
 
 def run_settings(
@@ -202,53 +153,12 @@ def run_settings(
     }
 
 
-# ---------------------------------------------------------------- main
-
-
-def summarise(
-    args: argparse.Namespace, files: Files, figures: Figures, languages: Sequence[str]
-) -> str:
-    """What came of it, and the command that takes it further."""
-    replaced = sum(named.count for named in figures.replaced.values())
-    lines = [
-        f"{files.source_output}, {files.target_output}: {figures.lines:,} lines, "
-        f"{figures.lines - figures.sources:,} with an empty source, {replaced:,} replaced by the "
-        "reference",
-        f"target tokens per source token, mean over the lines: "
-        f"{figures.ratios / max(figures.sources, 1):.2f}",
-    ]
-    for what, outcome in (("replaced", figures.replaced), ("kept", figures.kept)):
-        for reason, said in REASONS.items():
-            if reason in outcome:
-                named = outcome[reason]
-                lines.append(f"{what}: {said}: {named.count:,}, lines {named}")
-    odd = sum(kind[RATIO].count for kind in (figures.replaced, figures.kept) if RATIO in kind)
-    if odd > SUSPICIOUS * figures.sources:
-        lines.append(
-            f"note: {odd:,} lines are outside --max-ratio {args.max_ratio:g}; where targets are by "
-            "nature much shorter or longer than sources, raise it"
-        )
-    return "\n".join([*lines, f"next: {next_command(args, languages)}"])
-
-
-def next_command(args: argparse.Namespace, languages: Sequence[str]) -> str:
-    """The command that binarises the outputs with the teacher's dictionaries."""
-    source, target = languages
-    preprocess_command = f"{__package__}.preprocess"
-    words = ["python", "-m", preprocess_command, "--source-lang", source]
-    words += ["--target-lang", target, "--trainpref", args.output_prefix]
-    words += ["--srcdict", dictionary_path(args.data, source)]
-    words += ["--tgtdict", dictionary_path(args.data, target)]
-    words += ["--destdir", f"{args.output_prefix}-bin"]
-    return shlex.join(words)
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns 0 or raises :class:`UserError` with no output written."""
     args = parse_args(argv)
     require_inputs(args)
     teacher, languages = load_teacher(args)
-    files = plan_files(args, *languages)
+    files = plan_files(args.source, args.reference, args.output_prefix, languages, args.resume)
     text = check_text(files, teacher)
     if text.unknown > SUSPICIOUS * text.tokens:
         print(

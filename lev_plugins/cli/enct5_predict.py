@@ -11,18 +11,15 @@ that is needed. Records are JSON objects (the keys of
 """
 
 import argparse
-import os
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
 from ..fairseq_patches import run_cli
 from ..inference.enct5 import EncT5, check_threshold
-from ..io.lines import STANDARD_STREAM, input_lines, is_terminal
-from ..io.output import standard_output, whole_file
+from ..io.lines import STANDARD_STREAM, check_lines, chunk_size, input_lines, is_stream
+from ..io.output import refuse_overwriting, report_file
 from ..io.progress import lines_of, progress
 from ..io.text_files import read_lines
 from ..reports.predictions import ReadingReport, json_record, tsv_record
@@ -40,12 +37,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     with ExitStack() as stack:
         # First: a folder that cannot be written is told before the model loads.
         to_stdout = args.output == STANDARD_STREAM
-        out = standard_output() if to_stdout else stack.enter_context(whole_file(args.output))
+        out = stack.enter_context(report_file(args.output))
         model = EncT5.from_pretrained(args.path, args.device, args.batch_tokens)
         written = tsv_record(model, labels) if args.format == "tsv" else json_record
         report = ReadingReport(model)
-        if model.metadata.texts > 1 and not _streams(args.input):
-            for _ in read_texts(args.input, model):  # once for its tabs, as above
+        if model.metadata.texts > 1 and not is_stream(args.input):
+            for _ in read_texts(args.input, model):  # as check_lines does, and for its tabs
                 pass
         records = progress(_found(model, args, labels), "lines", lines_of(args.input), args.output)
         for number, found in enumerate(records, start=1):
@@ -151,41 +148,24 @@ def _check(args: argparse.Namespace) -> list[str] | None:
         raise UserError(f"--top-k {args.top_k}: a line of TSV has one answer; use --format jsonl")
     if args.output == "":
         raise UserError("--output needs the name of a file, or - for stdout")
-    _refuse_overwriting(args)
-    if args.input != STANDARD_STREAM and not _streams(args.input):
-        # Read it once for its errors: better now than after an hour of predicting.
-        for _ in read_lines(args.input):
-            pass
+    refuse_overwriting(
+        {"--output": args.output}, [("--input", args.input), ("--labels-file", args.labels_file)]
+    )
+    check_lines(args.input)
     if args.labels is not None:
         return [label for label in args.labels.split(",") if label]
     return list(read_lines(args.labels_file)) if args.labels_file else None
 
 
-def _refuse_overwriting(args: argparse.Namespace) -> None:
-    for flag, path in (("--input", args.input), ("--labels-file", args.labels_file)):
-        if path and STANDARD_STREAM not in (path, args.output):
-            if os.path.realpath(path) == os.path.realpath(args.output) != os.devnull:
-                raise UserError(f"--output would write over {flag} {path}; give another name")
-
-
-def _streams(path: str) -> bool:
-    given = Path(path)
-    return path == STANDARD_STREAM or given.is_fifo() or given.is_char_device()
-
-
 def _found(model: EncT5, args: argparse.Namespace, labels: list[str] | None) -> Iterator[Any]:
     """What is found in all lines; memory holds one buffer of them."""
-    typed = args.input == STANDARD_STREAM and is_terminal(sys.stdin)
-    size = 1 if typed else args.buffer
+    size = chunk_size(args.input, args.buffer)
     texts = read_texts(args.input, model)
     if model.kind is not ProblemType.TAGGING:
         return model.stream(texts, args.top_k, args.threshold, labels, size)
     if args.threshold is not None:
         raise UserError(f"--threshold {args.threshold}: the model tags words; leave it out")
     return model.stream_tags(texts, args.top_k, labels, size)
-
-
-# records ------------------------------------------------------------------------------------
 
 
 if __name__ == "__main__":

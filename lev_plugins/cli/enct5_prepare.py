@@ -18,16 +18,14 @@ from ..errors import UserError
 from ..fairseq_patches import run_cli
 from ..io.staging import staged
 from ..io.text_files import require_files
-from ..systems.enct5.metadata import LARGEST, Metadata
+from ..systems.enct5.metadata import LARGEST
 from ..systems.enct5.preparation.labels import Labels, found_labels, listed_labels
 from ..systems.enct5.preparation.reading import CONLLU_TAGS, FORMATS, Layout
 from ..systems.enct5.preparation.writing import (
-    Summary,
     directory_cutter,
     file_cutter,
     trained_cutter,
-    write_labels,
-    write_split,
+    write_all,
 )
 from ..systems.enct5.problem_types import KINDS, ProblemType
 from ..systems.enct5.tokenizer import Tokenizer
@@ -104,7 +102,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             labels.stored(example)
     tokenizer = _cutter(args, layout)
     with staged(args.destdir) as folder:
-        _write(args, layout, files, labels, tokenizer, folder)
+        write_all(folder, layout, files, labels, tokenizer, args.max_length, args.vocab_size, _say)
     print(f"prepared in {args.destdir}", file=sys.stderr)
 
 
@@ -196,57 +194,6 @@ def _cutter(args: argparse.Namespace, layout: Layout) -> Tokenizer:
     if layout.kind is ProblemType.TAGGING:
         return trained_cutter((" ".join(words) for words in examples), args.vocab_size)
     return trained_cutter(chain.from_iterable(examples), args.vocab_size)
-
-
-def _write(
-    args: argparse.Namespace,
-    layout: Layout,
-    files: dict[str, str],
-    labels: Labels,
-    tokenizer: Tokenizer,
-    folder: str,
-) -> None:
-    metadata = Metadata(
-        kind=layout.kind.value,
-        labels=labels.names,
-        pieces=tokenizer.pieces,
-        texts=len(layout.texts),
-        max_length=args.max_length,
-        model=tokenizer.serialised,
-    )
-    _say(f"pieces: {len(tokenizer.pieces):,}" + _fewer(len(tokenizer.pieces), args.vocab_size))
-    for split, path in files.items():
-        prefix = os.path.join(folder, split)
-        summary = write_split(prefix, layout.read(path), tokenizer, labels, args.max_length)
-        _report(split, path, summary, args.max_length)
-        if split == "train" and layout.kind is ProblemType.REGRESSION:
-            metadata.low, metadata.high = summary.low, summary.high
-            _say(f"values: {summary.low:g} to {summary.high:g} in train")
-        elif split == "train":
-            metadata.counts = [summary.counts[i] for i in range(len(labels.names))]
-            zero = metadata.counts.count(0)
-            _say(f"labels: {len(labels.names):,}" + (f", {zero:,} not in train" if zero else ""))
-    write_labels(folder, labels.names)
-    metadata.write(folder)
-
-
-def _fewer(count: int, wanted: int | None) -> str:
-    return f", the text gives no {wanted:,}" if wanted is not None and count < wanted else ""
-
-
-def _report(split: str, path: str, summary: Summary, most: int) -> None:
-    words = f"{summary.words:,} words, " if summary.words else ""
-    unknown = f", {summary.unknown:,} of them unknown" if summary.unknown else ""
-    _say(
-        f"{split}: {summary.examples:,} examples of {path}, {words}{summary.pieces:,} pieces"
-        + unknown
-    )
-    if summary.cut:
-        lost = f"; {summary.lost:,} words lost, which count as errors" if summary.lost else ""
-        _say(
-            f"{split}: {summary.cut.count:,} examples are longer than {most} subwords and were cut "
-            f"off{lost} (examples {summary.cut})"
-        )
 
 
 def _say(line: str) -> None:

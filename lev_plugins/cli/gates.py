@@ -9,7 +9,6 @@ Figure 4 of the paper does. ``python examples/analysis/gate_analysis.py`` reads 
 """
 
 import argparse
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -21,21 +20,20 @@ from ..fairseq_patches import run_cli
 from ..io.lines import (
     BATCHES_PER_CHUNK,
     STANDARD_STREAM,
-    TEXT_PROCESSING,
+    check_lines,
+    chunks,
     input_lines,
-    is_terminal,
     json_line,
 )
-from ..io.output import standard_output, whole_file
+from ..io.output import refuse_overwriting, report_file, require_names, whole_file
 from ..io.progress import lines_of, progress
 from ..io.text_files import LineNumbers, read_lines
 from ..reports.gates.picture import MOST_LINES
 from ..reports.gates.record import Record
 from ..reports.gates.scale import SCALES
 from ..reports.plotting import require_matplotlib
-from .options import add_text_processing, adder, at_least_one, make_parser
+from .options import add_model_data, adder, at_least_one, make_parser, text_processing
 
-_PROMPT = "one line per sentence:"
 _FEW = 5  # lines that a picture shows unless told otherwise
 
 
@@ -53,8 +51,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     number = 0
     with ExitStack() as stack:
         # Outputs are opened first: a folder that cannot be written is told before the model loads.
-        to_stdout = args.json == STANDARD_STREAM
-        out = standard_output() if to_stdout else stack.enter_context(whole_file(args.json))
+        out = stack.enter_context(report_file(args.json))
         page = stack.enter_context(whole_file(args.html)) if args.html else None
         picture = stack.enter_context(whole_file(args.png)) if args.png else None
         if picture is not None:
@@ -100,8 +97,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     add = adder(parser)
     add("--path CHECKPOINT", "the trained model; one, not an ensemble", required=True)
-    add("--data DIR", "folder with the dictionaries (default: as the model says)")
-    add_text_processing(add)
+    add_model_data(add)
     add("--input FILE", "lines of source text in UTF-8 (default: stdin)", STANDARD_STREAM)
     add("--target FILE", "force these lines instead of the model's own output")
     add("--beam N", "width of the search (default: 5)", 5)
@@ -133,28 +129,13 @@ def _check(args: argparse.Namespace) -> None:
             f"--max-len-a {args.max_len_a} --max-len-b {args.max_len_b}: must be 0 or more, and "
             "not both 0"
         )
-    _check_outputs({"--json": args.json, "--html": args.html, "--png": args.png})
+    require_names({"--html": args.html, "--png": args.png})
+    refuse_overwriting(
+        {"--json": args.json, "--html": args.html, "--png": args.png},
+        [("--input", args.input), ("--target", args.target)],
+    )
     for path in (args.input, args.target):
-        if path not in (None, STANDARD_STREAM) and not _streams(path):
-            # Read it once for its errors: better now than after an hour of decoding.
-            for _ in read_lines(path):
-                pass
-
-
-def _check_outputs(files: dict[str, str | None]) -> None:
-    for flag in ("--html", "--png"):
-        if files[flag] in ("", STANDARD_STREAM):
-            raise UserError(f"{flag} needs the name of a file; only --json can go to stdout")
-    given = [(f, os.path.realpath(v)) for f, v in files.items() if v and v != STANDARD_STREAM]
-    for place, (flag, path) in enumerate(given):
-        for other, second in given[place + 1 :]:
-            if path == second:
-                raise UserError(f"{flag} and {other} both write {files[flag]}: give two names")
-
-
-def _streams(path: str) -> bool:
-    given = Path(path)
-    return given.is_fifo() or given.is_char_device()
+        check_lines(path)
 
 
 def _numbers(text: str | None) -> set[int] | None:
@@ -185,16 +166,19 @@ def _recorded(args: argparse.Namespace) -> Iterator[Record]:
     """Yield the records of all lines; memory holds one chunk of them."""
     from ..reports.gates.recorder import Recorder
 
-    processing = {name: value for name in TEXT_PROCESSING if (value := getattr(args, name))}
     recorder = Recorder(
-        args.path, args.data, processing, args.device, args.beam, args.max_len_a, args.max_len_b
+        args.path,
+        args.data,
+        text_processing(args),
+        args.device,
+        args.beam,
+        args.max_len_a,
+        args.max_len_b,
     )
-    typed = args.input == STANDARD_STREAM and is_terminal(sys.stdin)
-    size = 1 if typed else args.batch_size * BATCHES_PER_CHUNK
-    sources = input_lines(args.input, _PROMPT)
+    sources = input_lines(args.input, "one line per sentence:")
     targets = read_lines(args.target) if args.target else None
     first = 1
-    while chunk := list(islice(sources, size)):
+    for chunk in chunks(sources, args.input, args.batch_size * BATCHES_PER_CHUNK):
         wanted = None if targets is None else list(islice(targets, len(chunk)))
         if wanted is not None and len(wanted) < len(chunk):
             raise UserError(

@@ -9,7 +9,6 @@ stand between single spaces. The rest is said in :mod:`lev_plugins.data.draft_no
 """
 
 import argparse
-import os
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -18,9 +17,10 @@ from ..data.draft_noise import NoiseCounts, NoiseRates, Vocabulary, line_random,
 from ..data.draft_vocabulary import read_vocabulary
 from ..errors import UserError
 from ..fairseq_patches import run_cli
-from ..io.output import whole_file
+from ..io.output import refuse_overwriting, require_folder, whole_file
 from ..io.progress import lines_of, progress
 from ..io.text_files import read_lines, refuse_special_tokens, require_files
+from ..reports.drafts import summarise
 from .options import adder, make_parser
 
 RATES = {
@@ -80,18 +80,16 @@ def main(argv: Sequence[str] | None = None) -> int:
             total.add(counts)
         if not total.lines:
             raise UserError(f"{args.input}: no lines in it; give a file with sentences")
-    print(summarise(args, rates, total, len(vocabulary)), file=sys.stderr)
+    print(summarise(args.input, args.output, rates, total, len(vocabulary)), file=sys.stderr)
     return 0
 
 
 def _check_paths(args: argparse.Namespace) -> None:
     require_files([path for path in (args.input, args.vocabulary) if path is not None])
-    for flag, path in (("--input", args.input), ("--vocabulary", args.vocabulary)):
-        if path is not None and os.path.realpath(path) == os.path.realpath(args.output):
-            raise UserError(f"{flag} and --output are both {path}; give --output another name")
-    folder = os.path.dirname(args.output) or "."
-    if not os.path.isdir(folder):
-        raise UserError(f"--output {args.output}: no folder {folder}; make it: mkdir -p {folder}")
+    refuse_overwriting(
+        {"--output": args.output}, [("--input", args.input), ("--vocabulary", args.vocabulary)]
+    )
+    require_folder("--output", args.output)
 
 
 def _vocabulary(args: argparse.Namespace, rates: NoiseRates) -> Vocabulary:
@@ -106,30 +104,6 @@ def _vocabulary(args: argparse.Namespace, rates: NoiseRates) -> Vocabulary:
         for line in read_lines(args.input):
             counts.update(line.split())
     return Vocabulary(counts)
-
-
-def summarise(
-    args: argparse.Namespace, rates: NoiseRates, counts: NoiseCounts, vocabulary: int
-) -> str:
-    """What was asked for and what was done, in lines."""
-
-    def share(part: int, whole: int, asked: float) -> str:
-        return f"{part:,} ({100 * part / max(whole, 1):.2f} %, asked for {100 * asked:g} %)"
-
-    tokens, replaced = counts.tokens, counts.replaced
-    lines = [
-        f"{args.output}: {counts.lines:,} lines ({counts.empty:,} of them empty), "
-        f"{tokens:,} tokens of {args.input}",
-        f"dropped    {share(counts.dropped, tokens, rates.drop)}",
-        f"repeated   {share(counts.repeated, tokens, rates.repeat)}",
-        f"swapped    {share(counts.swapped, tokens, rates.swap)}",
-        f"replaced   {share(replaced, tokens, rates.replace)}",
-        f"  similar  {share(counts.similar, replaced, rates.similar)}",
-        f"unchanged  {counts.unchanged:,} lines; emptied by --drop: {counts.emptied:,}",
-    ]
-    if rates.replace > 0:
-        lines.append(f"replacements come from {vocabulary:,} tokens")
-    return "\n".join(lines)
 
 
 if __name__ == "__main__":

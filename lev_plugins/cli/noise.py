@@ -11,11 +11,8 @@ given, line n is the same there.
 """
 
 import argparse
-import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Protocol
+from collections.abc import Iterator, Sequence
 
 from ..data.noise import (
     DEFAULT_EDITS,
@@ -35,19 +32,11 @@ from ..data.noise import (
 from ..data.noise.counting import Counts, summarise
 from ..errors import UserError
 from ..fairseq_patches import run_cli
-from ..io.lines import standard_input
-from ..io.output import standard_output, whole_file
+from ..io.lines import STANDARD_STREAM, decode, raw_lines
+from ..io.output import refuse_overwriting, report_file, require_folder, whole_file
 from ..io.progress import lines_of, progress
 from ..io.text_files import read_parallel, require_files
 from .options import adder, make_parser
-
-STREAM = "-"
-
-
-class Writer(Protocol):
-    """What text can be written to."""
-
-    def write(self, text: str, /) -> int: ...
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -58,11 +47,11 @@ def build_parser() -> argparse.ArgumentParser:
         "recogniser takes for what.",
     )
     add = adder(parser)
-    add("--input FILE", "text in UTF-8 (default: standard input)", STREAM)
+    add("--input FILE", "text in UTF-8 (default: standard input)", STANDARD_STREAM)
     add(
         "--output FILE",
         "the noisy text; written whole or not at all (default: standard output)",
-        STREAM,
+        STANDARD_STREAM,
     )
     add(
         "--kind KINDS",
@@ -82,24 +71,15 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _add_learning(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("learning a table of confusions")
-    group.add_argument(
+    add = adder(parser.add_argument_group("learning a table of confusions"))
+    add(
         "--learn-confusions",
+        "align two texts line by line, character by character, and write for segments of up to "
+        "three characters how often each was read as what",
         nargs=3,
         metavar=("NOISY", "CLEAN", "OUT.json"),
-        help=(
-            "align two texts line by line, character by character, and write "
-            "for segments of up to three characters how often each was read as "
-            "what"
-        ),
     )
-    group.add_argument(
-        "--least",
-        type=int,
-        default=2,
-        metavar="N",
-        help="a confusion seen less often is left out (%(default)s)",
-    )
+    add("--least N", "a confusion seen less often is left out (%(default)s)", 2)
 
 
 def _add_rates(parser: argparse.ArgumentParser) -> None:
@@ -147,7 +127,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     noise = Noise(_options(args))
     _check_paths(args)
     counts = Counts()
-    with _output(args.output) as output:
+    with report_file(args.output) as output:
         lines = progress(_lines(args.input), "lines", lines_of(args.input), args.output)
         for number, (line, end) in enumerate(lines, start=args.first_line - 1):
             noisy = noise(line, sentence_random(args.seed, FIXED, number))
@@ -178,29 +158,13 @@ def _options(args: argparse.Namespace) -> NoiseOptions:
 def _check_paths(args: argparse.Namespace) -> None:
     if args.first_line < 1:
         raise UserError(f"--first-line {args.first_line}: lines are counted from 1")
-    if args.input != STREAM:
+    if args.input != STANDARD_STREAM:
         require_files([args.input])
-    if args.output == STREAM:
-        return
-    for path in (args.input, args.confusions):
-        if path not in (None, STREAM) and os.path.realpath(path) == os.path.realpath(args.output):
-            raise UserError(f"--output {path} would be written over what is read; another name")
-    _check_folder("--output", args.output)
-
-
-def _check_folder(flag: str, path: str) -> None:
-    folder = os.path.dirname(path) or "."
-    if not os.path.isdir(folder):
-        raise UserError(f"{flag} {path}: no folder {folder}; make it: mkdir -p {folder}")
-
-
-@contextmanager
-def _output(path: str) -> Iterator[Writer]:
-    if path != STREAM:
-        with whole_file(path) as file:
-            yield file
-        return
-    yield standard_output()
+    refuse_overwriting(
+        {"--output": args.output}, [("--input", args.input), ("--confusions", args.confusions)]
+    )
+    if args.output != STANDARD_STREAM:
+        require_folder("--output", args.output)
 
 
 def _lines(path: str) -> Iterator[tuple[str, str]]:
@@ -209,26 +173,10 @@ def _lines(path: str) -> Iterator[tuple[str, str]]:
     Raises:
         UserError: a byte is not UTF-8, or the file cannot be read.
     """
-    if path == STREAM:
-        yield from _decoded("standard input", standard_input())
-        return
-    try:
-        with open(path, "rb") as file:
-            yield from _decoded(path, file)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from error
-
-
-def _decoded(name: str, file: Iterable[bytes]) -> Iterator[tuple[str, str]]:
-    for number, raw in enumerate(file, start=1):
+    name = "standard input" if path == STANDARD_STREAM else path
+    for number, raw in enumerate(raw_lines(path), start=1):
         body = raw.removesuffix(b"\n")
-        try:
-            yield body.decode("utf-8"), "\n" if len(body) < len(raw) else ""
-        except UnicodeDecodeError as error:
-            raise UserError(
-                f"{name}: line {number}: byte {body[error.start]:#04x} at position "
-                f"{error.start + 1} is not UTF-8; convert the text: iconv -f ITS_ENCODING -t UTF-8"
-            ) from error
+        yield decode(name, number, body), "\n" if len(body) < len(raw) else ""
 
 
 def _learn(args: argparse.Namespace) -> None:
@@ -236,10 +184,8 @@ def _learn(args: argparse.Namespace) -> None:
     if args.least < 1:
         raise UserError(f"--least {args.least}: give a number of 1 or more")
     require_files([noisy, clean])
-    _check_folder("--learn-confusions", output)
-    for path in (noisy, clean):
-        if os.path.realpath(path) == os.path.realpath(output):
-            raise UserError(f"--learn-confusions: {path} is read and would be written over")
+    require_folder("--learn-confusions", output)
+    refuse_overwriting({"--learn-confusions": output}, [("NOISY", noisy), ("CLEAN", clean)])
     with whole_file(output) as file:
         pairs = ((one, other) for one, other in read_parallel([noisy, clean]))
         table, seen = learn(pairs, args.least)

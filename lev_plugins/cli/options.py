@@ -50,12 +50,22 @@ def adder(group: Group) -> Add:
     return add
 
 
-def add_text_processing(add: Add, none: str = "") -> None:
-    """fairseq's options of text processing; ``none`` says of two how they are switched off."""
+def add_model_data(add: Add, none: str = "") -> None:
+    """Where a model's dictionaries are, and fairseq's options of text processing.
+
+    Args:
+        none: says of two of them how they are switched off.
+    """
+    add("--data DIR", "folder with the dictionaries (default: as the model says)")
     for name, what in TEXT_PROCESSING.items():
         off = none if name in ("tokenizer", "bpe") else ""
         flag = "--" + name.replace("_", "-")
         add(f"{flag} NAME", f"{what}{off} (default: as the model was trained)")
+
+
+def text_processing(args: argparse.Namespace) -> dict[str, str]:
+    """The options of text processing that were given, by fairseq's names."""
+    return {name: value for name in TEXT_PROCESSING if (value := getattr(args, name))}
 
 
 def at_least_one(args: argparse.Namespace, *names: str) -> None:

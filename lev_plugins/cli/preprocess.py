@@ -32,12 +32,10 @@ from ..io.text_files import (
 )
 from ..reports.preprocessing import summarise
 from .names import prog
+from .options import adder
 
 PARTS = ("train", "valid", "test")
 LOG = "preprocess.log"
-
-
-# ---------------------------------------------------------------- options
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -58,27 +56,24 @@ def build_parser() -> argparse.ArgumentParser:
         "Text is UTF-8, tokens stand between spaces, line n of each file belongs together. Empty "
         "lines are kept and counted: an empty draft means generation from scratch.",
     )
-    group.add_argument(
-        "--draft-lang",
-        metavar="LANG",
-        help="suffix of the draft files, `mt` say: drafts are read from PREFIX.LANG and written "
+    add = adder(group)
+    add(
+        "--draft-lang LANG",
+        "suffix of the draft files, `mt` say: drafts are read from PREFIX.LANG and written "
         "with the target's dictionary. The training drafts take part in building the target (or "
         "joined) dictionary unless it is given. Default: no drafts, plain pairs",
     )
     for part in PARTS:
         several = "" if part == "train" else ", comma separated like it"
-        group.add_argument(
-            f"--draftpref-{part}",
-            metavar="PREFIX",
-            help=f"where the {part} drafts lie if not at --{part}pref: PREFIX.LANG{several}",
+        add(
+            f"--draftpref-{part} PREFIX",
+            f"where the {part} drafts lie if not at --{part}pref: PREFIX.LANG{several}",
         )
-    group.add_argument(
-        "--warn-length",
-        metavar="N",
-        type=int,
-        default=1024,
-        help="name the lines of more than N tokens, <s> and </s> counted; keep it equal to "
+    add(
+        "--warn-length N",
+        "name the lines of more than N tokens, <s> and </s> counted; keep it equal to "
         "training's --max-source-positions and --max-target-positions (default: %(default)s)",
+        1024,
     )
     return parser
 
@@ -156,9 +151,6 @@ def _prefixes(args: argparse.Namespace, part: str, side: str = "") -> list[str]:
     return [value] if part == "train" else value.split(",")
 
 
-# ---------------------------------------------------------------- files to read
-
-
 def plan_splits(args: argparse.Namespace) -> list[Split]:
     """The files that the flags speak of; raises :class:`UserError` where one is missing."""
     splits = []
@@ -188,9 +180,6 @@ def _missing_hint(args: argparse.Namespace) -> str:
     return f"drafts are PREFIX.{args.draft_lang}, elsewhere with --draftpref-train/-valid/-test"
 
 
-# ---------------------------------------------------------------- dictionaries
-
-
 def refuse_old_dictionaries(args: argparse.Namespace) -> None:
     """A dictionary is never overwritten by a new one: data made with the old would be lost."""
     wanted = [(args.source_lang, args.srcdict, "--srcdict")]
@@ -205,23 +194,11 @@ def refuse_old_dictionaries(args: argparse.Namespace) -> None:
             )
 
 
-# ---------------------------------------------------------------- binarising
-
-
-# ---------------------------------------------------------------- all or nothing
-
-
 def write_log(args: argparse.Namespace, folder: str, command: str, summary: str) -> None:
     """Append command and summary to what an earlier run left in ``preprocess.log``."""
     before = Path(args.destdir, LOG)
     earlier = before.read_text(encoding="utf-8", errors="replace") if before.is_file() else ""
     Path(folder, LOG).write_text(f"{earlier}$ {command}\n{summary}\n", encoding="utf-8")
-
-
-# ---------------------------------------------------------------- summary
-
-
-# ---------------------------------------------------------------- main
 
 
 def check_all(args: argparse.Namespace, splits: Sequence[Split]) -> None:

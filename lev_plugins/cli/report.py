@@ -15,17 +15,16 @@ from contextlib import ExitStack
 
 from ..errors import UserError
 from ..fairseq_patches import run_cli
-from ..io.output import standard_output, whole_file
+from ..io.lines import STANDARD_STREAM
+from ..io.output import refuse_overwriting, require_names, standard_output, whole_file
 from ..io.text_files import SUBWORDS
 from ..metrics.corpus import METRICS
 from ..metrics.correction import CORRECTION_METRICS
 from ..reports.figures import DEFAULT_METRICS, NO_EDIT_BASELINE, UNITS, Settings, compute
 from ..reports.input import AGAINST, SIDES, Given, gather
 from ..reports.plots import draw
-from ..reports.printed import STANDARD_STREAM
 from ..reports.table import render_table
-from .names import prog
-from .options import adder
+from .options import adder, make_parser
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -100,11 +99,11 @@ def _listed(text: str) -> list[str]:
 
 def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
-    parser = argparse.ArgumentParser(
-        prog=prog("report"),
-        description="Scores, edits against the drafts and iterations of one or more outputs.",
-        epilog="example: %(prog)s ours.out stock.out --names ours,stock --drafts test.mt "
-        "--json report.json --png report.png",
+    parser = make_parser(
+        "report",
+        "Scores, edits against the drafts and iterations of one or more outputs.",
+        "ours.out stock.out --names ours,stock --drafts test.mt --json report.json "
+        "--png report.png",
     )
     _add_texts(parser)
     _add_settings(parser)
@@ -189,19 +188,12 @@ def _check(args: argparse.Namespace) -> None:
     if args.against == "source" and (args.data is not None or args.drafts is not None):
         named = "--data" if args.drafts is None else "--drafts"
         raise UserError(f"--against source and {named} both name what was corrected: give one")
-    _check_written(args)
+    written = {"--json": args.json, "--png": args.png}
+    require_names(written)
+    outputs = [("the output", path) for path in (*args.outputs, *args.hypotheses)]
+    texts = [(f"--{name}", getattr(args, name)) for name in ("references", "drafts", "sources")]
+    refuse_overwriting(written, outputs + texts)
     _check_tokenizer(args.bleu_tokenize)
-
-
-def _check_written(args: argparse.Namespace) -> None:
-    written = [path for path in (args.json, args.png) if path is not None]
-    read = [*args.outputs, *args.hypotheses, args.references, args.drafts, args.sources]
-    for place, path in enumerate(written):
-        if path in ("", STANDARD_STREAM):
-            raise UserError("--json and --png need the name of a file")
-        others = [one for one in [*read, *written[:place]] if one is not None]
-        if os.path.realpath(path) in map(os.path.realpath, others):
-            raise UserError(f"{path} would be written over: give --json and --png other names")
 
 
 def _check_tokenizer(name: str | None) -> None:

@@ -10,23 +10,18 @@ that write from left to right ``/correct``, EncT5 ``/predict``; ``/openapi.json`
 import argparse
 import importlib.util
 import os
-import secrets
-import signal
-import socket
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import UserError
 from ..fairseq_patches import run_cli
-from ..io.lines import TEXT_PROCESSING
-from .options import add_text_processing, adder, make_parser
+from ..serve.server import LOOPBACK, address, hosts_of, listen, read_token, run
+from .options import add_model_data, adder, make_parser, text_processing
 
 if TYPE_CHECKING:
     from ..serve.app import Limits
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
-_ANYWHERE = ("0.0.0.0", "::", "")
 _NEEDED = ("starlette", "uvicorn")
 _MAX_PORT = 65_535
 
@@ -39,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     args = build_parser().parse_args(argv)
     _check(args)
-    token = _token(args.token_file)
+    token = read_token(args.token_file)
     listening = listen(args.host, args.port)
     try:
         from ..serve import app, model
@@ -50,84 +45,22 @@ def main(argv: Sequence[str] | None = None) -> int:
             args.device,
             args.batch_size,
             args.settings,
-            {name: getattr(args, name) for name in TEXT_PROCESSING},
+            text_processing(args),
         )
         served.info["model"] = os.path.basename(os.path.normpath(args.path))
         application = app.make_app(served, token, hosts_of(args.host), _limits(args))
         port = listening.getsockname()[1]
-        print(_address(args.host, port, token), flush=True)
+        print(address(args.host, port, token), flush=True)
         if args.host not in LOOPBACK:
             print(
                 "note: other machines can reach this address; whoever has the token may use the "
                 "model, and the connection is not encrypted",
                 file=sys.stderr,
             )
-        _serve(application, listening, args.timeout)
+        run(application, listening, args.timeout)
     finally:
         listening.close()
     return 0
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """A socket at an address; port 0 is any that is free.
-
-    Raises:
-        UserError: it is taken, or not an address of this machine.
-    """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family, backlog=2048)
-    except OSError as error:
-        raise UserError(
-            f"--host {host} --port {port}: {error.strerror or error}; choose another port, or "
-            "--port 0 for one that is free"
-        ) from error
-
-
-def hosts_of(host: str) -> list[str] | None:
-    """The names by which a server at an address may be called; None for any."""
-    return None if host in _ANYWHERE else [*LOOPBACK, host]
-
-
-def _address(host: str, port: int, token: str) -> str:
-    name = socket.gethostname() if host in _ANYWHERE else host
-    return f"http://{f'[{name}]' if ':' in name else name}:{port}/?token={token}"
-
-
-def _token(path: str | None) -> str:
-    """The token in a file, or a new one."""
-    if path is None:
-        return secrets.token_urlsafe(16)
-    try:
-        with open(path, encoding="ascii") as file:
-            token = file.read().strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"--token-file {path}: cannot be read ({error})") from error
-    if len(token) < 8 or not all(char.isalnum() or char in "-_" for char in token):
-        raise UserError(
-            f"--token-file {path}: a token is 8 or more letters, digits, - and _; make one: "
-            f"python -c 'import secrets; print(secrets.token_urlsafe(16))' > {path}"
-        )
-    return token
-
-
-def _serve(application: object, listening: socket.socket, timeout: float) -> None:
-    """Runs the server until it is told to stop; requests that are under way are answered."""
-    import uvicorn
-
-    config = uvicorn.Config(
-        application,
-        log_level="warning",
-        access_log=False,
-        ws="none",
-        lifespan="on",
-        server_header=False,
-        timeout_graceful_shutdown=max(1, round(timeout)),
-    )
-    # uvicorn sends itself the signal again once it has shut down; by then all is done.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: None)
-    uvicorn.Server(config).run(sockets=[listening])
 
 
 def _limits(args: argparse.Namespace) -> "Limits":
@@ -166,10 +99,9 @@ def build_parser() -> argparse.ArgumentParser:
         "or model.pt",
         required=True,
     )
-    add("--data DIR", "folder with the dictionaries (default: as the model says)")
     add("--device NAME", "such as cuda (default: cpu)")
     add("--settings FILE", "as of correct (default: corrector.json beside it)")
-    add_text_processing(add)
+    add_model_data(add)
     _add_server(parser)
     return parser
 

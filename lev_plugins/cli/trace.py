@@ -12,7 +12,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -21,17 +20,17 @@ from ..fairseq_patches import run_cli
 from ..io.lines import (
     BATCHES_PER_CHUNK,
     STANDARD_STREAM,
-    TEXT_PROCESSING,
+    chunks,
     input_lines,
-    is_terminal,
+    is_stream,
     json_line,
 )
-from ..io.output import standard_output, whole_file
+from ..io.output import refuse_overwriting, require_names, standard_output, whole_file
 from ..io.progress import lines_of, progress
 from ..reports.trace_page import render_html
 from ..reports.trace_text import render_text
 from ..systems.levenshtein.decoding.history import EditTrace
-from .options import add_text_processing, adder, at_least_one, make_parser
+from .options import add_model_data, adder, at_least_one, make_parser, text_processing
 
 if TYPE_CHECKING:
     from ..inference.editor import LevenshteinEditor
@@ -52,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         page = stack.enter_context(whole_file(args.html)) if args.html else None
         if page is not None:
             sinks.append(lambda trace, _: traces.append(trace))
-        editor = load_editor(args.path, args.data, _text_processing(args))
+        editor = load_editor(args.path, args.data, text_processing(args))
         pairs = _noted(read_pairs(args.input), editor.draft_lang)
         edited = progress(_edited(editor, pairs, args), "sentences", lines_of(args.input), "-")
         for number, trace in enumerate(edited, start=1):
@@ -71,11 +70,6 @@ def load_editor(path: str, data: str | None, processing: dict[str, str]) -> "Lev
     from ..inference.editor import LevenshteinEditor
 
     return LevenshteinEditor.from_pretrained(path, data=data, **processing)
-
-
-def _text_processing(args: argparse.Namespace) -> dict[str, str]:
-    """The options of text processing that were given, by fairseq's names."""
-    return {name: value for name in TEXT_PROCESSING if (value := getattr(args, name))}
 
 
 def read_pairs(path: str) -> Iterator[Pair]:
@@ -110,8 +104,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     add = adder(parser)
     add("--path CHECKPOINT", "the trained model", required=True)
-    add("--data DIR", "folder with the dictionaries (default: as the model says)")
-    add_text_processing(add)
+    add_model_data(add)
     add(
         "--input FILE",
         "lines of 'source' or 'source<TAB>draft' in UTF-8 (default: stdin)",
@@ -144,14 +137,10 @@ def build_parser() -> argparse.ArgumentParser:
 
 def _check(args: argparse.Namespace) -> None:
     at_least_one(args, "max_iter", "batch_size")
-    if args.html in ("", STANDARD_STREAM):
-        raise UserError("--html needs the name of a file; only --json can go to stdout")
-    if args.html and args.json and os.path.realpath(args.html) == os.path.realpath(args.json):
-        raise UserError(f"--html and --json both write {args.html}: give two names")
-    given = Path(args.input)
-    if args.input != STANDARD_STREAM and not (given.is_fifo() or given.is_char_device()):
-        # Read it once for its errors: better now than after an hour of decoding.
-        for _ in read_pairs(args.input):
+    require_names({"--html": args.html})
+    refuse_overwriting({"--html": args.html, "--json": args.json}, [("--input", args.input)])
+    if not is_stream(args.input):
+        for _ in read_pairs(args.input):  # as check_lines does, and for its tabs
             pass
 
 
@@ -174,15 +163,11 @@ def _edited(
     editor: "LevenshteinEditor", pairs: Iterator[Pair], args: argparse.Namespace
 ) -> Iterator[EditTrace]:
     """Yield the traces of all lines; memory holds one chunk of them."""
-    typed = args.input == STANDARD_STREAM and is_terminal(sys.stdin)
-    size = 1 if typed else args.batch_size * BATCHES_PER_CHUNK
-    while chunk := list(islice(pairs, size)):
-        sources = [source for source, _ in chunk]
-        drafts = [draft for _, draft in chunk]
-        options = {"max_iter": args.max_iter, "batch_size": args.batch_size}
-        if args.markup:
-            options["markup"] = True
-        yield from editor.edit(sources, drafts, **options)
+    options = {"max_iter": args.max_iter, "batch_size": args.batch_size}
+    if args.markup:
+        options["markup"] = True
+    for chunk in chunks(pairs, args.input, args.batch_size * BATCHES_PER_CHUNK):
+        yield from editor.edit(*map(list, zip(*chunk)), **options)
 
 
 def _sinks(args: argparse.Namespace, stack: ExitStack) -> list[Sink]:

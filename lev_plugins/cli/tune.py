@@ -11,7 +11,6 @@ into the checkpoint, which is then decoded so unless other flags are given.
 import argparse
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from ..errors import UserError
 from ..fairseq_patches import run_cli
@@ -23,9 +22,6 @@ from ..io.progress import progress
 from ..io.text_files import SUBWORDS
 from ..metrics.corpus import METRICS, make_metric
 from .options import adder, at_least_one, make_parser
-
-if TYPE_CHECKING:
-    pass
 
 GAMMAS = "0,0.5,1,2"
 THRESHOLDS = "0.5,0.7,0.8,0.9"

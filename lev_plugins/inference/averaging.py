@@ -28,6 +28,37 @@ def numbered(folder: Path) -> list[Path]:
     return []
 
 
+def chosen(named: Sequence[str], last: int | None = None) -> list[Path]:
+    """The checkpoints to average, the newest last.
+
+    Args:
+        named: files, or one folder.
+        last: how many of them; None for all.
+
+    Raises:
+        UserError: a file that is not there, named twice, or fewer than are wanted.
+    """
+    if len(named) == 1 and os.path.isdir(named[0]):
+        paths = numbered(Path(named[0]))
+        if not paths:
+            raise UserError(
+                f"{named[0]} holds no numbered checkpoints; train with --save-interval-updates and "
+                "--keep-interval-updates, or name the files"
+            )
+    else:
+        paths = [Path(name) for name in named]
+    for path in paths:
+        if not path.is_file():
+            raise UserError(f"checkpoint {path} does not exist")
+        if sum(os.path.samefile(path, other) for other in paths if other.is_file()) > 1:
+            raise UserError(f"checkpoint {path} is named twice")
+    if last is not None and not 1 <= last <= len(paths):
+        raise UserError(
+            f"--last {last}: there are {len(paths)} checkpoints; give 1 to {len(paths)}"
+        )
+    return paths if last is None else paths[-last:]
+
+
 def average(paths: Sequence[Path]) -> dict[str, Any]:
     """The newest checkpoint's content, the last of ``paths``, with the mean of all parameters.
 

@@ -3,12 +3,15 @@
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, BinaryIO, TextIO
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO, TextIO, TypeVar
 
 from ..errors import UserError
 from .text_files import read_lines
 
+T = TypeVar("T")
 STANDARD_STREAM = "-"
 # A model may sort what it is given by length: several batches at once waste less padding.
 BATCHES_PER_CHUNK = 8
@@ -23,7 +26,7 @@ TEXT_PROCESSING = {
 _LINE_ENDS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
 
-def json_line(value: Mapping[str, Any]) -> str:
+def json_line(value: Mapping[str, object]) -> str:
     """One object as a line of JSON, its end included."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False).translate(_LINE_ENDS) + "\n"
 
@@ -89,17 +92,59 @@ def is_terminal(stream: TextIO | None) -> bool:
     return stream is not None and stream.isatty()
 
 
+def is_stream(path: str) -> bool:
+    """Whether a path can be read once only: standard input (``-``), a pipe or a device."""
+    given = Path(path)
+    return path == STANDARD_STREAM or given.is_fifo() or given.is_char_device()
+
+
+def check_lines(path: str | None) -> None:
+    """Reads a text file for its errors: better now than after an hour of work.
+
+    Raises:
+        UserError: as :func:`.text_files.read_lines`; a stream is left alone.
+    """
+    if path is not None and not is_stream(path):
+        for _ in read_lines(path):
+            pass
+
+
+def chunk_size(path: str, size: int) -> int:
+    """How many lines of ``path`` are taken at once; one where they are typed."""
+    return 1 if path == STANDARD_STREAM and is_terminal(sys.stdin) else size
+
+
+def chunks(lines: Iterable[T], path: str, size: int) -> Iterator[list[T]]:
+    """What was made of the lines of ``path``, :func:`chunk_size` at a time."""
+    items = iter(lines)
+    while chunk := list(islice(items, chunk_size(path, size))):
+        yield chunk
+
+
+def decode(name: str, number: int, body: bytes, way: str = "") -> str:
+    """A line of a stream.
+
+    Args:
+        name, number: of the stream and the line, for messages.
+        way: what to do where it is not UTF-8.
+
+    Raises:
+        UserError: it is not.
+    """
+    try:
+        return body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"{name}: line {number}: byte {error.start + 1} of the line is not valid UTF-8; "
+            f"{way or 'convert the text: iconv -f ITS_ENCODING -t UTF-8'}"
+        ) from error
+
+
 def _stdin_lines(prompt: str) -> Iterator[str]:
     lines = standard_input()
     if is_terminal(sys.stdin):
         print(prompt, file=sys.stderr)
     for number, raw in enumerate(lines, start=1):
-        try:
-            line = raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise UserError(
-                f"stdin: line {number}: byte {error.start + 1} of the line is not valid UTF-8; "
-                "convert the text: iconv -f ITS_ENCODING -t UTF-8"
-            ) from error
+        line = decode("stdin", number, raw.removesuffix(b"\n").removesuffix(b"\r"))
         # Some programs put a byte order mark in front of what they pipe.
         yield line.removeprefix("\ufeff") if number == 1 else line

@@ -3,13 +3,14 @@
 import errno
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TextIO
 
 from ..errors import UserError
 from ..errors import printable as printable
+from .lines import STANDARD_STREAM
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -65,10 +66,49 @@ def whole_file(path: str) -> Iterator[TextIO]:
         raise
 
 
+def require_folder(flag: str, path: str) -> None:
+    """Refuse a file to write whose folder is not there."""
+    folder = os.path.dirname(path) or "."
+    if not os.path.isdir(folder):
+        raise UserError(f"{flag} {path}: no folder {folder}; make it: mkdir -p {folder}")
+
+
+def require_names(written: Mapping[str, str | None]) -> None:
+    """Refuse standard output where a file is written; ``written``: flag → path, None for none."""
+    for flag, path in written.items():
+        if path in ("", STANDARD_STREAM):
+            raise UserError(f"{flag} needs the name of a file")
+
+
+def refuse_overwriting(
+    written: Mapping[str, str | None], read: Iterable[tuple[str, str | None]] = ()
+) -> None:
+    """Refuse files that would be written over what is read, or over each other.
+
+    Args:
+        written: flag → path; None and ``-`` are no files.
+        read: what reads, a flag or words, and its path.
+    """
+    taken = list(read)
+    for flag, path in written.items():
+        if path is None or path == STANDARD_STREAM:
+            continue
+        for what, other in taken:
+            if other is not None and other != STANDARD_STREAM and _same_file(path, other):
+                raise UserError(f"{flag} would write over {what} {other}; choose another name")
+        taken.append((flag, path))
+
+
+def _same_file(path: str, other: str) -> bool:
+    """A pipe or ``/dev/null`` is no file that could be lost."""
+    plain = os.path.isfile(other) or not os.path.lexists(other)
+    return plain and os.path.realpath(path) == os.path.realpath(other)
+
+
 @contextmanager
 def report_file(path: str) -> Iterator[TextIO]:
     """:func:`whole_file`, or standard output for ``-``."""
-    if path != "-":
+    if path != STANDARD_STREAM:
         with whole_file(path) as stream:
             yield stream
         return

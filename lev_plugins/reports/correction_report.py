@@ -2,14 +2,13 @@
 
 import argparse
 import csv
-import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TextIO
 
-from ..errors import UserError
 from ..io.lines import STANDARD_STREAM, is_terminal, json_line
+from ..io.output import refuse_overwriting
 from ..io.text_files import LineNumbers
 
 if TYPE_CHECKING:
@@ -173,12 +172,5 @@ def summarize(todo: "Plan", report: Report | None) -> None:
 
 def check_reports(args: argparse.Namespace, others: Mapping[str, Sequence[str]]) -> None:
     """Refuse a report that would write over another file."""
-    given = {flag: getattr(args, flag) for flag in REPORTS}
-    reports = {flag: path for flag, path in given.items() if path and path != STANDARD_STREAM}
-    taken = [(what, path) for what, paths in others.items() for path in paths]
-    for flag, report in reports.items():
-        taken += [(f"--{name}", path) for name, path in reports.items() if name < flag]
-        for what, path in taken:
-            if os.path.isfile(path) or not os.path.lexists(path):  # not a pipe or /dev/null
-                if os.path.realpath(report) == os.path.realpath(path):
-                    raise UserError(f"--{flag} would write over {what} {path}; choose another name")
+    read = [(what, path) for what, paths in others.items() for path in paths]
+    refuse_overwriting({f"--{flag}": getattr(args, flag) or None for flag in REPORTS}, read)

@@ -6,15 +6,16 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from ..errors import UserError
-from ..io.lines import standard_input
+from ..io.lines import STANDARD_STREAM, decode, standard_input
 from ..io.text_files import LineNumbers
 
-STANDARD_STREAM = "-"
 _LINE = re.compile(r"([STHDPAIEWC])-([0-9]{1,18})(?:_([0-9]+))?\t(.*)", re.DOTALL)
 _CUT = re.compile(r"[STHDI]-[0-9]+( |$)")
 # a line that begins behind a progress bar, and a progress bar within a line
 _BEHIND_BAR = re.compile(r"\r.*(?<![A-Za-z])[STHDI]-[0-9]+\t", re.DOTALL)
 _BAR = re.compile(r"\r *[0-9]+%\|")
+
+_AGAIN = "generate it again with PYTHONIOENCODING=utf-8"
 
 Texts = dict[int, str]
 # letter → sentence → numbers of its lines and what stands behind the first tab
@@ -65,7 +66,8 @@ def _lines(path: str, name: str) -> Iterator[tuple[int, str]]:
         piped = path == STANDARD_STREAM
         with nullcontext(standard_input()) if piped else open(path, "rb") as stream:
             for number, raw in enumerate(stream, start=1):
-                line = _decoded(name, number, raw)
+                body = raw.removesuffix(b"\n").removesuffix(b"\r")
+                line = decode(name, number, body, _AGAIN)
                 if not raw.endswith(b"\n") and re.match(r"[STHDI]-", line):
                     raise UserError(
                         f"{name}: line {number}, the last, has no line end: the output is cut "
@@ -74,16 +76,6 @@ def _lines(path: str, name: str) -> Iterator[tuple[int, str]]:
                 yield number, line
     except OSError as error:
         raise UserError(f"{name}: cannot be read: {error.strerror or error}") from error
-
-
-def _decoded(name: str, number: int, raw: bytes) -> str:
-    try:
-        return raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise UserError(
-            f"{name}: line {number}: byte {error.start + 1} of the line is not valid UTF-8; "
-            "generate it again with PYTHONIOENCODING=utf-8"
-        ) from error
 
 
 def _refuse_damaged(name: str, number: int, line: str, lettered: bool) -> None:

@@ -40,7 +40,7 @@ def load(
     device: str | None = None,
     batch_size: int = 64,
     settings: str | None = None,
-    processing: Mapping[str, str | None] | None = None,
+    processing: Mapping[str, str] | None = None,
 ) -> ServedModel:
     """Loads a checkpoint of any kind that the package has.
 
@@ -53,7 +53,7 @@ def load(
         UserError: no checkpoint there, one that cannot be read, or none that edits, corrects or
             predicts.
     """
-    given: dict[str, Any] = {name: value for name, value in (processing or {}).items() if value}
+    given: dict[str, Any] = dict(processing or {})
     task = getattr(load_state(find_checkpoint(separate_paths(path)[0]))["cfg"].task, "_name", None)
     if task == "enct5":
         for name in (*given, *(["data"] if data else [])):

@@ -137,7 +137,7 @@ def test_files_that_do_not_belong_together_are_refused(files: list[str], tmp_pat
 )
 def test_options_that_cannot_be_are_refused(files: list[str], flags: list[str], said: str) -> None:
     assert said in refusal(*files, *flags)
-    assert "would be written over" in refusal(*files, "--json", files[0])
+    assert "would write over" in refusal(*files, "--json", files[0])
 
 
 def test_without_scipy_there_is_one_line(files: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

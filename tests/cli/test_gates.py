@@ -330,7 +330,7 @@ def test_targets_are_forced_line_by_line(run: Any, tmp_path: Path) -> None:
         (["--max-len-b", "0"], "not both 0"),
         (["--html", "-"], "--html needs the name of a file"),
         (["--png", ""], "--png needs the name of a file"),
-        (["--html", "x", "--png", "./x"], "--html and --png both write x"),
+        (["--html", "x", "--png", "./x"], "--png would write over --html x"),
         (["--show", "1,x"], "'x' is no line"),
         (["--show", "0"], "'0' is no range of lines"),
         (["--show", "3-2"], "'3-2' is no range of lines"),

@@ -132,13 +132,16 @@ def test_a_table_is_learned_and_makes_noise_of_its_kind(text, capsys):
         ("--input in --kind random --random-edits x", "--random-edits x: there is no edit 'x'"),
         ("--input in --kind all --first-line 0", "--first-line 0: lines are counted from 1"),
         ("--input none --kind all", "no such file: none"),
-        ("--input in --kind all --output in", "--output in would be written over what is read"),
+        (
+            "--input in --kind all --output in",
+            "--output would write over --input in; choose another name",
+        ),
         ("--input in --kind all --output no/out", "--output no/out: no folder no; make it: mkdir"),
         ("--input in --kind all --confusions t", "--confusions t is for ocr noise"),
         ("--input in --kind ocr --confusions t", "t: cannot be read"),
         ("--learn-confusions in none t", "no such file: none"),
         ("--learn-confusions in in t", "no confusion was seen 2 times; give more text"),
-        ("--learn-confusions in in in", "--learn-confusions: in is read and would be written over"),
+        ("--learn-confusions in in in", "--learn-confusions would write over NOISY in"),
         ("--learn-confusions in in t --least 0", "--least 0: give a number of 1 or more"),
         ("--learn-confusions in in no/t", "--learn-confusions no/t: no folder no"),
     ],
@@ -150,5 +153,5 @@ def test_what_cannot_be_is_named(text, flags, said):
 def test_bytes_that_are_no_text_leave_nothing_behind(text):
     Path("in").write_bytes(b"good\nb\xe4d\n")
     assert refused("--input in --output out --kind all").startswith(
-        "in: line 2: byte 0xe4 at position 2 is not UTF-8"
+        "in: line 2: byte 2 of the line is not valid UTF-8"
     )

@@ -412,12 +412,12 @@ def test_a_port_that_is_taken_is_named():
 def test_a_token_from_a_file_has_to_be_long_and_plain(tmp_path: Path):
     file = tmp_path / "token"
     file.write_text("abcdefgh-_1\n")
-    assert serve._token(str(file)) == "abcdefgh-_1"
+    assert serve.read_token(str(file)) == "abcdefgh-_1"
     for wrong in ("short", "with space in it", "é" * 10):
         file.write_text(wrong)
         with pytest.raises(UserError):
-            serve._token(str(file))
-    assert serve._token(None) != serve._token(None)
+            serve.read_token(str(file))
+    assert serve.read_token(None) != serve.read_token(None)
 
 
 def test_without_starlette_one_line_says_how_to_install_it(monkeypatch):
@@ -433,7 +433,7 @@ def test_the_address_that_is_printed_opens_the_page(monkeypatch, capsys):
     served = ServedModel({"modes": ["correct"]}, {"correct": echo})
     apps: list[Any] = []
     monkeypatch.setattr("lev_plugins.serve.model.load", lambda *_: served)
-    monkeypatch.setattr(serve, "_serve", lambda app, *_: apps.append(app))
+    monkeypatch.setattr(serve, "run", lambda app, *_: apps.append(app))
     assert serve.main(["--path", "runs/m.pt", "--port", "0"]) == 0
     address = capsys.readouterr().out.strip()
     assert address.startswith("http://127.0.0.1:")

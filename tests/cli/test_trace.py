@@ -543,7 +543,7 @@ def test_json_on_stdout_stands_alone_and_a_title_can_be_given(
         (("--max-iter", "0"), "--max-iter 0: must be 1 or more"),
         (("--batch-size", "0"), "--batch-size 0: must be 1 or more"),
         (("--html", "-"), "--html needs the name of a file"),
-        (("--html", "x", "--json", "./x"), "give two names"),
+        (("--html", "x", "--json", "./x"), "--json would write over --html x"),
         (("--input", "missing.txt"), "missing.txt: cannot be read"),
         (("--html", "missing/page.html"), "missing/page.html: cannot be written"),
         (("--json", "."), ".: cannot be written"),

@@ -30,6 +30,44 @@ class Files:
         return [self.source] if self.reference is None else [self.source, self.reference]
 
 
+def plan_files(
+    source: str, reference: str | None, prefix: str, languages: tuple[str, str], resume: bool
+) -> Files:
+    """The files of a run.
+
+    Args:
+        prefix: of the outputs.
+        languages: of source and target.
+        resume: a journal may be there.
+
+    Raises:
+        UserError: an output is an input, is there already, or has no folder; or a journal is
+            there and ``--resume`` was not given.
+    """
+    source_lang, target_lang = languages
+    files = Files(
+        source,
+        reference,
+        f"{prefix}.{source_lang}",
+        f"{prefix}.{target_lang}",
+        f"{prefix}.{source_lang}-{target_lang}.part",
+    )
+    for output in (files.source_output, files.target_output):
+        for path in files.inputs:
+            if os.path.realpath(path) == os.path.realpath(output):
+                raise UserError(f"{path} would be overwritten; choose another --output-prefix")
+        if os.path.lexists(output):
+            raise UserError(
+                f"{output} is there already; delete it or choose another --output-prefix"
+            )
+    if os.path.lexists(files.journal) and not resume:
+        raise UserError(
+            f"{files.journal} is there, of a run that was interrupted; continue it with --resume, "
+            "or delete it to begin anew"
+        )
+    return files
+
+
 @dataclass
 class Named:
     """How many lines there were of a kind, and the numbers of the first of them."""

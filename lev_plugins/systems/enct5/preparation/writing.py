@@ -5,7 +5,7 @@ import io
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,12 +15,12 @@ from fairseq.data import indexed_dataset
 from ....errors import UserError
 from ....io.text_files import LineNumbers
 from ....pretrained.vocabulary import is_byte_t5, piece_model
-from ..metadata import LABELS, PIECES, SPANS
+from ..metadata import LABELS, PIECES, SPANS, Metadata
 from ..problem_types import ProblemType
 from ..t5_directory import T5Directory
 from ..tokenizer import SPECIAL, UNK, Tokenizer
 from .labels import Labels
-from .reading import Labelled
+from .reading import Labelled, Layout
 
 #: The subwords that are found depend on the number of threads, so it is not the machine's.
 THREADS = 16
@@ -186,3 +186,67 @@ def write_labels(folder: str, names: Iterable[str]) -> None:
     """Writes labels.txt, one a line."""
     with open(os.path.join(folder, "labels.txt"), "w", encoding="utf-8", newline="\n") as file:
         file.writelines(f"{name}\n" for name in names)
+
+
+def write_all(
+    folder: str,
+    layout: Layout,
+    files: Mapping[str, str],
+    labels: Labels,
+    tokenizer: Tokenizer,
+    max_length: int,
+    wanted: int | None,
+    say: Callable[[str], None],
+) -> None:
+    """Writes all that EncT5 trains on.
+
+    Args:
+        files: split → file of examples; one is ``train``.
+        max_length: most subwords of an example, ``</s>`` included.
+        wanted: subwords that were asked for, None where they are a given model's.
+        say: gets what is worth knowing, line by line.
+
+    Raises:
+        UserError: as :func:`write_split`.
+    """
+    metadata = Metadata(
+        kind=layout.kind.value,
+        labels=labels.names,
+        pieces=tokenizer.pieces,
+        texts=len(layout.texts),
+        max_length=max_length,
+        model=tokenizer.serialised,
+    )
+    say(f"pieces: {len(tokenizer.pieces):,}" + _fewer(len(tokenizer.pieces), wanted))
+    for split, path in files.items():
+        prefix = os.path.join(folder, split)
+        summary = write_split(prefix, layout.read(path), tokenizer, labels, max_length)
+        _report(split, path, summary, max_length, say)
+        if split == "train" and layout.kind is ProblemType.REGRESSION:
+            metadata.low, metadata.high = summary.low, summary.high
+            say(f"values: {summary.low:g} to {summary.high:g} in train")
+        elif split == "train":
+            metadata.counts = [summary.counts[i] for i in range(len(labels.names))]
+            zero = metadata.counts.count(0)
+            say(f"labels: {len(labels.names):,}" + (f", {zero:,} not in train" if zero else ""))
+    write_labels(folder, labels.names)
+    metadata.write(folder)
+
+
+def _fewer(count: int, wanted: int | None) -> str:
+    return f", the text gives no {wanted:,}" if wanted is not None and count < wanted else ""
+
+
+def _report(split: str, path: str, summary: Summary, most: int, say: Callable[[str], None]) -> None:
+    words = f"{summary.words:,} words, " if summary.words else ""
+    unknown = f", {summary.unknown:,} of them unknown" if summary.unknown else ""
+    say(
+        f"{split}: {summary.examples:,} examples of {path}, {words}{summary.pieces:,} pieces"
+        + unknown
+    )
+    if summary.cut:
+        lost = f"; {summary.lost:,} words lost, which count as errors" if summary.lost else ""
+        say(
+            f"{split}: {summary.cut.count:,} examples are longer than {most} subwords and were cut "
+            f"off{lost} (examples {summary.cut})"
+        )
