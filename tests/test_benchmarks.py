@@ -7,9 +7,10 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 import torch
@@ -28,21 +29,36 @@ ROW = re.compile(
 )
 
 
-def benchmark(name: str) -> Iterator[ModuleType]:
-    """A script as a module, with the places it imports from gone at the end."""
-    spec = importlib.util.spec_from_file_location(name, BENCHMARKS / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    places = list(sys.path)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    yield module
-    sys.path[:] = places
-    del sys.modules[name]
-
-
 @pytest.fixture(scope="module")
-def speed():
-    yield from benchmark("levt_speed")
+def scripts() -> Iterator[Callable[[str], ModuleType]]:
+    """Scripts as modules, with the places they import from gone at the end."""
+    places, loaded = list(sys.path), {}
+
+    def load(name: str) -> ModuleType:
+        if name not in loaded:
+            spec = importlib.util.spec_from_file_location(name, BENCHMARKS / f"{name}.py")
+            loaded[name] = sys.modules[name] = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(loaded[name])
+        return loaded[name]
+
+    load("levt_speed")  # which others import
+    yield load
+    sys.path[:] = places
+    for name in loaded:
+        del sys.modules[name]
+
+
+def script(name: str) -> Any:
+    """A fixture that is one of them."""
+    return pytest.fixture(scope="module")(lambda scripts: scripts(name))
+
+
+speed, against, growth, scaling, pbd = map(
+    script, ("levt_speed", "levt_against_ar", "levt_growth", "scaling", "pbd_speed")
+)
+enct5, packing, learning, peers_of_spelling = map(
+    script, ("enct5_speed", "enct5_packing", "levt_learning", "spelling_peers")
+)
 
 
 @pytest.fixture(scope="module")
@@ -130,21 +146,6 @@ def test_kernels_of_other_machines_are_columns(speed, monkeypatch, capsys):
     assert head.split() == ["own", "torch"] and row.split()[-2:] == ["2.50", "3.50"]
 
 
-@pytest.mark.parametrize(
-    "wrong, said",
-    [
-        (["--kernels", "sse"], "--kernels sse: choose of own,torch,avx2,torch-avx2"),
-        (["--batches", "1,x"], "--batches 1,x: give numbers of 1 or more"),
-        (["--heads", "5"], "--heads 5 does not divide --dim 32"),
-        (["--steps", "0"], "--steps 0"),
-        (["--vocab", "5"], "--vocab 5"),
-    ],
-)
-def test_impossible_sizes_are_refused(speed, wrong, said):
-    with pytest.raises(UserError, match=said):
-        speed.checked([*TINY, *wrong])
-
-
 # ---------------------------------------------------------------- LevT against a Transformer
 
 AGAINST = [*TINY[: TINY.index("--tokens")], *"--length 6 --threads 1 --clock cpu".split()]
@@ -154,11 +155,6 @@ AGAINST_ROW = re.compile(
     + "$",
     re.M,
 )
-
-
-@pytest.fixture(scope="module")
-def against(speed):
-    yield from benchmark("levt_against_ar")
 
 
 def test_levt_stands_beside_every_beam_of_a_transformer(against, capsys):
@@ -195,30 +191,10 @@ def test_an_output_of_another_length_stops_the_race(against, monkeypatch):
         search.search(sample, 1)
 
 
-@pytest.mark.parametrize(
-    "wrong, said",
-    [
-        (["--beams", "4,0"], "--beams 4,0: widths of 1 or more"),
-        (["--beams", "wide"], "--beams wide"),
-        (["--every", "0"], "--every 0: give 1 or more"),
-        (["--heads", "5"], "--heads 5 does not divide --dim 32"),
-        (["--less", "int4"], "--less int4: bf16, int8 or both"),
-    ],
-)
-def test_impossible_beams_and_sizes_are_refused(against, wrong, said):
-    with pytest.raises(UserError, match=said):
-        against.checked([*AGAINST, *wrong])
-
-
 # ---------------------------------------------------------------- growth
 
 GROWTH = [*TINY[: TINY.index("--tokens")], *"--tokens 64 --threads 1 --clock cpu".split()]
 GROWTH += "--lengths 4,8,16 --batches 1,3 --typical 6 --beam 2".split()
-
-
-@pytest.fixture(scope="module")
-def growth(speed):
-    yield from benchmark("levt_growth")
 
 
 def test_growth_is_told_for_lengths_and_batches_and_sampled(growth, capsys, tmp_path):
@@ -274,33 +250,10 @@ def test_all_lengths_and_systems_take_turns(growth):
     assert all(sorted(one) == sorted(seen[:4]) for one in rounds) and rounds[0] != rounds[1]
 
 
-@pytest.mark.parametrize(
-    "wrong, said",
-    [
-        (["--lengths", "8"], "--lengths 8: two or more rising numbers up to 340"),
-        (["--lengths", "8,4"], "--lengths 8,4"),
-        (["--lengths", "8,500"], "--lengths 8,500"),
-        (["--batches", "0,2"], "--batches 0,2"),
-        (["--batches", "1,two"], "--batches 1,two"),
-        (["--tokens", "20"], "--tokens 20: batches of sentences of 16 tokens need 32"),
-        (["--beam", "0"], "--beam 0: give 1 to 96"),
-        (["--png", "gone/x.png"], "--png gone/x.png: there is no folder gone"),
-    ],
-)
-def test_curves_that_cannot_be_are_refused(growth, wrong, said):
-    with pytest.raises(UserError, match=said):
-        growth.checked([*GROWTH, *wrong])
-
-
 # ---------------------------------------------------------------- scaling
 
 SCALING = "--layers 1 --dim 16 --ffn 16 --heads 2 --vocab 30 --tokens 100".split()
 SCALING += "--interval 1 --updates 2 --repeats 1".split()
-
-
-@pytest.fixture(scope="module")
-def scaling(speed):
-    yield from benchmark("scaling")
 
 
 @pytest.mark.slow
@@ -383,23 +336,6 @@ def test_a_training_that_fails_is_told_with_its_own_error(scaling, tmp_path, mon
     assert len(said) == 13 and said[-1].split()[:3] == ["fully_sharded", "1", "error:"]
 
 
-@pytest.mark.parametrize(
-    "wrong, said",
-    [
-        (["--heads", "5"], "--heads 5 does not divide --dim 16"),
-        (["--repeats", "0"], "--repeats 0"),
-        (["--interval", "4"], "--updates 2: give a multiple of --interval 4"),
-        (["--tokens", "20"], "--tokens 20: sentences need 100"),
-        (["--processes", "1,0"], "--processes 1,0: numbers above 0"),
-        (["--bandwidth", "fast"], "--bandwidth fast"),
-        (["--step-ms", "-1"], "--step-ms -1: give a number above 0"),
-    ],
-)
-def test_a_scaling_that_cannot_be_measured_is_refused(scaling, wrong, said):
-    with pytest.raises(UserError, match=said):
-        scaling.checked([*SCALING, *wrong])
-
-
 # ---------------------------------------------------------------- PBD
 
 PBD_ROW = re.compile(
@@ -407,11 +343,6 @@ PBD_ROW = re.compile(
     r"([\d.]+) … ([\d.]+)(?:  (within|above) 1.15)?$",
     re.M,
 )
-
-
-@pytest.fixture(scope="module")
-def pbd(speed):
-    yield from benchmark("pbd_speed")
 
 
 def test_pbd_stands_beside_stock_in_training_and_in_every_search(pbd, capsys):
@@ -463,20 +394,7 @@ def test_a_ratio_is_the_median_of_pairs(pbd):
     assert pbd.table([found]).endswith("1.10  1.00 … 1.30  within 1.15")
 
 
-@pytest.mark.parametrize(
-    "wrong, said", [(["--heads", "5"], "--heads 5"), (["--dropout", "1"], "--dropout 1")]
-)
-def test_impossible_sizes_of_pbd_are_refused(pbd, wrong, said):
-    with pytest.raises(UserError, match=said):
-        pbd.checked([*TINY, *wrong])
-
-
 # ---------------------------------------------------------------- spelling
-
-
-@pytest.fixture(scope="module")
-def peers_of_spelling():
-    yield from benchmark("spelling_peers")
 
 
 @pytest.fixture
@@ -558,16 +476,6 @@ ENCT5_ROW = re.compile(
     r"^(\w+: [\w, ]+?) {2,}([\d.]+) +(ms|M) +([\d.]+) +(?:ms|M) +([\d.]+) +([\d.]+) … ([\d.]+)$",
     re.M,
 )
-
-
-@pytest.fixture(scope="module")
-def enct5(speed):
-    yield from benchmark("enct5_speed")
-
-
-@pytest.fixture(scope="module")
-def packing(speed):
-    yield from benchmark("enct5_packing")
 
 
 def test_enct5_stands_beside_a_t5_that_writes_its_tags(enct5, capsys, tmp_path):
@@ -698,22 +606,6 @@ def test_packed_rows_that_see_each_other_are_noticed(packing, tmp_path, monkeypa
         packing.check_logits(model, packed, args)
 
 
-@pytest.mark.parametrize(
-    "wrong, said",
-    [
-        (["--steps", "0"], "--steps 0"),
-        (["--head-dim", "0"], "--head-dim 0"),
-        (["--vocab", "20"], "--vocab 20: a tag is a subword of it; give 21"),
-        (["--dropout", "1"], "--dropout 1"),
-        (["--length", "200"], "--length 200"),
-        (["--json", "gone/x.json"], "--json gone/x.json: there is no folder gone"),
-    ],
-)
-def test_impossible_sizes_of_enct5_are_refused(enct5, wrong, said):
-    with pytest.raises(UserError, match=said):
-        enct5.checked([*SMALLEST, *wrong])
-
-
 def test_rows_that_do_not_fit_into_a_batch_are_refused(packing, tmp_path):
     data = str(prepared(tmp_path, "tagging"))
     with pytest.raises(UserError, match="--rows 1: give 2 or more"):
@@ -726,11 +618,6 @@ def test_rows_that_do_not_fit_into_a_batch_are_refused(packing, tmp_path):
 
 
 # ---------------------------------------------------------------- how fast LevT learns
-
-
-@pytest.fixture(scope="module")
-def learning():
-    yield from benchmark("levt_learning")
 
 
 def figures(learning: ModuleType, batches: str = "same", **known: float):
@@ -752,27 +639,6 @@ def test_learning_ends_in_the_means_of_stock_and_ours_with_their_spread(learning
     lines = learning.report(results).splitlines()
     seconds = [float(line.split()[-1]) for line in lines[1:]]
     assert seconds == [400, 400, 400, 0, 300, 900, 600, 600]
-
-
-@pytest.mark.parametrize(
-    "wrong, said",
-    [
-        (["--updates", "0"], "--updates 0"),
-        (["--seeds", "1,x"], "--seeds 1,x"),
-        (["--row", "ours=--beta 0"], "--row ours=--beta 0: give a new name"),
-        (["--row", "beta"], "--row beta: give a new name"),
-        (["--only", "mine"], "--only mine: the rows are stock, ours"),
-    ],
-)
-def test_learning_refuses_what_it_cannot_measure(learning, tmp_path, wrong, said):
-    (tmp_path / "data").mkdir()
-    with pytest.raises(UserError, match=said):
-        learning.checked([str(tmp_path), *wrong])
-
-
-def test_learning_needs_prepared_data(learning, tmp_path):
-    with pytest.raises(UserError, match="prepare.sh makes it"):
-        learning.checked([str(tmp_path)])
 
 
 @pytest.mark.slow
@@ -823,3 +689,65 @@ def test_a_server_under_load_loses_and_mixes_up_nothing():
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert "lost 0, mixed up 0, " in done.stdout and "alone: 6 words" in done.stdout
+
+
+# ---------------------------------------------------------------- what cannot be measured
+
+#: a script with words that it cannot take | how its refusal begins
+REFUSED = """
+levt_speed --kernels sse | --kernels sse: choose of own,torch,avx2,torch-avx2
+levt_speed --batches 1,x | --batches 1,x: give numbers of 1 or more
+levt_speed --heads 5 | --heads 5 does not divide --dim 32
+levt_speed --steps 0 | --steps 0
+levt_speed --vocab 5 | --vocab 5
+levt_against_ar --beams 4,0 | --beams 4,0: widths of 1 or more
+levt_against_ar --beams wide | --beams wide
+levt_against_ar --every 0 | --every 0: give 1 or more
+levt_against_ar --less int4 | --less int4: bf16, int8 or both
+levt_growth --lengths 8 | --lengths 8: two or more rising numbers up to 340
+levt_growth --lengths 8,4 | --lengths 8,4
+levt_growth --lengths 8,500 | --lengths 8,500
+levt_growth --batches 0,2 | --batches 0,2
+levt_growth --batches 1,two | --batches 1,two
+levt_growth --tokens 20 | --tokens 20: batches of sentences of 16 tokens need 32
+levt_growth --beam 0 | --beam 0: give 1 to 96
+levt_growth --png gone/x.png | --png gone/x.png: there is no folder gone
+scaling --repeats 0 | --repeats 0
+scaling --interval 4 | --updates 2: give a multiple of --interval 4
+scaling --tokens 20 | --tokens 20: sentences need 100
+scaling --processes 1,0 | --processes 1,0: numbers above 0
+scaling --bandwidth fast | --bandwidth fast
+scaling --step-ms -1 | --step-ms -1: give a number above 0
+pbd_speed --dropout 1 | --dropout 1
+enct5_speed --steps 0 | --steps 0
+enct5_speed --head-dim 0 | --head-dim 0
+enct5_speed --vocab 20 | --vocab 20: a tag is a subword of it; give 21
+enct5_speed --dropout 1 | --dropout 1
+enct5_speed --length 200 | --length 200
+enct5_speed --json gone/x.json | --json gone/x.json: there is no folder gone
+levt_learning --updates 0 | --updates 0
+levt_learning --seeds 1,x | --seeds 1,x
+levt_learning --row ours=--beta | --row ours=--beta: give a new name
+levt_learning --row beta | --row beta: give a new name
+levt_learning --only mine | --only mine: the rows are stock, ours
+levt_learning {gone} | .*prepare.sh makes it
+"""
+FIRST = {
+    "levt_speed": TINY,
+    "levt_against_ar": AGAINST,
+    "levt_growth": GROWTH,
+    "scaling": SCALING,
+    "pbd_speed": TINY,
+    "enct5_speed": SMALLEST,
+}
+
+
+@pytest.mark.parametrize("row", [row for row in REFUSED.splitlines() if row])
+def test_what_cannot_be_measured_is_refused(scripts, row, tmp_path):
+    command, said = row.split(" | ")
+    name, *words = command.format(gone=tmp_path / "gone").split()
+    (tmp_path / "data").mkdir()
+    first = [str(tmp_path)] if name == "levt_learning" and words[0][0] == "-" else []
+    with pytest.raises(UserError) as caught:
+        scripts(name).checked([*FIRST.get(name, first), *words])
+    assert re.match(said, str(caught.value)), caught.value
