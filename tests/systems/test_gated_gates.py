@@ -7,18 +7,15 @@ import torch
 from gated_models import (
     ALL,
     DIVERSITY,
-    EOS,
     OTHERS,
     PRE,
     SUBSETS,
     SYMBOLS,
-    Pair,
     allowed,
     build,
     dictionary,
-    shifted,
-    tokens,
 )
+from seq2seq_models import Pair, shifted, tokens
 
 from lev_plugins.systems.gated.gates import (
     DECODER_GATES,
@@ -76,7 +73,7 @@ def test_the_mask_gate_is_equations_1_and_2(mask):
 
 def test_without_the_mask_gate_the_decoder_reads_the_states_as_they_are():
     model = build(gates="copy,generate,skip")
-    source = tokens("abc")[None]
+    source = tokens("abc", SYMBOLS)[None]
     memory = model.encoder(source)["memory"][0]
     states = model.encoder.body(model.encoder.embed(source), source.ne(SYMBOLS.pad()))
     assert memory.masked is None and torch.equal(memory.states, states)
@@ -151,7 +148,7 @@ def pointer_by_hand(model, gates, state, looks, source, target):
 def test_each_variant_is_its_equations(variant, gates, target):
     model = build(gates=gates, gate_variant=variant, target=target, **PRE)
     for pair in PAIRS:
-        source, before = tokens(pair.source), shifted(pair.target, target)
+        source, before = tokens(pair.source, SYMBOLS), shifted(pair.target, target)
         encoder_out = model.encoder(source[None])
         memory = encoder_out["memory"][0]
         states, extra = model.decoder.extract_features(before[None], encoder_out=encoder_out)
@@ -258,15 +255,15 @@ def test_attention_moves_on_by_one_and_none_of_it_is_lost(real):
 def test_the_generate_gate_of_the_paper_looks_at_the_source_at_its_own_place():
     """Eq. 4 has h, not h': what was written before cannot change it."""
     model = build(gates="copy,generate", gate_variant="paper")
-    source = tokens("abcdef")[None]
+    source = tokens("abcdef", SYMBOLS)[None]
     found = []
     for text in ("abc", "fed"):
         encoder_out = model.encoder(source)
-        _, extra = model.decoder(shifted(text)[None], encoder_out=encoder_out)
-        x, _ = model.decoder.extract_features(shifted(text)[None], encoder_out=encoder_out)
+        _, extra = model.decoder(shifted(text, SYMBOLS)[None], encoder_out=encoder_out)
+        x, _ = model.decoder.extract_features(shifted(text, SYMBOLS)[None], encoder_out=encoder_out)
         copied = model.decoder.gates.gates["copy"](x).sigmoid()
         # softmax([c, g]): the odds tell g once c is known
         odds = (extra["gates"][..., 1] / extra["gates"][..., 0]).log() + copied[..., 0]
         found.append(odds)
     torch.testing.assert_close(*found)
-    assert EOS == int(source[0, -1])
+    assert SYMBOLS.eos() == int(source[0, -1])

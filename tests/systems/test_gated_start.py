@@ -10,23 +10,11 @@ from typing import Any
 import pytest
 import saved
 import torch
-import torch.nn.functional as F
 from fairseq import checkpoint_utils, options
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
-from gated_models import (
-    ALL,
-    PAD,
-    ROWS,
-    SIZES,
-    SYMBOLS,
-    Pair,
-    answers,
-    assert_same,
-    batch,
-    build,
-    task,
-)
+from gated_models import ALL, GATED, ROWS, SYMBOLS, answers, batch, build
 from omegaconf import OmegaConf
+from seq2seq_models import SIZES, Pair, assert_same
 from torch import Tensor
 
 from lev_plugins.errors import UserError
@@ -38,24 +26,15 @@ LEARNT = [Pair(text, text) for text in ("abcd", "hag", "cafe", "deed", "gab", ""
 WIDE = {"encoder_embed_dim": 32}
 
 
-def made(**values: Any) -> GatedTransformerModel:
-    """A model as it starts, with the defaults."""
-    cfg = GatedTransformerConfig(**{**SIZES, **values})
-    return GatedTransformerModel.build_model(cfg, task())
-
-
 def loss_of(model: GatedTransformerModel) -> Tensor:
     """Loss of a token in nats."""
-    rows = batch(LEARNT)
-    scores = model(rows.source, None, rows.before)[0].log_softmax(2)
-    return F.nll_loss(scores.flatten(0, 1), rows.target.flatten(), ignore_index=PAD)
+    return GATED.loss_of(model, LEARNT) / batch(LEARNT).target.ne(SYMBOLS.pad()).sum()
 
 
 @cache
 def trained() -> GatedTransformerModel:
     """A model without gates that has learnt six sentences."""
-    torch.manual_seed(1)
-    model = made(gates="none", **WIDE).train()
+    model = GATED.new(gates="none", **WIDE).train()
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     for _ in range(40):
         optimizer.zero_grad()
@@ -65,8 +44,7 @@ def trained() -> GatedTransformerModel:
 
 
 def with_fresh_gates(model: GatedTransformerModel, **values: Any) -> GatedTransformerModel:
-    torch.manual_seed(2)
-    gated = made(**values).eval()
+    gated = GATED.new(2, **values).eval()
     missing, unexpected = gated.load_state_dict(model.state_dict(), strict=False)
     assert not unexpected and all("gate" in name for name in missing)
     return gated
@@ -77,7 +55,8 @@ def judged(model: GatedTransformerModel) -> tuple[float, Tensor]:
     """Loss of a token in bits, and where the likeliest one is the right one."""
     rows = batch(LEARNT)
     chosen = model(rows.source, None, rows.before)[0].argmax(2)
-    return float(loss_of(model)) / math.log(2), chosen.eq(rows.target)[rows.target.ne(PAD)]
+    right = chosen.eq(rows.target)[rows.target.ne(SYMBOLS.pad())]
+    return float(loss_of(model)) / math.log(2), right
 
 
 def test_a_trained_model_answers_with_fresh_gates_as_without_them() -> None:
@@ -103,8 +82,7 @@ def test_as_published_gates_take_from_a_trained_model(variant: str) -> None:
 @torch.no_grad()
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
 def test_gates_start_nearly_closed_whatever_the_size_of_a_backbones_states(size: float) -> None:
-    torch.manual_seed(1)
-    model, states = made(gates=ALL), size * torch.randn(3, 5, SIZES["encoder_embed_dim"])
+    model, states = GATED.new(gates=ALL), size * torch.randn(3, 5, SIZES["encoder_embed_dim"])
     assert float(model.encoder.mask_gate(states).probability.max()) < 0.0025
     copy, generate, skip = model.decoder.gates(states).unbind(2)
     assert torch.equal(copy, skip)
@@ -133,8 +111,7 @@ PLANS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("kind", PLANS)
 def test_a_backbone_answers_with_fresh_gates_as_without_them(kind: str) -> None:
     plan = json.dumps({"kind": kind, "mask": "<mask>", "plan": PLANS[kind]})
-    torch.manual_seed(1)
-    plain = made(gates="none", backbone_plan=plan).eval()
+    plain = GATED.new(gates="none", backbone_plan=plan).eval()
     for parameter in plain.parameters():
         parameter.add_(0.3 * torch.randn(parameter.shape))
     rows = batch(ROWS)
@@ -142,7 +119,7 @@ def test_a_backbone_answers_with_fresh_gates_as_without_them(kind: str) -> None:
         model.get_normalized_probs(model(rows.source, None, rows.before), log_probs=False)
         for model in (plain, with_fresh_gates(plain, backbone_plan=plan))
     ]
-    real = rows.target.ne(PAD)
+    real = rows.target.ne(SYMBOLS.pad())
     assert chances[0][real].max() > 0.5
     # copying has 0.047 of the weight; the mask gate lets 0.0025 of another vector in
     torch.testing.assert_close(chances[1][real], chances[0][real], rtol=0, atol=0.07)
@@ -168,7 +145,8 @@ def stored(
     words = f"{data} --task {task} --arch gated_transformer --source-lang noisy --target-lang clean"
     args = options.parse_args_and_arch(options.get_training_parser(), words.split())
     cfg = convert_namespace_to_omegaconf(args)
-    section = vars(GatedTransformerConfig(**{**SIZES, **settings}, _name="gated_transformer"))
+    settings = {"_name": "gated_transformer", "decoder_layers": 2, **SIZES, **settings}
+    section = vars(GatedTransformerConfig(**settings))
     cfg.model = OmegaConf.create(section)
     return saved.write(path, cfg, model, {})
 
@@ -228,6 +206,6 @@ def test_the_benchmark_puts_fresh_gates_on_a_trained_model(
     bits = {(gates, variant): float(found) for gates, variant, found, _ in rows[1:]}
     none, default = bits["none", "–"], bits["mask,copy,generate", "pointer"]
     assert abs(default - none) < 0.1
-    gated = stored(tmp_path / "gated.pt", data, made(**WIDE), task, **WIDE)
+    gated = stored(tmp_path / "gated.pt", data, GATED.new(**WIDE), task, **WIDE)
     with pytest.raises(UserError, match="gated.pt: no gated_transformer with --gates none"):
         main([str(gated), str(data)])

@@ -9,14 +9,15 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import enct5_models
-import gated_models
-import pbd_models
 import pytest
 import tiny
 import torch
 import torch.nn.functional as F
+from gated_models import GATED
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pbd_models import PBD
+from seq2seq_models import Seq2Seq
 from tiny import Triple
 from torch import Tensor, nn
 
@@ -42,16 +43,14 @@ def levenshtein() -> System:
     return System(model, lambda rows: criterion(model, tiny.training_batch(task, rows))[0])
 
 
-def left_to_right(models: Any, **values: Any) -> System:
-    model = models.build(**DROPOUT, **values).float()
+def left_to_right(system: Seq2Seq, **values: Any) -> System:
+    model = system.build(**DROPOUT, **values).float()
 
     def loss(rows: list[Triple]) -> Tensor:
-        made = models.batch([models.Pair(row.source, row.target) for row in rows])
+        made, pad = system.batch(rows), system.symbols.pad()
         scores = model(made.source, None, made.before)[0]
         chances = model.get_normalized_probs((scores, None), log_probs=True)
-        return F.nll_loss(
-            chances.flatten(0, 1).float(), made.target.flatten(), ignore_index=models.PAD
-        )
+        return F.nll_loss(chances.flatten(0, 1).float(), made.target.flatten(), ignore_index=pad)
 
     return System(model, loss)
 
@@ -70,10 +69,10 @@ def enct5(kind: ProblemType) -> System:
 
 SYSTEMS: dict[str, Callable[[], System]] = {
     "levenshtein": levenshtein,
-    "pbd": lambda: left_to_right(pbd_models),
-    "gated, paper": lambda: left_to_right(gated_models, gate_variant="paper"),
-    "gated, code": lambda: left_to_right(gated_models, gate_variant="code"),
-    "gated, pointer": lambda: left_to_right(gated_models, gate_variant="pointer"),
+    "pbd": lambda: left_to_right(PBD),
+    "gated, paper": lambda: left_to_right(GATED, gate_variant="paper"),
+    "gated, code": lambda: left_to_right(GATED, gate_variant="code"),
+    "gated, pointer": lambda: left_to_right(GATED, gate_variant="pointer"),
     **{f"enct5, {kind.value}": lambda kind=kind: enct5(kind) for kind in ProblemType},
 }
 each_system = pytest.mark.parametrize("name", SYSTEMS)

@@ -4,11 +4,13 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from pbd_models import EXACT, KINDS, NORMS, PAD, ROWS, Pair, batch, build, shifted, tokens
+from pbd_models import KINDS, NORMS, ROWS, SYMBOLS, batch, build
+from seq2seq_models import EXACT, Pair, shifted, tokens
 
 from lev_plugins.nn.decoding import causal_mask
 from lev_plugins.systems.pbd.attention import future_mask
 
+PAD = SYMBOLS.pad()
 ROW = Pair("abcdefg", "hgfed")
 
 
@@ -90,7 +92,7 @@ def test_a_token_changes_no_output_before_it(kind, left):
     expected = answers(model, source, before)
     for k in range(1, before.size(1)):
         changed = before.clone()
-        changed[0, k] = tokens("a")[0]
+        changed[0, k] = tokens("a", SYMBOLS)[0]
         found = answers(model, source, changed)
         torch.testing.assert_close(found[0, :k], expected[0, :k], **EXACT)
         torch.testing.assert_close(found[1, :2], expected[1, :2], **EXACT)
@@ -138,7 +140,7 @@ def test_one_block_computes_what_the_paper_says(norm):
     """Self-attention written out: a query, the keys that it sees, one head after the other."""
     model = build(encoder_layers=1, **NORMS[norm])
     block, decoder = model.decoder.blocks[0], model.decoder
-    source, before = tokens("abcde")[None], shifted("hgf")[None]
+    source, before = tokens("abcde", SYMBOLS)[None], shifted("hgf", SYMBOLS)[None]
     (memory,) = model.encoder(source)["memory"]
     pre = block.block.pre_norm
     x = decoder.embed(before)

@@ -1,72 +1,28 @@
-"""The autoregressive baseline: a Transformer over ``source </s> draft </s>`` (paper, §C.2)."""
+"""The autoregressive baseline: a Transformer over ``source </s> draft </s>`` (paper, §C.2).
 
-import io
-from argparse import Namespace
+What it has in common with other systems: ``test_seq2seq.py``.
+"""
 
 import pytest
 import tiny
 import torch
-import torch.nn.functional as F
-from closeness import assert_near
+from concat_models import CONCAT, KINDS, ROWS, SYMBOLS, batch, build, config, logits
 from fairseq import options
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.models.transformer import TransformerModelBase
+from seq2seq_models import SIZES, task
 
 from lev_plugins.errors import UserError
-from lev_plugins.systems.transformer_concat import TransformerConcatConfig, TransformerConcatModel
 from lev_plugins.systems.transformer_concat.config import stock_config
 
-SYMBOLS = tiny.dictionary()
-BOS, PAD, EOS = SYMBOLS.bos(), SYMBOLS.pad(), SYMBOLS.eos()
-TASK = Namespace(source_dictionary=SYMBOLS, target_dictionary=SYMBOLS)
-SIZES = {
-    "encoder_embed_dim": 8,
-    "encoder_ffn_embed_dim": 12,
-    "encoder_layers": 2,
-    "encoder_attention_heads": 2,
-    "decoder_layers": 2,
-    "dropout": 0.0,
-    "max_source_positions": 16,
-    "max_target_positions": 16,
-}
 pytestmark = [
     # said by fairseq and by torch about fairseq
     pytest.mark.filterwarnings("ignore:Support for mismatched key_padding_mask:UserWarning"),
     pytest.mark.filterwarnings(r"ignore:\s*'config' is validated:UserWarning"),
 ]
+PAD = SYMBOLS.pad()
 EXACT = {"rtol": 1e-9, "atol": 1e-9}
-ROWS = [
-    tiny.Triple("abcd", "abcdefgh", "abdgh"),
-    tiny.Triple("hg", "cafe", "cafebabe"),
-    tiny.Triple("abcdefgh", "b", "b"),
-    tiny.Triple("e", "ddd", ""),
-    tiny.Triple("", "", "gaga"),
-    tiny.Triple("", "head", ""),
-]
-KINDS = {
-    "sinusoids": {},
-    "learned, pre-norm, shared": {
-        "encoder_learned_pos": True,
-        "decoder_learned_pos": True,
-        "encoder_normalize_before": True,
-        "decoder_normalize_before": True,
-        "share_all_embeddings": True,
-    },
-    "normed embeddings, narrow decoder": {
-        "layernorm_embedding": True,
-        "no_scale_embedding": True,
-        "decoder_embed_dim": 4,
-        "decoder_ffn_embed_dim": 6,
-        "decoder_attention_heads": 1,
-        "share_decoder_input_output_embed": True,
-    },
-}
-
-
-def build(seed=1, **values):
-    torch.manual_seed(seed)
-    cfg = TransformerConcatConfig(**{**SIZES, **values})
-    return tiny.sharpen(TransformerConcatModel.build_model(cfg, TASK), 2.0).double().eval()
+SHORT = {"max_source_positions": 16, "max_target_positions": 16}
 
 
 @pytest.fixture(params=KINDS.values(), ids=KINDS.keys())
@@ -77,32 +33,6 @@ def model(request):
 def side(texts, left=False, extra=0):
     """Sentences with </s> and without <s>, padded."""
     return tiny.stack([tiny.sentence(text, SYMBOLS)[1:] for text in texts], PAD, left, extra)
-
-
-def batch(rows, left=False, extra=0):
-    """Source and draft joined, the target shifted by one, and the target."""
-    joined = [
-        torch.cat([tiny.sentence(text, SYMBOLS)[1:] for text in (row.source, row.draft)])
-        for row in rows
-    ]
-    targets = [tiny.sentence(row.target, SYMBOLS)[1:] for row in rows]
-    before = [torch.cat([target[-1:], target[:-1]]) for target in targets]
-    made = tiny.stack(joined, PAD, left, extra)
-    return made, tiny.stack(before, PAD, extra=extra), tiny.stack(targets, PAD, extra=extra)
-
-
-def logits(model, rows, **layout):
-    """For every sentence the logits at its own target tokens."""
-    tokens, before, target = batch(rows, **layout)
-    scores, _ = model(tokens, tokens.ne(PAD).sum(1), before)
-    return [row[real] for row, real in zip(scores, target.ne(PAD), strict=True)]
-
-
-def assert_same(first, second):
-    assert len(first) == len(second)
-    for one, other in zip(first, second, strict=True):
-        # fairseq's attention takes its softmax in single precision, whatever the model's is
-        assert_near(one, other)
 
 
 def encoded(model, source, draft):
@@ -162,7 +92,7 @@ def test_a_draft_changes_its_own_sentence_and_no_other(model):
     before = logits(model, ROWS)
     changed = [row._replace(draft="fade") if i == 1 else row for i, row in enumerate(ROWS)]
     after = logits(model, changed)
-    assert_same(before[:1] + before[2:], after[:1] + after[2:])
+    CONCAT.same(before[:1] + before[2:], after[:1] + after[2:])
     assert (before[1] - after[1]).abs().max() > 1e-3
 
 
@@ -171,8 +101,8 @@ def test_a_draft_changes_its_own_sentence_and_no_other(model):
 
 def stock(**values):
     torch.manual_seed(3)
-    cfg = stock_config(TransformerConcatConfig(**{**SIZES, **values}))
-    return TransformerModelBase.build_model(cfg, TASK).eval()
+    cfg = stock_config(config(**{**SIZES, **values}))
+    return TransformerModelBase.build_model(cfg, task(SYMBOLS)).eval()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -195,69 +125,10 @@ def test_without_draft_and_language_it_is_fairseqs_transformer_to_the_bit(kind, 
     assert difference.abs().max() > 1e-4, "a draft has positions of its own"
 
 
-# padding, batches, decoding -------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("left", [True, False])
-@pytest.mark.parametrize("extra", [0, 3])
-def test_padding_on_either_side_changes_nothing(model, left, extra):
-    assert_same(logits(model, ROWS, left=left, extra=extra), logits(model, ROWS))
-
-
-def test_a_sentence_alone_is_answered_as_in_a_batch(model):
-    together = logits(model, ROWS)
-    assert_same([logits(model, [row])[0] for row in ROWS], together)
-    assert_same(logits(model, ROWS[::-1])[::-1], together)
-
-
-def test_writing_token_by_token_is_what_training_has_seen(model):
-    tokens, before, _ = batch(ROWS[:3])
-    states = model.encoder(tokens)
-    whole, _ = model.decoder(before, states)
-    memory = {}
-    for step in range(before.size(1)):
-        one, _ = model.decoder(before[:, : step + 1], states, incremental_state=memory)
-        real = before[:, step].ne(PAD)
-        # fairseq's own attention takes its softmax in single precision
-        assert_near(one[real, 0], whole[real, step])
-
-
-# training and checkpoints ---------------------------------------------------------------------
-
-
-def loss_of(model, rows):
-    tokens, before, target = batch(rows)
-    scores, _ = model(tokens, tokens.ne(PAD).sum(1), before)
-    return F.cross_entropy(scores.flatten(0, 1), target.flatten(), ignore_index=PAD)
-
-
-def test_every_parameter_gets_a_finite_gradient(model):
-    loss_of(model.train(), ROWS).backward()
-    for name, parameter in model.named_parameters():
-        assert parameter.grad is not None and parameter.grad.isfinite().all(), name
-        assert parameter.grad.abs().sum() > 0, f"{name} has no gradient"
+def test_both_languages_are_learnt(model):
+    CONCAT.loss_of(model.train(), ROWS).backward()
     language = model.encoder.embed_positions.language.weight.grad
-    assert (language.abs().sum(1) > 0).all(), "both languages are learnt"
-
-
-@pytest.mark.parametrize("row", [tiny.Triple("", "", ""), tiny.Triple("a", "", "")])
-def test_empty_sentences_train_with_finite_gradients(model, row):
-    loss = loss_of(model.train(), [row])
-    loss.backward()
-    assert loss.isfinite()
-    assert all(parameter.grad.isfinite().all() for parameter in model.parameters())
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_checkpoint_brings_back_the_same_model(kind):
-    model, other = build(1, **KINDS[kind]), build(2, **KINDS[kind])
-    file = io.BytesIO()
-    torch.save(model.state_dict(), file)
-    file.seek(0)
-    other.load_state_dict(torch.load(file, weights_only=True), strict=True)
-    expected, found = logits(model, ROWS), logits(other, ROWS)
-    assert all(torch.equal(one, other) for one, other in zip(expected, found, strict=True))
-    assert other.encoder.embed_positions.language.weight.any()
+    assert (language.abs().sum(1) > 0).all()
 
 
 # limits and options ---------------------------------------------------------------------------
@@ -265,7 +136,7 @@ def test_a_checkpoint_brings_back_the_same_model(kind):
 
 @pytest.mark.parametrize("left", [True, False])
 def test_the_limit_of_learned_positions_holds_for_each_part(left):
-    model = build(encoder_learned_pos=True)
+    model = build(encoder_learned_pos=True, **SHORT)
     assert model.max_positions() == (16, 16)
     longest = "abcdefghabcdefg"  # sixteen tokens with </s>
     logits(model, [tiny.Triple(longest, "a", longest), ROWS[0]], left=left)
@@ -275,13 +146,13 @@ def test_the_limit_of_learned_positions_holds_for_each_part(left):
 
 
 def test_sinusoids_have_no_end():
-    model = build()
+    model = build(**SHORT)
     table = model.encoder.embed_positions.positions.weights.size(0)
     row = tiny.Triple("abcdefgh" * 8, "a", "abcdefgh" * 9)
     (answer,) = logits(model, [row])
     assert answer.isfinite().all()
     assert model.encoder.embed_positions.positions.weights.size(0) > table
-    assert_same(logits(model, ROWS), logits(build(), ROWS))
+    CONCAT.same(logits(model, ROWS), logits(build(**SHORT), ROWS))
 
 
 def test_a_reranker_joins_what_edit_models_read(model):
@@ -291,34 +162,6 @@ def test_a_reranker_joins_what_edit_models_read(model):
     assert torch.equal(model.join_draft(sources, drafts), batch(ROWS)[0])
     empty = [row._replace(draft="") for row in ROWS]
     assert torch.equal(model.join_draft(sources), batch(empty)[0])
-
-
-@pytest.mark.parametrize(
-    ("values", "said"),
-    [
-        ({"encoder_attention_heads": 3}, "--encoder-attention-heads 3 does not divide"),
-        ({"decoder_attention_heads": 0}, "--decoder-attention-heads 0 does not divide"),
-        (
-            {"share_all_embeddings": True, "decoder_embed_dim": 4},
-            "--encoder-embed-dim 8 and --decoder-embed-dim 4 differ",
-        ),
-        (
-            {"share_all_embeddings": True, "encoder_embed_path": "x", "decoder_embed_path": "y"},
-            "--encoder-embed-path x and --decoder-embed-path y differ",
-        ),
-    ],
-)
-def test_options_that_contradict_each_other_are_refused(values, said):
-    with pytest.raises(UserError) as caught:
-        build(**values)
-    assert said in str(caught.value)
-
-
-def test_one_table_for_two_dictionaries_is_refused():
-    task = Namespace(source_dictionary=SYMBOLS, target_dictionary=tiny.dictionary("xyz"))
-    cfg = TransformerConcatConfig(**SIZES, share_all_embeddings=True)
-    with pytest.raises(UserError, match="--joined-dictionary"):
-        TransformerConcatModel.build_model(cfg, task)
 
 
 def parsed(arch, *flags):

@@ -1,0 +1,147 @@
+"""What is particular to PBD; what it has in common with others: ``test_seq2seq.py``."""
+
+from argparse import Namespace
+
+import pytest
+import tiny
+import torch
+import torch.nn.functional as F
+from fairseq.data import Dictionary
+from pbd_models import NORMS, PBD, ROWS, batch, build, logits
+from seq2seq_models import EXACT, Pair, assert_same, task
+
+from lev_plugins.errors import UserError
+from lev_plugins.systems.pbd import PBDTransformerConfig, PBDTransformerModel
+from lev_plugins.systems.pbd.arch import pbd_transformer_big, pbd_transformer_char
+
+
+def test_in_training_nobody_asks_who_looked_where():
+    made = batch(ROWS)
+    _, extra = build().train()(made.source, None, made.before)
+    assert extra == {"attn": [None]}
+
+
+@pytest.mark.parametrize("name", ["relu", "gelu", "silu"])
+def test_the_activation_is_the_one_asked_for(name):
+    model = build(activation_fn=name)
+    function = getattr(F, name)
+    x = torch.randn(3, 8, dtype=torch.double)
+    for block in (model.encoder.blocks[0], model.decoder.blocks[0].block):
+        torch.testing.assert_close(
+            block.feed_forward(x), block.fc2(function(block.fc1(x))), **EXACT
+        )
+
+
+def test_beams_of_one_source_keep_what_was_projected_and_sources_do_not_mix():
+    model = build()
+    memory = model.encoder(batch(ROWS[:2]).source)["memory"][0].select(torch.tensor([0, 0, 1, 1]))
+    assert memory.select(torch.tensor([1, 0, 3, 2])) is memory
+    for order in ([1, 2, 3], [2, 3, 0, 1], [0, 0, 0, 1], [0, 0, 0, 2], [0, 1]):
+        chosen = memory.select(torch.tensor(order))
+        same = torch.equal(memory.rows[order], memory.rows)
+        assert (chosen is memory) == same
+        assert torch.equal(chosen.states, memory.states[order])
+        assert torch.equal(chosen.copied[0], memory.copied[0][order])
+
+
+# what is shared -------------------------------------------------------------------------------
+
+
+def test_all_but_the_attention_to_the_source_and_the_segments_is_shared():
+    model = build(encoder_learned_pos=True, encoder_normalize_before=True)
+    encoder = set(map(id, model.encoder.parameters()))
+    own = {name for name, one in model.decoder.named_parameters() if id(one) not in encoder}
+    assert encoder < set(map(id, model.decoder.parameters())) | encoder
+    parts = ("cross_attention", "cross_norm", "self_attention.segment")
+    assert own and all(any(part in name for part in parts) for name in own)
+    assert len([name for name in own if "segment" in name]) == 2, "one for each block"
+
+
+@pytest.mark.parametrize(
+    ("values", "common"),
+    [
+        ({}, set()),
+        ({"share_decoder_input_output_embed": True}, {"output"}),
+        ({"share_all_embeddings": True}, {"source", "output"}),
+    ],
+)
+def test_without_sharing_tables_are_shared_as_asked(values, common):
+    model = build(no_parameter_sharing=True, encoder_normalize_before=True, **values)
+    target = model.decoder.embed.table.weight
+    tables = {
+        "source": model.encoder.embed.table.weight,
+        "output": model.decoder.output.table.weight,
+    }
+    assert {name for name, one in tables.items() if one is target} == common
+    both = set(map(id, model.encoder.parameters())) & set(map(id, model.decoder.parameters()))
+    assert len(both) == ("source" in common)
+
+
+def test_two_dictionaries_may_differ_where_nothing_is_shared():
+    model = PBD.new(target=tiny.dictionary("xyz"), no_parameter_sharing=True)
+    made = batch([Pair("abh", "")])
+    assert model(made.source, None, torch.tensor([[2, 6, 4]]))[0].shape == (1, 3, 7)
+
+
+# checkpoints ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_a_checkpoint_with_every_name_of_a_parameter_is_read_too(norm):
+    model, other = build(1, **NORMS[norm]), build(2, **NORMS[norm])
+    everything = torch.nn.Module.state_dict(model)
+    assert len(everything) > len(model.state_dict())
+    other.load_state_dict(dict(everything), strict=True)
+    assert_same(logits(other, ROWS), logits(model, ROWS), rtol=0, atol=0)
+
+
+def test_two_values_for_one_parameter_are_refused():
+    apart = build(no_parameter_sharing=True, share_all_embeddings=True)
+    with pytest.raises(UserError, match="different parameters encoder.*--no-parameter-sharing"):
+        build().load_state_dict(apart.state_dict())
+
+
+def test_other_embeddings_than_the_dictionarys_are_refused():
+    model = build()
+    state = model.state_dict()
+    state["encoder.embed.table.weight"] = torch.zeros(13, 8)
+    with pytest.raises(UserError, match="has 13 symbols in the encoder, the dictionary 12"):
+        model.load_state_dict(state)
+
+
+# numbers of parameters ------------------------------------------------------------------------
+
+
+def parameters(arch, symbols, **values):
+    """How many parameters a named size has, without initialising them."""
+    dictionary = Dictionary()
+    for number in range(symbols - dictionary.nspecial):
+        dictionary.add_symbol(str(number))
+    chosen = Namespace(**values)
+    arch(chosen)
+    cfg = PBDTransformerConfig(**vars(chosen), max_source_positions=1024, max_target_positions=1024)
+    with torch.device("meta"):
+        model = PBDTransformerModel.build_model(cfg, task(dictionary))
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def test_the_papers_numbers_of_parameters():
+    """Table 1: 132M, 232M and 383M; of its 210M only 207M are there with 30,000 symbols."""
+    apart = {"no_parameter_sharing": True, "share_all_embeddings": True}
+    table = [
+        ({}, 131_512_320),
+        ({"encoder_layers": 12}, 232_304_640),
+        (apart, 207_089_664),
+        ({**apart, "encoder_layers": 12}, 383_459_328),
+    ]
+    for values, number in table:
+        assert parameters(pbd_transformer_big, 30_000, **values) == number
+    without = parameters(pbd_transformer_big, 30_000, no_segment_embedding=True)
+    assert 131_512_320 - without == 6 * 2 * 1024, "two vectors for each block"
+
+
+def test_sharing_leaves_a_little_more_than_half():
+    values = {"share_all_embeddings": True, "no_parameter_sharing": True}
+    one = parameters(pbd_transformer_char, 100)
+    other = parameters(pbd_transformer_char, 100, **values)
+    assert 0.55 < one / other < 0.65
