@@ -19,7 +19,6 @@ import math
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from fairseq import utils
@@ -141,7 +140,7 @@ def require_inputs(args: argparse.Namespace) -> None:
 
 def run_settings(
     args: argparse.Namespace, files: Files, languages: Sequence[str]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """All that the distilled lines depend on, by the flag that sets it."""
     flags = ("beam", "lenpen", "max_len_a", "max_len_b", "max_ratio", "chunk_size", "fp16")
     return {

@@ -13,11 +13,10 @@ that is needed. Records are JSON objects (the keys of
 import argparse
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from typing import Any
 
 from ..errors import UserError
 from ..fairseq_patches import run_cli
-from ..inference.enct5 import EncT5, check_threshold
+from ..inference.enct5 import EncT5, Prediction, Tagged, check_threshold
 from ..io.lines import STANDARD_STREAM, check_lines, chunk_size, input_lines, is_stream
 from ..io.output import refuse_overwriting, report_file
 from ..io.progress import lines_of, progress
@@ -27,6 +26,7 @@ from ..systems.enct5.problem_types import ProblemType
 from .options import adder, at_least_one, make_parser
 
 FORMATS = ("jsonl", "tsv")
+Answer = Prediction | Tagged
 _PROMPT = "one text a line, two with a tab between them, or words with spaces between them:"
 
 
@@ -157,7 +157,7 @@ def _check(args: argparse.Namespace) -> list[str] | None:
     return list(read_lines(args.labels_file)) if args.labels_file else None
 
 
-def _found(model: EncT5, args: argparse.Namespace, labels: list[str] | None) -> Iterator[Any]:
+def _found(model: EncT5, args: argparse.Namespace, labels: list[str] | None) -> Iterator[Answer]:
     """What is found in all lines; memory holds one buffer of them."""
     size = chunk_size(args.input, args.buffer)
     texts = read_texts(args.input, model)

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from ..errors import UserError
 from ..fairseq_patches import run_cli
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ..inference.editor import LevenshteinEditor
 
 Pair = tuple[str, str | None]
-Sink = Callable[[EditTrace, int], Any]
+Sink = Callable[[EditTrace, int], object]
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -2,7 +2,6 @@
 
 import functools
 from collections.abc import Callable
-from typing import Any
 
 _GIVEN = "given_lr"
 
@@ -20,12 +19,12 @@ def patch_adafactor() -> None:
 
     stock_step, stock_lr = Adafactor.step, Adafactor._get_lr
 
-    def get_lr(self: Any, group: dict[str, Any], state: dict[str, Any]) -> Any:
+    def get_lr(self: Adafactor, group: dict[str, object], state: dict[str, object]) -> object:
         """A tensor's learning rate, of the one that the scheduler has set."""
         return stock_lr(self, {**group, "lr": group.get(_GIVEN, group["lr"])}, state)
 
     @functools.wraps(stock_step, assigned=())
-    def step(self: Any, closure: Callable[[], float] | None = None) -> Any:
+    def step(self: Adafactor, closure: Callable[[], float] | None = None) -> object:
         """fairseq's step, after which each group has the learning rate that it was given."""
         given = [group for group in self.param_groups if not group["relative_step"]]
         for group in given:

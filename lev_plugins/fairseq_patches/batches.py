@@ -2,15 +2,20 @@
 
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import UserError
 from ..io.program import running_command
 
+if TYPE_CHECKING:
+    from fairseq.data import FairseqDataset
 
-def lossless_batches(indices: Sequence[int] | np.ndarray, batches: Sequence[Any]) -> list[Any]:
+Batch = Sequence[int] | np.ndarray
+
+
+def lossless_batches(indices: Sequence[int] | np.ndarray, batches: Sequence[Batch]) -> list[Batch]:
     """Put the sentences back that fairseq dropped at the end, in order.
 
     Fault: ``fairseq.data.data_utils.batch_by_size`` throws the last batch away when its size is no
@@ -42,12 +47,12 @@ def lossless_batches(indices: Sequence[int] | np.ndarray, batches: Sequence[Any]
 
 
 def batch_every_sentence(
-    dataset: Any,
+    dataset: "FairseqDataset",
     indices: Sequence[int] | np.ndarray,
     max_tokens: int | None = None,
     max_sentences: int | None = None,
     required_batch_size_multiple: int = 1,
-) -> list[Any]:
+) -> list[Batch]:
     """``FairseqDataset.batch_by_size`` that loses no sentence, and takes none for an answer.
 
     Fault: see :func:`lossless_batches`; and with no sentence at all fairseq raises IndexError.
@@ -90,7 +95,9 @@ def keep_last_batch() -> None:
     stock = FairseqDataset.batch_by_size
 
     @functools.wraps(stock, assigned=())
-    def batch_by_size(self: Any, indices: Any, *limits: Any, **named_limits: Any) -> list[Any]:
+    def batch_by_size(
+        self: FairseqDataset, indices: Sequence[int], *limits: object, **named_limits: object
+    ) -> list[Batch]:
         """fairseq's batches, the last one included.
 
         Raises:
@@ -118,12 +125,15 @@ def deterministic_batching() -> None:
     resumed: it then continued with other batches. All are cut as for the first epoch now.
     Tasks that cut batches anew for every epoch get those of that epoch, as before.
     """
+    from fairseq.data import EpochBatchIterator, FairseqDataset
     from fairseq.tasks import FairseqTask
 
     stock = FairseqTask.get_batch_iterator
 
     @functools.wraps(stock, assigned=())
-    def get_batch_iterator(self: Any, dataset: Any, *limits: Any, **options: Any) -> Any:
+    def get_batch_iterator(
+        self: FairseqTask, dataset: FairseqDataset, *limits: object, **options: Any
+    ) -> EpochBatchIterator:
         """fairseq's iterator, with the batches of a training that begins with epoch 1."""
         anew = options.get("disable_iterator_cache") or options.get("update_epoch_batch_itr")
         made = dataset in self.dataset_to_epoch_iter
@@ -151,8 +161,8 @@ def shuffle_when_asked() -> None:
 
     @functools.wraps(stock, assigned=())
     def get_iterator_for_epoch(
-        self: Any, epoch: int, shuffle: bool, *more: Any, **named: Any
-    ) -> Any:
+        self: EpochBatchIterator, epoch: int, shuffle: bool, *more: object, **named: object
+    ) -> object:
         """fairseq's, from a sampler that is told about every epoch."""
         if self.dataloader is not None:
             self.epoch_batch_sampler.shuffle = shuffle

@@ -5,18 +5,22 @@ import collections
 import importlib
 import os
 import typing
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 import torch
+from omegaconf import DictConfig
+
+#: a class or function, or that and the name that checkpoints know it by
+Global = Callable[..., object] | tuple[Callable[..., object], str]
 
 
-def _command_line_globals() -> list[Any]:
+def _command_line_globals() -> list[type]:
     """Group A, every checkpoint of a model that has no config dataclass."""
     return [argparse.Namespace]
 
 
-def _metric_globals() -> list[Any]:
+def _metric_globals() -> list[Global]:
     """Group B, metrics kept as numpy numbers: trained with ``--eval-bleu``.
 
     Numbers and truth values only: arrays of Python objects stay refused. numpy 2 renamed
@@ -34,7 +38,7 @@ def _metric_globals() -> list[Any]:
     return [np.ndarray, np.dtype, *makers, *kinds]
 
 
-def _broadcast_globals() -> list[Any]:
+def _broadcast_globals() -> list[Global]:
     """Group C, what the first process sends to the others when a training resumes."""
     from fairseq.distributed.utils import _TensorPlaceholder
     from omegaconf import AnyNode, DictConfig, ListConfig
@@ -58,7 +62,7 @@ def allow_checkpoint_globals() -> None:
     )
 
 
-def absolute_data_paths(cfg: Any) -> None:
+def absolute_data_paths(cfg: DictConfig | argparse.Namespace) -> None:
     """Make the colon separated folders in ``cfg.data`` absolute, in place.
 
     Fault: a checkpoint stores ``data`` as it was typed, so a relative path breaks loading it from

@@ -2,6 +2,7 @@
 
 import copyreg
 import functools
+from collections.abc import Callable
 from typing import Any
 
 
@@ -19,13 +20,13 @@ def allow_copies() -> None:
     fairseq_getattr = StatefulContainer.__getattr__
 
     @functools.wraps(fairseq_getattr, assigned=())
-    def getattr_of_state(self: Any, name: str) -> Any:
+    def getattr_of_state(self: StatefulContainer, name: str) -> object:
         """fairseq's, where there is a state to look into."""
         if "_state" not in vars(self):
             raise AttributeError(name)
         return fairseq_getattr(self, name)
 
-    def names_of(kind: Any) -> Any:
+    def names_of(kind: StrEnumMeta) -> str | tuple[Callable[..., Any], tuple[Any, ...]]:
         """How pickle makes such a class again; one that stands in a module it finds there."""
         unnamed = kind.__name__ == "Choices"
         return (ChoiceEnum, (list(kind.__members__),)) if unnamed else kind.__qualname__

@@ -3,11 +3,17 @@
 import functools
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from torch import nn
 
 from ..errors import UserError
 from ..io.finite import REMEDY
 from ..io.saving import last_good
+
+if TYPE_CHECKING:
+    from fairseq.nan_detector import NanDetector
+    from fairseq.trainer import Trainer
 
 _DIVERGED = ("gradients are Nan/Inf", "Minimum loss scale reached")
 
@@ -25,12 +31,12 @@ def stop_when_diverged() -> None:
     kind = trainer.Trainer
     if trainer.NanDetector is not nan_detector.NanDetector:
         return
-    fairseq_step: Callable[..., Any] = kind.train_step
-    fairseq_save: Callable[..., Any] = kind.save_checkpoint
+    fairseq_step: Callable[..., object] = kind.train_step
+    fairseq_save: Callable[..., object] = kind.save_checkpoint
     trainer.NanDetector = _first_layer(trainer.NanDetector)
 
     @functools.wraps(fairseq_step, assigned=())
-    def train_step(self: Any, *args: Any, **options: Any) -> Any:
+    def train_step(self: trainer.Trainer, *args: object, **options: object) -> object:
         """fairseq's.
 
         Raises:
@@ -45,7 +51,9 @@ def stop_when_diverged() -> None:
             raise _stopped(self, reason) from error
 
     @functools.wraps(fairseq_save, assigned=())
-    def save_checkpoint(self: Any, filename: str, extra_state: dict[str, Any]) -> Any:
+    def save_checkpoint(
+        self: trainer.Trainer, filename: str, extra_state: dict[str, Any]
+    ) -> object:
         """fairseq's; ``extra_state`` has the validation's loss, or what stands for it.
 
         Raises:
@@ -60,11 +68,11 @@ def stop_when_diverged() -> None:
     kind.train_step, kind.save_checkpoint = train_step, save_checkpoint
 
 
-def _first_layer(detector: Any) -> Any:
+def _first_layer(detector: Any) -> "type[NanDetector]":
     """fairseq's detector that logs the first layer whose output is not finite, and no gradients."""
 
     class FirstLayer(detector):
-        def __init__(self, model: Any) -> None:
+        def __init__(self, model: nn.Module) -> None:
             super().__init__(model, backward=False)
 
         def __exit__(self, *error: object) -> None:
@@ -84,7 +92,7 @@ def _divergence(error: BaseException | None) -> str | None:
     return None
 
 
-def _stopped(trainer: Any, reason: str) -> UserError:
+def _stopped(trainer: "Trainer", reason: str) -> UserError:
     return UserError(
         f"the training has diverged after {trainer.get_num_updates()} updates ({reason}); {REMEDY}"
         f"{last_good(trainer.cfg.checkpoint.save_dir)}"

@@ -1,7 +1,8 @@
 """Flags of fairseq's commands that had another name in version 0.5."""
 
+import argparse
 import functools
-from typing import Any
+from collections.abc import Sequence
 
 from ..deprecation import FLAGS, renamed_flags
 
@@ -13,7 +14,9 @@ def accept_renamed_flags() -> None:
     stock = options.parse_args_and_arch
 
     @functools.wraps(stock, assigned=())
-    def parse(parser: Any, input_args: Any = None, **how: Any) -> Any:
+    def parse(
+        parser: argparse.ArgumentParser, input_args: Sequence[str] | None = None, **how: object
+    ) -> object:
         """fairseq's, with the new names."""
         return stock(parser, renamed_flags(input_args, FLAGS), **how)
 

@@ -4,12 +4,19 @@ import contextlib
 import functools
 import importlib
 import sys
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..errors import UserError
 from ..io.program import running_command
 from .logs import untouched_root_logger
+
+if TYPE_CHECKING:
+    from fairseq.tasks import FairseqTask
+    from omegaconf import DictConfig
+
+
+Batches = Callable[..., Iterator[object]]
 
 
 @contextlib.contextmanager
@@ -72,7 +79,7 @@ def read_interactive_lines(input: str, buffer_size: int) -> Iterator[list[str]]:
         yield buffer
 
 
-def _forgetful(stock: Any) -> Any:
+def _forgetful(stock: Batches) -> Batches:
     """fairseq's ``make_batches``, which lets go of a buffer when it has been answered.
 
     Fault: the task keeps the iterator of every buffer, and with it the lines, as if they were the
@@ -80,7 +87,9 @@ def _forgetful(stock: Any) -> Any:
     """
 
     @functools.wraps(stock)
-    def make_batches(lines: Any, cfg: Any, task: Any, *rest: Any) -> Iterator[Any]:
+    def make_batches(
+        lines: Sequence[str], cfg: "DictConfig", task: "FairseqTask", *rest: object
+    ) -> Iterator[object]:
         """The batches of a buffer."""
         try:
             yield from stock(lines, cfg, task, *rest)

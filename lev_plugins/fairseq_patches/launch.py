@@ -6,10 +6,9 @@ import importlib.util
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import torch
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
 
 from ..errors import UserError
 from ..io.program import running_command
@@ -24,7 +23,7 @@ _SLURM = ("SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST")
 _CPU_DDP_BACKENDS = ("legacy_ddp", "no_c10d")
 
 
-def _is_training(main: Callable[..., Any]) -> bool:
+def _is_training(main: Callable[..., object]) -> bool:
     code = getattr(main, "__code__", None)
     return code is not None and Path(code.co_filename).parts[-2:] == ("fairseq_cli", "train.py")
 
@@ -61,10 +60,10 @@ def infer_torchrun_on_cpu() -> None:
     """
     from fairseq.distributed import utils
 
-    stock: Callable[[Any], None] = utils._infer_torch_distributed_launch_init
+    stock: Callable[[DictConfig], None] = utils._infer_torch_distributed_launch_init
 
     @functools.wraps(stock, assigned=())
-    def infer(cfg: Any) -> None:
+    def infer(cfg: DictConfig) -> None:
         """Take the process's place from torchrun's environment (``cfg``: distributed training)."""
         if torch.cuda.device_count() > 0:
             stock(cfg)
@@ -85,7 +84,7 @@ def _refuse_lonely_ranks(processes: int) -> None:
     )
 
 
-def _refuse_unconnected(cfg: Any) -> None:
+def _refuse_unconnected(cfg: DictConfig) -> None:
     """Several processes are wanted and nothing is there to start or connect them."""
     started = _under_torchrun() or any(name in os.environ for name in _SLURM)
     if cfg.distributed_world_size > 1 and cfg.distributed_init_method is None and not started:
@@ -95,7 +94,7 @@ def _refuse_unconnected(cfg: Any) -> None:
         )
 
 
-def _refuse_empty_spawn(cfg: Any) -> None:
+def _refuse_empty_spawn(cfg: DictConfig) -> None:
     """fairseq would start one process for each GPU: none, and end with status 0."""
     if cfg.distributed_init_method is not None and not cfg.distributed_no_spawn:
         raise UserError(
@@ -106,7 +105,7 @@ def _refuse_empty_spawn(cfg: Any) -> None:
         )
 
 
-def _refuse_gpu_backends(cfg: Any) -> None:
+def _refuse_gpu_backends(cfg: DictConfig) -> None:
     """Gradients of several processes cannot be summed on a CPU this way."""
     size = cfg.distributed_world_size
     refused = None
@@ -121,7 +120,7 @@ def _refuse_gpu_backends(cfg: Any) -> None:
         )
 
 
-def check_cpu_launch(cfg: Any, training: bool) -> None:
+def check_cpu_launch(cfg: DictConfig, training: bool) -> None:
     """Refuse a launch on the CPU that would crash, train nothing, or train each rank alone.
 
     Args:
@@ -145,7 +144,7 @@ def check_cpu_launch(cfg: Any, training: bool) -> None:
     _refuse_gpu_backends(cfg)
 
 
-def refuse_fairscale(cfg: Any) -> None:
+def refuse_fairscale(cfg: DictConfig) -> None:
     """Refuse ``fully_sharded`` and ``slowmo`` where they would end in a traceback.
 
     Fault: both are fairscale's, which fairseq looks for once the model is built, and which
@@ -173,7 +172,7 @@ def refuse_fairscale(cfg: Any) -> None:
         )
 
 
-def resolve_model_config(cfg: Any) -> None:
+def resolve_model_config(cfg: DictConfig) -> None:
     """Let a model complete its own settings before they are kept for the checkpoints.
 
     Fault: ``build_model`` gets a copy of the settings, so nothing that a model finds out there
@@ -208,7 +207,7 @@ def check_launches() -> None:
     stock: Callable[..., None] = utils.call_main
 
     @functools.wraps(stock, assigned=())
-    def call_main(cfg: Any, main: Callable[..., Any], **kwargs: Any) -> None:
+    def call_main(cfg: DictConfig, main: Callable[..., object], **kwargs: object) -> None:
         """Check, then run ``main(cfg, **kwargs)`` in all processes as fairseq does."""
         training = _is_training(main)
         refuse_shards(cfg)

@@ -4,18 +4,19 @@ from types import ModuleType
 from typing import Any
 
 import torch
+from omegaconf import DictConfig
 from torch import Tensor
 
 from ..errors import UserError
 
 
-def _sections_with_tpu(cfg: Any) -> list[Any]:
+def _sections_with_tpu(cfg: DictConfig) -> list[DictConfig]:
     """Parts of a ``FairseqConfig`` that hold a ``tpu`` switch of their own."""
     sections = [cfg.get(name) for name in cfg]
     return [part for part in sections if getattr(part, "tpu", None) is not None]
 
 
-def bf16_without_tpu(cfg: Any) -> None:
+def bf16_without_tpu(cfg: DictConfig) -> None:
     """Let ``--bf16`` work on the device that is there.
 
     Fault: on the command line ``--bf16`` switches ``--tpu`` on, and without torch_xla the trainer
@@ -31,7 +32,7 @@ def bf16_without_tpu(cfg: Any) -> None:
             section.tpu = False
 
 
-def refuse_fp16_on_cpu(cfg: Any) -> None:
+def refuse_fp16_on_cpu(cfg: DictConfig) -> None:
     """Say what to use instead of ``--fp16``.
 
     Fault: fairseq's half precision optimizer asks CUDA for its current device before it lays
@@ -52,7 +53,7 @@ def refuse_fp16_on_cpu(cfg: Any) -> None:
 class _HostTensor(Tensor):
     """A tensor that stays where it is."""
 
-    def cuda(self, *args: Any, **options: Any) -> Tensor:
+    def cuda(self, *args: object, **options: object) -> Tensor:
         return self
 
 

@@ -14,21 +14,30 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from types import ModuleType
-from typing import Any, NamedTuple
+from types import FrameType, ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import torch
 
+if TYPE_CHECKING:
+    from fairseq.data import EpochBatchIterator
+    from fairseq.tasks import FairseqTask
+    from fairseq.trainer import Trainer
+    from omegaconf import DictConfig
+
 SIGNALS = (signal.SIGTERM, signal.SIGUSR1)
 _TOGETHER = 3.0  # seconds; torchrun passes on a signal that its processes may have got already
+
+#: the losses of a validation, and whether the training should stop
+Losses = tuple[list[float | None], bool]
 
 
 class _Place(NamedTuple):
     """Behind an update: what a checkpoint is made of."""
 
-    cfg: Any
-    trainer: Any
-    epochs: Any
+    cfg: "DictConfig"
+    trainer: "Trainer"
+    epochs: "EpochBatchIterator"
 
 
 class _Watch:
@@ -64,7 +73,7 @@ class _Watch:
                 signal.signal(one, signal.SIG_DFL)
         self.handled = []
 
-    def receive(self, number: int, frame: Any) -> None:
+    def receive(self, number: int, frame: FrameType | None) -> None:
         """Note the first signal; one that comes later, and not together with it, ends at once."""
         if not self.number:
             self.number, self.since = number, time.monotonic()
@@ -76,7 +85,7 @@ class _Watch:
 _watch = _Watch()
 
 
-def _agreed(trainer: Any) -> int:
+def _agreed(trainer: "Trainer") -> int:
     """The signal that this process or any other has received; 0 if none has.
 
     All processes of a training have to ask, and continue together.
@@ -114,7 +123,7 @@ def _path(place: _Place) -> str:
     return os.path.abspath(os.path.join(place.cfg.checkpoint.save_dir, name))
 
 
-def _end(place: _Place) -> None:
+def _end(place: _Place) -> NoReturn:
     """End the training once all processes have come here, and the first has saved.
 
     Raises:
@@ -132,13 +141,18 @@ def _end(place: _Place) -> None:
     raise SystemExit(128 + number)
 
 
-def _watched_updates(stock: Callable[..., Any]) -> Callable[..., Any]:
+def _watched_updates(stock: Callable[..., Losses]) -> Callable[..., Losses]:
     """``validate_and_save``, which comes behind every update."""
 
     @functools.wraps(stock, assigned=())
     def validate_and_save(
-        cfg: Any, trainer: Any, task: Any, epoch_itr: Any, *more: Any, **named: Any
-    ) -> Any:
+        cfg: "DictConfig",
+        trainer: "Trainer",
+        task: "FairseqTask",
+        epoch_itr: "EpochBatchIterator",
+        *more: object,
+        **named: object,
+    ) -> Losses:
         """fairseq's; where a signal has come, it is the last one.
 
         A checkpoint is written before a validation, which may take longer than the cluster waits,
@@ -161,11 +175,11 @@ def _watched_updates(stock: Callable[..., Any]) -> Callable[..., Any]:
     return validate_and_save
 
 
-def _watched_validation(stock: Callable[..., Any]) -> Callable[..., Any]:
+def _watched_validation(stock: Callable[..., object]) -> Callable[..., object]:
     """``Trainer.valid_step``."""
 
     @functools.wraps(stock, assigned=())
-    def valid_step(self: Any, sample: Any, raise_oom: bool = False) -> Any:
+    def valid_step(self: "Trainer", sample: object, raise_oom: bool = False) -> object:
         """fairseq's; a signal that comes within a validation is not left to wait for its end."""
         place = _watch.place
         # with raise_oom it is the second try of one process alone
@@ -176,11 +190,16 @@ def _watched_validation(stock: Callable[..., Any]) -> Callable[..., Any]:
     return valid_step
 
 
-def _watched_epochs(stock: Callable[..., Any]) -> Callable[..., Any]:
+def _watched_epochs(stock: Callable[..., Losses]) -> Callable[..., Losses]:
     """``train``, which is called for every epoch."""
 
     @functools.wraps(stock, assigned=())
-    def train(cfg: Any, trainer: Any, task: Any, epoch_itr: Any) -> Any:
+    def train(
+        cfg: "DictConfig",
+        trainer: "Trainer",
+        task: "FairseqTask",
+        epoch_itr: "EpochBatchIterator",
+    ) -> Losses:
         """fairseq's, with handlers up to the end of the last epoch."""
         _watch.install()
         last = True
@@ -254,7 +273,7 @@ def pass_signals_on() -> Iterator[None]:
     """
     passed: list[int] = []
 
-    def pass_on(number: int, frame: Any) -> None:
+    def pass_on(number: int, frame: FrameType | None) -> None:
         passed.append(128 + number)
         for child in multiprocessing.active_children():
             if child.pid is not None:

@@ -1,7 +1,7 @@
 """What fairseq's progress bars show."""
 
 import functools
-from typing import Any
+from collections.abc import Callable, Mapping
 
 
 def hide_private_stats() -> None:
@@ -18,8 +18,12 @@ def hide_private_stats() -> None:
 
         @functools.wraps(stock, assigned=())
         def format_stats(
-            self: Any, stats: Any, *args: Any, stock: Any = stock, **options: Any
-        ) -> Any:
+            self: BaseProgressBar,
+            stats: Mapping[str, object],
+            *args: object,
+            stock: Callable[..., object] = stock,
+            **options: object,
+        ) -> object:
             """fairseq's, without names that begin with ``_``."""
             shown = {name: value for name, value in stats.items() if not name.startswith("_")}
             return stock(self, shown, *args, **options)

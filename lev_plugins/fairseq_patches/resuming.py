@@ -3,19 +3,23 @@
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fairseq.trainer import Trainer
+    from omegaconf import DictConfig
 
 _KEPT = "carried_over"  # in a checkpoint's ``extra_state``
 _PATIENCE = ("best", "num_runs")
 _PLATEAU = ("num_bad_epochs", "cooldown_counter", "last_epoch")
 
 
-def _plateau(trainer: Any) -> Any:
+def _plateau(trainer: "Trainer") -> object:
     """torch's scheduler below ``reduce_lr_on_plateau``; None below any other."""
     return getattr(trainer.lr_scheduler, "lr_scheduler", None)
 
 
-def _numbers(holder: Any, names: tuple[str, ...]) -> dict[str, float]:
+def _numbers(holder: object, names: tuple[str, ...]) -> dict[str, float]:
     found: dict[str, Any] = {name: getattr(holder, name, None) for name in names}
     # a loss may be one of numpy's or torch's
     plain = {name: one.item() if hasattr(one, "item") else one for name, one in found.items()}
@@ -27,7 +31,7 @@ def _ended_an_epoch(extra: dict[str, Any]) -> bool:
 
 
 @contextmanager
-def _compared(cfg: Any) -> Iterator[None]:
+def _compared(cfg: "DictConfig") -> Iterator[None]:
     """Let a model look at the settings of a checkpoint that is read meanwhile.
 
     Fault: a resumed training has the options of its command, whatever the checkpoint was trained
@@ -44,7 +48,7 @@ def _compared(cfg: Any) -> Iterator[None]:
     read = checkpoint_utils.load_checkpoint_to_cpu
 
     @functools.wraps(read, assigned=())
-    def load_checkpoint_to_cpu(path: str, *arguments: Any, **options: Any) -> Any:
+    def load_checkpoint_to_cpu(path: str, *arguments: object, **options: object) -> object:
         state = read(path, *arguments, **options)
         if check is not None and state.get("cfg") is not None:
             check(cfg, state["cfg"].get("model"), path)
@@ -57,7 +61,7 @@ def _compared(cfg: Any) -> Iterator[None]:
         checkpoint_utils.load_checkpoint_to_cpu = read
 
 
-def restore_early_stopping(main: Callable[..., Any]) -> None:
+def restore_early_stopping(main: Callable[..., object]) -> None:
     """Let a training that is resumed stop, and lower its learning rate, when it would have.
 
     Faults: ``--patience`` counts validations without progress from nought after every break. A
@@ -72,12 +76,12 @@ def restore_early_stopping(main: Callable[..., Any]) -> None:
     should_stop_early = main.__globals__.get("should_stop_early")
     if should_stop_early is None or hasattr(Trainer.lr_step, "__wrapped__"):
         return
-    save: Callable[..., Any] = Trainer.save_checkpoint
-    load: Callable[..., Any] = Trainer.load_checkpoint
-    step: Callable[..., Any] = Trainer.lr_step
+    save: Callable[..., object] = Trainer.save_checkpoint
+    load: Callable[..., dict[str, Any] | None] = Trainer.load_checkpoint
+    step: Callable[..., object] = Trainer.lr_step
 
     @functools.wraps(save, assigned=())
-    def save_checkpoint(self: Any, filename: str, extra_state: dict[str, Any]) -> Any:
+    def save_checkpoint(self: Trainer, filename: str, extra_state: dict[str, Any]) -> object:
         """fairseq's, with what it forgets."""
         kept = {
             "patience": _numbers(should_stop_early, _PATIENCE),
@@ -87,13 +91,13 @@ def restore_early_stopping(main: Callable[..., Any]) -> None:
 
     @functools.wraps(load, assigned=())
     def load_checkpoint(
-        self: Any,
+        self: Trainer,
         filename: str,
         reset_optimizer: bool = False,
         reset_lr_scheduler: bool = False,
-        optimizer_overrides: Any = None,
+        optimizer_overrides: dict[str, object] | None = None,
         reset_meters: bool = False,
-    ) -> Any:
+    ) -> dict[str, Any] | None:
         """fairseq's; what is to be reset is not carried over."""
         resets = (reset_optimizer, reset_lr_scheduler, optimizer_overrides, reset_meters)
         with _compared(self.cfg.model):
@@ -101,14 +105,14 @@ def restore_early_stopping(main: Callable[..., Any]) -> None:
         kept = (extra or {}).get(_KEPT, {})
         if kept and not (reset_optimizer or reset_meters):
             vars(should_stop_early).update(kept["patience"])
-        if kept and not (reset_optimizer or reset_lr_scheduler):
+        if extra and kept and not (reset_optimizer or reset_lr_scheduler):
             if _plateau(self) is not None:
                 vars(_plateau(self)).update(kept["plateau"])
             self.loss_to_see = extra.get("val_loss") if _ended_an_epoch(extra) else None
         return extra
 
     @functools.wraps(step, assigned=())
-    def lr_step(self: Any, epoch: int, val_loss: float | None = None) -> Any:
+    def lr_step(self: Trainer, epoch: int, val_loss: float | None = None) -> object:
         """fairseq's; the first one of a resumed training sees the last loss."""
         if val_loss is None and getattr(self, "loss_to_see", None) is not None:
             val_loss, self.loss_to_see = self.loss_to_see, None

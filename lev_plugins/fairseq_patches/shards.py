@@ -4,7 +4,9 @@ import functools
 import logging
 import traceback
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TextIO
+
+from omegaconf import DictConfig
 
 from ..errors import UserError
 from ..io.program import program_modules, running_command
@@ -20,10 +22,10 @@ def decode_shards() -> None:
     """
     program: Any
     for program in program_modules("generate"):
-        stock: Callable[..., Any] = program._main
+        stock: Callable[..., object] = program._main
 
         @functools.wraps(stock, assigned=())
-        def main(cfg: Any, output: Any, stock: Callable[..., Any] = stock) -> Any:
+        def main(cfg: DictConfig, output: TextIO, stock: Callable[..., object] = stock) -> object:
             """fairseq's, as process I of N.
 
             Raises:
@@ -44,6 +46,7 @@ def decode_shards() -> None:
                 if count == 1 or not _decoded_nothing(error):
                     raise
                 logger.warning("shard %d of %d has no batch: nothing to decode", number, count)
+                return None
 
         program._main = main
 
@@ -53,7 +56,7 @@ def _decoded_nothing(error: BaseException) -> bool:
     return frame.f_locals.get("num_sentences") == 0
 
 
-def refuse_shards(cfg: Any) -> None:
+def refuse_shards(cfg: DictConfig) -> None:
     """Refuse ``--num-shards`` in commands that would use all lines.
 
     Args:

@@ -4,9 +4,13 @@ import contextlib
 import contextvars
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import UserError
+
+if TYPE_CHECKING:
+    from fairseq.tasks import FairseqTask
+    from fairseq.tasks.translation import TranslationTask
 
 _SYMBOLS = "symbols"  # in a checkpoint's ``task_state``
 _resuming: contextvars.ContextVar[Any] = contextvars.ContextVar("resuming", default=None)
@@ -51,7 +55,7 @@ def refuse_other_symbols(what: str, saved: Sequence[str], here: Sequence[str], d
         )
 
 
-def compare_symbols(task: Any, task_state: Any) -> None:
+def compare_symbols(task: "TranslationTask", task_state: object) -> None:
     """Compare a translation task's dictionaries with those that fairseq's task has trained with.
 
     A dictionary may continue behind the end of the checkpoint's: ours have a placeholder, and for
@@ -73,7 +77,7 @@ def compare_symbols(task: Any, task_state: Any) -> None:
 
 
 @contextlib.contextmanager
-def resumed_by(task: Any) -> Iterator[None]:
+def resumed_by(task: "FairseqTask") -> Iterator[None]:
     """Inside, a checkpoint that is read is the one from which this task's training resumes."""
     left = _resuming.set(task)
     try:
@@ -94,11 +98,11 @@ def keep_symbols() -> None:
     from fairseq.tasks.translation import TranslationTask
 
     keep: Callable[..., Any] = TranslationTask.state_dict
-    give_back: Callable[..., Any] = TranslationTask.load_state_dict
+    give_back: Callable[..., object] = TranslationTask.load_state_dict
     read: Callable[..., Any] = checkpoint_utils.load_checkpoint_to_cpu
 
     @functools.wraps(keep, assigned=())
-    def state_dict(self: Any) -> dict[str, Any]:
+    def state_dict(self: TranslationTask) -> dict[str, Any]:
         """fairseq's, with the symbols of a task that does not compare them itself."""
         if type(self).load_state_dict is not load_state_dict:
             return keep(self)
@@ -107,7 +111,7 @@ def keep_symbols() -> None:
         return {**keep(self), _SYMBOLS: symbols}
 
     @functools.wraps(give_back, assigned=())
-    def load_state_dict(self: Any, state_dict: dict[str, Any]) -> None:
+    def load_state_dict(self: TranslationTask, state_dict: dict[str, Any]) -> None:
         """fairseq's, where the dictionaries are those of the checkpoint.
 
         Raises:
@@ -117,7 +121,7 @@ def keep_symbols() -> None:
         give_back(self, {name: one for name, one in state_dict.items() if name != _SYMBOLS})
 
     @functools.wraps(read, assigned=())
-    def load_checkpoint_to_cpu(path: str, *arguments: Any, **options: Any) -> Any:
+    def load_checkpoint_to_cpu(path: str, *arguments: object, **options: object) -> Any:
         """fairseq's; a training's task gets its state back."""
         state = read(path, *arguments, **options)
         task = _resuming.get()

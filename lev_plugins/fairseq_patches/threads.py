@@ -6,13 +6,16 @@ import sys
 import threading
 import time
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fairseq.data.iterators import BackgroundConsumer
 
 _PATIENCE = 30.0  # seconds; a reader is at most one batch away from its end
 _MOMENT = 0.05
 
 
-def _tell_to_end(reader: Any) -> None:
+def _tell_to_end(reader: "BackgroundConsumer") -> None:
     """Let a reader end after the batch that it is at; what it has read is thrown away.
 
     A count that is reached ends it, and a queue that takes everything holds it up no longer. The
@@ -70,7 +73,7 @@ def stop_prefetch_threads() -> None:
     stock = BufferedIterator._create_consumer
 
     @functools.wraps(stock, assigned=())
-    def create_consumer(self: Any) -> None:
+    def create_consumer(self: BufferedIterator) -> None:
         """Start the reader, which ends when its iterator does."""
         stock(self)
         weakref.finalize(self, _tell_to_end, self._consumer).atexit = False

@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..io.program import program_modules
 from .divergence import stop_when_diverged
@@ -11,10 +11,14 @@ from .preemption import save_on_signals
 from .resuming import restore_early_stopping
 from .symbols import resumed_by
 
+if TYPE_CHECKING:
+    from fairseq.trainer import Trainer
+    from omegaconf import DictConfig
+
 _LEAKING = ("best", "num_runs")
 
 
-def forget_last_training(*functions: Callable[..., Any]) -> None:
+def forget_last_training(*functions: Callable[..., object]) -> None:
     """Forget what a training before this one has left on fairseq's functions.
 
     Fault: ``save_checkpoint`` and ``should_stop_early`` keep the best score and the validations
@@ -27,7 +31,7 @@ def forget_last_training(*functions: Callable[..., Any]) -> None:
             vars(function).pop(name, None)
 
 
-def forget_training_time(cfg: Any, trainer: Any) -> None:
+def forget_training_time(cfg: "DictConfig", trainer: "Trainer") -> None:
     """Count the time of a training that starts from another one's parameters from zero.
 
     Fault: ``--finetune-from-model`` takes over how long the other one was trained, and
@@ -49,7 +53,7 @@ def prepare_trainings() -> None:
     stock = checkpoint_utils.load_checkpoint
 
     @functools.wraps(stock, assigned=())
-    def load_checkpoint(cfg: Any, trainer: Any, **options: Any) -> Any:
+    def load_checkpoint(cfg: "DictConfig", trainer: "Trainer", **options: object) -> object:
         """Prepare the training, then load as fairseq does."""
         forget_last_training(checkpoint_utils.save_checkpoint)
         ignore_overflows_on_cpu()

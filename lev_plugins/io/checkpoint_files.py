@@ -5,7 +5,7 @@ import contextvars
 import functools
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -54,7 +54,7 @@ def read_checkpoint(file: Any, map_location: Any = "cpu", **options: Any) -> Any
     return state
 
 
-def _refuse_endless(path: str, settings: Any) -> None:
+def _refuse_endless(path: str, settings: object) -> None:
     """Settings that name themselves, or one list many times over, are copied until memory ends."""
     open_ends, count = [settings], 0
     while open_ends:
@@ -73,7 +73,7 @@ def _refuse_endless(path: str, settings: Any) -> None:
             open_ends.append(vars(one))
 
 
-def _refuse_inflated(path: str, tensors: Any) -> None:
+def _refuse_inflated(path: str, tensors: object) -> None:
     """One stored number can be a tensor of any size, which a copy would write out."""
     for name, tensor in tensors.items() if isinstance(tensors, Mapping) else ():
         if isinstance(tensor, Tensor) and exceeds_storage(tensor):
@@ -121,7 +121,10 @@ def harden_checkpoint_loading() -> None:
 
     @functools.wraps(stock, assigned=())
     def load_model_ensemble_and_task(
-        filenames: Sequence[str], arg_overrides: Any = None, *args: Any, **options: Any
+        filenames: Sequence[str],
+        arg_overrides: Mapping[str, object] | None = None,
+        *args: object,
+        **options: object,
     ) -> tuple[Any, Any, Any]:
         """fairseq's models, settings and task.
 
@@ -174,7 +177,7 @@ def _memory_for(paths: Sequence[str]) -> Iterator[None]:
     left = _allocated.set(most)
     total = number = 0
 
-    def count(module: nn.Module, name: str, parameter: Any) -> None:
+    def count(module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:
         nonlocal total, number
         total += 0 if parameter is None else parameter.numel()
         number += 1
@@ -198,15 +201,19 @@ class _Sizes(TorchFunctionMode):
         self.paths, self.most = paths, most
 
     def __torch_function__(
-        self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None
-    ) -> Any:
+        self,
+        func: Callable[..., object],
+        types: object,
+        args: Sequence[object] = (),
+        kwargs: Mapping[str, object] | None = None,
+    ) -> object:
         size = _size(func, args)
         if size > self.most:
             raise _too_large(self.paths, size)
         return func(*args, **(kwargs or {}))
 
 
-def _size(func: Any, args: Sequence[Any]) -> int:
+def _size(func: object, args: Sequence[object]) -> int:
     """Elements of what a function makes, as far as that is seen from its arguments."""
     if func is torch.arange:
         return int(max((one for one in args if isinstance(one, (int, float))), default=0))

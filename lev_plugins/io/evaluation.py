@@ -42,7 +42,7 @@ def evaluate_settings() -> None:
         module.eval = evaluated
 
 
-def evaluated(setting: Any) -> Any:
+def evaluated(setting: object) -> Any:
     """What a setting says: numbers, texts, lists and tables of them, and sums and products.
 
     Args:

@@ -1,7 +1,6 @@
 """Parameters and scores that are numbers, and refusals of those that are not."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from torch import Tensor
 
@@ -15,7 +14,7 @@ NOT_FINITE = (
 )
 
 
-def non_finite(state: Any) -> str | None:
+def non_finite(state: object) -> str | None:
     """The first parameter in a checkpoint that holds NaN or an infinity; None where none does.
 
     Args:
@@ -35,7 +34,7 @@ def _is_finite(tensor: Tensor) -> bool:
         return True
 
 
-def refuse_non_finite(path: str, state: Any) -> None:
+def refuse_non_finite(path: str, state: object) -> None:
     """Refuses to use a checkpoint of a training that has diverged.
 
     Raises:

@@ -3,11 +3,14 @@
 import functools
 import os
 import struct
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..errors import UserError
+
+if TYPE_CHECKING:
+    from fairseq.data import Dictionary
 
 _MMAP, _OLD = b"MMIDIDX\0\0", b"TNTIDX\0\0"
 #: after the name: version, type of the numbers, sentences; and of the old kind version, type,
@@ -30,8 +33,8 @@ def check_index_files() -> None:
 
     @functools.wraps(stock, assigned=())
     def make_dataset(
-        path: str, impl: str, fix_lua_indexing: bool = False, dictionary: Any = None
-    ) -> Any:
+        path: str, impl: str, fix_lua_indexing: bool = False, dictionary: "Dictionary | None" = None
+    ) -> object:
         """fairseq's data set, once its files agree with each other and the dictionary.
 
         Raises:
@@ -74,6 +77,23 @@ def _check_mmap(prefix: str, symbols: int | None) -> None:
         prefix: path without ``.idx``.
         symbols: of the dictionary; None where the numbers are something else.
     """
+    kind, sizes = read_index(prefix)
+    if not sizes.any():  # nothing cannot be mapped
+        raise UserError(f"{prefix}: holds no sentence; preprocess a text that has lines")
+    if symbols is not None:
+        _check_symbols(f"{prefix}.bin", kind, symbols)
+
+
+def read_index(prefix: str) -> tuple[np.dtype, np.ndarray]:
+    """The type of the numbers, and how many each entry has, as ``.bin`` bears out.
+
+    Args:
+        prefix: path without ``.idx``.
+
+    Raises:
+        UserError: the files are damaged, or do not belong together.
+        OSError: one cannot be read.
+    """
     path, data = f"{prefix}.idx", f"{prefix}.bin"
     code, count = _head(path, _MMAP_HEAD, _MMAP)
     kind = _number_type(path, code)
@@ -85,10 +105,7 @@ def _check_mmap(prefix: str, symbols: int | None) -> None:
     _validate(path, np.array_equal(places, (ends - sizes) * kind.itemsize))
     total = int(ends[-1]) if count else 0
     _validate(data, os.path.getsize(data) == total * kind.itemsize)
-    if total == 0:  # nothing cannot be mapped
-        raise UserError(f"{prefix}: holds no sentence; preprocess a text that has lines")
-    if symbols is not None:
-        _check_symbols(data, kind, symbols)
+    return kind, sizes
 
 
 def _check_old(prefix: str, symbols: int | None) -> None:

@@ -28,9 +28,7 @@ def progress(
     shares_terminal = output == "-" and is_terminal(sys.stdout)
     typed = total is None and is_terminal(sys.stdin)
     quiet = shares_terminal or typed or not is_terminal(sys.stderr)
-    yield from tqdm(
-        items, unit=f" {unit}", total=total, delay=PATIENCE, leave=False, disable=quiet
-    )
+    yield from tqdm(items, unit=f" {unit}", total=total, delay=PATIENCE, leave=False, disable=quiet)
 
 
 def lines_of(path: str) -> int | None:

@@ -9,9 +9,10 @@ import time
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import torch
+from omegaconf import DictConfig
 
 from ..errors import UserError
 from .archives import check_archive
@@ -126,7 +127,7 @@ def last_good(folder: str) -> str:
     return "" if newest is None else f"; {newest[0]}, with {newest[1]} updates, is good"
 
 
-def _refuse_diverged(path: str, state: Any) -> None:
+def _refuse_diverged(path: str, state: object) -> None:
     name = non_finite(state)
     if name is not None:
         raise UserError(
@@ -154,7 +155,7 @@ def recovery_hint(torn: str) -> str:
     )
 
 
-def refuse_asynchronous_checkpoints(cfg: Any) -> None:
+def refuse_asynchronous_checkpoints(cfg: DictConfig) -> None:
     """Refuse ``--write-checkpoints-asynchronously``.
 
     Fault: fairseq then writes each checkpoint in place, so that a training that is stopped
@@ -190,7 +191,7 @@ def write_checkpoints_whole() -> None:
     copy: Callable[..., bool] = PathManager.copy
 
     @functools.wraps(save, assigned=())
-    def torch_persistent_save(obj: Any, filename: str, async_write: bool = False) -> None:
+    def torch_persistent_save(obj: object, filename: str, async_write: bool = False) -> None:
         """Save whatever torch can save under a name.
 
         Raises:

@@ -78,9 +78,9 @@ class Origin:
     """
 
     paths: tuple[str, ...]
-    given: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    given: Mapping[str, object] = dataclasses.field(default_factory=dict)
 
-    def check_encoder(self, kind: str, settings: Any, data: Any = None) -> None:
+    def check_encoder(self, kind: str, settings: object, data: object = None) -> None:
         """Refuse a tokenizer or subwords whose files are not the checkpoint's own.
 
         Args:
@@ -106,7 +106,7 @@ class Origin:
                 f"--bpe {name} names no file, so that one would be fetched", f"--bpe {name}"
             )
 
-    def check_file(self, name: str, value: Any, data: Any = None, of: str = "") -> None:
+    def check_file(self, name: str, value: object, data: object = None, of: str = "") -> None:
         """Refuse a file of the checkpoint's choice that does not lie beside it or its data.
 
         A file may lie in the folder of the checkpoint, in a data folder that holds dictionaries,
@@ -136,7 +136,7 @@ class Origin:
         flag = f"--{name.replace('_', '-')}"
         raise self._refusal(f"{flag} {value!s:.200} is {reason}", f"{of} {flag} FILE".strip())
 
-    def check_task(self, settings: Any) -> None:
+    def check_task(self, settings: object) -> None:
         """Refuse languages that lead out of the data folder, and data on the network.
 
         Raises:
@@ -153,7 +153,9 @@ class Origin:
         if isinstance(data, str) and is_address(data) and self.given.get("data") != data:
             raise self._refusal(f"its data {data:.200} are on the network", "the data folder")
 
-    def check_name(self, kind: str, name: Any, registry: Mapping[str, Any], known: Any) -> None:
+    def check_name(
+        self, kind: str, name: object, registry: Mapping[str, object], known: object
+    ) -> None:
         """Refuse what no checkpoint is expected to be of.
 
         Args:
@@ -186,7 +188,7 @@ class Origin:
             f"it, give {way} yourself (from Python, by these names)"
         )
 
-    def _folders(self, data: Any) -> Iterator[str]:
+    def _folders(self, data: object) -> Iterator[str]:
         for path in self.paths:
             yield os.path.dirname(os.path.abspath(path))
             yield os.path.dirname(os.path.realpath(path))
@@ -237,7 +239,9 @@ def origin() -> Origin | None:
 
 
 @contextlib.contextmanager
-def settings_of(paths: Sequence[str], given: Mapping[str, Any] | None = None) -> Iterator[Origin]:
+def settings_of(
+    paths: Sequence[str], given: Mapping[str, object] | None = None
+) -> Iterator[Origin]:
     """Inside, models and tasks are built from a checkpoint's settings.
 
     Args:
@@ -264,14 +268,14 @@ def check_checkpoint_settings() -> None:
     build, setup, load = models.build_model, tasks.setup_task, hub_utils.from_pretrained
 
     @functools.wraps(build, assigned=())
-    def build_model(cfg: Any, *args: Any, **options: Any) -> Any:
+    def build_model(cfg: DictConfig, *args: object, **options: object) -> Any:
         """fairseq's model."""
         if (found := origin()) is not None:
             _check_model(found, cfg)
         return build(cfg, *args, **options)
 
     @functools.wraps(setup, assigned=())
-    def setup_task(cfg: Any, **options: Any) -> Any:
+    def setup_task(cfg: DictConfig, **options: object) -> Any:
         """fairseq's task."""
         if (found := origin()) is not None:
             name = _get(cfg, "task")
@@ -282,7 +286,7 @@ def check_checkpoint_settings() -> None:
 
     @functools.wraps(load, assigned=())
     def from_pretrained(
-        model_name_or_path: str, checkpoint_file: str = "model.pt", *args: Any, **options: Any
+        model_name_or_path: str, checkpoint_file: str = "model.pt", *args: object, **options: object
     ) -> Any:
         """fairseq's models, settings and task, for its interfaces of Python."""
         found = load(model_name_or_path, checkpoint_file, *args, **options)
@@ -297,7 +301,7 @@ def check_checkpoint_settings() -> None:
     hub_utils.from_pretrained = from_pretrained
 
 
-def _check_model(found: Origin, cfg: Any) -> None:
+def _check_model(found: Origin, cfg: DictConfig) -> None:
     from fairseq.models import ARCH_MODEL_NAME_REGISTRY, ARCH_MODEL_REGISTRY, MODEL_REGISTRY
 
     name = _get(cfg, "_name", "arch")
@@ -313,7 +317,7 @@ def _check_model(found: Origin, cfg: Any) -> None:
             named.update(dict.fromkeys(set(_BEGINNINGS) & set(named)))
 
 
-def check_criterion(found: Origin, cfg: Any) -> None:
+def check_criterion(found: Origin, cfg: DictConfig) -> None:
     """Refuse a criterion that writes files, or reads them, where that of a checkpoint is built.
 
     Raises:

@@ -9,12 +9,13 @@ import importlib.metadata
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from sacrebleu.metrics import BLEU, CHRF, TER
+from sacrebleu.metrics.base import Metric as SacrebleuBase
 
 from ..errors import UserError
-from .error_rates import ErrorRate, WordAccuracy, WordRecognition, WordSets, in_steps
+from .error_rates import ErrorRate, Share, WordAccuracy, WordRecognition, WordSets, in_steps
 from .words import percent
 
 ROUGE_TYPES = ("rouge1", "rouge2", "rougeL")
@@ -69,7 +70,9 @@ class SacrebleuMetric:
         higher_is_better: False for TER.
     """
 
-    def __init__(self, name: str, metric: Any, size: int, higher_is_better: bool = True) -> None:
+    def __init__(
+        self, name: str, metric: SacrebleuBase, size: int, higher_is_better: bool = True
+    ) -> None:
         self.name = name
         self.size = size
         self.higher_is_better = higher_is_better
@@ -168,24 +171,15 @@ class Rouge:
         return f"{words}|version:rouge-score-{version}"
 
 
-class ExactMatch:
+class ExactMatch(Share):
     """The share of sentences equal to their reference; spaces at the ends do not count."""
 
     name = "accuracy"
-    higher_is_better = True
-    size = 2  # sentences that are right, sentences
+    tokens, how = "none", "ends:stripped"
 
     def statistics(self, hypothesis: str, reference: str) -> tuple[float, ...]:
         """1 where the sentence is right to the letter, and 1 for the sentence."""
         return float(hypothesis.strip() == reference.strip()), 1.0
-
-    def score(self, totals: Sequence[float]) -> float:
-        """Percent of the sentences."""
-        return percent(*totals)
-
-    def signature(self) -> str:
-        """In sacrebleu's form."""
-        return "nrefs:1|case:mixed|tok:none|ends:stripped|library:lev_plugins"
 
 
 METRICS: dict[str, Callable[[], Metric]] = {

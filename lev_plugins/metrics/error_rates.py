@@ -20,7 +20,31 @@ def in_steps(share: float) -> float:
     return round(share * SHARE_STEPS) / SHARE_STEPS
 
 
-class WordAccuracy:
+class Share:
+    """Sums two numbers of a sentence; the score is the first in per cent of the second.
+
+    tokens, how, case: what the signature says of the counting.
+    """
+
+    name: str
+    higher_is_better = True
+    size = 2
+    tokens, how, case = "whitespace", "", "mixed"
+
+    def statistics(self, hypothesis: str, reference: str) -> tuple[float, ...]:
+        """The two numbers of one sentence."""
+        raise NotImplementedError
+
+    def score(self, totals: Sequence[float]) -> float:
+        """Of a corpus with these sums; 0 where the second is 0."""
+        return percent(*totals)
+
+    def signature(self) -> str:
+        """In sacrebleu's form."""
+        return f"nrefs:1|case:{self.case}|tok:{self.tokens}|{self.how}|library:lev_plugins"
+
+
+class WordAccuracy(Share):
     """The share of the reference's words that are right in the output.
 
     A word is right where an alignment of fewest errors, of these one with the most equal words,
@@ -28,24 +52,15 @@ class WordAccuracy:
     """
 
     name = "word_accuracy"
-    higher_is_better = True
-    size = 2  # words that are right, words of the reference
+    how = "align:fewest-errors-most-equal"
 
     def statistics(self, hypothesis: str, reference: str) -> tuple[float, ...]:
         """Right words and words of the reference of one sentence."""
         words = reference.split()
         return float(len(right_words(hypothesis.split(), words))), float(len(words))
 
-    def score(self, totals: Sequence[float]) -> float:
-        """Percent of the reference's words."""
-        return percent(*totals)
 
-    def signature(self) -> str:
-        """In sacrebleu's form."""
-        return _signature("whitespace", "align:fewest-errors-most-equal")
-
-
-class ErrorRate:
+class ErrorRate(Share):
     """Insertions, deletions and substitutions per hundred words or characters of the reference.
 
     The definition of the library jiwer: operations of all sentences over the length of all
@@ -56,10 +71,11 @@ class ErrorRate:
     """
 
     higher_is_better = False
-    size = 2  # operations, length of the reference
+    how = "ops:ins,del,sub"
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.tokens = "whitespace" if name == "wer" else "char"
         self._cut: Callable[[str], Sequence[str]] = str.split if name == "wer" else str.strip
 
     def statistics(self, hypothesis: str, reference: str) -> tuple[float, ...]:
@@ -67,19 +83,12 @@ class ErrorRate:
         output, wanted = self._cut(hypothesis), self._cut(reference)
         return float(editdistance.eval(output, wanted)), float(len(wanted))
 
-    def score(self, totals: Sequence[float]) -> float:
-        """Operations per hundred; 0 where the references are empty."""
-        return percent(*totals)
-
-    def signature(self) -> str:
-        """In sacrebleu's form."""
-        return _signature("whitespace" if self.name == "wer" else "char", "ops:ins,del,sub")
-
 
 class WordRecognition(ErrorRate):
     """WRR, the word recognition rate: 100 − WER. With many words too many it is below 0."""
 
     higher_is_better = True
+    how = "wrr:100-wer"
 
     def __init__(self) -> None:
         super().__init__("wer")
@@ -89,12 +98,8 @@ class WordRecognition(ErrorRate):
         """100 − WER; 0 where the references are empty."""
         return 100.0 - super().score(totals) if totals[1] else 0.0
 
-    def signature(self) -> str:
-        """In sacrebleu's form."""
-        return _signature("whitespace", "wrr:100-wer")
 
-
-class WordSets:
+class WordSets(Share):
     """WRR as the overlap of word sets: the mean of the sentences' Jaccard indices, in percent.
 
     Of a sentence: the words that both sides have over the words that either has, each once, in
@@ -103,8 +108,7 @@ class WordSets:
     """
 
     name = "wrr_jaccard"
-    higher_is_better = True
-    size = 2  # sum of the shares, sentences
+    how, case = "wrr:jaccard-of-word-sets|mean:sentence", "lc"
 
     def statistics(self, hypothesis: str, reference: str) -> tuple[float, ...]:
         """Shared over all words of the sentence, and 1 for the sentence."""
@@ -115,11 +119,3 @@ class WordSets:
     def score(self, totals: Sequence[float]) -> float:
         """Mean of the sentences, without the digits that the steps leave open."""
         return round(percent(*totals), 6)
-
-    def signature(self) -> str:
-        """In sacrebleu's form."""
-        return _signature("whitespace", "wrr:jaccard-of-word-sets|mean:sentence", case="lc")
-
-
-def _signature(tokens: str, how: str, case: str = "mixed") -> str:
-    return f"nrefs:1|case:{case}|tok:{tokens}|{how}|library:lev_plugins"

@@ -1,7 +1,6 @@
 """A metric as a scorer of ``--scoring``."""
 
-from typing import Any
-
+from fairseq.dataclass import FairseqDataclass
 from fairseq.scoring import BaseScorer
 
 from .corpus import Metric
@@ -15,7 +14,7 @@ class MetricScorer(BaseScorer):
         metric: what it counts with.
     """
 
-    def __init__(self, cfg: Any, metric: Metric) -> None:
+    def __init__(self, cfg: FairseqDataclass, metric: Metric) -> None:
         super().__init__(cfg)
         self.metric = metric
         self.totals = [0.0] * metric.size

@@ -4,6 +4,7 @@ import math
 import statistics
 import warnings
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
 from sacrebleu.metrics import BLEU
@@ -50,7 +51,9 @@ def compared(metric: Metric, lines: Sequence[Sequence[str]]) -> dict[str, Any]:
     }
 
 
-def welch(a: Sequence[float], b: Sequence[float], higher_is_better: bool) -> dict[str, Any]:
+def welch(
+    a: Sequence[float], b: Sequence[float], higher_is_better: bool
+) -> dict[str, float | None]:
     """Welch's t-test, and the paired one beside it.
 
     Returns:
@@ -78,11 +81,11 @@ def welch(a: Sequence[float], b: Sequence[float], higher_is_better: bool) -> dic
     return found
 
 
-def _defined(value: Any) -> float | None:
+def _defined(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def scipy_stats() -> Any:
+def scipy_stats() -> ModuleType:
     try:
         from scipy import stats
     except ImportError as error:

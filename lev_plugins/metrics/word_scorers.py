@@ -1,7 +1,6 @@
 """``--scoring cer``, ``word_error_rate``, ``word_accuracy`` and ``wrr``: words and characters."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from fairseq.dataclass import FairseqDataclass
 from fairseq.scoring import register_scorer
@@ -24,7 +23,7 @@ class WordScorer(MetricScorer):
 
     title = ""
 
-    def __init__(self, cfg: Any, metric: Metric) -> None:
+    def __init__(self, cfg: FairseqDataclass, metric: Metric) -> None:
         super().__init__(cfg, metric)
         self.shown: list[str] = []  # references, as many as tell words from characters
 

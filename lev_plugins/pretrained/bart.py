@@ -1,9 +1,7 @@
 """BART (Lewis et al., 2020), encoder and decoder."""
 
 from dataclasses import dataclass
-from typing import Optional
 
-import torch
 from fairseq.data import Dictionary
 from torch import Tensor, nn
 
@@ -15,7 +13,7 @@ from ..nn.positions import Positions
 from ..nn.transformer import Attention, TransformerBlock, TransformerStack
 from .directory import Config, Weights
 from .filling import Filling, chosen_rows
-from .parts import ACTIVATIONS, Dropouts, count_blocks, is_copy, set_activation
+from .parts import ACTIVATIONS, Dropouts, check_heads, count_blocks, is_copy, post_norm_block
 
 TABLE = "shared.weight"
 TABLES = {"encoder": "encoder.embed_tokens.weight", "decoder": "decoder.embed_tokens.weight"}
@@ -94,11 +92,7 @@ class BartPlan:
         for name in TABLES:
             weights.expect(_table(weights, name), plan.rows, plan.dim)
         for name, side in (("encoder", plan.encoder), ("decoder", plan.decoder)):
-            if plan.dim % side.heads:
-                raise UserError(
-                    f"{config.path}: {name}_attention_heads {side.heads} does not divide d_model "
-                    f"{plan.dim}"
-                )
+            check_heads(config, f"{name}_attention_heads", side.heads, "d_model", plan.dim)
             weights.expect(f"{name}.embed_positions.weight", plan.positions + OFFSET, plan.dim)
             weights.expect(f"{name}.layers.0.fc1.weight", side.hidden, plan.dim)
             count_blocks(config, weights, f"{name}.layers", side.layers, f"{name}_layers")
@@ -106,18 +100,7 @@ class BartPlan:
 
     def block(self, side: BartSide, dropouts: Dropouts) -> TransformerBlock:
         """A block of one side, randomly initialised."""
-        block = TransformerBlock(
-            dim=self.dim,
-            heads=side.heads,
-            hidden=side.hidden,
-            cross=False,
-            pre_norm=False,
-            dropout=dropouts.dropout,
-            attention_dropout=dropouts.attention,
-            activation_dropout=dropouts.activation,
-            activation="gelu",
-        )
-        return set_activation(block, self.activation)
+        return post_norm_block(self.dim, side.heads, side.hidden, dropouts, self.activation, EPS)
 
     def decoder_block(self, dropouts: Dropouts) -> DecoderBlock:
         """A block that reads the source, randomly initialised."""
@@ -179,7 +162,8 @@ def fill(
     ):
         filling.table(embedding.table, _table(filling.weights, side), rows)
         filling.norm(embedding.norm, f"{side}.layernorm_embedding")
-        _fill_places(embedding.positions, filling, f"{side}.embed_positions.weight")
+        places = f"{side}.embed_positions.weight"
+        filling.places(embedding.positions, filling.read(places)[OFFSET:], places)
     for number, block in enumerate(backbone.encoder.stack.blocks):
         _fill_block(block, filling, f"encoder.layers.{number}")
     for number, decoding in enumerate(backbone.blocks):
@@ -202,13 +186,6 @@ def fill(
                 f"{filling.weights.shape(LOGITS_BIAS)}, for {plan.rows} symbols"
             )
         filling.place(backbone.output.bias, chosen_rows(bias, target_rows), [LOGITS_BIAS])
-
-
-def _fill_places(positions: Optional[nn.Module], filling: Filling, name: str) -> None:
-    assert isinstance(positions, Positions)
-    places = filling.read(name)[OFFSET:]
-    before = places.new_zeros(positions.pad + 1, places.size(1))
-    filling.place(positions.weight, torch.cat([before, places]), [name])
 
 
 def _fill_block(block: nn.Module, filling: Filling, name: str) -> None:

@@ -6,9 +6,8 @@ what was generated alone (gated-Trans, §4.1).
 
 import copy
 from dataclasses import dataclass
-from typing import Any, List, Optional
+from typing import Any, List
 
-import torch
 from fairseq.data import Dictionary
 from torch import Tensor, nn
 
@@ -21,7 +20,7 @@ from ..nn.positions import Positions
 from ..nn.transformer import Attention, TransformerBlock, TransformerStack
 from .directory import Config, Weights
 from .filling import Filling, chosen_rows
-from .parts import ACTIVATIONS, Dropouts, count_blocks, is_copy, set_activation
+from .parts import ACTIVATIONS, Dropouts, check_heads, count_blocks, is_copy, post_norm_block
 
 TABLE = "embeddings.word_embeddings.weight"
 PLACES = "embeddings.position_embeddings.weight"
@@ -78,11 +77,7 @@ class BertPlan:
             head=f"{HEAD}.transform.dense.weight" in weights,
             tied=is_copy(weights, OUTPUT, TABLE),
         )
-        if plan.dim % plan.heads:
-            raise UserError(
-                f"{config.path}: num_attention_heads {plan.heads} does not divide hidden_size "
-                f"{plan.dim}"
-            )
+        check_heads(config, "num_attention_heads", plan.heads, "hidden_size", plan.dim)
         weights.expect(TABLE, plan.rows, plan.dim)
         weights.expect(PLACES, plan.positions, plan.dim)
         weights.expect(TYPES, config.count("type_vocab_size", 2), plan.dim)
@@ -92,19 +87,9 @@ class BertPlan:
 
     def block(self, dropouts: Dropouts) -> TransformerBlock:
         """One of its blocks, randomly initialised."""
-        block = TransformerBlock(
-            dim=self.dim,
-            heads=self.heads,
-            hidden=self.hidden,
-            cross=False,
-            pre_norm=False,
-            dropout=dropouts.dropout,
-            attention_dropout=dropouts.attention,
-            activation_dropout=dropouts.activation,
-            activation="gelu",
-            eps=self.eps,
+        return post_norm_block(
+            self.dim, self.heads, self.hidden, dropouts, self.activation, self.eps
         )
-        return set_activation(block, self.activation)
 
 
 class BertOutput(nn.Module):
@@ -210,7 +195,8 @@ def fill(
             _fill_block(block, filling, f"{BLOCK}.{number}")
     for embedding, rows in ((backbone.source, source_rows), (backbone.target, target_rows)):
         filling.table(embedding.table, TABLE, rows)
-        _fill_places(embedding.positions, filling)
+        # with the type of the first segment: there is no other
+        filling.places(embedding.positions, filling.read(PLACES) + filling.read(TYPES)[0], PLACES)
         filling.norm(embedding.norm, "embeddings.LayerNorm")
     output = backbone.output
     if isinstance(output, BertOutput):
@@ -222,14 +208,6 @@ def fill(
         name = f"{HEAD}.decoder.bias"
         name = name if name in filling.weights else f"{HEAD}.bias"
         filling.place(output.logits.bias, chosen_rows(filling.read(name), target_rows), [name])
-
-
-def _fill_places(positions: Optional[nn.Module], filling: Filling) -> None:
-    """Places, with the type of the first segment: there is no other."""
-    assert isinstance(positions, Positions)
-    places = filling.read(PLACES) + filling.read(TYPES)[0]
-    before = places.new_zeros(positions.pad + 1, places.size(1))
-    filling.place(positions.weight, torch.cat([before, places]), [PLACES])
 
 
 def _fill_block(block: TransformerBlock, filling: Filling, name: str) -> None:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from ..errors import UserError
 from ..nn.backbone import Backbone
+from ..nn.positions import Positions
 from .directory import Weights
 from .parts import HEADS
 
@@ -81,6 +82,12 @@ class Filling:
                 are sampled with the spread of the others.
         """
         self.place(table.weight, chosen_rows(self.read(name), rows), [name])
+
+    def places(self, positions: Optional[nn.Module], places: Tensor, name: str) -> None:
+        """Learned positions, from the first real token on."""
+        assert isinstance(positions, Positions)
+        before = places.new_zeros(positions.pad + 1, places.size(1))
+        self.place(positions.weight, torch.cat([before, places]), [name])
 
     def finish(self, filled: nn.Module, new: Iterable[nn.Module] = ()) -> List[str]:
         """That nothing was forgotten; returns the names of the tensors that were left out.

@@ -6,19 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import UserError
-from ..nn.t5 import ACTIVATIONS, FEED_FORWARD
+from ..nn.t5 import ACTIVATIONS as ACTIVATIONS
+from ..nn.t5 import FEED_FORWARD
 from ..nn.transformer import TransformerBlock
 from .directory import Config, Weights
-
-__all__ = [
-    "ACTIVATIONS",
-    "HEADS",
-    "Dropouts",
-    "check_plan",
-    "count_blocks",
-    "is_copy",
-    "set_activation",
-]
 
 #: heads of fine-tuned models, for classes and for answers to questions
 HEADS = r"(classifier|classification_head|qa_outputs)\.[\w.]+"
@@ -53,10 +44,40 @@ def check_plan(plan: Any) -> None:
             raise ValueError(f"{field.name} is {value!r}")
 
 
-def set_activation(block: TransformerBlock, name: str) -> TransformerBlock:
-    """A block with the activation of a configuration."""
-    block.activation = ACTIVATIONS[name]
+def post_norm_block(
+    dim: int, heads: int, hidden: int, dropouts: Dropouts, activation: str, eps: float
+) -> TransformerBlock:
+    """A block with a norm after each layer, randomly initialised.
+
+    Args:
+        dim, heads, hidden: as of :class:`TransformerBlock`.
+        activation: as configurations name it.
+        eps: of the norms.
+    """
+    block = TransformerBlock(
+        dim=dim,
+        heads=heads,
+        hidden=hidden,
+        cross=False,
+        pre_norm=False,
+        dropout=dropouts.dropout,
+        attention_dropout=dropouts.attention,
+        activation_dropout=dropouts.activation,
+        activation="gelu",
+        eps=eps,
+    )
+    block.activation = ACTIVATIONS[activation]
     return block
+
+
+def check_heads(config: Config, setting: str, heads: int, width_setting: str, dim: int) -> None:
+    """That a configuration's heads share its width evenly.
+
+    Raises:
+        UserError: they do not.
+    """
+    if dim % heads:
+        raise UserError(f"{config.path}: {setting} {heads} does not divide {width_setting} {dim}")
 
 
 def count_blocks(config: Config, weights: Weights, name: str, said: int, setting: str) -> None:

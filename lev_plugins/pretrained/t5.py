@@ -1,6 +1,6 @@
 """T5 1.0, T5 1.1 and mT5, encoder and decoder."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import List, Optional
 
 from fairseq.data import Dictionary
@@ -30,7 +30,7 @@ LEFT = (
 
 @dataclass
 class T5Plan:
-    """The numbers of a T5, enough to build it again, named as in :class:`..modules.t5.T5Size`."""
+    """The numbers of a T5, enough to build it again, named as in :class:`..nn.t5.T5Size`."""
 
     rows: int
     dim: int
@@ -108,19 +108,9 @@ class T5Plan:
 
     def size(self, dropouts: Dropouts) -> T5Size:
         """The numbers that the modules are made of."""
+        shared = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "rows"}
         return T5Size(
-            dim=self.dim,
-            heads=self.heads,
-            head_dim=self.head_dim,
-            hidden=self.hidden,
-            encoder_layers=self.encoder_layers,
-            decoder_layers=self.decoder_layers,
-            feed_forward=self.feed_forward,
-            buckets=self.buckets,
-            longest=self.longest,
-            eps=self.eps,
-            tied=self.tied,
-            scaled=self.scaled,
+            **shared,
             dropout=dropouts.dropout,
             attention_dropout=dropouts.attention,
             activation_dropout=dropouts.activation,

@@ -7,7 +7,7 @@ fairseq's own four symbols stand for the checkpoint's: ``<s>`` for BERT's [CLS],
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Dict, Optional
+from typing import TYPE_CHECKING, Any, Dict, Optional
 
 import torch
 from fairseq.data import Dictionary
@@ -16,11 +16,16 @@ from torch import Tensor
 from ..errors import UserError
 from .directory import CONFIG, Directory
 
+if TYPE_CHECKING:
+    from sentencepiece import SentencePieceProcessor
+
 TOKENIZER, TOKENIZER_CONFIG = "tokenizer.json", "tokenizer_config.json"
 SPECIALS = "special_tokens_map.json"
 WORDPIECE, BYTES = "vocab.txt", "vocab.json"
 PIECES = ("spiece.model", "sentencepiece.bpe.model", "tokenizer.model")
 BOS, PAD, EOS, UNK = "<s>", "<pad>", "</s>", "<unk>"
+#: ByT5's vocabulary behind the special subwords (Xue et al., 2022, §3.1)
+BYTE_PIECES = [f"<0x{byte:02X}>" for byte in range(256)]
 # fairseq fills a dictionary up with these, to a multiple of eight
 _FILLER = re.compile(r"madeupword\d{4}")
 _EXTRA = re.compile(r"▁?<extra_id_0>")
@@ -226,12 +231,17 @@ def _byte_rows(directory: Directory) -> Dict[str, int]:
 
     A tokenizer that was loaded and saved again lists the extra ids among the tokens added later.
     """
-    pieces = ["<pad>", "</s>", "<unk>", *(f"<0x{byte:02X}>" for byte in range(256))]
-    extra = directory.optional_json(TOKENIZER_CONFIG).get("extra_ids", 125)
+    extra = [f"<extra_id_{number}>" for number in range(_extra_ids(directory, 125))]
+    pieces = [PAD, EOS, UNK, *BYTE_PIECES, *extra]
+    return {piece: row for row, piece in enumerate(pieces)} | _added(directory)
+
+
+def _extra_ids(directory: Directory, usual: int) -> int:
+    """How many extra ids a T5's tokenizer has."""
+    extra = directory.optional_json(TOKENIZER_CONFIG).get("extra_ids", usual)
     if isinstance(extra, bool) or not isinstance(extra, int) or not 0 <= extra <= 10_000:
         raise UserError(f"{directory.file(TOKENIZER_CONFIG)}: extra_ids is {extra!r}")
-    pieces += [f"<extra_id_{number}>" for number in range(extra)]
-    return {piece: row for row, piece in enumerate(pieces)} | _added(directory)
+    return extra
 
 
 def _rows(directory: Directory, kind: str) -> "tuple[str, Dict[str, int]]":
@@ -284,7 +294,7 @@ def _added(directory: Directory) -> Dict[str, int]:
     return rows
 
 
-def load_pieces(file: str, content: Optional[bytes] = None) -> Any:
+def load_pieces(file: str, content: Optional[bytes] = None) -> "SentencePieceProcessor":
     """A sentencepiece model.
 
     Args:
@@ -312,8 +322,6 @@ def _pieces(directory: Directory, name: str) -> Dict[str, int]:
     rows = {model.id_to_piece(row): row for row in range(len(model))}
     added = _added(directory)
     if not added and directory.config.kind == "t5":
-        extra = directory.optional_json(TOKENIZER_CONFIG).get("extra_ids", 100)
-        if isinstance(extra, bool) or not isinstance(extra, int) or not 0 <= extra <= 10_000:
-            raise UserError(f"{directory.file(TOKENIZER_CONFIG)}: extra_ids is {extra!r}")
+        extra = _extra_ids(directory, 100)
         added = {f"<extra_id_{extra - 1 - i}>": len(model) + i for i in range(extra)}
     return rows | added

@@ -30,6 +30,9 @@ UNITS: dict[str, Callable[[str], Sequence[str]]] = {
 }
 
 
+#: as JSON has them
+Figures = dict[str, Any]
+System = dict[str, Any]
 AnyMetric = Metric | CorrectionMetric
 
 
@@ -57,7 +60,7 @@ class Settings:
         return make_metric(name)
 
 
-def compute(corpus: Corpus, names: Sequence[str], settings: Settings) -> dict[str, Any]:
+def compute(corpus: Corpus, names: Sequence[str], settings: Settings) -> Figures:
     """The report as plain data: dictionaries, lists, strings and numbers, ready for JSON.
 
     Args:
@@ -148,7 +151,7 @@ def _wanting(corpus: Corpus) -> list[str]:
 
 def _system(
     name: str, printed: Printed, corpus: Corpus, metrics: Sequence[AnyMetric], settings: Settings
-) -> dict[str, Any]:
+) -> System:
     outputs = [printed.outputs[number] for number in corpus.numbers]
     steps = [printed.iterations[number] for number in corpus.numbers if printed.iterations]
     edits = against = words = None

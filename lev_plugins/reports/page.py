@@ -6,7 +6,6 @@ are in the folder ``templates``.
 
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
@@ -14,7 +13,7 @@ from markupsafe import Markup
 from ..html import text
 
 
-def markup(value: Any) -> Markup:
+def markup(value: object) -> Markup:
     """What stands on a page: HTML as it is, all else as escaped text."""
     return value if isinstance(value, Markup) else Markup(text(str(value)))
 
@@ -31,6 +30,6 @@ def _templates() -> Environment:
     )
 
 
-def render(template: str, **values: Any) -> str:
+def render(template: str, **values: object) -> str:
     """A template with values, which are escaped unless they are :class:`markupsafe.Markup`."""
     return _templates().get_template(template).render(**values)

@@ -4,13 +4,17 @@ Colours are Okabe and Ito's, which the colour-blind can tell apart; hatching, ma
 and numbers say the same without any colour.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..errors import UserError
-from .figures import NO_EDIT_BASELINE
+from .figures import NO_EDIT_BASELINE, Figures, System
 from .plotting import png, require_matplotlib, short_line
 from .table import short_name
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 COLORS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 HATCHES = ("", "///", "...", "xxx", "\\\\\\", "++")
@@ -27,10 +31,8 @@ _DOTS = 150  # an inch
 _MOST_LABELS = 14  # bars that still have space for their numbers
 _NARROW = 0.06  # share of a bar that is too short for its number
 
-System = dict[str, Any]
 
-
-def draw(figures: dict[str, Any], title: str | None = None) -> bytes:
+def draw(figures: Figures, title: str | None = None) -> bytes:
     """The figures of :func:`.figures.compute` as a PNG.
 
     Panels that have no numbers are left out.
@@ -54,7 +56,7 @@ def draw(figures: dict[str, Any], title: str | None = None) -> bytes:
         "font.size": 10,
     }
 
-    def paint(figure: Any) -> None:
+    def paint(figure: "Figure") -> None:
         axes = figure.subplots(1, len(panels), squeeze=False)[0]
         for one, (plot, systems) in zip(axes, panels):
             plot(one, systems, figures)
@@ -65,7 +67,7 @@ def draw(figures: dict[str, Any], title: str | None = None) -> bytes:
     return png(paint, style, figsize=size, layout="constrained", dpi=_DOTS)
 
 
-def _panels(figures: dict[str, Any]) -> list[tuple[Any, list[System]]]:
+def _panels(figures: Figures) -> list[tuple[Callable[..., None], list[System]]]:
     """What can be plotted, and the systems that have the numbers for it."""
     systems = figures["systems"]
     timed = [one for one in systems if one["iterations"]]
@@ -79,7 +81,7 @@ def _name(system: System) -> str:
     return short_line(short_name(system["name"]))
 
 
-def _histogram(axes: Any, systems: Sequence[System], figures: dict[str, Any]) -> None:
+def _histogram(axes: "Axes", systems: Sequence[System], figures: Figures) -> None:
     """Share of the sentences by iterations (paper, Table 6)."""
     shares = [
         {
@@ -110,7 +112,7 @@ def _histogram(axes: Any, systems: Sequence[System], figures: dict[str, Any]) ->
     _legend(axes)
 
 
-def _lengths(axes: Any, systems: Sequence[System], figures: dict[str, Any]) -> None:
+def _lengths(axes: "Axes", systems: Sequence[System], figures: Figures) -> None:
     """Mean iterations over source length (paper, Fig. 4a)."""
     for place, system in enumerate(systems):
         classes = system["iterations"]["by_length"]
@@ -137,7 +139,7 @@ def _lengths(axes: Any, systems: Sequence[System], figures: dict[str, Any]) -> N
     _legend(axes)
 
 
-def _outcomes(axes: Any, systems: Sequence[System], figures: dict[str, Any]) -> None:
+def _outcomes(axes: "Axes", systems: Sequence[System], figures: Figures) -> None:
     """Sentences that are better, as good and worse than their drafts."""
     total = figures["sentences"]
     rows = range(len(systems))
@@ -168,5 +170,5 @@ def _outcomes(axes: Any, systems: Sequence[System], figures: dict[str, Any]) -> 
     _legend(axes, ncols=len(OUTCOMES), loc="upper center", bbox_to_anchor=(0.5, -0.16))
 
 
-def _legend(axes: Any, **where: Any) -> None:
+def _legend(axes: "Axes", **where: Any) -> None:
     axes.legend(frameon=False, fontsize=9, **where)

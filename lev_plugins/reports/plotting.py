@@ -3,10 +3,14 @@
 import io
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from ..errors import UserError
 from ..fairseq_patches.logs import untouched_root_logger
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _STYLE = {
     "text.parse_math": False,  # a dollar sign in a name is a dollar sign
@@ -15,7 +19,7 @@ _STYLE = {
 }
 
 
-def require_matplotlib() -> Any:
+def require_matplotlib() -> ModuleType:
     """matplotlib, or a :class:`UserError` that says how to get it."""
     try:
         with untouched_root_logger():
@@ -27,7 +31,7 @@ def require_matplotlib() -> Any:
     return matplotlib
 
 
-def png(paint: Callable[[Any], object], style: Mapping[str, Any], **figure: Any) -> bytes:
+def png(paint: Callable[["Figure"], object], style: Mapping[str, object], **figure: Any) -> bytes:
     """A figure as a PNG.
 
     Args:

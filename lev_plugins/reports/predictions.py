@@ -3,22 +3,21 @@
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
 
 from ..errors import UserError
-from ..inference.enct5 import EncT5
+from ..inference.enct5 import EncT5, Prediction, Tagged
 from ..io.lines import json_line
 from ..io.output import printable
 from ..io.text_files import LineNumbers
 from ..systems.enct5.problem_types import ProblemType
 
 
-def json_record(number: int, found: Any) -> str:
+def json_record(number: int, found: Prediction | Tagged) -> str:
     """A line of JSON."""
     return json_line({"line": number, **found.to_dict()})
 
 
-def tsv_record(model: EncT5, labels: list[str] | None) -> Callable[[int, Any], str]:
+def tsv_record(model: EncT5, labels: list[str] | None) -> Callable[[int, Prediction | Tagged], str]:
     """What makes a line of TSV of an answer.
 
     Raises:
@@ -33,7 +32,7 @@ def tsv_record(model: EncT5, labels: list[str] | None) -> Callable[[int, Any], s
                     "--format jsonl"
                 )
 
-    def line(_: int, found: Any) -> str:
+    def line(_: int, found: Prediction | Tagged) -> str:
         """Answer, tab and score."""
         values = found.to_dict()
         if "value" in values:
@@ -58,7 +57,7 @@ class ReadingReport:
         self.cut, self.windows = LineNumbers(), LineNumbers()
         self.started = time.perf_counter()
 
-    def add(self, found: Any) -> None:
+    def add(self, found: Prediction | Tagged) -> None:
         """Note the next line."""
         self.lines += 1
         if found.cut:

@@ -2,11 +2,10 @@
 
 import re
 from collections.abc import Iterator
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from ..errors import UserError
-from ..io.lines import STANDARD_STREAM, decode, standard_input
+from ..io.lines import STANDARD_STREAM, decode, raw_lines
 from ..io.text_files import LineNumbers
 
 _LINE = re.compile(r"([STHDPAIEWC])-([0-9]{1,18})(?:_([0-9]+))?\t(.*)", re.DOTALL)
@@ -62,20 +61,14 @@ def read_printed(path: str) -> Printed:
 
 def _lines(path: str, name: str) -> Iterator[tuple[int, str]]:
     """Numbered lines; the last one has to be whole."""
-    try:
-        piped = path == STANDARD_STREAM
-        with nullcontext(standard_input()) if piped else open(path, "rb") as stream:
-            for number, raw in enumerate(stream, start=1):
-                body = raw.removesuffix(b"\n").removesuffix(b"\r")
-                line = decode(name, number, body, _AGAIN)
-                if not raw.endswith(b"\n") and re.match(r"[STHDI]-", line):
-                    raise UserError(
-                        f"{name}: line {number}, the last, has no line end: the output is cut "
-                        "off; generate it again"
-                    )
-                yield number, line
-    except OSError as error:
-        raise UserError(f"{name}: cannot be read: {error.strerror or error}") from error
+    for number, raw in enumerate(raw_lines(path), start=1):
+        line = decode(name, number, raw.removesuffix(b"\n").removesuffix(b"\r"), _AGAIN)
+        if not raw.endswith(b"\n") and re.match(r"[STHDI]-", line):
+            raise UserError(
+                f"{name}: line {number}, the last, has no line end: the output is cut off; "
+                "generate it again"
+            )
+        yield number, line
 
 
 def _refuse_damaged(name: str, number: int, line: str, lettered: bool) -> None:

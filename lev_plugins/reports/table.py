@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..io.output import printable
+from .figures import Figures, System
 
 LABELS = {
     "bleu": "BLEU",
@@ -28,14 +29,22 @@ LABELS = {
     "errant_recall": "ERRANT, recall",
     "errant_f05": "ERRANT, F0.5",
 }
+EDITS = {"kept": "kept", "deleted": "deleted", "inserted": "inserted"}
+JUDGED_EDITS = {
+    "right_kept": "right, kept ↑",
+    "right_miscorrected": "right, miscorrected ↓",
+    "wrong_gone": "wrong, gone ↑",
+    "wrong_left": "wrong, left ↓",
+    "right_inserted": "inserted, right ↑",
+    "wrong_inserted": "inserted, wrong ↓",
+}
 ABSENT = "–"
 _LONGEST_NAME = 30
 
 Row = tuple[str, list[str]]
-System = dict[str, Any]
 
 
-def render_table(figures: dict[str, Any]) -> str:
+def render_table(figures: Figures) -> str:
     """The figures of :func:`.figures.compute` as text that ends in a line end."""
     systems = figures["systems"]
     blocks = [
@@ -65,7 +74,7 @@ def short_name(name: str) -> str:
     return shown if len(shown) <= _LONGEST_NAME else "…" + shown[1 - _LONGEST_NAME :]
 
 
-def _title(figures: dict[str, Any]) -> str:
+def _title(figures: Figures) -> str:
     parts = [f"{figures['sentences']} sentences"]
     unit = figures["unit"]
     for side in ("reference", "draft"):
@@ -113,43 +122,22 @@ def _words(systems: Sequence[System]) -> list[Row]:
     ]
 
 
-def _edits(figures: dict[str, Any], systems: Sequence[System]) -> list[Row]:
+def _edits(figures: Figures, systems: Sequence[System]) -> list[Row]:
     unit, total = figures["unit"], figures["draft_tokens"]
     if total is None:
         return []
-    if figures["reference_tokens"] is None:
-        made = (("kept", "kept"), ("deleted", "deleted"), ("inserted", "inserted"))
-        return [
-            ("", []),
-            (f"{unit}s, of the {total} in the drafts", []),
-            *(
-                _row(
-                    f"  {label}",
-                    [_share(one["edits_made"][key], total) for one in systems],
-                )
-                for key, label in made
-            ),
-        ]
-    parts = (
-        ("right_kept", "right, kept ↑"),
-        ("right_miscorrected", "right, miscorrected ↓"),
-        ("wrong_gone", "wrong, gone ↑"),
-        ("wrong_left", "wrong, left ↓"),
-        ("right_inserted", "inserted, right ↑"),
-        ("wrong_inserted", "inserted, wrong ↓"),
-    )
-    return [
-        ("", []),
-        (f"{unit}s, of the {total} in the drafts", []),
-        *(
-            _row(f"  {label}", [_share(one["edits"][key], total) for one in systems])
-            for key, label in parts
-        ),
-        _row("edits still needed ↓", [str(one["edits"]["remaining"]) for one in systems]),
-    ]
+    judged = figures["reference_tokens"] is not None
+    key, parts = ("edits", JUDGED_EDITS) if judged else ("edits_made", EDITS)
+    rows: list[Row] = [("", []), (f"{unit}s, of the {total} in the drafts", [])]
+    for name, label in parts.items():
+        rows.append(_row(f"  {label}", [_share(one[key][name], total) for one in systems]))
+    if judged:
+        remaining = [str(one["edits"]["remaining"]) for one in systems]
+        rows.append(_row("edits still needed ↓", remaining))
+    return rows
 
 
-def _sentences(figures: dict[str, Any], systems: Sequence[System]) -> list[Row]:
+def _sentences(figures: Figures, systems: Sequence[System]) -> list[Row]:
     total = figures["sentences"]
     if figures["draft_tokens"] is None:
         return []
@@ -211,7 +199,7 @@ def _lengths(systems: Sequence[System]) -> list[Row]:
     return rows
 
 
-def _remarks(figures: dict[str, Any]) -> list[str]:
+def _remarks(figures: Figures) -> list[str]:
     lines = []
     if figures["systems"][0]["words"] is not None:
         lines.append(

@@ -6,6 +6,9 @@ from ..io.output import whole_file
 from .plotting import png
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
     from ..inference.correction.calibration import Bin
     from ..inference.correction.tuning import Choice
 
@@ -20,7 +23,7 @@ def save(choice: "Choice", before: "list[Bin]", after: "list[Bin]", path: str) -
         UserError: matplotlib is missing, or the file cannot be written.
     """
 
-    def paint(figure: Any) -> None:
+    def paint(figure: "Figure") -> None:
         curve, diagram = figure.subplots(1, 2)
         _draw_curve(curve, choice)
         _draw_reliability(diagram, before, after)
@@ -30,7 +33,7 @@ def save(choice: "Choice", before: "list[Bin]", after: "list[Bin]", path: str) -
         file.buffer.write(picture)
 
 
-def _draw_curve(axes: Any, choice: "Choice") -> None:
+def _draw_curve(axes: "Axes", choice: "Choice") -> None:
     every = [counts for _, counts in choice.curve]
     axes.plot(
         [100 * one.changed / max(one.right, 1) for one in every],
@@ -54,14 +57,15 @@ def _draw_curve(axes: Any, choice: "Choice") -> None:
     axes.legend(frameon=False, loc="lower right")
 
 
-def _draw_reliability(axes: Any, before: "list[Bin]", after: "list[Bin]") -> None:
+def _draw_reliability(axes: "Axes", before: "list[Bin]", after: "list[Bin]") -> None:
     from ..inference.correction.calibration import expected_error
 
     axes.plot([0, 1], [0, 1], color="#808080", linestyle=":")
-    for bins, name, look in (
-        (before, "the model's", {"marker": "s", "linestyle": "--", "color": "#808080"}),
-        (after, "calibrated", {"marker": "o", "color": "#1f5fa8"}),
-    ):
+    looks: tuple[dict[str, Any], ...] = (
+        {"marker": "s", "linestyle": "--", "color": "#808080"},
+        {"marker": "o", "color": "#1f5fa8"},
+    )
+    for bins, name, look in zip((before, after), ("the model's", "calibrated"), looks):
         label = f"{name}, expected error {expected_error(bins):.3f}"
         axes.plot([one.probability for one in bins], [one.right for one in bins],
                   label=label, **look)  # fmt: skip

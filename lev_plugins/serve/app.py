@@ -5,7 +5,7 @@ import hmac
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ..errors import UserError
-from .batcher import Batcher, Full, Stopped
+from .batcher import Batcher, Full, Result, Stopped
 from .fields import read
 from .files import page_files
 from .metrics import CONTENT_TYPE, Metrics
@@ -41,6 +41,7 @@ HEADERS = {
     "X-Frame-Options": "DENY",
 }
 _log = logging.getLogger(__name__)
+_LATER = {"Retry-After": "1"}
 _CLOSED_BY_CLIENT = 499  # nginx's number, for the metrics alone
 
 
@@ -90,7 +91,7 @@ def make_app(
     )
 
 
-def _json(value: Any, status: int = 200, **headers: str) -> Response:
+def _json(value: object, status: int = 200, **headers: str) -> Response:
     content = json.dumps(value, ensure_ascii=True, allow_nan=False).encode("ascii")
     return Response(content, status, {**HEADERS, **headers}, "application/json")
 
@@ -103,14 +104,6 @@ async def _http_error(request: Request, error: HTTPException) -> Response:
     name = request.url.path
     said = {404: f"there is no {name}", 405: f"{name} has no method {request.method}"}
     return _error(error.status_code, said.get(error.status_code, str(error.detail)))
-
-
-class _Refused(Exception):
-    """A request that gets no result, with its status and message."""
-
-    def __init__(self, status: int, message: str, **headers: str) -> None:
-        super().__init__(message)
-        self.status, self.message, self.headers = status, message, headers
 
 
 class _Server:
@@ -153,8 +146,9 @@ class _Server:
             try:
                 self._check(request, public)
                 response = await handler(request)
-            except _Refused as refused:
-                response = _error(refused.status, refused.message, **refused.headers)
+            except HTTPException as refused:
+                headers = dict(refused.headers or {})
+                response = _error(refused.status_code, refused.detail, **headers)
             except UserError as error:
                 response = _error(422, str(error))
             except ClientDisconnect:
@@ -170,13 +164,13 @@ class _Server:
     def _check(self, request: Request, public: bool) -> None:
         # A page of another site may make a browser call this address by a name of its own.
         if self.hosts is not None and (request.url.hostname or "").lower() not in self.hosts:
-            raise _Refused(421, "the server is not called by this name; see lev-serve --host")
+            raise HTTPException(421, "the server is not called by this name; see lev-serve --host")
         if public:
             return
         kind, _, bearer = request.headers.get("authorization", "").partition(" ")
         given = bearer if kind.lower() == "bearer" else request.query_params.get("token", "")
         if not hmac.compare_digest(given.encode("utf-8", "replace"), self.token.encode()):
-            raise _Refused(
+            raise HTTPException(
                 403,
                 "the token is missing or wrong: open the address that lev-serve printed, or send "
                 "'Authorization: Bearer TOKEN'",
@@ -190,7 +184,7 @@ class _Server:
     async def file(self, request: Request) -> Response:
         name = request.path_params["name"]
         if name not in self.files:
-            raise _Refused(404, "there is no such file")
+            raise HTTPException(404, "there is no such file")
         content, kind = self.files[name]
         return Response(content, 200, HEADERS, kind)
 
@@ -217,39 +211,41 @@ class _Server:
         async def answer(request: Request) -> Response:
             if kind not in self.model.runners:
                 has = ", ".join(f"/{name}" for name in self.model.runners)
-                raise _Refused(404, f"this model has no /{kind}; it has {has}")
+                raise HTTPException(404, f"this model has no /{kind}; it has {has}")
             asked: Any = read(REQUESTS[kind], await self._body(request))
             rows = asked.rows
             if len(rows) > self.limits.rows:
-                raise _Refused(
+                raise HTTPException(
                     413, f"{len(rows)} rows; a request may have {self.limits.rows}: send several"
                 )
             return _json({"results": await self._results(request, kind, asked.options, rows)})
 
         return answer
 
-    async def _body(self, request: Request) -> Any:
+    async def _body(self, request: Request) -> object:
         content = bytearray()
         async for part in request.stream():
             content += part
             if len(content) > self.limits.body:
-                raise _Refused(413, f"more than {self.limits.body} bytes; send several requests")
+                raise HTTPException(
+                    413, f"more than {self.limits.body} bytes; send several requests"
+                )
         try:
             return json.loads(content.decode("utf-8"))
         except (ValueError, RecursionError) as error:
-            raise _Refused(400, f"the request is not JSON in UTF-8: {error}") from error
+            raise HTTPException(400, f"the request is not JSON in UTF-8: {error}") from error
 
     async def _results(
-        self, request: Request, kind: str, options: Any, rows: Sequence[Any]
-    ) -> list[Any]:
+        self, request: Request, kind: str, options: Hashable, rows: Sequence[object]
+    ) -> list[Result]:
         if self.batcher is None:
-            raise _Refused(503, "the server is starting", **{"Retry-After": "1"})
+            raise HTTPException(503, "the server is starting", _LATER)
         try:
             future = asyncio.wrap_future(self.batcher.submit(kind, options, rows))
         except Full:
-            raise _Refused(503, "too many requests wait", **{"Retry-After": "1"}) from None
+            raise HTTPException(503, "too many requests wait", _LATER) from None
         except Stopped:
-            raise _Refused(503, "the server is shutting down") from None
+            raise HTTPException(503, "the server is shutting down") from None
         gone = asyncio.ensure_future(_disconnected(request))
         try:
             await asyncio.wait(
@@ -259,11 +255,11 @@ class _Server:
                 return await future
             if gone.done():
                 raise ClientDisconnect
-            raise _Refused(
+            raise HTTPException(
                 504, f"not done after {self.limits.seconds:g} s; send fewer or shorter sentences"
             )
         except Stopped:
-            raise _Refused(503, "the server is shutting down") from None
+            raise HTTPException(503, "the server is shutting down") from None
         finally:
             for task in (future, gone):
                 task.cancel()

@@ -6,12 +6,14 @@ turn like all others after each batch, so a long file does not hold up a person 
 
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from typing import Any
 
-Runner = Callable[[Any, Sequence[Any]], list[Any]]
+#: of a row, as JSON has it
+Result = dict[str, Any]
+Runner = Callable[[Any, Sequence[Any]], list[Result]]
 
 
 class Full(Exception):
@@ -25,20 +27,20 @@ class Stopped(Exception):
 class _Job:
     """The rows of a request, the first of which may have their results."""
 
-    def __init__(self, kind: str, options: Any, rows: Sequence[Any]) -> None:
+    def __init__(self, kind: str, options: Hashable, rows: Sequence[object]) -> None:
         self.kind, self.options, self.rows = kind, options, rows
-        self.results: list[Any] = []
-        self.future: Future[list[Any]] = Future()
+        self.results: list[Result] = []
+        self.future: Future[list[Result]] = Future()
 
     @property
-    def key(self) -> tuple[str, Any]:
+    def key(self) -> tuple[str, Hashable]:
         return self.kind, self.options
 
-    def take(self, count: int) -> Sequence[Any]:
+    def take(self, count: int) -> Sequence[object]:
         done = len(self.results)
         return self.rows[done : done + count]
 
-    def add(self, results: Sequence[Any]) -> bool:
+    def add(self, results: Sequence[Result]) -> bool:
         """Note results; returns whether rows are left."""
         self.results += results
         if len(self.results) < len(self.rows):
@@ -79,7 +81,9 @@ class Batcher:
         self._thread = threading.Thread(target=self._work, name="lev-serve model", daemon=True)
         self._thread.start()
 
-    def submit(self, kind: str, options: Any, rows: Sequence[Any]) -> "Future[list[Any]]":
+    def submit(
+        self, kind: str, options: Hashable, rows: Sequence[object]
+    ) -> "Future[list[Result]]":
         """Has rows answered; cancelling the future takes what is left of them from the queue.
 
         Args:
@@ -128,10 +132,10 @@ class Batcher:
                 self._running = 0
                 self._jobs.extend(left)
 
-    def _next(self) -> list[tuple[_Job, Sequence[Any]]]:
+    def _next(self) -> list[tuple[_Job, Sequence[object]]]:
         """Rows of the first request and of those that go with it; they leave the queue."""
         jobs = [job for job in self._jobs if not job.future.cancelled()]
-        batch: list[tuple[_Job, Sequence[Any]]] = []
+        batch: list[tuple[_Job, Sequence[object]]] = []
         room = self.batch_size
         for job in jobs:
             if room and job.key == jobs[0].key:
@@ -142,7 +146,7 @@ class Batcher:
         self._jobs = deque(job for job in jobs if id(job) not in chosen)
         return batch
 
-    def _run(self, batch: list[tuple[_Job, Sequence[Any]]]) -> list[_Job]:
+    def _run(self, batch: list[tuple[_Job, Sequence[object]]]) -> list[_Job]:
         """Returns the requests that have rows left."""
         if not batch:
             return []

@@ -17,6 +17,8 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 from ..errors import UserError
 
 T = TypeVar("T")
+#: of OpenAPI
+Schema = dict[str, Any]
 REQUIRED: Any = dataclasses.MISSING
 _NAMES = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
 _JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
@@ -40,7 +42,7 @@ def described(
     return dataclasses.field(default=default, metadata={"help": help, **limits})
 
 
-def read(kind: type[T], value: Any, place: str = "the request") -> T:
+def read(kind: type[T], value: object, place: str = "the request") -> T:
     """An object of a class from JSON.
 
     Raises:
@@ -63,7 +65,7 @@ def read(kind: type[T], value: Any, place: str = "the request") -> T:
     return kind(**found)
 
 
-def _read(hint: Any, value: Any, place: str, limits: Mapping[str, Any]) -> Any:
+def _read(hint: Any, value: object, place: str, limits: Mapping[str, Any]) -> Any:
     options = _options(hint)
     if value is None and type(None) in options:
         return None
@@ -85,7 +87,7 @@ def _read(hint: Any, value: Any, place: str, limits: Mapping[str, Any]) -> Any:
     return _plain(hint, value, place, limits)
 
 
-def _plain(kind: Any, value: Any, place: str, limits: Mapping[str, Any]) -> Any:
+def _plain(kind: Any, value: object, place: str, limits: Mapping[str, Any]) -> Any:
     """A text, a number, or true or false."""
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
@@ -112,7 +114,7 @@ def _options(hint: Any) -> tuple[Any, ...]:
     return (hint,)
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 40 else f"{text[:37]}…"
 
@@ -120,9 +122,9 @@ def _shown(value: Any) -> str:
 # OpenAPI -------------------------------------------------------------------------------------
 
 
-def schemas(*kinds: type) -> dict[str, Any]:
+def schemas(*kinds: type) -> Schema:
     """JSON schemas of classes and of all classes in them, by name."""
-    found: dict[str, Any] = {}
+    found: Schema = {}
     waiting = list(kinds)
     while waiting:
         kind = waiting.pop()
@@ -148,7 +150,7 @@ def _classes(hint: Any) -> Iterator[type]:
         yield from _classes(inner)
 
 
-def _schema(hint: Any, field: "dataclasses.Field[Any]") -> dict[str, Any]:
+def _schema(hint: Any, field: "dataclasses.Field[Any]") -> Schema:
     found = _type(hint, field.metadata)
     found["description"] = field.metadata["help"]
     if field.default is not dataclasses.MISSING:
@@ -157,9 +159,9 @@ def _schema(hint: Any, field: "dataclasses.Field[Any]") -> dict[str, Any]:
     return found
 
 
-def _type(hint: Any, limits: Mapping[str, Any]) -> dict[str, Any]:
+def _type(hint: Any, limits: Mapping[str, Any]) -> Schema:
     options = _options(hint)
-    found: dict[str, Any]
+    found: Schema
     hint = options[0]
     if get_origin(hint) is Literal:
         found = {"type": "string", "enum": list(get_args(hint))}

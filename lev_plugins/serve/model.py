@@ -1,6 +1,6 @@
 """What a checkpoint of any kind can do for ``lev-serve``: edit, correct or predict."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,9 +15,8 @@ from ..inference.enct5 import EncT5
 from ..systems.enct5.problem_types import ProblemType
 from ..systems.levenshtein.decoding.history import EditTrace
 from ..systems.levenshtein.markup import escape_markup, write_mark
+from .batcher import Result, Runner
 from .requests import CorrectOptions, EditOptions, PredictOptions, Sentence
-
-Runner = Callable[[Any, Sequence[Any]], list[dict[str, Any]]]
 
 
 @dataclass
@@ -108,7 +107,7 @@ def serve_predictor(model: EncT5) -> ServedModel:
 
 def _edit(
     backend: LevenshteinBackend, options: EditOptions, rows: Sequence[Sentence], size: int
-) -> list[dict[str, Any]]:
+) -> list[Result]:
     found = backend.editor.edit_nbest(
         [row.source for row in rows],
         [marked(row, number) for number, row in enumerate(rows)],
@@ -130,7 +129,7 @@ def _edit(
     ]
 
 
-def _hypothesis(backend: LevenshteinBackend, trace: EditTrace) -> dict[str, Any]:
+def _hypothesis(backend: LevenshteinBackend, trace: EditTrace) -> Result:
     known = trace.to_dict()
     return {
         "text": known["text"],
@@ -170,7 +169,7 @@ def marked(row: Sentence, number: int) -> str | None:
 
 def _correct(
     corrector: Corrector, options: CorrectOptions, rows: Sequence[str], size: int
-) -> list[dict[str, Any]]:
+) -> list[Result]:
     found = corrector.correct(
         list(rows),
         min_confidence=options.min_confidence,
@@ -180,12 +179,12 @@ def _correct(
     return [_correction(one) for one in found]
 
 
-def _correction(one: Correction) -> dict[str, Any]:
+def _correction(one: Correction) -> Result:
     edits = [_edit_record(edit) for edit in words_only(whole_words(one))]
     return {"source": one.source, "text": one.text, "edits": edits}
 
 
-def _edit_record(edit: Edit) -> dict[str, Any]:
+def _edit_record(edit: Edit) -> Result:
     return {
         "offset": edit.offset,
         "length": len(edit.before),
@@ -199,7 +198,7 @@ def _edit_record(edit: Edit) -> dict[str, Any]:
 
 def _predict(
     model: EncT5, options: PredictOptions, rows: Sequence[tuple[str, ...]]
-) -> list[dict[str, Any]]:
+) -> list[Result]:
     texts = [row[0] if len(row) == 1 else row for row in rows]
     if model.kind is ProblemType.TAGGING:
         if options.threshold is not None:

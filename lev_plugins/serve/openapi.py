@@ -1,9 +1,9 @@
 """The interface in words: OpenAPI 3.1, of what the model at hand can do."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from .fields import schemas
+from .fields import Schema, schemas
 from .requests import CorrectRequest, EditRequest, PredictRequest
 
 if TYPE_CHECKING:
@@ -38,11 +38,11 @@ _ITERATION = {
 }
 
 
-def _list_of(name: str) -> dict[str, Any]:
+def _list_of(name: str) -> Schema:
     return {"type": "array", "items": {"$ref": f"#/components/schemas/{name}"}}
 
 
-_RESULTS: dict[str, dict[str, Any]] = {
+_RESULTS: dict[str, Schema] = {
     "Edit": _EDIT,
     "Iteration": _ITERATION,
     "Hypothesis": {
@@ -97,11 +97,11 @@ _STATUS = {
 }
 
 
-def _content(schema: dict[str, Any]) -> dict[str, Any]:
+def _content(schema: Schema) -> Schema:
     return {"application/json": {"schema": schema}}
 
 
-def _operation(request: type, result: str, summary: str) -> dict[str, Any]:
+def _operation(request: type, result: str, summary: str) -> Schema:
     results = {"type": "object", "properties": {"results": _list_of(result)}}
     error = _content({"$ref": "#/components/schemas/Error"})
     return {
@@ -117,7 +117,7 @@ def _operation(request: type, result: str, summary: str) -> dict[str, Any]:
     }
 
 
-def describe(kinds: Iterable[str], limits: "Limits") -> dict[str, Any]:
+def describe(kinds: Iterable[str], limits: "Limits") -> Schema:
     """The document.
 
     Args:
@@ -125,7 +125,7 @@ def describe(kinds: Iterable[str], limits: "Limits") -> dict[str, Any]:
         limits: of requests.
     """
     wanted = [_KINDS[kind] for kind in kinds]
-    paths: dict[str, Any] = {f"/{kind}": {"post": _operation(*_KINDS[kind])} for kind in kinds}
+    paths: Schema = {f"/{kind}": {"post": _operation(*_KINDS[kind])} for kind in kinds}
     for path, said in (
         ("/info", "the model and its limits"),
         ("/health", "whether the server answers; needs no token"),

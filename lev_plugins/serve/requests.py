@@ -3,7 +3,8 @@
 Places in a text are counted in characters (Unicode code points), from 0.
 """
 
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, fields
 from typing import Literal
 
 from ..errors import UserError
@@ -33,21 +34,26 @@ class Sentence:
     terms: tuple[str, ...] = described("without a draft: terms that the output has to have", ())
 
 
-@dataclass(frozen=True)
-class EditOptions:
-    """How sentences are edited; sentences with the same options may share a batch."""
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What a model is asked: rows, and options; requests with the same options share batches."""
 
-    nbest: int = 1
-    max_iter: int = 10
-    empty_penalty: float | None = None
-    delete_threshold: float | None = None
+    @property
+    def rows(self) -> Sequence[object]:
+        """What the model reads, one after the other."""
+        raise NotImplementedError
+
+    @property
+    def options(self) -> Hashable:
+        """The fields that are told of every row, as the class above the request has them."""
+        kind = type(self).__bases__[0]
+        return kind(**{one.name: getattr(self, one.name) for one in fields(kind)})
 
 
-@dataclass(frozen=True)
-class EditRequest:
-    """Sentences for an edit model."""
+@dataclass(frozen=True, kw_only=True)
+class EditOptions(Request):
+    """How sentences are edited."""
 
-    sentences: tuple[Sentence, ...] = described("what to edit")
     nbest: int = described("hypotheses for each sentence at most", 1, minimum=1, maximum=16)
     max_iter: int = described("iterations at most", 10, minimum=1, maximum=50)
     empty_penalty: float | None = described(
@@ -60,28 +66,22 @@ class EditRequest:
         maximum=1,
     )
 
+
+@dataclass(frozen=True, kw_only=True)
+class EditRequest(EditOptions):
+    """Sentences for an edit model."""
+
+    sentences: tuple[Sentence, ...] = described("what to edit")
+
     @property
     def rows(self) -> tuple[Sentence, ...]:
         return self.sentences
 
-    @property
-    def options(self) -> EditOptions:
-        return EditOptions(self.nbest, self.max_iter, self.empty_penalty, self.delete_threshold)
 
-
-@dataclass(frozen=True)
-class CorrectOptions:
+@dataclass(frozen=True, kw_only=True)
+class CorrectOptions(Request):
     """How lines are corrected."""
 
-    min_confidence: float | None = None
-    protect_words: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class CorrectRequest:
-    """Lines for a corrector."""
-
-    lines: tuple[str, ...] = described("what to correct, a line each")
     min_confidence: float | None = described(
         "edits below this probability are not applied (default: as the model was tuned)",
         None,
@@ -90,32 +90,22 @@ class CorrectRequest:
     )
     protect_words: tuple[str, ...] = described("words that stay as they are", ())
 
+
+@dataclass(frozen=True, kw_only=True)
+class CorrectRequest(CorrectOptions):
+    """Lines for a corrector."""
+
+    lines: tuple[str, ...] = described("what to correct, a line each")
+
     @property
     def rows(self) -> tuple[str, ...]:
         return self.lines
 
-    @property
-    def options(self) -> CorrectOptions:
-        return CorrectOptions(self.min_confidence, self.protect_words)
 
-
-@dataclass(frozen=True)
-class PredictOptions:
+@dataclass(frozen=True, kw_only=True)
+class PredictOptions(Request):
     """How texts are labelled."""
 
-    top_k: int | None = None
-    threshold: float | None = None
-    labels: tuple[str, ...] | None = None
-
-
-@dataclass(frozen=True)
-class PredictRequest:
-    """Texts for an EncT5."""
-
-    texts: tuple[str, ...] = described("what to predict of")
-    pairs: tuple[str, ...] | None = described(
-        "the second texts, as many, where the model was trained on pairs", None
-    )
     top_k: int | None = described("also the N likeliest labels", None, minimum=1)
     threshold: float | None = described(
         "many labels: those above this probability hold (default: the best in validation)",
@@ -124,6 +114,16 @@ class PredictRequest:
         maximum=1,
     )
     labels: tuple[str, ...] | None = described("look at these labels alone", None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictRequest(PredictOptions):
+    """Texts for an EncT5."""
+
+    texts: tuple[str, ...] = described("what to predict of")
+    pairs: tuple[str, ...] | None = described(
+        "the second texts, as many, where the model was trained on pairs", None
+    )
 
     @property
     def rows(self) -> tuple[tuple[str, ...], ...]:
@@ -136,7 +136,3 @@ class PredictRequest:
         if len(self.pairs) != len(self.texts):
             raise UserError(f"{len(self.texts)} texts but {len(self.pairs)} pairs; send as many")
         return tuple(zip(self.texts, self.pairs, strict=True))
-
-    @property
-    def options(self) -> PredictOptions:
-        return PredictOptions(self.top_k, self.threshold, self.labels)

@@ -517,7 +517,7 @@ def changed(state, **values):
         (lambda s: {**s, "description": "x"}, "holds no description"),
         (lambda s: {**s, "description": {1: 2}}, "not a description"),
         (lambda s: changed(s, labels=["a", "b", "d"]), "(number 2 is 'c', there 'd')"),
-        (lambda s: changed(s, labels=["a", "b", "c", "d"], counts=[]), "is None, there 'd')"),
+        (lambda s: changed(s, labels=["a", "b", "c", "d"], counts=[]), "is missing, there 'd')"),
         (lambda s: changed(s, pieces=[*s["description"]["pieces"], "z"]), "its subwords are not"),
         (lambda s: changed(s, kind="classification"), "and the checkpoint is of classification"),
         (lambda s: {**s, "threshold": "0.5"}, "threshold is '0.5'"),

@@ -194,7 +194,7 @@ def damaged(how: str) -> str:
     ("how", "said"),
     [
         ("no base64", "damaged"),
-        ("empty", "empty"),
+        ("empty", "not a sentencepiece model"),
         ("another file", "not a sentencepiece model"),
         ("half", "not a sentencepiece model"),
         ("a subword that is no text", "subwords that are no text"),

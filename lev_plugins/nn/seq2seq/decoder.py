@@ -55,7 +55,7 @@ class TransformerDecoder(FairseqIncrementalDecoder):
         encoder_out: Optional[EncoderOut] = None,
         incremental_state: Optional[IncrementalState] = None,
         features_only: bool = False,
-        **unused: Any,
+        **unused: object,
     ) -> DecoderOut:
         """Logits of the next token after every prefix.
 
@@ -77,7 +77,7 @@ class TransformerDecoder(FairseqIncrementalDecoder):
         prev_output_tokens: Tensor,
         encoder_out: Optional[EncoderOut] = None,
         incremental_state: Optional[IncrementalState] = None,
-        **unused: Any,
+        **unused: object,
     ) -> DecoderOut:
         """The states that :meth:`forward` projects, B × T' × C, and its ``attn``."""
         if encoder_out is None:
@@ -101,7 +101,7 @@ class TransformerDecoder(FairseqIncrementalDecoder):
         x = x if self.norm is None else self.norm(x)
         return x if packing is None else packing.unpack(x), {"attn": [weights]}
 
-    def output_layer(self, features: Tensor, **unused: Any) -> Tensor:
+    def output_layer(self, features: Tensor, **unused: object) -> Tensor:
         """B × T' × C → B × T' × V."""
         return self.output(features)
 

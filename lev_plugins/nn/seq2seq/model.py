@@ -23,7 +23,7 @@ class Seq2SeqModel(FairseqEncoderDecoderModel):
         src_tokens: Tensor,
         src_lengths: Optional[Tensor],
         prev_output_tokens: Tensor,
-        **options: Any,
+        **options: object,
     ) -> DecoderOut:
         """Logits of the next token after every prefix of the target: B × T × V.
 
@@ -62,7 +62,7 @@ class Seq2SeqModel(FairseqEncoderDecoderModel):
             names.setdefault(id(parameter), []).append(name)
         return [group for group in names.values() if len(group) > 1]
 
-    def state_dict(self, *args: Any, prefix: str = "", **options: Any) -> Dict[str, Any]:
+    def state_dict(self, *args: object, prefix: str = "", **options: object) -> Dict[str, Any]:
         """Every parameter once, under the first of its names.
 
         fairseq copies each entry to the CPU and to fp32: a checkpoint of a model trained on a GPU

@@ -1,7 +1,7 @@
 """Gates as a PNG of heat maps (paper, Figure 4), with the shades of the page."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...errors import UserError
 from ...io.output import printable
@@ -9,6 +9,10 @@ from ..plotting import png, require_matplotlib
 from .record import GATES, Record
 from .scale import SHADES, Scale, gate_scales
 from .words import Piece, pieces, subword_marks
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 MOST_LINES = 40  # a picture of more could not be looked at
 _COLUMNS = 110  # characters a row
@@ -48,7 +52,7 @@ def draw(records: Sequence[Record], title: str, scale: str = "data") -> bytes:
     layout = _lay_out(records, scales)
     width, height = _COLUMNS * _CHARACTER, (layout.rows + 3) * _ROW
 
-    def paint(figure: Any) -> None:
+    def paint(figure: "Figure") -> None:
         axes = figure.add_axes((0, 0, 1, 1))
         axes.set(xlim=(-0.5, _COLUMNS + 0.5), ylim=(layout.rows + 1.6, -1.4))
         axes.axis("off")
@@ -60,7 +64,7 @@ def draw(records: Sequence[Record], title: str, scale: str = "data") -> bytes:
     return png(paint, style, figsize=(width, height), dpi=_DOTS)
 
 
-def _draw_cells(axes: Any, layout: Layout) -> None:
+def _draw_cells(axes: "Axes", layout: Layout) -> None:
     from matplotlib.patches import Rectangle
 
     for row, column, label in layout.labels:
@@ -75,7 +79,7 @@ def _draw_cells(axes: Any, layout: Layout) -> None:
         axes.text(middle, cell.row, cell.text, ha="center", va="center", color=front)
 
 
-def _draw_legend(axes: Any, row: float, scales: dict[str, Scale]) -> None:
+def _draw_legend(axes: "Axes", row: float, scales: dict[str, Scale]) -> None:
     from matplotlib.patches import Rectangle
 
     column = 0.0

@@ -91,11 +91,11 @@ def _check(where: str, value: dict[str, Any]) -> None:
             raise UserError(f"{where}: {name} has {len(values)} of {size} values")
 
 
-def _list_of(value: Any, kind: type | tuple[type, ...]) -> bool:
+def _list_of(value: object, kind: type | tuple[type, ...]) -> bool:
     return isinstance(value, list) and all(isinstance(one, kind) for one in value)
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     return textwrap.shorten(repr(value), 40, placeholder=" …")
 
 

@@ -1,11 +1,11 @@
 """Has a gated model write a line, and asks its gates in a forced pass over what it wrote."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from fairseq import utils
-from fairseq.data import data_utils
+from fairseq.data import Dictionary, data_utils
 from fairseq.dataclass.configs import GenerationConfig
 from torch import Tensor
 
@@ -14,6 +14,7 @@ from .record import END, GATES, Record
 
 if TYPE_CHECKING:
     from ...inference.correction.autoregressive import Autoregressive
+    from ...inference.correction.backends import Backend
 
 
 class Recorder:
@@ -34,7 +35,7 @@ class Recorder:
         self,
         path: str,
         data: str | None = None,
-        processing: Mapping[str, Any] | None = None,
+        processing: Mapping[str, str] | None = None,
         device: str | None = None,
         beam: int = 5,
         max_len_a: float = 0.0,
@@ -150,7 +151,7 @@ class Recorder:
             yield measured
 
 
-def _gated(path: str, backend: Any) -> "Autoregressive":
+def _gated(path: str, backend: "Backend") -> "Autoregressive":
     """The backend, if it is of one gated model."""
     from ...systems.gated import GatedTransformerModel
 
@@ -161,10 +162,10 @@ def _gated(path: str, backend: Any) -> "Autoregressive":
         raise UserError(f"{path} is no gated model; train one with --arch gated_transformer")
     if models[0].encoder.mask_gate is None and models[0].decoder.gates is None:
         raise UserError(f"{path} was trained with --gates none: there is nothing to show")
-    return backend
+    return cast("Autoregressive", backend)
 
 
-def _numbers(tokens: Sequence[str], dictionary: Any) -> Tensor:
+def _numbers(tokens: Sequence[str], dictionary: Dictionary) -> Tensor:
     """Tokens as numbers, </s> behind them; a special symbol typed is unknown."""
     found = (dictionary.index(token) for token in tokens)
     special = {dictionary.bos(), dictionary.pad(), dictionary.eos()}

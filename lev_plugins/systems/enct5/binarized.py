@@ -1,25 +1,21 @@
 """What was prepared, as it lies on the disk: looked at closely before it is believed."""
 
-import os
-import struct
-from typing import Any, NamedTuple
+from typing import NamedTuple, Optional, Sequence
 
 import numpy as np
 import torch
 from fairseq.data import indexed_dataset
 
 from ...errors import UserError
+from ...io.indexed import read_index
 from .metadata import LABELS, PIECES, SPANS
 from .problem_types import ProblemType
-
-#: of an index: name, version, type of the numbers (4: int32), entries
-HEAD, INT32 = struct.Struct("<9sQBQ"), 4
 
 
 class Part(NamedTuple):
     """One indexed data set: entries, the length of each, and all numbers one after the other."""
 
-    entries: Any
+    entries: Sequence[torch.Tensor]
     sizes: np.ndarray
     numbers: np.ndarray
 
@@ -54,7 +50,7 @@ class BinarizedSplit:
             self._demand(LABELS, labels.within(number))
         if kind is ProblemType.CLASSIFICATION:
             self._demand(LABELS, bool((labels.sizes == 1).all()))
-        self.spans: Any = None
+        self.spans: Optional[Sequence[torch.Tensor]] = None
         if kind is ProblemType.TAGGING:
             spans = self._read(SPANS)
             self.spans = spans.entries
@@ -70,24 +66,17 @@ class BinarizedSplit:
     def _read(self, name: str) -> Part:
         path = f"{self.prefix}.{name}"
         try:
-            with open(f"{path}.idx", "rb") as file:
-                *head, count = HEAD.unpack(file.read(HEAD.size))
-            self._demand(name, head == [b"MMIDIDX\0\0", 1, INT32])
-            self._demand(name, os.path.getsize(f"{path}.idx") == HEAD.size + 12 * count)
-            sizes = np.fromfile(f"{path}.idx", np.int32, count, offset=HEAD.size)
-            places = np.fromfile(f"{path}.idx", np.int64, offset=HEAD.size + sizes.nbytes)
-            ends = sizes.cumsum(dtype=np.int64)
-            self._demand(name, bool((sizes >= 0).all()) and count > 0)
-            self._demand(name, np.array_equal(places, 4 * (ends - sizes)))
-            self._demand(name, os.path.getsize(f"{path}.bin") == 4 * ends[-1])
+            kind, sizes = read_index(path)
+        except UserError:
+            kind, sizes = np.dtype(np.void), np.zeros(0)
         except OSError as error:
             raise UserError(
                 f"{error.filename}: cannot be read ({error.strerror}); prepare the data again"
             ) from error
-        except struct.error:
-            self._demand(name, False)
-        if ends[-1] == 0:  # no example has a label, and nothing cannot be mapped
-            return Part([torch.zeros(0, dtype=torch.long)] * count, sizes, np.zeros(0, np.int32))
+        self._demand(name, kind == np.int32 and len(sizes) > 0)
+        if not sizes.any():  # no example has a label, and nothing cannot be mapped
+            empty = [torch.zeros(0, dtype=torch.long)] * len(sizes)
+            return Part(empty, sizes, np.zeros(0, np.int32))
         numbers = np.memmap(f"{path}.bin", np.int32, "r")
         return Part(indexed_dataset.MMapIndexedDataset(path), sizes, numbers)
 

@@ -1,10 +1,10 @@
 """The options of ``enct5``; names and meanings follow fairseq's transformer where it has them."""
 
 from dataclasses import dataclass, fields
-from typing import Any, Optional
+from typing import Optional
 
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
 
 from ...errors import UserError
 from ...nn.t5 import FEED_FORWARD, T5Size
@@ -98,7 +98,7 @@ def t5_size(cfg: EncT5Config) -> T5Size:
     )
 
 
-def strip_pretrained(cfg: Any) -> Any:
+def strip_pretrained(cfg: DictConfig) -> DictConfig:
     """The settings of a checkpoint, which has all weights: no T5 is looked for.
 
     Options that came after its training get their defaults.

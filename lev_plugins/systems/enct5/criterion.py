@@ -7,7 +7,8 @@ from typing import Any, Dict, List, Tuple
 from fairseq.criterions import FairseqCriterion, register_criterion
 from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
-from torch import Tensor
+from fairseq.tasks import FairseqTask
+from torch import Tensor, nn
 
 from ...errors import UserError
 from .metrics import PREFIX
@@ -35,14 +36,14 @@ class EncT5Criterion(FairseqCriterion):
         UserError: it is another task than ``enct5``.
     """
 
-    def __init__(self, task: Any) -> None:
+    def __init__(self, task: FairseqTask) -> None:
         super().__init__(task)
         if not isinstance(getattr(task, "kind", None), ProblemType):
             name = getattr(getattr(task, "cfg", None), "_name", None) or type(task).__name__
             raise UserError(f"--criterion {CRITERION} is for --task enct5, not for --task {name}")
 
     def forward(
-        self, model: Any, sample: Dict[str, Any], reduce: bool = True
+        self, model: nn.Module, sample: Dict[str, Any], reduce: bool = True
     ) -> Tuple[Tensor, int, Dict[str, Any]]:
         """The summed loss of a batch, how many predictions it is of, and what to log."""
         kind, targets = self.task.kind, sample["target"]

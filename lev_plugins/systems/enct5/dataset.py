@@ -51,9 +51,9 @@ class EncT5Dataset(FairseqDataset):
 
     def __init__(
         self,
-        pieces: Any,
-        spans: Optional[Any],
-        labels: Any,
+        pieces: FairseqDataset,
+        spans: Optional[FairseqDataset],
+        labels: FairseqDataset,
         kind: ProblemType,
         number: int,
         row: Optional[int] = None,

@@ -71,7 +71,7 @@ class Metadata:
             return f"texts is {self.texts!r:.40}, neither 1 nor 2"
         if not _count(self.max_length, 2, LARGEST):
             return f"max_length is {self.max_length!r:.40}"
-        model: Any = self.model
+        model: object = self.model
         return None if model is None or isinstance(model, str) else "model is no text"
 
     def _contradiction(self) -> Optional[str]:
@@ -132,5 +132,5 @@ def _finite(value: Any) -> bool:
     return type(value) in (int, float) and abs(value) < 1e300 and not math.isnan(value)
 
 
-def _count(value: Any, least: int, most: int) -> bool:
+def _count(value: object, least: int, most: int) -> bool:
     return type(value) is int and least <= value <= most

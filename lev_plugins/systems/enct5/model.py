@@ -2,7 +2,7 @@
 
 import logging
 import os
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Optional
 
 from fairseq.models import BaseFairseqModel, register_model
 from torch import Tensor, nn
@@ -14,6 +14,9 @@ from .config import EncT5Config, t5_size
 from .network import LabelHeads, LatentDecoder, SharedHead
 from .problem_types import ProblemType
 from .t5_directory import T5Directory
+
+if TYPE_CHECKING:
+    from .task import EncT5Task
 
 MODEL = "enct5"
 logger = logging.getLogger(__name__)
@@ -63,7 +66,7 @@ class EncT5Model(BaseFairseqModel):
         logger.info("sizes of %s, whatever other options say: %s", cfg.t5_dir, sizes)
 
     @classmethod
-    def build_model(cls, cfg: EncT5Config, task: Any) -> "EncT5Model":
+    def build_model(cls, cfg: EncT5Config, task: "EncT5Task") -> "EncT5Model":
         """Builds it for what a task predicts; ``--t5-dir``'s weights are in it.
 
         Raises:

@@ -1,6 +1,6 @@
 """A pre-trained T5 as EncT5 needs it: the encoder, its table, on request decoder blocks."""
 
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Dict, List, Optional, Sequence, Union
 
 import torch
 from torch import nn
@@ -35,7 +35,7 @@ class T5Directory:
         self.weights = self.place.weights().renamed(rename)
         self.plan = T5Plan.read(self.place.config, self.weights, encoder_only=True)
 
-    def sizes(self) -> Dict[str, Any]:
+    def sizes(self) -> Dict[str, Union[int, float, str]]:
         """Its sizes, as a model's settings name them."""
         plan = self.plan
         return {

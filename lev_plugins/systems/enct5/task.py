@@ -4,20 +4,21 @@ import functools
 import logging
 import os
 from dataclasses import asdict
-from itertools import zip_longest
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, NoReturn, Optional, Sequence, Tuple
 
 import numpy as np
 import torch
 from fairseq.criterions import FairseqCriterion
 from fairseq.data import ConcatDataset, EpochBatchIterator, FairseqDataset
 from fairseq.logging import metrics as log
+from fairseq.logging.meters import MetersDict
 from fairseq.models import ARCH_MODEL_REGISTRY, BaseFairseqModel
 from fairseq.tasks import FairseqTask, register_task
+from omegaconf import DictConfig
 from torch import Tensor
 
 from ...errors import UserError
-from ...fairseq_patches import read_checkpoint
+from ...fairseq_patches import difference, read_checkpoint
 from ...io.program import running_command
 from .binarized import BinarizedSplit
 from .config import strip_pretrained
@@ -95,7 +96,7 @@ class EncT5Task(FairseqTask):
             raise UserError(f"{where}: the subwords are not T5's, or one is there twice")
 
     @classmethod
-    def setup_task(cls, cfg: EncT5TaskConfig, **kwargs: Any) -> "EncT5Task":
+    def setup_task(cls, cfg: EncT5TaskConfig, **kwargs: object) -> "EncT5Task":
         """Reads what the data folder holds.
 
         Raises:
@@ -137,7 +138,7 @@ class EncT5Task(FairseqTask):
 
     # model and checkpoint ---------------------------------------------------------------------
 
-    def build_model(self, cfg: Any, from_checkpoint: bool = False) -> BaseFairseqModel:
+    def build_model(self, cfg: DictConfig, from_checkpoint: bool = False) -> BaseFairseqModel:
         """Builds the model.
 
         Raises:
@@ -150,7 +151,7 @@ class EncT5Task(FairseqTask):
         self.trains = not from_checkpoint
         return super().build_model(strip_pretrained(cfg) if from_checkpoint else cfg)
 
-    def build_criterion(self, cfg: Any, from_checkpoint: bool = False) -> FairseqCriterion:
+    def build_criterion(self, cfg: DictConfig, from_checkpoint: bool = False) -> FairseqCriterion:
         """Builds the criterion; what a training begins with and selects by is checked here too.
 
         Raises:
@@ -224,15 +225,15 @@ class EncT5Task(FairseqTask):
             ("labels", "--labels"),
             ("pieces", "--sentencepiece-model or --t5-dir"),
         ):
-            here, there = getattr(self.metadata, name), getattr(kept, name)
-            for index, (one, other) in enumerate(zip_longest(here, there)):
-                if one != other:
-                    said = "subwords" if name == "pieces" else name
-                    raise UserError(
-                        f"{self.cfg.data}: its {said} are not those that the checkpoint was "
-                        f"trained with (number {index} is {one!r}, there {other!r}); prepare the "
-                        f"data with the same {flags}"
-                    )
+            found = difference(getattr(self.metadata, name), getattr(kept, name))
+            if found is not None:
+                index, here, there = found
+                said = "subwords" if name == "pieces" else name
+                raise UserError(
+                    f"{self.cfg.data}: its {said} are not those that the checkpoint was trained "
+                    f"with (number {index} is {here}, there {there}); prepare the data with the "
+                    f"same {flags}"
+                )
         threshold = state_dict.get("threshold")
         if not isinstance(threshold, float) or not 0 <= threshold <= 1:
             raise UserError(f"the checkpoint's threshold is {threshold!r}, no number from 0 to 1")
@@ -240,7 +241,7 @@ class EncT5Task(FairseqTask):
 
     # data -------------------------------------------------------------------------------------
 
-    def load_dataset(self, split: str, combine: bool = False, **kwargs: Any) -> None:
+    def load_dataset(self, split: str, combine: bool = False, **kwargs: object) -> None:
         """Loads a split; with ``combine`` together with its further parts (valid1, valid2 …).
 
         Raises:
@@ -282,10 +283,10 @@ class EncT5Task(FairseqTask):
     def get_batch_iterator(
         self,
         dataset: FairseqDataset,
-        *args: Any,
+        *args: object,
         max_tokens: Optional[int] = None,
-        max_positions: Any = None,
-        **options: Any,
+        max_positions: Optional[Tuple[int, int]] = None,
+        **options: object,
     ) -> EpochBatchIterator:
         """fairseq's; what is longer than a batch may be is told in validation too.
 
@@ -293,7 +294,7 @@ class EncT5Task(FairseqTask):
         """
         if max_tokens is not None:
             given = (max_tokens, max_tokens) if max_positions is None else max_positions
-            max_positions = tuple(min(limit, max_tokens) for limit in given)
+            max_positions = min(given[0], max_tokens), min(given[1], max_tokens)
         return super().get_batch_iterator(
             dataset, *args, max_tokens=max_tokens, max_positions=max_positions, **options
         )
@@ -302,7 +303,7 @@ class EncT5Task(FairseqTask):
         self,
         indices: np.ndarray,
         dataset: EncT5Dataset,
-        max_positions: Any = None,
+        max_positions: Tuple[int, int],
         ignore_invalid_inputs: bool = False,
     ) -> np.ndarray:
         """Leaves out nothing in training, and in validation only what is to be skipped.
@@ -342,14 +343,14 @@ class EncT5Task(FairseqTask):
 
     # metrics ----------------------------------------------------------------------------------
 
-    def begin_valid_epoch(self, epoch: int, model: Any) -> None:
+    def begin_valid_epoch(self, epoch: int, model: BaseFairseqModel) -> None:
         """The set that is validated next is the first of ``--valid-subset``."""
         self.first_subset = True
         # fairseq adds up all validations of a training there, and keeps that in checkpoints:
         # sums of what an older version counted could not be added to
         log.reset_meters("valid")
 
-    def post_validate(self, model: Any, stats: Mapping[str, Any], agg: Any) -> None:
+    def post_validate(self, model: BaseFairseqModel, stats: Mapping[str, Any], agg: object) -> None:
         """Keeps the threshold that is best on the first set, before a checkpoint is saved."""
         if self.first_subset and NEITHER in stats:
             self.state.merge_state_dict({NEITHER: float(stats[NEITHER])})
@@ -360,7 +361,9 @@ class EncT5Task(FairseqTask):
         span = self.metadata.low, self.metadata.high
         return statistics(self.kind, scores, targets, cut, self.groups, span)
 
-    def reduce_metrics(self, logging_outputs: List[Mapping[str, Any]], criterion: Any) -> None:
+    def reduce_metrics(
+        self, logging_outputs: List[Mapping[str, Any]], criterion: FairseqCriterion
+    ) -> None:
         """Logs the metrics of all batches of all workers so far, of validation only."""
         super().reduce_metrics(logging_outputs, criterion)
         first: Mapping[str, Any] = next(iter(logging_outputs), {})
@@ -373,7 +376,7 @@ class EncT5Task(FairseqTask):
         for name in self.metric_names:
             log.log_derived(name, functools.partial(self._metric, name, counted))
 
-    def _metric(self, name: str, counted: Sequence[str], meters: Any) -> float:
+    def _metric(self, name: str, counted: Sequence[str], meters: MetersDict) -> float:
         """A metric as fairseq prints it, to six digits."""
         sums = meters[SUMS].sum
         if self.summed[0] is not sums:  # for all names one after the other
@@ -382,7 +385,7 @@ class EncT5Task(FairseqTask):
 
     # what this task does not do ---------------------------------------------------------------
 
-    def build_generator(self, models: Any, args: Any, **options: Any) -> Any:
+    def build_generator(self, *args: object, **options: object) -> NoReturn:
         """Nothing is generated.
 
         Raises:
@@ -391,5 +394,5 @@ class EncT5Task(FairseqTask):
         raise UserError(f"EncT5 writes no text; {PREDICT} prints its predictions")
 
 
-def _joined(parts: Sequence[Any]) -> Any:
+def _joined(parts: Sequence[FairseqDataset]) -> FairseqDataset:
     return parts[0] if len(parts) == 1 else ConcatDataset(parts)

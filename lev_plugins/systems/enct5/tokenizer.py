@@ -1,17 +1,17 @@
 """Text to T5's subwords, in T5's own order: padding 0, ``</s>`` 1, ``<unk>`` 2, then all others."""
 
 import base64
-from typing import Any, List, NamedTuple, Optional, Sequence
+from typing import TYPE_CHECKING, List, NamedTuple, Optional, Sequence
 
 from fairseq.data import Dictionary
 
 from ...errors import UserError
-from ...pretrained.vocabulary import load_pieces
+from ...pretrained.vocabulary import BYTE_PIECES, EOS, PAD, UNK, load_pieces
 
-PAD, EOS, UNK = "<pad>", "</s>", "<unk>"
+if TYPE_CHECKING:
+    from sentencepiece import SentencePieceProcessor
+
 SPECIAL = (PAD, EOS, UNK)
-#: ByT5's vocabulary behind the special subwords (Xue et al., 2022, §3.1)
-BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
 
 
 class SubwordDictionary(Dictionary):
@@ -33,7 +33,7 @@ class SubwordDictionary(Dictionary):
             self.add_symbol(piece)
 
     @classmethod
-    def load(cls, f: Any, add_special_symbols: bool = True) -> "SubwordDictionary":
+    def load(cls, f: str, add_special_symbols: bool = True) -> "SubwordDictionary":
         """A dictionary's file, which holds all but the special pieces."""
         found = cls()
         found.add_from_file(f)
@@ -77,8 +77,10 @@ class Tokenizer:
         name: str = "sentencepiece model",
     ) -> None:
         self.serialised = model
-        self.model: Any = None if model is None else _unpacked(model, name)
-        own = list(BYTES) if self.model is None else _spelt(self.model, name)
+        self.model: Optional[SentencePieceProcessor] = (
+            None if model is None else _unpacked(model, name)
+        )
+        own = list(BYTE_PIECES) if self.model is None else _spelt(self.model, name)
         self.pieces = list(pieces) if pieces is not None else whole_vocabulary(own)
         check_pieces(self.pieces, name)
         row = {piece: index for index, piece in enumerate(self.pieces)}
@@ -164,18 +166,16 @@ def whole_vocabulary(pieces: Sequence[str]) -> List[str]:
     return [*SPECIAL, *(piece for piece in pieces if piece not in SPECIAL)]
 
 
-def _unpacked(model: str, name: str) -> Any:
+def _unpacked(model: str, name: str) -> "SentencePieceProcessor":
     """A sentencepiece model from base64."""
     try:
         content = base64.b64decode(model, validate=True)
     except ValueError as error:
         raise UserError(f"{name}: the sentencepiece model in it is damaged ({error})") from error
-    if not content:  # the library takes nothing for a model
-        raise UserError(f"{name}: not a sentencepiece model; it is empty")
     return load_pieces(name, content)
 
 
-def _spelt(model: Any, name: str) -> List[str]:
+def _spelt(model: "SentencePieceProcessor", name: str) -> List[str]:
     """The subwords of a sentencepiece model."""
     try:
         return [model.id_to_piece(piece) for piece in range(len(model))]

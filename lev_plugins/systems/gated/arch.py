@@ -6,7 +6,6 @@ heads), which are the defaults of its configuration.
 
 import json
 from argparse import Namespace
-from typing import Any
 
 from fairseq.models import register_model_architecture
 
@@ -31,7 +30,7 @@ def gated_transformer_char(args: Namespace) -> None:
     )
 
 
-def _plan(args: Namespace, kind: str, mask: str, **sizes: Any) -> None:
+def _plan(args: Namespace, kind: str, mask: str, **sizes: object) -> None:
     """The sizes of a pre-trained model, randomly initialised unless ``--backbone`` brings its
     own.
     """
@@ -39,7 +38,7 @@ def _plan(args: Namespace, kind: str, mask: str, **sizes: Any) -> None:
     set_defaults(args, backbone_plan=plan, dropout=0.1, attention_dropout=0.1)
 
 
-def _bert(args: Namespace, **sizes: Any) -> None:
+def _bert(args: Namespace, **sizes: object) -> None:
     sizes = {"rows": 30522, "heads": 12, "positions": 512, **sizes}
     _plan(args, "bert", "[MASK]", activation="gelu", eps=1e-12, **sizes)
 

@@ -19,7 +19,7 @@ Shapes: B sentences, T' newest target tokens, S source tokens, C channels, V sym
 are on.
 """
 
-from typing import Any, List, Optional
+from typing import List, Optional
 
 import torch
 from fairseq.data import Dictionary
@@ -86,7 +86,7 @@ class GatedDecoder(TransformerDecoder):
         encoder_out: Optional[EncoderOut] = None,
         incremental_state: Optional[IncrementalState] = None,
         features_only: bool = False,
-        **unused: Any,
+        **unused: object,
     ) -> DecoderOut:
         """As :meth:`TransformerDecoder.forward`; ``gates`` are B × T' × G, in the order of
         ``self.gates.names``.

@@ -5,7 +5,7 @@ Shapes: B sentences, S source tokens, C channels.
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, Optional
+from typing import Optional
 
 import torch
 from fairseq.data import Dictionary
@@ -62,7 +62,7 @@ class GatedEncoder(TransformerEncoder):
         self.body, self.mask_gate = body, gate
 
     def forward(
-        self, src_tokens: Tensor, src_lengths: Optional[Tensor] = None, **unused: Any
+        self, src_tokens: Tensor, src_lengths: Optional[Tensor] = None, **unused: object
     ) -> EncoderOut:
         """B × S tokens, padded on either side → ``{"memory": [what the decoder reads]}``."""
         real = src_tokens.ne(self.pad)

@@ -5,6 +5,8 @@ from typing import Any, Dict, Iterator, Optional, Tuple
 
 from fairseq.data import Dictionary
 from fairseq.models import register_model
+from fairseq.tasks import FairseqTask
+from omegaconf import DictConfig
 from torch import nn
 
 from ...errors import UserError
@@ -43,7 +45,7 @@ class GatedTransformerModel(Seq2SeqModel):
             cfg.backbone_plan = describe_backbone(cfg.backbone)
 
     @classmethod
-    def check_resumed(cls, cfg: GatedTransformerConfig, stored: Any, path: str) -> None:
+    def check_resumed(cls, cfg: GatedTransformerConfig, stored: DictConfig, path: str) -> None:
         """Called before a training resumes: its gates have to be those of the checkpoint.
 
         Args:
@@ -65,7 +67,7 @@ class GatedTransformerModel(Seq2SeqModel):
             )
 
     @classmethod
-    def build_model(cls, cfg: GatedTransformerConfig, task: Any) -> "GatedTransformerModel":
+    def build_model(cls, cfg: GatedTransformerConfig, task: FairseqTask) -> "GatedTransformerModel":
         """Builds it for a task's dictionaries.
 
         Raises:

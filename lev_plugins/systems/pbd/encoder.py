@@ -67,7 +67,7 @@ class PBDEncoder(TransformerEncoder):
         self.norm = size.final_norm()
 
     def forward(
-        self, src_tokens: Tensor, src_lengths: Optional[Tensor] = None, **unused: Any
+        self, src_tokens: Tensor, src_lengths: Optional[Tensor] = None, **unused: object
     ) -> EncoderOut:
         """B × S tokens, padded on either side → ``{"memory": [what the decoder reads]}``."""
         real = src_tokens.ne(self.pad)

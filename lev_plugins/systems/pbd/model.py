@@ -1,9 +1,10 @@
 """The model: encoder and decoder, of one set of parameters unless told otherwise (paper, §2.2)."""
 
-from typing import Any, Tuple
+from typing import Tuple
 
 from fairseq.data import Dictionary
 from fairseq.models import register_model
+from fairseq.tasks import FairseqTask
 
 from ...errors import UserError
 from ...nn import Positions
@@ -27,7 +28,7 @@ class PBDTransformerModel(Seq2SeqModel):
     """
 
     @classmethod
-    def build_model(cls, cfg: PBDTransformerConfig, task: Any) -> "PBDTransformerModel":
+    def build_model(cls, cfg: PBDTransformerConfig, task: FairseqTask) -> "PBDTransformerModel":
         """Builds it for a task's dictionaries.
 
         Raises:

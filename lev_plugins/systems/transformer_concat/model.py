@@ -20,6 +20,8 @@ from fairseq.models.transformer import (
     TransformerEncoderBase,
     TransformerModelBase,
 )
+from fairseq.tasks import FairseqTask
+from omegaconf import DictConfig
 from torch import Tensor, nn
 
 from ...errors import UserError
@@ -144,7 +146,9 @@ class TransformerConcatModel(TransformerModelBase):
         gen_parser_from_dataclass(parser, TransformerConcatConfig(), delete_default=True)
 
     @classmethod
-    def build_model(cls, cfg: TransformerConcatConfig, task: Any) -> "TransformerConcatModel":
+    def build_model(
+        cls, cfg: TransformerConcatConfig, task: FairseqTask
+    ) -> "TransformerConcatModel":
         """Builds it for a task's dictionaries.
 
         Raises:
@@ -154,7 +158,7 @@ class TransformerConcatModel(TransformerModelBase):
         check_shared(cfg, task.source_dictionary, task.target_dictionary)
         return super().build_model(stock, task)
 
-    def prepare_for_inference_(self, cfg: Any) -> None:
+    def prepare_for_inference_(self, cfg: DictConfig) -> None:
         """Called by fairseq before it decodes."""
         super().prepare_for_inference_(cfg)
         quantize([self], decoding_precision(cfg))
@@ -186,7 +190,7 @@ class TransformerConcatModel(TransformerModelBase):
         model_name_or_path: str,
         checkpoint_file: str = "model.pt",
         data_name_or_path: str = ".",
-        **kwargs: Any,
+        **kwargs: object,
     ) -> ConcatHub:
         """fairseq's ``from_pretrained``, for sentences of the form ``source<TAB>draft``."""
         found = hub_utils.from_pretrained(

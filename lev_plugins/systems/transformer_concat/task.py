@@ -4,6 +4,7 @@ The task of autoregressive models that post-edit (paper, §C.2), with fairseq's 
 beam search and its options of both.
 """
 
+from argparse import Namespace
 from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
@@ -11,6 +12,7 @@ import torch
 from fairseq.criterions import FairseqCriterion
 from fairseq.data import Dictionary, FairseqDataset
 from fairseq.optim import FairseqOptimizer
+from fairseq.sequence_generator import SequenceGenerator
 from fairseq.tasks import register_task
 from torch import Tensor, nn
 
@@ -154,8 +156,8 @@ class TranslationConcatTask(PostEditingTask):
         return super().valid_step(self.joined(sample), model, criterion)
 
     def build_generator(
-        self, models: Sequence[nn.Module], args: Any, *more: Any, **kwargs: Any
-    ) -> Any:
+        self, models: Sequence[nn.Module], args: Namespace, *more: object, **kwargs: object
+    ) -> SequenceGenerator:
         """fairseq's beam search.
 
         Raises:
@@ -167,7 +169,7 @@ class TranslationConcatTask(PostEditingTask):
 
     def inference_step(
         self,
-        generator: Any,
+        generator: SequenceGenerator,
         models: Sequence[nn.Module],
         sample: Dict[str, Any],
         prefix_tokens: Optional[Tensor] = None,
