@@ -259,7 +259,7 @@ class Trainer:
             noisy = self.peers.stock_task.inject_noise(sample["target"])
             sample = {**sample, "prev_target": noisy}
         else:
-            sample = self.peers.our_task._with_roll_in(sample, 1)
+            sample = self.peers.our_task.with_roll_in(sample, 1)
         loss, size, _ = self.criterion(self.model, sample)
         return loss / size
 
@@ -347,7 +347,7 @@ def check_training(peers: Peers, args: argparse.Namespace) -> str:
         UserError: they are not, so that the times would not be of the same work.
     """
     special = peers.our_task.target_dictionary.nspecial
-    sample = peers.our_task._with_roll_in(training_batches(args, special)[0], 1)
+    sample = peers.our_task.with_roll_in(training_batches(args, special)[0], 1)
     source, states = sample["net_input"], sample["roll_in"].insertion
     for side in SIDES:
         peers.model(side).eval()

@@ -40,7 +40,7 @@ class _Place(NamedTuple):
     epochs: "EpochBatchIterator"
 
 
-class _Watch:
+class Watch:
     """The signals of this process: which are watched, and which has come.
 
     handled: those that had no handler of the user's when the training began.
@@ -82,7 +82,7 @@ class _Watch:
             os.kill(os.getpid(), number)
 
 
-_watch = _Watch()
+WATCH = Watch()
 
 
 def _agreed(trainer: "Trainer") -> int:
@@ -91,10 +91,10 @@ def _agreed(trainer: "Trainer") -> int:
     All processes of a training have to ask, and continue together.
     """
     if not torch.distributed.is_initialized():
-        return _watch.number
+        return WATCH.number
     from fairseq.distributed import utils
 
-    number = torch.tensor([_watch.number], device=trainer.device)
+    number = torch.tensor([WATCH.number], device=trainer.device)
     return int(utils.all_reduce(number, utils.get_global_group(), op="max"))
 
 
@@ -103,7 +103,7 @@ def _save(place: _Place, loss: float | None = None) -> None:
     from fairseq import checkpoint_utils
 
     cfg, trainer, epochs = place
-    _watch.saved = True
+    WATCH.saved = True
     if cfg.checkpoint.no_save:
         return
     trainer.consolidate_optimizer()
@@ -158,15 +158,15 @@ def _watched_updates(stock: Callable[..., Losses]) -> Callable[..., Losses]:
         A checkpoint is written before a validation, which may take longer than the cluster waits,
         and once more with what the validation gave.
         """
-        place = _watch.place = _Place(cfg, trainer, epoch_itr)
+        place = WATCH.place = _Place(cfg, trainer, epoch_itr)
         if _agreed(trainer):
             _save(place)
         try:
             losses, should_stop = stock(cfg, trainer, task, epoch_itr, *more, **named)
         finally:
-            _watch.place = None
+            WATCH.place = None
         validated = losses[0] is not None
-        if should_stop or not (_watch.saved or (validated and _agreed(trainer))):
+        if should_stop or not (WATCH.saved or (validated and _agreed(trainer))):
             return losses, should_stop
         if validated:
             _save(place, losses[0])
@@ -181,9 +181,9 @@ def _watched_validation(stock: Callable[..., object]) -> Callable[..., object]:
     @functools.wraps(stock, assigned=())
     def valid_step(self: "Trainer", sample: object, raise_oom: bool = False) -> object:
         """fairseq's; a signal that comes within a validation is not left to wait for its end."""
-        place = _watch.place
+        place = WATCH.place
         # with raise_oom it is the second try of one process alone
-        if place is not None and not _watch.saved and not raise_oom and _agreed(self):
+        if place is not None and not WATCH.saved and not raise_oom and _agreed(self):
             _save(place)
         return stock(self, sample, raise_oom)
 
@@ -201,7 +201,7 @@ def _watched_epochs(stock: Callable[..., Losses]) -> Callable[..., Losses]:
         epoch_itr: "EpochBatchIterator",
     ) -> Losses:
         """fairseq's, with handlers up to the end of the last epoch."""
-        _watch.install()
+        WATCH.install()
         last = True
         try:
             losses, should_stop = stock(cfg, trainer, task, epoch_itr)
@@ -209,7 +209,7 @@ def _watched_epochs(stock: Callable[..., Losses]) -> Callable[..., Losses]:
             last = should_stop or epoch_itr.next_epoch_idx > most
         finally:
             if last:
-                _watch.end()
+                WATCH.end()
         return losses, should_stop
 
     return train
@@ -224,7 +224,7 @@ def save_on_signals(program: ModuleType, tpu: bool) -> None:
     """
     from fairseq.trainer import Trainer
 
-    _watch.begin(tpu)
+    WATCH.begin(tpu)
     module: Any = program
     if hasattr(module.train, "watched"):
         return
@@ -234,21 +234,21 @@ def save_on_signals(program: ModuleType, tpu: bool) -> None:
     if not hasattr(Trainer.valid_step, "watched"):
         Trainer.valid_step = _watched_validation(Trainer.valid_step)
         Trainer.valid_step.watched = True
-        os.register_at_fork(after_in_child=_leave_signals_to_the_training)
+        os.register_at_fork(after_in_child=leave_signals_to_the_training)
 
 
-def _leave_signals_to_the_training() -> None:
+def leave_signals_to_the_training() -> None:
     """In a process that loads data: end when the training says so, and not with its signal.
 
     A cluster sends signals to all processes of a job, and a training dies of the death of one that
     loads its data.
     """
-    if not _watch.handled or not hasattr(signal, "sigwaitinfo"):
+    if not WATCH.handled or not hasattr(signal, "sigwaitinfo"):
         return
-    for one in _watch.handled:
+    for one in WATCH.handled:
         if one != signal.SIGTERM:
             signal.signal(one, signal.SIG_IGN)
-    if signal.SIGTERM in _watch.handled:
+    if signal.SIGTERM in WATCH.handled:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
         threading.Thread(target=_end_when_told, daemon=True).start()
 
@@ -261,7 +261,7 @@ def _end_when_told() -> None:
 
 def stop_watching() -> None:
     """The training is over."""
-    _watch.end()
+    WATCH.end()
 
 
 @contextlib.contextmanager

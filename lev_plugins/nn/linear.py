@@ -45,22 +45,22 @@ class _LaidOut(NamedTuple):
 
 
 # by id, and not beside the weight: models are pickled and copied with all that hangs on a weight
-_laid_out: Dict[int, _LaidOut] = {}
+laid_out: Dict[int, _LaidOut] = {}
 
 
 def linear(x: Tensor, weight: Tensor, bias: Optional[Tensor] = None) -> Tensor:
     """``torch.nn.functional.linear``: … × inputs, outputs × inputs, outputs → … × outputs."""
-    if x.numel() * weight.size(0) < LEAST_READY or not _possible(x, weight):
+    if x.numel() * weight.size(0) < LEAST_READY or not possible(x, weight):
         return F.linear(x, weight, bias)
     learning = torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad)
-    ready = None if learning else _ready(weight)
+    ready = None if learning else prepacked(weight)
     if not _pays(x, weight, ready):
         return F.linear(x, weight, bias)
     flat = x.reshape(-1, x.size(-1))
     if learning:
         out = _Linear.apply(flat, weight, bias)
     else:
-        out = _product(flat, weight, bias) if ready is None else _filled_up(flat, ready, bias)
+        out = product(flat, weight, bias) if ready is None else _filled_up(flat, ready, bias)
     return out.view(*x.shape[:-1], weight.size(0))
 
 
@@ -72,13 +72,13 @@ def prepack_weight(weight: Tensor) -> None:
     """
     if not _wanted or weight.dtype not in KINDS or weight.device.type != "cpu":
         return
-    if weight.dtype == torch.bfloat16 and not _knows_bfloat16():
+    if weight.dtype == torch.bfloat16 and not knows_bfloat16():
         return
     if not weight.is_inference():
         laid = torch.ops.mkldnn._reorder_linear_weight(weight.detach().contiguous(), ROWS)
         key = id(weight)
-        whose = weakref.ref(weight, lambda _: _laid_out.pop(key, None))
-        _laid_out[key] = _LaidOut(whose, laid, _state(weight))
+        whose = weakref.ref(weight, lambda _: laid_out.pop(key, None))
+        laid_out[key] = _LaidOut(whose, laid, _state(weight))
 
 
 class Linear(nn.Linear):
@@ -98,32 +98,34 @@ def uses_one_dnn() -> bool:
 def one_dnn(wanted: bool) -> Iterator[None]:
     """Inside the block oneDNN multiplies always (where torch has it), or never."""
     global _wanted
-    before, _wanted = _wanted, wanted and _available()
+    before, _wanted = _wanted, wanted and available()
     try:
         yield
     finally:
         _wanted = before
 
 
-def _available() -> bool:
+def available() -> bool:
+    """Whether torch was built with oneDNN."""
     return torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
-def _knows_bfloat16() -> bool:
+def knows_bfloat16() -> bool:
     """Whether oneDNN multiplies bfloat16 here: not on x86-64 CPUs without AVX-512."""
     knows = getattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", None)
     return knows is not None and bool(knows())
 
 
-def _by_default() -> bool:
+def by_default() -> bool:
     """Whether oneDNN is the faster one here, or :data:`SWITCH` says so."""
     said = os.environ.get(SWITCH, "")
     if said in ("0", "1"):
-        return said == "1" and _available()
-    return _available() and torch.backends.mkl.is_available() and not _intel()
+        return said == "1" and available()
+    return available() and torch.backends.mkl.is_available() and not is_intel()
 
 
-def _intel() -> bool:
+def is_intel() -> bool:
+    """Whether this is one of Intel's CPUs, which MKL is made for."""
     if not CPUINFO.is_file():
         return "AuthenticAMD" not in platform.processor()
     with CPUINFO.open(encoding="utf-8", errors="replace") as lines:
@@ -136,12 +138,13 @@ def _keep_few_kernels() -> None:
         os.environ.setdefault(name, count)
 
 
-_wanted = _by_default()
+_wanted = by_default()
 if _wanted:
     _keep_few_kernels()
 
 
-def _possible(x: Tensor, weight: Tensor) -> bool:
+def possible(x: Tensor, weight: Tensor) -> bool:
+    """Whether oneDNN is wanted and can multiply these."""
     return (
         _wanted
         and x.dtype == weight.dtype
@@ -163,9 +166,9 @@ def _state(weight: Tensor) -> Tuple[int, int, torch.dtype]:
     return weight._version, weight.data_ptr(), weight.dtype
 
 
-def _ready(weight: Tensor) -> Optional[Tensor]:
+def prepacked(weight: Tensor) -> Optional[Tensor]:
     """The copy of :func:`prepack_weight`, where it is still the weight's."""
-    laid = _laid_out.get(id(weight))
+    laid = laid_out.get(id(weight))
     if laid is None or laid.whose() is not weight or laid.state != _state(weight):
         return None
     return laid.copy
@@ -176,21 +179,22 @@ def _filled_up(x: Tensor, ready: Tensor, bias: Optional[Tensor]) -> Tensor:
     missing = -rows % GRAIN if rows < FEW_ROWS else 0
     if missing:
         x = F.pad(x, (0, 0, 0, missing))
-    return _one_dnn(x, ready, bias)[:rows]
+    return multiply(x, ready, bias)[:rows]
 
 
-def _one_dnn(x: Tensor, weight: Tensor, bias: Optional[Tensor]) -> Tensor:
+def multiply(x: Tensor, weight: Tensor, bias: Optional[Tensor]) -> Tensor:
+    """oneDNN's own product, N × inputs → N × outputs; the weight may be prepacked."""
     out: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
     return out
 
 
-def _product(x: Tensor, weight: Tensor, bias: Optional[Tensor] = None) -> Tensor:
+def product(x: Tensor, weight: Tensor, bias: Optional[Tensor] = None) -> Tensor:
     """N × inputs, outputs × inputs → N × outputs; either may be a transposed view."""
-    return _one_dnn(_dense(x), _dense(weight), bias)
+    return multiply(dense(x), dense(weight), bias)
 
 
-def _dense(x: Tensor) -> Tensor:
-    # parts of wider rows go through oneDNN's slowest way, a hundred times slower
+def dense(x: Tensor) -> Tensor:
+    """A copy of what is part of wider rows, for which oneDNN takes a hundred times as long."""
     return x if x.is_contiguous() or x.t().is_contiguous() else x.contiguous()
 
 
@@ -198,7 +202,7 @@ class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Optional[Tensor]) -> Tensor:
         ctx.save_for_backward(x, weight)
-        return _product(x, weight, bias)
+        return product(x, weight, bias)
 
     @staticmethod
     def backward(
@@ -207,7 +211,7 @@ class _Linear(torch.autograd.Function):
         x, weight = ctx.saved_tensors
         wanted = ctx.needs_input_grad
         return (
-            _product(grad, weight.t()) if wanted[0] else None,
-            _product(grad.t(), x.t()) if wanted[1] else None,
+            product(grad, weight.t()) if wanted[0] else None,
+            product(grad.t(), x.t()) if wanted[1] else None,
             grad.sum(0) if wanted[2] else None,
         )

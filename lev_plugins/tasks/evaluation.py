@@ -216,11 +216,12 @@ class EvaluatedTask(TranslationTask):
         for best, target in zip((output[0] for output in outputs), sample["target"]):
             expected = utils.strip_pad(target, self.tgt_dict.pad())
             yield (
-                self._text(best["tokens"], UNKNOWN_WRITTEN),
-                self._text(expected, UNKNOWN_EXPECTED),
+                self.decoded_text(best["tokens"], UNKNOWN_WRITTEN),
+                self.decoded_text(expected, UNKNOWN_EXPECTED),
             )
 
-    def _text(self, tokens: Tensor, unknown: str) -> str:
+    def decoded_text(self, tokens: Tensor, unknown: str) -> str:
+        """Words as they are counted: subwords joined, detokenised; ``unknown`` for <unk>."""
         text = self.tgt_dict.string(
             tokens.int().cpu(), self.cfg.eval_bleu_remove_bpe, unk_string=unknown
         )

@@ -320,9 +320,9 @@ class NoisyTranslationTask(EvaluatedTask):
 
     # validation -------------------------------------------------------------------------------
 
-    def _text(self, tokens: Tensor, unknown: str) -> str:
+    def decoded_text(self, tokens: Tensor, unknown: str) -> str:
         """Decoded text, joined by the task's own ``--bpe`` where no other way is given."""
-        text = super()._text(tokens, unknown)
+        text = super().decoded_text(tokens, unknown)
         if self.cfg.eval_bleu_remove_bpe is None and self.encoders:
             text = self.decode_line(text)
         return text

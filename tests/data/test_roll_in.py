@@ -53,7 +53,7 @@ def test_the_number_kept_is_uniform_over_zero_to_n(n, limit):
 def test_the_share_that_stays_is_the_one_that_was_asked_for(kept):
     task = tiny.task(kept_tokens=kept, beta=0.0)
     sample = tiny.batch(task, [Triple("ab", "abcdefgh", "")] * MANY, drafted=False)
-    states = task._with_roll_in(sample, 1)["roll_in"].insertion
+    states = task.with_roll_in(sample, 1)["roll_in"].insertion
     counts = torch.bincount(states.before.ne(1).sum(1) - 2, minlength=9)
     bounds = torch.arange(10) / 9
     if kept == "incomplete":
@@ -432,12 +432,12 @@ def test_the_task_hands_the_dictionarys_counts_to_the_roll_in():
     )
     counts = task.frequencies.tolist()
     assert counts[4:12] == [10 * i for i in range(4, 12)] and len(counts) == 13
-    state = task._with_roll_in(tiny.batch(task, ROWS), 1)["roll_in"]
+    state = task.with_roll_in(tiny.batch(task, ROWS), 1)["roll_in"]
     assert state.frequencies.tolist() == [0] * 4 + counts[4:12] + [0]
     assert state.token_noise is not None
     for tokens in ("argmax", "sample"):
         task.cfg.roll_in_tokens = tokens
-        assert task._with_roll_in(tiny.batch(task, ROWS), 1)["roll_in"].frequencies is None
+        assert task.with_roll_in(tiny.batch(task, ROWS), 1)["roll_in"].frequencies is None
 
 
 # y_del ---------------------------------------------------------------------------------------
@@ -470,7 +470,7 @@ def test_masked_tokens_stand_for_the_other_heads_and_are_a_uniform_share():
     plain, other = (tiny.task(token_masking=masking) for masking in ("none", "uniform"))
     rows = [Triple("ab", "abcdefgh", "abxdefg")] * MANY
     before, found = (
-        task._with_roll_in(tiny.batch(task, rows), 1)["roll_in"] for task in (plain, other)
+        task.with_roll_in(tiny.batch(task, rows), 1)["roll_in"] for task in (plain, other)
     )
     assert before.masked is None and before.token_state(plain.placeholder)[1].equal(
         before.insertion.missing
@@ -489,7 +489,7 @@ def test_masked_tokens_stand_for_the_other_heads_and_are_a_uniform_share():
 def test_deletion_reads_masked_tokens_as_they_stand():
     masking = tiny.task(token_masking="uniform")
     sample = tiny.batch(masking, ROWS, drafted=False)
-    states = masking._with_roll_in(sample, 1)["roll_in"]
+    states = masking.with_roll_in(sample, 1)["roll_in"]
     torch.manual_seed(1)
     model = tiny.model(masking).eval()
     seen = []

@@ -22,8 +22,8 @@ TIMEOUT = 60  # seconds
 def watch(monkeypatch):
     """The watch of a training that runs; signals act as before afterwards."""
     before = {number: signal.getsignal(number) for number in preemption.SIGNALS}
-    made = preemption._Watch()
-    monkeypatch.setattr(preemption, "_watch", made)
+    made = preemption.Watch()
+    monkeypatch.setattr(preemption, "WATCH", made)
     for number in preemption.SIGNALS:
         signal.signal(number, signal.SIG_DFL)
     yield made
@@ -107,7 +107,7 @@ def test_a_process_that_loads_data_ends_by_the_signal_of_the_training_alone(
     ready, tell = os.pipe()
 
     def child() -> None:
-        preemption._leave_signals_to_the_training()
+        preemption.leave_signals_to_the_training()
         os.kill(os.getpid(), USR1)
         if not from_the_training:
             subprocess.run(["kill", "-TERM", str(os.getpid())], check=True)

@@ -30,7 +30,7 @@ from lev_plugins.nn.linear import (
 from lev_plugins.nn.precision import quantize
 
 needs_one_dnn = pytest.mark.skipif(
-    not linear_module._available(), reason="this torch was built without oneDNN"
+    not linear_module.available(), reason="this torch was built without oneDNN"
 )
 #: of single precision, for sums of some hundred products
 CLOSE = {"rtol": 1e-4, "atol": 1e-4}
@@ -40,7 +40,7 @@ CLOSE = {"rtol": 1e-4, "atol": 1e-4}
 def products(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
     """The shapes that oneDNN multiplied; here it multiplies whatever its size."""
     seen: list[tuple[int, ...]] = []
-    product = linear_module._product
+    product = linear_module.product
 
     def noting(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         seen.append((*x.shape, weight.size(0)))
@@ -48,7 +48,7 @@ def products(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
 
     monkeypatch.setattr(linear_module, "LEAST_PRODUCT", 0)
     monkeypatch.setattr(linear_module, "LEAST_READY", 0)
-    monkeypatch.setattr(linear_module, "_product", noting)
+    monkeypatch.setattr(linear_module, "product", noting)
     return seen
 
 
@@ -137,9 +137,7 @@ def test_autocast_keeps_its_say(products):
 @needs_one_dnn
 def test_small_products_are_left_to_torch_and_large_ones_are_not(monkeypatch):
     asked = []
-    monkeypatch.setattr(
-        linear_module, "_product", lambda x, w, b=None: asked.append(1) or x @ w.t()
-    )
+    monkeypatch.setattr(linear_module, "product", lambda x, w, b=None: asked.append(1) or x @ w.t())
     weight = torch.randn(64, 128)
     rows = LEAST_PRODUCT // weight.numel()
     with one_dnn(True):
@@ -165,8 +163,8 @@ def test_it_is_the_rows_that_have_to_be_enough_however_wide_they_leave(products,
 def test_what_is_not_on_the_cpu_is_left_to_torch(of_x, of_weight):
     x, weight = torch.ones(8, 16, device=of_x), torch.ones(24, 16, device=of_weight)
     with one_dnn(True):
-        assert not linear_module._possible(x, weight)
-        assert linear_module._possible(torch.ones(8, 16), torch.ones(24, 16))
+        assert not linear_module.possible(x, weight)
+        assert linear_module.possible(torch.ones(8, 16), torch.ones(24, 16))
 
 
 @pytest.mark.parametrize("there", [True, False])
@@ -176,13 +174,13 @@ def test_unasked_one_dnn_multiplies_only_where_mkl_would_and_the_cpu_is_not_inte
     monkeypatch, there, mkl, intel
 ):
     monkeypatch.delenv(linear_module.SWITCH, raising=False)
-    monkeypatch.setattr(linear_module, "_available", lambda: there)
+    monkeypatch.setattr(linear_module, "available", lambda: there)
     monkeypatch.setattr(torch.backends.mkl, "is_available", lambda: mkl)
-    monkeypatch.setattr(linear_module, "_intel", lambda: intel)
-    assert linear_module._by_default() == (there and mkl and not intel)
+    monkeypatch.setattr(linear_module, "is_intel", lambda: intel)
+    assert linear_module.by_default() == (there and mkl and not intel)
 
 
-@pytest.mark.parametrize(("said", "wanted"), [("0", False), ("1", linear_module._available())])
+@pytest.mark.parametrize(("said", "wanted"), [("0", False), ("1", linear_module.available())])
 def test_the_environment_decides_where_it_says_so(said, wanted):
     program = "from lev_plugins.nn import linear; print(linear._wanted)"
     done = subprocess.run(
@@ -199,15 +197,15 @@ def test_intels_cpus_keep_mkl(monkeypatch, tmp_path, vendor):
     cpuinfo = tmp_path / "cpuinfo"
     cpuinfo.write_text(f"processor\t: 0\nvendor_id\t: {vendor}\n")
     monkeypatch.setattr(linear_module, "CPUINFO", cpuinfo)
-    assert linear_module._intel() == (vendor == "GenuineIntel")
+    assert linear_module.is_intel() == (vendor == "GenuineIntel")
 
 
 def test_parts_of_wider_rows_are_copied_together_and_transposed_ones_are_not():
     whole = torch.randn(6, 10)
     part = whole[:, :5]
-    assert torch.equal(linear_module._dense(part), part)
-    assert linear_module._dense(part).is_contiguous()
-    assert linear_module._dense(whole.t()).data_ptr() == whole.data_ptr()
+    assert torch.equal(linear_module.dense(part), part)
+    assert linear_module.dense(part).is_contiguous()
+    assert linear_module.dense(whole.t()).data_ptr() == whole.data_ptr()
 
 
 # prepacked weights ----------------------------------------------------------------------------
@@ -217,7 +215,7 @@ def test_parts_of_wider_rows_are_copied_together_and_transposed_ones_are_not():
 def ready_products(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """For each product of oneDNN whether the weight lay ready; here it multiplies all of them."""
     seen: list[bool] = []
-    one_dnn_itself = linear_module._one_dnn
+    one_dnn_itself = linear_module.multiply
 
     def noting(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         seen.append(weight.is_mkldnn)
@@ -225,7 +223,7 @@ def ready_products(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
     monkeypatch.setattr(linear_module, "LEAST_PRODUCT", 0)
     monkeypatch.setattr(linear_module, "LEAST_READY", 0)
-    monkeypatch.setattr(linear_module, "_one_dnn", noting)
+    monkeypatch.setattr(linear_module, "multiply", noting)
     return seen
 
 
@@ -244,14 +242,14 @@ def test_a_weight_that_lies_ready_gives_torchs_products(ready_products, rows, dt
         assert_near(found.double(), wanted)
     else:  # of values up to 2: bfloat16 has steps of 2**-7 there
         torch.testing.assert_close(found.double(), wanted, rtol=0, atol=2e-2)
-    known = dtype == torch.float32 or linear_module._knows_bfloat16()
+    known = dtype == torch.float32 or linear_module.knows_bfloat16()
     assert found.dtype == dtype and ready_products == [True] * known
 
 
 @needs_one_dnn
 def test_bfloat16_is_left_to_torch_where_one_dnn_does_not_know_it(ready_products, monkeypatch):
     """On CPUs without AVX-512 oneDNN raises RuntimeError."""
-    monkeypatch.setattr(linear_module, "_knows_bfloat16", lambda: False)
+    monkeypatch.setattr(linear_module, "knows_bfloat16", lambda: False)
     layer, x = nn.Linear(48, 80).bfloat16(), torch.randn(3, 48).bfloat16()
     with one_dnn(True), torch.no_grad():
         prepack_weight(layer.weight)
@@ -281,8 +279,8 @@ def test_a_changed_weight_is_not_taken_for_what_it_was(ready_products, how):
 @needs_one_dnn
 def test_small_products_are_left_to_torch_even_where_the_weight_lies_ready(monkeypatch):
     asked = []
-    itself = linear_module._one_dnn
-    monkeypatch.setattr(linear_module, "_one_dnn", lambda *a: asked.append(1) or itself(*a))
+    itself = linear_module.multiply
+    monkeypatch.setattr(linear_module, "multiply", lambda *a: asked.append(1) or itself(*a))
     weight = torch.randn(64, 128)
     rows = LEAST_READY // weight.numel()
     with one_dnn(True):
@@ -298,7 +296,7 @@ def test_weights_that_are_not_on_the_cpu_are_not_laid_out():
     weight = torch.ones(24, 16, device="meta")
     with one_dnn(True):
         prepack_weight(weight)
-    assert linear_module._ready(weight) is None
+    assert linear_module.prepacked(weight) is None
 
 
 @needs_one_dnn
@@ -315,7 +313,7 @@ def test_decoders_have_their_weights_ready_and_save_them_as_ever():
     model = nn.Sequential(Linear(64, 64), nn.Linear(64, 64), TiedOutput(nn.Embedding(9, 64)))
     with one_dnn(True):
         quantize([model], "fp32")
-    ready = [linear_module._ready(weight) is not None for weight in model.parameters()]
+    ready = [linear_module.prepacked(weight) is not None for weight in model.parameters()]
     assert ready == [True, False, False, False, True]
     saved = io.BytesIO()
     torch.save(model.state_dict(), saved)
@@ -326,14 +324,14 @@ def test_decoders_have_their_weights_ready_and_save_them_as_ever():
 
 @needs_one_dnn
 def test_few_rows_are_filled_up_so_that_few_shapes_come(monkeypatch):
-    seen, one_dnn_itself = set(), linear_module._one_dnn
+    seen, one_dnn_itself = set(), linear_module.multiply
 
     def noting(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         seen.add(len(x))
         return one_dnn_itself(x, weight, bias)
 
     monkeypatch.setattr(linear_module, "LEAST_READY", 0)
-    monkeypatch.setattr(linear_module, "_one_dnn", noting)
+    monkeypatch.setattr(linear_module, "multiply", noting)
     layer = Linear(16, 24).requires_grad_(False)
     with one_dnn(True):
         prepack_weight(layer.weight)
@@ -361,14 +359,14 @@ def test_few_kernels_are_kept_unless_somebody_says_how_many(said):
 def test_a_ready_model_can_be_pickled_and_copied_and_takes_its_copies_with_it():
     layer, x = Linear(16, 24), torch.randn(8, 16)
     with one_dnn(True), torch.no_grad():
-        before = len(linear_module._laid_out)
+        before = len(linear_module.laid_out)
         prepack_weight(layer.weight)
-        assert len(linear_module._laid_out) == before + 1
+        assert len(linear_module.laid_out) == before + 1
         for again in (pickle.loads(pickle.dumps(layer)), copy.deepcopy(layer)):
             assert torch.equal(again(x), F.linear(x, layer.weight, layer.bias))
         del layer
         gc.collect()
-        assert len(linear_module._laid_out) == before
+        assert len(linear_module.laid_out) == before
 
 
 @needs_one_dnn

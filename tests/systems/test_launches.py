@@ -54,7 +54,7 @@ def test_a_training_pass_waits_for_the_device_once(made, drafts):
     criterion = EditPolicyLoss(task, 0.1, 0.01, 1.0, 1.0, 1.0)
     model.train()
     with counted() as count:
-        sample = task._with_roll_in(on_device, 1, (0.5, 0.5))
+        sample = task.with_roll_in(on_device, 1, (0.5, 0.5))
         criterion(model, sample)
     assert dict(count.syncs) == {"_to_copy": 1}, "predicted tokens are aligned on the host"
     assert count.launches.total() <= 735
@@ -81,7 +81,7 @@ def test_what_is_computed_on_the_device_is_what_the_host_computes(made):
             module_to_gpu(model)
             sample["on_host"] = OnHost.of(batch)
         with counted():
-            loss, _, _ = criterion(model, task._with_roll_in(sample, 1, (0.5, 0.5)))
+            loss, _, _ = criterion(model, task.with_roll_in(sample, 1, (0.5, 0.5)))
             losses.append(loss.item())
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
 

@@ -381,9 +381,9 @@ def test_validation_reads_pieces_as_text(folder):
     task = task_of(folder, noise="all")
     loaded(task, "valid")
     tokens = task.tgt_dict.encode_line("h a n d ▁ t o", add_if_not_exist=False)
-    assert task._text(tokens, "?") == "hand to"
+    assert task.decoded_text(tokens, "?") == "hand to"
     task.cfg.eval_bleu_remove_bpe = "@@ "
-    assert task._text(tokens, "?") == "h a n d ▁ t o"
+    assert task.decoded_text(tokens, "?") == "h a n d ▁ t o"
 
 
 # what is refused ---------------------------------------------------------------------------------

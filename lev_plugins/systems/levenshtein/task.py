@@ -189,14 +189,14 @@ class TranslationEditTask(DraftEncoding):
             UserError: ``--roll-in-share`` and a schedule that does not know the time.
         """
         mixture = self.mixture(update_num, getattr(optimizer, "time_share", None))
-        sample = self._with_roll_in(sample, self.epoch, mixture)
+        sample = self.with_roll_in(sample, self.epoch, mixture)
         return super().train_step(sample, model, criterion, optimizer, update_num, ignore_grad)
 
     def valid_step(
         self, sample: Dict[str, Any], model: nn.Module, criterion: FairseqCriterion
     ) -> Tuple[Tensor, int, Dict[str, Any]]:
         # epoch 0: the same states at every validation, so that losses can be compared
-        return super().valid_step(self._with_roll_in(sample, 0, self.mixture()), model, criterion)
+        return super().valid_step(self.with_roll_in(sample, 0, self.mixture()), model, criterion)
 
     def mixture(
         self, update: Optional[int] = None, time_share: Optional[float] = None
@@ -222,12 +222,13 @@ class TranslationEditTask(DraftEncoding):
 
         return at(self.cfg.alpha_start, self.cfg.alpha), at(self.cfg.beta_start, self.cfg.beta)
 
-    def _with_roll_in(
+    def with_roll_in(
         self,
         sample: Dict[str, Any],
         epoch: int,
         mixture: Optional[Tuple[float, float]] = None,
     ) -> Dict[str, Any]:
+        """A batch with its ``roll_in``; ``mixture`` is α and β, by default those of this moment."""
         cfg = self.cfg
         mixture = mixture or self.mixture()
         options = RollInOptions(
