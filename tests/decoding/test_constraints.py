@@ -374,7 +374,8 @@ class Slow:
         return kept
 
     def open(self, kept: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        logits = self.policy.placeholder_logits(self.row(kept), self.memory)[0]
+        logits = self.policy.placeholder_logits(self.row(kept), self.memory)[0].clone()
+        logits[:, 0] -= self.options.empty_penalty
         room = max(self.options.max_len_b, -(-3 * len(self.wanted.draft) // 2)) + 2 - len(kept)
         out = kept[:1]
         for slot, following in enumerate(kept[1:]):
@@ -411,12 +412,21 @@ class Slow:
         return None
 
 
-@settings(max_examples=80)
-@given(CASES, st.integers(0, 10**6), st.sampled_from([-1.0, 0.0, 2.0]))
-def test_outputs_are_those_of_algorithm_2_with_orders(wanted, seed, growth):
+@settings(max_examples=160)
+@given(
+    CASES,
+    st.integers(0, 10**6),
+    st.sampled_from([-1.0, 0.0, 2.0]),
+    st.sampled_from([{}, {"empty_penalty": 1.5}, {"delete_threshold": 0.7}, {"max_len_b": 6}]),
+    st.booleans(),
+)
+def test_outputs_are_those_of_algorithm_2_with_orders_or_without(
+    wanted, seed, growth, values, marked
+):
     policy = RandomPolicy(SYMBOLS, PLH, seed, growth)
-    (hypothesis,) = decode(policy, [wanted])
-    expected = Slow(policy, options(), wanted).run()
+    (hypothesis,) = decode(policy, [wanted], marked, **values)
+    orders = wanted if marked else wanted._replace(bits=[0] * len(wanted.draft))
+    expected = Slow(policy, options(**values), orders).run()
     found = text(hypothesis["tokens"]), hypothesis["steps"], hypothesis["terminated"]
     assert found == expected
 

@@ -4,7 +4,7 @@ import itertools
 import math
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -511,85 +511,6 @@ def test_a_placeholder_typed_as_text_is_an_unknown_word():
 def test_an_empty_batch_gives_no_hypotheses():
     sample = {"net_input": {"src_tokens": torch.zeros(0, 3).long()}}
     assert RefinementGenerator(SYMBOLS, PLH, options()).generate([scripted()], sample) == []
-
-
-# against Algorithm 2, one sentence at a time --------------------------------------------------
-
-
-@dataclass
-class Slow:
-    """Algorithm 2 for a single sentence on plain lists, with loops of any period."""
-
-    policy: Any
-    options: RefinementOptions
-    source: torch.Tensor
-    y: list[int]
-    seen: list[list[int]] = field(default_factory=list)
-
-    def run(self) -> tuple[list[int], int, str]:
-        memory = self.policy.encode(self.source)
-        self.limit = max(self.options.max_len_b, -(-3 * (len(self.y) - 2) // 2))
-        for t in range(self.options.max_iter):
-            kept = self.delete(memory)
-            if kept in self.seen:
-                idle = kept == self.y and kept == self.seen[-1]
-                return self.y, t, "unchanged" if idle else "loop"
-            self.seen.append(kept)
-            opened = self.open(kept, memory)
-            if opened == kept == self.y:
-                return self.y, t, "unchanged"
-            self.y = self.fill(opened, memory)
-        return self.y, self.options.max_iter, "max_iterations"
-
-    def delete(self, memory) -> list[int]:
-        if len(self.y) == 2:
-            return self.y
-        logits = self.policy.deletion_logits(torch.tensor([self.y]), memory)[0].softmax(-1)
-        inner = range(1, len(self.y) - 1)
-        gone = {i for i in inner if logits[i, 1] > self.options.delete_threshold}
-        return [token for i, token in enumerate(self.y) if i not in gone]
-
-    def open(self, kept: list[int], memory) -> list[int]:
-        logits = self.policy.placeholder_logits(torch.tensor([kept]), memory)[0].clone()
-        logits[:, 0] -= self.options.empty_penalty
-        room = max(0, self.limit + 2 - len(kept))
-        out = []
-        for token, row in zip(kept, [*logits, None], strict=True):
-            count = 0 if row is None else min(room, int(row.argmax()))
-            room -= count
-            out += [token, *[PLH] * count]
-        return out
-
-    def fill(self, opened: list[int], memory) -> list[int]:
-        tokens = torch.tensor([opened])
-        where = tokens.eq(PLH)
-        if not where.any():
-            return opened
-        logits = self.policy.token_logits(tokens, memory, where)
-        ranked = iter(logits.argsort(1, descending=True).tolist())
-        allowed = [i for i in range(len(SYMBOLS)) if i not in FORBIDDEN]
-        return [
-            next(one for one in next(ranked) if one in allowed) if token == PLH else token
-            for token in opened
-        ]
-
-
-@pytest.mark.parametrize("gamma, threshold", [(0.0, 0.5), (1.5, 0.5), (0.0, 0.7)])
-@pytest.mark.parametrize("seed", range(4))
-def test_outputs_are_those_of_algorithm_2(seed, gamma, threshold):
-    pairs = mixed_pairs(20, seed)
-    policy = RandomPolicy(SYMBOLS, PLH, seed)
-    values = {"empty_penalty": gamma, "delete_threshold": threshold, "max_len_b": 6}
-    found = decode(policy, pairs, max_iter=9, **values)
-    for (source, draft), hypothesis in zip(pairs, found, strict=True):
-        slow = Slow(
-            policy,
-            options(max_iter=9, **values),
-            tiny.sentence(source, SYMBOLS).unsqueeze(0),
-            tiny.sentence(draft, SYMBOLS).tolist(),
-        )
-        tokens, steps, reason = slow.run()
-        assert end(hypothesis) == (tiny.letters(torch.tensor(tokens), SYMBOLS), steps, reason)
 
 
 # fairseq's own rules --------------------------------------------------------------------------
