@@ -21,8 +21,7 @@ SOURCES, DRAFTS = inputs(12)
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three checkpoints of the same data that were not trained: one.pt, two.pt and three.pt."""
     made = tmp_path_factory.mktemp("answers")
-    for language in ("src", "tgt"):
-        tiny.dictionary().save(str(made / f"dict.{language}.txt"))
+    tiny.dictionaries(made)
     for seed, name in ((3, "one"), (5, "two"), (6, "three")):
         save(made / f"{name}.pt", configuration(made), seed=seed)
     return made

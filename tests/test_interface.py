@@ -87,9 +87,7 @@ def test_a_copy_says_what_the_original_says(kind, way):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("copies")
-    (made / "bin").mkdir()
-    for language in ("src", "tgt"):
-        tiny.dictionary().save(str(made / "bin" / f"dict.{language}.txt"))
+    tiny.dictionaries(made / "bin")
     for kind in saved.KINDS:
         saved.save(made / f"{kind}.pt", made / "bin", kind)
     return made

@@ -6,7 +6,8 @@ placeholder.
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -49,6 +50,25 @@ def dictionary(letters: str = LETTERS) -> Dictionary:
     for letter in letters:
         made.add_symbol(letter)
     return made
+
+
+def dictionaries(folder: Path, letters: str = LETTERS) -> Path:
+    """A folder with two equal dictionaries, ``src`` and ``tgt``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for side in ("src", "tgt"):
+        dictionary(letters).save(str(folder / f"dict.{side}.txt"))
+    return folder
+
+
+def sentencepiece_model(path: Path, lines: Iterable[str], **options: Any) -> Path:
+    """A sentencepiece model that was trained on a few lines."""
+    import sentencepiece
+
+    with open(path, "wb") as file:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(lines), model_writer=file, minloglevel=2, **options
+        )
+    return path
 
 
 def task(joined: bool = False, **options: Any) -> TranslationEditTask:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import sentencepiece
+import tiny
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
@@ -329,15 +330,8 @@ def real_pieces(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str
     folder: Path = tmp_path_factory.mktemp("pieces")
     words = [a + b + c for a in ("walk", "talk", "stop") for b in ("ed", "ing", "") for c in "s."]
     lines = [" ".join(words[i:] + words[:i]) for i in range(len(words))]
-    (folder / "text").write_text("\n".join(lines))
-    sentencepiece.SentencePieceTrainer.train(
-        input=str(folder / "text"),
-        model_prefix=str(folder / "m"),
-        vocab_size=30,
-        model_type="unigram",
-        minloglevel=2,
-    )
-    model = sentencepiece.SentencePieceProcessor(model_file=str(folder / "m.model"))
+    path = tiny.sentencepiece_model(folder / "m", lines, vocab_size=30, model_type="unigram")
+    model = sentencepiece.SentencePieceProcessor(model_file=str(path))
     return lambda text: " ".join(model.encode(text, out_type=str))
 
 

@@ -70,9 +70,7 @@ def test_what_holds_no_parameters_or_finite_ones_is_written(tmp_path):
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkpoint of each kind, with one NaN."""
     made = tmp_path_factory.mktemp("diverged")
-    (made / "bin").mkdir()
-    for language in ("src", "tgt"):
-        tiny.dictionary().save(str(made / "bin" / f"dict.{language}.txt"))
+    tiny.dictionaries(made / "bin")
     for kind in saved.KINDS:
         path = saved.save(made / f"{kind}.pt", made / "bin", kind)
         state = torch.load(path, weights_only=True)

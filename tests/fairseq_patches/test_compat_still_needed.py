@@ -43,9 +43,7 @@ stock_load = checkpoint_utils.load_model_ensemble_and_task.__wrapped__
 @pytest.fixture
 def checkpoint(tmp_path: Path) -> Path:
     """A stock transformer of fairseq's task, its data ``bin`` in the same folder."""
-    (tmp_path / "bin").mkdir()
-    for language in ("src", "tgt"):
-        tiny.dictionary().save(str(tmp_path / "bin" / f"dict.{language}.txt"))
+    tiny.dictionaries(tmp_path / "bin")
     return save(tmp_path / "stock.pt", tmp_path / "bin", "stock")
 
 

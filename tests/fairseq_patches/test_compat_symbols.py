@@ -22,11 +22,7 @@ SWAPPED = r"another (target )?dictionary \(symbol 6 is 'c' there and 'd' in .*pr
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     """A folder with two equal dictionaries."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    for side in ("src", "tgt"):
-        tiny.dictionary().save(str(folder / f"dict.{side}.txt"))
-    return folder
+    return tiny.dictionaries(tmp_path / "bin")
 
 
 def swap(data: Path, *sides: str) -> None:
@@ -81,8 +77,9 @@ def test_a_checkpoint_that_names_no_symbols_is_read_as_before(data, state, monke
     path = saved.save(data.parent / "model.pt", data, "stock")
     change(path, **state)
     swap(data, "src", "tgt")
-    resume(path, "stock", monkeypatch)
-    decode(path)
+    assert resume(path, "stock", monkeypatch)["task_state"] == state
+    (models, _) = decode(path)
+    assert len(models) == 1
 
 
 def test_our_task_knows_the_symbols_of_fairseqs(data):

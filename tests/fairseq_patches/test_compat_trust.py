@@ -12,7 +12,6 @@ from pickle import UnpicklingError
 from typing import Any
 
 import pytest
-import sentencepiece
 import tiny
 import torch
 from fairseq import checkpoint_utils, file_utils, models, tasks
@@ -39,20 +38,14 @@ URL = "https://example.org/file"
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Checkpoints, their dictionaries in ``bin``, and a sentencepiece model in a folder apart."""
     made = tmp_path_factory.mktemp("trust")
-    (made / "bin").mkdir()
     (made / "apart").mkdir()
-    for language in ("src", "tgt"):
-        tiny.dictionary().save(str(made / "bin" / f"dict.{language}.txt"))
+    tiny.dictionaries(made / "bin")
     for kind in ("editor", "stock", "concat"):
         save(made / "run" / f"{kind}.pt", made / "bin", kind)
-    (made / "text").write_text("abcdefgh\nhgfedcba\n")
-    sentencepiece.SentencePieceTrainer.train(
-        input=str(made / "text"),
-        model_prefix=str(made / "apart" / "spm"),
-        model_type="char",
-        vocab_size=12,
-        minloglevel=2,
-    )
+    lines = ["abcdefgh", "hgfedcba"]
+    (made / "text").write_text("".join(f"{line}\n" for line in lines))
+    path = made / "apart" / "spm.model"
+    tiny.sentencepiece_model(path, lines, model_type="char", vocab_size=12)
     return made
 
 

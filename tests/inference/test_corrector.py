@@ -4,7 +4,7 @@ import math
 import zlib
 
 import pytest
-import sentencepiece
+import tiny
 from fake_backend import FakeBackend, copied, replaced
 from hypothesis import given
 from hypothesis import strategies as st
@@ -157,17 +157,11 @@ def subwords(tmp_path_factory):
     from fairseq.data.encoders.sentencepiece_bpe import SentencepieceBPE
 
     folder = tmp_path_factory.mktemp("pieces")
-    (folder / "text").write_text("the cat sat on the mat\nfine cats and the end ...\n" * 20)
-    sentencepiece.SentencePieceTrainer.train(
-        input=str(folder / "text"),
-        model_prefix=str(folder / "m"),
-        vocab_size=40,
-        hard_vocab_limit=False,
-        minloglevel=2,
-    )
+    lines = ["the cat sat on the mat", "fine cats and the end ..."] * 20
+    path = tiny.sentencepiece_model(folder / "m", lines, vocab_size=40, hard_vocab_limit=False)
     return SentencepieceBPE(
         Namespace(
-            sentencepiece_model=str(folder / "m.model"),
+            sentencepiece_model=str(path),
             sentencepiece_enable_sampling=False,
             sentencepiece_alpha=None,
         )

@@ -27,9 +27,7 @@ def folder(tmp_path_factory):
     """``bin`` with a dictionary of letters, ``spaced`` with a space among them; checkpoints."""
     made = tmp_path_factory.mktemp("correctors")
     for name, letters in (("bin", tiny.LETTERS), ("spaced", tiny.LETTERS + "▁.")):
-        (made / name).mkdir()
-        for language in ("src", "tgt"):
-            tiny.dictionary(letters).save(str(made / name / f"dict.{language}.txt"))
+        tiny.dictionaries(made / name, letters)
     for kind, seed in (("editor", 3), ("stock", 3), ("concat", 7)):
         save(made / f"{kind}.pt", made / "bin", kind, seed)
     save(made / "second.pt", made / "bin", "stock", 7)
@@ -84,8 +82,7 @@ def test_dictionaries_may_stand_elsewhere(folder, tmp_path):
     with pytest.raises(UserError, match=r"dict\.src\.txt does not exist; .* --data DIR"):
         Corrector.from_pretrained(str(path))
     named = Corrector.from_pretrained(str(path), data=str(folder / "bin"))
-    for language in ("src", "tgt"):
-        tiny.dictionary().save(str(tmp_path / f"dict.{language}.txt"))
+    tiny.dictionaries(tmp_path)
     beside = Corrector.from_pretrained(str(tmp_path))
     assert beside.correct([LINE]) == named.correct([LINE])
 
@@ -115,12 +112,6 @@ def test_what_cannot_be_is_told_in_one_line(folder, name, given, message):
     with pytest.raises(UserError, match=message) as raised:
         Corrector.from_pretrained(path, **given)
     assert "\n" not in str(raised.value)
-
-
-def test_a_file_that_is_no_checkpoint_is_told(tmp_path):
-    (tmp_path / "text.pt").write_text("no checkpoint")
-    with pytest.raises(UserError, match="text.pt is truncated, damaged or not a checkpoint"):
-        Corrector.from_pretrained(str(tmp_path / "text.pt"))
 
 
 def test_an_answer_without_end_leaves_the_unit(folder):

@@ -136,7 +136,8 @@ def test_a_backbone_needs_more_than_an_encoder(tmp_path: Path) -> None:
 def test_t5s_with_any_known_activation_load(name: str, tmp_path: Path) -> None:
     tensors = checkpoints.t5_tensors(gated=name.startswith("gated"), tied=True)
     config = {**T5_1, "feed_forward_proj": name, "tie_word_embeddings": True}
-    loaded(checkpoints.write(tmp_path / "t5", config, tensors))
+    backbone, _, _ = loaded(checkpoints.write(tmp_path / "t5", config, tensors))
+    assert all(layer.block.gated == name.startswith("gated") for layer in backbone.blocks)
 
 
 # what is typed --------------------------------------------------------------------------------

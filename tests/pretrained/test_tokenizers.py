@@ -10,6 +10,7 @@ from typing import Any
 import checkpoints
 import pytest
 import sentencepiece
+import tiny
 import tokenizers
 from checkpoints import BERT_CONFIG, BERT_TOKENS
 from fairseq.data import Dictionary
@@ -60,17 +61,8 @@ def gpt2(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def pieces(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = config(tmp_path_factory.mktemp("bpe") / "t5", "t5")
-    with open(folder / "spiece.model", "wb") as file:
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(LINES),
-            model_writer=file,
-            vocab_size=24,
-            pad_id=0,
-            eos_id=1,
-            unk_id=2,
-            bos_id=-1,
-            minloglevel=2,
-        )
+    options = {"vocab_size": 24, **checkpoints.T5_ORDER}
+    tiny.sentencepiece_model(folder / "spiece.model", LINES, **options)
     return folder
 
 

@@ -16,8 +16,6 @@ from fairseq.models import ARCH_CONFIG_REGISTRY
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
-from torch.autograd import gradcheck
-from torch.func import functional_call
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from lev_plugins.errors import UserError
@@ -269,23 +267,6 @@ def test_latents_that_ask_in_slices_hear_the_same(monkeypatch):
 
 
 # training ------------------------------------------------------------------------------------
-
-
-@each_kind
-@pytest.mark.parametrize("layers", [1, 2])
-def test_gradients_are_those_of_finite_differences(kind, layers):
-    model = enct5_models.opinionated(enct5_models.build(kind, decoder_layers=layers))
-    texts = examples(kind, 4, 3, 5)
-    names, values = zip(*model.named_parameters())
-
-    def run(*parameters: Tensor) -> Tensor:
-        given = dict(zip(names, parameters))
-        batch = collate([texts[:2], texts[2:]], kind, NUMBER)
-        logits = functional_call(model, given, (), batch)
-        labels = [one.labels for one in texts]
-        return kind.loss(logits, kind.targets(labels, NUMBER))
-
-    assert gradcheck(run, tuple(values), fast_mode=True)
 
 
 @each_kind

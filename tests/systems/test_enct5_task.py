@@ -538,7 +538,7 @@ def test_a_checkpoint_that_cannot_be_read_is_left_to_fairseq(task, tmp_path):
     (tmp_path / "half.pt").write_bytes(b"PK\x03\x04 nothing")
     made = task("multilabel", finetune_from_model=str(tmp_path / "half.pt"))
     made.trains = True
-    criterion(made)
+    assert isinstance(criterion(made), EncT5Criterion) and made.threshold == 0.5
 
 
 # what does not go together --------------------------------------------------------------------

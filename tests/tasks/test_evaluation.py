@@ -339,7 +339,7 @@ def test_metrics_of_the_criterion_are_none_of_our_business():
     best("loss", eval_metrics="ter")
     best("nll_loss")
     plain = training(eval_metrics="ter")  # no command line: the interpolation stays as it is
-    plain.build_criterion(None)
+    assert isinstance(plain.build_criterion(None), Loss)
 
 
 def test_accuracy_of_a_criterion_is_told_from_ours():

@@ -375,8 +375,9 @@ def test_a_mixture_that_moves_with_the_time_needs_a_schedule_that_knows_it():
 
 
 def test_a_checkpoint_of_the_same_dictionaries_is_taken():
-    saved = tiny.task().state_dict()
-    tiny.task().load_state_dict(saved)
+    saved, task = tiny.task().state_dict(), tiny.task()
+    task.load_state_dict(saved)
+    assert task.trained_here and task.state_dict() == saved
 
 
 @pytest.mark.parametrize("side", ["source", "target"])

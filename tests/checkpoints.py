@@ -184,6 +184,10 @@ def t5(folder: Path, new: bool = True) -> Path:
     return write(folder, T5_1 if new else T5_0, t5_tensors(gated=new, tied=not new))
 
 
+#: how T5's own sentencepiece models number their special subwords
+T5_ORDER = {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}
+
+
 def dictionary(vocabulary: Vocabulary, shuffled: bool = False) -> Dictionary:
     """A vocabulary as fairseq has it, perhaps in an order of its own."""
     symbols = list(vocabulary.ordinary())
