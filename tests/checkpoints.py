@@ -184,6 +184,22 @@ def t5(folder: Path, new: bool = True) -> Path:
     return write(folder, T5_1 if new else T5_0, t5_tensors(gated=new, tied=not new))
 
 
+def sized_t5(folder: Path, rows: int, extra_ids: int | None = None) -> Path:
+    """A T5 of so many rows, of bytes where ``extra_ids`` says how many follow them.
+
+    Otherwise it has no vocabulary.
+    """
+    tensors = t5_tensors(gated=True, tied=False)
+    for name in ("shared.weight", "lm_head.weight"):
+        tensors[name] = torch.randn(rows, DIM)
+    write(folder, {**T5_1, "vocab_size": rows}, tensors)
+    (folder / "tokenizer.json").unlink()
+    if extra_ids is not None:
+        settings = {"tokenizer_class": "ByT5Tokenizer", "extra_ids": extra_ids}
+        (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    return folder
+
+
 #: how T5's own sentencepiece models number their special subwords
 T5_ORDER = {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}
 

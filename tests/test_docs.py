@@ -1,13 +1,10 @@
 """The documents name what is there, every link works, and the reference is complete."""
 
 import argparse
-import dataclasses
 import functools
 import importlib
 import importlib.util
 import json
-import os
-import random
 import re
 import shlex
 import subprocess
@@ -20,7 +17,6 @@ import pytest
 from fairseq import criterions, models, options, registry, tasks
 from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.optim.adafactor import FairseqAdafactor
-from omegaconf import OmegaConf
 
 import lev_plugins
 from lev_plugins.cli import names as command_names
@@ -348,88 +344,6 @@ def test_the_picture_of_the_layout_shows_the_folders_that_exist():
     shown = set(re.findall(r"^      (\w+)/", picture, re.M))
     there = {path.name for path in (ROOT / PACKAGE).iterdir() if path.is_dir()}
     assert shown == there - {"__pycache__"}
-
-
-# ---------------------------------------------------------------- the example of post-editing
-
-
-def run_script(name: str, *arguments: object, **environ: str) -> subprocess.CompletedProcess[str]:
-    found = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return subprocess.run(
-        ["bash", str(ROOT / "examples" / "post_editing" / name), *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PATH": found, "OMP_NUM_THREADS": "1", **environ},
-        timeout=600,
-    )
-
-
-def test_the_configuration_for_hydra_names_options_that_exist():
-    config = OmegaConf.load(ROOT / "examples" / "post_editing" / "config.yaml")
-    for part, registered in (
-        ("task", tasks.TASK_DATACLASS_REGISTRY),
-        ("model", models.MODEL_DATACLASS_REGISTRY),
-        ("criterion", criterions.CRITERION_DATACLASS_REGISTRY),
-    ):
-        known = {field.name for field in dataclasses.fields(registered[config[part]._name])}
-        assert set(config[part]) <= known, part
-
-
-@pytest.mark.parametrize(
-    "name, arguments, environ, said",
-    [
-        ("prepare.sh", (), {}, "two folders are needed"),
-        ("prepare.sh", ("gone", "{tmp}/work"), {}, "no folder gone"),
-        ("prepare.sh", ("{tmp}", "{tmp}/work"), {}, "lacks train.src train.mt train.pe dev.src"),
-        ("prepare.sh", ("{tmp}", "{tmp}/work"), {"VOCABULARY": "many"}, "VOCABULARY=many"),
-        ("train.sh", (), {}, "a folder is needed"),
-        ("train.sh", ("gone",), {}, "no folder gone"),
-        ("train.sh", ("{tmp}",), {}, "no data in"),
-        ("generate.sh", (), {}, "a folder is needed"),
-        ("generate.sh", ("{tmp}",), {}, "no data in|no checkpoint"),
-    ],
-)
-def test_a_script_without_its_files_says_so_in_one_line(name, arguments, environ, said, tmp_path):
-    done = run_script(name, *(one.format(tmp=tmp_path) for one in arguments), **environ)
-    assert done.returncode == 1 and done.stdout == ""
-    assert re.match(rf"error: [^\n]*({said})[^\n]*\n$", done.stderr), done.stderr
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.slow
-def test_prepare_train_and_generate_go_the_whole_way(tmp_path):
-    rng = random.Random(1)
-    words = ["".join(rng.choices("abcdefg", k=rng.randint(2, 6))) for _ in range(40)]
-    data, work = tmp_path / "data", tmp_path / "work"
-    data.mkdir()
-    for part, lines in (("train", 60), ("dev", 9), ("test", 11)):
-        sentences = [[rng.choice(words) for _ in range(rng.randint(1, 7))] for _ in range(lines)]
-        drafts = [sentence[1:] for sentence in sentences]
-        for side, texts in (("src", sentences), ("mt", drafts), ("pe", sentences)):
-            text = "".join(" ".join(sentence) + "\n" for sentence in texts)
-            (data / f"{part}.{side}").write_text(text, encoding="utf-8")
-    sizes = " ".join(
-        f"--{side}-embed-dim 16 --{side}-ffn-embed-dim 16 --{side}-layers 1"
-        for side in ("encoder", "decoder")
-    )
-    for name, flags, environ in (
-        ("prepare.sh", [data, work], {"VOCABULARY": "60"}),
-        ("train.sh", [work, *sizes.split()], {"UPDATES": "3"}),
-        ("generate.sh", [work, "--iter-decode-max-iter", "2"], {}),
-    ):
-        done = run_script(name, *flags, **environ)
-        assert done.returncode == 0, f"{name}: {done.stdout[-500:]} {done.stderr[-2000:]}"
-    assert re.search(r"^Generate test with beam=\d+: BLEU = [\d.]+", done.stdout, re.M)
-    assert re.search(r"^Generate test with beam=\d+: TER = [\d.]+ nrefs:1", done.stdout, re.M)
-    table = re.search(
-        r"^11 sentences .*\nno-edit baseline .* 100.0%\npost-edited .*%$", done.stdout, re.M
-    )
-    assert table, done.stdout
-    done = run_script("generate.sh", work, CAREFUL="1")
-    assert done.returncode == 0 and re.search(r"^careful +\S+ +\S+ +\S+%$", done.stdout, re.M)
-    assert len((work / "careful.scratch.txt").read_text(encoding="utf-8").splitlines()) == 11
-    again = run_script("prepare.sh", data, work)
-    assert again.returncode == 1 and "is there already" in again.stderr
 
 
 def test_every_equation_names_a_function_that_exists(root):

@@ -1,18 +1,14 @@
 """``python -m lev_plugins.cli.backbone``: what a pre-trained model is, and its dictionary."""
 
 import json
-import sys
 from pathlib import Path
 
+import checkpoints
 import pytest
 from fairseq.data import Dictionary
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "pretrained"))
-
-import checkpoints  # noqa: E402
-
-from lev_plugins.cli.backbone import main  # noqa: E402
-from lev_plugins.errors import UserError  # noqa: E402
+from lev_plugins.cli.backbone import main
+from lev_plugins.errors import UserError
 
 
 @pytest.fixture

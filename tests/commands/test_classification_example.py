@@ -1,78 +1,32 @@
 """The example that tags and classifies with EncT5: its data, scores, scripts and configurations."""
 
 import argparse
-import dataclasses
 import gzip
-import importlib
 import json
 import os
 import random
-import re
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
 
+import checkpoints
 import pytest
 import torch
-from fairseq import criterions, models, options, tasks
+from example_scripts import modules, succeed, trained_with, write
+from fairseq import options
 from hypothesis import given
 from hypothesis import strategies as st
-from omegaconf import OmegaConf
 
-import lev_plugins
-from lev_plugins.cli import enct5_prepare
 from lev_plugins.errors import UserError
 from lev_plugins.inference.checkpoints import load_state
 from lev_plugins.systems.enct5 import metrics
 from lev_plugins.systems.enct5.problem_types import ProblemType
 
-ROOT = Path(__file__).resolve().parents[2]
-EXAMPLE = ROOT / "examples" / "classification"
 PARTS = ("train", "dev", "test")
-sys.path.insert(0, str(ROOT / "tests" / "pretrained"))
-import checkpoints  # noqa: E402
 
-
-def example(*names: str) -> list[ModuleType]:
-    """Modules of the example, which import each other by plain names.
-
-    Other examples have modules of these names too: nothing is left where they would find it.
-    """
-    before = {name: sys.modules.pop(name, None) for name in ("texts", *names)}
-    sys.path.insert(0, str(EXAMPLE))
-    try:
-        return [importlib.import_module(name) for name in names]
-    finally:
-        sys.path.remove(str(EXAMPLE))
-        for name, module in before.items():
-            sys.modules.pop(name, None)
-            if module is not None:
-                sys.modules[name] = module
-
-
-texts, scores, prepare, evaluate = example("texts", "scores", "prepare", "evaluate")
-
-
-def run(
-    script: str, *arguments: object, programs: Path | None = None, **environ: str
-) -> subprocess.CompletedProcess[str]:
-    """Runs a script; ``programs``: a folder of programs that are found before all others."""
-    first = [] if programs is None else [str(programs)]
-    found = os.pathsep.join([*first, str(Path(sys.executable).parent), os.environ["PATH"]])
-    return subprocess.run(
-        ["bash", str(EXAMPLE / script), *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PATH": found, "OMP_NUM_THREADS": "1", **environ},
-        timeout=300,
-    )
-
-
-def write(path: Path, lines: Sequence[str]) -> None:
-    path.parent.mkdir(exist_ok=True)
-    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+texts, scores, prepare, evaluate = modules(
+    "classification", "texts", "scores", "prepare", "evaluate"
+)
 
 
 def tagged(*sentences: str) -> list[object]:
@@ -136,11 +90,6 @@ def test_words_are_counted_by_whether_training_had_them():
     assert found["word accuracy"] == pytest.approx(80)
     assert found["known words"] == pytest.approx(200 / 3) and found["unknown words"] == 100
     assert found["sentences right"] == 50
-
-
-def test_too_few_tags_are_not_scored():
-    with pytest.raises(ValueError):
-        scores.tag_scores([["D"]], tagged("the/D cat/N"), set())
 
 
 # ---------------------------------------------------------------- what needs no training
@@ -215,16 +164,6 @@ def test_conllu_gives_words_and_tags_and_spaces_in_words_are_told(tags, wanted, 
     assert capsys.readouterr().err.count("1 words hold a space and got _ for it") == 3
 
 
-def test_what_was_written_is_read_again(tmp_path):
-    for kind, found in (
-        (ProblemType.TAGGING, tagged("the/D cat/N", "a/D")),
-        (ProblemType.MULTILABEL, [texts.Example("x y", ["a", "b"]), texts.Example("z", [])]),
-        (ProblemType.CLASSIFICATION, one_each(["yes", "no, never"])),
-    ):
-        assert texts.write(tmp_path / "text.tsv", found, kind) == len(found)
-        assert texts.read(tmp_path / "text.tsv", kind) == found
-
-
 def test_labels_may_be_names_or_numbers(tmp_path):
     write(tmp_path / "text.tsv", ["1,0\tone", "joy\ttwo", "\tthree"])
     found = list(texts.named(tmp_path / "text.tsv", ["anger", "joy"]))
@@ -255,64 +194,6 @@ def test_without_a_test_set_dev_is_it_and_lines_of_train_choose(hold_out, tmp_pa
     assert test == ["d1", "d2"]
     assert valid == (["t3", "t6"] if hold_out else test) and "t7" in train
     assert len(train) == (5 if hold_out else 7) and not set(train) & set(valid)
-
-
-# ---------------------------------------------------------------- arguments
-
-
-@pytest.mark.parametrize(
-    "script, arguments, environ, said",
-    [
-        ("prepare.sh", ("tagging",), {}, "what, from where, to where"),
-        ("prepare.sh", ("tags", "{tmp}", "{tmp}/work"), {}, "no kind tags: tagging, multilabel"),
-        ("prepare.sh", ("tagging", "gone", "{tmp}/work"), {}, "no folder gone"),
-        (
-            "prepare.sh",
-            ("tagging", "{tmp}", "{tmp}/work"),
-            {},
-            "lacks train.tok train.upos dev.tok",
-        ),
-        ("prepare.sh", ("multilabel", "{tmp}", "{tmp}/work"), {}, "lacks .*test.tsv labels.txt"),
-        ("prepare.sh", ("tagging", "{tmp}", "{tmp}/work"), {"VOCAB": "few"}, "VOCAB=few"),
-        ("prepare.sh", ("tagging", "{tmp}", "{tmp}/work"), {"TAGS": "x"}, "TAGS=x: upos or xpos"),
-        ("prepare.sh", ("tagging", "{tmp}", "{tmp}/work"), {"T5": "gone"}, "no folder gone"),
-        ("prepare.sh", ("tagging", "{tmp}", "{tmp}/work"), {"HOLD_OUT": "1"}, "HOLD_OUT=1"),
-        ("train.sh", (), {}, "a folder is needed"),
-        ("train.sh", ("{tmp}",), {}, "no data in"),
-    ],
-)
-def test_a_script_without_its_files_says_so_in_one_line(script, arguments, environ, said, tmp_path):
-    done = run(script, *(one.format(tmp=tmp_path) for one in arguments), **environ)
-    assert done.returncode == 1 and done.stdout == ""
-    assert re.fullmatch(rf"error: [^\n]*{said}[^\n]*\n", done.stderr), done.stderr
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_two_files_of_one_name_are_refused(tmp_path):
-    for name in ("a.train.tsv", "b.train.tsv", "dev.tsv"):
-        write(tmp_path / name, ["1\tx"])
-    done = run("prepare.sh", "classification", tmp_path, tmp_path / "work")
-    assert done.returncode == 1 and "has several files train.tsv" in done.stderr
-
-
-@pytest.mark.parametrize(
-    "environ, said",
-    [
-        ({"KIND": "tagging"}, "KIND=tagging: .* was prepared for classification"),
-        ({"KIND": "multilabel_pooled"}, "KIND=multilabel_pooled: .* was prepared for"),
-        ({"UPDATES": "0"}, "UPDATES=0"),
-        ({"WIDTH": "30"}, "WIDTH=30: there are 4 attention heads"),
-        ({"DECODER_LAYERS": "0"}, "DECODER_LAYERS=0"),
-        ({"PACK": "no"}, "PACK=no"),
-        ({"SEED": "x"}, "SEED=x"),
-        ({"RUN": "../x"}, "RUN=../x"),
-    ],
-)
-def test_a_training_that_cannot_be_meant_is_refused(environ, said, tmp_path):
-    (tmp_path / "data").mkdir()
-    write(tmp_path / "kind", ["classification"])
-    done = run("train.sh", tmp_path, **environ)
-    assert done.returncode == 1 and re.fullmatch(rf"error: {said}[^\n]*\n", done.stderr)
 
 
 @pytest.mark.parametrize(
@@ -380,26 +261,11 @@ def test_tags_and_classes_are_scored_from_what_was_found(tmp_path):
     assert row["accuracy"] == 100
 
 
-def test_the_table_leaves_empty_what_a_row_does_not_have():
-    rows = {"none": {"accuracy": 50.0}, "deep": {"accuracy": 66.666, "parameters": 12345}}
-    assert evaluate.rendered(rows).splitlines()[2:] == [
-        "| none | 50.00 |  |",
-        "| deep | 66.67 | 12,345 |",
-    ]
-
-
 def training_command(folder: Path, kind: str, *flags: str, **environ: str) -> argparse.Namespace:
     """What train.sh asks fairseq-train for, as its parser reads it."""
-    programs = folder / "bin"
-    programs.mkdir()
-    fake = programs / "fairseq-train"
-    fake.write_text("#!/bin/sh\nfor word; do printf '%s\\n' \"$word\"; done\n")
-    fake.chmod(0o755)
     (folder / "data").mkdir()
     write(folder / "kind", [kind])
-    done = run("train.sh", folder, *flags, programs=programs, **environ)
-    assert done.returncode == 0, done.stderr
-    words = done.stdout.removesuffix("\n").split("\n")
+    words = trained_with(folder, "classification/train.sh", folder, *flags, **environ)
     assert words[0] == str(folder / "data")
     return options.parse_args_and_arch(options.get_training_parser(), words)
 
@@ -444,8 +310,6 @@ def test_with_a_t5_the_recipe_is_the_papers(tmp_path):
     args = training_command(tmp_path, "classification")
     assert (args.t5_dir, args.optimizer, args.lr_scheduler) == (str(t5), "adafactor", "fixed")
     assert args.lr == [0.001] and args.scale_parameter and args.dropout == 0.1
-    refused = run("train.sh", tmp_path, WIDTH="16")
-    assert refused.returncode == 1 and "WIDTH and LAYERS are those of" in refused.stderr
 
 
 def write_data(folder: Path, kind: str) -> Path:
@@ -469,16 +333,6 @@ def write_data(folder: Path, kind: str) -> Path:
     return folder
 
 
-def steps(*calls: tuple[str, list[object], dict[str, str]]) -> str:
-    """Runs scripts, which have to succeed; what the last one printed."""
-    done = None
-    for script, arguments, environ in calls:
-        done = run(script, *arguments, **environ)
-        assert done.returncode == 0, f"{script}: {done.stdout[-500:]} {done.stderr[-2000:]}"
-    assert done is not None
-    return done.stdout
-
-
 @pytest.mark.parametrize(
     "kind, environ, metric",
     [
@@ -491,11 +345,10 @@ def steps(*calls: tuple[str, list[object], dict[str, str]]) -> str:
 )
 def test_prepare_train_and_evaluate_end_in_a_table(kind, environ, metric, tmp_path):
     data, work = write_data(tmp_path / "data", kind), tmp_path / "work"
-    out = steps(
-        ("prepare.sh", [kind, data, work, "--max-length", "100"], SIZES),
-        ("train.sh", [work, "--num-workers", "0", "--cpu"], {**SIZES, **environ}),
-        ("evaluate.sh", [work], {}),
-    )
+    succeed("classification/prepare.sh", kind, data, work, "--max-length", "100", **SIZES)
+    flags = ["--num-workers", "0", "--cpu"]
+    succeed("classification/train.sh", work, *flags, **{**SIZES, **environ})
+    out = succeed("classification/evaluate.sh", work)
     found = json.loads((work / "output" / "scores.json").read_text(encoding="utf-8"))
     *without, name = found["systems"]
     assert len(without) == (2 if kind == "tagging" else 1)
@@ -508,109 +361,15 @@ def test_prepare_train_and_evaluate_end_in_a_table(kind, environ, metric, tmp_pa
     assert -100 <= row[metric] <= 100
     answers = (work / "output" / f"{name}.jsonl").read_text("utf-8").splitlines()
     assert len(answers) == lines
-    again = run("prepare.sh", kind, data, work)
-    assert again.returncode == 1 and "is there already" in again.stderr
-
-
-def byte_t5(folder: Path) -> Path:
-    """A tiny ByT5, randomly initialised."""
-    tensors = checkpoints.t5_tensors(gated=True, tied=False)
-    for name in ("shared.weight", "lm_head.weight"):
-        tensors[name] = torch.randn(259, checkpoints.DIM)
-    checkpoints.write(folder, {**checkpoints.T5_1, "vocab_size": 259}, tensors)
-    (folder / "tokenizer.json").unlink()
-    settings = {"tokenizer_class": "ByT5Tokenizer", "extra_ids": 0}
-    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
-    return folder
 
 
 @pytest.mark.long
 def test_training_can_begin_with_a_t5(tmp_path):
     data, work = write_data(tmp_path / "data", "classification"), tmp_path / "work"
-    t5 = byte_t5(tmp_path / "t5")
-    refused = run("prepare.sh", "classification", data, work, T5=str(t5), VOCAB="50")
-    assert refused.returncode == 1 and "VOCAB=50: the subwords are those of" in refused.stderr
+    t5 = checkpoints.sized_t5(tmp_path / "t5", rows=259, extra_ids=0)
     flags = ["--num-workers", "0", "--cpu", "--disable-validation"]
-    small = {"UPDATES": "2", "TOKENS": "400"}
-    steps(
-        ("prepare.sh", ["classification", data, work], {"T5": str(t5)}),
-        ("train.sh", [work, *flags], small),
-    )
+    succeed("classification/prepare.sh", "classification", data, work, T5=str(t5))
+    succeed("classification/train.sh", work, *flags, UPDATES="2", TOKENS="400")
     state = load_state(str(work / "classification" / "checkpoint_last.pt"))
     assert state["model"]["embed.table.weight"].shape == (259, checkpoints.DIM)
     assert "Adafactor" in str(state["optimizer_history"][-1]["optimizer_name"])
-
-
-# ---------------------------------------------------------------- the configurations
-
-
-@pytest.mark.parametrize("name", ["config_muon", "config_adafactor"])
-def test_the_configurations_name_options_that_exist(name):
-    assert lev_plugins.__name__, "the import registers what is looked up here"
-    config = OmegaConf.load(EXAMPLE / f"{name}.yaml")
-    for part, registered in (
-        ("task", tasks.TASK_DATACLASS_REGISTRY),
-        ("model", models.MODEL_DATACLASS_REGISTRY),
-        ("criterion", criterions.CRITERION_DATACLASS_REGISTRY),
-    ):
-        known = {field.name for field in dataclasses.fields(registered[config[part]._name])}
-        assert set(config[part]) <= known | {"_name"}, part
-
-
-def test_the_configuration_for_muon_is_the_script_s_training():
-    config = OmegaConf.load(EXAMPLE / "config_muon.yaml")
-    script = (EXAMPLE / "train.sh").read_text(encoding="utf-8")
-    updates = config.optimization.max_update
-    lr, metric = config.optimization.lr[0], config.checkpoint.best_checkpoint_metric
-    assert f"tagging) updates={updates} lr={lr} metric={metric}" in script
-    rms = config.optimizer.muon_update_rms
-    assert f"--optimizer {config.optimizer._name} --muon-update-rms {rms}" in script
-    for name, value in (
-        ("WIDTH", config.model.encoder_embed_dim),
-        ("LAYERS", config.model.encoder_layers),
-        ("DECODER_LAYERS", config.model.decoder_layers),
-        ("DROPOUT", config.model.dropout),
-        ("TOKENS", config.dataset.max_tokens),
-        ("PACK", config.task.pack_length),
-        ("SEED", config.common.seed),
-    ):
-        assert f"${{{name}:-{value}}}" in script, name
-    assert config.model.encoder_ffn_embed_dim == 2 * config.model.encoder_embed_dim
-    heads = config.model.encoder_attention_heads
-    assert config.model.attention_head_dim * heads == config.model.encoder_embed_dim
-    assert config.lr_scheduler.warmup_updates == config.checkpoint.save_interval_updates == 301
-    assert config.lr_scheduler.total_num_update == updates == 3000
-
-
-def test_the_configuration_for_adafactor_is_the_papers():
-    config = OmegaConf.load(EXAMPLE / "config_adafactor.yaml")
-    rows = config.dataset.batch_size * config.optimization.update_freq[0]
-    assert (rows, config.optimization.max_update, config.model.dropout) == (128, 100_000, 0.1)
-    assert config.task.pack and config.task.max_source_positions == 512
-    assert list(config.optimizer.lr) == list(config.optimization.lr) == [0.001]
-    assert config.optimizer.scale_parameter and not config.optimizer.relative_step
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["config_muon", "config_adafactor"])
-def test_the_configurations_train_with_hydra(name, commands, tmp_path):
-    write(tmp_path / "text.tsv", ["A B\ta b", "C\tc"] * 5)
-    data, pieces = tmp_path / "data", ["--bytes"]
-    overrides = ["model.encoder_embed_dim=16", "common.cpu=true", "dataset.num_workers=0"]
-    if name == "config_adafactor":
-        t5 = byte_t5(tmp_path / "t5")
-        pieces = ["--t5-dir", str(t5)]
-        overrides[0] = f"model.t5_dir={t5}"
-        overrides += ["common.bf16=false", "optimization.update_freq=[1]"]
-    files = ["--train", str(tmp_path / "text.tsv"), "--valid", str(tmp_path / "text.tsv")]
-    enct5_prepare.main(["--kind", "tagging", *files, "--destdir", str(data), *pieces])
-    overrides += [
-        f"common.user_dir={ROOT / 'lev_plugins'}",
-        f"task.data={data}",
-        "optimization.max_update=1",
-        f"checkpoint.save_dir={tmp_path / 'saved'}",
-    ]
-    words = ["fairseq-hydra-train", "--config-path", str(EXAMPLE), "--config-name", name]
-    result = commands([*words, *overrides], tmp_path)
-    assert result.code == 0, result.err[-2000:]
-    assert (tmp_path / "saved" / "checkpoint_best.pt").is_file()

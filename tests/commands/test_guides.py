@@ -1,20 +1,15 @@
 """Every command of examples/guides is run as it stands, on tiny data and with tiny models."""
 
-import json
 import random
 import re
 import shutil
-import sys
 from pathlib import Path
 
+import checkpoints
 import pytest
-import torch
 from conftest import ROOT, Commands
 from enct5_corpus import write_corpus
 from shell import Shell
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "pretrained"))
-import checkpoints  # noqa: E402
 
 pytestmark = pytest.mark.slow  # every page trains something
 GUIDES = ROOT / "examples" / "guides"
@@ -119,18 +114,6 @@ def labelled(folder: Path, rng: random.Random) -> None:
     lines(folder / "lines.txt", ["the cat", "", "a b"])
 
 
-def byt5(folder: Path) -> None:
-    """A T5 of bytes, which needs no file of subwords."""
-    rows = 256 + 3 + 125
-    tensors = checkpoints.t5_tensors(gated=True, tied=False)
-    for name in ("shared.weight", "lm_head.weight"):
-        tensors[name] = torch.randn(rows, checkpoints.DIM)
-    checkpoints.write(folder, {**checkpoints.T5_1, "vocab_size": rows}, tensors)
-    (folder / "tokenizer.json").unlink()
-    kind = {"tokenizer_class": "ByT5Tokenizer", "extra_ids": 125}
-    (folder / "tokenizer_config.json").write_text(json.dumps(kind))
-
-
 @pytest.fixture(scope="module")
 def prepared(commands: Commands, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All that guides begin with, and a folder of data with a trained LevT and a stock one."""
@@ -139,7 +122,7 @@ def prepared(commands: Commands, tmp_path_factory: pytest.TempPathFactory) -> Pa
     noisy(folder, rng)
     labelled(folder, rng)
     checkpoints.bert(folder / "bert")
-    byt5(folder / "t5")
+    checkpoints.sized_t5(folder / "t5", rows=256 + 3 + 125, extra_ids=125)
     languages = "--source-lang src --target-lang pe --draft-lang mt"
     text = folder / "text"
     commands.preprocess(

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import checkpoints
 import pytest
 import torch
 from conftest import SIZES, TRAINING, Result
@@ -25,9 +26,6 @@ from lev_plugins import (
 from lev_plugins import fairseq_patches as patches
 from lev_plugins.cli import enct5_prepare
 from lev_plugins.systems.transformer_concat import TransformerConcatModel
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "pretrained"))
-import checkpoints  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
 LETTERS = "abcdefgh"

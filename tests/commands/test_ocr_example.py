@@ -1,58 +1,31 @@
 """The example that corrects OCR: its scores, its look-up table, and its scripts on a tiny text."""
 
-import argparse
-import dataclasses
 import gzip
-import importlib
 import json
-import os
 import random
 import re
 import shutil
 import subprocess
-import sys
 import types
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 
 import editdistance
 import pytest
-from fairseq import criterions, models, tasks
+from example_scripts import modules, succeed
 from hypothesis import given
 from hypothesis import strategies as st
-from omegaconf import OmegaConf
 
-import lev_plugins
 from lev_plugins.inference.correction import Correction, Edit, loading, settings
 
-ROOT = Path(__file__).resolve().parents[2]
-EXAMPLE = ROOT / "examples" / "spelling_and_ocr"
-SIDES = ("noisy", "clean")
 LETTERS = "abcdefgh"
 
 
-def example(name: str) -> ModuleType:
-    """A module of the example, which import each other by plain names."""
-    sys.path.insert(0, str(EXAMPLE))
-    try:
-        return importlib.import_module(name)
-    finally:
-        sys.path.remove(str(EXAMPLE))
-
-
-scores, lookup, ocr_pieces = example("ocr_scores"), example("lookup"), example("ocr_pieces")
-
-
-def run(script: str, *arguments: object, **environ: str) -> subprocess.CompletedProcess[str]:
-    found = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return subprocess.run(
-        ["bash", str(EXAMPLE / script), *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PATH": found, "OMP_NUM_THREADS": "1", **environ},
-        timeout=300,
-    )
+scores, lookup, ocr_pieces, characters, evaluate, ranking = modules(
+    "spelling_and_ocr",
+    *("ocr_scores", "lookup", "ocr_pieces", "ocr_characters", "evaluate_ocr", "ocr_ranking"),
+)
+SIDES = ("noisy", "clean")
 
 
 # ---------------------------------------------------------------- scores
@@ -196,44 +169,6 @@ def write_text(folder: Path, **changed: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    "script, arguments, environ, said",
-    [
-        ("prepare_ocr.sh", (), {}, "two folders are needed"),
-        ("prepare_ocr.sh", ("gone", "{tmp}/work"), {}, "no folder gone"),
-        ("prepare_ocr.sh", ("{tmp}", "{tmp}/work"), {}, "lacks train.noisy train.clean dev.noisy"),
-        ("train_ocr.sh", ("{tmp}",), {}, "a folder and a system are needed"),
-        ("prepare_ocr.sh", ("{tmp}", "{tmp}/work"), {"WORDS": "x"}, "WORDS=x"),
-        ("train_ocr.sh", ("{tmp}", "levt"), {}, "no data in"),
-    ],
-)
-def test_a_script_without_its_files_says_so_in_one_line(script, arguments, environ, said, tmp_path):
-    done = run(script, *(one.format(tmp=tmp_path) for one in arguments), **environ)
-    assert done.returncode == 1 and done.stdout == ""
-    assert re.fullmatch(rf"error: [^\n]*{said}[^\n]*\n", done.stderr), done.stderr
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    "arguments, environ, said",
-    [
-        (("stock",), {}, "no system stock: levt, ar or pbd"),
-        (("ar",), {"UPDATES": "0"}, "UPDATES=0"),
-        (("pbd",), {"LAYERS": "0"}, "LAYERS=0"),
-        (("ar",), {"SEED": "x"}, "SEED=x"),
-        (("pbd",), {"RUN": "../x"}, "RUN=../x"),
-        (("pbd",), {"MINUTES": "0"}, "MINUTES=0: give a number of minutes"),
-        (("pbd",), {"NOISE": "2"}, "NOISE=2: give a share"),
-        (("levt",), {"NOISE": "0.5"}, "NOISE=0.5: levt learns"),
-        (("pbd",), {"START": "gone.pt"}, "START=gone.pt: there is no"),
-    ],
-)
-def test_a_training_that_cannot_be_meant_is_refused(arguments, environ, said, tmp_path):
-    (tmp_path / "data").mkdir()
-    done = run("train_ocr.sh", tmp_path, *arguments, **environ)
-    assert done.returncode == 1 and re.fullmatch(rf"error: {said}[^\n]*\n", done.stderr)
-
-
-@pytest.mark.parametrize(
     "line, said",
     [
         ("two▁words", "U\\+2581"),
@@ -242,7 +177,7 @@ def test_a_training_that_cannot_be_meant_is_refused(arguments, environ, said, tm
     ],
 )
 def test_text_that_would_not_come_back_is_refused_with_its_line(line, said, tmp_path):
-    check = example("ocr_characters")._check
+    check = characters._check
     with pytest.raises(ValueError, match=rf"text: line 7 h[^\n]*{said}") as caught:
         check("text", 7, line)
     assert "\n" not in str(caught.value)
@@ -271,19 +206,17 @@ def test_prepare_train_and_evaluate_end_in_one_table(tmp_path):
     ):
         if script == "evaluate_ocr.sh":
             shutil.copytree(work / "pbd-no-future", work / "pbd-twin")
-        done = run(script, *arguments, UPDATES="3", WORDS="1", LAYERS="1", **environ)
-        assert done.returncode == 0, f"{script}: {done.stdout[-500:]} {done.stderr[-2000:]}"
-    assert (
-        f"PBD is not trained: bash examples/spelling_and_ocr/train_ocr.sh {work} pbd" in done.stdout
-    )
-    tried = re.findall(r"^dev  (\w+) .* (\S+), --[bd].* WER +[\d.]+$", done.stdout, re.M)
+        sizes = {"UPDATES": "3", "WORDS": "1", "LAYERS": "1"}
+        out = succeed(f"spelling_and_ocr/{script}", *arguments, **sizes, **environ)
+    assert f"PBD is not trained: bash examples/spelling_and_ocr/train_ocr.sh {work} pbd" in out
+    tried = re.findall(r"^dev  (\w+) .* (\S+), --[bd].* WER +[\d.]+$", out, re.M)
     pbd = ["checkpoint_last.pt", "checkpoint_1_1.pt", "checkpoint_1_2.pt", "average.pt"]
     assert tried[:-1] == [
         ("AR", pbd[0]), *(("PBD", one) for one in [*pbd, *pbd]), *[("LevT", pbd[0])] * 2
     ]  # fmt: skip
-    assert len(re.findall(r"^dev  .*, ranked +--nbest 3, --min-confidence", done.stdout, re.M)) == 5
-    table = re.search(r"^test: 9 lines, .*\n.*words right.*\n((?:.+\n)+)", done.stdout, re.M)
-    assert table, done.stdout
+    assert len(re.findall(r"^dev  .*, ranked +--nbest 3, --min-confidence", out, re.M)) == 5
+    table = re.search(r"^test: 9 lines, .*\n.*words right.*\n((?:.+\n)+)", out, re.M)
+    assert table, out
     width = max(len(row.split("%")[0].rstrip(" .0123456789")) for row in table[1].splitlines())
     rows = {row[:width].strip(): row[width:].split() for row in table[1].splitlines()}
     systems = ["AR", "PBD no-future", "PBD twin", "LevT", "PBD no-future + PBD twin"]
@@ -303,68 +236,6 @@ def test_prepare_train_and_evaluate_end_in_one_table(tmp_path):
             str(found.corrected),
             str(found.miscorrected),
         ]
-    refuse_what_is_done_or_not_there(data, work)
-
-
-def refuse_what_is_done_or_not_there(data: Path, work: Path) -> None:
-    again = run("prepare_ocr.sh", data, work)
-    assert again.returncode == 1 and "is there already" in again.stderr
-    gone = run("evaluate_ocr.sh", work, "--systems", "pbd")
-    assert gone.returncode == 1 and gone.stderr.startswith("error: --systems pbd: no checkpoints")
-
-
-# ---------------------------------------------------------------- the configuration
-
-
-def test_the_configuration_is_the_script_s_training():
-    assert lev_plugins.__name__, "the import registers what is looked up here"
-    config = OmegaConf.load(EXAMPLE / "config.yaml")
-    for part, registered in (
-        ("task", tasks.TASK_DATACLASS_REGISTRY),
-        ("model", models.MODEL_DATACLASS_REGISTRY),
-        ("criterion", criterions.CRITERION_DATACLASS_REGISTRY),
-    ):
-        known = {field.name for field in dataclasses.fields(registered[config[part]._name])}
-        assert set(config[part]) <= known, part
-    char = argparse.Namespace()
-    models.ARCH_CONFIG_REGISTRY["pbd_transformer_char"](char)
-    assert {**vars(char), "dropout": config.model.dropout}.items() <= dict(config.model).items()
-    script = (EXAMPLE / "train_ocr.sh").read_text(encoding="utf-8")
-    for flag, value in (
-        ("dropout", config.model.dropout),
-        ("attention-dropout", config.model.attention_dropout),
-        ("label-smoothing", f"{config.criterion.label_smoothing:g}"),
-        ("optimizer", config.optimizer._name),
-        ("muon-update-rms", config.optimizer.muon_update_rms),
-        ("lr", config.optimization.lr[0]),
-        ("clip-norm", config.optimization.clip_norm),
-        ("max-tokens", config.dataset.max_tokens),
-        ("keep-interval-updates", config.checkpoint.keep_interval_updates),
-    ):
-        assert f"--{flag} {value} " in script.replace("\n", " "), flag
-    updates = config.optimization.max_update
-    assert updates == 12 * config.lr_scheduler.warmup_updates
-    assert updates == 15 * config.checkpoint.save_interval_updates
-
-
-@pytest.mark.slow
-def test_the_configuration_trains_with_hydra(commands, triples, tmp_path):
-    overrides = [
-        f"common.user_dir={ROOT / 'lev_plugins'}",
-        "common.cpu=true",
-        f"task.data={triples.data}",
-        "task.source_lang=src",
-        "task.target_lang=tgt",
-        "model.encoder_embed_dim=16",
-        "model.no_future_modelling=true",
-        "optimization.max_update=1",
-        "dataset.num_workers=0",
-        f"checkpoint.save_dir={tmp_path / 'saved'}",
-    ]
-    words = ["fairseq-hydra-train", "--config-path", str(EXAMPLE), "--config-name", "config"]
-    result = commands([*words, *overrides], tmp_path)
-    assert result.code == 0, result.err[-2000:]
-    assert (tmp_path / "saved" / "checkpoint_last.pt").is_file()
 
 
 # ---------------------------------------------------------------- choosing on dev
@@ -381,7 +252,6 @@ class Part:
 
 @pytest.mark.parametrize("key, chosen", [("accuracy", "splits"), ("wer", "corrects")])
 def test_words_right_and_word_errors_can_choose_differently(key, chosen, capsys):
-    evaluate = example("evaluate_ocr")
     outputs = {
         "idle": Part.noisy,
         "corrects": ["a", "b", "c", "y"],
@@ -401,13 +271,12 @@ def test_dev_lines_are_taken_evenly(tmp_path):
     for side in SIDES:
         (tmp_path / "text" / f"dev.{side}").write_text("".join(f"{side} {n}\n" for n in range(5)))
     for some, numbers in ((None, range(5)), (9, range(5)), (2, [0, 2])):
-        text = example("evaluate_ocr").Text(tmp_path, "dev", some)
+        text = evaluate.Text(tmp_path, "dev", some)
         assert text.noisy == [f"noisy {n}" for n in numbers]
         assert text.clean == [f"clean {n}" for n in numbers]
 
 
 def test_systems_are_found_by_the_names_of_their_folders(tmp_path, capsys):
-    evaluate = example("evaluate_ocr")
     for name in ("pbd", "pbd-4-layers", "ar", "output", "arable", "levt-empty"):
         (tmp_path / name).mkdir()
         if name != "levt-empty":
@@ -430,7 +299,6 @@ def test_systems_are_found_by_the_names_of_their_folders(tmp_path, capsys):
     ],
 )
 def test_an_ensemble_that_cannot_be_is_refused(folders, said):
-    evaluate = example("evaluate_ocr")
     trained = {"PBD": Path("pbd"), "PBD 2": Path("pbd-2"), "LevT": Path("levt")}
     assert evaluate._ensembles([["pbd", "pbd-2"]], trained) == {"PBD + PBD 2": ["PBD", "PBD 2"]}
     with pytest.raises(ValueError, match=f"--ensemble {' '.join(folders)}: .*{said}"):
@@ -441,7 +309,6 @@ def test_an_ensemble_that_cannot_be_is_refused(folders, said):
 
 
 def test_lexicon_and_table_are_those_of_the_training_text(tmp_path):
-    ranking = example("ocr_ranking")
     noisy = ["(teh cat,", *["xat to"] * 4, "xat to"]
     clean = ["(the cat,", *["cat to"] * 4, "rat too"]
     known = ranking.resources(tmp_path, noisy, clean).resources()
@@ -457,7 +324,6 @@ def test_lexicon_and_table_are_those_of_the_training_text(tmp_path):
     [(False, 0, ("window", 1)), (True, 0, ("line", None)), (True, 3, ("window", 3))],
 )
 def test_a_text_without_spaces_is_corrected_word_by_word(spaces, words, unit, monkeypatch):
-    ranking = example("ocr_ranking")
     backend = types.SimpleNamespace(knows_spaces=spaces)
     monkeypatch.setattr(loading, "load_backend", lambda *path, **options: backend)
     for name in ("Reranker", "RerankedBackend", "fit"):
@@ -476,7 +342,7 @@ class Longer(Part):
 
 @pytest.mark.parametrize("most, miscorrected, corrected", [(0.2, 0, 1), (0.5, 1, 3)])
 def test_the_threshold_breaks_no_more_than_it_may(most, miscorrected, corrected):
-    ranking, key = example("ocr_ranking"), example("evaluate_ocr").CHOICES["accuracy"]
+    key = evaluate.CHOICES["accuracy"]
     edits = {"x": ("c", 0.9), "a": ("z", 0.6), "y": ("d", 0.5), "w": ("e", 0.4)}
 
     def correct(lines, *, min_confidence, batch_size):
@@ -499,7 +365,7 @@ def test_the_threshold_breaks_no_more_than_it_may(most, miscorrected, corrected)
 
 
 def test_the_verdict_names_what_is_no_better_than_no_edits():
-    verdict, part = example("evaluate_ocr")._verdict, Longer()
+    verdict, part = evaluate._verdict, Longer()
     first = part.score(part.noisy)
     worse, better = (part.score(["a", "b", *rest]) for rest in (["x", "q", "q"], ["c", "d", "w"]))
     assert verdict("AR", worse, first).startswith("AR: no better than no edits yet: train longer")

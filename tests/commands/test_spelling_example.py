@@ -33,7 +33,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "data"
 
 
-def test_train_and_evaluate_end_in_a_model_and_its_score(data: Path) -> None:
+def test_train_and_evaluate_end_in_a_model_and_its_score(data):
     save = data.parent / "model"
     said = call(SPELLING / "train.py", data, save, "--minutes", "0.05", "--", "--log-interval", "1")
     assert "fairseq-train" in said and "--roll-in-share" in said
@@ -48,7 +48,7 @@ def test_train_and_evaluate_end_in_a_model_and_its_score(data: Path) -> None:
     assert re.search(r"iterations: +\d+\.\d\d on average", report)
 
 
-def test_pbd_learns_from_the_same_data_and_is_scored_the_same_way(data: Path) -> None:
+def test_pbd_learns_from_the_same_data_and_is_scored_the_same_way(data):
     save = data.parent / "pbd"
     small = ["--encoder-embed-dim", "16", "--encoder-ffn-embed-dim", "16"]
     flags = [
@@ -76,13 +76,13 @@ def test_pbd_learns_from_the_same_data_and_is_scored_the_same_way(data: Path) ->
     assert len(shown) == 3 and {right or output for _, output, right in shown} <= set(words)
 
 
-def test_what_is_no_checkpoint_is_refused_in_one_line(data: Path) -> None:
+def test_what_is_no_checkpoint_is_refused_in_one_line(data):
     said = call(SPELLING / "evaluate.py", data, data, status=1)
     assert (
         said.startswith(f"error: {data} holds none of checkpoint_best.pt") and "\n" not in said[:-1]
     )
 
 
-def test_a_folder_without_drafts_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_a_folder_without_drafts_is_refused_in_one_line(tmp_path):
     said = call(SPELLING / "train.py", tmp_path, tmp_path / "model", status=1)
     assert said == f"error: {tmp_path} holds no training data with drafts; see --help\n"

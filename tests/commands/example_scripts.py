@@ -1,0 +1,82 @@
+"""The scripts and modules of examples/: how tests run, load and refuse them."""
+
+import importlib
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
+
+
+def run(
+    script: str, *arguments: object, programs: Path | None = None, **environ: str
+) -> subprocess.CompletedProcess[str]:
+    """Runs ``FOLDER/NAME.sh``; programs in the folder ``programs`` are found before all others."""
+    places = [str(programs or ""), str(Path(sys.executable).parent), os.environ["PATH"]]
+    found = os.pathsep.join(filter(None, places))
+    return subprocess.run(
+        ["bash", str(EXAMPLES / script), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PATH": found, "OMP_NUM_THREADS": "1", **environ},
+        timeout=900,
+    )
+
+
+def succeed(script: str, *arguments: object, **environ: str) -> str:
+    """What a script prints, which has to succeed."""
+    done = run(script, *arguments, **environ)
+    assert done.returncode == 0, f"{script}: {done.stdout[-800:]} {done.stderr[-2000:]}"
+    return done.stdout
+
+
+def refusal(script: str, *arguments: object, **environ: str) -> str:
+    """The one line of a script that refuses, without ``error:``."""
+    done = run(script, *arguments, **environ)
+    assert done.returncode == 1 and done.stdout == "", done.stdout + done.stderr
+    line = re.fullmatch(r"error: ([^\n]*)\n", done.stderr)
+    assert line, done.stderr
+    return line[1]
+
+
+STUB = '#!/bin/sh\nprintf "%s\\n" "$@" >"$RECORD"\n'
+
+
+def trained_with(folder: Path, script: str, *arguments: object, **environ: str) -> list[str]:
+    """The words that a script would give to fairseq-train; ``folder`` gets a stub of it."""
+    programs = folder / "programs"
+    programs.mkdir(exist_ok=True)
+    (programs / "fairseq-train").write_text(STUB)
+    (programs / "fairseq-train").chmod(0o755)
+    record = folder / "record"
+    succeed(script, *arguments, programs=programs, RECORD=str(record), **environ)
+    return record.read_text("utf-8").splitlines()
+
+
+def modules(folder: str, *names: str) -> list[ModuleType]:
+    """Modules of an example, which import each other by plain names.
+
+    Other examples have modules of these names too: nothing is left where they would find it.
+    """
+    own = {path.stem for path in (EXAMPLES / folder).glob("*.py")}
+    before = {name: sys.modules.pop(name, None) for name in own}
+    sys.path.insert(0, str(EXAMPLES / folder))
+    try:
+        return [importlib.import_module(name) for name in names]
+    finally:
+        sys.path.remove(str(EXAMPLES / folder))
+        for name, module in before.items():
+            sys.modules.pop(name, None)
+            if module is not None:
+                sys.modules[name] = module
+
+
+def write(path: Path, lines: list[str]) -> Path:
+    """A file of these lines, in a folder that is made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
