@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +21,8 @@ SIZES = (
     "--decoder-layers 1 --decoder-attention-heads 2"
 )
 MODEL = f"--arch levenshtein_editor_char {SIZES} --max-insertions 15"
+#: of a training in two processes on CPUs
+TWO = "--distributed-backend gloo --distributed-world-size 2 --ddp-backend legacy_ddp"
 TRAINING = (
     "--optimizer adam --lr 0.01 --clip-norm 1 --batch-size 32 --num-workers 0 --cpu "
     "--log-format simple --log-interval 50 --no-epoch-checkpoints"
@@ -132,6 +135,12 @@ class Commands:
         """Run a command as it is."""
         return self.finish(self.start(command, cwd, **options))
 
+    def ok(self, command: str | Sequence[str], cwd: Path, **options: Any) -> Result:
+        """Run a command as it is; it has to succeed."""
+        result = self(command, cwd, **options)
+        assert result.code == 0, f"{command}\n{result.out[-3000:]}\n{result.err[-3000:]}"
+        return result
+
     def plugin(
         self,
         command: str | Sequence[str],
@@ -150,11 +159,29 @@ class Commands:
         assert result.code == 0, f"{command}\n{result.out[-3000:]}\n{result.err[-3000:]}"
         return result
 
+    def ranks(
+        self,
+        command: str,
+        cwd: Path,
+        task: str = "translation_edit",
+        processes: int = 2,
+        flags: str = TWO,
+    ) -> list[Result]:
+        """Run a command as so many of two processes, told what torchrun would tell them."""
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = str(free.getsockname()[1])
+        words = [*f"{command} {flags}".split(), "--user-dir", "lev_plugins", "--task", task]
+        told = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2"}
+        started = [
+            self.start(words, cwd, environ={**told, "RANK": str(rank), "LOCAL_RANK": str(rank)})
+            for rank in range(processes)
+        ]
+        return [self.finish(one) for one in started]
+
     def preprocess(self, flags: str, cwd: Path) -> Result:
         """Run our preprocess command, which has to succeed."""
-        result = self(f"python -m lev_plugins.cli.preprocess {flags}", cwd)
-        assert result.code == 0, f"{flags}\n{result.out}\n{result.err}"
-        return result
+        return self.ok(f"python -m lev_plugins.cli.preprocess {flags}", cwd)
 
 
 @pytest.fixture(scope="session")

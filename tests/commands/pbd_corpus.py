@@ -48,9 +48,6 @@ class Corrector(NamedTuple):
     def generate(self, more: str = "", path: object = None) -> str:
         return f"fairseq-generate {self.data} --path {path or self.checkpoint} {more}"
 
-    def interactive(self, more: str = "") -> str:
-        return f"fairseq-interactive {self.data} --path {self.checkpoint} {more}"
-
 
 def pair(draw: random.Random) -> tuple[str, str]:
     """``a b d`` and ``A B d``: some letters are to be changed."""
@@ -73,17 +70,9 @@ def prepared(commands: Commands, folder: Path) -> Corrector:
     for name, pairs in splits.items():
         for side, lines in zip(("src", "tgt"), zip(*pairs, strict=True), strict=True):
             (folder / f"{name}.{side}").write_text("".join(f"{line}\n" for line in lines))
-    result = commands(
+    commands.ok(
         "fairseq-preprocess -s src -t tgt --trainpref train --validpref valid "
         "--testpref test,few --destdir bin --joined-dictionary --workers 1",
         folder,
     )
-    assert result.code == 0, result.err
     return Corrector(commands, folder)
-
-
-def trained(corrector: Corrector, updates: int = 240) -> Corrector:
-    """Trains until most outputs are right."""
-    flags = "--dropout 0 --attention-dropout 0 --disable-validation --save-interval 99"
-    corrector.done(corrector.train(f"{flags} --max-update {updates} --save-dir trained"))
-    return corrector

@@ -2,17 +2,12 @@
 
 import json
 import re
-import socket
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 from enct5_corpus import Corpus, prepared, scores
+from states import assert_equal, state, tensors
 
-import lev_plugins  # noqa: F401  (torch may then read checkpoints)
-
-TWO = "--distributed-backend gloo --distributed-world-size 2 --ddp-backend legacy_ddp"
 BEST = "--maximize-best-checkpoint-metric --best-checkpoint-metric"
 PACKED = "--pack --pack-length 20"
 # kind → what is asked of its training, and the metric that tells whether the rule was found
@@ -38,19 +33,6 @@ def corpus(commands, tmp_path_factory):
         return made[kind]
 
     return make
-
-
-def state(path: Path) -> dict[str, Any]:
-    return torch.load(path, weights_only=True)
-
-
-def everything(path: Path) -> dict[str, torch.Tensor]:
-    """All tensors of a training's state: the model and what the optimizer remembers."""
-    kept = state(path)
-    found = dict(kept["model"])
-    for number, moments in kept["last_optimizer_state"]["state"].items():
-        found |= {f"{number}.{name}": value for name, value in moments.items()}
-    return {name: value for name, value in found.items() if torch.is_tensor(value)}
 
 
 # trained and validated ------------------------------------------------------------------------
@@ -100,33 +82,18 @@ def test_stopping_in_the_middle_of_a_later_epoch_changes_no_bit(corpus, tmp_path
     whole = made.done(made.train(f"{flags}/whole --max-update 18", model)).out
     assert re.search(r"grouped total_num_itrs = (\d+)", whole)[1] == "10"
     first = made.done(made.train(f"{flags}/parts --max-update 14", model)).out
-    halfway = everything(tmp_path / "parts" / "checkpoint_last.pt")
+    halfway = tensors(tmp_path / "parts" / "checkpoint_last.pt")
     more = f"{flags}/parts --max-update 18 --disable-validation"
     second = made.done(made.train(more, model)).out
     assert "checkpoint_last.pt (epoch 2 @ 14 updates)" in second
-    one, other = (everything(tmp_path / x / "checkpoint_last.pt") for x in ("whole", "parts"))
-    assert one.keys() == other.keys() and len(one) > 60
-    assert not [name for name in one if not torch.equal(one[name], other[name])]
+    one, other = (tensors(tmp_path / x / "checkpoint_last.pt") for x in ("whole", "parts"))
+    assert_equal(one, other, least=60)
     assert not any(torch.equal(one[name], halfway[name]) for name in one if "weight" in name)
     kept = state(tmp_path / "parts" / "checkpoint_last.pt")["task_state"]["threshold"]
     assert kept == scores(first)[-1]["threshold"] != 0.5
 
 
 # two processes --------------------------------------------------------------------------------
-
-
-def ranks(commands, command, root):
-    """Run a command in two processes as torchrun would, with what torchrun would tell them."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    words = [*command.split(), "--user-dir", "lev_plugins", "--task", "enct5"]
-    told = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2"}
-    started = [
-        commands.start(words, root, environ={**told, "RANK": rank, "LOCAL_RANK": rank})
-        for rank in "01"
-    ]
-    return [commands.finish(one) for one in started]
 
 
 @pytest.mark.slow
@@ -138,7 +105,7 @@ def test_two_processes_train_count_and_tune_as_one_does(corpus, commands, tmp_pa
         f"--validate-interval-updates 2 --valid-subset valid1,valid --save-dir {tmp_path}"
     )
     one = made.done(made.train(f"{flags}/one --update-freq 2")).out
-    first, second = ranks(commands, made.train(f"{flags}/two {TWO}"), root)
+    first, second = commands.ranks(made.train(f"{flags}/two"), root, "enct5")
     assert first.code == second.code == 0, first.err + second.err
     assert "training on 2 devices" in first.out
     for subset in ("valid1", "valid"):
@@ -151,34 +118,6 @@ def test_two_processes_train_count_and_tune_as_one_does(corpus, commands, tmp_pa
 
 
 # hydra ----------------------------------------------------------------------------------------
-
-CONFIG = """
-common: {{cpu: true, user_dir: {user_dir}, log_format: simple}}
-task: {{_name: enct5, data: {data}, pack: true, pack_length: 30}}
-model: {{_name: enct5, encoder_layers: 1, encoder_embed_dim: 32, encoder_ffn_embed_dim: 64}}
-criterion: {{_name: enct5}}
-optimization: {{max_update: 6, lr: [0.01]}}
-optimizer: {{_name: adam, adam_betas: "(0.9,0.98)"}}
-lr_scheduler: {{_name: fixed}}
-dataset: {{batch_size: 16, num_workers: 0, ignore_unused_valid_subsets: true}}
-checkpoint:
-  save_dir: {folder}/kept
-  best_checkpoint_metric: word_accuracy
-  maximize_best_checkpoint_metric: true
-"""
-
-
-@pytest.mark.slow
-def test_hydra_trains_and_selects(corpus, commands, tmp_path, root):
-    told = {"user_dir": root / "lev_plugins", "data": corpus("tagging").data, "folder": tmp_path}
-    (tmp_path / "tags.yaml").write_text(CONFIG.format(**told))
-    command = f"fairseq-hydra-train --config-dir {tmp_path} --config-name tags"
-    result = commands(command, tmp_path)
-    assert result.code == 0, result.err
-    kept = state(tmp_path / "kept" / "checkpoint_best.pt")
-    values = [one["word_accuracy"] for one in scores(result.out)]
-    assert kept["extra_state"]["best"] == max(values) > 20
-
 
 # mistakes -------------------------------------------------------------------------------------
 

@@ -2,13 +2,9 @@
 
 import pytest
 import torch
+from states import assert_equal, parameters
 
-import lev_plugins  # noqa: F401  (torch may then read checkpoints)
 from lev_plugins.systems.levenshtein.stock import convert_parameters
-
-
-def parameters(path):
-    return torch.load(path, weights_only=True)["model"]
 
 
 @pytest.mark.parametrize("origin", ["ours", "stock"])
@@ -26,8 +22,7 @@ def test_a_training_starts_from_the_parameters_it_is_given(
     made = parameters(tmp_path / "still" / "checkpoint_last.pt")
     if origin == "stock":
         assert not made.pop("source_copy"), "fairseq's model has learnt without it"
-    assert made.keys() == expected.keys()
-    assert all(torch.equal(made[name], value) for name, value in expected.items())
+    assert_equal(made, expected)
     moved = commands.done(triples.train(f"{flags} --max-update 3 --save-dir moved"), tmp_path)
     assert "num_updates: 3 >= max_update: 3" in moved.out
     made = parameters(tmp_path / "moved" / "checkpoint_last.pt")

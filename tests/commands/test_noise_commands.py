@@ -7,15 +7,10 @@ import shutil
 import pytest
 import sentencepiece
 import torch
+from conftest import SIZES
 from fairseq.models.transformer import TransformerModel
+from states import assert_equal, parameters
 
-import lev_plugins  # noqa: F401  (torch may then read checkpoints)
-
-SIZES = (
-    "--encoder-embed-dim 32 --encoder-ffn-embed-dim 64 --encoder-layers 1 "
-    "--encoder-attention-heads 2 --decoder-embed-dim 32 --decoder-ffn-embed-dim 64 "
-    "--decoder-layers 1 --decoder-attention-heads 2"
-)
 TRAINING = (
     f"--arch transformer {SIZES} --criterion cross_entropy --optimizer adam --lr 0.005 "
     "--batch-size 16 --no-epoch-checkpoints --log-format simple --log-interval 50"
@@ -70,10 +65,6 @@ def noisy(commands, root, tmp_path_factory):
     return made
 
 
-def state_of(path):
-    return torch.load(path, weights_only=True)["model"]
-
-
 def test_the_log_says_what_is_trained_on_and_counts_text(noisy):
     assert "train: 90 lines of text, noise: random,keyboard,swap,delete (sampled anew" in noisy.log
     assert "valid: 9 lines of text, noise: random,keyboard,swap,delete (fixed)" in noisy.log
@@ -84,12 +75,12 @@ def test_the_log_says_what_is_trained_on_and_counts_text(noisy):
 def test_a_training_resumed_by_other_processes_changes_no_bit(noisy):
     flags = "--noise all --save-dir parts --disable-validation"
     noisy.train(f"{flags} --max-update 9 --num-workers 0")
-    half = state_of(noisy.folder / "parts" / "checkpoint_last.pt")
+    half = parameters(noisy.folder / "parts" / "checkpoint_last.pt")
     log = noisy.train(f"{flags} --max-update 18 --num-workers 2").out
     assert "checkpoint_last.pt (epoch 2 @ 9 updates)" in log
-    parts = state_of(noisy.folder / "parts" / "checkpoint_last.pt")
-    whole = state_of(noisy.checkpoint)
-    assert [name for name in whole if not torch.equal(whole[name], parts[name])] == []
+    parts = parameters(noisy.folder / "parts" / "checkpoint_last.pt")
+    whole = parameters(noisy.checkpoint)
+    assert_equal(parts, whole)
     assert any(not torch.equal(half[name], parts[name]) for name in whole)
 
 

@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import socket
 import sys
 import time
 from pathlib import Path
@@ -11,35 +10,18 @@ from pathlib import Path
 import conftest
 import pytest
 import torch
+from conftest import TWO
 from processes import descendants, is_alive
+from states import assert_equal, parameters
 
 import lev_plugins  # noqa: F401  (torch may then read checkpoints)
 
 BIN = Path(sys.executable).parent
-TWO = "--distributed-backend gloo --distributed-world-size 2 --ddp-backend legacy_ddp"
 # Plain gradient descent: differences stay as small as they arise.
 FLAGS = (
     "--batch-size 8 --alpha 0.4 --beta 0.4 --optimizer sgd --lr 0.5 --clip-norm 1 "
     "--disable-validation --save-interval-updates 1 --save-dir"
 )
-
-
-def ranks(commands, command, cwd, processes=2):
-    """Run a command in as many processes as torchrun would, with what torchrun would tell them."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    words = [*command.split(), "--user-dir", "lev_plugins", "--task", "translation_edit"]
-    told = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2"}
-    started = [
-        commands.start(words, cwd, environ={**told, "RANK": str(rank), "LOCAL_RANK": str(rank)})
-        for rank in range(processes)
-    ]
-    return [commands.finish(one) for one in started]
-
-
-def parameters(path):
-    return torch.load(path, weights_only=True)["model"]
 
 
 def assert_alike(one, two):
@@ -60,7 +42,7 @@ def test_torchrun_trains_and_resumes_as_one_process_does(commands, triples, tmp_
     )
     result = commands.done(torchrun, tmp_path)
     assert "training on 2 devices" in result.out and "num_updates: 5 >=" in result.out
-    for rank in ranks(commands, triples.train(f"{FLAGS} {two} {TWO} --max-update 8"), root):
+    for rank in commands.ranks(triples.train(f"{FLAGS} {two} --max-update 8"), root):
         assert rank.code == 0, rank.err
     assert_alike(one, two)
 
@@ -69,7 +51,7 @@ def test_sampled_roll_ins_are_the_same_in_two_processes(commands, pairs, tmp_pat
     one, two = tmp_path / "one", tmp_path / "two"
     flags = "--roll-in-tokens sample --alpha 0 --max-update 6"
     commands.done(pairs.train(f"{FLAGS} {one} {flags} --update-freq 2"), tmp_path)
-    for rank in ranks(commands, pairs.train(f"{FLAGS} {two} {flags} {TWO}"), root):
+    for rank in commands.ranks(pairs.train(f"{FLAGS} {two} {flags}"), root):
         assert rank.code == 0, rank.err
     assert_alike(one, two)
 
@@ -94,19 +76,18 @@ def test_torchrun_asked_to_end_lets_both_processes_end_at_one_update(
     """The signal reaches all processes of the job, and those of torchrun once more by torchrun."""
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     flags = FLAGS.replace("--save-interval-updates 1 ", "")
-    command = pairs.train(f"{flags} {{}} {TWO} --max-update 40 --log-interval 1")
+    command = pairs.train(f"{flags} {{}} --max-update 40 --log-interval 1")
     torchrun = f"torchrun --standalone --nproc_per_node 2 {BIN}/fairseq-train"
-    asked = command.format(parts).replace("fairseq-train", torchrun)
+    asked = f"{command.format(parts)} {TWO}".replace("fairseq-train", torchrun)
     result = asked_to_end(commands, asked, tmp_path, True)
     assert result.code != 0 and result.err.count("SIGTERM: the training ends after") == 1
     for folder in (whole, parts):
-        first, second = ranks(commands, command.format(folder), root)
+        first, second = commands.ranks(command.format(folder), root)
         assert first.code == second.code == 0, first.err
     done = int(re.search(r"@ (\d+) updates\)", first.out)[1])
     assert 5 <= done < 40
     # a sum of two is the same in any order
-    one, other = (parameters(folder / "checkpoint_last.pt") for folder in (whole, parts))
-    assert all(torch.equal(value, other[name]) for name, value in one.items())
+    assert_equal(*(parameters(folder / "checkpoint_last.pt") for folder in (whole, parts)))
 
 
 SPAWNING = """
@@ -132,7 +113,8 @@ def test_processes_that_fairseq_spawns_end_as_they_do(commands, pairs, tmp_path)
 
 
 def test_processes_that_would_each_train_alone_are_refused(commands, pairs, tmp_path, root):
-    (result,) = ranks(commands, pairs.train(f"{FLAGS} {tmp_path}/alone"), root, processes=1)
+    command = pairs.train(f"{FLAGS} {tmp_path}/alone")
+    (result,) = commands.ranks(command, root, processes=1, flags="")
     assert (
         "each would train alone" in result.error and "torchrun --nproc_per_node 2" in result.error
     )

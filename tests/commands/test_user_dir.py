@@ -4,9 +4,7 @@ import shutil
 import signal
 
 import pytest
-import torch
-
-import lev_plugins  # noqa: F401  (torch may then read checkpoints)
+from states import state
 
 SHORT = "--max-update 2 --disable-validation"
 
@@ -15,8 +13,7 @@ def decoded(commands, corpus, user_dir, checkpoint, cwd):
     """What fairseq-generate writes with the plug-in taken from ``user_dir``."""
     command = corpus.generate("--gen-subset test1", checkpoint)
     words = f"{command} --user-dir {user_dir} --task translation_edit"
-    result = commands(words, cwd)
-    assert result.code == 0, result.err
+    result = commands.ok(words, cwd)
     return result.texts("H")
 
 
@@ -30,19 +27,18 @@ def test_training_and_generating_find_the_plug_in(commands, triples, tmp_path, r
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(root / "lev_plugins", tmp_path / "my_edits", ignore=ignored)
         text = triples.folder
-        result = commands(
+        result = commands.ok(
             f"python -m my_edits.cli.preprocess {triples.flags} --joined-dictionary --trainpref "
             f"{text}/train --destdir {tmp_path}/bin",
             tmp_path,
             environ={"PYTHONPATH": str(tmp_path)},
         )
-        assert result.code == 0, result.err
+        assert "--user-dir my_edits --task translation_edit" in result.out.splitlines()[-1]
         same = ("train.src-tgt.mt.bin", "dict.tgt.txt")
         for name in same:
             assert (tmp_path / "bin" / name).read_bytes() == (triples.data / name).read_bytes()
     command = triples.train(f"{SHORT} --save-dir {tmp_path}/ck")
-    result = commands(f"{command} --user-dir {user_dir} --task translation_edit", cwd)
-    assert result.code == 0, result.err
+    commands.ok(f"{command} --user-dir {user_dir} --task translation_edit", cwd)
     checkpoint = tmp_path / "ck" / "checkpoint_last.pt"
     here = decoded(commands, triples, user_dir, triples.checkpoint, cwd)
     assert len(set(here)) == 3
@@ -79,60 +75,59 @@ checkpoint: {{save_dir: {folder}/ck, no_epoch_checkpoints: true}}
 """
 
 
-def test_hydra_trains_from_a_file_and_options(commands, triples, tmp_path, root):
+@pytest.fixture
+def hydra(commands, triples, tmp_path, root):
+    """Trains from a file and options: ``commands`` or ``commands.ok`` runs it."""
     (tmp_path / "edits.yaml").write_text(CONFIG.format(data=triples.data, folder=tmp_path))
-    result = commands(
-        f"fairseq-hydra-train --config-dir {tmp_path} --config-name edits "
-        f"common.user_dir={root}/lev_plugins +task.beta=0.7 optimization.max_update=4",
-        tmp_path,
-    )
-    assert result.code == 0, result.out + result.err
+
+    def run(how, *options, user_dir="lev_plugins", sweep=False, **environ):
+        words = ["fairseq-hydra-train", *(["-m"] if sweep else [])]
+        words += ["--config-dir", str(tmp_path), "--config-name", "edits"]
+        return how([*words, f"common.user_dir={root}/{user_dir}", *options], tmp_path, **environ)
+
+    return run
+
+
+def test_hydra_trains_from_a_file_and_options(commands, triples, tmp_path, root, hydra):
+    result = hydra(commands.ok, "+task.beta=0.7", "optimization.max_update=4")
     log = "".join(path.read_text() for path in tmp_path.rglob("*.log"))
     assert "num_updates: 4 >= max_update: 4" in result.out + log
     checkpoint = tmp_path / "ck" / "checkpoint_last.pt"
-    generated = decoded(commands, triples, root / "lev_plugins", checkpoint, tmp_path)
-    assert len(generated) == 3
+    assert len(decoded(commands, triples, root / "lev_plugins", checkpoint, tmp_path)) == 3
 
 
-def test_every_job_of_a_sweep_has_a_best_checkpoint(commands, triples, tmp_path, root):
-    (tmp_path / "edits.yaml").write_text(CONFIG.format(data=triples.data, folder=tmp_path))
-    result = commands(
-        f"fairseq-hydra-train -m --config-dir {tmp_path} --config-name edits "
-        f"common.user_dir={root}/lev_plugins optimization.max_update=6,1 checkpoint.patience=1 "
-        f"checkpoint.save_dir={tmp_path}/${{hydra:job.num}} hydra.sweep.dir={tmp_path}/jobs",
-        tmp_path,
-    )
-    assert result.code == 0, result.out + result.err
-    losses = [
-        torch.load(tmp_path / job / "checkpoint_best.pt", weights_only=True)["extra_state"]["best"]
-        for job in "01"
-    ]
+def test_every_job_of_a_sweep_has_a_best_checkpoint(commands, tmp_path, hydra):
+    jobs = ["optimization.max_update=6,1", f"hydra.sweep.dir={tmp_path}/jobs"]
+    kept = ["checkpoint.patience=1", f"checkpoint.save_dir={tmp_path}/${{hydra:job.num}}"]
+    hydra(commands.ok, *jobs, *kept, sweep=True)
+    losses = [state(tmp_path / job / "checkpoint_best.pt")["extra_state"]["best"] for job in "01"]
     assert losses[0] < losses[1], "the second job is worse than the first"
 
 
 def test_the_first_job_of_hydra_saves_on_sigterm_and_keeps_its_patience(
-    commands, triples, tmp_path, root
+    commands, tmp_path, root, hydra
 ):
     """It imports the package within ``main``."""
-    (tmp_path / "edits.yaml").write_text(CONFIG.format(data=triples.data, folder=tmp_path))
-    result = commands(
-        f"fairseq-hydra-train --config-dir {tmp_path} --config-name edits checkpoint.patience=9 "
-        f"common.user_dir={root}/tests/commands/cut_short",
-        tmp_path,
-        environ={"ASKED": "SIGTERM:train_step:2", "PYTHONPATH": str(root)},
-    )
+    asked = {"ASKED": "SIGTERM:train_step:2", "PYTHONPATH": str(root)}
+    options = {"user_dir": "tests/commands/cut_short", "environ": asked}
+    result = hydra(commands, "checkpoint.patience=9", **options)
     last = tmp_path / "ck" / "checkpoint_last.pt"
     assert result.code == 128 + signal.SIGTERM
     assert f"ends after 2 updates; {last} is saved" in result.err
-    assert "patience" in torch.load(last, weights_only=True)["extra_state"]["carried_over"]
+    assert "patience" in state(last)["extra_state"]["carried_over"]
 
 
-def test_hydra_refuses_what_the_command_line_refuses(commands, triples, tmp_path, root):
-    (tmp_path / "edits.yaml").write_text(CONFIG.format(data=triples.data, folder=tmp_path))
-    result = commands(
-        f"fairseq-hydra-train --config-dir {tmp_path} --config-name edits "
-        f"common.user_dir={root}/lev_plugins task.alpha=1.5",
-        tmp_path,
-    )
-    assert "alpha 1.5 is outside [0, 1]" in result.error
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("task.alpha=1.5", "alpha 1.5 is outside [0, 1]"),
+        (
+            "+task.eval_metrics=ter checkpoint.best_checkpoint_metric=ter "
+            "checkpoint.maximize_best_checkpoint_metric=true",
+            "--best-checkpoint-metric ter: lower is better; leave --maximize",
+        ),
+    ],
+)
+def test_hydra_refuses_what_the_command_line_refuses(commands, tmp_path, hydra, options, said):
+    assert said in hydra(commands, *options.split()).error
     assert not list(tmp_path.rglob("*.pt"))

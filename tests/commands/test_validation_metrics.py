@@ -1,19 +1,15 @@
 """Validation selects checkpoints by TER, ROUGE or any other metric of decoded text."""
 
 import re
-import socket
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-import torch
+from states import state
 
-import lev_plugins  # noqa: F401  (torch may then read checkpoints)
 from lev_plugins.metrics.corpus import METRICS
 
 ALL = ",".join(METRICS)
-START = "--finetune-from-model {} --lr 0 --max-update 1 --batch-size 3 --save-dir"
-TWO = "--distributed-backend gloo --distributed-world-size 2 --ddp-backend legacy_ddp"
 
 
 class Selected(NamedTuple):
@@ -57,7 +53,7 @@ def by_rouge(commands, pairs, tmp_path_factory):
 
 
 def saved_score(path):
-    return torch.load(path, weights_only=True)["extra_state"]["val_loss"]
+    return state(path)["extra_state"]["val_loss"]
 
 
 def test_the_checkpoint_with_the_lowest_ter_is_kept(by_ter):
@@ -86,19 +82,10 @@ def test_validation_gives_what_fairseq_generate_gives(
 
 def test_two_processes_give_the_scores_of_one(commands, pairs, by_ter, tmp_path, root):
     """Eleven sentences in batches of three: the second process runs out first."""
-    flags = f"{START.format(by_ter.best)} {tmp_path}"
-    one = commands.done(pairs.train(f"{flags}/one --eval-metrics {ALL}"), tmp_path).out
-    words = pairs.train(f"{flags}/two --eval-metrics {ALL} {TWO}").split()
-    words += ["--user-dir", "lev_plugins", "--task", "translation_edit"]
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    told = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2"}
-    started = [
-        commands.start(words, root, environ={**told, "RANK": rank, "LOCAL_RANK": rank})
-        for rank in "01"
-    ]
-    first, second = (commands.finish(process) for process in started)
+    start = f"--finetune-from-model {by_ter.best} --lr 0 --max-update 1 --batch-size 3"
+    flags = f"{start} --eval-metrics {ALL} --save-dir {tmp_path}"
+    one = commands.done(pairs.train(f"{flags}/one"), tmp_path).out
+    first, second = commands.ranks(pairs.train(f"{flags}/two"), root)
     assert first.code == second.code == 0, first.err + second.err
     assert "training on 2 devices" in first.out
     scores = {name: values(one, name) for name in METRICS}
@@ -122,31 +109,3 @@ def test_a_metric_that_is_not_counted_is_refused_before_anything_is_trained(
     said = "--best-checkpoint-metric ter is not computed; give --eval-metrics ter"
     assert result.error == said
     assert "begin training" not in result.out and not list(tmp_path.iterdir())
-
-
-CONFIG = """
-common: {{cpu: true, user_dir: {user_dir}}}
-task:
-  _name: translation_edit
-  data: {data}
-  source_lang: src
-  target_lang: tgt
-  eval_metrics: ter
-model: {{_name: levenshtein_editor_char}}
-criterion: {{_name: edit_policy_loss}}
-dataset: {{batch_size: 32, num_workers: 0}}
-checkpoint:
-  save_dir: {folder}/ck
-  best_checkpoint_metric: ter
-  maximize_best_checkpoint_metric: true
-"""
-
-
-def test_hydra_checks_the_selection_as_well(commands, pairs, tmp_path, root):
-    (tmp_path / "edits.yaml").write_text(
-        CONFIG.format(data=pairs.data, folder=tmp_path, user_dir=root / "lev_plugins")
-    )
-    command = f"fairseq-hydra-train --config-dir {tmp_path} --config-name edits"
-    error = commands(command, tmp_path).error
-    assert error.startswith("--best-checkpoint-metric ter: lower is better; leave --maximize")
-    assert not list(tmp_path.rglob("*.pt"))

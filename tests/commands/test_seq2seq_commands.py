@@ -1,0 +1,514 @@
+"""Models that write from left to right, with fairseq's own commands.
+
+One contract for ``pbd_transformer``, ``gated_transformer`` and the autoregressive baseline
+``transformer_concat`` (LevT, §C.2), then what is particular to each.
+"""
+
+import json
+import math
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pbd_corpus
+import pytest
+import torch
+from conftest import PACKAGE, Commands, Corpus, Result
+from states import assert_equal, parameters, state, tensors
+
+from lev_plugins.errors import UserError
+from lev_plugins.systems.gated import GatedTransformerModel
+from lev_plugins.systems.pbd import PBDTransformerModel
+from lev_plugins.systems.transformer_concat import TransformerConcatModel
+
+SIZES = f"{pbd_corpus.SIZES} --decoder-layers 1 --share-all-embeddings"
+LANGUAGES = "--source-lang src --target-lang tgt"
+RANDOM = "--dropout 0.3 --attention-dropout 0.1 --disable-validation --seed 2"
+STILL = "--dropout 0 --attention-dropout 0 --disable-validation"
+
+
+class Kind(NamedTuple):
+    """model: the class. task and arch: flags. drafted: flags for data with drafts. updates: of a
+    training that ends in outputs that differ. parameter: one that no other system has."""
+
+    model: Any
+    task: str
+    arch: str
+    updates: int
+    parameter: str
+    drafted: str = ""
+
+
+KINDS = {
+    "pbd": Kind(
+        PBDTransformerModel,
+        "translation",
+        pbd_corpus.MODEL,
+        240,
+        "decoder.blocks.0.self_attention.segment",
+    ),
+    "gated": Kind(
+        GatedTransformerModel,
+        "translation",
+        f"--arch gated_transformer_char {SIZES} --gates mask,copy,generate",
+        80,
+        "decoder.gates.gates.copy.weight",
+    ),
+    "concat": Kind(
+        TransformerConcatModel,
+        "translation_concat",
+        f"--arch transformer_concat_char {SIZES}",
+        60,
+        "encoder.embed_positions.language.weight",
+        "--draft-lang mt",
+    ),
+}
+
+
+class System(NamedTuple):
+    """The commands of a system on its corpus; ``folder`` gets what they write."""
+
+    kind: Kind
+    commands: Commands
+    corpus: Any
+    folder: Path
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.folder / "trained" / "checkpoint_last.pt"
+
+    @property
+    def lines(self) -> list[str]:
+        """The test set as it is typed: it has an empty source and a word of no dictionary."""
+        sources = self.corpus.text("test", "src")
+        if not self.kind.drafted:
+            return sources
+        drafts = self.corpus.text("test", "mt")
+        return [f"{source}\t{draft}" for source, draft in zip(sources, drafts, strict=True)]
+
+    def __call__(self, command: str, **options: Any) -> Result:
+        words = f"{command} {LANGUAGES} --cpu"
+        return self.commands.plugin(words, self.folder, self.kind.task, **options)
+
+    def done(self, command: str, **options: Any) -> Result:
+        result = self(command, **options)
+        assert result.code == 0, f"{command}\n{result.out[-3000:]}\n{result.err[-3000:]}"
+        return result
+
+    def train(self, more: str, data: Path | None = None) -> str:
+        kind = self.kind
+        return (
+            f"fairseq-train {data or self.corpus.data} {kind.arch} {kind.drafted} "
+            f"{pbd_corpus.TRAINING} {more}"
+        )
+
+    def generate(self, more: str = "", path: object = None) -> str:
+        path = path or self.checkpoint
+        drafted = self.kind.drafted
+        return f"fairseq-generate {self.corpus.data} --path {path} --beam 4 {drafted} {more}"
+
+    def interactive(self, more: str = "") -> str:
+        return f"fairseq-interactive {self.corpus.data} --path {self.checkpoint} --beam 4 {more}"
+
+    def typed(self, lines: list[str], more: str = "") -> Result:
+        return self(self.interactive(more), stdin="".join(f"{line}\n" for line in lines))
+
+    def refused(self, more: str, data: Path | None = None) -> str:
+        """The error of a training, which writes nothing."""
+        error = self(self.train(f"{more} --max-update 1 --save-dir no", data)).error
+        assert not list((self.folder / "no").glob("*")), "something was written"
+        return error
+
+
+@pytest.fixture(scope="module")
+def made(
+    commands: Commands, triples: Corpus, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], System]:
+    """Systems by their names, each trained once."""
+    pairs = pbd_corpus.prepared(commands, tmp_path_factory.mktemp("pairs"))
+    systems: dict[str, System] = {}
+
+    def make(name: str) -> System:
+        if name not in systems:
+            kind = KINDS[name]
+            corpus = triples if kind.drafted else pairs
+            system = System(kind, commands, corpus, tmp_path_factory.mktemp(name))
+            variant = "--gate-variant pointer" if name == "gated" else ""
+            flags = f"{STILL} --max-update {kind.updates} {variant}"
+            system.done(system.train(f"{flags} --save-dir trained"))
+            systems[name] = system
+        return systems[name]
+
+    return make
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def system(made: Callable[[str], System], request: pytest.FixtureRequest) -> System:
+    return made(request.param)
+
+
+@pytest.fixture(scope="module")
+def second(system: System) -> Path:
+    """Another checkpoint, trained for a short time with everything random."""
+    system.done(system.train(f"{RANDOM} --max-update 8 --save-dir second"))
+    return system.folder / "second" / "checkpoint_last.pt"
+
+
+@pytest.fixture(scope="module")
+def generated(system: System) -> Result:
+    return system.done(system.generate("--batch-size 4 --scoring ter"))
+
+
+# ---------------------------------------------------------------- the contract
+
+
+def test_no_sentence_is_lost(system, generated):
+    sources, targets = (system.corpus.text("test", side) for side in ("src", "tgt"))
+    printed = generated.lines("S")
+    found = [" ".join(printed[number]) for number in range(len(sources))]
+    assert found == [source.replace("xyz", "<unk>") for source in sources]
+    assert sorted(generated.lines("H")) == sorted(generated.lines("T")) == list(range(len(targets)))
+    assert len(set(generated.texts("H"))) > 2
+    assert re.search(r"Generate test with beam=4: TER = \d+\.\d+", generated.out)
+
+
+@pytest.mark.parametrize("flags", ["", "--buffer-size 4 --batch-size 3"])
+def test_lines_typed_are_answered_as_the_data_are(system, generated, flags):
+    typed = system.typed(system.lines, flags)
+    assert list(typed.lines("H")) == list(range(len(system.lines)))
+    assert typed.texts("H") == generated.texts("H")
+
+
+def test_a_prefix_is_kept_by_all_answers_of_an_ensemble(system, second):
+    flags = "--gen-subset valid --nbest 2 --prefix-size 2"
+    result = system.done(system.generate(flags, f"{system.checkpoint}:{second}"))
+    heads = re.findall(r"^H-(\d+)\t(\S+)\t(.*)$", result.out, re.MULTILINE)
+    targets = system.corpus.text("valid", "tgt")
+    numbers = range(len(targets))
+    assert sorted(int(number) for number, _, _ in heads) == sorted([*numbers, *numbers])
+    for number, _, text in heads:
+        assert text.split()[:2] == targets[int(number)].split()[:2]
+    for (number, better, one), (same, worse, other) in zip(heads[::2], heads[1::2], strict=True):
+        assert number == same and one != other and float(better) >= float(worse)
+
+
+def test_validation_counts_every_sentence(system):
+    """Four a batch: the loss is the mean of the scores of all references."""
+    scored = system.done(system.generate("--gen-subset valid --score-reference"))
+    assert scored.texts("H") == system.corpus.text("valid", "tgt")
+    values = [float(one) for (row,) in scored.lines("P").values() for one in row.split()]
+    result = system.done(
+        f"fairseq-validate {system.corpus.data} --path {system.checkpoint} --batch-size 4"
+    )
+    loss = float(re.search(r"\| nll_loss ([0-9.]+)", result.out + result.err)[1])
+    assert loss == pytest.approx(-sum(values) / len(values), abs=2e-3)
+
+
+@pytest.mark.filterwarnings("ignore:'pin_memory' argument:UserWarning")
+def test_the_python_interface_gives_what_the_command_gives(system, generated):
+    hub = system.kind.model.from_pretrained(
+        str(system.checkpoint.parent), system.checkpoint.name, str(system.corpus.data)
+    )
+    assert hub.translate(system.lines, beam=4) == generated.texts("H")
+    assert hub.translate("a x b", beam=4) == hub.translate(["a x b"], beam=4)[0]
+
+
+def test_a_training_resumed_is_the_one_that_never_stopped(system, second, tmp_path):
+    system.done(system.train(f"{RANDOM} --max-update 3 --save-dir {tmp_path}"))
+    result = system.done(system.train(f"{RANDOM} --max-update 8 --save-dir {tmp_path}"))
+    assert "checkpoint_last.pt (epoch 1 @ 3 updates)" in result.out
+    whole = tensors(second)
+    assert_equal(tensors(tmp_path / "checkpoint_last.pt"), whole, least=50)
+    assert any(name.startswith(system.kind.parameter) for name in whole)
+
+
+# ---------------------------------------------------------------- pbd_transformer
+
+
+@pytest.fixture(scope="module")
+def pbd(made: Callable[[str], System]) -> System:
+    return made("pbd")
+
+
+def test_pbd_learns_and_a_reference_has_the_score_of_the_prefix_that_it_is(pbd):
+    """Beam search that is led along the references gives them the scores of --score-reference."""
+    outputs = pbd.done(pbd.generate()).texts("H")
+    targets = pbd.corpus.text("test", "tgt")
+    assert sum(a == b for a, b in zip(outputs, targets, strict=True)) >= 7
+    led, scored = (
+        pbd.done(pbd.generate(f"--gen-subset valid {flags}"))
+        for flags in ("--prefix-size 99", "--score-reference")
+    )
+    assert led.texts("H") == scored.texts("H") == pbd.corpus.text("valid", "tgt")
+    expected = scored.lines("P")
+    for number, (row,) in led.lines("P").items():
+        wanted = [float(one) for one in expected[number][-1].split()]
+        assert [float(one) for one in row.split()] == pytest.approx(wanted, abs=2e-4)
+
+
+def test_alignments_point_into_the_source(pbd):
+    result = pbd.done(pbd.generate("--gen-subset test1 --print-alignment"))
+    for number, (alignment,) in result.lines("A").items():
+        words = pbd.corpus.text("few", "src")[number].split()
+        places = [int(one.partition("-")[0]) for one in alignment.split()]
+        assert places and max(places) <= len(words)
+
+
+def test_no_training_sentence_is_left_out(pbd):
+    """259 sentences, the longest of which fairseq alone would never show."""
+    flags = f"{RANDOM} --max-epoch 1 --no-save --required-batch-size-multiple 8"
+    (epoch,) = re.findall(r"\| train \| epoch 001 .*", pbd.done(pbd.train(flags)).out)
+    batches, sentences = (
+        float(re.search(rf"{name} ([0-9.]+)", epoch)[1]) for name in ("num_updates", "bsz")
+    )
+    assert batches * sentences == pytest.approx(259, abs=1)
+
+
+def test_a_training_starts_from_the_parameters_that_it_is_given(pbd):
+    flags = f"--finetune-from-model {pbd.checkpoint} --lr 0 --max-update 1 --save-dir still"
+    pbd.done(pbd.train(f"{RANDOM} {flags}"))
+    made = parameters(pbd.folder / "still" / "checkpoint_last.pt")
+    assert_equal(made, parameters(pbd.checkpoint))
+
+
+def test_two_processes_train_what_one_does(pbd, root):
+    """By plain gradient descent: differences stay as small as they arise."""
+    one, two = pbd.folder / "one", pbd.folder / "two"
+    plain = f"{STILL} --optimizer sgd --lr 0.5 --batch-size 8 --max-update 5"
+    pbd.done(pbd.train(f"{plain} --update-freq 2 --save-dir {one}"))
+    command = f"{pbd.train(f'{plain} --save-dir {two}')} --cpu"
+    for result in pbd.commands.ranks(command, root, "translation"):
+        assert result.code == 0, result.err
+    first, second = (parameters(folder / "checkpoint_last.pt") for folder in (one, two))
+    assert first.keys() == second.keys() and len(first) > 20
+    for name, value in first.items():
+        torch.testing.assert_close(second[name], value, rtol=1e-5, atol=1e-5)
+
+
+def test_hydra_trains_pbd(pbd, tmp_path):
+    hydra(pbd, tmp_path, "pbd_transformer", "+model.copied_states=output")
+    saved = state(tmp_path / "ck" / "checkpoint_last.pt")
+    assert str(saved["cfg"]["model"]["copied_states"]) == "output"
+    assert saved["model"]["encoder.embed.positions.weight"].shape == (1026, 16)
+    assert {"encoder.norm.weight", "decoder.norm.weight"}.isdisjoint(saved["model"]), "post-norm"
+
+
+CONFIG = """
+common: {{cpu: true, seed: 1, log_format: simple, user_dir: {package}}}
+task: {{_name: {task}, data: {data}, source_lang: src, target_lang: tgt}}
+model:
+  _name: {model}
+  encoder_embed_dim: 16
+  encoder_ffn_embed_dim: 16
+  encoder_layers: 1
+  encoder_attention_heads: 2
+  encoder_learned_pos: true
+criterion: {{_name: label_smoothed_cross_entropy, label_smoothing: 0.1}}
+optimizer: {{_name: adam}}
+lr_scheduler: {{_name: fixed}}
+dataset: {{batch_size: 32, num_workers: 0}}
+optimization: {{max_update: 3, lr: [0.01]}}
+checkpoint: {{save_dir: {folder}/ck, no_epoch_checkpoints: true}}
+"""
+
+
+def hydra(system: System, folder: Path, model: str, *overrides: str) -> str:
+    """What hydra logs of three updates, from a file and options."""
+    told = {"task": system.kind.task, "data": system.corpus.data, "package": PACKAGE}
+    (folder / "own.yaml").write_text(CONFIG.format(**told, model=model, folder=folder))
+    words = ["fairseq-hydra-train", "--config-dir", str(folder), "--config-name", "own"]
+    result = system.commands.ok([*words, *overrides], folder)
+    log = result.out + "".join(path.read_text() for path in folder.rglob("*.log"))
+    assert "num_updates: 3 >= max_update: 3" in log
+    return log
+
+
+def test_a_sentence_above_the_limit_is_named(pbd):
+    lines = pbd.corpus.text("test", "src")
+    long = [number for number, line in enumerate(lines, start=1) if len(line.split()) > 4]
+    error = pbd(pbd.generate("--max-source-positions 5")).error
+    number, size = re.match(r"line (\d+) has (\d+)/\d+ tokens \(source/target\)", error).groups()
+    assert int(number) in long and int(size) == len(lines[int(number) - 1].split()) + 1
+    assert "limit is 5/1024" in error and "--skip-invalid-size-inputs-valid-test" in error
+    typed = pbd.typed(["a b", "", "a", "a b c d", "c"], "--max-source-positions 4 --buffer-size 2")
+    assert typed.error.startswith("line 4 has 5/0 tokens (source/target)")
+    assert list(typed.lines("H")) == [0, 1]
+
+
+def test_dropout_that_is_to_be_kept_is_refused(pbd):
+    error = pbd(pbd.generate("--retain-dropout")).error
+    assert error == "--retain-dropout is not supported by this model; leave it out"
+
+
+def test_dictionaries_that_differ_are_refused_while_one_table_is_wanted(pbd, tmp_path):
+    error = pbd.refused("", with_another_word(pbd, tmp_path, "tgt"))
+    assert error.startswith("source and target have different dictionaries (")
+    assert "--joined-dictionary" in error and "--no-parameter-sharing" in error
+
+
+def with_another_word(system: System, folder: Path, side: str) -> Path:
+    """The data, with a dictionary of a side that has a word more."""
+    shutil.copytree(system.corpus.data, folder / "bin")
+    with open(folder / "bin" / f"dict.{side}.txt", "a") as dictionary:
+        dictionary.write("zzz 1\n")
+    return folder / "bin"
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ("--decoder-layers 2", "--encoder-layers 1 and --decoder-layers 2 differ"),
+        ("--encoder-attention-heads 3", "3 does not divide --encoder-embed-dim 32"),
+        # fairseq alone ends in a traceback, and, without its fault, never
+        ("--max-source-positions 0", "a data set has no sentence"),
+    ],
+)
+def test_a_training_that_cannot_be_is_refused(pbd, flags, said):
+    assert said in pbd.refused(flags)
+
+
+def test_a_checkpoint_without_sharing_is_refused_by_a_model_that_shares(pbd):
+    flags = "--max-update 1 --disable-validation --save-dir apart --share-all-embeddings"
+    pbd.done(pbd.train(f"{flags} --no-parameter-sharing"))
+    apart = pbd.folder / "apart" / "checkpoint_last.pt"
+    error = pbd.refused(f"--finetune-from-model {apart}")
+    assert "which this model shares" in error and "--no-parameter-sharing" in error
+
+
+# ---------------------------------------------------------------- transformer_concat
+
+
+@pytest.fixture(scope="module")
+def concat(made: Callable[[str], System]) -> System:
+    return made("concat")
+
+
+def test_lines_typed_without_drafts_are_answered_as_data_without_drafts(concat):
+    with_drafts = concat.done(concat.generate())
+    expected = concat.done(concat.generate().replace(concat.kind.drafted, ""))
+    typed = concat.typed(concat.corpus.text("test", "src"))
+    assert typed.texts("H") == expected.texts("H")
+    scores = ([score for score, _ in one.lines("H").values()] for one in (with_drafts, expected))
+    assert next(scores) != next(scores)
+
+
+@pytest.mark.filterwarnings("ignore:'pin_memory' argument:UserWarning")
+def test_in_python_an_empty_draft_is_none_and_two_tabs_are_refused(concat):
+    hub = TransformerConcatModel.from_pretrained(
+        str(concat.checkpoint.parent), "checkpoint_last.pt", str(concat.corpus.data)
+    )
+    assert hub.translate("a b", beam=2) == hub.translate("a b\t", beam=2)
+    with pytest.raises(UserError, match="has 2 tabs"):
+        hub.translate("a\tb\tc")
+
+
+def test_hydra_trains_concat_and_bleu_chooses_the_best_checkpoint(concat, tmp_path):
+    best = ["best_checkpoint_metric=bleu", "maximize_best_checkpoint_metric=true"]
+    options = ["+model.decoder_layers=1", "+task.draft_lang=mt", "+task.eval_bleu=true"]
+    options += [f"checkpoint.{one}" for one in best]
+    options.append("""+task.eval_bleu_args='{"beam": 2, "max_len_b": 12}'""")
+    log = hydra(concat, tmp_path, "transformer_concat", *options)
+    assert re.search(r"\| bleu [0-9.]+", log)
+    saved = parameters(tmp_path / "ck" / "checkpoint_best.pt")
+    assert saved["encoder.embed_positions.positions.weight"].shape == (1026, 16)
+
+
+@pytest.mark.slow
+def test_concat_learns_to_post_edit(concat, tmp_path):
+    concat.done(concat.train(f"{STILL} --max-update 300 --save-dir {tmp_path}"))
+    path = tmp_path / "checkpoint_last.pt"
+    outputs = concat.done(concat.generate("--gen-subset valid", path)).texts("H")
+    targets = concat.corpus.text("valid", "tgt")
+    assert sum(a == b for a, b in zip(outputs, targets, strict=True)) >= 9
+
+
+def test_two_dictionaries_are_refused_before_anything_is_written(concat, tmp_path):
+    data = with_another_word(concat, tmp_path, "src")
+    assert concat.refused("", data) == (
+        f"{data}: dict.src.txt and dict.tgt.txt differ, but source and draft are read "
+        "with one; preprocess with --joined-dictionary"
+    )
+
+
+def test_a_line_with_two_tabs_is_named(concat):
+    result = concat.typed(["a b", "a b\tA .", "a\tb\tc", "d"])
+    assert result.error == "input line 3 has 2 tabs; write source, or source<TAB>draft"
+    assert len(result.lines("H")) == 2
+
+
+def test_a_draft_above_the_limit_is_named_and_source_and_draft_may_each_reach_it(concat):
+    full, long = (" ".join("A" * count) for count in (11, 12))
+    lines = [f"{full}\t{full}", f"a b\t{long}"]
+    result = concat.typed(lines, "--max-len-b 3 --max-source-positions 12")
+    assert result.error.startswith("line 2 has 3/0/13 tokens (source/target/draft)")
+    assert "limit is 12/1024" in result.error
+    assert list(result.lines("H")) == [0]
+
+
+def test_constraints_are_refused(concat):
+    result = concat.typed(["a b"], "--constraints")
+    assert result.error == "--constraints is not supported by translation_concat"
+
+
+# ---------------------------------------------------------------- gated_transformer
+
+
+@pytest.fixture(scope="module")
+def gated(made: Callable[[str], System]) -> System:
+    return made("gated")
+
+
+def gates_of(system: System, more: str, path: object = None, stdin: str = "") -> Result:
+    command = f"python -m lev_plugins.cli.gates --path {path or system.checkpoint} --beam 4"
+    return system.commands(f"{command} --bpe none {more}", system.folder, stdin=stdin)
+
+
+def test_the_gates_are_those_of_what_beam_search_writes(gated, tmp_path):
+    page, picture = tmp_path / "gates.html", tmp_path / "gates.png"
+    flags = f"--html {page} --png {picture} --batch-size 4"
+    result = gates_of(gated, flags, stdin="".join(f"{line}\n" for line in gated.lines))
+    assert result.code == 0, result.err
+    found = [json.loads(line) for line in result.out.splitlines()]
+    generated = gated.done(gated.generate())
+    assert [one["line"] for one in found] == list(range(1, 12))
+    assert [one["source"] for one in found] == gated.lines
+    assert [one["target"] for one in found] == generated.texts("H")
+    for number, one in enumerate(found):
+        (printed,) = generated.lines("P")[number]
+        scores = [math.log(2) * float(score) for score in printed.split()]
+        assert one["log_probability"] == pytest.approx(scores, abs=1e-4)
+        for copied, written in zip(one["copy"], one["generate"], strict=True):
+            assert copied + written == pytest.approx(1, abs=1e-5)
+        assert one["skip"] is None and not one["forced"]
+        assert len(one["mask"]) == len(one["source_tokens"])
+    assert page.read_text().count("<article>") == 11
+    assert picture.read_bytes().startswith(b"\x89PNG") and "5 of 11 lines" in result.err
+
+
+def test_given_lines_are_forced(gated, tmp_path):
+    text = gated.corpus.folder
+    flags = f"--input {text}/test.src --target {text}/test.tgt --json {tmp_path}/gates.jsonl"
+    result = gates_of(gated, flags)
+    assert result.code == 0 and result.out == ""
+    found = [json.loads(line) for line in (tmp_path / "gates.jsonl").read_text().splitlines()]
+    assert [one["target"] for one in found] == gated.corpus.text("test", "tgt")
+    assert all(one["forced"] for one in found)
+
+
+def test_what_cannot_be_shown_is_refused_in_one_line(gated, tmp_path):
+    both = f"{gated.checkpoint}:{gated.checkpoint}"
+    assert gates_of(gated, "", both).error.endswith("name one checkpoint")
+    long = "a\n" + "a " * 1100 + "\n"
+    assert gates_of(gated, f"--html {tmp_path}/page.html", stdin=long).error == (
+        "line 2: the source has 1101 tokens with </s>, and the model takes 1024; split the line"
+    )
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_gate_that_is_none_ends_in_one_line(gated):
+    assert gated.refused("--gates mask,erase") == (
+        "--gates mask,erase: there is no gate 'erase'; give some of mask,copy,generate,skip, or "
+        "none"
+    )
