@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import re
-import runpy
 import sys
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -16,7 +15,7 @@ import gate_analysis as analysis
 import pytest
 import tiny
 from gate_figures import correlation, cut
-from hypothesis import example, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lev_plugins.cli import gates as command
@@ -25,7 +24,7 @@ from lev_plugins.io.lines import json_line
 from lev_plugins.reports.gates import picture, recorder
 from lev_plugins.reports.gates.page import render_html
 from lev_plugins.reports.gates.record import Record, average, read_records
-from lev_plugins.reports.gates.scale import SHADES, Scale, gate_scales
+from lev_plugins.reports.gates.scale import Scale, gate_scales
 from lev_plugins.reports.gates.words import Piece, pieces, subword_marks
 from lev_plugins.systems.gated import GatedTransformerConfig, GatedTransformerModel
 
@@ -33,9 +32,6 @@ UNSAFE = "<script>alert(1)</script>&\"'\u2028\0\x1b[31m\u202e{brace}"
 RISKY = st.text(
     st.sampled_from("<>&\"'/\0\x1b\u2028\u202e{}%-! é") | st.characters(), min_size=1, max_size=6
 )
-
-
-STYLE = render_html([], "").partition("</style>")[0]
 
 
 def record(source: str = "a b", target: str = "c", line: int = 1, **fields: Any) -> Record:
@@ -82,12 +78,12 @@ def words(tokens: list[str]) -> list[str]:
         ("## @@ \u2581", ["##|@@", "\u2423"]),
     ],
 )
-def test_tokens_are_joined_to_words_by_what_marks_them(tokens: str, expected: list[str]) -> None:
+def test_tokens_are_joined_to_words_by_what_marks_them(tokens, expected):
     assert words(tokens.split()) == expected
 
 
 @given(st.lists(RISKY | st.sampled_from(["\u2581", "##a", "b@@", "</s>", "\u0120x"]), max_size=8))
-def test_every_token_is_shown_and_the_first_begins_a_word(tokens: list[str]) -> None:
+def test_every_token_is_shown_and_the_first_begins_a_word(tokens):
     shown = pieces(tokens, subword_marks(tokens))
     assert len(shown) == len(tokens)
     assert all(piece.text for piece in shown)
@@ -97,25 +93,7 @@ def test_every_token_is_shown_and_the_first_begins_a_word(tokens: list[str]) -> 
 # shades ---------------------------------------------------------------------------------------
 
 
-def luminance(color: str) -> float:
-    """Relative luminance as WCAG defines it."""
-    parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def test_shades_grow_darker_so_that_no_colour_is_needed_to_tell_them_apart() -> None:
-    found = [luminance(back) for back, _ in SHADES]
-    assert all(later < earlier for earlier, later in pairwise(found))
-
-
-@pytest.mark.parametrize(("back", "front"), SHADES)
-def test_letters_on_every_shade_have_the_contrast_that_wcag_asks_for(back: str, front: str) -> None:
-    light, dark = sorted((luminance(back), luminance(front)), reverse=True)
-    assert (light + 0.05) / (dark + 0.05) >= 4.5
-
-
-def test_a_scale_runs_from_the_lowest_to_the_highest_value_or_from_0_to_1() -> None:
+def test_a_scale_runs_from_the_lowest_to_the_highest_value_or_from_0_to_1():
     rows = [record(mask=[0.0, 0.2, 0.9], copy=[0.31, 0.32], generate=[0.5, 0.47], skip=None)]
     found = gate_scales(rows, "data")
     assert found["mask"] == Scale(0.0, 0.9)
@@ -131,7 +109,7 @@ def test_a_scale_runs_from_the_lowest_to_the_highest_value_or_from_0_to_1() -> N
 
 
 @pytest.mark.parametrize("value", [0.0, 0.3, 0.5, 1.0])
-def test_a_value_that_never_changes_has_a_scale_too(value: float) -> None:
+def test_a_value_that_never_changes_has_a_scale_too(value):
     scale = gate_scales([record(mask=[value] * 3)], "data")["mask"]
     assert scale.low < scale.high
     assert scale.low <= value <= scale.high
@@ -174,7 +152,7 @@ def read(page: str) -> Reader:
     return reader
 
 
-def test_a_page_shows_each_token_with_its_probability() -> None:
+def test_a_page_shows_each_token_with_its_probability():
     one = record("girl crickter", "girl", mask=[0.05, 0.97, 0.0], copy=[0.5, 0.25])
     reader = read(render_html([one], "Gates"))
     assert reader.cells[:4] == [
@@ -190,26 +168,7 @@ def test_a_page_shows_each_token_with_its_probability() -> None:
     assert "Line 1: the target is the model's own" in page
 
 
-@settings(max_examples=30)
-@example(texts=[UNSAFE, "</style><script>", "'\"><img src=x>"])
-@given(texts=st.lists(RISKY, min_size=1, max_size=4))
-def test_text_cannot_break_out_of_a_page(texts: list[str]) -> None:
-    line = " ".join(texts)
-    plain = read(render_html([record(source_tokens=["a"], target_tokens=["b"])], "t")).tags
-    one = record(line, line, source_tokens=[texts[0]], target_tokens=[texts[-1]])
-    page = render_html([one], line)
-    assert read(page).tags == plain
-    assert "<script" not in page and "\0" not in page and "\u202e" not in page
-
-
-def test_a_page_needs_nothing_from_anywhere() -> None:
-    page = render_html([record()], "t")
-    assert "default-src 'none'" in page
-    assert not re.search(r"https?:|url\(|@import|<(script|link|img|iframe)", page)
-    assert "print-color-adjust: exact" in STYLE and "@media print" in STYLE
-
-
-def test_gates_that_are_off_are_left_out_and_the_text_stands_in_their_place() -> None:
+def test_gates_that_are_off_are_left_out_and_the_text_stands_in_their_place():
     page = render_html([record("a b", "c", mask=None, skip=None)], "t")
     assert len(read(page).cells) == 2 * 2 and ">a b</p>" in page
     page = render_html([record("a b", "see", copy=None, generate=None, skip=None)], "t")
@@ -218,27 +177,23 @@ def test_gates_that_are_off_are_left_out_and_the_text_stands_in_their_place() ->
     assert '<span class="note">empty</span>' in page
 
 
-def test_numbers_stand_below_words_and_not_below_characters() -> None:
+def test_numbers_stand_below_words_and_not_below_characters():
     assert 'class="heat"' in render_html([record("girl cricketer", "girl")], "t")
     assert 'class="heat dense"' in render_html([record("g i r l", "g i")], "t")
-    assert ".dense .cell i { display: none; }" in STYLE
-
-
-def test_a_page_without_lines_says_so() -> None:
-    assert "There are no sentences." in render_html([], "t")
+    assert ".dense .cell i { display: none; }" in render_html([], "")
 
 
 # picture --------------------------------------------------------------------------------------
 
 
-def test_a_picture_is_a_png_of_any_text() -> None:
+def test_a_picture_is_a_png_of_any_text():
     rows = [record(UNSAFE, "$x$ 漢字", line=3), record("word " * 80, "", mask=[0.5] * 81)]
     png = picture.draw(rows, "a $ title\n<b>")
     assert png.startswith(b"\x89PNG\r\n") and len(png) > 5000
     assert png != picture.draw(rows, "a $ title\n<b>", "unit")
 
 
-def test_cells_of_a_picture_stay_on_it_and_a_word_is_not_cut_where_it_fits() -> None:
+def test_cells_of_a_picture_stay_on_it_and_a_word_is_not_cut_where_it_fits():
     shown = [Piece("word", i % 2 == 0) for i in range(60)]
     cells = picture._place(shown, [0.5] * 60, Scale(), 4)
     assert cells[0].row == 4 and cells[-1].row > 5
@@ -290,7 +245,7 @@ def refusal(run: Any, *arguments: Any, **options: Any) -> str:
 LINES = ["a b", "", "c \u2028 d", "e"]
 
 
-def test_every_line_comes_out_in_order(run: Any, tmp_path: Path) -> None:
+def test_every_line_comes_out_in_order(run, tmp_path):
     flags = ("--path", "x.pt", "--batch-size", "1", "--html", tmp_path / "p.html")
     out, err = run(*flags, stdin="".join(f"{line}\n" for line in LINES))
     found = [json.loads(line) for line in out.splitlines()]
@@ -302,7 +257,7 @@ def test_every_line_comes_out_in_order(run: Any, tmp_path: Path) -> None:
     assert out == ""
 
 
-def test_lines_for_page_and_picture_can_be_chosen(run: Any, tmp_path: Path) -> None:
+def test_lines_for_page_and_picture_can_be_chosen(run, tmp_path):
     page, image = tmp_path / "p.html", tmp_path / "p.png"
     flags = ("--path", "x.pt", "--html", page, "--png", image, "--show", "4, 1-2")
     out, err = run(*flags, stdin="".join(f"{line}\n" for line in LINES))
@@ -312,7 +267,7 @@ def test_lines_for_page_and_picture_can_be_chosen(run: Any, tmp_path: Path) -> N
     assert image.read_bytes().startswith(b"\x89PNG")
 
 
-def test_targets_are_forced_line_by_line(run: Any, tmp_path: Path) -> None:
+def test_targets_are_forced_line_by_line(run, tmp_path):
     (tmp_path / "t").write_text("X\nY\n")
     (tmp_path / "s").write_text("x\ny\n")
     flags = ("--path", "x.pt", "--target", tmp_path / "t")
@@ -339,13 +294,13 @@ def test_targets_are_forced_line_by_line(run: Any, tmp_path: Path) -> None:
         (["--target", "not there"], "not there: cannot be read"),
     ],
 )
-def test_mistakes_are_told_before_a_model_loads(run: Any, flags: list[str], said: str) -> None:
+def test_mistakes_are_told_before_a_model_loads(run, flags, said):
     FakeRecorder.made.clear()
     assert said in refusal(run, "--path", "x.pt", *flags)
     assert not FakeRecorder.made
 
 
-def test_checkpoints_without_gates_are_refused() -> None:
+def test_checkpoints_without_gates_are_refused():
     symbols = tiny.dictionary()
     task = SimpleNamespace(source_dictionary=symbols, target_dictionary=symbols)
     sizes = {"encoder_embed_dim": 8, "encoder_layers": 1, "decoder_layers": 1}
@@ -364,7 +319,7 @@ def test_checkpoints_without_gates_are_refused() -> None:
         recorder._gated("a:b", SimpleNamespace(models=[object(), object()]))
 
 
-def test_nothing_is_written_where_a_chosen_line_is_not_there(run: Any, tmp_path: Path) -> None:
+def test_nothing_is_written_where_a_chosen_line_is_not_there(run, tmp_path):
     said = refusal(
         run, "--path", "x.pt", "--html", tmp_path / "p", "--json", tmp_path / "j", "--show", "1,9",
         stdin="a\n",
@@ -373,24 +328,13 @@ def test_nothing_is_written_where_a_chosen_line_is_not_there(run: Any, tmp_path:
     assert not list(tmp_path.iterdir())
 
 
-def test_without_matplotlib_a_picture_is_refused_in_one_line(
-    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_matplotlib_a_picture_is_refused_in_one_line(run, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     said = refusal(run, "--path", "x.pt", "--png", tmp_path / "p.png", stdin="a\n")
     assert "pip install 'lev_plugins[report]'" in said and not list(tmp_path.iterdir())
     write(tmp_path / "g", [record()])
     said = refusal(run, tmp_path / "g", "--png", tmp_path / "p", main=analysis.main)
     assert "pip install 'lev_plugins[report]'" in said
-
-
-def test_the_command_can_be_run(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    monkeypatch.delitem(sys.modules, "lev_plugins.cli.gates")
-    monkeypatch.setattr(sys, "argv", ["gates", "--help"])
-    with pytest.raises(SystemExit) as ended:
-        runpy.run_module("lev_plugins.cli.gates", run_name="__main__", alter_sys=False)
-    assert ended.value.code == 0
-    assert "python -m lev_plugins.cli.gates" in capsys.readouterr().out
 
 
 # records --------------------------------------------------------------------------------------
@@ -401,7 +345,7 @@ def write(path: Path, records: list[Record]) -> Path:
     return path
 
 
-def test_what_was_written_is_read_again(tmp_path: Path) -> None:
+def test_what_was_written_is_read_again(tmp_path):
     rows = [record(), record(UNSAFE, "", skip=None), record("", "", mask=None)]
     assert list(read_records(str(write(tmp_path / "g", rows)))) == rows
 
@@ -415,14 +359,14 @@ def test_what_was_written_is_read_again(tmp_path: Path) -> None:
         (json.dumps(record().to_dict() | {"mask": [0.1]}), "line 2: mask has 1 of 3 values"),
     ],
 )
-def test_a_line_that_is_no_record_is_named(tmp_path: Path, line: str, said: str) -> None:
+def test_a_line_that_is_no_record_is_named(tmp_path, line, said):
     path = write(tmp_path / "g", [record()])
     path.write_text(path.read_text() + line + "\n")
     with pytest.raises(UserError, match=re.escape(f"{path}: {said}")):
         list(read_records(str(path)))
 
 
-def test_an_average_is_over_the_text_alone() -> None:
+def test_an_average_is_over_the_text_alone():
     assert average([0.2, 0.4, 0.9]) == pytest.approx(0.3)
     assert average([0.9]) is None and average(None) is None
 
@@ -431,9 +375,7 @@ def test_an_average_is_over_the_text_alone() -> None:
 
 
 @given(st.lists(st.integers(0, 6), max_size=40), st.integers(1, 7))
-def test_classes_are_in_order_and_equal_values_stay_together(
-    values: list[int], classes: int
-) -> None:
+def test_classes_are_in_order_and_equal_values_stay_together(values, classes):
     groups = cut(values, classes)
     assert sorted(i for group in groups for i in group) == list(range(len(values)))
     assert len(groups) <= classes and all(groups)
@@ -441,7 +383,7 @@ def test_classes_are_in_order_and_equal_values_stay_together(
         assert max(values[i] for i in first) < min(values[i] for i in second)
 
 
-def test_correlations() -> None:
+def test_correlations():
     assert correlation([1, 2, 3], [2, 4, 6]) == pytest.approx(1)
     assert correlation([1, None, 3, 4], [9, 0, 5, None]) == pytest.approx(-1)
     assert correlation([1, 1], [1, 2]) is None and correlation([1], [1]) is None
@@ -464,9 +406,7 @@ def analysed(tmp_path: Path) -> list[str]:
     return [str(write(tmp_path / "gates.jsonl", rows)), "--reference", str(tmp_path / "clean")]
 
 
-def test_noise_is_what_wrr_lacks_and_gates_are_related_to_it(
-    run: Any, tmp_path: Path, analysed: list[str]
-) -> None:
+def test_noise_is_what_wrr_lacks_and_gates_are_related_to_it(run, tmp_path, analysed):
     files = {kind: tmp_path / f"out.{kind}" for kind in ("json", "csv", "png")}
     flags = [part for kind, path in files.items() for part in (f"--{kind}", path)]
     out, _ = run(*analysed, *flags, "--classes", "9", main=analysis.main)
@@ -490,20 +430,18 @@ def test_noise_is_what_wrr_lacks_and_gates_are_related_to_it(
     assert files["png"].read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_other_reading_of_wrr_counts_sets_of_words(
-    run: Any, tmp_path: Path, analysed: list[str]
-) -> None:
+def test_the_other_reading_of_wrr_counts_sets_of_words(run, tmp_path, analysed):
     run(*analysed, "--wrr", "wrr_jaccard", "--json", tmp_path / "j", main=analysis.main)
     (found,) = json.loads((tmp_path / "j").read_text())["systems"]
     assert {one["mean"] for one in found["by_noise"]["classes"]} == {0, 50, 100}
 
 
-def test_without_references_length_is_left(run: Any, tmp_path: Path, analysed: list[str]) -> None:
+def test_without_references_length_is_left(run, tmp_path, analysed):
     out, _ = run(analysed[0], "--png", tmp_path / "p", main=analysis.main)
     assert "words" in out and "noise of the source" not in out and "WRR by gate" not in out
 
 
-def test_several_files_are_compared(run: Any, tmp_path: Path, analysed: list[str]) -> None:
+def test_several_files_are_compared(run, tmp_path, analysed):
     other = write(tmp_path / "other.jsonl", [record(mask=None)])
     (tmp_path / "c").write_text("b\n")
     flags = [analysed[0], other, *analysed[1:], tmp_path / "c", "--json", tmp_path / "j"]
@@ -513,9 +451,7 @@ def test_several_files_are_compared(run: Any, tmp_path: Path, analysed: list[str
     assert found[1]["means"] == pytest.approx({"copy": 0.3, "generate": 0.5, "skip": 0.2})
 
 
-def test_mistakes_of_the_analysis_are_one_line(
-    run: Any, tmp_path: Path, analysed: list[str]
-) -> None:
+def test_mistakes_of_the_analysis_are_one_line(run, tmp_path, analysed):
     path = analysed[0]
 
     def said(*flags: Any) -> str:
