@@ -41,8 +41,7 @@ def test_a_checkpoint_of_another_task(refused, commands, triples, tmp_path, root
     train = train.replace(triples.flags, "--source-lang src --target-lang tgt")
     train = train.replace(triples.arch, "--arch transformer_tiny --share-all-embeddings")
     train = train.replace("edit_policy_loss", "cross_entropy")
-    result = commands(f"{train} --user-dir {root}/lev_plugins --task translation", tmp_path)
-    assert result.code == 0, result.err
+    commands.ok(f"{train} --user-dir {root}/lev_plugins --task translation", tmp_path)
     error = refused(triples.generate("", tmp_path / "other" / "checkpoint_last.pt"))
     assert "transformer_tiny" in error and "another task" in error
     assert "--task translation)" in error and "--task translation_edit" in error
@@ -58,8 +57,7 @@ def test_a_training_that_diverges_keeps_the_last_good_checkpoint(
         train = train.replace(triples.arch, "--arch transformer_tiny --share-all-embeddings")
         train = train.replace("edit_policy_loss", "cross_entropy")
     train += f" --user-dir {root}/lev_plugins"
-    result = commands(f"{train} --max-update 1 --disable-validation", tmp_path)
-    assert result.code == 0, result.err
+    commands.ok(f"{train} --max-update 1 --disable-validation", tmp_path)
     last = tmp_path / "kept" / "checkpoint_last.pt"
     before = last.read_bytes()
     error = commands(f"{train} --max-update 9 --lr 1e20 --reset-lr-scheduler", tmp_path).error

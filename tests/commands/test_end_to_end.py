@@ -64,12 +64,6 @@ def test_no_sentence_is_lost_whatever_the_batches(commands, corpus):
     assert len(outputs[0]) == 11 and outputs[0] == outputs[1] == outputs[2]
 
 
-def test_three_sentences_give_three_outputs(commands, corpus):
-    result = commands.done(corpus.generate("--gen-subset test1"), corpus.folder)
-    assert result.texts("S") == corpus.text("few", "src")
-    assert len(result.texts("H")) == len(set(result.texts("H"))) == 3
-
-
 def test_interactive_reads_drafts_after_a_tab_and_answers_in_order(commands, triples):
     sources, drafts = triples.text("valid", "src"), triples.text("valid", "mt")
     lines = [f"{source}\t{draft}" for source, draft in zip(sources, drafts, strict=True)]
@@ -110,8 +104,7 @@ def test_traces_tell_how_each_output_came_about(commands, triples):
     sources, drafts = triples.text("valid", "src"), triples.text("valid", "mt")
     lines = [f"{source}\t{draft}\n" for source, draft in zip(sources, drafts, strict=True)]
     command = f"python -m lev_plugins.cli.trace --path {triples.checkpoint}"
-    result = commands(f"{command} --json --html page.html", triples.folder, stdin="".join(lines))
-    assert result.code == 0, result.err
+    result = commands.ok(f"{command} --json --html page.html", triples.folder, stdin="".join(lines))
     traces = [json.loads(line) for line in result.out.splitlines()]
     assert [trace["source"] for trace in traces] == sources
     assert [trace["draft"] for trace in traces] == drafts
@@ -131,20 +124,6 @@ def test_sources_without_drafts_are_traced_too(commands, pairs):
     generated = commands.done(pairs.generate("--gen-subset test1"), pairs.folder)
     assert [trace["text"] for trace in traces] == generated.texts("H")
     assert all(trace["draft"] is None for trace in traces)
-
-
-def test_training_validates_by_bleu_and_keeps_the_best(commands, triples, tmp_path):
-    best = "--best-checkpoint-metric bleu --maximize-best-checkpoint-metric"
-    start = f"--finetune-from-model {triples.checkpoint} --lr 0 --max-update 1"
-    result = commands.done(
-        triples.train(f"{start} --eval-bleu --eval-bleu-detok space {best} --save-dir {tmp_path}"),
-        triples.folder,
-    )
-    (score,) = re.findall(r"\| bleu ([0-9.]+)", result.out)
-    assert float(score) > 80
-    assert re.search(
-        rf"Saved checkpoint {tmp_path}/checkpoint_best.pt .* score {score}", result.out
-    )
 
 
 def test_a_corpus_in_sentence_pieces_goes_the_whole_way(commands, triples, tmp_path):

@@ -2,13 +2,10 @@
 
 import json
 import shutil
-import sys
 from pathlib import Path
 
+import checkpoints
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "pretrained"))
-import checkpoints  # noqa: E402
 
 LANGUAGES = "--source-lang noisy --target-lang clean"
 LINES = ["the cat sat", "a cat sat on the mat", "the mat", "unhappy cats sat", "a mat", "on a mat"]
@@ -22,8 +19,7 @@ def folder(commands, tmp_path_factory):
     for split in ("train", "valid"):
         for side in ("noisy", "clean"):
             (folder / f"{split}.{side}").write_text("".join(f"{line}\n" for line in LINES * 4))
-    made = commands("python -m lev_plugins.cli.backbone bert --dict dict.txt", folder)
-    assert made.code == 0, made.err
+    commands.ok("python -m lev_plugins.cli.backbone bert --dict dict.txt", folder)
     for side in ("noisy", "clean"):
         shutil.copy(folder / "dict.txt", folder / f"dict.{side}.txt")
     return folder

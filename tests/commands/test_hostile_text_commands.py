@@ -5,30 +5,9 @@ import random
 import re
 
 import pytest
+from hostile_lines import LINES
 
 from lev_plugins.reports.printed import read_printed
-
-SEPARATORS = "\u2028\u2029\x0b\x0c\x1c\x1d\x1e\x1f\x85\u00a0\u3000"
-#: every one stays a single line; what is in it is read as words and spaces
-LINES = [
-    "",
-    " ",
-    f"  a{SEPARATORS}b  ",
-    SEPARATORS,
-    "a\0b \0",
-    "e\u0301 " + "\u0301" * 200,
-    "\u05d0\u05d1 \u202eabc\u202c \u2067d",
-    "\u200b a\u200db \u2060 \ufeff",
-    "\U0001f469\u200d\U0001f469\u200d\U0001f467 \U0010ffff \ufdd0",
-    "<unk> </s>. <script>alert('a')</script> & \"",
-    "\\[= [- =] [+x+] @@ ## \u2581 \u2581a",
-    "H-0\t-1\tx".replace("\t", " "),
-    "x" * 100_000,
-    "\u00df\u0130\ufb01\ufdfa " * 30,
-    "a" + " " * 100_000 + "b",
-    "\x1b[31m \x07\x08\x7f",
-    "a b c",
-]
 
 
 @pytest.fixture(scope="module")
@@ -138,40 +117,3 @@ def test_trace_shows_every_line_in_text_json_and_html(commands, triples, lines, 
     shown = [line for line in written(commands) if line.startswith("(sentence ")]
     assert len(shown) == len(lines)
     assert "<script>" not in (tmp_path / "h").read_text("utf-8")
-
-
-def test_noise_keeps_every_line_and_all_of_its_spaces(commands, lines, tmp_path):
-    text = "".join(f"{line}\n" for line in lines) + "no end\r"
-    result = commands(
-        "python -m lev_plugins.cli.noise --kind all --word-rate 1", tmp_path, stdin=text
-    )
-    succeeded(result)
-    found = written(commands)
-    assert len(found) == len(lines) + 1
-    for one, other in zip(found, text.split("\n"), strict=True):
-        assert re.findall(r"\s+", one) == re.findall(r"\s+", other)
-
-
-def test_make_drafts_keeps_every_line(commands, lines, tmp_path):
-    (tmp_path / "in").write_bytes("".join(f"{line}\r\n" for line in lines).encode())
-    command = "python -m lev_plugins.cli.make_drafts --input in --output out"
-    succeeded(commands(f"{command} --drop 0.3 --replace 0.3 --similar 0.5", tmp_path))
-    assert (tmp_path / "out").read_bytes().count(b"\n") == len(lines)
-    succeeded(commands(command, tmp_path))
-    assert (tmp_path / "out").read_bytes().decode().split("\n")[:-1] == lines
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        "trace --path {model}",
-        "noise --kind all",
-        "make_drafts --input in --output out --drop 0.1",
-    ],
-)
-def test_a_byte_that_is_no_text_is_named_by_its_line(commands, triples, tmp_path, command):
-    raw = b"a b\n\xe2\x80\xa8c\nd \xff e\n"
-    (tmp_path / "in").write_bytes(raw)
-    filled = command.format(model=triples.checkpoint)
-    result = commands(f"python -m lev_plugins.cli.{filled}", tmp_path, stdin=raw)
-    assert "line 3" in result.error and "UTF-8" in result.error

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import checkpoints
 import conftest
 import enct5_corpus
 import pbd_corpus
@@ -21,9 +22,6 @@ import torch
 from processes import are_gone, descendants, is_alive
 
 import lev_plugins  # noqa: F401  (torch may then read checkpoints)
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "pretrained"))
-import checkpoints  # noqa: E402
 
 CUT_SHORT = Path(__file__).with_name("cut_short")
 BIN = Path(sys.executable).parent
@@ -86,8 +84,7 @@ def backbone(commands: conftest.Commands, folder: Path) -> Path:
     lines = ["the cat sat", "a cat sat on the mat", "the mat", "unhappy cats sat", "a mat"]
     for split, times in (("train", 24), ("valid", 1)):
         (folder / f"{split}.clean").write_text("".join(f"{line}\n" for line in lines * times))
-    result = commands("python -m lev_plugins.cli.backbone bert --dict dict.noisy.txt", folder)
-    assert result.code == 0, result.err
+    commands.ok("python -m lev_plugins.cli.backbone bert --dict dict.noisy.txt", folder)
     shutil.copy(folder / "dict.noisy.txt", folder / "dict.clean.txt")
     return folder
 

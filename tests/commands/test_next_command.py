@@ -16,8 +16,7 @@ def test_the_next_command_runs_as_printed(commands, tmp_path):
         f"{flags} --trainpref train --validpref valid --destdir bin", tmp_path
     ).out
     command = shlex.split(printed.rpartition("next: ")[2])
-    result = commands([*command, "--max-update", "2"], tmp_path)
-    assert result.code == 0, result.err
+    commands.ok([*command, "--max-update", "2"], tmp_path)
     path = tmp_path / "checkpoints" / "checkpoint_best.pt"
     corrected = commands(f"python -m lev_plugins.cli.correct --path {path}", tmp_path, stdin="ab\n")
     assert corrected.code == 0 and corrected.out.count("\n") == 1, corrected.err
