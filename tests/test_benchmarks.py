@@ -712,12 +712,14 @@ levt_growth --batches 1,two | --batches 1,two
 levt_growth --tokens 20 | --tokens 20: batches of sentences of 16 tokens need 32
 levt_growth --beam 0 | --beam 0: give 1 to 96
 levt_growth --png gone/x.png | --png gone/x.png: there is no folder gone
+scaling --heads 5 | --heads 5 does not divide --dim 16
 scaling --repeats 0 | --repeats 0
 scaling --interval 4 | --updates 2: give a multiple of --interval 4
 scaling --tokens 20 | --tokens 20: sentences need 100
 scaling --processes 1,0 | --processes 1,0: numbers above 0
 scaling --bandwidth fast | --bandwidth fast
 scaling --step-ms -1 | --step-ms -1: give a number above 0
+pbd_speed --heads 5 | --heads 5 does not divide
 pbd_speed --dropout 1 | --dropout 1
 enct5_speed --steps 0 | --steps 0
 enct5_speed --head-dim 0 | --head-dim 0

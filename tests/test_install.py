@@ -124,59 +124,58 @@ def copy(tmp_path: Path) -> Copy:
 # --- refused before anything is made --------------------------------------------------------------
 
 
-def test_an_older_python_is_named(copy: Copy) -> None:
-    copy.tool("python3", "echo 3.8.18")
-    line = copy.refusal()
-    assert "Python 3.11 or newer is needed, only Python 3.8.18 was found" in line
+@pytest.mark.parametrize(
+    ("tools", "python", "said"),
+    [
+        (
+            {"python3": "echo 3.8.18"},
+            "",
+            "Python 3.11 or newer is needed, only Python 3.8.18 was found",
+        ),
+        ({}, "", "none was found"),
+        # an older one under the name of a newer one is passed over
+        (
+            {
+                "python3.11": "echo 'python3.11: command not found' >&2; exit 127",
+                "python3.12": "echo 3.9.1",
+                "python3": 'case "$*" in *ensurepip*) exit 1 ;; esac; echo 3.12.2',
+            },
+            "",
+            "Python 3.12.2 cannot make environments",
+        ),
+        (
+            {"python3": 'case "$*" in *ensurepip*) exit 1 ;; esac; echo 3.11.2'},
+            "",
+            "sudo apt install python3.11-venv",
+        ),
+        (
+            {"python3": 'case "$*" in *sysconfig*) echo /nowhere ;; *) echo 3.13.1 ;; esac'},
+            "",
+            "sudo apt install python3.13-dev",
+        ),
+        ({"g++": ""}, PYTHON, "a C++ compiler is needed"),
+        ({"g++": "", "clang++": "exit 1"}, PYTHON, "a C++ compiler is needed"),
+        ({"df": "echo; echo x x x 500000 x"}, PYTHON, "488 MB are free"),
+    ],
+)
+def test_what_the_machine_lacks_is_said_before_anything_is_made(copy, tools, python, said):
+    for name, script in tools.items():
+        if script:
+            copy.tool(name, script)
+        else:
+            (copy.bin / name).unlink()
+    assert said in copy.refusal(**({"PYTHON": python} if python else {}))
     assert not copy.venv.exists()
 
 
-def test_an_older_python_under_the_name_of_a_newer_one_is_passed_over(copy: Copy) -> None:
-    copy.tool("python3.11", "echo 'python3.11: command not found' >&2; exit 127")
-    copy.tool("python3.12", "echo 3.9.1")
-    copy.tool("python3", 'case "$*" in *ensurepip*) exit 1 ;; esac; echo 3.12.2')
-    assert "Python 3.12.2 cannot make environments" in copy.refusal()
-
-
-def test_no_python_at_all_is_said(copy: Copy) -> None:
-    assert "none was found" in copy.refusal()
-
-
-def test_the_interpreter_in_python_is_the_only_one_tried(copy: Copy) -> None:
+def test_the_interpreter_in_python_is_the_only_one_tried(copy):
     copy.tool("python3", "echo 3.12.0")
     copy.tool("mine", "echo 3.10.13")
     assert "only Python 3.10.13 was found" in copy.refusal(PYTHON="mine")
     assert "PYTHON=gone cannot be run" in copy.refusal(PYTHON="gone")
 
 
-def test_a_missing_venv_module_names_its_package(copy: Copy) -> None:
-    copy.tool("python3", 'case "$*" in *ensurepip*) exit 1 ;; esac; echo 3.11.2')
-    assert "sudo apt install python3.11-venv" in copy.refusal()
-
-
-def test_missing_headers_name_their_package(copy: Copy) -> None:
-    copy.tool("python3", 'case "$*" in *sysconfig*) echo /nowhere ;; *) echo 3.13.1 ;; esac')
-    assert "sudo apt install python3.13-dev" in copy.refusal()
-
-
-@pytest.mark.parametrize("broken", [False, True])
-def test_a_missing_or_broken_compiler_is_said_before_anything_is_made(
-    copy: Copy, broken: bool
-) -> None:
-    (copy.bin / "g++").unlink()
-    if broken:
-        copy.tool("clang++", "exit 1")
-    assert "a C++ compiler is needed" in copy.refusal(PYTHON=PYTHON)
-    assert not copy.venv.exists()
-
-
-def test_a_full_disk_is_said_before_anything_is_made(copy: Copy) -> None:
-    copy.tool("df", "echo; echo x x x 500000 x")
-    assert "488 MB are free" in copy.refusal(PYTHON=PYTHON)
-    assert not copy.venv.exists()
-
-
-def test_a_venv_that_is_a_file_or_holds_an_older_python_is_left_alone(copy: Copy) -> None:
+def test_a_venv_that_is_a_file_or_holds_an_older_python_is_left_alone(copy):
     copy.venv.write_text("mine")
     assert "is not a folder" in copy.refusal(PYTHON=PYTHON)
     assert copy.venv.read_text() == "mine"
@@ -190,7 +189,7 @@ def test_a_venv_that_is_a_file_or_holds_an_older_python_is_left_alone(copy: Copy
 # --- installed once -------------------------------------------------------------------------------
 
 
-def test_the_first_run_installs_and_the_second_nothing(copy: Copy) -> None:
+def test_the_first_run_installs_and_the_second_nothing(copy):
     copy.make_venv()
     first = copy.run()
     assert first.returncode == 0, first.stderr
@@ -205,7 +204,7 @@ def test_the_first_run_installs_and_the_second_nothing(copy: Copy) -> None:
 @pytest.mark.parametrize(
     "change", ["constraints.txt", "pyproject.toml", "setup.py", "sacrebleu", "transformers"]
 )
-def test_what_the_installation_depends_on_brings_it_back(copy: Copy, change: str) -> None:
+def test_what_the_installation_depends_on_brings_it_back(copy, change):
     assert copy.make_venv().run().returncode == 0
     if (copy.site / f"{change}.py").exists():
         (copy.site / f"{change}.py").unlink()
@@ -216,14 +215,14 @@ def test_what_the_installation_depends_on_brings_it_back(copy: Copy, change: str
     assert copy.run().returncode == 0 and len(copy.calls()) == 4
 
 
-def test_the_cpu_index_is_asked_only_without_a_driver(copy: Copy) -> None:
+def test_the_cpu_index_is_asked_only_without_a_driver(copy):
     (copy.bin / "nvidia-smi").unlink()
     copy.tool("uname", "echo Linux")
     assert copy.make_venv().run().returncode == 0
     assert ["whl/cpu" in call for call in copy.calls()] == [True, False, False]
 
 
-def test_a_wheel_that_was_compiled_against_another_torch_is_compiled_again(copy: Copy) -> None:
+def test_a_wheel_that_was_compiled_against_another_torch_is_compiled_again(copy):
     copy.make_venv()
     (copy.site / "stale").touch()
     assert copy.run().returncode == 0
@@ -249,9 +248,7 @@ def test_a_wheel_that_was_compiled_against_another_torch_is_compiled_again(copy:
         ("Something\n else", "see the log", "else)"),
     ],
 )
-def test_a_failing_install_is_explained_and_leaves_no_stamp(
-    copy: Copy, output: str, words: str, last: str
-) -> None:
+def test_a_failing_install_is_explained_and_leaves_no_stamp(copy, output, words, last):
     copy.make_venv()
     (copy.site / "told").write_text(output)
     line = copy.refusal()
@@ -261,7 +258,7 @@ def test_a_failing_install_is_explained_and_leaves_no_stamp(
     assert copy.run().returncode == 0 and (copy.venv / MARK).exists()
 
 
-def test_a_failing_reinstall_takes_the_old_stamp_away(copy: Copy) -> None:
+def test_a_failing_reinstall_takes_the_old_stamp_away(copy):
     assert copy.make_venv().run().returncode == 0
     (copy.root / "setup.py").write_text("")
     (copy.site / "told").write_text("broken")
@@ -271,7 +268,7 @@ def test_a_failing_reinstall_takes_the_old_stamp_away(copy: Copy) -> None:
     copy.refusal()
 
 
-def test_an_interrupted_install_says_so_and_leaves_no_stamp(copy: Copy) -> None:
+def test_an_interrupted_install_says_so_and_leaves_no_stamp(copy):
     copy.make_venv()
     (copy.site / "told").write_text("wait")
     process = subprocess.Popen(
@@ -288,7 +285,7 @@ def test_an_interrupted_install_says_so_and_leaves_no_stamp(copy: Copy) -> None:
 
 
 @pytest.mark.parametrize("damage", ["no interpreter", "moved"])
-def test_a_broken_or_moved_venv_is_made_anew(copy: Copy, damage: str) -> None:
+def test_a_broken_or_moved_venv_is_made_anew(copy, damage):
     copy.make_venv()
     if damage == "moved":
         (copy.venv / "bin" / "pip").write_text("#!/another place/.venv/bin/python\n")
@@ -299,7 +296,7 @@ def test_a_broken_or_moved_venv_is_made_anew(copy: Copy, damage: str) -> None:
     assert copy.site.exists(), "nothing may be cleared before there is a Python to make it anew"
 
 
-def test_a_venv_made_here_under_another_name_of_the_folder_is_kept(copy: Copy) -> None:
+def test_a_venv_made_here_under_another_name_of_the_folder_is_kept(copy):
     copy.make_venv()
     (copy.root.parent / "alias").symlink_to(copy.root)
     python = copy.root.parent / "alias" / ".venv" / "bin" / "python"
@@ -308,7 +305,7 @@ def test_a_venv_made_here_under_another_name_of_the_folder_is_kept(copy: Copy) -
     assert done.returncode == 0 and "[1/3] .venv is there" in done.stdout
 
 
-def test_an_index_out_of_reach_is_one_error_line_and_a_broken_venv_is_fixed(copy: Copy) -> None:
+def test_an_index_out_of_reach_is_one_error_line_and_a_broken_venv_is_fixed(copy):
     (copy.venv / "bin").mkdir(parents=True)
     (copy.venv / "bin" / "python").symlink_to("/gone/python")
     nowhere = {"PIP_NO_INDEX": "0", "PIP_INDEX_URL": "http://127.0.0.1:9/simple"}
@@ -333,7 +330,7 @@ def with_pytest(copy: Copy, status: int) -> Copy:
 
 
 @pytest.mark.parametrize("script", ["tests/run.sh", ".ci/run"])
-def test_the_whole_suite_runs_from_the_root_on_one_thread_a_core(copy: Copy, script: str) -> None:
+def test_the_whole_suite_runs_from_the_root_on_one_thread_a_core(copy, script):
     done = with_pytest(copy, 0).run(script=script)
     assert done.returncode == 0, done.stderr
     assert f"{copy.root} 1 ['-n', 'auto', '--maxprocesses', '4', " in done.stdout
@@ -342,7 +339,7 @@ def test_the_whole_suite_runs_from_the_root_on_one_thread_a_core(copy: Copy, scr
     assert said.splitlines()[-2 if script == ".ci/run" else -1].startswith("tests: all passed in ")
 
 
-def test_the_kernels_of_other_machines_are_tried_after_the_tests(copy: Copy) -> None:
+def test_the_kernels_of_other_machines_are_tried_after_the_tests(copy):
     done = with_pytest(copy, 0).run(script=".ci/run")
     settings = re.findall(r"^kernels: (\w+): (.*)$", done.stdout, re.M)
     assert [name for name, _ in settings] == ["intel", "avx2", "plain", "threads"]
@@ -351,36 +348,28 @@ def test_the_kernels_of_other_machines_are_tried_after_the_tests(copy: Copy) -> 
         assert value in together
     last = done.stdout.splitlines()[-1]
     assert last.startswith("kernels: all passed under intel avx2 plain threads in ")
-
-
-def test_what_kernels_sh_leaves_out_is_there(copy: Copy) -> None:
-    done = with_pytest(copy, 0).run("plain", script="tests/kernels.sh")
     left_out = re.findall(r"--ignore=([\w./]+)", done.stdout)
-    assert len(left_out) > 10
-    assert [path for path in left_out if not (ROOT / path).exists()] == []
+    assert len(left_out) > 10 and all((ROOT / path).exists() for path in left_out)
 
 
-def test_a_setting_under_which_tests_fail_is_named(copy: Copy) -> None:
+def test_a_setting_under_which_tests_fail_is_named(copy):
     done = with_pytest(copy, 1).run("avx2", "plain", script="tests/kernels.sh")
     assert done.returncode == 1 and done.stderr.count("\n") == 1
     assert "error: the tests did not pass under the kernels of avx2 plain: " in done.stderr
     assert "no setting sparc" in copy.refusal("sparc", script="tests/kernels.sh")
 
 
-def test_arguments_go_to_pytest_as_they_are(copy: Copy) -> None:
+def test_arguments_go_to_pytest_as_they_are(copy):
     done = with_pytest(copy, 0).run("-k", "a or b", script="tests/run.sh")
     assert "'-k', 'a or b']" in done.stdout and "not long" not in done.stdout
 
 
 @pytest.mark.parametrize(("status", "words"), [(1, "did not pass"), (5, "no test was run")])
 @pytest.mark.parametrize("script", ["tests/run.sh", ".ci/run"])
-def test_failed_and_missing_tests_fail(copy: Copy, script: str, status: int, words: str) -> None:
+def test_failed_and_missing_tests_fail(copy, script, status, words):
+    assert "none was found" in copy.refusal(script="tests/run.sh"), "there is no environment"
     done = with_pytest(copy, status).run(script=script)
     assert done.returncode == status and words in done.stderr
-
-
-def test_tests_do_not_start_without_an_environment(copy: Copy) -> None:
-    assert "none was found" in copy.refusal(script="tests/run.sh")
 
 
 # --- examples/quickstart.sh -----------------------------------------------------------------------
@@ -411,7 +400,7 @@ def with_steps(copy: Copy) -> Copy:
     return copy
 
 
-def test_every_training_has_a_folder_and_the_data_are_made_once(copy: Copy, tmp_path: Path) -> None:
+def test_every_training_has_a_folder_and_the_data_are_made_once(copy, tmp_path):
     with_steps(copy)
     work = tmp_path / "my work"
     flags = ("--work", str(work), "--minutes", "0.5", "--seed=3")
@@ -432,21 +421,17 @@ def test_every_training_has_a_folder_and_the_data_are_made_once(copy: Copy, tmp_
         assert done.stdout.splitlines()[-1].startswith("quickstart: done")
         assert ("the data are there" in done.stdout) == (number == 2)
         assert "nothing to install" in done.stdout
+    edited = copy.run(*flags, "--system", "levt", script="examples/quickstart.sh")
+    assert edited.returncode == 0 and "'--system', 'levt'" in edited.stdout
+    assert f"evaluate ['{work}/data', '{work}/run-3/checkpoint_best.pt']" in edited.stdout
     kept = copy.run(*flags, "--keep", script="examples/quickstart.sh")
     assert kept.returncode == 0 and "train [" not in kept.stdout
-    assert f"'{work}/run-2/checkpoint_best.pt'" in kept.stdout
+    assert f"'{work}/run-3/checkpoint_best.pt'" in kept.stdout
+    flags = ("--keep", "--work", str(tmp_path / "new"))
+    assert "finds no trained model" in copy.refusal(*flags, script="examples/quickstart.sh")
 
 
-def test_the_editor_is_trained_on_request_and_shows_its_edits(copy: Copy, tmp_path: Path) -> None:
-    flags = ("--work", str(tmp_path), "--system", "levt")
-    done = with_steps(copy).run(*flags, script="examples/quickstart.sh")
-    assert done.returncode == 0 and "'--system', 'levt'" in done.stdout
-    assert f"evaluate ['{tmp_path}/data', '{tmp_path}/run-1/checkpoint_best.pt']" in done.stdout
-
-
-def test_a_training_that_was_interrupted_is_resumed_in_its_folder(
-    copy: Copy, tmp_path: Path
-) -> None:
+def test_a_training_that_was_interrupted_is_resumed_in_its_folder(copy, tmp_path):
     with_steps(copy)
     for name in (
         "run-1/checkpoint_last.pt",
@@ -460,9 +445,7 @@ def test_a_training_that_was_interrupted_is_resumed_in_its_folder(
         assert done.returncode == 0 and f"'{tmp_path}/run-{number}', '--minutes'" in done.stdout
 
 
-def test_a_failing_step_ends_in_an_error_line_and_half_data_are_not_kept(
-    copy: Copy, tmp_path: Path
-) -> None:
+def test_a_failing_step_ends_in_an_error_line_and_half_data_are_not_kept(copy, tmp_path):
     with_steps(copy)
     flags = ("--work", str(tmp_path / "w"))
     failed = copy.run(*flags, script="examples/quickstart.sh", PREPROCESS="broken")
@@ -492,23 +475,14 @@ def test_a_failing_step_ends_in_an_error_line_and_half_data_are_not_kept(
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_a_wrong_argument_of_the_quickstart_is_one_error_line(
-    copy: Copy, arguments: list[str], words: str
-) -> None:
+def test_a_wrong_argument_of_the_quickstart_is_one_error_line(copy, arguments, words):
     assert words in copy.refusal(*arguments, script="examples/quickstart.sh")
-
-
-def test_keep_without_a_model_is_one_error_line(copy: Copy, tmp_path: Path) -> None:
-    flags = ("--keep", "--work", str(tmp_path))
-    assert "finds no trained model" in with_steps(copy).refusal(
-        *flags, script="examples/quickstart.sh"
-    )
 
 
 # --- the package ----------------------------------------------------------------------------------
 
 
-def test_setup_refuses_an_older_python_in_a_line_that_it_can_parse() -> None:
+def test_setup_refuses_an_older_python_in_a_line_that_it_can_parse():
     text = (ROOT / "setup.py").read_text(encoding="utf-8")
     ast.parse(text, feature_version=(3, 4))
     older = f"import sys; sys.version_info = (3, 8, 1); exec({text!r})"
@@ -518,7 +492,7 @@ def test_setup_refuses_an_older_python_in_a_line_that_it_can_parse() -> None:
     assert "Python 3.8 " in done.stderr
 
 
-def test_every_requirement_has_one_exact_version_in_the_constraints() -> None:
+def test_every_requirement_has_one_exact_version_in_the_constraints():
     lines = (ROOT / "constraints.txt").read_text(encoding="ascii").splitlines()
     pins = [line for line in lines if line and not line.startswith("#")]
     assert all(re.fullmatch(r"[A-Za-z0-9_.-]+==[0-9][0-9A-Za-z.]*", pin) for pin in pins)
@@ -532,7 +506,7 @@ def test_every_requirement_has_one_exact_version_in_the_constraints() -> None:
     assert {re.split(r"[=<>]", name)[0] for name in wanted} <= set(names)
 
 
-def test_the_sdist_holds_what_git_knows_but_its_own_settings(tmp_path: Path) -> None:
+def test_the_sdist_holds_what_git_knows_but_its_own_settings(tmp_path):
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
     if listed.returncode != 0:
         pytest.skip("this is no checkout")
@@ -552,7 +526,7 @@ def test_the_sdist_holds_what_git_knows_but_its_own_settings(tmp_path: Path) -> 
     assert names - made == known - {".gitignore"}
 
 
-def test_a_wheel_holds_every_module_and_says_that_it_is_typed(tmp_path: Path) -> None:
+def test_a_wheel_holds_every_module_and_says_that_it_is_typed(tmp_path):
     modules = {str(p.relative_to(ROOT)) for p in (ROOT / "lev_plugins").rglob("*.py")}
     source = tmp_path / "source"
     shutil.copytree(

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 import torch
+from refusals import refusal
 
 from lev_plugins.cli import average_checkpoints
-from lev_plugins.errors import UserError
-from lev_plugins.inference import averaging
 
 
 def write(path: Path, value: float, **changed: Any) -> Path:
@@ -45,16 +44,6 @@ def read(path: str) -> dict[str, Any]:
     return torch.load(path, weights_only=True)
 
 
-def refused(*arguments: str) -> str:
-    """The line of a command that has to fail and leave the folder as it was."""
-    before = sorted(Path().iterdir())
-    with pytest.raises(UserError) as error:
-        average_checkpoints.main(arguments)
-    assert sorted(Path().iterdir()) == before
-    assert "\n" not in str(error.value)
-    return str(error.value)
-
-
 def test_parameters_are_the_mean_and_all_else_is_the_newest_ones(three, capsys):
     assert average_checkpoints.main([*three, "--output", "mean.pt"]) == 0
     found = read("mean.pt")
@@ -78,14 +67,14 @@ def test_a_folder_stands_for_its_numbered_checkpoints_by_number(three):
 def test_epochs_count_where_no_checkpoint_has_updates(tmp_path):
     for epoch in (2, 10, 9):
         write(tmp_path / f"checkpoint{epoch}.pt", float(epoch))
-    found = [path.name for path in averaging.numbered(tmp_path)]
+    found = [path.name for path in average_checkpoints.numbered(tmp_path)]
     assert found == ["checkpoint2.pt", "checkpoint9.pt", "checkpoint10.pt"]
 
 
 def test_half_precision_numbers_lose_nothing_on_the_way(tmp_path):
     value = torch.tensor([256.0, 258.0], dtype=torch.bfloat16)
     paths = [write(tmp_path / f"checkpoint{n}.pt", 0.0, half=value) for n in range(9)]
-    assert averaging.average(paths)["model"]["half"].tolist() == [256.0, 258.0]
+    assert average_checkpoints.average(paths)["model"]["half"].tolist() == [256.0, 258.0]
 
 
 def test_a_parameter_with_two_names_stays_one(tmp_path):
@@ -93,7 +82,7 @@ def test_a_parameter_with_two_names_stays_one(tmp_path):
     for number in (1.0, 3.0):
         shared = torch.full((40,), number, dtype=torch.float64)
         paths.append(write(tmp_path / f"{number}.pt", 0.0, encoder=shared, decoder=shared))
-    model = averaging.average(paths)["model"]
+    model = average_checkpoints.average(paths)["model"]
     assert model["encoder"].eq(2).all() and model["decoder"] is model["encoder"]
 
 
@@ -122,7 +111,7 @@ def test_a_mistake_is_one_line_and_leaves_nothing(three, arguments, said):
     write(Path("shape.pt"), 1.0, weight=torch.zeros(9))
     write(Path("more.pt"), 1.0, new=torch.zeros(2))
     output = [] if "--output" in arguments else ["--output", "mean.pt"]
-    assert re.search(said, refused(*arguments, *output))
+    assert re.search(said, refusal(average_checkpoints.main, *arguments, *output))
 
 
 class Surprise:
@@ -132,5 +121,7 @@ class Surprise:
 
 def test_a_checkpoint_that_would_run_code_is_refused(three, capsys):
     torch.save({"model": {}, "surprise": Surprise()}, "bad.pt")
-    assert "bad.pt asks for print, which is not allowed" in refused("bad.pt", "--output", "mean.pt")
+    assert "bad.pt asks for print, which is not allowed" in refusal(
+        average_checkpoints.main, "bad.pt", "--output", "mean.pt"
+    )
     assert "code was run" not in capsys.readouterr().out

@@ -2,17 +2,15 @@
 
 import json
 import math
-import runpy
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refusal
 
 from lev_plugins.cli import compare
-from lev_plugins.errors import UserError
 from lev_plugins.metrics.significance import compared, sentence_metric, welch
 
 REFERENCES = ["the cat sat", "a dog", "one two three four", "", "yes", "the end of it all"]
@@ -21,20 +19,14 @@ BAD = ["the rat sat", "dog", "one", "", "no", "the end it"]
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> list[str]:
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.chdir(tmp_path)
     made = []
     for name, lines in (("a", GOOD), ("b", BAD), ("r", REFERENCES)):
         path = tmp_path / name
         path.write_text("".join(f"{line}\n" for line in lines))
         made.append(str(path))
     return [*made[:2], "--reference", made[2]]
-
-
-def refusal(*arguments: Any) -> str:
-    with pytest.raises(UserError) as caught:
-        compare.main([str(one) for one in arguments])
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
 
 
 def moments(values: list[float]) -> tuple[float, float]:
@@ -46,7 +38,7 @@ SCORES = st.lists(st.tuples(st.integers(0, 100), st.integers(0, 100)), min_size=
 
 
 @given(SCORES)
-def test_t_and_its_degrees_of_freedom_are_welchs(pairs: list[tuple[int, int]]) -> None:
+def test_t_and_its_degrees_of_freedom_are_welchs(pairs):
     a, b = ([float(pair[side]) for pair in pairs] for side in (0, 1))
     found = welch(a, b, higher_is_better=True)
     (mean_a, var_a), (mean_b, var_b), n = moments(a), moments(b), len(pairs)
@@ -63,7 +55,7 @@ def test_t_and_its_degrees_of_freedom_are_welchs(pairs: list[tuple[int, int]]) -
     assert other["p_one_sided"] == pytest.approx(1 - found["p_one_sided"])
 
 
-def test_p_is_that_of_a_published_example() -> None:
+def test_p_is_that_of_a_published_example():
     """Two samples of equal size; 2.2 % by tables of Student's distribution at 8 degrees."""
     found = welch([1.0, 2.0, 3.0, 4.0, 5.0], [4.0, 5.0, 6.0, 7.0, 8.0], True)
     assert found["t"] == pytest.approx(-3) and found["df"] == pytest.approx(8)
@@ -71,17 +63,17 @@ def test_p_is_that_of_a_published_example() -> None:
     assert found["p_paired"] is None, "every sentence differs by as much"
 
 
-def test_one_sentence_has_no_test() -> None:
+def test_one_sentence_has_no_test():
     assert set(welch([1.0], [2.0], True).values()) == {None}
 
 
-def test_a_right_sentence_has_full_bleu_however_short() -> None:
+def test_a_right_sentence_has_full_bleu_however_short():
     metric = sentence_metric("bleu")
     for text in ("yes", "a dog", "one two three four five"):
         assert metric.score(metric.statistics(text, text)) == pytest.approx(100)
 
 
-def test_errors_are_better_when_lower() -> None:
+def test_errors_are_better_when_lower():
     lines = [line for line in zip(GOOD, BAD, REFERENCES, strict=True) if line[2]]
     errors, right = (compared(sentence_metric(name), lines) for name in ("wer", "wrr"))
     assert errors["mean_a"] < errors["mean_b"] and right["mean_a"] > right["mean_b"]
@@ -90,9 +82,7 @@ def test_errors_are_better_when_lower() -> None:
     assert right["p_one_sided"] < 0.05
 
 
-def test_the_table_has_a_line_for_each_metric(
-    files: list[str], tmp_path: Path, capsys: Any
-) -> None:
+def test_the_table_has_a_line_for_each_metric(files, tmp_path, capsys):
     out = tmp_path / "numbers.json"
     compare.main([*files, "--metrics", "wrr,bleu,chrf,cer", "--json", str(out)])
     shown = capsys.readouterr().out
@@ -106,25 +96,25 @@ def test_the_table_has_a_line_for_each_metric(
     assert "cer (lower)" in shown
 
 
-def test_the_same_output_twice_differs_in_nothing(files: list[str], capsys: Any) -> None:
+def test_the_same_output_twice_differs_in_nothing(files, capsys):
     compare.main([files[0], files[0], *files[2:]])
     rows = [line.split() for line in capsys.readouterr().out.splitlines() if line[:3] == "wrr"]
     assert rows[0][3:6] == ["0.00", "0", "0"] and rows[0][-1] == "-"
 
 
-def test_files_that_do_not_belong_together_are_refused(files: list[str], tmp_path: Path) -> None:
+def test_files_that_do_not_belong_together_are_refused(files, tmp_path):
     (tmp_path / "short").write_text("a\n")
     (tmp_path / "none").write_text("")
     (tmp_path / "printed").write_text("".join(f"H-{i}\t-0.1\tx\n" for i in range(6)))
     (tmp_path / "spelt").write_text("a b c\n" * 6)
-    assert "line counts differ" in refusal(tmp_path / "short", *files[1:])
-    assert "is what fairseq prints" in refusal(tmp_path / "printed", *files[1:])
-    assert "are characters, not words" in refusal(tmp_path / "spelt", *files[1:])
+    assert "line counts differ" in refusal(compare.main, tmp_path / "short", *files[1:])
+    assert "is what fairseq prints" in refusal(compare.main, tmp_path / "printed", *files[1:])
+    assert "are characters, not words" in refusal(compare.main, tmp_path / "spelt", *files[1:])
     nothing = tmp_path / "none"
     (tmp_path / "blank").write_text("\n" * 6)
-    assert "has no words" in refusal(*files[:2], "--reference", tmp_path / "blank")
-    assert "no lines in" in refusal(nothing, nothing, "--reference", nothing)
-    assert "cannot be read" in refusal(tmp_path / "gone", *files[1:])
+    assert "has no words" in refusal(compare.main, *files[:2], "--reference", tmp_path / "blank")
+    assert "no lines in" in refusal(compare.main, nothing, nothing, "--reference", nothing)
+    assert "cannot be read" in refusal(compare.main, tmp_path / "gone", *files[1:])
 
 
 @pytest.mark.parametrize(
@@ -135,20 +125,11 @@ def test_files_that_do_not_belong_together_are_refused(files: list[str], tmp_pat
         (["--json", "-"], "--json needs the name of a file"),
     ],
 )
-def test_options_that_cannot_be_are_refused(files: list[str], flags: list[str], said: str) -> None:
-    assert said in refusal(*files, *flags)
-    assert "would write over" in refusal(*files, "--json", files[0])
+def test_options_that_cannot_be_are_refused(files, flags, said):
+    assert said in refusal(compare.main, *files, *flags)
+    assert "would be written over" in refusal(compare.main, *files, "--json", files[0])
 
 
-def test_without_scipy_there_is_one_line(files: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_scipy_there_is_one_line(files, monkeypatch):
     monkeypatch.setitem(sys.modules, "scipy", None)
-    assert "pip install 'lev_plugins[report]'" in refusal(*files)
-
-
-def test_it_can_be_run(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    monkeypatch.setattr(sys, "argv", ["compare", "--help"])
-    monkeypatch.delitem(sys.modules, "lev_plugins.cli.compare")
-    with pytest.raises(SystemExit) as ended:
-        runpy.run_module("lev_plugins.cli.compare", run_name="__main__", alter_sys=False)
-    assert ended.value.code == 0
-    assert "python -m lev_plugins.cli.compare" in capsys.readouterr().out
+    assert "pip install 'lev_plugins[report]'" in refusal(compare.main, *files)

@@ -28,6 +28,20 @@ def runs(run, monkeypatch):  # noqa: F811
     return on_files
 
 
+WRITE = Words.write
+
+
+def fail_at_bad(monkeypatch):
+    """The model runs out of memory where a unit holds ``bad``."""
+
+    def fail(self, units, batch_size):
+        if any("bad" in unit for unit in units):
+            raise UserError("no memory")
+        return WRITE(self, units, batch_size)
+
+    monkeypatch.setattr(Words, "write", fail)
+
+
 def put(**files):
     for name, raw in files.items():
         path = Path(name.replace("__", "/") + ".txt")
@@ -79,14 +93,7 @@ def test_what_is_finished_is_skipped_and_told_where_its_source_is_newer(runs, ca
 
 def test_a_run_that_fails_keeps_what_is_finished_and_nothing_half_written(runs, monkeypatch):
     put(in__a=b"teh\n", in__b=b"x\nteh\nbad\n")
-    write = Words.write
-
-    def fail(self, units, batch_size):
-        if any("bad" in unit for unit in units):
-            raise UserError("no memory")
-        return write(self, units, batch_size)
-
-    monkeypatch.setattr(Words, "write", fail)
+    fail_at_bad(monkeypatch)
     with pytest.raises(UserError, match="no memory"):
         runs("in --output-dir out --buffer 1")
     assert tree("out") == {"a.txt": b"the\n"}
@@ -135,20 +142,13 @@ def test_a_resumed_run_reports_the_files_that_were_finished_before(runs, monkeyp
     shutil.rmtree("out")
     for name in whole:
         Path(name).unlink()
-    write = Words.write
-
-    def fail(self, units, batch_size):
-        if any("bad" in unit for unit in units):
-            raise UserError("no memory")
-        return write(self, units, batch_size)
-
-    monkeypatch.setattr(Words, "write", fail)
+    fail_at_bad(monkeypatch)
     with pytest.raises(UserError, match="no memory"):
         runs(flags)
     assert reports() == {}
     with open(f"out/{JOURNAL}", "a") as file:
         file.write('{"file": "b.txt", "sha')  # killed while it wrote
-    monkeypatch.setattr(Words, "write", write)
+    monkeypatch.setattr(Words, "write", WRITE)
     assert len(runs(flags).calls) == 2
     assert reports() == whole and tree("out").keys() == texts.keys()
     Path("e.csv").unlink()

@@ -179,30 +179,17 @@ def few(text: list[str]) -> int:
     return 14
 
 
-def test_outputs_do_not_depend_on_batches(run, few):
+def test_outputs_do_not_depend_on_batches(run, few, capsys):
+    short = "--max-len-a 0.4 --max-len-b 1"  # a limit that depends on the source
+    first = run(f"{short} --batch-size 1", expected=few)
+    assert "length limit reached without an end" in capsys.readouterr().out
+    assert run(f"{short} --batch-size 16", expected=few) == first
     first = run("--batch-size 1", expected=few)
+    assert run("--max-len-b 6", expected=few) != first
     assert run("--batch-size 16", expected=few) == first
     assert run("--max-tokens 30 --chunk-size 6", expected=few) == first
     assert len({len(line.split()) for line in first}) > 4, "too uniform to tell anything"
     assert len(set(first)) > 9
-
-
-def test_outputs_do_not_depend_on_batches_where_the_limit_depends_on_the_source(run, few, capsys):
-    flags = "--max-len-a 0.4 --max-len-b 1"
-    first = run(f"{flags} --batch-size 1", expected=few)
-    assert "length limit reached without an end" in capsys.readouterr().out
-    assert run(f"{flags} --batch-size 16", expected=few) == first
-    assert run("--max-len-b 6", expected=few) != first
-
-
-def test_translations_come_in_the_order_of_the_sources(home, text):
-    command = f"--path {home}/one.pt --data {home}/bin --source x --output-prefix y --cpu"
-    args = distill.parse_args([*command.split(), "--max-len-b", "6"])
-    teacher, languages = teachers.load_teacher(args)
-    assert languages == ("en", "de")
-    sources = [teacher.encode(line.split()) for line in sorted(text[:12], key=len) if line]
-    alone = [teacher.translate([source])[0] for source in sources]
-    assert teacher.translate(sources) == alone != alone[::-1]
 
 
 def test_nothing_but_words_of_the_target_is_written(run, few, home):
@@ -223,11 +210,6 @@ def test_an_ensemble_and_each_of_it_differ_and_old_checkpoints_teach(run, few):
         run("--batch-size 5", path, few) for path in ("one.pt", "two.pt", "one.pt:two.pt", "old.pt")
     )
     assert one == old != two and both not in (one, two)
-
-
-def test_empty_sources_stay_empty(run, scripted, text):
-    targets = run("--reference train.de")
-    assert [not line for line in targets] == [not line for line in text]
 
 
 def test_the_beam_and_the_length_penalty_matter(run, few):
@@ -351,13 +333,23 @@ def interrupt_after(monkeypatch: pytest.MonkeyPatch, batches: int, error: BaseEx
 JOURNAL = "out/train.en-de.part"
 
 
+@pytest.fixture
+def interrupted(run: Run, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, int], None]:
+    """Runs with these flags until so many batches are done."""
+
+    def interrupted(flags: str, batches: int) -> None:
+        interrupt_after(monkeypatch, batches, KeyboardInterrupt())
+        with pytest.raises(KeyboardInterrupt):
+            run(flags)
+
+    return interrupted
+
+
 @pytest.mark.parametrize("torn", [b"", b"fine\t0\tX", b"fine\t0\tX\nfine\t0\tY\n"])
-def test_an_interrupted_run_ends_as_if_it_had_not_been(run, monkeypatch, capsys, torn):
+def test_an_interrupted_run_ends_as_if_it_had_not_been(run, interrupted, capsys, torn):
     whole = run("--chunk-size 8 --reference train.de")
-    interrupt_after(monkeypatch, 3, KeyboardInterrupt())
     flags = "--chunk-size 8 --reference train.de --resume"  # with nothing to resume, at first
-    with pytest.raises(KeyboardInterrupt):
-        run(flags)
+    interrupted(flags, 3)
     assert os.listdir("out") == ["train.en-de.part"]
     assert "interrupted: 24 of 40 lines are kept in out/train.en-de.part" in capsys.readouterr().err
     with open(JOURNAL, "ab") as file:  # as if the power had gone while a chunk was saved
@@ -366,19 +358,15 @@ def test_an_interrupted_run_ends_as_if_it_had_not_been(run, monkeypatch, capsys,
     assert "resuming after line 24 of 40" in capsys.readouterr().err
 
 
-def test_the_interrupted_part_is_not_translated_again(run, scripted, monkeypatch, text):
-    interrupt_after(monkeypatch, 4, KeyboardInterrupt())
-    with pytest.raises(KeyboardInterrupt):
-        run("--chunk-size 10 --batch-size 5")  # two batches a chunk
+def test_the_interrupted_part_is_not_translated_again(run, scripted, interrupted, text):
+    interrupted("--chunk-size 10 --batch-size 5", 4)  # two batches a chunk
     scripted.clear()
     assert run("--chunk-size 10 --batch-size 7 --resume") == [large(line) for line in text]
     assert sum(map(len, scripted)) == 20
 
 
-def test_an_interruption_before_anything_is_finished_leaves_nothing(run, monkeypatch):
-    interrupt_after(monkeypatch, 1, KeyboardInterrupt())
-    with pytest.raises(KeyboardInterrupt):
-        run("--batch-size 4")
+def test_an_interruption_before_anything_is_finished_leaves_nothing(run, interrupted):
+    interrupted("--batch-size 4", 1)
     assert os.listdir("out") == []
 
 
@@ -411,26 +399,17 @@ def test_too_little_gpu_memory_says_what_to_do(run, monkeypatch):
         ("--resume --chunk-size 4", "was begun with --chunk-size 8, not 4"),
         ("--resume --chunk-size 8 --reference train.de", "was begun with another --reference"),
         ("--resume --chunk-size 8 --path {0}/two.pt", "was begun with another --path"),
+        ("--resume --chunk-size 8 --source turned.en", "was begun with another --source"),
     ],
 )
-def test_a_run_is_resumed_with_the_same_settings_only(run, home, monkeypatch, flags, said):
-    interrupt_after(monkeypatch, 2, KeyboardInterrupt())
-    with pytest.raises(KeyboardInterrupt):
-        run("--chunk-size 8")
+def test_a_run_is_resumed_with_the_same_settings_only(run, home, interrupted, flags, said):
+    interrupted("--chunk-size 8", 2)
     before = Path(JOURNAL).read_bytes()
+    put("turned.en", read("train.en")[::-1])
     with pytest.raises(UserError) as error:
         run(flags.format(home))
     assert said in str(error.value) and JOURNAL in str(error.value)
     assert Path(JOURNAL).read_bytes() == before
-
-
-def test_a_changed_source_is_noticed(run, monkeypatch):
-    interrupt_after(monkeypatch, 2, KeyboardInterrupt())
-    with pytest.raises(KeyboardInterrupt):
-        run("--chunk-size 8")
-    put("train.en", read("train.en")[::-1])
-    with pytest.raises(UserError, match="was begun with another --source"):
-        run("--chunk-size 8 --resume")
 
 
 @pytest.mark.parametrize("content", ["my notes", "my notes\n", "[1]\n", "\n"])
@@ -560,9 +539,21 @@ def refused(home: Path, text: list[str]) -> Callable[[str], str]:
         ("--max-ratio 0.5", "--max-ratio 0.5: must be 1 or more"),
         ("--max-ratio nan", "--max-ratio nan: must be 1 or more"),
         ("--fp16", "--fp16 needs a GPU"),
+        ("--source control.en", "line 1, word 2: </s> is a control symbol"),
+        ("--reference short.de", "train.en has 40, short.de has 1"),
+        ("--data broken", "broken/dict.en.txt: is no dictionary"),
+        ("--path empty.pt", "empty.pt is not a checkpoint that fairseq has saved"),
     ],
 )
 def test_options_that_cannot_be(refused, flags, said):
+    put("short.de", ["a"])
+    put("control.en", ["b </s> c"])
+    Path("broken").mkdir()
+    put("broken/dict.en.txt", ["no count"])
+    put("broken/dict.de.txt", ["A 1"])
+    history = [{"criterion_name": "X", "num_updates": 1, "lr_scheduler_state": {}}]
+    state = {"cfg": None, "model": {}, "optimizer_history": history, "extra_state": {"epoch": 1}}
+    torch.save(state, "empty.pt")
     assert said in refused(flags)
 
 
@@ -581,11 +572,6 @@ def refused_with(refused: Callable[[str], str], path: str, flags: str) -> str:
     return said
 
 
-def test_a_reference_of_another_length(refused):
-    put("short.de", ["a"])
-    assert "train.en has 40, short.de has 1" in refused("--reference short.de")
-
-
 def test_sources_that_are_too_long_are_named_before_decoding(refused, run, scripted, text):
     """The limit of 12 positions counts </s>."""
     put("train.en", ["a " * 11, "a " * 12, "b", "a " * 40])
@@ -597,20 +583,6 @@ def test_sources_that_are_too_long_are_named_before_decoding(refused, run, scrip
     assert not scripted
     put("all.de", ["x", "y", "z", "v w"])
     assert run("--reference all.de", expected=4) == [large("a " * 11), "y", "B", "v w"]
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (b"", "no lines in it"),
-        (b"a\nb </s> c\n", "line 2, word 2: </s> is a control symbol"),
-        (b"a\nb \xff\n", "line 2, byte offset 4: 0xff is not valid UTF-8"),
-        (b"a\rb\n", "a carriage return inside the line"),
-    ],
-)
-def test_a_source_that_preprocess_would_refuse(refused, content, said):
-    Path("train.en").write_bytes(content)
-    assert said in refused("")
 
 
 def test_other_dictionaries_than_the_teachers(refused, run, home, capsys):
@@ -630,13 +602,6 @@ def test_other_dictionaries_than_the_teachers(refused, run, home, capsys):
     assert f"note: other/dict.en.txt differs from {home}/bin/dict.en.txt" in capsys.readouterr().err
 
 
-def test_a_broken_dictionary_is_named(refused):
-    Path("broken").mkdir()
-    put("broken/dict.en.txt", ["no count"])
-    put("broken/dict.de.txt", ["A 1"])
-    assert "broken/dict.en.txt: is no dictionary" in refused("--data broken")
-
-
 @pytest.mark.parametrize("name", ["translation_edit", "translation_lev", "language_modeling"])
 def test_a_model_that_cannot_teach(refused, home, name):
     state = torch.load(home / "one.pt", weights_only=True)
@@ -649,13 +614,6 @@ def test_a_model_that_cannot_teach(refused, home, name):
 def test_a_decoder_that_is_not_incremental_cannot_teach(refused, monkeypatch):
     monkeypatch.setattr(teachers, "FairseqIncrementalDecoder", type("None", (), {}))
     assert "holds a model that does not write from left to right" in refused("")
-
-
-def test_a_file_that_is_no_checkpoint(refused):
-    history = [{"criterion_name": "X", "num_updates": 1, "lr_scheduler_state": {}}]
-    state = {"cfg": None, "model": {}, "optimizer_history": history, "extra_state": {"epoch": 1}}
-    torch.save(state, "empty.pt")
-    assert "empty.pt is not a checkpoint that fairseq has saved" in refused("--path empty.pt")
 
 
 def test_languages_come_from_the_teacher_the_flags_or_the_folder(home, text, scripted):
@@ -685,12 +643,3 @@ def test_the_printed_command_makes_the_data(run, home, text, scripted, capsys, m
         )
         assert made.read_bytes() == given.read_bytes()
     assert " 0.00 % " in capsys.readouterr().out, "a word of the teacher's is unknown"
-
-
-def test_help_has_an_example(capsys):
-    with pytest.raises(SystemExit) as end:
-        distill.main(["--help"])
-    assert end.value.code == 0
-    assert "example: python -m lev_plugins.cli.distill --path teacher.pt" in " ".join(
-        capsys.readouterr().out.split()
-    )

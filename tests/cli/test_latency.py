@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import latency as command
-import numpy as np
 import pytest
 import torch
 from latency import System, choose
@@ -169,14 +168,3 @@ def test_a_wrong_option_is_one_error_line(monkeypatch, tmp_path, arguments, said
         command.main([word.format(tmp=tmp_path) for word in words])
     assert said in str(error.value)
     assert [one.name for one in tmp_path.iterdir()] == ["model.pt"]
-
-
-def test_help_shows_an_example_that_the_parser_takes(capsys):
-    with pytest.raises(SystemExit) as left:
-        command.main(["--help"])
-    assert left.value.code == 0
-    shown = " ".join(capsys.readouterr().out.split())
-    _, *words = shown.rpartition("example: ")[2].split()
-    arguments = command.build_parser().parse_args(words)
-    assert arguments.data == "data" and arguments.sentences == 200
-    assert np.isfinite(arguments.warm_up)

@@ -1,11 +1,12 @@
 """Commands by name: console scripts, ``python -m lev_plugins NAME``, and the list of all."""
 
+import runpy
+import shlex
 import shutil
 import subprocess
 import sys
 import tomllib
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 
@@ -16,7 +17,7 @@ from lev_plugins.errors import UserError
 COMMANDS = sorted(names.summaries())
 
 
-def test_the_list_has_every_module_that_runs_as_a_command(root: Path):
+def test_the_list_has_every_module_that_runs_as_a_command(root):
     folder = root / "lev_plugins" / "cli"
     scripts = {file.stem for file in folder.glob("*.py") if "__main__" in file.read_text()}
     assert set(COMMANDS) == scripts | {file.parent.name for file in folder.glob("*/__main__.py")}
@@ -37,9 +38,22 @@ def test_a_command_has_a_line_in_the_list_and_its_own_name_in_its_usage(name, mo
         assert parser.format_usage().startswith(f"usage: {usage} ")
         if "example:" in (parser.epilog or ""):
             assert f"example: {usage} " in " ".join(parser.format_help().split())
+            words = shlex.split(parser.epilog.rpartition(f"example: {usage} ")[2])
+            end = min([place for place, word in enumerate(words) if word in "<>"] or [None])
+            assert parser.parse_args(words[:end])
 
 
-def test_the_console_scripts_of_the_package_are_those_of_the_list(root: Path):
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_can_be_run_as_a_module(name, monkeypatch, capsys):
+    monkeypatch.delitem(sys.modules, f"lev_plugins.cli.{name}", raising=False)
+    monkeypatch.setattr(sys, "argv", [name, "--help"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module(f"lev_plugins.cli.{name}", run_name="__main__", alter_sys=False)
+    assert ended.value.code == 0
+    assert f"python -m lev_plugins.cli.{name} " in capsys.readouterr().out
+
+
+def test_the_console_scripts_of_the_package_are_those_of_the_list(root):
     project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
     assert project["scripts"] == dict.fromkeys(names.SCRIPTS, "lev_plugins.cli.names:run_script")
     assert set(names.SCRIPTS.values()) <= set(COMMANDS)
@@ -99,7 +113,7 @@ def test_a_short_name_and_hyphens_mean_the_command():
         assert names.command_of(typed) == "enct5_predict"
 
 
-def test_the_document_has_every_console_script(root: Path):
+def test_the_document_has_every_console_script(root):
     text = (root / "user_dir.md").read_text(encoding="utf-8")
     assert all(f"`{script}`" in text for script in names.SCRIPTS)
 

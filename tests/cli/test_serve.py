@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import editors
@@ -409,7 +408,7 @@ def test_a_port_that_is_taken_is_named():
             serve.main(["--path", "nowhere.pt", "--port", str(port)])
 
 
-def test_a_token_from_a_file_has_to_be_long_and_plain(tmp_path: Path):
+def test_a_token_from_a_file_has_to_be_long_and_plain(tmp_path):
     file = tmp_path / "token"
     file.write_text("abcdefgh-_1\n")
     assert serve.read_token(str(file)) == "abcdefgh-_1"
