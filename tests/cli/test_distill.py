@@ -192,6 +192,16 @@ def test_outputs_do_not_depend_on_batches(run, few, capsys):
     assert len(set(first)) > 9
 
 
+def test_translations_come_in_the_order_of_the_sources(home, text):
+    command = f"--path {home}/one.pt --data {home}/bin --source x --output-prefix y --cpu"
+    args = distill.parse_args([*command.split(), "--max-len-b", "6"])
+    teacher, languages = teachers.load_teacher(args)
+    assert languages == ("en", "de")
+    sources = [teacher.encode(line.split()) for line in sorted(text[:12], key=len) if line]
+    alone = [teacher.translate([source])[0] for source in sources]
+    assert teacher.translate(sources) == alone != alone[::-1]
+
+
 def test_nothing_but_words_of_the_target_is_written(run, few, home):
     """The model's favourites are <s>, <unk> and a word that fills the dictionary up."""
     allowed = set(LETTERS.upper())
