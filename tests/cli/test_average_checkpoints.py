@@ -10,6 +10,7 @@ import torch
 from refusals import refusal
 
 from lev_plugins.cli import average_checkpoints
+from lev_plugins.inference import averaging
 
 
 def write(path: Path, value: float, **changed: Any) -> Path:
@@ -67,14 +68,14 @@ def test_a_folder_stands_for_its_numbered_checkpoints_by_number(three):
 def test_epochs_count_where_no_checkpoint_has_updates(tmp_path):
     for epoch in (2, 10, 9):
         write(tmp_path / f"checkpoint{epoch}.pt", float(epoch))
-    found = [path.name for path in average_checkpoints.numbered(tmp_path)]
+    found = [path.name for path in averaging.numbered(tmp_path)]
     assert found == ["checkpoint2.pt", "checkpoint9.pt", "checkpoint10.pt"]
 
 
 def test_half_precision_numbers_lose_nothing_on_the_way(tmp_path):
     value = torch.tensor([256.0, 258.0], dtype=torch.bfloat16)
     paths = [write(tmp_path / f"checkpoint{n}.pt", 0.0, half=value) for n in range(9)]
-    assert average_checkpoints.average(paths)["model"]["half"].tolist() == [256.0, 258.0]
+    assert averaging.average(paths)["model"]["half"].tolist() == [256.0, 258.0]
 
 
 def test_a_parameter_with_two_names_stays_one(tmp_path):
@@ -82,7 +83,7 @@ def test_a_parameter_with_two_names_stays_one(tmp_path):
     for number in (1.0, 3.0):
         shared = torch.full((40,), number, dtype=torch.float64)
         paths.append(write(tmp_path / f"{number}.pt", 0.0, encoder=shared, decoder=shared))
-    model = average_checkpoints.average(paths)["model"]
+    model = averaging.average(paths)["model"]
     assert model["encoder"].eq(2).all() and model["decoder"] is model["encoder"]
 
 

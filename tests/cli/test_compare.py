@@ -127,7 +127,7 @@ def test_files_that_do_not_belong_together_are_refused(files, tmp_path):
 )
 def test_options_that_cannot_be_are_refused(files, flags, said):
     assert said in refusal(compare.main, *files, *flags)
-    assert "would be written over" in refusal(compare.main, *files, "--json", files[0])
+    assert "would write over" in refusal(compare.main, *files, "--json", files[0])
 
 
 def test_without_scipy_there_is_one_line(files, monkeypatch):

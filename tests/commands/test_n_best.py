@@ -56,7 +56,18 @@ def ranking(commands, triples) -> Path:
 # answers ----------------------------------------------------------------------------------------
 
 
-# several checkpoints ----------------------------------------------------------------------------
+def test_noise_is_sampled_for_the_sentence_and_not_for_its_batch(commands, triples):
+    flags = "--diversity noise --noise-scale 1 --iter-decode-with-beam 3 --nbest 3"
+    lines = list(zip(triples.text("valid", "src"), triples.text("valid", "mt"), strict=True))
+    text = "".join(f"{source}\t{draft}\n" for source, draft in lines[:6])
+    one_by_one = commands.done(triples.interactive(flags), triples.folder, stdin=text)
+    turned = "".join(reversed(text.splitlines(keepends=True)))
+    buffers = "--buffer-size 6 --batch-size 4"
+    together = commands.done(
+        triples.interactive(f"{flags} {buffers}"), triples.folder, stdin=turned
+    )
+    first, second = texts(answers(one_by_one)), texts(answers(together))[::-1]
+    assert first == second and max(map(len, first)) > 1
 
 
 # re-ranking -------------------------------------------------------------------------------------
@@ -121,9 +132,6 @@ def test_an_oracle_helps_what_the_model_does_and_needs_references(commands, trip
     command = triples.interactive("--oracle deletion")
     error = commands.plugin(command, triples.folder, stdin="a\tA .\n").error
     assert error.startswith("the oracle deletion reads the targets, and these data have none")
-
-
-# training ---------------------------------------------------------------------------------------
 
 
 def test_joined_words_do_not_get_in_the_way_of_ranking_and_of_words_of_ones_own(
