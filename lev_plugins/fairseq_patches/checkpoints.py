@@ -15,13 +15,8 @@ from omegaconf import DictConfig
 Global = Callable[..., object] | tuple[Callable[..., object], str]
 
 
-def _command_line_globals() -> list[type]:
-    """Group A, every checkpoint of a model that has no config dataclass."""
-    return [argparse.Namespace]
-
-
 def _metric_globals() -> list[Global]:
-    """Group B, metrics kept as numpy numbers: trained with ``--eval-bleu``.
+    """Metrics kept as numpy numbers: trained with ``--eval-bleu``.
 
     Numbers and truth values only: arrays of Python objects stay refused. numpy 2 renamed
     ``numpy.core``, and a checkpoint names the module of the numpy that wrote it.
@@ -39,7 +34,7 @@ def _metric_globals() -> list[Global]:
 
 
 def _broadcast_globals() -> list[Global]:
-    """Group C, what the first process sends to the others when a training resumes."""
+    """What the first process sends to the others when a training resumes."""
     from fairseq.distributed.utils import _TensorPlaceholder
     from omegaconf import AnyNode, DictConfig, ListConfig
     from omegaconf.base import ContainerMetadata, Metadata
@@ -57,9 +52,9 @@ def allow_checkpoint_globals() -> None:
     loading from Python and resuming a training all die. The classes named here are plain
     containers and numbers; a checkpoint that asks for any other is still refused.
     """
-    torch.serialization.add_safe_globals(
-        [*_command_line_globals(), *_metric_globals(), *_broadcast_globals()]
-    )
+    # the first in every checkpoint of a model that has no config dataclass
+    classes = [argparse.Namespace, *_metric_globals(), *_broadcast_globals()]
+    torch.serialization.add_safe_globals(classes)
 
 
 def absolute_data_paths(cfg: DictConfig | argparse.Namespace) -> None:

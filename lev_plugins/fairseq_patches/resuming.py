@@ -76,12 +76,16 @@ def restore_early_stopping(main: Callable[..., object]) -> None:
     should_stop_early = main.__globals__.get("should_stop_early")
     if should_stop_early is None or hasattr(Trainer.lr_step, "__wrapped__"):
         return
-    save: Callable[..., object] = Trainer.save_checkpoint
-    load: Callable[..., dict[str, Any] | None] = Trainer.load_checkpoint
-    step: Callable[..., object] = Trainer.lr_step
+    Trainer.save_checkpoint = _kept(Trainer.save_checkpoint, should_stop_early)
+    Trainer.load_checkpoint = _given_back(Trainer.load_checkpoint, should_stop_early)
+    Trainer.lr_step = _seeing_the_last_loss(Trainer.lr_step)
+
+
+def _kept(save: Callable[..., object], should_stop_early: object) -> Callable[..., object]:
+    """``Trainer.save_checkpoint``."""
 
     @functools.wraps(save, assigned=())
-    def save_checkpoint(self: Trainer, filename: str, extra_state: dict[str, Any]) -> object:
+    def save_checkpoint(self: "Trainer", filename: str, extra_state: dict[str, Any]) -> object:
         """fairseq's, with what it forgets."""
         kept = {
             "patience": _numbers(should_stop_early, _PATIENCE),
@@ -89,9 +93,17 @@ def restore_early_stopping(main: Callable[..., object]) -> None:
         }
         return save(self, filename, {**extra_state, _KEPT: kept})
 
+    return save_checkpoint
+
+
+def _given_back(
+    load: Callable[..., dict[str, Any] | None], should_stop_early: object
+) -> Callable[..., dict[str, Any] | None]:
+    """``Trainer.load_checkpoint``."""
+
     @functools.wraps(load, assigned=())
     def load_checkpoint(
-        self: Trainer,
+        self: "Trainer",
         filename: str,
         reset_optimizer: bool = False,
         reset_lr_scheduler: bool = False,
@@ -111,13 +123,18 @@ def restore_early_stopping(main: Callable[..., object]) -> None:
             self.loss_to_see = extra.get("val_loss") if _ended_an_epoch(extra) else None
         return extra
 
+    return load_checkpoint
+
+
+def _seeing_the_last_loss(step: Callable[..., object]) -> Callable[..., object]:
+    """``Trainer.lr_step``."""
+
     @functools.wraps(step, assigned=())
-    def lr_step(self: Trainer, epoch: int, val_loss: float | None = None) -> object:
+    def lr_step(self: "Trainer", epoch: int, val_loss: float | None = None) -> object:
         """fairseq's; the first one of a resumed training sees the last loss."""
         if val_loss is None and getattr(self, "loss_to_see", None) is not None:
             val_loss, self.loss_to_see = self.loss_to_see, None
             self.lr_step_update()  # which tells a scheduler that it has warmed up
         return step(self, epoch, val_loss)
 
-    Trainer.save_checkpoint, Trainer.load_checkpoint = save_checkpoint, load_checkpoint
-    Trainer.lr_step = lr_step
+    return lr_step

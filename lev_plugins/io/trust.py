@@ -7,7 +7,7 @@ import functools
 import glob
 import os
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlparse
 
 from omegaconf import DictConfig, OmegaConf, open_dict
@@ -15,6 +15,10 @@ from omegaconf.errors import OmegaConfBaseException
 
 from ..errors import UserError
 from .program import running_command
+
+if TYPE_CHECKING:
+    from fairseq.models import BaseFairseqModel
+    from fairseq.tasks import FairseqTask
 
 #: names, comma separated, that a user allows besides those of :data:`EXPECTED`
 ALLOWED = "LEV_PLUGINS_ALLOW"
@@ -268,14 +272,14 @@ def check_checkpoint_settings() -> None:
     build, setup, load = models.build_model, tasks.setup_task, hub_utils.from_pretrained
 
     @functools.wraps(build, assigned=())
-    def build_model(cfg: DictConfig, *args: object, **options: object) -> Any:
+    def build_model(cfg: DictConfig, *args: object, **options: object) -> "BaseFairseqModel":
         """fairseq's model."""
         if (found := origin()) is not None:
             _check_model(found, cfg)
         return build(cfg, *args, **options)
 
     @functools.wraps(setup, assigned=())
-    def setup_task(cfg: DictConfig, **options: object) -> Any:
+    def setup_task(cfg: DictConfig, **options: object) -> "FairseqTask":
         """fairseq's task."""
         if (found := origin()) is not None:
             name = _get(cfg, "task")

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, List, Optional
+from typing import TYPE_CHECKING, Any, List, Optional
 
 from fairseq.data.encoders import register_bpe
 from fairseq.dataclass import FairseqDataclass
@@ -28,6 +28,9 @@ from .vocabulary import (
     piece_model,
     read_vocabulary,
 )
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 MERGES = "merges.txt"
 # a character that stands for none, at the end of what there is
@@ -72,7 +75,7 @@ class PretrainedTokenizer:
         tokenizer.encode_special_tokens = True
         return tokenizer
 
-    def assembled(self, directory: Directory) -> Any:
+    def assembled(self, directory: Directory) -> "Tokenizer":
         """The tokenizer from the files of older models."""
         raise UserError(f"{directory.path}: no {TOKENIZER} in it")
 
@@ -106,7 +109,7 @@ class HfWordpiece(PretrainedTokenizer):
 
     name = "hf_wordpiece"
 
-    def assembled(self, directory: Directory) -> Any:
+    def assembled(self, directory: Directory) -> "Tokenizer":
         """From ``vocab.txt``, as BERT's first checkpoints have it."""
         library = optional_library("tokenizers", f"--bpe {self.name}")
         said = directory.optional_json(TOKENIZER_CONFIG)
@@ -133,7 +136,7 @@ class HfGpt2Bpe(PretrainedTokenizer):
 
     name = "hf_gpt2_bpe"
 
-    def assembled(self, directory: Directory) -> Any:
+    def assembled(self, directory: Directory) -> "Tokenizer":
         """From ``vocab.json`` and ``merges.txt``, as GPT-2 has it."""
         library = optional_library("tokenizers", f"--bpe {self.name}")
         if not directory.has(MERGES):
@@ -195,7 +198,7 @@ class HfSentencepiece(PretrainedTokenizer):
         return symbol.startswith("▁") or symbol in self.vocabulary.specials
 
 
-def _whole(directory: Directory) -> Any:
+def _whole(directory: Directory) -> "Tokenizer":
     file = directory.file(TOKENIZER)
     library = optional_library("tokenizers", f"{file}: reading it")
     try:
@@ -204,7 +207,7 @@ def _whole(directory: Directory) -> Any:
         raise UserError(f"{file}: not a tokenizer that can be read ({error})") from error
 
 
-def _without_specials(tokenizer: Any, vocabulary: Vocabulary) -> Any:
+def _without_specials(tokenizer: "Tokenizer", vocabulary: Vocabulary) -> "Tokenizer":
     """A copy whose special tokens are spelt as no text is.
 
     Unigram looks every part of a text up in its vocabulary, and these are in it like any other.
@@ -251,7 +254,7 @@ def open_tokenizer(directory: str) -> PretrainedTokenizer:
     return kind(PretrainedTokenizerConfig(hf_directory=directory))
 
 
-def _type(directory: Directory) -> Any:
+def _type(directory: Directory) -> Optional[str]:
     """Type of the tokenizer's model, as ``tokenizer.json`` names it; None where none is found."""
     if directory.has(TOKENIZER):
         model = directory.json(TOKENIZER).get("model")

@@ -8,7 +8,7 @@ ends in one :class:`UserError` that names the file.
 import importlib
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -195,7 +195,7 @@ class Weights:
     def __contains__(self, name: str) -> bool:
         return name in self._stored
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[str]:
         return iter(self._stored)
 
     def renamed(self, rename: Callable[[str], str]) -> "Weights":

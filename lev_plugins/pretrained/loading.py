@@ -4,7 +4,7 @@ import dataclasses
 import json
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, Dict, List, Tuple
+from typing import Dict, List, Optional, Tuple, Type, Union
 
 from fairseq.data import Dictionary
 
@@ -16,7 +16,8 @@ from .filling import Filling, whole
 from .parts import Dropouts, check_plan
 from .vocabulary import Vocabulary, family, read_vocabulary
 
-KINDS: Dict[str, Tuple[ModuleType, Any]] = {
+Plan = Union[bart.BartPlan, bert.BertPlan, t5.T5Plan]
+KINDS: Dict[str, Tuple[ModuleType, Type[Plan]]] = {
     "bart": (bart, bart.BartPlan),
     "bert": (bert, bert.BertPlan),
     "t5": (t5, t5.T5Plan),
@@ -107,7 +108,7 @@ class Inspection:
     """
 
     kind: str
-    sizes: Dict[str, Any]
+    sizes: Dict[str, object]
     vocabulary: Vocabulary
     dictionary: Dictionary
     loaded: int
@@ -134,7 +135,7 @@ def inspect(directory: str) -> Inspection:
 
 def _filled(
     kind: str,
-    plan: Any,
+    plan: Plan,
     weights: Weights,
     vocabulary: Vocabulary,
     dictionaries: Tuple[Dictionary, Dictionary],
@@ -151,7 +152,7 @@ def _filled(
     return _with_mask(backbone, dictionaries[0], vocabulary.mask_symbol()), left
 
 
-def _read(place: Directory) -> Tuple[str, Any, Weights, Vocabulary]:
+def _read(place: Directory) -> Tuple[str, Plan, Weights, Vocabulary]:
     kind = family(place)
     module, make = KINDS[kind]
     weights = place.weights().renamed(module.rename)
@@ -174,6 +175,6 @@ def _checked_tie(kind: str, tie: bool) -> bool:
     return tie
 
 
-def _with_mask(backbone: Backbone, source: Dictionary, symbol: Any) -> Backbone:
+def _with_mask(backbone: Backbone, source: Dictionary, symbol: Optional[str]) -> Backbone:
     backbone.mask = source.indices.get(symbol)
     return backbone

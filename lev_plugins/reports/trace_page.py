@@ -18,7 +18,6 @@ from .trace_text import (
     choose_joiner,
     deletion_view,
     insertion_view,
-    merged_view,
     runs,
     shown_iterations,
     shows_net,
@@ -69,7 +68,7 @@ def _sentence(trace: EditTrace, joiner: str | None) -> dict[str, Any]:
         )
         for step in shown_iterations(trace)
     ]
-    net = _marked(merged_view(trace.net()), glue) if shows_net(trace) else None
+    net = _marked(trace.net().merged(), glue) if shows_net(trace) else None
     ending = ENDINGS[trace.terminated]
     return {"trace": trace, "net": net, "iterations": iterations, "ending": ending}
 

@@ -42,11 +42,6 @@ def insertion_view(step: Iteration) -> list[MarkedToken]:
     return list(zip(marks, step.after, strict=True))
 
 
-def merged_view(step: Iteration) -> list[MarkedToken]:
-    """Return deletions and insertions in one sequence; in each gap deletions come first."""
-    return step.merged()
-
-
 def choose_joiner(trace: EditTrace) -> str:
     """Return ``""`` if the tokens of ``trace`` are characters, else a space.
 
@@ -126,7 +121,7 @@ def render_text(
             lines.append(_line("", "insert", tokens(insertion_view(step))))
     lines.append(_line("", ENDINGS[trace.terminated], "[terminate]"))
     if shows_net(trace) and not _one_sided(steps):
-        lines.append(_line("", "edits", tokens(merged_view(trace.net()))))
+        lines.append(_line("", "edits", tokens(trace.net().merged())))
     lines.append(_line("", "output", printable(trace.text)))
     lines.append(_line("", "score", f"{trace.score:.4f}"))
     return "\n".join(lines) + "\n"

@@ -22,7 +22,6 @@ from lev_plugins.reports.trace_text import (
     deletion_view,
     insertion_view,
     marked_text,
-    merged_view,
     render_text,
 )
 from lev_plugins.systems.levenshtein.decoding.history import EditTrace, Iteration
@@ -139,7 +138,7 @@ def test_a_loop_is_named():
 def test_marks_in_a_word_of_characters_are_joined_and_merged():
     step = spell("acc-oo+m+modate")
     assert choose_joiner(traced(step)) == ""
-    assert marked_text(merged_view(step), "", color=False) == "acc[-o-]o{+mm+}odate"
+    assert marked_text(step.merged(), "", color=False) == "acc[-o-]o{+mm+}odate"
 
 
 @pytest.mark.parametrize(
@@ -188,7 +187,7 @@ def test_without_wdiff_marks_the_tokens_are_left(step, joiner):
 
 @given(iterations())
 def test_the_merged_view_holds_both_sides_with_deletions_first(step):
-    merged = merged_view(step)
+    merged = step.merged()
     assert tuple(token for mark, token in merged if mark != "inserted") == step.before
     assert tuple(token for mark, token in merged if mark != "deleted") == step.after
     neighbours = zip(merged, merged[1:], strict=False)

@@ -72,6 +72,21 @@ def set_sizes(
     )
 
 
+def set_character_size(args: Namespace, **others: Any) -> None:
+    """Two blocks, d = 256, 4 heads, pre-norm: enough for characters on two cores."""
+    set_sizes(
+        args,
+        dim=256,
+        hidden=1024,
+        layers=2,
+        heads=4,
+        encoder_normalize_before=True,
+        dropout=0.2,
+        attention_dropout=0.1,
+        **others,
+    )
+
+
 def set_both_sides(
     args: Namespace, dim: int, hidden: int, layers: int, heads: int, **others: Any
 ) -> None:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from ...inference.correction.autoregressive import Autoregressive
     from ...inference.correction.backends import Backend
 
+#: gates, probabilities and tokens of a line, as :class:`Record` names them
+Measured = dict[str, Any]
+
 
 class Recorder:
     """A model, its text processing and its search.
@@ -71,24 +74,26 @@ class Recorder:
         """
         from ...inference.correction.backends import batches
 
-        units = [self._unit(line, first + i) for i, line in enumerate(sources)]
-        coded = [self._coded(unit) for unit in units]
+        units = [self._tokens(line, first + i, "source") for i, line in enumerate(sources)]
         given = None
         if targets is not None:
-            given = [self._target(line, first + i) for i, line in enumerate(targets)]
+            given = [self._tokens(line, first + i, "target") for i, line in enumerate(targets)]
         found: dict[int, Record] = {}
         for numbers in batches([tuple(unit) for unit in units], batch_size):
-            rows = [coded[number] for number in numbers]
-            wanted = self._search(rows) if given is None else [given[n][1] for n in numbers]
+            rows = [_numbers(units[number], self.task.source_dictionary) for number in numbers]
+            if given is None:
+                wanted = self._search(rows)
+            else:
+                wanted = [_numbers(given[n], self.task.target_dictionary) for n in numbers]
             for number, measured in zip(numbers, self._forced(rows, wanted), strict=True):
                 tokens, text = measured.pop("tokens"), None
                 if given is not None and targets is not None:
-                    tokens, text = given[number][0], targets[number]
+                    tokens, text = given[number], targets[number]
                 found[number] = Record(
                     line=first + number,
                     source=sources[number],
                     source_tokens=[*units[number], END],
-                    target=self._text(tokens) if text is None else text,
+                    target=self.backend.text(tokens) if text is None else text,
                     target_tokens=[*tokens, END],
                     forced=given is not None,
                     variant=self.model.decoder.variant,
@@ -96,21 +101,20 @@ class Recorder:
                 )
         yield from (found[number] for number in range(len(sources)))
 
-    def _unit(self, line: str, number: int) -> list[str]:
+    def _tokens(self, line: str, number: int, side: str) -> list[str]:
+        """Those of a line, which the model can take.
+
+        Raises:
+            UserError: there are too many.
+        """
         tokens = list(self.backend.tokens(line))
-        _refuse_longer("line", number, len(tokens) + 1, self.longest_source, "source")
+        limit = self.longest_source if side == "source" else self.longest_target
+        if len(tokens) + 1 > limit:
+            raise UserError(
+                f"line {number}: the {side} has {len(tokens) + 1} tokens with </s>, and the model "
+                f"takes {limit}; split the line"
+            )
         return tokens
-
-    def _target(self, line: str, number: int) -> tuple[list[str], Tensor]:
-        tokens = list(self.backend.tokens(line))
-        _refuse_longer("line", number, len(tokens) + 1, self.longest_target, "target")
-        return tokens, _numbers(tokens, self.task.target_dictionary)
-
-    def _coded(self, unit: Sequence[str]) -> Tensor:
-        return _numbers(unit, self.task.source_dictionary)
-
-    def _text(self, tokens: Sequence[str]) -> str:
-        return self.backend.text(tokens)
 
     def _search(self, rows: Sequence[Tensor]) -> list[Tensor]:
         """The best hypothesis of each row, with </s>."""
@@ -122,7 +126,7 @@ class Recorder:
         best = dict(zip(batch["id"].tolist(), (one[0]["tokens"].cpu() for one in found)))
         return [best[place] for place in range(len(rows))]
 
-    def _forced(self, rows: Sequence[Tensor], wanted: Sequence[Tensor]) -> Iterator[dict[str, Any]]:
+    def _forced(self, rows: Sequence[Tensor], wanted: Sequence[Tensor]) -> Iterator[Measured]:
         """Gates, probabilities and tokens of each row's target, one forced pass for all rows."""
         dictionary = self.task.target_dictionary
         pad, eos = dictionary.pad(), dictionary.eos()
@@ -140,7 +144,7 @@ class Recorder:
         for i, numbers in enumerate(wanted):
             size = len(numbers)
             real = source[i].ne(pad)
-            measured: dict[str, Any] = {
+            measured: Measured = {
                 "tokens": [dictionary[number] for number in numbers[:-1].tolist()],
                 "mask": None if masked is None else _rounded(masked[i][real]),
                 "log_probability": _rounded(scores[i, :size]),
@@ -176,11 +180,3 @@ def _numbers(tokens: Sequence[str], dictionary: Dictionary) -> Tensor:
 def _rounded(values: Tensor) -> list[float]:
     """Numbers with the digits that single precision has."""
     return [round(value, 7) for value in values.double().cpu().tolist()]
-
-
-def _refuse_longer(what: str, number: int, length: int, limit: int, side: str) -> None:
-    if length > limit:
-        raise UserError(
-            f"{what} {number}: the {side} has {length} tokens with </s>, and the model takes "
-            f"{limit}; split the line"
-        )

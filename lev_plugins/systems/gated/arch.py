@@ -9,7 +9,7 @@ from argparse import Namespace
 
 from fairseq.models import register_model_architecture
 
-from ...nn.seq2seq.config import set_sizes
+from ...nn.seq2seq.config import set_character_size
 from ...options import set_defaults
 from .model import MODEL
 
@@ -17,17 +17,7 @@ from .model import MODEL
 @register_model_architecture(MODEL, "gated_transformer_char")
 def gated_transformer_char(args: Namespace) -> None:
     """For characters: 2 + 2 blocks, d = 256, 4 heads, pre-norm; trains on two cores."""
-    set_sizes(
-        args,
-        dim=256,
-        hidden=1024,
-        layers=2,
-        heads=4,
-        encoder_normalize_before=True,
-        decoder_layers=2,
-        dropout=0.2,
-        attention_dropout=0.1,
-    )
+    set_character_size(args, decoder_layers=2)
 
 
 def _plan(args: Namespace, kind: str, mask: str, **sizes: object) -> None:

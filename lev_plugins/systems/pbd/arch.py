@@ -8,7 +8,7 @@ from argparse import Namespace
 
 from fairseq.models import register_model_architecture
 
-from ...nn.seq2seq.config import set_sizes
+from ...nn.seq2seq.config import set_character_size, set_sizes
 from .model import MODEL
 
 
@@ -21,13 +21,4 @@ def pbd_transformer_big(args: Namespace) -> None:
 @register_model_architecture(MODEL, "pbd_transformer_char")
 def pbd_transformer_char(args: Namespace) -> None:
     """For the characters of words (§3.2): 2 + 2 blocks, d = 256, 4 heads, pre-norm."""
-    set_sizes(
-        args,
-        dim=256,
-        hidden=1024,
-        layers=2,
-        heads=4,
-        encoder_normalize_before=True,
-        dropout=0.2,
-        attention_dropout=0.1,
-    )
+    set_character_size(args)

@@ -41,7 +41,7 @@ def stock_config(cfg: TransformerConcatConfig) -> TransformerConfig:
         UserError: options that contradict each other.
     """
     names = [one.name for one in dataclasses.fields(TransformerConcatConfig)]
-    values: Dict[str, Any] = {name: getattr(cfg, name) for name in names if name != "_name"}
+    values = {name: getattr(cfg, name) for name in names if name != "_name"}
     for name in ("embed_dim", "ffn_embed_dim", "attention_heads"):
         if values[f"decoder_{name}"] is None:
             values[f"decoder_{name}"] = values[f"encoder_{name}"]

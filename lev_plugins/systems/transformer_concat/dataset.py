@@ -14,6 +14,9 @@ from torch import Tensor
 from ...data.edit_dataset import EditDataset
 from ...ops.edits import compact
 
+#: as fairseq passes it on: net_input, target and others, by name
+Batch = Dict[str, Any]
+
 
 def join_draft(source: Tensor, draft: Tensor, pad: int, bos: int, multiple: int = 1) -> Tensor:
     """Joins every source with its draft: ``source </s> draft </s>``.
@@ -71,8 +74,8 @@ class ConcatEditDataset(EditDataset):
         self.draft_as_constraints = draft_as_constraints
 
     def collater(
-        self, samples: List[Dict[str, Any]], pad_to_length: Optional[Dict[str, int]] = None
-    ) -> Dict[str, Any]:
+        self, samples: List[Batch], pad_to_length: Optional[Dict[str, int]] = None
+    ) -> Batch:
         """A batch as the class describes it."""
         batch = super().collater(samples, pad_to_length)
         if batch and self.draft_as_constraints:

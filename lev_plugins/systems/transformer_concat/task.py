@@ -6,7 +6,7 @@ beam search and its options of both.
 
 from argparse import Namespace
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union
 
 import torch
 from fairseq.criterions import FairseqCriterion
@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from ...errors import UserError
 from ...fairseq_patches import compare_symbols
 from ...tasks.post_editing import PostEditingConfig, PostEditingTask
-from .dataset import ConcatEditDataset, join_draft
+from .dataset import Batch, ConcatEditDataset, join_draft
 
 
 @dataclass
@@ -113,7 +113,7 @@ class TranslationConcatTask(PostEditingTask):
 
     # training and decoding --------------------------------------------------------------------
 
-    def joined(self, sample: Dict[str, Any]) -> Dict[str, Any]:
+    def joined(self, sample: Batch) -> Batch:
         """A batch as models read it, with ``source </s> draft </s>`` (B × T) as ``src_tokens``.
 
         A batch without ``draft`` has been joined already.
@@ -138,21 +138,21 @@ class TranslationConcatTask(PostEditingTask):
 
     def train_step(
         self,
-        sample: Dict[str, Any],
+        sample: Batch,
         model: nn.Module,
         criterion: FairseqCriterion,
         optimizer: FairseqOptimizer,
         update_num: int,
         ignore_grad: bool = False,
-    ) -> Tuple[Tensor, int, Dict[str, Any]]:
+    ) -> Tuple[Tensor, int, Batch]:
         """fairseq's own step, on sources joined with their drafts."""
         return super().train_step(
             self.joined(sample), model, criterion, optimizer, update_num, ignore_grad
         )
 
     def valid_step(
-        self, sample: Dict[str, Any], model: nn.Module, criterion: FairseqCriterion
-    ) -> Tuple[Tensor, int, Dict[str, Any]]:
+        self, sample: Batch, model: nn.Module, criterion: FairseqCriterion
+    ) -> Tuple[Tensor, int, Batch]:
         return super().valid_step(self.joined(sample), model, criterion)
 
     def build_generator(
@@ -171,16 +171,16 @@ class TranslationConcatTask(PostEditingTask):
         self,
         generator: SequenceGenerator,
         models: Sequence[nn.Module],
-        sample: Dict[str, Any],
+        sample: Batch,
         prefix_tokens: Optional[Tensor] = None,
         constraints: Optional[Tensor] = None,
-    ) -> List[List[Dict[str, Any]]]:
+    ) -> List[List[Batch]]:
         """``constraints`` carries the drafts in fairseq-interactive (see EditDataset)."""
         if constraints is not None:
             sample = {**sample, "draft": constraints}
         return super().inference_step(generator, models, self.joined(sample), prefix_tokens)
 
-    def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Checks that a checkpoint was trained with the same dictionary.
 
         Raises:
