@@ -10,11 +10,13 @@ THREADS = os.environ.get("LEV_THREADS", "1")
 os.environ["OMP_NUM_THREADS"] = THREADS
 
 import contextlib  # noqa: E402
+import importlib.util  # noqa: E402
 import random  # noqa: E402
 import signal  # noqa: E402
 import sys  # noqa: E402
 from collections.abc import Iterator  # noqa: E402
 from pathlib import Path  # noqa: E402
+from typing import Any  # noqa: E402
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
@@ -85,6 +87,21 @@ def seeds() -> None:
 def root() -> Path:
     """The folder that holds ``lev_plugins``."""
     return ROOT
+
+
+@pytest.fixture(scope="session")
+def transformers() -> Any:
+    """The library that pre-trained models are held against, which the package does not need."""
+    if importlib.util.find_spec("transformers") is None:
+        pytest.skip("transformers is not installed: pip install 'lev_plugins[test]'")
+    try:
+        import torchaudio  # noqa: F401
+    except ImportError:
+        pass
+    except OSError:  # one that was built for another torch; transformers would stumble over it
+        sys.modules["torchaudio"] = None  # type: ignore[assignment]
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    return importlib.import_module("transformers")
 
 
 @pytest.fixture(scope="session")

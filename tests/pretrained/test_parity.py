@@ -6,13 +6,12 @@ The extra ``test`` installs it; where it is missing these tests are skipped.
 import importlib
 import json
 import logging
-import os
-import sys
 from pathlib import Path
 from typing import Any
 
 import checkpoints
 import pytest
+import tiny
 import torch
 from checkpoints import BART_TOKENS, BERT_TOKENS, T5_TOKENS, Model
 from closeness import assert_near
@@ -24,21 +23,6 @@ from lev_plugins.pretrained.bpe import open_tokenizer
 from lev_plugins.pretrained.parts import Dropouts
 from lev_plugins.systems.enct5.t5_directory import T5Directory
 from lev_plugins.systems.enct5.tokenizer import Tokenizer
-
-
-@pytest.fixture(scope="module")
-def transformers() -> Any:
-    """The library, which nothing but these tests needs."""
-    if importlib.util.find_spec("transformers") is None:
-        pytest.skip("transformers is not installed: pip install 'lev_plugins[test]'")
-    try:
-        import torchaudio  # noqa: F401
-    except ImportError:
-        pass
-    except OSError:  # one that was built for another torch; transformers would stumble over it
-        sys.modules["torchaudio"] = None  # type: ignore[assignment]
-    os.environ["HF_HUB_OFFLINE"] = "1"
-    return importlib.import_module("transformers")
 
 
 def randomised(model: torch.nn.Module) -> torch.nn.Module:
@@ -314,20 +298,9 @@ def test_gpt2s_pieces_cut_and_join_alike(transformers, tmp_path):
 
 
 def test_sentencepiece_cuts_alike(transformers, tmp_path):
-    import sentencepiece
-
     folder = checkpoints.t5(tmp_path / "t5")
-    with open(folder / "spiece.model", "wb") as file:
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(SENTENCES),
-            model_writer=file,
-            vocab_size=55,
-            pad_id=0,
-            eos_id=1,
-            unk_id=2,
-            bos_id=-1,
-            minloglevel=2,
-        )
+    options = {"vocab_size": 55, **checkpoints.T5_ORDER}
+    tiny.sentencepiece_model(folder / "spiece.model", SENTENCES, **options)
     (folder / "tokenizer.json").unlink()
     ours = open_tokenizer(str(folder))
     theirs = transformers.T5Tokenizer.from_pretrained(folder)
