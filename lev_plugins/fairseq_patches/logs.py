@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from ..io.program import running_command
 
-_HYDRA_SAYS = (
+HYDRA_SAYS = (
     "hydra.experimental",
     "The version_base parameter",
     "In '.*': Usage of deprecated keyword",
@@ -64,5 +64,5 @@ def filter_hydra_warnings() -> None:
     command starts with some twenty lines of warnings about them, before any line of its own.
     """
     if running_command() is not None:
-        for start in _HYDRA_SAYS:
+        for start in HYDRA_SAYS:
             warnings.filterwarnings("ignore", rf"\s*{start}", UserWarning)

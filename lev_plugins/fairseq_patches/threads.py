@@ -15,7 +15,7 @@ _PATIENCE = 30.0  # seconds; a reader is at most one batch away from its end
 _MOMENT = 0.05
 
 
-def _tell_to_end(reader: "BackgroundConsumer") -> None:
+def tell_to_end(reader: "BackgroundConsumer") -> None:
     """Let a reader end after the batch that it is at; what it has read is thrown away.
 
     A count that is reached ends it, and a queue that takes everything holds it up no longer. The
@@ -48,7 +48,7 @@ def end_readers() -> None:
     while any(one.is_alive() for one in readers) and time.monotonic() < end:
         try:
             for reader in readers:
-                _tell_to_end(reader)
+                tell_to_end(reader)
                 reader.join(_MOMENT)
         except KeyboardInterrupt:
             return
@@ -76,7 +76,7 @@ def stop_prefetch_threads() -> None:
     def create_consumer(self: BufferedIterator) -> None:
         """Start the reader, which ends when its iterator does."""
         stock(self)
-        weakref.finalize(self, _tell_to_end, self._consumer).atexit = False
+        weakref.finalize(self, tell_to_end, self._consumer).atexit = False
 
     BufferedIterator._create_consumer = create_consumer
     # Last registered, first called: the worker processes that a reader may wait for live on.

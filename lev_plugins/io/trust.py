@@ -60,7 +60,7 @@ EXPECTED = {
 #: embeddings to begin a training with, which a checkpoint brings itself
 _BEGINNINGS = ("encoder_embed_path", "decoder_embed_path", "embed_path")
 #: files and folders that fairseq's and our tokenizers and subwords read
-_FILES = (
+FILES = (
     "bpe_codes",
     "bpe_merges",
     "bpe_vocab",
@@ -101,7 +101,7 @@ class Origin:
         made = REGISTRIES[kind]["dataclass_registry"].get(name) if isinstance(name, str) else None
         defaults = {} if made is None else vars(made())
         chosen = self.given.get(kind) == name
-        for file in _FILES:
+        for file in FILES:
             value = _written(settings, file) or defaults.get(file)
             if not (chosen and value == defaults.get(file)):
                 self.check_file(file, value, data, f"--{kind} {name}")

@@ -274,7 +274,7 @@ def test_fairseq_shows_what_metrics_are_made_of(bar):
 
 
 def test_reading_a_command_line_warns_of_what_hydra_has_deprecated():
-    """A text of ``logs._HYDRA_SAYS`` that nobody says any more can go."""
+    """A text of ``logs.HYDRA_SAYS`` that nobody says any more can go."""
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         words = "data --task translation --arch transformer --optimizer adam".split()
@@ -282,7 +282,7 @@ def test_reading_a_command_line_warns_of_what_hydra_has_deprecated():
             options.parse_args_and_arch(options.get_training_parser(), words)
         )
     said = {str(one.message).strip() for one in heard}
-    gone = [text for text in logs._HYDRA_SAYS if not any(re.match(text, one) for one in said)]
+    gone = [text for text in logs.HYDRA_SAYS if not any(re.match(text, one) for one in said)]
     assert not gone, "the fault is gone, or hydra says it in other words"
 
 

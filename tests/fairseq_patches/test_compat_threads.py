@@ -216,7 +216,7 @@ def test_a_lock_that_is_held_is_not_waited_for():
     wait_for(iterator._queue.full)
     (reader,) = readers()
     with iterator._queue.mutex:
-        threads._tell_to_end(reader)
+        threads.tell_to_end(reader)
     assert reader.is_alive()
     threads.end_readers()
     assert not reader.is_alive()

@@ -420,7 +420,7 @@ def test_every_file_of_subwords_is_looked_at():
         for field in made.__dataclass_fields__.values()
         if "str" in str(field.type) and not field.name.startswith("_")
     }
-    assert texts - set(trust._FILES) == {"bpe_separator"}
+    assert texts - set(trust.FILES) == {"bpe_separator"}
 
 
 def test_a_setting_that_refers_to_another_or_is_no_text_is_no_file(folder, evil):

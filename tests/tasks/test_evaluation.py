@@ -147,7 +147,6 @@ SENTENCE = st.lists(st.sampled_from("the cat sat on mat .".split()), max_size=6)
 @settings(max_examples=30)
 def test_batches_and_processes_change_nothing(rows, cuts, tensors):
     made = task(eval_metrics=ALL)
-    made._prepare(nn.Linear(1, 1))
     whole = stats(made, [logged(made, rows)])
     edges = [0, *sorted(min(cut, len(rows)) for cut in cuts), len(rows)]
     parts = [rows[a:b] for a, b in zip(edges, edges[1:]) if a < b]
