@@ -19,7 +19,7 @@ declare -A settings=(
   [threads]="LEV_PLUGINS_ONEDNN=1 ONEDNN_MAX_CPU_ISA=AVX2 LEV_THREADS=3"
 )
 no_numbers="cli commands io metrics test_benchmarks.py test_deprecation.py test_docs.py test_errors.py
-  test_gleu.py test_gpu_script.py test_hostile_text.py test_imports.py test_install.py
+  test_damaged_files.py test_gleu.py test_gpu_script.py test_hostile_text.py test_imports.py test_install.py
   test_install_editable.py test_load.py test_plain_words.py test_python.py test_quickstart_data.py
   test_registration.py test_results.py test_text_files.py test_typo_data.py"
 for name in archives checkpoint_files indexed preemption saving still_needed symbols threads trust; do

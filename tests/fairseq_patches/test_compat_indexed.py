@@ -1,30 +1,21 @@
 """Preprocessed files that are damaged, forged or of other data: noticed before they are used."""
 
-import copy
-import pickle
-import random
-import resource
-import shutil
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import tiny
-from fairseq import tasks
+from damage import refused
 from fairseq.data import Dictionary, data_utils, indexed_dataset
-from saved import Malicious, parsed
 
 from lev_plugins import UserError
-from lev_plugins import fairseq_patches as patches
 
 pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
 LINES = ("abc", "h", "gfedcba", "", "aa")
 IMPLS = ("mmap", "cached", "lazy")
 HEAD = struct.calcsize("<9sQBQ")
-MEMORY = 512  # MiB
 
 
 def write(prefix: Path, impl: str, symbols: Dictionary, lines: tuple[str, ...] = LINES) -> None:
@@ -58,16 +49,6 @@ def read(prefix: Path, symbols: Dictionary, impl: str | None = None) -> list[str
     if getattr(found, "supports_prefetch", False):
         found.prefetch(range(len(found)))
     return [symbols.string(found[i]).replace(" ", "") for i in range(len(found))]
-
-
-def refused(load: Callable[[], Any]) -> str:
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with pytest.raises(UserError) as raised:
-        load()
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < MEMORY * 1024
-    said = str(raised.value)
-    assert "\n" not in said and len(said) < 400
-    return said
 
 
 def flipped(content: bytes) -> Iterator[bytes]:
@@ -156,85 +137,3 @@ def test_sentences_of_another_dictionary_are_refused(prefix, impl, symbols):
 def test_numbers_that_are_no_symbols_are_left_alone(prefix, impl, symbols):
     found = indexed_dataset.make_dataset(str(prefix), impl)
     assert len(found) == len(LINES)
-
-
-@pytest.fixture
-def data(tmp_path: Path, symbols: Dictionary) -> Path:
-    """A data folder with drafts, of a training set."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    for language in ("src", "tgt", "mt"):
-        if language != "mt":  # drafts have the target's dictionary
-            symbols.save(str(folder / f"dict.{language}.txt"))
-        write(folder / f"train.src-tgt.{language}", "mmap", symbols)
-    return folder
-
-
-def loaded(data: Path, kind: str) -> Any:
-    """All sentences of the training set as one batch."""
-    words = ["--draft-lang", "mt"] if kind != "stock" else []
-    cfg = copy.deepcopy(parsed(data, kind))
-    cfg.task.data = str(data)
-    if words:
-        cfg.task.draft_lang = "mt"
-    task = tasks.setup_task(cfg.task)
-    task.load_dataset("train")
-    found = task.datasets["train"]
-    found.ordered_indices()
-    return found.collater([found[i] for i in range(len(found))])
-
-
-KINDS = ("editor", "stock", "concat")
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_task_notices_damaged_files(data, kind, symbols, tmp_path):
-    assert loaded(data, kind)["nsentences"] == len(LINES)
-    rng = random.Random(4)
-    shutil.copytree(data, tmp_path / "whole")
-    names = sorted(one.name for one in data.iterdir() if kind != "stock" or "mt" not in one.name)
-    for name in names:
-        whole = (data / name).read_bytes()
-        for turn in range(12):
-            bad = bytearray(whole)
-            if turn < 8:
-                bad[rng.randrange(len(bad))] ^= 1 << rng.randrange(8)
-            else:
-                del bad[rng.randrange(len(bad)) :]
-            (data / name).write_bytes(bad)
-            try:
-                loaded(data, kind)
-            except Exception as error:
-                said = patches.explain(error)
-                assert said is not None and str(data) in said, repr(error)
-                assert "\n" not in said
-        (data / name).write_bytes(whole)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_pickle_in_place_of_a_data_file_is_not_read(data, kind, tmp_path):
-    victim = tmp_path / "victim"
-    names = sorted(one.name for one in data.iterdir() if kind != "stock" or "mt" not in one.name)
-    for name in names:
-        whole = (data / name).read_bytes()
-        for content in (pickle.dumps(Malicious(victim)), pickle.dumps(Malicious(victim), 0)):
-            (data / name).write_bytes(content)
-            with pytest.raises(Exception) as raised:
-                loaded(data, kind)
-            said = patches.explain(raised.value)
-            assert said is not None and name.split(".")[-1] in said
-            assert not victim.exists()
-        (data / name).write_bytes(whole)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_folder_in_place_of_a_data_file_is_told(data, kind):
-    for name in ("dict.src.txt", "train.src-tgt.src.idx", "train.src-tgt.src.bin"):
-        whole = (data / name).read_bytes()
-        (data / name).unlink()
-        (data / name).mkdir()
-        with pytest.raises((UserError, OSError)) as raised:
-            loaded(data, kind)
-        assert name.removesuffix(".idx") in (patches.explain(raised.value) or "")
-        (data / name).rmdir()
-        (data / name).write_bytes(whole)
