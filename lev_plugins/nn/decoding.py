@@ -4,9 +4,8 @@ Shapes: B sentences, T target tokens, T' the newest of them, S source tokens, C 
 H heads, D = C / H, V symbols.
 """
 
-import dataclasses
-from dataclasses import dataclass, field
-from typing import NamedTuple, Optional, Tuple
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Optional, Self, Tuple
 
 import torch
 from torch import Tensor, nn
@@ -27,19 +26,16 @@ class SourceMemory(Memory):
 
     rows: Tensor = field(default_factory=lambda: torch.empty(0))
 
-    def select(self, rows: Tensor) -> "SourceMemory":
+    def select(self, rows: Tensor) -> Self:
         """The memory of the sentences at ``rows`` (long indices), projections included."""
         chosen = self.rows.index_select(0, rows)
         if torch.equal(chosen, self.rows):
             return self
         return self.moved(rows, chosen)
 
-    def moved(self, rows: Tensor, chosen: Tensor) -> "SourceMemory":
+    def moved(self, rows: Tensor, chosen: Tensor) -> Self:
         """:meth:`select` where something changes; subclasses move what they hold besides."""
-        base = super().select(rows)
-        return dataclasses.replace(
-            self, states=base.states, mask=base.mask, cache=base.cache, rows=chosen
-        )
+        return replace(super().select(rows), rows=chosen)
 
 
 def causal_mask(real: Tensor, first: int = 0) -> Tensor:

@@ -4,8 +4,8 @@ Shapes: B sentences, T tokens, S source tokens, C channels, H heads, D = C / H.
 All activations are batch first and contiguous; queries, keys and values are projected at once.
 """
 
-from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, Optional, Sequence, Tuple
+from dataclasses import dataclass, field, replace
+from typing import Any, Callable, Dict, Optional, Self, Sequence, Tuple
 
 import torch
 import torch.nn.functional as F
@@ -22,26 +22,21 @@ class Memory:
 
     states: B × S × C. mask: B × 1 × 1 × S, bool, True where attention may look; None allows
     all. Keys and values are projected once per source and reused by every pass through the same
-    layer, in training as in decoding. latest: the sequences that were last read beside it and what
-    was made of them, B × T and B × T × C, where another pass may ask for the same.
+    layer, in training as in decoding.
     """
 
     states: Tensor
     mask: Optional[Tensor]
     cache: Dict[int, Tuple[Tensor, Tensor]] = field(default_factory=dict)
-    latest: Optional[Tuple[Tensor, Tensor]] = None
 
-    def select(self, rows: Tensor) -> "Memory":
+    def select(self, rows: Tensor) -> Self:
         """The memory of the sentences at ``rows`` (long indices), projections included."""
         cache = {
             layer: (k.index_select(0, rows), v.index_select(0, rows))
             for layer, (k, v) in self.cache.items()
         }
         mask = None if self.mask is None else self.mask.index_select(0, rows)
-        latest = self.latest
-        if latest is not None:
-            latest = latest[0].index_select(0, rows), latest[1].index_select(0, rows)
-        return Memory(self.states.index_select(0, rows), mask, cache, latest)
+        return replace(self, states=self.states.index_select(0, rows), mask=mask, cache=cache)
 
 
 def attention_mask(real: Tensor) -> Tensor:

@@ -1,6 +1,5 @@
 """Passes that Algorithm 2 does not need are not made, and nobody sees that they were not."""
 
-import dataclasses
 from argparse import Namespace
 from typing import Any
 
@@ -11,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from lev_plugins.inference.correction.levenshtein import RecordingPolicy
 from lev_plugins.ops.edits import compact
 from lev_plugins.systems.levenshtein import LevenshteinEditorModel
 
@@ -46,8 +46,7 @@ def test_features_of_untouched_sentences_serve_both_heads(kept, chosen, again):
     task, model = sharp()
     batch = tiny.batch(task, [tiny.Triple(one[::-1], one, one) for one in SENTENCES])
     source, tokens = batch["net_input"]["src_tokens"], batch["draft"]
-    memory = model.encode(source)
-    model.deletion_logits(tokens, memory)
+    memory = model.with_features(tokens, model.encode(source))
     # some sentences are finished, some tokens of the others go
     rows = torch.tensor(chosen)
     memory, tokens = memory.select(rows), tokens[rows]
@@ -58,10 +57,9 @@ def test_features_of_untouched_sentences_serve_both_heads(kept, chosen, again):
     read = rows_read(model)
     found = model.placeholder_logits(after, memory)
     assert read == ([changed] if changed else [])
-    if again:  # what is remembered is of another sequence now
+    if again:  # what is known is still the same
         found = model.placeholder_logits(after, memory)
-    memory = dataclasses.replace(model.encode(source[rows]), latest=None)
-    wanted = model.placeholder_logits(after, memory)
+    wanted = model.placeholder_logits(after, model.encode(source[rows]))
     slots = after[:, 1:].ne(model.pad)
     torch.testing.assert_close(found[slots], wanted[slots], **TOLERANCE)
 
@@ -75,12 +73,30 @@ def test_only_heads_that_read_the_same_features_share_a_pass(options, passes):
     task, model = sharp(**options)
     batch = tiny.batch(task, [tiny.Triple("abc", "abc", "abc")])
     memory, read = model.encode(batch["net_input"]["src_tokens"]), rows_read(model)
+    memory = model.with_features(batch["draft"], memory)
     model.deletion_logits(batch["draft"], memory)
     model.placeholder_logits(batch["draft"], memory)
     assert len(read) == passes
 
 
-def test_a_sentence_that_needs_no_edit_takes_one_pass(monkeypatch):
+def test_no_call_leaves_anything_for_the_next():
+    task, model = sharp()
+    batch = tiny.batch(task, [tiny.Triple(one[::-1], one, one) for one in SENTENCES])
+    tokens, memory = batch["draft"], model.encode(batch["net_input"]["src_tokens"])
+    model.features(tokens, memory, "deletion")  # keys and values of the source are made once
+    before, read = dict(vars(memory)), rows_read(model)
+    model.with_features(tokens, memory)
+    for _ in range(2):
+        model.deletion_logits(tokens, memory)
+        model.placeholder_logits(tokens, memory)
+    model.token_logits(tokens, memory, tokens.gt(3))
+    assert len(read) == 6, "each call computes what it needs"
+    assert all(vars(memory)[name] is value for name, value in before.items())
+
+
+@pytest.mark.parametrize("policies", [1, 2], ids=["alone", "ensemble"])
+@pytest.mark.parametrize("wrapped", [list, lambda models: list(map(RecordingPolicy, models))])
+def test_a_sentence_that_needs_no_edit_takes_one_pass(monkeypatch, wrapped, policies):
     task, model = sharp()
     batch = tiny.batch(task, [tiny.Triple("abc", "abc", "abc")])
     for name in ("deletion_logits", "placeholder_logits"):
@@ -94,6 +110,6 @@ def test_a_sentence_that_needs_no_edit_takes_one_pass(monkeypatch):
         monkeypatch.setattr(model, name, nothing_to_do)
     limits = Namespace(max_len_a=0, max_len_b=9, iter_decode_max_iter=4)
     generator, read = task.build_generator([model], limits), rows_read(model)
-    ((found,),) = generator.generate([model], batch)
-    assert found["terminated"] == "unchanged" and read == [1]
+    ((found,),) = generator.generate(wrapped([model] * policies), batch)
+    assert found["terminated"] == "unchanged" and read == [1] * policies
     assert torch.equal(found["tokens"], batch["draft"][0])

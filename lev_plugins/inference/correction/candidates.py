@@ -12,6 +12,7 @@ from torch.nn.utils.rnn import pad_sequence
 from ...errors import UserError
 from ...ops.alignment import lcs_masks
 from ...ops.edits import insertion_labels
+from ...systems.levenshtein.decoding.policy import with_features
 from .autoregressive import Autoregressive
 from .backends import Backend, Tokens, batches
 from .levenshtein import LevenshteinBackend
@@ -218,7 +219,7 @@ class LevenshteinScorer:
         kept, aligned = lcs_masks(draft, target, pad)
         kept, aligned = kept | torch.isin(draft, ends), aligned | torch.isin(target, ends)
         labels = insertion_labels(target, aligned, pad, task.placeholder)
-        memory = policy.encode(source)
+        memory = with_features(policy, draft, policy.encode(source))
 
         logs = policy.deletion_logits(draft, memory).float().log_softmax(-1)
         inner = draft.ne(pad) & ~torch.isin(draft, ends)

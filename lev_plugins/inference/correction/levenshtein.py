@@ -9,6 +9,7 @@ from torch import Tensor
 
 from ...systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
 from ...systems.levenshtein.decoding.ensemble import EnsemblePolicy
+from ...systems.levenshtein.decoding.policy import with_features
 from ...systems.levenshtein.oov import OOVWords
 from ..editor import LevenshteinEditor
 from .autoregressive import LENGTH_SHARE
@@ -63,6 +64,9 @@ class RecordingPolicy:
         self.steps = [[] for _ in rows]
         self._deleting = False
         return _Memory(self.policy.encode(src_tokens), rows)
+
+    def with_features(self, tokens: Tensor, memory: _Memory) -> _Memory:
+        return _Memory(with_features(self.policy, tokens, memory.inner), memory.rows)
 
     def deletion_logits(self, tokens: Tensor, memory: _Memory) -> Tensor:
         logits = self.policy.deletion_logits(tokens, memory.inner)

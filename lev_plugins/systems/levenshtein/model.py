@@ -5,7 +5,8 @@ V symbols, K = ``max_insertions``. Slot k lies between tokens k and k + 1.
 """
 
 import re
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from dataclasses import dataclass, replace
+from typing import Any, Dict, List, NamedTuple, Optional, Self, Tuple
 
 import torch
 import torch.nn.functional as F
@@ -28,6 +29,25 @@ from .task import TranslationEditTask
 
 MODEL = "levenshtein_editor"
 COPY = "source_copy"
+
+
+@dataclass
+class EditMemory(Memory):
+    """What the encoder leaves for the policies.
+
+    known: sequences, B × T, and the features that the heads for deleting and for inserting read
+    of them, B × T × C; None where the two heads read different ones, or no sequence was read yet.
+    """
+
+    known: Optional[Tuple[Tensor, Tensor]] = None
+
+    def select(self, rows: Tensor) -> Self:
+        """The memory of the sentences at ``rows`` (long indices), with what is known."""
+        chosen = super().select(rows)
+        if self.known is not None:
+            tokens, features = self.known
+            chosen.known = tokens.index_select(0, rows), features.index_select(0, rows)
+        return chosen
 
 
 class PolicyOutput(NamedTuple):
@@ -146,7 +166,7 @@ class LevenshteinEditorModel(BaseFairseqModel):
 
     # what the generator asks for -------------------------------------------------------------
 
-    def encode(self, src_tokens: Tensor, layout: Optional[Layout] = None) -> Memory:
+    def encode(self, src_tokens: Tensor, layout: Optional[Layout] = None) -> EditMemory:
         """B × S tokens → what every decoder pass reads."""
         if layout is None:
             layout = Layout.of(src_tokens.ne(self.pad), self.training)
@@ -154,15 +174,27 @@ class LevenshteinEditorModel(BaseFairseqModel):
         x = self.encoder(x, layout.mask, layout=layout)
         if self.encoder_norm is not None:
             x = self.encoder_norm(x)
-        return Memory(x, layout.mask)
+        return EditMemory(x, layout.mask)
 
-    def deletion_logits(self, tokens: Tensor, memory: Memory) -> Tensor:
+    def with_features(self, tokens: Tensor, memory: EditMemory) -> EditMemory:
+        """The memory with the features of B × T tokens, if two heads can share them.
+
+        With it no pass is made to ask :meth:`deletion_logits` about these tokens, nor to ask
+        :meth:`placeholder_logits` about those sentences that nothing is deleted from.
+        """
+        if not self._same_exit():
+            return memory
+        return replace(memory, known=(tokens, self.features(tokens, memory, "deletion")))
+
+    def deletion_logits(self, tokens: Tensor, memory: EditMemory) -> Tensor:
         """Logits of keeping (0) and deleting (1) each token (Eq. 3): B × T × 2."""
-        features = self.features(tokens, memory, "deletion")
-        memory.latest = (tokens, features) if self._same_exit() else None
+        if memory.known is not None and memory.known[0] is tokens:
+            features = memory.known[1]
+        else:
+            features = self.features(tokens, memory, "deletion")
         return linear(features, self.deletion_head.weight)
 
-    def placeholder_logits(self, tokens: Tensor, memory: Memory) -> Tensor:
+    def placeholder_logits(self, tokens: Tensor, memory: EditMemory) -> Tensor:
         """Logits of the number of tokens missing in each slot (Eq. 4): B × (T − 1) × (K + 1)."""
         features = self._known_features(tokens, memory)
         return self._slot_logits(features[:, :-1], features[:, 1:])
@@ -207,15 +239,15 @@ class LevenshteinEditorModel(BaseFairseqModel):
         heads = ("deletion", "placeholder")
         return len({(self.stack_of[head], self.depths[head]) for head in heads}) == 1
 
-    def _known_features(self, tokens: Tensor, memory: Memory) -> Tensor:
+    def _known_features(self, tokens: Tensor, memory: EditMemory) -> Tensor:
         """Features for the placeholder head, B × T × C.
 
-        Those of sentences that lost nothing are the deletion head's: no pass is made for them.
+        Those of sentences that are as the memory knows them are there: no pass is made for them.
         """
         width = tokens.size(1)
-        if memory.latest is None or memory.latest[0].size(1) < width:
+        if memory.known is None or memory.known[0].size(1) < width:
             return self.features(tokens, memory, "placeholder")
-        before, known = memory.latest
+        before, known = memory.known
         lost = before[:, :width].ne(tokens).any(1) | before[:, width:].ne(self.pad).any(1)
         rows = lost.nonzero().squeeze(1)
         if len(rows) == len(tokens):
@@ -223,7 +255,7 @@ class LevenshteinEditorModel(BaseFairseqModel):
         known = known[:, :width]
         if not len(rows):
             return known
-        made = self.features(tokens[rows], memory.select(rows), "placeholder")
+        made = self.features(tokens[rows], replace(memory, known=None).select(rows), "placeholder")
         return known.index_copy(0, rows, made)
 
     def _embed(

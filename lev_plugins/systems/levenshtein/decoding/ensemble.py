@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ....errors import UserError
-from .policy import EditPolicy
+from .policy import EditPolicy, with_features
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,11 @@ class EnsemblePolicy:
     def encode(self, src_tokens: Tensor) -> EnsembleMemory:
         """B × S tokens → the memories of all members."""
         return EnsembleMemory(tuple(policy.encode(src_tokens) for policy in self.policies))
+
+    def with_features(self, tokens: Tensor, memory: EnsembleMemory) -> EnsembleMemory:
+        """The members' memories with what each has computed of B × T tokens."""
+        pairs = zip(self.policies, memory.members)
+        return EnsembleMemory(tuple(with_features(policy, tokens, own) for policy, own in pairs))
 
     def deletion_logits(self, tokens: Tensor, memory: EnsembleMemory) -> Tensor:
         """Of keeping (0) and deleting (1) each of B × T tokens: B × T × 2."""

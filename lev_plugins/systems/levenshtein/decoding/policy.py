@@ -25,7 +25,8 @@ class EditPolicy(Protocol[MemoryT]):
 
     Logits are of any floating type and may be in any range; those at padding are ignored. A
     policy reads no memory but its own. It may also have ``max_positions()``, the longest source
-    and target in tokens, which decoding then keeps to.
+    and target in tokens, which decoding then keeps to, and ``with_features``, see
+    :func:`with_features`.
     """
 
     def encode(self, src_tokens: Tensor) -> MemoryT:
@@ -39,3 +40,13 @@ class EditPolicy(Protocol[MemoryT]):
 
     def token_logits(self, tokens: Tensor, memory: MemoryT, where: Tensor) -> Tensor:
         """Of the tokens at ``where`` (B × T, bool, P true), in row-major order: P × V."""
+
+
+def with_features(policy: EditPolicy[MemoryT], tokens: Tensor, memory: MemoryT) -> MemoryT:
+    """The memory with what the policy has to compute of B × T tokens for deletion and placeholders.
+
+    A policy whose two heads read the same features can then compute them once. Nothing but the time
+    that it takes depends on it; policies without a method of this name get their memory back.
+    """
+    compute = getattr(policy, "with_features", None)
+    return memory if compute is None else compute(tokens, memory)

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Optional, Sequence
 import torch
 from fairseq.data import Dictionary
 
-from .policy import EditPolicy, MemoryT
+from .policy import EditPolicy, MemoryT, with_features
 
 
 def rate(
@@ -41,6 +41,7 @@ def rate(
     )
     tokens = tokens.masked_fill(tokens > placeholder, dictionary.unk()).to(device)
     fixed = tokens.eq(pad) | tokens.eq(dictionary.bos()) | tokens.eq(dictionary.eos())
+    memory = with_features(policy, tokens, memory)
     keep = policy.deletion_logits(tokens, memory).float().log_softmax(-1)[..., 0]
     close = policy.placeholder_logits(tokens, memory).float().log_softmax(-1)[..., 0]
     settled = keep.masked_fill(fixed, 0.0).sum(1)

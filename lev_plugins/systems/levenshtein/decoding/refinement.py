@@ -22,7 +22,7 @@ from .constraints import EditConstraints, mask_forbidden, symbol_edges
 from .diversity import Diversity, sentence_keys
 from .ensemble import EnsemblePolicy
 from .oracle import ORACLES, with_oracle
-from .policy import EditPolicy, MemoryT
+from .policy import EditPolicy, MemoryT, with_features
 from .ranking import best, rate
 from .reranker import Reranker
 from .state import RefinementState, equal_rows
@@ -352,6 +352,7 @@ class _Decoding:
         state.deleting = torch.zeros_like(state.scores)
         if state.tokens.size(1) == 2:  # <s> and </s> alone
             return real
+        state.memory = with_features(self.policy, state.tokens, state.memory)
         logits = self.policy.deletion_logits(state.tokens, state.memory).float()
         log_probs = torch.log_softmax(logits, dim=-1)
         delete = log_probs[..., 1].exp() > self.options.delete_threshold
