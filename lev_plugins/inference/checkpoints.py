@@ -13,6 +13,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from ..errors import UserError
 from ..fairseq_patches import Origin, explain, wrap_checkpoint_errors
+from ..systems.levenshtein.decoding.policy import is_edit_model
 
 CHECKPOINTS = ("checkpoint_best.pt", "checkpoint_last.pt", "model.pt")
 
@@ -94,7 +95,7 @@ def load_model(path: str, task: Any, state: Dict[str, Any], edits: bool = True) 
         models, _, _ = checkpoint_utils.load_model_ensemble_and_task([path], task=task, state=state)
     except RuntimeError as error:  # parameters that do not fit
         raise UserError(explain(error) or f"checkpoint {path}: {error}") from error
-    if hasattr(models[0], "deletion_logits") != edits:
+    if is_edit_model(models[0]) != edits:
         wanted = "an edit model" if edits else "an autoregressive model"
         raise UserError(f"{path} holds a {name}, not {wanted}")
     return models[0]

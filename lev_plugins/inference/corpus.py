@@ -42,6 +42,8 @@ def load(args: argparse.Namespace) -> tuple["TranslationEditTask", list[Any]]:
     import torch
     from fairseq import checkpoint_utils, options, tasks, utils
 
+    from ..systems.levenshtein.decoding.policy import is_edit_model
+
     words = [args.data, "--task=translation_edit", f"--path={args.path}"]
     words += [f"--delete-threshold={args.delete_threshold}", "--untuned"]
     for name in ("source_lang", "target_lang", "draft_lang"):
@@ -61,7 +63,7 @@ def load(args: argparse.Namespace) -> tuple["TranslationEditTask", list[Any]]:
             utils.split_paths(args.path), task=task
         )
     for model in models:
-        if not hasattr(model, "deletion_logits"):
+        if not is_edit_model(model):
             raise UserError(
                 f"--path {args.path}: {type(model).__name__} is no edit model, which is what the "
                 "oracle helps"

@@ -19,6 +19,7 @@ from ...fairseq_patches import compare_symbols
 from ...nn.packing import Layout
 from ...tasks.post_editing import PLACEHOLDER
 from .decoding import RefinementGenerator, RefinementOptions
+from .decoding.policy import is_edit_model
 from .drafts import Draft, DraftEncoding
 from .roll_in import RollInOptions, build_roll_in
 from .task_config import TranslationEditConfig
@@ -267,7 +268,7 @@ class TranslationEditTask(DraftEncoding):
         """
         name = getattr(cfg, "_name", None) or getattr(cfg, "arch", None)
         found = ARCH_MODEL_REGISTRY.get(name)
-        if not from_checkpoint and found is not None and not hasattr(found, "deletion_logits"):
+        if not from_checkpoint and found is not None and not is_edit_model(found):
             raise UserError(
                 f"--arch {name} is no edit model of ours; --task translation_edit goes with "
                 "--arch levenshtein_editor"
@@ -283,7 +284,7 @@ class TranslationEditTask(DraftEncoding):
                 "with --task translation_edit or of a levenshtein_transformer"
             )
         model = super().build_model(cfg, from_checkpoint)
-        self.edits = hasattr(model, "deletion_logits")
+        self.edits = is_edit_model(model)
         return model
 
     def build_criterion(self, cfg: Any) -> FairseqCriterion:
@@ -317,7 +318,7 @@ class TranslationEditTask(DraftEncoding):
         **kwargs: Any,
     ) -> Any:
         """Refinement for models with edit policies; fairseq's beam search for any other."""
-        if not any(hasattr(model, "deletion_logits") for model in models):
+        if not any(map(is_edit_model, models)):
             return super().build_generator(
                 models, args, seq_gen_cls, extra_gen_cls_kwargs, **kwargs
             )

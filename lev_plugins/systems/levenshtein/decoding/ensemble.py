@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ....errors import UserError
-from .policy import EditPolicy, with_features
+from .policy import EditPolicy, evaluate, with_features
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,7 @@ class EnsemblePolicy:
     def eval(self) -> "EnsemblePolicy":
         """Puts the members that are modules into evaluation mode."""
         for policy in self.policies:
-            if getattr(policy, "training", False):
-                policy.eval()  # type: ignore[attr-defined]
+            evaluate(policy)
         return self
 
     def max_positions(self) -> Optional[Tuple[int, int]]:

@@ -13,7 +13,7 @@ from torch import Tensor
 from ....errors import UserError
 from ....ops.alignment import lcs_masks
 from ....ops.edits import compact
-from .policy import EditPolicy
+from .policy import EditPolicy, evaluate
 
 ORACLES = ("none", "deletion", "deletion+placeholder")
 # Logit of what is certain; all else has its negative. No penalty is as large, and in single
@@ -62,8 +62,7 @@ class OraclePolicy:
 
     def eval(self) -> "OraclePolicy":
         """Puts a policy that is a module into evaluation mode."""
-        if self.training:
-            self.policy.eval()  # type: ignore[attr-defined]
+        evaluate(self.policy)
         return self
 
     def max_positions(self) -> Optional[Tuple[int, int]]:

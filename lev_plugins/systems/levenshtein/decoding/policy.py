@@ -5,9 +5,9 @@ tokens that can be missing in one slot. Slot k lies between tokens k and k + 1. 
 with <s>, end with </s> and are padded on the right.
 """
 
-from typing import Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeGuard, TypeVar, cast
 
-from torch import Tensor
+from torch import Tensor, nn
 
 
 class Memory(Protocol):
@@ -40,6 +40,17 @@ class EditPolicy(Protocol[MemoryT]):
 
     def token_logits(self, tokens: Tensor, memory: MemoryT, where: Tensor) -> Tensor:
         """Of the tokens at ``where`` (B × T, bool, P true), in row-major order: P × V."""
+
+
+def is_edit_model(model: object) -> TypeGuard[EditPolicy[Any]]:
+    """Whether a model, or a class of models, edits by policies; others write from left to right."""
+    return hasattr(model, "deletion_logits")
+
+
+def evaluate(policy: object) -> None:
+    """Puts a policy that is in training mode, as modules can be, into evaluation mode."""
+    if getattr(policy, "training", False):
+        cast(nn.Module, policy).eval()
 
 
 def with_features(policy: EditPolicy[MemoryT], tokens: Tensor, memory: MemoryT) -> MemoryT:

@@ -22,7 +22,7 @@ from .constraints import EditConstraints, mask_forbidden, symbol_edges
 from .diversity import Diversity, sentence_keys
 from .ensemble import EnsemblePolicy
 from .oracle import ORACLES, with_oracle
-from .policy import EditPolicy, MemoryT, with_features
+from .policy import EditPolicy, MemoryT, evaluate, is_edit_model, with_features
 from .ranking import best, rate
 from .reranker import Reranker
 from .state import RefinementState, equal_rows
@@ -217,13 +217,12 @@ class RefinementGenerator:
                 ranking, self._known_symbols(), length_penalty=self.options.length_penalty
             )
         for model in models:
-            if not hasattr(model, "deletion_logits"):
+            if not is_edit_model(model):
                 raise UserError(
                     f"{type(model).__name__} is no edit model; give it last, with "
                     "--iter-decode-with-external-reranker, to rank what edit models write"
                 )
-            if getattr(model, "training", False):
-                model.eval()
+            evaluate(model)
         policy = models[0] if len(models) == 1 else EnsemblePolicy(models)
         return with_oracle(policy, self.options.oracle, sample.get("target")), reranker
 

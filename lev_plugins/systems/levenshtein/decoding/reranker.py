@@ -12,6 +12,7 @@ from torch import Tensor
 
 from ....data.symbols import difference
 from ....errors import UserError
+from .policy import is_edit_model
 
 
 class Candidate(NamedTuple):
@@ -50,7 +51,7 @@ class Reranker:
         max_tokens: int = 4096,
         length_penalty: float = 1.0,
     ) -> None:
-        if not isinstance(model, FairseqEncoderDecoderModel) or hasattr(model, "deletion_logits"):
+        if not isinstance(model, FairseqEncoderDecoderModel) or is_edit_model(model):
             raise UserError(
                 f"{type(model).__name__} cannot rank hypotheses; give an autoregressive model, "
                 "such as one trained with --task translation --arch transformer"
