@@ -62,6 +62,7 @@ from lev_plugins.nn.precision import PRECISIONS, quantize  # noqa: E402
 from lev_plugins.systems.levenshtein import LevenshteinEditorModel  # noqa: E402
 from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss  # noqa: E402
 from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions  # noqa: E402
+from lev_plugins.systems.levenshtein.roll_in import expert_labels  # noqa: E402
 from lev_plugins.systems.levenshtein.stock import editor_config  # noqa: E402
 from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask  # noqa: E402
 
@@ -354,12 +355,14 @@ def check_training(peers: Peers, args: argparse.Namespace) -> str:
     stock = peers.stock(
         source["src_tokens"], source["src_lengths"], states.before, sample["target"]
     )
-    ours = peers.ours(source["src_tokens"], source["src_lengths"], sample["roll_in"])
+    roll_in = sample["roll_in"]
+    ours, inputs = peers.ours(source["src_tokens"], source["src_lengths"], roll_in)
+    labels = expert_labels(roll_in, inputs, ours["placeholder"].size(1) - 1)
     worst = 0.0
     for name, head in (("placeholder", "mask_ins"), ("token", "word_ins")):
         theirs = {key: stock[head][key][stock[head]["mask"]] for key in ("out", "tgt")}
-        logits, labels = ours[name]
-        if not torch.equal(labels, theirs["tgt"]):
+        logits = ours[name]
+        if not torch.equal(labels[name], theirs["tgt"]):
             raise UserError(f"the labels of the {name} head differ from stock's: no fair race")
         difference = logits[:, : theirs["out"].size(1)] - theirs["out"]
         worst = max(worst, float(difference.abs().max()))

@@ -451,7 +451,7 @@ def test_deletion_states_are_the_draft_or_the_filled_gaps(task):
     state.insertion = insertion_labels(sample["target"], boundary, 1, task.placeholder)
     state.delete_draft = torch.tensor([True, False, True])
     predicted = torch.tensor([4, 5, 6, 7, 8, 9])
-    inputs = join_deletion_inputs(state, predicted, 1)
+    inputs = join_deletion_inputs(state, predicted)
     symbols = task.target_dictionary
     filled = "".join(symbols[index] for index in (7, 8, 9))
     assert [tiny.letters(row, symbols) for row in inputs] == ["hhhhhh", filled, "fg"]
@@ -462,7 +462,7 @@ def test_deletion_states_are_cut_to_the_longest_sentence(task):
     rows = [Triple("a", "ab", "hhhhhhhh")]
     state = tiny.roll_in(task, tiny.batch(task, rows, extra=5), alpha=0.0, beta=0.0)
     predicted = torch.full((int(state.insertion.missing.sum()),), 5)
-    inputs = join_deletion_inputs(state, predicted, 1)
+    inputs = join_deletion_inputs(state, predicted)
     assert inputs.size(1) == 4
 
 
@@ -495,8 +495,8 @@ def test_deletion_reads_masked_tokens_as_they_stand():
     seen = []
     features = model.features
     model.features = lambda tokens, *rest: (seen.append(tokens), features(tokens, *rest))[1]
-    outputs = model(sample["net_input"]["src_tokens"], None, states)
-    assert outputs["token"].labels.numel() == int((states.insertion.missing | states.masked).sum())
+    outputs, _ = model(sample["net_input"]["src_tokens"], None, states)
+    assert len(outputs["token"]) == int((states.insertion.missing | states.masked).sum())
     deletion = seen[-1][:, : states.target.size(1)]
     stands = states.target.ne(masking.target_dictionary.pad()) & ~states.insertion.missing
     assert torch.equal(deletion[stands], states.target[stands])

@@ -19,6 +19,7 @@ from lev_plugins.nn import TransformerBlock
 from lev_plugins.systems.levenshtein import LevenshteinEditorConfig, LevenshteinEditorModel
 from lev_plugins.systems.levenshtein.config import exit_depths
 from lev_plugins.systems.levenshtein.model import source_at_placeholders
+from lev_plugins.systems.levenshtein.roll_in import expert_labels
 
 HEADS = ("deletion", "placeholder", "token")
 PRE_NORM = {"encoder_normalize_before": True, "decoder_normalize_before": True}
@@ -62,8 +63,10 @@ class TestLevenshteinEditor(ModelContract):
         task = tiny.task(joined=request.param.get("share_all_embeddings", False))
 
         def answers(model, sample):
-            source = sample["net_input"]
-            return model(source["src_tokens"], source["src_lengths"], sample["roll_in"])
+            source, roll_in = sample["net_input"], sample["roll_in"]
+            logits, inputs = model(source["src_tokens"], source["src_lengths"], roll_in)
+            labels = expert_labels(roll_in, inputs, model.cfg.max_insertions)
+            return {head: (logits[head], labels[head]) for head in HEADS}
 
         return System(
             task=task,
@@ -120,20 +123,27 @@ def test_training_asks_each_head_what_decoding_asks_it():
     task, model = sharp()
     sample = tiny.training_batch(task, DRAFTED, alpha=1.0)  # so that y_del is the draft
     insertion, source = sample["roll_in"].insertion, sample["net_input"]["src_tokens"]
-    answers, memory = model(source, None, sample["roll_in"]), model.encode(source)
+    (answers, _), memory = model(source, None, sample["roll_in"]), model.encode(source)
     expected = {
         "placeholder": model.placeholder_logits(insertion.before, memory)[insertion.slots],
         "token": model.token_logits(insertion.after, memory, insertion.missing),
         "deletion": model.deletion_logits(sample["draft"], memory)[sample["draft"].gt(2)],
     }
     for head, logits in expected.items():
-        assert_near(answers[head].logits, logits)
+        assert_near(answers[head], logits)
+
+
+def labels_of(model: LevenshteinEditorModel, sample: dict[str, Any]) -> dict[str, Tensor]:
+    """The expert's labels for what the model reads in training."""
+    roll_in = sample["roll_in"]
+    _, inputs = model(sample["net_input"]["src_tokens"], None, roll_in)
+    return expert_labels(roll_in, inputs, model.cfg.max_insertions)
 
 
 def test_labels_are_the_experts():
     task, model = sharp()
     sample = tiny.training_batch(task, DRAFTED, alpha=1.0, beta=1.0)
-    answers = model(sample["net_input"]["src_tokens"], None, sample["roll_in"])
+    labels = labels_of(model, sample)
     deletions, insertions, written = [], [], ""
     for row in DRAFTED:
         gone, counts, missing = edits(row.draft, row.target)
@@ -141,9 +151,9 @@ def test_labels_are_the_experts():
         insertions += counts
         written += missing
     symbols = task.target_dictionary
-    assert answers["deletion"].labels.tolist() == deletions
-    assert answers["placeholder"].labels.tolist() == [min(count, 5) for count in insertions]
-    assert "".join(symbols[i] for i in answers["token"].labels.tolist()) == written
+    assert labels["deletion"].tolist() == deletions
+    assert labels["placeholder"].tolist() == [min(count, 5) for count in insertions]
+    assert "".join(symbols[i] for i in labels["token"].tolist()) == written
 
 
 def edits(draft: str, target: str) -> tuple[list[int], list[int], str]:
@@ -168,15 +178,16 @@ def test_deletion_learns_from_what_the_model_itself_would_insert():
     task, model = sharp()
     sample = tiny.training_batch(task, ROWS, alpha=0.0, drafted=False)
     roll_in, source = sample["roll_in"], sample["net_input"]["src_tokens"]
-    answers = model(source, None, roll_in)
-    logits = answers["token"].logits.detach().clone()
+    answers, inputs = model(source, None, roll_in)
+    logits = answers["token"].detach().clone()
     logits[:, [0, 1, 2, task.placeholder]] = float("-inf")
     tokens = roll_in.insertion.after.masked_scatter(roll_in.insertion.missing, logits.argmax(1))
     inner = tokens.gt(2)
     expected = model.deletion_logits(tokens, model.encode(source))[inner]
-    assert_near(answers["deletion"].logits, expected)
+    assert_near(answers["deletion"], expected)
     right = tokens.eq(sample["target"])[inner]
-    assert 0 < int(answers["deletion"].labels.sum()) <= int((~right).sum())
+    assert torch.equal(inputs, tokens)
+    assert 0 < int(labels_of(model, sample)["deletion"].sum()) <= int((~right).sum())
 
 
 def vocabulary_rows(monkeypatch: pytest.MonkeyPatch, classes: int) -> list[int]:
@@ -223,9 +234,9 @@ def test_more_missing_tokens_than_k_max_are_labelled_k_max():
     rows = [tiny.Triple("a", "abcdefgh", "h")]
     sample = tiny.training_batch(task, rows, beta=1.0)
     assert sample["roll_in"].insertion.counts.tolist() == [[7, 0]]
-    answers = model(sample["net_input"]["src_tokens"], None, sample["roll_in"])
-    assert answers["placeholder"].labels.tolist() == [3, 0]
-    assert answers["token"].labels.numel() == 7
+    labels = labels_of(model, sample)
+    assert labels["placeholder"].tolist() == [3, 0]
+    assert labels["token"].numel() == 7
 
 
 # sharing and early exit -----------------------------------------------------------------------
@@ -471,12 +482,12 @@ def test_parameters_that_have_learned_without_copying_are_read_without_it(marked
     again.load_state_dict(new.state_dict())
     sample = tiny.training_batch(task, ROWS)
     answers = [
-        model(sample["net_input"]["src_tokens"], None, sample["roll_in"])
+        model(sample["net_input"]["src_tokens"], None, sample["roll_in"])[0]
         for model in (old, new, again)
     ]
     for head in HEADS:
-        assert torch.equal(answers[0][head].logits, answers[1][head].logits)
-        assert torch.equal(answers[0][head].logits, answers[2][head].logits)
+        assert torch.equal(answers[0][head], answers[1][head])
+        assert torch.equal(answers[0][head], answers[2][head])
 
 
 # limits, sizes and refusals -------------------------------------------------------------------

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 
 from ...errors import UserError
 from ...options import option
-
-HEADS = ("deletion", "placeholder", "token")
+from .config import HEADS
+from .roll_in import RollIn, expert_labels
 
 
 @dataclass
@@ -67,18 +67,19 @@ class EditPolicyLoss(FairseqCriterion):
     ) -> Tuple[Tensor, int, Dict[str, Any]]:
         """Returns the summed loss (nats), the sample size (target tokens) and what to log."""
         source = sample["net_input"]
-        outputs = model(source["src_tokens"], source["src_lengths"], sample["roll_in"])
+        roll_in: RollIn = sample["roll_in"]
+        outputs, deletion_inputs = model(source["src_tokens"], source["src_lengths"], roll_in)
+        labels = expert_labels(roll_in, deletion_inputs, outputs["placeholder"].size(1) - 1)
         log: Dict[str, Any] = {}
         loss = torch.zeros((), device=source["src_tokens"].device)
         for name in HEADS:
-            logits, labels = outputs[name]
-            logits = logits.float()
-            head, nll = smoothed(logits, labels, self.smoothing[name])
+            logits, label = outputs[name].float(), labels[name]
+            head, nll = smoothed(logits, label, self.smoothing[name])
             loss = loss + self.weights[name] * head
             with torch.no_grad():
                 log[f"{name}_nll"] = nll.detach()
-                log[f"{name}_right"] = (logits.argmax(1) == labels).sum()
-                log[f"{name}_count"] = labels.numel()
+                log[f"{name}_right"] = (logits.argmax(1) == label).sum()
+                log[f"{name}_count"] = label.numel()
         sample_size = sample["ntokens"]
         log.update(
             loss=loss.detach(),

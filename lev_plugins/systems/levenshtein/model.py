@@ -6,7 +6,7 @@ V symbols, K = ``max_insertions``. Slot k lies between tokens k and k + 1.
 
 import re
 from dataclasses import dataclass, replace
-from typing import Any, Dict, List, NamedTuple, Optional, Self, Tuple
+from typing import Any, Dict, List, Optional, Self, Tuple
 
 import torch
 import torch.nn.functional as F
@@ -23,7 +23,7 @@ from ...nn.precision import Int8Linear, decoding_precision, quantize
 from ...nn.seq2seq.config import check_heads, check_shared
 from ...nn.transformer import TransformerBlock
 from .config import HEADS, STACKS, LevenshteinEditorConfig, exit_depths
-from .roll_in import RollIn, join_deletion_inputs, kept_by_expert, token_predictions
+from .roll_in import RollIn, join_deletion_inputs, token_predictions
 from .stock import convert_parameters, is_stock, is_transformer
 from .task import TranslationEditTask
 
@@ -48,13 +48,6 @@ class EditMemory(Memory):
             tokens, features = self.known
             chosen.known = tokens.index_select(0, rows), features.index_select(0, rows)
         return chosen
-
-
-class PolicyOutput(NamedTuple):
-    """One head's answers at the positions that are trained: P × classes logits, P labels."""
-
-    logits: Tensor
-    labels: Tensor
 
 
 @register_model(MODEL, dataclass=LevenshteinEditorConfig)
@@ -282,35 +275,33 @@ class LevenshteinEditorModel(BaseFairseqModel):
 
     def forward(
         self, src_tokens: Tensor, src_lengths: Optional[Tensor], roll_in: RollIn
-    ) -> Dict[str, PolicyOutput]:
-        """Training passes of Algorithm 1: one record per policy head.
+    ) -> Tuple[Dict[str, Tensor], Tensor]:
+        """Training passes of Algorithm 1.
 
         Only positions that carry a label go through a head: placeholders through the
         vocabulary, real slots through the placeholder classifier, inner tokens through deletion.
+
+        Returns:
+            the logits of each head, P × classes; and y_del, B × L, what the deletion head has read:
+            it is made here, since it may be what the token head writes.
         """
         memory, places = self.encode(src_tokens, roll_in.source), roll_in.places
         features = self.features(roll_in.insertion.before, memory, "placeholder", places.before)
         features = features.flatten(0, 1)
         left, right = rows_at(features, places.slots), rows_at(features, places.slots + 1)
-        placeholder = PolicyOutput(
-            self._slot_logits(left, right), places.counts.clamp(max=self.cfg.max_insertions)
-        )
+        placeholder = self._slot_logits(left, right)
         state, _ = roll_in.token_state(self.plh)
         features = self.features(state, memory, "token", places.after).flatten(0, 1)
-        token = PolicyOutput(self._project(rows_at(features, places.tokens)), places.labels)
+        token = self._project(rows_at(features, places.tokens))
         with torch.no_grad():
-            written = token.logits.detach()
+            written = token.detach()
             if places.written is not None:  # for deletion they stand as they are
                 written = written.index_select(0, places.written)
             predicted = token_predictions(written, roll_in, self.never_predicted())
-            inputs = join_deletion_inputs(roll_in, predicted, self.pad)
-            keep = kept_by_expert(roll_in, inputs, self.pad).flatten()
+            inputs = join_deletion_inputs(roll_in, predicted)
         features = self.features(inputs, memory, "deletion", places.inputs).flatten(0, 1)
-        deletion = PolicyOutput(
-            linear(rows_at(features, places.inner), self.deletion_head.weight),
-            (~keep.index_select(0, places.inner)).long(),
-        )
-        return {"deletion": deletion, "placeholder": placeholder, "token": token}
+        deletion = linear(rows_at(features, places.inner), self.deletion_head.weight)
+        return {"deletion": deletion, "placeholder": placeholder, "token": token}, inputs
 
     def never_predicted(self) -> List[int]:
         """Symbols that the token policy must never write."""

@@ -6,7 +6,7 @@ Shapes: B sentences, M tokens of the target y*, N tokens of the draft y⁰, P pl
 import copy
 import functools
 from dataclasses import dataclass
-from typing import Any, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import torch
 import torch.nn.functional as F
@@ -137,7 +137,7 @@ def _places(roll_in: RollIn) -> Places:
         predicts = predicts | roll_in.masked
     tokens = _flat(predicts)
     # the placeholder stands for what will be written: no special symbol, no padding
-    inputs = _join(roll_in, insertion.after, roll_in.pad)
+    inputs = _join(roll_in, insertion.after)
     real = inputs.ne(roll_in.pad)
     width = int(real.sum(1).max())
     inputs, real = inputs[:, :width], real[:, :width]
@@ -293,23 +293,39 @@ def token_predictions(logits: Tensor, roll_in: RollIn, never: List[int]) -> Tens
     return torch.where(chosen.values.bool(), chosen.indices, probabilities.argmax(1))
 
 
-def join_deletion_inputs(roll_in: RollIn, predicted: Tensor, pad: int) -> Tensor:
+def join_deletion_inputs(roll_in: RollIn, predicted: Tensor) -> Tensor:
     """y_del: the draft where the mixture chose it, else y*'s gaps filled with t̃ (B × L)."""
     after, places = roll_in.insertion.after, roll_in.places
     filled = after.flatten().index_copy(0, places.gaps, predicted).view_as(after)
-    return _join(roll_in, filled, pad)[:, : places.width]
+    return _join(roll_in, filled)[:, : places.width]
 
 
-def _join(roll_in: RollIn, filled: Tensor, pad: int) -> Tensor:
+def _join(roll_in: RollIn, filled: Tensor) -> Tensor:
+    pad = roll_in.pad
     width = max(filled.size(1), roll_in.draft.size(1))
     filled = F.pad(filled, (0, width - filled.size(1)), value=pad)
     draft = F.pad(roll_in.draft, (0, width - roll_in.draft.size(1)), value=pad)
     return torch.where(roll_in.delete_draft.unsqueeze(1), draft, filled)
 
 
-def kept_by_expert(roll_in: RollIn, inputs: Tensor, pad: int) -> Tensor:
+def expert_labels(roll_in: RollIn, inputs: Tensor, max_insertions: int) -> Dict[str, Tensor]:
+    """The expert's actions where the heads predict: d* (1: delete), p* and t*, P each.
+
+    Args:
+        inputs: y_del, B × L. max_insertions: K, the largest label of the placeholder head.
+    """
+    places = roll_in.places
+    keep = _kept_by_expert(roll_in, inputs).flatten()
+    return {
+        "deletion": (~keep.index_select(0, places.inner)).long(),
+        "placeholder": places.counts.clamp(max=max_insertions),
+        "token": places.labels,
+    }
+
+
+def _kept_by_expert(roll_in: RollIn, inputs: Tensor) -> Tensor:
     """d*: what the expert keeps of y_del (B × L, bool). Drafts have been aligned already."""
-    sampled, known = roll_in.places.sampled, roll_in.draft_kept
+    sampled, known, pad = roll_in.places.sampled, roll_in.draft_kept, roll_in.pad
     if sampled is None or known is None:
         return lcs_masks(inputs, roll_in.target, pad)[0]
     width = inputs.size(1)
