@@ -32,6 +32,9 @@ from .checkpoints import (
 from .editing_task import editing_task
 from .sentences import Item
 
+# a source, its draft and its terms
+Row = Tuple[str, Optional[str], Optional[Sequence[str]]]
+
 
 class LevenshteinEditor:
     """A trained model, its dictionaries and its text processing.
@@ -152,9 +155,7 @@ class LevenshteinEditor:
         Args:
             sources: plain text, one sentence each.
             drafts: a draft or None for every source; None where there are no drafts at all.
-            max_iter, batch_size, empty_penalty, delete_threshold, candidates: as of
-                :meth:`edit_nbest`.
-            diversity, noise_scale, seed, markup, terms, hard_terms: likewise.
+            max_iter … hard_terms: as of :meth:`edit_nbest`.
 
         Returns:
             a trace for every source, in order: text, score (in nats: with one answer made
@@ -214,9 +215,8 @@ class LevenshteinEditor:
             delete_threshold: probability above which a token is deleted; default: the task's.
             candidates: candidates made for each source, ``nbest`` by default; the first is that of
                 plain decoding.
-            diversity: how they differ: length, penalty or noise
-                (:class:`~.decoding.diversity.Diversity`), with ``noise_scale``
-                and ``seed``.
+            diversity, noise_scale, seed: how they differ: length, penalty or noise
+                (:class:`~.decoding.diversity.Diversity`).
             markup: drafts have marks: ``[=stays=]``, ``[-goes-]``, ``[~another~]``, ``[+term+]``
                 (:mod:`lev_plugins.systems.levenshtein.markup`).
             terms: for every source the terms to start from, in their order, or None; such a
@@ -227,25 +227,13 @@ class LevenshteinEditor:
             UserError: as many drafts (terms) as sources are needed; a sentence beyond the model's
                 limit; marks that cannot be read; a hard term that is not in the vocabulary.
         """
-        if isinstance(sources, str) or isinstance(drafts, str):
-            raise UserError("edit() takes lists of sentences, not a single string")
-        rows = zip(
-            sources, _beside(sources, drafts, "drafts"), _beside(sources, terms, "lists of terms")
-        )
+        rows = _rows(sources, drafts, terms)
         count = max(nbest, 1) if candidates is None else candidates
+        how = Diversity(count, diversity, noise_scale, seed)
         generator = self._generator(
-            max_iter=max_iter,
-            empty_penalty=empty_penalty,
-            delete_threshold=delete_threshold,
-            diversity=Diversity(count, diversity, noise_scale, seed),
-            nbest=nbest,
+            delete_threshold, empty_penalty, max_iter=max_iter, diversity=how, nbest=nbest
         )
-        oov_words = self.task.new_oov_words()
-        items = [
-            self._item(number, *row, markup, hard_terms, oov_words)
-            for number, row in enumerate(rows, start=1)
-        ]
-        self._check_lengths(items)
+        items = self._items(rows, markup, hard_terms)
         return self._decode(generator, items, max(batch_size, 1))
 
     def _generator(
@@ -289,6 +277,23 @@ class LevenshteinEditor:
         text = self.tokenizer.encode(text) if self.tokenizer else text
         return self.bpe.encode(text) if self.bpe else text
 
+    def _items(self, rows: Sequence[Row], markup: bool, hard: bool) -> List[Item]:
+        """Sentences as tokens, none longer than the model's limits."""
+        oov_words = self.task.new_oov_words()
+        items = [
+            self._item(number, *row, markup, hard, oov_words)
+            for number, row in enumerate(rows, start=1)
+        ]
+        for number, item in enumerate(items, start=1):
+            sides = (item.tokens, item.coded.tokens)
+            for name, tokens, limit in zip(("source", "draft"), sides, self._limits):
+                if len(tokens) > limit:
+                    raise UserError(
+                        f"{name} {number} has {len(tokens)} tokens where the model's limit is "
+                        f"{limit}; split it into sentences"
+                    )
+        return items
+
     def _item(
         self,
         number: int,
@@ -318,16 +323,6 @@ class LevenshteinEditor:
             raise UserError(f"sentence {number}: {error}") from error
         tokens = self.task.encode_text(source, self._apply, self.task.src_dict)
         return Item(source, draft, tokens, coded, oov_words)
-
-    def _check_lengths(self, items: List[Item]) -> None:
-        for number, item in enumerate(items, start=1):
-            sides = (item.tokens, item.coded.tokens)
-            for name, tokens, limit in zip(("source", "draft"), sides, self._limits):
-                if len(tokens) > limit:
-                    raise UserError(
-                        f"{name} {number} has {len(tokens)} tokens where the model's limit is "
-                        f"{limit}; split it into sentences"
-                    )
 
     def _batch(self, items: List[Item]) -> Dict[str, Any]:
         pad = self.task.tgt_dict.pad()
@@ -362,6 +357,17 @@ class LevenshteinEditor:
         text = " ".join(symbols)
         text = self.bpe.decode(text) if self.bpe else text
         return self.tokenizer.decode(text) if self.tokenizer else text
+
+
+def _rows(
+    sources: Sequence[str],
+    drafts: Optional[Sequence[Optional[str]]],
+    terms: Optional[Sequence[Optional[Sequence[str]]]],
+) -> List[Row]:
+    if isinstance(sources, str) or isinstance(drafts, str):
+        raise UserError("edit() takes lists of sentences, not a single string")
+    drafts = _beside(sources, drafts, "drafts")
+    return list(zip(sources, drafts, _beside(sources, terms, "lists of terms")))
 
 
 def _beside(sources: Sequence[str], others: Optional[Sequence[Any]], name: str) -> List[Any]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ... import html
 from ...deprecation import renamed_arguments, renamed_attribute, renamed_field
@@ -11,6 +11,9 @@ from .backends import Backend, Tokens
 from .proposals import Proposal, proposals
 from .protection import Protection
 from .units import KINDS, UNREADABLE, Unit, UnitKind, pieces, spans
+
+if TYPE_CHECKING:
+    from .settings import Settings
 
 Reason = Literal["unknown", "protected", "length", "confidence"]
 
@@ -176,34 +179,19 @@ class Corrector:
             UserError: no checkpoint there, one that cannot be read or of another kind, no
                 dictionaries, options that this kind of model has not got.
         """
-        from ..checkpoints import separate_paths  # fairseq is slow to import, and tests do without
-        from . import settings as stored
-        from .loading import load_backend
-        from .ranking import RankedBackend, Ranker
-        from .reranking import RerankedBackend, Reranker, tuned_weights
+        from .loading import load_backend  # fairseq is slow to import, and tests do without
 
         check_unit(unit, window)
-        file = settings or stored.beside(separate_paths(path)[0])
-        use = stored.Settings() if file in (None, "none") else stored.read(str(file))
-        use = replace(use, lexicon=lexicon or use.lexicon, lookup=lookup or use.lookup)
+        use, file = _settings(path, settings, lexicon, lookup)
         backend = load_backend(
             path, data, device, beam, max_iter, delete_threshold, precision, processing
         )
-        if use.lexicon or use.lookup:
-            use = replace(use, unit=use.unit or "letters")
-            if (unit or use.unit) in ("word", "letters"):
-                weights = {**use.weights, **(weights or {})}
-                backend = RankedBackend(Ranker(backend, use.resources(), weights))
-            else:
-                weights = {**tuned_weights(use.weights), **(weights or {})}
-                backend = RerankedBackend(Reranker(backend, use.resources(), weights))
-        elif weights:
-            raise UserError(f"--weight {next(iter(weights))}: there is no ranking; give --lexicon")
+        backend = _ranked(backend, use, unit or use.unit, weights or {})
         if unit is None:
             unit, window = use.unit, use.window
         longest = use.longest if use.tuned else None
         made = cls(backend, unit, window, use.min_confidence, longest, use.temperature)
-        if file not in (None, "none"):
+        if file is not None:
             made.tuned, made.settings = use.tuned, file
         return made
 
@@ -297,6 +285,46 @@ def _text_processing() -> Iterable[str]:
     from ..checkpoints import text_processing  # slow to import, as above
 
     return text_processing()
+
+
+def _settings(
+    path: str, file: str | None, lexicon: str | None, lookup: str | None
+) -> tuple["Settings", str | None]:
+    """What is set for a checkpoint, with other resources where such are given, and where it stands.
+
+    Words are ranked one by one where the settings have resources and name no unit.
+    """
+    from ..checkpoints import separate_paths
+    from . import settings as stored
+
+    found = file or stored.beside(separate_paths(path)[0])
+    if found == "none":
+        found = None
+    use = stored.Settings() if found is None else stored.read(found)
+    use = replace(use, lexicon=lexicon or use.lexicon, lookup=lookup or use.lookup)
+    if use.lexicon or use.lookup:
+        use = replace(use, unit=use.unit or "letters")
+    return use, found
+
+
+def _ranked(
+    backend: Backend, use: "Settings", unit: str | None, weights: Mapping[str, float]
+) -> Backend:
+    """The backend's candidates ranked by lexicon and lookup: words one by one, or whole lines.
+
+    The backend itself where there is neither.
+    """
+    if not use.lexicon and not use.lookup:
+        if weights:
+            raise UserError(f"--weight {next(iter(weights))}: there is no ranking; give --lexicon")
+        return backend
+    from .ranking import RankedBackend, Ranker
+    from .reranking import RerankedBackend, Reranker, tuned_weights
+
+    if unit in ("word", "letters"):
+        return RankedBackend(Ranker(backend, use.resources(), {**use.weights, **weights}))
+    weights = {**tuned_weights(use.weights), **weights}
+    return RerankedBackend(Reranker(backend, use.resources(), weights))
 
 
 def check_unit(unit: str | None, window: int | None) -> UnitKind | None:

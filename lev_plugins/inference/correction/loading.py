@@ -63,30 +63,40 @@ def load_backend(
     paths = [find_checkpoint(one) for one in separate_paths(path)]
     state = load_state(paths[0])
     name = getattr(state["cfg"].task, "_name", None)
-    if name in EDITING:
-        if beam is not None:
-            raise UserError(f"--beam {beam}: {paths[0]} is an edit model, which has no beam")
-        if max_iter is not None and max_iter < 1:
-            raise UserError(f"--max-iter {max_iter}: must be 1 or more")
-        editor = LevenshteinEditor.from_pretrained(
-            path, data, str(place), precision=precision, **_overrides(given)
-        )
-        encoders = _processing(editor.tokenizer, editor.bpe, given, editor.task.src_dict)
-        knows_spaces = _knows_spaces(encoders, editor.task.src_dict)
-        return LevenshteinBackend(editor, encoders, knows_spaces, max_iter or 10, delete_threshold)
-    if name not in WRITING:
+    if name not in (*EDITING, *WRITING):
         raise UserError(
             f"{paths[0]} was trained with --task {name}; a corrector is a model of --task "
             f"{', '.join(('translation_edit', *WRITING))}"
         )
+    _check_options(paths[0], name in EDITING, beam, max_iter, delete_threshold)
+    if name in WRITING:
+        return _autoregressive(paths, state, data, place, beam or 5, precision, given)
+    editor = LevenshteinEditor.from_pretrained(
+        path, data, str(place), precision=precision, **_overrides(given)
+    )
+    encoders = _processing(editor.tokenizer, editor.bpe, given, editor.task.src_dict)
+    knows_spaces = _knows_spaces(encoders, editor.task.src_dict)
+    return LevenshteinBackend(editor, encoders, knows_spaces, max_iter or 10, delete_threshold)
+
+
+def _check_options(
+    path: str,
+    edits: bool,
+    beam: int | None,
+    max_iter: int | None,
+    delete_threshold: float | None,
+) -> None:
+    """Refuses what the kind of model does not have, and numbers out of range."""
+    if edits and beam is not None:
+        raise UserError(f"--beam {beam}: {path} is an edit model, which has no beam")
     for flag, value in (("--max-iter", max_iter), ("--delete-threshold", delete_threshold)):
-        if value is not None:
+        if value is not None and not edits:
             raise UserError(
-                f"{flag} {value}: {paths[0]} writes from left to right and has no such option"
+                f"{flag} {value}: {path} writes from left to right and has no such option"
             )
-    if beam is not None and beam < 1:
-        raise UserError(f"--beam {beam}: must be 1 or more")
-    return _autoregressive(paths, state, data, place, beam or 5, precision, given)
+    for flag, number in (("--max-iter", max_iter), ("--beam", beam)):
+        if number is not None and number < 1:
+            raise UserError(f"{flag} {number}: must be 1 or more")
 
 
 def _autoregressive(

@@ -213,39 +213,33 @@ def build_roll_in(
     pad, bos, eos = dictionary.pad(), dictionary.bos(), dictionary.eos()
     if draft is None:
         draft = target.new_tensor([[bos, eos]]).expand(target.size(0), 2)
-    mixture = uniform(options.seed, epoch, sentences, 3, _MIXTURE)
-    order = uniform(options.seed, epoch, sentences, target.size(1), _DROP)
-    drafted = draft.ne(pad).sum(1) > 2
+    random = functools.partial(uniform, options.seed, epoch, sentences)
+    width = target.size(1)
+    mixture = random(3, _MIXTURE)
     boundary = target.eq(bos) | target.eq(eos)
     inner = target.ne(pad) & ~boundary
-    kept = random_keep(inner, mixture[:, 2], order, options.kept)
+    kept = random_keep(inner, mixture[:, 2], random(width, _DROP), options.kept)
     if alignment is None and draft.size(1) > 2 and max(options.alpha, options.beta) > 0:
         alignment = lcs_masks(draft, target, pad)
     if options.beta > 0:
         aligned = boundary if alignment is None else alignment[1]
-        from_draft = mixture[:, 1] < options.beta
-        kept = torch.where(from_draft.unsqueeze(1), aligned, kept)
+        kept = torch.where((mixture[:, 1] < options.beta).unsqueeze(1), aligned, kept)
     masked = None
     if options.masking == "uniform":
-        share = uniform(options.seed, epoch, sentences, 1, _MASK)
-        masked = uniform(options.seed, epoch, sentences, target.size(1), _MASKED) >= share
-        masked = masked & inner & kept
-    noise = None
-    if options.tokens != "argmax":
-        noise = uniform(options.seed, epoch, sentences, target.size(1), _TOKENS)
+        masked = (random(width, _MASKED) >= random(1, _MASK)) & inner & kept
+    if options.tokens == "random":
+        frequencies = _word_frequencies(frequencies, dictionary, placeholder, target.device)
     return RollIn(
         target=target,
         draft=draft,
-        delete_draft=drafted & (mixture[:, 0] < options.alpha),
+        delete_draft=draft.ne(pad).sum(1).gt(2) & (mixture[:, 0] < options.alpha),
         insertion=insertion_labels(target, kept | boundary, pad, placeholder),
-        token_noise=noise,
+        token_noise=None if options.tokens == "argmax" else random(width, _TOKENS),
         pad=pad,
         bos=bos,
         eos=eos,
         draft_kept=None if alignment is None else alignment[0],
-        frequencies=_word_frequencies(frequencies, dictionary, placeholder, target.device)
-        if options.tokens == "random"
-        else None,
+        frequencies=frequencies if options.tokens == "random" else None,
         masked=masked,
     )
 

@@ -1,5 +1,6 @@
 """Decoding by iterative refinement."""
 
-from .refinement import RefinementGenerator, RefinementOptions
+from .options import RefinementOptions
+from .refinement import RefinementGenerator
 
 __all__ = ["RefinementGenerator", "RefinementOptions"]

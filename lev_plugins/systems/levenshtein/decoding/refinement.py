@@ -8,8 +8,7 @@ Shapes: B sentences, N candidates a sentence, R = B·N candidates, those of a se
 """
 
 import copy
-from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Sequence, Tuple, cast
+from typing import Any, Dict, Generic, List, Optional, Sequence, Tuple, cast
 
 import torch
 from fairseq.data import Dictionary
@@ -19,111 +18,14 @@ from ....errors import UserError
 from ....fairseq_patches import refuse_non_finite_scores
 from ....ops.edits import Compaction, limit_insertions
 from .constraints import EditConstraints, mask_forbidden, symbol_edges
-from .diversity import Diversity, sentence_keys
+from .diversity import sentence_keys
 from .ensemble import EnsemblePolicy
-from .oracle import ORACLES, with_oracle
+from .options import RefinementOptions
+from .oracle import with_oracle
 from .policy import EditPolicy, MemoryT, evaluate, is_edit_model, with_features
 from .ranking import best, rate
 from .reranker import Reranker
 from .state import RefinementState, equal_rows
-
-# generation options of fairseq that ask for what edit models do not do
-UNSUPPORTED = (
-    "decoding_format",
-    "sampling",
-    "retain_dropout",
-    "lm_path",
-    "score_reference",
-    "print_alignment",
-    "replace_unk",
-)
-
-
-def _flag(name: str) -> str:
-    return "--" + name.replace("_", "-")
-
-
-@dataclass(frozen=True)
-class RefinementOptions:
-    """How to decode.
-
-    max_iter: T_max, iterations at most. empty_penalty: γ in [0, 3], subtracted from the logit of
-    inserting nothing (§3.3). delete_threshold: probability above which a token is deleted.
-    adaptive: stop when nothing changes or a state comes back; else always run T_max iterations.
-    max_len_a, max_len_b: nothing is inserted beyond a·|source| + b tokens or one and a half times
-    those of the draft, whichever is more. unk_penalty: subtracted from the logit of the unknown
-    symbol. diversity: candidates a sentence. nbest: how many of them are given back at most.
-    external_reranker: the last model, an autoregressive one, ranks the candidates, with
-    length_penalty. oracle: what of the edits is the expert's (Fig. 5). stock: fairseq's own rules
-    (see :meth:`RefinementGenerator.generate`).
-    """
-
-    max_iter: int = 10
-    empty_penalty: float = 0.0
-    delete_threshold: float = 0.5
-    adaptive: bool = True
-    retain_history: bool = False
-    max_len_a: float = 0.0
-    max_len_b: int = 200
-    unk_penalty: float = 0.0
-    diversity: Diversity = Diversity()
-    nbest: int = 1
-    external_reranker: bool = False
-    length_penalty: float = 1.0
-    oracle: str = "none"
-    stock: bool = False
-
-    def __post_init__(self) -> None:
-        if self.max_iter < (0 if self.stock else 1):  # stock runs one more than it is told
-            raise UserError(
-                f"--iter-decode-max-iter {self.max_iter}: at least one iteration is needed"
-            )
-        if not 0 <= self.delete_threshold <= 1:
-            raise UserError(f"--delete-threshold {self.delete_threshold} is outside [0, 1]")
-        if self.nbest < 1:
-            raise UserError(f"--nbest {self.nbest}: at least 1 answer is needed")
-        if self.nbest > self.diversity.count:
-            raise UserError(
-                f"--nbest {self.nbest} asks for more candidates than are made; give "
-                f"--iter-decode-with-beam {self.nbest} or more"
-            )
-        if self.oracle not in ORACLES:
-            raise UserError(f"--oracle {self.oracle}: choose one of {', '.join(ORACLES)}")
-
-    @classmethod
-    def from_generation(cls, args: object, **of_the_task: Any) -> "RefinementOptions":
-        """From fairseq's generation options (or any namespace with some of them).
-
-        Args:
-            **of_the_task: options that are not fairseq's: delete_threshold, stock, oracle, and
-                diversity, noise_scale and seed for the diversity.
-
-        Raises:
-            UserError: an option that edit models do not have.
-        """
-        for name in UNSUPPORTED:
-            if getattr(args, name, None):
-                raise UserError(f"{_flag(name)} is not supported by edit models; leave it out")
-        diversity = Diversity(
-            count=getattr(args, "iter_decode_with_beam", 1),
-            kind=of_the_task.pop("diversity", "length"),
-            scale=of_the_task.pop("noise_scale", 0.5),
-            seed=of_the_task.pop("seed", 1),
-        )
-        return cls(
-            max_iter=getattr(args, "iter_decode_max_iter", 10),
-            empty_penalty=getattr(args, "iter_decode_eos_penalty", 0.0),
-            adaptive=not getattr(args, "iter_decode_force_max_iter", False),
-            retain_history=getattr(args, "retain_iter_history", False),
-            max_len_a=getattr(args, "max_len_a", 0.0),
-            max_len_b=getattr(args, "max_len_b", 200),
-            unk_penalty=getattr(args, "unkpen", 0.0),
-            diversity=diversity,
-            nbest=getattr(args, "nbest", 1),
-            external_reranker=getattr(args, "iter_decode_with_external_reranker", False),
-            length_penalty=getattr(args, "lenpen", 1.0),
-            **of_the_task,
-        )
 
 
 class RefinementGenerator:
@@ -178,19 +80,8 @@ class RefinementGenerator:
         """
         policy, reranker = self._policy(models, sample)
         source = sample["net_input"]["src_tokens"]
-        draft = sample.get("draft")
-        if draft is None:
-            draft = source.new_tensor([[self.bos, self.eos]]).expand(source.size(0), 2)
-        rows = torch.arange(source.size(0), device=source.device)
-        rows = rows.repeat_interleave(self.options.diversity.count)
-        memory = policy.encode(source)
-        if self.options.diversity.count > 1:
-            memory = memory.select(rows)
-        decoding = _Decoding(self, policy, source[rows], draft[rows], memory)
-        marks = sample.get("marks")
-        if marks is not None and bool(marks.any()):
-            edges = symbol_edges(tuple(self.dictionary.symbols[: self.placeholder + 1]))
-            decoding.set_constraints(EditConstraints(draft[rows], marks[rows], edges))
+        decoding = self._decoding(policy, source, sample.get("draft"), sample.get("marks"))
+        memory = decoding.state.memory
         hypotheses = decoding.run()
         refuse_non_finite_scores(torch.tensor([one["score"] for one in hypotheses]))
         count = self.options.diversity.count
@@ -200,6 +91,27 @@ class RefinementGenerator:
         if reranker is not None:
             self._rescore(reranker, source, sample.get("draft"), candidates)
         return [best(group, self.options.nbest) for group in candidates]
+
+    def _decoding(
+        self,
+        policy: EditPolicy[MemoryT],
+        source: Tensor,
+        draft: Optional[Tensor],
+        marks: Optional[Tensor],
+    ) -> "_Decoding[MemoryT]":
+        """A batch, each sentence as often as it has candidates, before its first iteration."""
+        if draft is None:
+            draft = source.new_tensor([[self.bos, self.eos]]).expand(source.size(0), 2)
+        count = self.options.diversity.count
+        rows = torch.arange(source.size(0), device=source.device).repeat_interleave(count)
+        memory = policy.encode(source)
+        if count > 1:
+            memory = memory.select(rows)
+        decoding = _Decoding(self, policy, source[rows], draft[rows], memory)
+        if marks is not None and bool(marks.any()):
+            edges = symbol_edges(tuple(self.dictionary.symbols[: self.placeholder + 1]))
+            decoding.set_constraints(EditConstraints(draft[rows], marks[rows], edges))
+        return decoding
 
     def _policy(
         self, models: Sequence[Any], sample: Dict[str, Any]
@@ -246,7 +158,7 @@ class RefinementGenerator:
                 answer["score"] = score
 
 
-class _Decoding:
+class _Decoding(Generic[MemoryT]):
     """One batch while it is decoded."""
 
     def __init__(
