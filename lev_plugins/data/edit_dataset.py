@@ -1,7 +1,6 @@
 """Source, target and draft side by side."""
 
-from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Dict, List, Optional, Sequence, Tuple, TypedDict, Union
 
 import numpy as np
 import torch
@@ -10,32 +9,20 @@ from torch import Tensor
 
 from ..fairseq_patches import batch_every_sentence
 from ..ops.alignment import lcs_masks
+from .batch import Batch, OnHost
 
 # one side of the data: tokens of every sentence
 Side = Union[FairseqDataset, Sequence[Tensor]]
 Sizes = Union[Sequence[int], np.ndarray]
 
 
-@dataclass
-class OnHost:
-    """What fairseq leaves on the host when it moves a batch to a device.
+class Example(TypedDict, total=False):
+    """A sentence: fairseq's id, source and target, and the draft where there are drafts."""
 
-    ids: B. source: B × S. target: B × M. draft: B × N, or None. alignment: what
-    :func:`~lev_plugins.ops.alignment.lcs_masks` gives for draft and target; None where nothing
-    has been aligned.
-    """
-
-    ids: Tensor
+    id: int
     source: Tensor
-    target: Tensor
-    draft: Optional[Tensor]
-    alignment: Optional[Tuple[Tensor, Tensor]] = None
-
-    @classmethod
-    def of(cls, batch: Dict[str, Any]) -> "OnHost":
-        """The batch's own tensors, wherever they are."""
-        tokens = batch["net_input"]["src_tokens"]
-        return cls(batch["id"], tokens, batch["target"], batch.get("draft"))
+    target: Optional[Tensor]
+    draft: Tensor
 
 
 class EditDataset(LanguagePairDataset):
@@ -67,7 +54,7 @@ class EditDataset(LanguagePairDataset):
         draft_sizes: Optional[Sizes] = None,
         marks: Optional[Sequence[Tensor]] = None,
         learn: bool = False,
-        **options: Any,
+        **options: object,
     ) -> None:
         options["input_feeding"] = False
         super().__init__(src, src_sizes, src_dict, tgt, tgt_sizes, tgt_dict, **options)
@@ -75,17 +62,17 @@ class EditDataset(LanguagePairDataset):
         self.draft_sizes = None if draft_sizes is None else np.array(draft_sizes)
         self.marks, self.learn = marks, learn
 
-    def __getitem__(self, index: int) -> Dict[str, Any]:
-        item = super().__getitem__(index)
+    def __getitem__(self, index: int) -> Example:
+        item: Example = super().__getitem__(index)
         if self.draft is not None:
             item["draft"] = self.draft[index]
         return item
 
     def collater(
-        self, samples: List[Dict[str, Any]], pad_to_length: Optional[Dict[str, int]] = None
-    ) -> Dict[str, Any]:
+        self, samples: List[Example], pad_to_length: Optional[Dict[str, int]] = None
+    ) -> Batch:
         """A batch as the class describes it; fairseq sorts its sentences by source length."""
-        batch = super().collater(samples, pad_to_length)
+        batch: Batch = super().collater(samples, pad_to_length)
         if batch and self.draft is not None:
             order = batch["id"].tolist()
             drafts = {sample["id"]: sample["draft"] for sample in samples}
@@ -129,7 +116,13 @@ class EditDataset(LanguagePairDataset):
         return kept[short], list(ignored) + kept[~short].tolist()
 
     def batch_by_size(
-        self, indices: np.ndarray, max_tokens: Optional[int] = None, *more: Any, **limits: Any
-    ) -> List[Any]:
+        self,
+        indices: np.ndarray,
+        max_tokens: Optional[int] = None,
+        max_sentences: Optional[int] = None,
+        required_batch_size_multiple: int = 1,
+    ) -> List[np.ndarray]:
         """fairseq's batches, and the remainder that it would drop."""
-        return batch_every_sentence(self, indices, max_tokens, *more, **limits)
+        return batch_every_sentence(
+            self, indices, max_tokens, max_sentences, required_batch_size_multiple
+        )

@@ -139,7 +139,7 @@ class NoisySide(TextSide):
         return torch.cat([tokens[: self.longest - 1], tokens[-1:]])
 
 
-class BinarizedText(Sequence[str]):
+class BinarizedText(Sequence[Optional[str]]):
     """Text of sentences that were binarised, None for one with an unknown token.
 
     Args:
@@ -148,7 +148,9 @@ class BinarizedText(Sequence[str]):
         decode: joins subwords with spaces between them to text.
     """
 
-    def __init__(self, items: Any, dictionary: Dictionary, decode: Callable[[str], str]) -> None:
+    def __init__(
+        self, items: Sequence[Tensor], dictionary: Dictionary, decode: Callable[[str], str]
+    ) -> None:
         self.items, self.dictionary, self.decode = items, dictionary, decode
 
     def __len__(self) -> int:
@@ -177,7 +179,7 @@ class RenoisedSide(NoisySide):
 
     def __init__(
         self,
-        real: Any,
+        real: Sequence[Tensor],
         real_sizes: np.ndarray,
         target: TextSide,
         share: float,
@@ -239,7 +241,7 @@ class NoisyPairs(LanguagePairDataset):
         source_dictionary: Dictionary,
         target: Optional[TextSide],
         target_dictionary: Dictionary,
-        **options: Any,
+        **options: object,
     ) -> None:
         sizes = None if target is None else target.sizes
         super().__init__(
@@ -274,8 +276,12 @@ class NoisyPairs(LanguagePairDataset):
         )
 
     def batch_by_size(
-        self, indices: np.ndarray, max_tokens: Optional[int] = None, *more: Any, **limits: Any
-    ) -> List[Any]:
+        self,
+        indices: np.ndarray,
+        max_tokens: Optional[int] = None,
+        max_sentences: Optional[int] = None,
+        required_batch_size_multiple: int = 1,
+    ) -> List[np.ndarray]:
         """fairseq's batches, and the remainder that it would drop.
 
         A line that fits into ``max_tokens`` without noise does so with it.
@@ -283,4 +289,6 @@ class NoisyPairs(LanguagePairDataset):
         if max_tokens is not None:
             grown = self.src_sizes > max_tokens
             self.src_sizes = np.where(grown, self.src.clean_sizes, self.src_sizes)
-        return batch_every_sentence(self, indices, max_tokens, *more, **limits)
+        return batch_every_sentence(
+            self, indices, max_tokens, max_sentences, required_batch_size_multiple
+        )

@@ -34,7 +34,7 @@ class TextFile:
         raw = self._bytes[start : int(self._ends[number])].removesuffix(b"\n")
         return raw.removesuffix(b"\r").decode("utf-8")
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_bytes": None}
 
 

@@ -3,17 +3,33 @@
 import os
 from argparse import Namespace
 from dataclasses import fields
-from typing import Any, Dict, Iterator, List, Optional, Sequence
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, TypedDict
 
 import torch
 from fairseq import checkpoint_utils
 from fairseq.data import encoders
+from fairseq.models import BaseFairseqModel
 from fairseq.registry import REGISTRIES
+from fairseq.tasks import FairseqTask
 from omegaconf import DictConfig, OmegaConf
+from torch import Tensor
 
+from ..data.batch import TextEncoder
 from ..errors import UserError
 from ..fairseq_patches import Origin, explain, wrap_checkpoint_errors
 from ..systems.levenshtein.decoding.policy import is_edit_model
+
+
+class CheckpointState(TypedDict, total=False):
+    """What fairseq saves: the configuration (``args`` in old checkpoints), the parameters, and what
+    task and trainer keep."""
+
+    cfg: DictConfig
+    args: Optional[Namespace]
+    model: Dict[str, Tensor]
+    task_state: Dict[str, Any]
+    extra_state: Dict[str, Any]
+
 
 CHECKPOINTS = ("checkpoint_best.pt", "checkpoint_last.pt", "model.pt")
 
@@ -55,7 +71,7 @@ def find_checkpoint(path: str) -> str:
     return path
 
 
-def load_state(path: str) -> Dict[str, Any]:
+def load_state(path: str) -> CheckpointState:
     """What a checkpoint holds, with its configuration in today's form.
 
     Raises:
@@ -84,7 +100,9 @@ def load_state(path: str) -> Dict[str, Any]:
     return state
 
 
-def load_model(path: str, task: Any, state: Dict[str, Any], edits: bool = True) -> Any:
+def load_model(
+    path: str, task: FairseqTask, state: CheckpointState, edits: bool = True
+) -> BaseFairseqModel:
     """A checkpoint's model, which has to be an edit model or, with ``edits`` False, none.
 
     Raises:
@@ -110,8 +128,11 @@ def text_processing() -> Iterator[str]:
 
 
 def text_encoders(
-    cfg: DictConfig, overrides: Dict[str, Any], paths: Sequence[str], data: Optional[str] = None
-) -> List[Any]:
+    cfg: DictConfig,
+    overrides: Mapping[str, object],
+    paths: Sequence[str],
+    data: Optional[str] = None,
+) -> List[Optional[TextEncoder]]:
     """fairseq's tokenizer and BPE, from the checkpoint's configuration or as asked for.
 
     Args:

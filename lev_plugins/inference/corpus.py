@@ -9,13 +9,17 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import UserError
 from ..io.text_files import SUBWORDS, read_lines
 from ..metrics.corpus import Metric, add_up
 
 if TYPE_CHECKING:
+    from fairseq.models import BaseFairseqModel
+    from torch import Tensor
+
+    from ..data.batch import Batch
     from ..systems.levenshtein.task import TranslationEditTask
 
 UNKNOWN = "<<unk>>"  # what fairseq puts in the place of a reference's unknown word
@@ -28,12 +32,12 @@ class Corpus:
     drafts is None where there are none.
     """
 
-    batches: list[dict[str, Any]]
+    batches: list["Batch"]
     references: dict[int, str]
     drafts: dict[int, str] | None
 
 
-def load(args: argparse.Namespace) -> tuple["TranslationEditTask", list[Any]]:
+def load(args: argparse.Namespace) -> tuple["TranslationEditTask", list["BaseFairseqModel"]]:
     """The task for the data folder, set up as fairseq-generate does it, and the models.
 
     Raises:
@@ -73,7 +77,7 @@ def load(args: argparse.Namespace) -> tuple["TranslationEditTask", list[Any]]:
 
 
 def read_corpus(
-    task: "TranslationEditTask", models: Sequence[Any], args: argparse.Namespace
+    task: "TranslationEditTask", models: Sequence["BaseFairseqModel"], args: argparse.Namespace
 ) -> Corpus:
     """The split's batches, on the models' device, and its texts.
 
@@ -131,12 +135,12 @@ def read_references(path: str, size: int) -> list[str]:
     return lines
 
 
-def text_of(task: "TranslationEditTask", remove_bpe: str | None) -> Callable[[Any, bool], str]:
+def text_of(task: "TranslationEditTask", remove_bpe: str | None) -> Callable[["Tensor", bool], str]:
     """How fairseq-generate makes text of tokens; ``escape`` marks a reference's unknown words."""
     symbol = None if remove_bpe is None else SUBWORDS[remove_bpe]
     dictionary = task.tgt_dict
 
-    def text(tokens: Any, escape: bool) -> str:
+    def text(tokens: "Tensor", escape: bool) -> str:
         words = tokens[tokens.ne(dictionary.pad())].int().cpu()
         return str(dictionary.string(words, symbol, escape_unk=escape))
 

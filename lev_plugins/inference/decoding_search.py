@@ -4,13 +4,15 @@ import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..metrics.corpus import Metric
 from .checkpoints import load_state
 from .corpus import Corpus, scorer, text_of
 
 if TYPE_CHECKING:
+    from fairseq.models import BaseFairseqModel
+
     from ..systems.levenshtein.task import TranslationEditTask
 
 
@@ -31,7 +33,7 @@ class Choice:
 
 def choose(
     task: "TranslationEditTask",
-    models: Sequence[Any],
+    models: Sequence["BaseFairseqModel"],
     corpus: Corpus,
     metric: Metric,
     args: argparse.Namespace,

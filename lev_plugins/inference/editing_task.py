@@ -2,16 +2,17 @@
 
 import dataclasses
 import os
-from typing import Any, Dict, Optional, Sequence
+from typing import Optional, Sequence
 
 from fairseq import utils
 from fairseq.data import Dictionary
 
 from ..errors import UserError
 from ..systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
+from .checkpoints import CheckpointState
 
 
-def editing_task(state: Dict[str, Any], path: str, data: Optional[str]) -> TranslationEditTask:
+def editing_task(state: CheckpointState, path: str, data: Optional[str]) -> TranslationEditTask:
     """The task, with the dictionaries of ``data``, else of the checkpoint, else of its data."""
     cfg = state["cfg"].task
     symbols = state.get("task_state") or {}

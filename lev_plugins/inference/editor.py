@@ -5,11 +5,13 @@
 >>> editor.edit(["a source"], ["its draft"])[0].text
 """
 
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, List, Optional, Sequence, Tuple, TypeVar
 
 import torch
+from fairseq.models import FairseqEncoderDecoderModel
 from torch import Tensor
 
+from ..data.batch import Batch, TextEncoder
 from ..deprecation import renamed_arguments
 from ..errors import UserError, checks_arguments
 from ..fairseq_patches import wrap_checkpoint_errors
@@ -18,6 +20,7 @@ from ..systems.levenshtein import LevenshteinEditorModel
 from ..systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
 from ..systems.levenshtein.decoding.diversity import Diversity
 from ..systems.levenshtein.decoding.history import EditTrace
+from ..systems.levenshtein.decoding.state import EditHypothesis
 from ..systems.levenshtein.oov import OOVWords
 from ..systems.levenshtein.task import TranslationEditTask
 from .checkpoints import (
@@ -32,6 +35,7 @@ from .checkpoints import (
 from .editing_task import editing_task
 from .sentences import Item
 
+T = TypeVar("T")
 # a source, its draft and its terms
 Row = Tuple[str, Optional[str], Optional[Sequence[str]]]
 
@@ -52,9 +56,9 @@ class LevenshteinEditor:
         self,
         models: Sequence[LevenshteinEditorModel],
         task: TranslationEditTask,
-        tokenizer: Any = None,
-        bpe: Any = None,
-        reranker: Any = None,
+        tokenizer: Optional[TextEncoder] = None,
+        bpe: Optional[TextEncoder] = None,
+        reranker: Optional[FairseqEncoderDecoderModel] = None,
     ) -> None:
         self.models = [one.eval() for one in models]
         self.task = task
@@ -324,7 +328,7 @@ class LevenshteinEditor:
         tokens = self.task.encode_text(source, self._apply, self.task.src_dict)
         return Item(source, draft, tokens, coded, oov_words)
 
-    def _batch(self, items: List[Item]) -> Dict[str, Any]:
+    def _batch(self, items: List[Item]) -> Batch:
         pad = self.task.tgt_dict.pad()
 
         def padded(rows: Sequence[Tensor], value: int) -> Tensor:
@@ -343,7 +347,7 @@ class LevenshteinEditor:
 
     # tokens to text ---------------------------------------------------------------------------
 
-    def _trace(self, item: Item, hypothesis: Dict[str, Any]) -> EditTrace:
+    def _trace(self, item: Item, hypothesis: EditHypothesis) -> EditTrace:
         return EditTrace(
             source=item.source,
             draft=item.draft,
@@ -366,13 +370,15 @@ def _rows(
 ) -> List[Row]:
     if isinstance(sources, str) or isinstance(drafts, str):
         raise UserError("edit() takes lists of sentences, not a single string")
-    drafts = _beside(sources, drafts, "drafts")
-    return list(zip(sources, drafts, _beside(sources, terms, "lists of terms")))
+    beside = _beside(sources, drafts, "drafts")
+    return list(zip(sources, beside, _beside(sources, terms, "lists of terms")))
 
 
-def _beside(sources: Sequence[str], others: Optional[Sequence[Any]], name: str) -> List[Any]:
+def _beside(
+    sources: Sequence[str], others: Optional[Sequence[Optional[T]]], name: str
+) -> List[Optional[T]]:
     """One for every source, None where there are none at all."""
-    others = [None] * len(sources) if others is None else list(others)
-    if len(others) != len(sources):
-        raise UserError(f"{len(sources)} sources but {len(others)} {name}")
-    return others
+    found: List[Optional[T]] = [None] * len(sources) if others is None else list(others)
+    if len(found) != len(sources):
+        raise UserError(f"{len(sources)} sources but {len(found)} {name}")
+    return found

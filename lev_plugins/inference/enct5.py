@@ -8,9 +8,9 @@ A checkpoint is all that is needed, neither its data nor the T5 that it began wi
 N labels or classes, W words.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, Self
+from typing import Self, TypeVar
 
 import torch
 from torch import Tensor
@@ -24,8 +24,10 @@ from ..systems.enct5.metadata import Metadata
 from ..systems.enct5.problem_types import ProblemType
 from ..systems.enct5.task import TASK
 from ..systems.enct5.tokenizer import Encoding
-from .checkpoints import device_named, find_checkpoint, load_model, load_state
+from .checkpoints import CheckpointState, device_named, find_checkpoint, load_model, load_state
 from .predictions import Prediction, Reading, Tagged, Wanted
+
+T = TypeVar("T")
 
 Text = str | Sequence[str]
 BATCH_TOKENS = 4096
@@ -289,7 +291,9 @@ class EncT5:
 
     # subwords to scores -------------------------------------------------------------------------
 
-    def _answers(self, readings: Iterator[Reading], buffer: int, answer: Any) -> Iterator[Any]:
+    def _answers(
+        self, readings: Iterator[Reading], buffer: int, answer: Callable[[Reading, list[Tensor]], T]
+    ) -> Iterator[T]:
         """What ``answer`` makes of each text and its scores, in order."""
         while chunk := list(islice(readings, buffer)):
             scores = iter(self._scores([cut for reading in chunk for cut in reading.cuts]))
@@ -350,12 +354,12 @@ def _at_least_one(name: str, value: int) -> int:
     return value
 
 
-def _refuse_string(name: str, given: Any) -> None:
+def _refuse_string(name: str, given: object) -> None:
     if isinstance(given, str):
         raise UserError(f"{name}: takes a list, not a single string ({given[:40]!r})")
 
 
-def _strings(where: str, given: Any) -> tuple[str, ...]:
+def _strings(where: str, given: object) -> tuple[str, ...]:
     """One text or several.
 
     Raises:
@@ -372,7 +376,7 @@ def _example(cut: Encoding) -> Example:
     return Example(pieces, spans, torch.zeros(0, dtype=torch.long))
 
 
-def _task(state: dict[str, Any], path: str) -> EncT5Task:
+def _task(state: CheckpointState, path: str) -> EncT5Task:
     """The task, of what the checkpoint keeps.
 
     Raises:

@@ -1,10 +1,11 @@
 """A sentence on its way through an editor: from text to tokens, from states to iterations."""
 
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import List, NamedTuple, Optional, Tuple, Union
 
 from torch import Tensor
 
 from ..systems.levenshtein.decoding.history import Iteration
+from ..systems.levenshtein.decoding.state import EditHypothesis, Step
 from ..systems.levenshtein.oov import OOVWords
 from ..systems.levenshtein.task import Draft
 
@@ -24,11 +25,11 @@ class Item(NamedTuple):
     def size(self) -> int:
         return len(self.tokens) + len(self.coded.tokens)
 
-    def symbols(self, state: Dict[str, Any]) -> Tuple[str, ...]:
+    def symbols(self, state: Union[Step, EditHypothesis]) -> Tuple[str, ...]:
         """Tokens of a state as strings."""
         return tuple(map(self.oov_words.symbol, state["tokens"].tolist()[1:-1]))
 
-    def iterations(self, history: List[Dict[str, Any]]) -> List[Iteration]:
+    def iterations(self, history: List[Step]) -> List[Iteration]:
         """The recorded phases (draft, then delete, placeholder, token in turn) as iterations."""
         iterations = []
         for before, delete, after in zip(history[0::3], history[1::3], history[3::3]):

@@ -7,10 +7,11 @@ from those of full precision, with int8 also from batch to batch.
 """
 
 import warnings
-from collections.abc import Iterable
-from typing import Any, Optional
+from collections.abc import Callable, Iterable
+from typing import Optional
 
 import torch
+from fairseq.dataclass.configs import FairseqConfig
 from torch import Tensor, nn
 
 from ..errors import UserError
@@ -77,7 +78,7 @@ def quantize(models: Iterable[nn.Module], precision: str) -> None:
             _prepack_weight(model)
 
 
-def decoding_precision(cfg: Any) -> str:
+def decoding_precision(cfg: FairseqConfig) -> str:
     """What a decoding command asks for: ``--decode-precision``, or fairseq's ``--bf16``.
 
     Outside of fairseq's commands ``bf16`` is the training's, and says nothing.
@@ -106,9 +107,8 @@ def _check_int8(model: nn.Module) -> None:
             f"precision int8 does not go with fairseq's own layers ({type(model).__name__}); use "
             "bf16"
         )
-    kernels: Any = torch.ops.quantized
     engines = [name for name in torch.backends.quantized.supported_engines if name != "none"]
-    if not engines or not hasattr(kernels, "linear_dynamic"):
+    if not engines or not hasattr(torch.ops.quantized, "linear_dynamic"):
         raise UserError(
             f"precision int8: torch {torch.__version__} has no 8-bit products on this machine; "
             "use bf16"
@@ -117,7 +117,7 @@ def _check_int8(model: nn.Module) -> None:
 
 def _prepack_weight(model: nn.Module) -> None:
     for part in model.modules():
-        output: Any = getattr(part, "output_weight", None)
+        output: Optional[Callable[[], Tensor]] = getattr(part, "output_weight", None)
         if isinstance(part, Linear):
             prepack_weight(part.weight)
         elif output is not None:

@@ -1,10 +1,9 @@
 """What sequences have in common."""
 
 from collections.abc import Sequence
-from typing import Any
 
 
-def common_ends(*rows: Sequence[Any]) -> tuple[int, int]:
+def common_ends(*rows: Sequence[object]) -> tuple[int, int]:
     """How many items all begin with, and how many of the others all end with."""
     shortest = min(map(len, rows))
     start = 0

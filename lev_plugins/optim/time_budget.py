@@ -6,7 +6,7 @@ early or late. This one ends with ``--stop-time-hours``, at any speed.
 
 import time
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, Optional
+from typing import Callable, Dict, List, Optional
 
 from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
@@ -79,10 +79,10 @@ class TimeBudget(FairseqLRScheduler):
         """How long was trained, before breaks too."""
         return self.clock() - self.started
 
-    def state_dict(self) -> Dict[str, Any]:
+    def state_dict(self) -> Dict[str, float]:
         return {**super().state_dict(), "seconds": self.seconds}
 
-    def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
+    def load_state_dict(self, state_dict: Dict[str, float]) -> None:
         """Also of another schedule; then the time begins now."""
         super().load_state_dict(state_dict)
         self.started = self.clock() - state_dict.get("seconds", 0.0)

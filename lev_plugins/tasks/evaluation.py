@@ -7,12 +7,12 @@ import os
 import re
 from argparse import Namespace
 from dataclasses import dataclass
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Self, Tuple
 
 from fairseq import utils
 from fairseq.criterions import FairseqCriterion
 from fairseq.data import Dictionary, encoders
-from fairseq.dataclass import ChoiceEnum
+from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.dataclass.configs import GenerationConfig
 from fairseq.logging import metrics
 from fairseq.logging.meters import MetersDict
@@ -21,6 +21,7 @@ from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from omegaconf import II
 from torch import Tensor, nn
 
+from ..data.batch import Batch, LogOutput, TextEncoder
 from ..errors import UserError
 from ..metrics.corpus import METRICS, WORD_METRICS, Metric, add_up, bleu, make_metric
 from ..metrics.words import is_char_tokenized
@@ -68,12 +69,12 @@ class EvaluatedTask(TranslationTask):
         self.metric_names = _metric_names(cfg)
         self.text_metrics: List[Metric] = []
         self.sequence_generator: Any = None
-        self.tokenizer: Any = None
+        self.tokenizer: Optional[TextEncoder] = None
         self.trains = False
         self.text_seen = False
 
     @classmethod
-    def setup_task(cls, cfg: EvaluationConfig, **kwargs: Any) -> Any:
+    def setup_task(cls, cfg: EvaluationConfig, **kwargs: object) -> Self:
         """Loads the dictionaries.
 
         Raises:
@@ -94,7 +95,7 @@ class EvaluatedTask(TranslationTask):
         paths = utils.split_paths(self.cfg.data)
         return str(paths[(epoch - 1) % len(paths) if split == self.cfg.train_subset else 0])
 
-    def build_model(self, cfg: Any, from_checkpoint: bool = False) -> BaseFairseqModel:
+    def build_model(self, cfg: FairseqDataclass, from_checkpoint: bool = False) -> BaseFairseqModel:
         """Builds the model and, for a training, what decodes and counts in validation.
 
         Raises:
@@ -109,7 +110,7 @@ class EvaluatedTask(TranslationTask):
                 logger.info("validation: %s (%s)", metric.name, metric.signature())
         return model
 
-    def build_criterion(self, cfg: Any) -> FairseqCriterion:
+    def build_criterion(self, cfg: FairseqDataclass) -> FairseqCriterion:
         """Builds the criterion; what selects checkpoints in a training is checked here as well.
 
         Raises:
@@ -169,8 +170,8 @@ class EvaluatedTask(TranslationTask):
         self.sequence_generator = self.build_generator([model], Namespace(**options))
 
     def valid_step(
-        self, sample: Dict[str, Any], model: nn.Module, criterion: FairseqCriterion
-    ) -> Tuple[Tensor, int, Dict[str, Any]]:
+        self, sample: Batch, model: nn.Module, criterion: FairseqCriterion
+    ) -> Tuple[Tensor, int, LogOutput]:
         """The criterion's, and the statistics of all metrics in the logging output.
 
         Statistic i of a metric has the key ``_NAME_i`` and is a number, the sum over the batch.
@@ -185,7 +186,7 @@ class EvaluatedTask(TranslationTask):
             logged = {**logged, **self._statistics(sample, model)}
         return loss, sample_size, logged
 
-    def _statistics(self, sample: Dict[str, Any], model: nn.Module) -> Dict[str, float]:
+    def _statistics(self, sample: Batch, model: nn.Module) -> Dict[str, float]:
         pairs = list(self._decoded(sample, model))
         self._look_at(expected for _, expected in pairs)
         if self.cfg.eval_bleu_print_samples and pairs:
@@ -210,7 +211,7 @@ class EvaluatedTask(TranslationTask):
             )
         self.text_seen = True
 
-    def _decoded(self, sample: Dict[str, Any], model: nn.Module) -> Iterator[Tuple[str, str]]:
+    def _decoded(self, sample: Batch, model: nn.Module) -> Iterator[Tuple[str, str]]:
         """What the model writes and what it should write, as texts, one sentence after another."""
         outputs = self.inference_step(self.sequence_generator, [model], sample, prefix_tokens=None)
         for best, target in zip((output[0] for output in outputs), sample["target"]):
@@ -227,9 +228,7 @@ class EvaluatedTask(TranslationTask):
         )
         return text if self.tokenizer is None else self.tokenizer.decode(text)
 
-    def reduce_metrics(
-        self, logging_outputs: List[Dict[str, Any]], criterion: FairseqCriterion
-    ) -> None:
+    def reduce_metrics(self, logging_outputs: List[LogOutput], criterion: FairseqCriterion) -> None:
         """The criterion's, and each metric under its name, rounded to two digits.
 
         A metric that met no sentence, or only empty ones, is 0; one that was not counted, as in
@@ -283,7 +282,7 @@ def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
-def _json_options(flag: str, text: Optional[str]) -> Dict[str, Any]:
+def _json_options(flag: str, text: Optional[str]) -> Dict[str, object]:
     try:
         options = json.loads(text or "{}")
     except json.JSONDecodeError as error:

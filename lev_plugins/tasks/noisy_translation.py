@@ -3,7 +3,7 @@
 import dataclasses
 import logging
 import os
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 from fairseq.data import (
@@ -17,6 +17,7 @@ from fairseq.data import (
 from fairseq.tasks import register_task
 from torch import Tensor
 
+from ..data.batch import TextEncoder
 from ..data.noise import (
     Confusions,
     Noise,
@@ -37,6 +38,9 @@ from .evaluation import (
 from .noise_options import NoisyTranslationConfig, noises_of
 
 logger = logging.getLogger(__name__)
+
+# most tokens: of a source, or of a source and its target
+Limits = Union[None, int, Tuple[int, ...]]
 
 #: Share of unknown source tokens from which on a warning is given.
 MANY_UNKNOWN = 0.1
@@ -65,7 +69,7 @@ class NoisyTranslationTask(EvaluatedTask):
         super().__init__(cfg, src_dict, tgt_dict)
         self.noises = noises_of(cfg)
         self.confusions: Optional[Confusions] = None
-        self.encoders: Optional[List[Any]] = None
+        self.encoders: Optional[List[TextEncoder]] = None
         self.origin = origin()  # the checkpoint that the settings come from, if any
 
     @classmethod
@@ -82,7 +86,7 @@ class NoisyTranslationTask(EvaluatedTask):
     # data -------------------------------------------------------------------------------------
 
     def load_dataset(
-        self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any
+        self, split: str, epoch: int = 1, combine: bool = False, **kwargs: object
     ) -> None:
         """Loads one split: from text, or binarised where there is no text and no noise.
 
@@ -236,7 +240,7 @@ class NoisyTranslationTask(EvaluatedTask):
         return self._pairs(split, source, plain.tgt)
 
     def _renoised(
-        self, real: Any, sizes: np.ndarray, target: TextSide, noise: Noise
+        self, real: Sequence[Tensor], sizes: np.ndarray, target: TextSide, noise: Noise
     ) -> RenoisedSide:
         cfg = self.cfg
         longest, cut = cfg.max_source_positions, cfg.truncate_source
@@ -245,7 +249,7 @@ class NoisyTranslationTask(EvaluatedTask):
             real, sizes, target, cfg.noise_target_share, noise, *seeds, longest, cut
         )
 
-    def _pairs(self, split: str, source: NoisySide, target: Any) -> NoisyPairs:
+    def _pairs(self, split: str, source: NoisySide, target: Optional[TextSide]) -> NoisyPairs:
         return NoisyPairs(
             source,
             self.src_dict,
@@ -281,7 +285,7 @@ class NoisyTranslationTask(EvaluatedTask):
         self,
         indices: np.ndarray,
         dataset: FairseqDataset,
-        max_positions: Any = None,
+        max_positions: Limits = None,
         ignore_invalid_inputs: bool = False,
     ) -> np.ndarray:
         """Names every line that is too long, and stops unless it may be skipped.
@@ -310,7 +314,11 @@ class NoisyTranslationTask(EvaluatedTask):
         return kept
 
     def get_batch_iterator(
-        self, dataset: FairseqDataset, *args: Any, max_positions: Any = None, **options: Any
+        self,
+        dataset: FairseqDataset,
+        *args: object,
+        max_positions: Limits = None,
+        **options: object,
     ) -> EpochBatchIterator:
         """fairseq's; noise stays below the limit of the model."""
         if isinstance(dataset, NoisyPairs) and max_positions is not None:
@@ -359,5 +367,5 @@ def _report(split: str, source: NoisySide, target: Optional[TextSide]) -> None:
             )
 
 
-def _joined(sizes: Any) -> str:
+def _joined(sizes: Limits) -> str:
     return "/".join(map(str, sizes)) if isinstance(sizes, tuple) else str(sizes)

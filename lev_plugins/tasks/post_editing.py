@@ -71,7 +71,7 @@ class PostEditingTask(EvaluatedTask):
     # data -------------------------------------------------------------------------------------
 
     def load_dataset(
-        self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any
+        self, split: str, epoch: int = 1, combine: bool = False, **kwargs: object
     ) -> None:
         """Loads one split with its drafts.
 

@@ -12,7 +12,6 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from ...errors import UserError
 from .alignment import Change, changes
@@ -212,7 +211,7 @@ def load_confusions(path: str) -> Confusions:
 _MAKE = "make a table with the noise command's --learn-confusions"
 
 
-def _check(path: str, clean: str, ways: Any) -> None:
+def _check(path: str, clean: str, ways: object) -> None:
     if not isinstance(ways, dict):
         raise UserError(f'{path}: {clean!r}: write {{"what is read": rate}} for it')
     for piece, least in [(clean, 1), *((noisy, 0) for noisy in ways)]:

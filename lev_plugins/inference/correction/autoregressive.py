@@ -1,15 +1,18 @@
 """Models that write from left to right: any of fairseq's, on task translation or our own."""
 
 import threading
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import torch
 from fairseq import utils
 from fairseq.data import Dictionary
 from fairseq.dataclass.configs import GenerationConfig
+from fairseq.models import FairseqEncoderDecoderModel
+from fairseq.sequence_generator import SequenceGenerator
+from fairseq.tasks.translation import TranslationTask
 from omegaconf import DictConfig, open_dict
 
+from ...data.batch import Hypothesis
 from ...errors import UserError
 from ...fairseq_patches import explain, refuse_non_finite_scores
 from ...nn.precision import quantize
@@ -58,8 +61,8 @@ class Autoregressive:
 
     def __init__(
         self,
-        models: Sequence[Any],
-        task: Any,
+        models: Sequence[FairseqEncoderDecoderModel],
+        task: TranslationTask,
         cfg: DictConfig,
         processing: TextProcessing,
         knows_spaces: bool,
@@ -98,14 +101,14 @@ class Autoregressive:
                 answers[numbers[place]] = self._answer(chosen[place], hypotheses)
         return answers
 
-    def constrained(self, tree: PrefixTree, beam: int) -> Any:
+    def constrained(self, tree: PrefixTree, beam: int) -> SequenceGenerator:
         """A beam search that writes nothing but the words of a tree."""
         options = GenerationConfig(beam=beam, max_len_a=0, max_len_b=tree.longest + 1)
         return self.task.build_generator(self.models, options, prefix_allowed_tokens_fn=tree)
 
     def _hypotheses(
-        self, units: Sequence[Tokens], generator: Any = None
-    ) -> list[tuple[int, list[dict[str, Any]]]]:
+        self, units: Sequence[Tokens], generator: SequenceGenerator | None = None
+    ) -> list[tuple[int, list[Hypothesis]]]:
         """The place of each unit in a batch, and what the search found for it, best first."""
         sources = [self._numbers(unit) for unit in units]
         lengths = [len(source) for source in sources]
@@ -135,7 +138,7 @@ class Autoregressive:
         numbers = [dictionary.unk() if n < dictionary.nspecial else n for n in found]
         return torch.tensor([*numbers, dictionary.eos()])
 
-    def _answer(self, unit: Tokens, hypotheses: Sequence[dict[str, Any]]) -> Answer | None:
+    def _answer(self, unit: Tokens, hypotheses: Sequence[Hypothesis]) -> Answer | None:
         """The best hypothesis that came to an end by itself.
 
         The limit is the unit's own, whatever units share its batch.
@@ -159,7 +162,7 @@ def answer(
     unit: Tokens,
     written: Sequence[str | None],
     scores: Sequence[float],
-    known: Any,
+    known: Callable[[str], bool],
 ) -> Answer:
     """What a left-to-right model changed.
 

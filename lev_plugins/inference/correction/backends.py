@@ -3,8 +3,9 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
+from ...data.batch import TextEncoder
 from .edits import Change
 from .units import UNREADABLE
 
@@ -82,7 +83,9 @@ class CharacterBackend:
 class TextProcessing:
     """fairseq's tokenizer and subwords, one behind the other; either may be None."""
 
-    def __init__(self, tokenizer: Any = None, bpe: Any = None) -> None:
+    def __init__(
+        self, tokenizer: TextEncoder | None = None, bpe: TextEncoder | None = None
+    ) -> None:
         self.tokenizer, self.bpe = tokenizer, bpe
 
     def tokens(self, text: str) -> Tokens:

@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import torch
+from fairseq.sequence_generator import SequenceGenerator
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from ...data.batch import Hypothesis
 from ...errors import UserError
 from ...ops.alignment import lcs_masks
 from ...ops.edits import insertion_labels
@@ -118,7 +120,7 @@ class AutoregressiveScorer:
         self.backend, self.words = backend, words
 
     @cached_property
-    def generators(self) -> list[Any]:
+    def generators(self) -> list[SequenceGenerator]:
         """fairseq's, made when they are first needed: spelling a lexicon takes a second."""
         backend, dictionary = self.backend, self.backend.task.target_dictionary
         spelt = filter(self.knows, map(backend.tokens, self.words))
@@ -142,7 +144,7 @@ class AutoregressiveScorer:
                     found[numbers[place]] += [text for one in some if (text := self._text(one))]
         return found
 
-    def _text(self, hypothesis: dict) -> Tokens:
+    def _text(self, hypothesis: Hypothesis) -> Tokens:
         written = [self.backend.symbols.get(n) for n in hypothesis["tokens"].tolist()[:-1]]
         return () if None in written else tuple(str(token) for token in written)
 

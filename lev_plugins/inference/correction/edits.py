@@ -6,7 +6,6 @@ are in order, and at least one kept item lies between two of them.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ...ops.sequences import common_ends
 
@@ -19,7 +18,7 @@ _COST = 1 << 24  # a changed item outweighs any number of separate changes
 _NEVER = 1 << 60
 
 
-def script(before: Sequence[Any], after: Sequence[Any]) -> list[Change]:
+def script(before: Sequence[object], after: Sequence[object]) -> list[Change]:
     """SharedLock ``before`` into ``after`` with as few items deleted and inserted as possible.
 
     Edit distance without substitutions, as the expert policy's (Levenshtein Transformer paper,
@@ -35,7 +34,7 @@ def script(before: Sequence[Any], after: Sequence[Any]) -> list[Change]:
     return [(i + first, j + first, k + first, m + first) for i, j, k, m in found]
 
 
-def _aligned(x: Sequence[Any], y: Sequence[Any]) -> list[Change]:
+def _aligned(x: Sequence[object], y: Sequence[object]) -> list[Change]:
     """Tries wider and wider bands around the diagonal; no script of cost c leaves a band of c."""
     longest = max(len(x), len(y))
     band = max(_FIRST_BAND, abs(len(x) - len(y)))
@@ -58,7 +57,9 @@ def _gaps(kept: Sequence[tuple[int, int]], n: int, m: int) -> list[Change]:
     return found
 
 
-def _banded(x: Sequence[Any], y: Sequence[Any], band: int) -> tuple[int, list[tuple[int, int]]]:
+def _banded(
+    x: Sequence[object], y: Sequence[object], band: int
+) -> tuple[int, list[tuple[int, int]]]:
     """Cost of the best script inside a band, and the pairs (i, j) that it keeps.
 
     Cell d of row i is y's first ``i + d − band`` items. Two tables: scripts that end with a kept

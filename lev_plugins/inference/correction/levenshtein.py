@@ -7,9 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ...data.batch import Batch
 from ...systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
 from ...systems.levenshtein.decoding.ensemble import EnsemblePolicy
-from ...systems.levenshtein.decoding.policy import with_features
+from ...systems.levenshtein.decoding.policy import EditPolicy, Memory, limits_of, with_features
+from ...systems.levenshtein.decoding.state import EditHypothesis, Step
 from ...systems.levenshtein.oov import OOVWords
 from ..editor import LevenshteinEditor
 from .autoregressive import LENGTH_SHARE
@@ -33,7 +35,7 @@ class _Step:
 class _Memory:
     """A policy's memory, and which sentence of the batch each row is."""
 
-    inner: Any
+    inner: Memory
     rows: Tensor
 
     def select(self, rows: Tensor) -> "_Memory":
@@ -48,16 +50,16 @@ class RecordingPolicy:
             one more than were carried out.
     """
 
-    def __init__(self, policy: Any) -> None:
+    def __init__(self, policy: EditPolicy[Any]) -> None:
         self.policy = policy
         self.steps: list[list[_Step]] = []
         self._deleting = False
         self._sizes = torch.empty(0)
         self._sized = torch.empty(0)
 
-    def max_positions(self) -> Any:
+    def max_positions(self) -> tuple[int, int] | None:
         """The longest source and target."""
-        return self.policy.max_positions()
+        return limits_of(self.policy)
 
     def encode(self, src_tokens: Tensor) -> _Memory:
         rows = torch.arange(src_tokens.size(0), device=src_tokens.device)
@@ -138,7 +140,7 @@ class LevenshteinBackend:
         #: The same models, as an editor that reads text as this backend does.
         self.editor = LevenshteinEditor(editor.models, editor.task, *encoders, editor.reranker)
         models = editor.models
-        self.policy: Any = models[0] if len(models) == 1 else EnsemblePolicy(models)
+        self.policy: EditPolicy[Any] = models[0] if len(models) == 1 else EnsemblePolicy(models)
         limits = [model.max_positions() for model in models]
         source, target = (min(sizes) for sizes in zip(*limits))
         self.limit = max(1, min(source - 2, int(LENGTH_SHARE * target)))
@@ -173,7 +175,7 @@ class LevenshteinBackend:
             for unit, steps, (hypothesis,) in zip(units, watched.steps, found, strict=True)
         ]
 
-    def _batch(self, units: Sequence[Tokens], oov_words: OOVWords) -> dict[str, Any]:
+    def _batch(self, units: Sequence[Tokens], oov_words: OOVWords) -> Batch:
         task = self.task
         rows = [(" ".join(unit), lambda text: text) for unit in units]
         sources = [task.encode_text(*row, task.src_dict) for row in rows]
@@ -183,13 +185,15 @@ class LevenshteinBackend:
             pad = task.tgt_dict.pad()
             return torch.nn.utils.rnn.pad_sequence(tokens, True, pad).to(self.device)
 
-        inputs = {"src_tokens": padded(sources), "src_lengths": None}
-        return {"net_input": inputs, "draft": padded(drafts)}
+        return {
+            "net_input": {"src_tokens": padded(sources), "src_lengths": None},
+            "draft": padded(drafts),
+        }
 
     def _answer(
         self,
         unit: Tokens,
-        hypothesis: dict[str, Any],
+        hypothesis: EditHypothesis,
         steps: Sequence[_Step],
         oov_words: OOVWords,
     ) -> Answer:
@@ -225,7 +229,7 @@ def changed(origins: Sequence[int | None], size: int) -> Iterator[Change]:
 
 
 def replay(
-    history: Sequence[dict[str, Any]], steps: Sequence[_Step], size: int
+    history: Sequence[Step], steps: Sequence[_Step], size: int
 ) -> tuple[list[float], list[tuple[int | None, float]]]:
     """Follows every token of a draft through the iterations.
 

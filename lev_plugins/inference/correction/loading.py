@@ -10,11 +10,14 @@ from fairseq import tasks, utils
 from fairseq.data import Dictionary, data_utils
 from fairseq.data.encoders.characters import SPACE_ESCAPE, Characters
 from fairseq.models import FairseqEncoderDecoderModel, FairseqIncrementalDecoder
+from fairseq.tasks.translation import TranslationTask
 from omegaconf import open_dict
 
+from ...data.batch import TextEncoder
 from ...errors import UserError
 from ...fairseq_patches import settings_of, wrap_checkpoint_errors
 from ..checkpoints import (
+    CheckpointState,
     device_named,
     find_checkpoint,
     load_model,
@@ -40,7 +43,7 @@ def load_backend(
     max_iter: int | None = None,
     delete_threshold: float | None = None,
     precision: str = "fp32",
-    processing: Mapping[str, Any] | None = None,
+    processing: Mapping[str, object] | None = None,
 ) -> Backend:
     """Loads a checkpoint, or several joined by ``:``.
 
@@ -101,12 +104,12 @@ def _check_options(
 
 def _autoregressive(
     paths: list[str],
-    state: dict[str, Any],
+    state: CheckpointState,
     data: str | None,
     device: torch.device,
     beam: int,
     precision: str,
-    given: Mapping[str, Any],
+    given: Mapping[str, object],
 ) -> Autoregressive:
     """Task, models and text processing of left-to-right checkpoints."""
     cfg = state["cfg"]
@@ -135,7 +138,7 @@ def _autoregressive(
     return Autoregressive(models, task, cfg, encoders, knows_spaces, beam, device, precision)
 
 
-def _task(state: dict[str, Any], path: str, data: str | None) -> Any:
+def _task(state: CheckpointState, path: str, data: str | None) -> TranslationTask:
     """The task, with the dictionaries of ``data``, else of the training data, else beside it."""
     cfg = copy.deepcopy(state["cfg"].task)
     folder = data
@@ -164,12 +167,15 @@ def _task(state: dict[str, Any], path: str, data: str | None) -> Any:
     return tasks.setup_task(cfg)
 
 
-def _overrides(given: Mapping[str, Any]) -> dict[str, Any]:
+def _overrides(given: Mapping[str, object]) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value != SWITCHED_OFF}
 
 
 def _processing(
-    tokenizer: Any, bpe: Any, given: Mapping[str, Any], dictionary: Dictionary
+    tokenizer: TextEncoder | None,
+    bpe: TextEncoder | None,
+    given: Mapping[str, object],
+    dictionary: Dictionary,
 ) -> TextProcessing:
     """As the checkpoint or the user says; characters where neither does and all symbols are such.
 

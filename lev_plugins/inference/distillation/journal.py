@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from ...errors import UserError
 
@@ -63,7 +63,7 @@ class Journal:
             begun with other settings.
     """
 
-    def __init__(self, path: str, settings: Mapping[str, Any], chunk: int, lines: int) -> None:
+    def __init__(self, path: str, settings: Mapping[str, object], chunk: int, lines: int) -> None:
         self.path, self.done = path, 0
         try:
             self.file: BinaryIO = open(path, "a+b")
@@ -88,14 +88,14 @@ class Journal:
         except BlockingIOError as error:
             raise UserError(f"{self.path}: another run is writing it; wait for it") from error
 
-    def _begin(self, settings: Mapping[str, Any]) -> None:
+    def _begin(self, settings: Mapping[str, object]) -> None:
         try:
             self._write([json.dumps(dict(settings)) + "\n"])
         except BaseException:
             os.unlink(self.path)
             raise
 
-    def _compare(self, header: bytes, settings: Mapping[str, Any]) -> None:
+    def _compare(self, header: bytes, settings: Mapping[str, object]) -> None:
         try:
             begun = dict(json.loads(header))
         except (TypeError, ValueError, RecursionError) as error:

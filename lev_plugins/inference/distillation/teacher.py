@@ -7,7 +7,6 @@ import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from fairseq import checkpoint_utils, utils
@@ -19,10 +18,12 @@ from fairseq.sequence_generator import SequenceGenerator
 from fairseq.tasks.translation import TranslationTask
 from omegaconf import DictConfig, open_dict
 
+from ...data.batch import Hypothesis
 from ...data.binarization import dictionary_path, load_dictionary
 from ...errors import UserError
 from ...fairseq_patches import Origin
 from ...io.text_files import SPECIAL_TOKENS, require_files
+from ..checkpoints import CheckpointState
 from .journal import digest
 
 TASK = "translation"  # the task whose checkpoints can teach
@@ -113,7 +114,7 @@ class Teacher:
             translations[number] = self._translation(hypotheses, longest)
         return [translation for translation in translations if translation is not None]
 
-    def _translation(self, hypotheses: Sequence[Mapping[str, Any]], longest: int) -> Translation:
+    def _translation(self, hypotheses: Sequence[Hypothesis], longest: int) -> Translation:
         if not hypotheses:  # no hypothesis ever had a probability
             return Translation((), False)
         tokens = hypotheses[0]["tokens"].tolist()
@@ -139,7 +140,7 @@ def no_text(dictionary: Dictionary) -> list[str]:
     return sorted((special & set(dictionary.symbols)) | filling | split)
 
 
-def load_state(path: str) -> dict[str, Any]:
+def load_state(path: str) -> CheckpointState:
     """Read a checkpoint and see that it can teach.
 
     Raises:
@@ -185,7 +186,7 @@ def load_dictionaries(folder: str, languages: Sequence[str]) -> list[Dictionary]
 
 
 def refuse_other_dictionaries(
-    path: str, state: Mapping[str, Any], folder: str, sides: Mapping[str, tuple[str, Dictionary]]
+    path: str, state: CheckpointState, folder: str, sides: Mapping[str, tuple[str, Dictionary]]
 ) -> None:
     """Compare dictionaries with the tables of a checkpoint.
 

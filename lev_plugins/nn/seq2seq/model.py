@@ -1,8 +1,9 @@
 """What the models that write from left to right have in common: fairseq's side of them."""
 
-from typing import Any, Dict, List, Optional
+from typing import Dict, List, Optional
 
 import torch
+from fairseq.dataclass.configs import FairseqConfig
 from fairseq.models import FairseqEncoderDecoderModel
 from torch import Tensor
 
@@ -36,7 +37,7 @@ class Seq2SeqModel(FairseqEncoderDecoderModel):
         encoder_out = self.encoder(src_tokens, src_lengths)
         return self.decoder(prev_output_tokens, encoder_out=encoder_out, **options)
 
-    def prepare_for_inference_(self, cfg: Any) -> None:
+    def prepare_for_inference_(self, cfg: FairseqConfig) -> None:
         """Called by fairseq before it decodes.
 
         Raises:
@@ -62,7 +63,7 @@ class Seq2SeqModel(FairseqEncoderDecoderModel):
             names.setdefault(id(parameter), []).append(name)
         return [group for group in names.values() if len(group) > 1]
 
-    def state_dict(self, *args: object, prefix: str = "", **options: object) -> Dict[str, Any]:
+    def state_dict(self, *args: object, prefix: str = "", **options: object) -> Dict[str, Tensor]:
         """Every parameter once, under the first of its names.
 
         fairseq copies each entry to the CPU and to fp32: a checkpoint of a model trained on a GPU

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, Dict, List, Tuple
+from typing import List, Tuple
 
 import torch
 import torch.nn.functional as F
@@ -12,10 +12,11 @@ from fairseq.logging import metrics
 from fairseq.tasks import FairseqTask
 from torch import Tensor, nn
 
+from ...data.batch import LogOutput
 from ...errors import UserError
 from ...options import option
 from .config import HEADS
-from .roll_in import RollIn, expert_labels
+from .roll_in import TrainingBatch, expert_labels
 
 
 @dataclass
@@ -63,14 +64,14 @@ class EditPolicyLoss(FairseqCriterion):
             raise UserError("head weights must not be negative, and one has to be above 0")
 
     def forward(
-        self, model: nn.Module, sample: Dict[str, Any], reduce: bool = True
-    ) -> Tuple[Tensor, int, Dict[str, Any]]:
+        self, model: nn.Module, sample: TrainingBatch, reduce: bool = True
+    ) -> Tuple[Tensor, int, LogOutput]:
         """Returns the summed loss (nats), the sample size (target tokens) and what to log."""
         source = sample["net_input"]
-        roll_in: RollIn = sample["roll_in"]
+        roll_in = sample["roll_in"]
         outputs, deletion_inputs = model(source["src_tokens"], source["src_lengths"], roll_in)
         labels = expert_labels(roll_in, deletion_inputs, outputs["placeholder"].size(1) - 1)
-        log: Dict[str, Any] = {}
+        log: LogOutput = {}
         loss = torch.zeros((), device=source["src_tokens"].device)
         for name in HEADS:
             logits, label = outputs[name].float(), labels[name]
@@ -90,7 +91,7 @@ class EditPolicyLoss(FairseqCriterion):
         return loss, sample_size, log
 
     @staticmethod
-    def reduce_metrics(logging_outputs: List[Dict[str, Any]]) -> None:
+    def reduce_metrics(logging_outputs: List[LogOutput]) -> None:
         """Sums over workers; nothing is averaged twice. Losses are shown in bits."""
 
         def total(key: str) -> float:

@@ -6,11 +6,12 @@ V symbols, K = ``max_insertions``. Slot k lies between tokens k and k + 1.
 
 import re
 from dataclasses import dataclass, replace
-from typing import Any, Dict, List, Optional, Self, Tuple
+from typing import Dict, List, Optional, Self, Tuple
 
 import torch
 import torch.nn.functional as F
 from fairseq.data import Dictionary
+from fairseq.dataclass.configs import FairseqConfig
 from fairseq.models import BaseFairseqModel, register_model
 from torch import Tensor, nn
 
@@ -198,7 +199,7 @@ class LevenshteinEditorModel(BaseFairseqModel):
 
     # fewer bits ------------------------------------------------------------------------------
 
-    def prepare_for_inference_(self, cfg: Any) -> None:
+    def prepare_for_inference_(self, cfg: FairseqConfig) -> None:
         """Called by fairseq before it decodes."""
         super().prepare_for_inference_(cfg)
         quantize([self], decoding_precision(cfg))

@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from fairseq.data import Dictionary
 from torch import Tensor
 
+from ...data.batch import Batch
 from ...nn.packing import Layout
 from ...ops.alignment import lcs_masks
 from ...ops.edits import InsertionLabels, insertion_labels
@@ -113,6 +114,12 @@ class RollIn:
             return insertion.after, insertion.missing
         after = insertion.after.masked_fill(self.masked, placeholder)
         return after, insertion.missing | self.masked
+
+
+class TrainingBatch(Batch):
+    """A batch with the states that its sentences are learned from."""
+
+    roll_in: RollIn
 
 
 def _moved(value: Any, device: torch.device) -> Any:

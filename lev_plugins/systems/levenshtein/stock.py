@@ -9,7 +9,7 @@ and a real unknown word is no longer taken for a placeholder.
 """
 
 import re
-from typing import Any, Collection, Dict, Set
+from typing import Collection, Dict, Set
 
 import torch
 from torch import Tensor
@@ -59,7 +59,7 @@ _UNSUPPORTED = (
 _ACTIVATIONS = ("relu", "gelu")
 
 
-def editor_config(stock: Any) -> LevenshteinEditorConfig:
+def editor_config(stock: object) -> LevenshteinEditorConfig:
     """Our options for a stock model's (a namespace or config as its checkpoint holds it).
 
     Raises:
@@ -97,11 +97,11 @@ def editor_config(stock: Any) -> LevenshteinEditorConfig:
     return cfg
 
 
-def _default(cfg: LevenshteinEditorConfig, name: str) -> Any:
+def _default(cfg: LevenshteinEditorConfig, name: str) -> object:
     return 1024 if name.startswith("max_") else getattr(cfg, name)
 
 
-def _early_exit(stock: Any, layers: int, sharing: str) -> str:
+def _early_exit(stock: object, layers: int, sharing: str) -> str:
     """Stock exits may lie beyond the last layer of the tokens' stack, where they mean all layers.
 
     A stack of its own has as many layers as its exit says.

@@ -1,33 +1,40 @@
 """Task ``translation_edit``: from a source, and a draft where there is one, to a target."""
 
 import copy
+from argparse import Namespace
 from dataclasses import replace
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Optional, Self, Sequence, Tuple, Union
 
 import torch
 from fairseq.criterions import CRITERION_REGISTRY, FairseqCriterion
 from fairseq.data import Dictionary, FairseqDataset, PrependTokenDataset
+from fairseq.dataclass import FairseqDataclass
 from fairseq.models import ARCH_MODEL_REGISTRY, BaseFairseqModel
 from fairseq.optim import FairseqOptimizer
+from fairseq.sequence_generator import SequenceGenerator
 from fairseq.tasks import FairseqTask, register_task
 from omegaconf import OmegaConf
 from torch import Tensor, nn
 
-from ...data.edit_dataset import EditDataset, OnHost
+from ...data.batch import Batch, Hypothesis, LogOutput, OnHost
+from ...data.edit_dataset import EditDataset
 from ...errors import UserError
 from ...fairseq_patches import compare_symbols
 from ...nn.packing import Layout
 from ...tasks.post_editing import PLACEHOLDER
+from .config import LevenshteinEditorConfig
 from .decoding import RefinementGenerator, RefinementOptions
 from .decoding.policy import is_edit_model
 from .drafts import Draft, DraftEncoding
-from .roll_in import RollInOptions, build_roll_in
+from .roll_in import RollInOptions, TrainingBatch, build_roll_in
 from .task_config import TranslationEditConfig
 
 # how to read other projects' model configurations: name → function of (cfg) → our configuration
-MODEL_ADAPTERS: Dict[str, Callable[[Any], Any]] = {}
+MODEL_ADAPTERS: Dict[str, Callable[[Namespace], LevenshteinEditorConfig]] = {}
 
-
+Generator = Union[RefinementGenerator, SequenceGenerator]
+# a source and, where the line has one, its draft
+EncodedLine = Tuple[Tensor, Optional[Draft]]
 TUNED = "tuned"  # in a checkpoint's state of the task: γ and the deletion threshold
 
 
@@ -59,7 +66,7 @@ class TranslationEditTask(DraftEncoding):
         )
 
     @classmethod
-    def setup_task(cls, cfg: TranslationEditConfig, **kwargs: Any) -> "TranslationEditTask":
+    def setup_task(cls, cfg: TranslationEditConfig, **kwargs: object) -> Self:
         """Loads the dictionaries.
 
         Raises:
@@ -111,7 +118,7 @@ class TranslationEditTask(DraftEncoding):
 
     def get_interactive_tokens_and_lengths(
         self, lines: List[str], encode_fn: Callable[[str], str]
-    ) -> Tuple[List[Any], List[int]]:
+    ) -> Tuple[List[EncodedLine], List[int]]:
         """Reads ``source`` or ``source<TAB>draft``, with marks on the draft if the task has them.
 
         Raises:
@@ -137,7 +144,7 @@ class TranslationEditTask(DraftEncoding):
 
     def build_dataset_for_inference(
         self,
-        src_tokens: Sequence[Union[Tensor, Tuple[Tensor, Optional[Draft]]]],
+        src_tokens: Sequence[Union[Tensor, EncodedLine]],
         src_lengths: Sequence[int],
         constraints: Optional[Tensor] = None,
     ) -> EditDataset:
@@ -177,13 +184,13 @@ class TranslationEditTask(DraftEncoding):
 
     def train_step(
         self,
-        sample: Dict[str, Any],
+        sample: Batch,
         model: nn.Module,
         criterion: FairseqCriterion,
         optimizer: FairseqOptimizer,
         update_num: int,
         ignore_grad: bool = False,
-    ) -> Tuple[Tensor, int, Dict[str, Any]]:
+    ) -> Tuple[Tensor, int, LogOutput]:
         """fairseq's step, on the states that the roll-in has for this epoch and moment.
 
         Raises:
@@ -194,8 +201,8 @@ class TranslationEditTask(DraftEncoding):
         return super().train_step(sample, model, criterion, optimizer, update_num, ignore_grad)
 
     def valid_step(
-        self, sample: Dict[str, Any], model: nn.Module, criterion: FairseqCriterion
-    ) -> Tuple[Tensor, int, Dict[str, Any]]:
+        self, sample: Batch, model: nn.Module, criterion: FairseqCriterion
+    ) -> Tuple[Tensor, int, LogOutput]:
         # epoch 0: the same states at every validation, so that losses can be compared
         return super().valid_step(self.with_roll_in(sample, 0, self.mixture()), model, criterion)
 
@@ -225,10 +232,10 @@ class TranslationEditTask(DraftEncoding):
 
     def with_roll_in(
         self,
-        sample: Dict[str, Any],
+        sample: Batch,
         epoch: int,
         mixture: Optional[Tuple[float, float]] = None,
-    ) -> Dict[str, Any]:
+    ) -> TrainingBatch:
         """A batch with its ``roll_in``; ``mixture`` is α and β, by default those of this moment."""
         cfg = self.cfg
         mixture = mixture or self.mixture()
@@ -259,7 +266,7 @@ class TranslationEditTask(DraftEncoding):
 
     # models, decoding and checkpoints -----------------------------------------------------------
 
-    def build_model(self, cfg: Any, from_checkpoint: bool = False) -> BaseFairseqModel:
+    def build_model(self, cfg: FairseqDataclass, from_checkpoint: bool = False) -> BaseFairseqModel:
         """Builds the model, that of another project in our form.
 
         Raises:
@@ -287,7 +294,7 @@ class TranslationEditTask(DraftEncoding):
         self.edits = is_edit_model(model)
         return model
 
-    def build_criterion(self, cfg: Any) -> FairseqCriterion:
+    def build_criterion(self, cfg: FairseqDataclass) -> FairseqCriterion:
         """Builds the criterion.
 
         Raises:
@@ -312,11 +319,11 @@ class TranslationEditTask(DraftEncoding):
     def build_generator(
         self,
         models: Sequence[nn.Module],
-        args: Any,
+        args: Namespace,
         seq_gen_cls: Optional[type] = None,
-        extra_gen_cls_kwargs: Optional[Dict[str, Any]] = None,
-        **kwargs: Any,
-    ) -> Any:
+        extra_gen_cls_kwargs: Optional[Dict[str, object]] = None,
+        **kwargs: object,
+    ) -> Generator:
         """Refinement for models with edit policies; fairseq's beam search for any other."""
         if not any(map(is_edit_model, models)):
             return super().build_generator(
@@ -343,7 +350,7 @@ class TranslationEditTask(DraftEncoding):
         ignored = self.cfg.untuned or self.cfg.stock_decoding
         return default if ignored else self.tuned.get(name, default)
 
-    def decoding_options(self) -> Dict[str, Any]:
+    def decoding_options(self) -> Dict[str, object]:
         """What the task, and not fairseq, says about decoding."""
         return {
             "delete_threshold": self.delete_threshold,
@@ -356,12 +363,12 @@ class TranslationEditTask(DraftEncoding):
 
     def inference_step(
         self,
-        generator: Any,
+        generator: Generator,
         models: Sequence[Any],
-        sample: Dict[str, Any],
+        sample: Batch,
         prefix_tokens: Optional[Tensor] = None,
         constraints: Optional[Tensor] = None,
-    ) -> List[List[Dict[str, Any]]]:
+    ) -> Sequence[Sequence[Hypothesis]]:
         """``constraints`` carries drafts and marks, or terms, in interactive."""
         if not isinstance(generator, RefinementGenerator):
             return super().inference_step(generator, models, sample, prefix_tokens)

@@ -11,11 +11,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ...data.edit_dataset import EditDataset
+from ...data.batch import Batch
+from ...data.edit_dataset import EditDataset, Example
 from ...ops.edits import compact
-
-#: as fairseq passes it on: net_input, target and others, by name
-Batch = Dict[str, Any]
 
 
 def join_draft(source: Tensor, draft: Tensor, pad: int, bos: int, multiple: int = 1) -> Tensor:
@@ -74,7 +72,7 @@ class ConcatEditDataset(EditDataset):
         self.draft_as_constraints = draft_as_constraints
 
     def collater(
-        self, samples: List[Batch], pad_to_length: Optional[Dict[str, int]] = None
+        self, samples: List[Example], pad_to_length: Optional[Dict[str, int]] = None
     ) -> Batch:
         """A batch as the class describes it."""
         batch = super().collater(samples, pad_to_length)

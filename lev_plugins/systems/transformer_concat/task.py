@@ -16,10 +16,11 @@ from fairseq.sequence_generator import SequenceGenerator
 from fairseq.tasks import register_task
 from torch import Tensor, nn
 
+from ...data.batch import Batch, Hypothesis, LogOutput
 from ...errors import UserError
 from ...fairseq_patches import compare_symbols
 from ...tasks.post_editing import PostEditingConfig, PostEditingTask
-from .dataset import Batch, ConcatEditDataset, join_draft
+from .dataset import ConcatEditDataset, join_draft
 
 
 @dataclass
@@ -128,7 +129,8 @@ class TranslationConcatTask(PostEditingTask):
             self.src_dict.bos(),
             self.cfg.required_seq_len_multiple,
         )
-        made = {name: value for name, value in sample.items() if name != "draft"}
+        made = sample.copy()
+        del made["draft"]
         made["net_input"] = {
             **sample["net_input"],
             "src_tokens": tokens,
@@ -144,7 +146,7 @@ class TranslationConcatTask(PostEditingTask):
         optimizer: FairseqOptimizer,
         update_num: int,
         ignore_grad: bool = False,
-    ) -> Tuple[Tensor, int, Batch]:
+    ) -> Tuple[Tensor, int, LogOutput]:
         """fairseq's own step, on sources joined with their drafts."""
         return super().train_step(
             self.joined(sample), model, criterion, optimizer, update_num, ignore_grad
@@ -152,7 +154,7 @@ class TranslationConcatTask(PostEditingTask):
 
     def valid_step(
         self, sample: Batch, model: nn.Module, criterion: FairseqCriterion
-    ) -> Tuple[Tensor, int, Batch]:
+    ) -> Tuple[Tensor, int, LogOutput]:
         return super().valid_step(self.joined(sample), model, criterion)
 
     def build_generator(
@@ -174,7 +176,7 @@ class TranslationConcatTask(PostEditingTask):
         sample: Batch,
         prefix_tokens: Optional[Tensor] = None,
         constraints: Optional[Tensor] = None,
-    ) -> List[List[Batch]]:
+    ) -> List[List[Hypothesis]]:
         """``constraints`` carries the drafts in fairseq-interactive (see EditDataset)."""
         if constraints is not None:
             sample = {**sample, "draft": constraints}

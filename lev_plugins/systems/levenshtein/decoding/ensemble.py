@@ -12,14 +12,14 @@ import torch
 from torch import Tensor
 
 from ....errors import UserError
-from .policy import EditPolicy, evaluate, with_features
+from .policy import EditPolicy, Memory, evaluate, limits_of, with_features
 
 
 @dataclass(frozen=True)
 class EnsembleMemory:
     """What the members' encoders left, one memory for each member."""
 
-    members: Tuple[Any, ...]
+    members: Tuple[Memory, ...]
 
     def select(self, rows: Tensor) -> "EnsembleMemory":
         """The memories of the sentences at ``rows`` (long indices)."""
@@ -58,8 +58,7 @@ class EnsemblePolicy:
 
     def max_positions(self) -> Optional[Tuple[int, int]]:
         """The tightest limits of the members: source and target in tokens; None without any."""
-        limits = [getattr(policy, "max_positions", lambda: None)() for policy in self.policies]
-        known = [limit for limit in limits if limit is not None]
+        known = [limit for limit in map(limits_of, self.policies) if limit is not None]
         if not known:
             return None
         return min(limit[0] for limit in known), min(limit[1] for limit in known)
@@ -92,7 +91,7 @@ class EnsemblePolicy:
     def _mean(
         self,
         memory: EnsembleMemory,
-        ask: Callable[[EditPolicy[Any], Any], Tensor],
+        ask: Callable[[EditPolicy[Any], Memory], Tensor],
         widen: bool = False,
     ) -> Tensor:
         """Logarithm of the mean of the members' probabilities, over the last dimension.

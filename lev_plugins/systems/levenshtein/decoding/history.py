@@ -8,11 +8,12 @@ the reason why they ended. Tokens are strings; ``<s>`` and ``</s>`` are left out
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, TypeVar, cast, get_args
 
 from .... import html
 from ....errors import UserError
 
+T = TypeVar("T")
 Termination = Literal["unchanged", "loop", "max_iterations"]
 #: What became of a token.
 Mark = Literal["kept", "deleted", "inserted"]
@@ -223,16 +224,16 @@ class EditTrace:
             raise UserError(f"malformed edit trace: {error}") from error
 
 
-def _unmarked(items: Sequence[Any], marks: Sequence[bool]) -> list[Any]:
+def _unmarked(items: Sequence[T], marks: Sequence[bool]) -> list[T]:
     return [item for item, marked in zip(items, marks, strict=True) if not marked]
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _field(record: Any, key: str, kind: type) -> Any:
+def _field(record: object, key: str, kind: type[T]) -> T:
     if not isinstance(record, Mapping) or key not in record:
         raise UserError(f"malformed edit trace: no {key!r} in {_shown(record)}")
     value = record[key]
@@ -241,7 +242,7 @@ def _field(record: Any, key: str, kind: type) -> Any:
     return value
 
 
-def _score(record: Mapping[str, Any]) -> float:
+def _score(record: Mapping[str, object]) -> float:
     value = record.get("score")
     if isinstance(value, bool) or not (
         isinstance(value, int | float) or value in ("inf", "-inf", "nan")
@@ -250,16 +251,16 @@ def _score(record: Mapping[str, Any]) -> float:
     return float(value)
 
 
-def _items(record: Any, key: str, kind: type | tuple[type, ...]) -> tuple[Any, ...]:
+def _items(record: object, key: str, kind: type[T], *more: type[T]) -> tuple[T, ...]:
     items = _field(record, key, list)
     for item in items:
-        if not isinstance(item, kind):
-            wanted = kind.__name__ if isinstance(kind, type) else "number"
+        if not isinstance(item, (kind, *more)):
+            wanted = "number" if more else kind.__name__
             raise UserError(f"malformed edit trace: {key!r} holds {_shown(item)}, not a {wanted}")
     return tuple(items)
 
 
-def _iteration(record: Any) -> Iteration:
+def _iteration(record: Mapping[str, object]) -> Iteration:
     return Iteration(
         before=_items(record, "before", str),
         deleted=_items(record, "deleted", bool),
@@ -270,5 +271,5 @@ def _iteration(record: Any) -> Iteration:
     )
 
 
-def _probabilities(record: Any, key: str) -> tuple[float, ...]:
-    return tuple(map(float, _items(record, key, (int, float)))) if key in record else ()
+def _probabilities(record: Mapping[str, object], key: str) -> tuple[float, ...]:
+    return tuple(map(float, _items(record, key, float, int))) if key in record else ()

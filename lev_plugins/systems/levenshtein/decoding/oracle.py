@@ -13,7 +13,7 @@ from torch import Tensor
 from ....errors import UserError
 from ....ops.alignment import lcs_masks
 from ....ops.edits import compact
-from .policy import EditPolicy, evaluate
+from .policy import EditPolicy, Memory, evaluate, limits_of
 
 ORACLES = ("none", "deletion", "deletion+placeholder")
 # Logit of what is certain; all else has its negative. No penalty is as large, and in single
@@ -26,7 +26,7 @@ PAD = 1  # in every dictionary of fairseq
 class OracleMemory:
     """What the policy's encoder left (``inner``), and the targets (B × M) row for row with it."""
 
-    inner: Any
+    inner: Memory
     target: Tensor
 
     def select(self, rows: Tensor) -> "OracleMemory":
@@ -67,8 +67,7 @@ class OraclePolicy:
 
     def max_positions(self) -> Optional[Tuple[int, int]]:
         """Those of the policy."""
-        limits: Optional[Tuple[int, int]] = getattr(self.policy, "max_positions", lambda: None)()
-        return limits
+        return limits_of(self.policy)
 
     def encode(self, src_tokens: Tensor) -> OracleMemory:
         """B × S tokens → the policy's memory with the targets beside it.

@@ -5,7 +5,7 @@ tokens that can be missing in one slot. Slot k lies between tokens k and k + 1. 
 with <s>, end with </s> and are padded on the right.
 """
 
-from typing import Any, Protocol, Self, TypeGuard, TypeVar, cast
+from typing import Any, Optional, Protocol, Self, Tuple, TypeGuard, TypeVar, cast
 
 from torch import Tensor, nn
 
@@ -45,6 +45,11 @@ class EditPolicy(Protocol[MemoryT]):
 def is_edit_model(model: object) -> TypeGuard[EditPolicy[Any]]:
     """Whether a model, or a class of models, edits by policies; others write from left to right."""
     return hasattr(model, "deletion_logits")
+
+
+def limits_of(policy: object) -> Optional[Tuple[int, int]]:
+    """The longest source and target of a policy, in tokens; None where it has no limits."""
+    return getattr(policy, "max_positions", lambda: None)()
 
 
 def evaluate(policy: object) -> None:

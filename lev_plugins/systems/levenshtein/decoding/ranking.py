@@ -3,18 +3,19 @@
 Shapes: R candidates, T tokens.
 """
 
-from typing import Any, Dict, List, Optional, Sequence
+from typing import List, Optional, Sequence
 
 import torch
 from fairseq.data import Dictionary
 
 from .policy import EditPolicy, MemoryT, with_features
+from .state import EditHypothesis
 
 
 def rate(
     policy: EditPolicy[MemoryT],
     memory: MemoryT,
-    hypotheses: Sequence[Dict[str, Any]],
+    hypotheses: Sequence[EditHypothesis],
     dictionary: Dictionary,
     placeholder: int,
     device: Optional[torch.device] = None,
@@ -24,9 +25,8 @@ def rate(
     It is the sum, in nats, of log p of every deletion and of every token written on the way
     (``actions``), of keeping each token of the answer, and of inserting nothing in each of its
     slots: what was done, and that nothing is left to do. A mean over tokens favours short
-        candidates,
-    and what was tried and taken back would cost nothing. How many tokens were inserted at a time is
-    no part of it: a gap may be filled at once or little by little.
+    candidates, and what was tried and taken back would cost nothing. How many tokens were inserted
+    at a time is no part of it: a gap may be filled at once or little by little.
 
     Args:
         memory: of the encoder, row for row with ``hypotheses`` (R).
@@ -50,9 +50,9 @@ def rate(
         hypothesis["score"] = hypothesis["actions"] + final
 
 
-def best(candidates: Sequence[Dict[str, Any]], number: int) -> List[Dict[str, Any]]:
+def best(candidates: Sequence[EditHypothesis], number: int) -> List[EditHypothesis]:
     """The ``number`` best different candidates; of equal ones the first."""
-    different: List[Dict[str, Any]] = []
+    different: List[EditHypothesis] = []
     for answer in sorted(candidates, key=lambda answer: -answer["score"]):
         if not any(torch.equal(answer["tokens"], other["tokens"]) for other in different):
             different.append(answer)

@@ -8,12 +8,13 @@ Shapes: B sentences, N candidates a sentence, R = B·N candidates, those of a se
 """
 
 import copy
-from typing import Any, Dict, Generic, List, Optional, Sequence, Tuple, cast
+from typing import Any, Generic, List, Optional, Sequence, Tuple, cast
 
 import torch
 from fairseq.data import Dictionary
 from torch import Tensor
 
+from ....data.batch import Batch
 from ....errors import UserError
 from ....fairseq_patches import refuse_non_finite_scores
 from ....ops.edits import Compaction, limit_insertions
@@ -22,10 +23,10 @@ from .diversity import sentence_keys
 from .ensemble import EnsemblePolicy
 from .options import RefinementOptions
 from .oracle import with_oracle
-from .policy import EditPolicy, MemoryT, evaluate, is_edit_model, with_features
+from .policy import EditPolicy, MemoryT, evaluate, is_edit_model, limits_of, with_features
 from .ranking import best, rate
 from .reranker import Reranker
-from .state import RefinementState, equal_rows
+from .state import EditHypothesis, RefinementState, equal_rows
 
 
 class RefinementGenerator:
@@ -50,8 +51,8 @@ class RefinementGenerator:
 
     @torch.no_grad()
     def generate(
-        self, models: Sequence[EditPolicy[MemoryT]], sample: Dict[str, Any], **unused: Any
-    ) -> List[List[Dict[str, Any]]]:
+        self, models: Sequence[EditPolicy[MemoryT]], sample: Batch, **unused: object
+    ) -> List[List[EditHypothesis]]:
         """The best candidates of every sentence, in the order of the batch.
 
         Args:
@@ -114,8 +115,8 @@ class RefinementGenerator:
         return decoding
 
     def _policy(
-        self, models: Sequence[Any], sample: Dict[str, Any]
-    ) -> Tuple[Any, Optional[Reranker]]:
+        self, models: Sequence[EditPolicy[MemoryT]], sample: Batch
+    ) -> Tuple[EditPolicy[Any], Optional[Reranker]]:
         """The policy to decode with, and what ranks the candidates."""
         reranker = None
         if self.options.external_reranker:
@@ -150,7 +151,7 @@ class RefinementGenerator:
         reranker: Reranker,
         source: Tensor,
         draft: Optional[Tensor],
-        candidates: List[List[Dict[str, Any]]],
+        candidates: List[List[EditHypothesis]],
     ) -> None:
         tokens = [[answer["tokens"] for answer in group] for group in candidates]
         for group, scores in zip(candidates, reranker.score(source, draft, tokens)):
@@ -189,7 +190,7 @@ class _Decoding(Generic[MemoryT]):
         constraints.check_room(self.cap)
         self.constraints = constraints
 
-    def run(self) -> List[Dict[str, Any]]:
+    def run(self) -> List[EditHypothesis]:
         """One hypothesis for every row, in order."""
         if self.options.stock:
             self._run_stock()
@@ -199,7 +200,7 @@ class _Decoding(Generic[MemoryT]):
         else:
             self._run()
         # both loops end when every sentence is finished
-        return cast(List[Dict[str, Any]], self.state.finished)
+        return cast(List[EditHypothesis], self.state.finished)
 
     def _run(self) -> None:
         """Algorithm 2, with loops of any period."""
@@ -376,5 +377,5 @@ class _Decoding(Generic[MemoryT]):
         drafted = draft.ne(self.pad).sum(1) - 2
         # with a limit near its length a draft would be deleted from and not inserted into
         cap = torch.maximum(words.long(), drafted + (drafted + 1) // 2) + 2
-        limits = getattr(self.policy, "max_positions", lambda: None)()
+        limits = limits_of(self.policy)
         return cap if limits is None else cap.clamp(max=limits[1])

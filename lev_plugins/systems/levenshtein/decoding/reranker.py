@@ -3,7 +3,7 @@
 Shapes: B sentences, S source tokens, N draft tokens, C candidates, T target tokens.
 """
 
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 from fairseq.data import Dictionary, data_utils
@@ -45,7 +45,7 @@ class Reranker:
 
     def __init__(
         self,
-        model: Any,
+        model: object,
         dictionary: Dictionary,
         left_pad_source: bool = True,
         max_tokens: int = 4096,

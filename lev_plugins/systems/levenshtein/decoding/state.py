@@ -1,12 +1,42 @@
 """Sentences while they are refined: what stands, what is finished, what happened."""
 
-from typing import Any, Dict, Generic, List, Optional, Tuple
+from typing import Generic, List, NotRequired, Optional, Tuple, TypedDict, Union
 
 import torch
 from torch import Tensor
 
+from ....data.batch import Hypothesis
 from ....ops.edits import Compaction, Opening
+from .history import Termination
 from .policy import MemoryT
+
+
+class Step(TypedDict):
+    """A sentence after a phase (draft, delete, placeholder or token), its tensors on the host.
+
+    tokens, origin: T, with <s> and </s>. mask, scores: as :meth:`RefinementState.record` says.
+    """
+
+    phase: str
+    tokens: Tensor
+    origin: Tensor
+    mask: NotRequired[Tensor]
+    scores: NotRequired[Tensor]
+
+
+class EditHypothesis(Hypothesis):
+    """What was written for a sentence, and how.
+
+    See :meth:`.refinement.RefinementGenerator.generate`. alignment, attention: None, for fairseq.
+    """
+
+    actions: float
+    alignment: None
+    attention: None
+    origin: Tensor
+    steps: int
+    terminated: Termination
+    history: List[Step]
 
 
 class RefinementState(Generic[MemoryT]):
@@ -43,8 +73,8 @@ class RefinementState(Generic[MemoryT]):
         self.rows = torch.arange(size, device=tokens.device)
         self.seen: List[Tensor] = []
         self.memory = memory
-        self.finished: List[Optional[Dict[str, Any]]] = [None] * size
-        self.history: Optional[List[List[Dict[str, Any]]]] = None
+        self.finished: List[Optional[EditHypothesis]] = [None] * size
+        self.history: Optional[List[List[Step]]] = None
         if retain_history:
             self.history = [[] for _ in range(size)]
             self.record("draft")
@@ -103,9 +133,12 @@ class RefinementState(Generic[MemoryT]):
         # stock may write padding within a sentence; elsewhere a sentence is one piece
         whole = bool(real[:, 1:].le(real[:, :-1]).all())
         for i, (row, length) in enumerate(zip(self.rows.tolist(), lengths)):
-            chosen: Any = slice(length) if whole else real[i]
-            entry = {"phase": phase, "tokens": tokens[i][chosen].clone()}
-            entry["origin"] = origin[i][chosen].clone()
+            chosen: Union[slice, Tensor] = slice(length) if whole else real[i]
+            entry: Step = {
+                "phase": phase,
+                "tokens": tokens[i][chosen].clone(),
+                "origin": origin[i][chosen].clone(),
+            }
             if marks is not None:
                 # a mask over deleted tokens is as long as the state before them
                 states = [entry] if phase == "token" else self.history[row][-1:]
@@ -113,7 +146,9 @@ class RefinementState(Generic[MemoryT]):
                 entry["mask"], entry["scores"] = marks[i][:size], scores[i][:size]
             self.history[row].append(entry)
 
-    def finish(self, done: Tensor, steps: int, reason: str, *companions: Tensor) -> List[Tensor]:
+    def finish(
+        self, done: Tensor, steps: int, reason: Termination, *companions: Tensor
+    ) -> List[Tensor]:
         """Lets the sentences at ``done`` (B, bool) leave with what stands now.
 
         Args:
@@ -141,7 +176,7 @@ class RefinementState(Generic[MemoryT]):
         originals = originals.gather(1, self.origin.clamp(min=0))
         return torch.where(self.origin >= 0, originals, self.tokens)
 
-    def _finish(self, leaving: Tensor, steps: int, reason: str) -> None:
+    def _finish(self, leaving: Tensor, steps: int, reason: Termination) -> None:
         """Hypotheses of the sentences at ``leaving`` (long); one copy to the host for all."""
         numbers = torch.cat([self.scores, self.actions.unsqueeze(1)], 1).double()
         wholes = [self._restored(), self.origin, self.rows.unsqueeze(1)]
