@@ -12,6 +12,7 @@ from fairseq.models import FairseqEncoderDecoderModel
 from torch import Tensor
 
 from ..data.batch import Batch, TextEncoder
+from ..data.batching import by_length
 from ..deprecation import renamed_arguments
 from ..errors import UserError, checks_arguments
 from ..fairseq_patches import wrap_checkpoint_errors
@@ -265,11 +266,9 @@ class LevenshteinEditor:
     def _decode(
         self, generator: RefinementGenerator, items: List[Item], batch_size: int
     ) -> List[List[EditTrace]]:
-        order = sorted(range(len(items)), key=lambda i: items[i].size)
         found: List[List[EditTrace]] = [[] for _ in items]
         models = self.models if self.reranker is None else [*self.models, self.reranker]
-        for start in range(0, len(order), batch_size):
-            chosen = order[start : start + batch_size]
+        for chosen in by_length((item.size for item in items), batch_size):
             batch = self._batch([items[i] for i in chosen])
             for i, hypotheses in zip(chosen, generator.generate(models, batch)):
                 found[i] = [self._trace(items[i], hypothesis) for hypothesis in hypotheses]

@@ -15,6 +15,7 @@ from typing import Self, TypeVar
 import torch
 from torch import Tensor
 
+from ..data.batching import by_budget
 from ..errors import UserError, checks_arguments
 from ..fairseq_patches import refuse_non_finite_scores, wrap_checkpoint_errors
 from ..nn.precision import quantize
@@ -322,19 +323,10 @@ class EncT5:
 
     def _batches(self, cuts: Sequence[Encoding]) -> Iterator[list[int]]:
         """Texts of alike length, as many as the budget of a batch allows; one at least."""
-        latents = [self._latents(cut) for cut in cuts]
-        order = sorted(range(len(cuts)), key=lambda i: (len(cuts[i].pieces), latents[i]))
-        batch: list[int] = []
-        widest = 0
-        for i in order:
-            wider = max(widest, len(cuts[i].pieces), latents[i])
-            if batch and wider * (len(batch) + 1) > self.batch_tokens:
-                yield batch
-                batch, wider = [], max(len(cuts[i].pieces), latents[i])
-            batch.append(i)
-            widest = wider
-        if batch:
-            yield batch
+        sizes = [(len(cut.pieces), self._latents(cut)) for cut in cuts]
+        order = sorted(range(len(cuts)), key=sizes.__getitem__)
+        for batch in by_budget([max(sizes[i]) for i in order], self.batch_tokens):
+            yield [order[number] for number in batch]
 
     def _latents(self, cut: Encoding) -> int:
         if self.kind is ProblemType.TAGGING:

@@ -44,9 +44,9 @@ def attention_mask(real: Tensor) -> Tensor:
     return real[:, None, None, :]
 
 
-def _linear(inputs: int, outputs: int, gain: float = 1.0) -> Linear:
+def _linear(inputs: int, outputs: int) -> Linear:
     layer = Linear(inputs, outputs)
-    nn.init.xavier_uniform_(layer.weight, gain=gain)
+    nn.init.xavier_uniform_(layer.weight)
     nn.init.zeros_(layer.bias)
     return layer
 

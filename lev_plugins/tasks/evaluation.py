@@ -7,11 +7,12 @@ import os
 import re
 from argparse import Namespace
 from dataclasses import dataclass
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Self, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Self, Tuple, Union
 
+import numpy as np
 from fairseq import utils
 from fairseq.criterions import FairseqCriterion
-from fairseq.data import Dictionary, encoders
+from fairseq.data import Dictionary, FairseqDataset, encoders
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.dataclass.configs import GenerationConfig
 from fairseq.logging import metrics
@@ -29,6 +30,9 @@ from ..nn.precision import PRECISIONS
 from ..options import option
 
 logger = logging.getLogger(__name__)
+
+# most tokens: of a source, or of a source and its target
+Limits = Union[None, int, Tuple[int, ...]]
 
 # Unknown words: the one that was written never matches the one that was expected, not even in a
 # letter. Words of letters, so that no tokeniser cuts them as it does <unk>.
@@ -63,6 +67,10 @@ class EvaluatedTask(TranslationTask):
     """
 
     cfg: EvaluationConfig
+    #: What a data set's sizes are of.
+    sides = "source/target"
+    #: What interactive has read before the present lines.
+    lines_before = 0
 
     def __init__(self, cfg: EvaluationConfig, src_dict: Dictionary, tgt_dict: Dictionary) -> None:
         super().__init__(cfg, src_dict, tgt_dict)
@@ -94,6 +102,42 @@ class EvaluatedTask(TranslationTask):
         """Where a split is read in an epoch; only training data come in shards."""
         paths = utils.split_paths(self.cfg.data)
         return str(paths[(epoch - 1) % len(paths) if split == self.cfg.train_subset else 0])
+
+    def filter_indices_by_size(
+        self,
+        indices: np.ndarray,
+        dataset: FairseqDataset,
+        max_positions: Limits = None,
+        ignore_invalid_inputs: bool = False,
+    ) -> np.ndarray:
+        """Names every line that is too long, and stops unless it may be skipped.
+
+        Raises:
+            UserError: a sentence longer than the model can read or write, or all are.
+        """
+        kept, ignored = dataset.filter_indices_by_size(indices, max_positions)
+        if len(ignored) == 0:
+            return kept
+        long = sorted(map(int, ignored))
+        lines = [index + 1 + self.lines_before for index in long]
+        shown = ", ".join(map(str, lines[:20])) + (" …" if len(lines) > 20 else "")
+        limits = _joined(max_positions)
+        if not ignore_invalid_inputs:
+            raise UserError(
+                f"line {lines[0]} has {_joined(dataset.size(long[0]))} tokens ({self.sides}) where "
+                f"the limit is {limits}; {len(lines)} such lines: {shown}; raise "
+                "--max-source-positions and --max-target-positions, shorten the lines, give "
+                "--truncate-source, or skip them with --skip-invalid-size-inputs-valid-test"
+            )
+        if len(kept) == 0 and getattr(dataset, "tgt", None) is not None:
+            raise UserError(
+                f"all {len(lines)} lines are above the limit of {limits} tokens; raise "
+                "--max-source-positions and --max-target-positions, or shorten the lines"
+            )
+        logger.warning(
+            "%d lines above the limit of %s tokens are skipped: %s", len(lines), limits, shown
+        )
+        return kept
 
     def build_model(self, cfg: FairseqDataclass, from_checkpoint: bool = False) -> BaseFairseqModel:
         """Builds the model and, for a training, what decodes and counts in validation.
@@ -302,3 +346,7 @@ def _keys(metric: Metric) -> List[str]:
 
 def _score(metric: Metric, meters: MetersDict) -> float:
     return round(metric.score([meters[key].sum for key in _keys(metric)]), 2)
+
+
+def _joined(sizes: Limits) -> str:
+    return "/".join(map(str, sizes)) if isinstance(sizes, tuple) else str(sizes)

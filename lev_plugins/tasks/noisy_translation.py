@@ -3,7 +3,7 @@
 import dataclasses
 import logging
 import os
-from typing import Dict, List, Optional, Sequence, Tuple, Union
+from typing import Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 from fairseq.data import (
@@ -32,15 +32,13 @@ from ..metrics.words import is_char_tokenized
 from .evaluation import (
     EvaluatedTask,
     EvaluationConfig,
+    Limits,
     existing_folder,
     require_dictionaries,
 )
 from .noise_options import NoisyTranslationConfig, noises_of
 
 logger = logging.getLogger(__name__)
-
-# most tokens: of a source, or of a source and its target
-Limits = Union[None, int, Tuple[int, ...]]
 
 #: Share of unknown source tokens from which on a warning is given.
 MANY_UNKNOWN = 0.1
@@ -281,38 +279,6 @@ class NoisyTranslationTask(EvaluatedTask):
             pieces = encoder.decode(pieces)
         return pieces
 
-    def filter_indices_by_size(
-        self,
-        indices: np.ndarray,
-        dataset: FairseqDataset,
-        max_positions: Limits = None,
-        ignore_invalid_inputs: bool = False,
-    ) -> np.ndarray:
-        """Names every line that is too long, and stops unless it may be skipped.
-
-        Raises:
-            UserError: a sentence longer than the model can read or write.
-        """
-        kept, ignored = dataset.filter_indices_by_size(indices, max_positions)
-        if len(ignored) == 0:
-            return kept
-        lines = sorted(int(index) + 1 for index in ignored)
-        shown = ", ".join(map(str, lines[:20])) + (" …" if len(lines) > 20 else "")
-        if not ignore_invalid_inputs:
-            raise UserError(
-                f"line {lines[0]} has {_joined(dataset.size(lines[0] - 1))} tokens (source/target) "
-                f"where the limit is {_joined(max_positions)}; {len(lines)} such lines: {shown}; "
-                "raise --max-source-positions and --max-target-positions, shorten the lines, give "
-                "--truncate-source, or skip them with --skip-invalid-size-inputs-valid-test"
-            )
-        logger.warning(
-            "%d lines above the limit of %s tokens are skipped: %s",
-            len(lines),
-            _joined(max_positions),
-            shown,
-        )
-        return kept
-
     def get_batch_iterator(
         self,
         dataset: FairseqDataset,
@@ -365,7 +331,3 @@ def _report(split: str, source: NoisySide, target: Optional[TextSide]) -> None:
                 total,
                 name,
             )
-
-
-def _joined(sizes: Limits) -> str:
-    return "/".join(map(str, sizes)) if isinstance(sizes, tuple) else str(sizes)

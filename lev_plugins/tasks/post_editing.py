@@ -3,9 +3,8 @@
 import logging
 import os
 from dataclasses import dataclass
-from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, List, Optional, Sequence, Tuple
 
-import numpy as np
 import torch
 from fairseq.data import (
     AppendTokenDataset,
@@ -49,10 +48,10 @@ class PostEditingTask(EvaluatedTask):
     """
 
     cfg: PostEditingConfig
+    sides = "source/target/draft"
 
     def __init__(self, cfg: PostEditingConfig, src_dict: Dictionary, tgt_dict: Dictionary) -> None:
         super().__init__(cfg, src_dict, tgt_dict)
-        self.lines_before = 0  # what interactive has read before the present lines
         self.lines_read = 0
 
     @classmethod
@@ -137,47 +136,6 @@ class PostEditingTask(EvaluatedTask):
         eos = self.src_dict.eos()
         room = self.cfg.max_source_positions - 2  # <s> and </s>
         return AppendTokenDataset(TruncateDataset(StripTokenDataset(source, eos), room), eos)
-
-    def filter_indices_by_size(
-        self,
-        indices: np.ndarray,
-        dataset: FairseqDataset,
-        max_positions: Union[None, int, Tuple[int, ...]] = None,
-        ignore_invalid_inputs: bool = False,
-    ) -> np.ndarray:
-        """Names every line that is too long, and stops unless it may be skipped.
-
-        Raises:
-            UserError: a sentence longer than the model can read or write.
-        """
-        kept, ignored = dataset.filter_indices_by_size(indices, max_positions)
-        if len(ignored) == 0:
-            return kept
-        long = sorted(map(int, ignored))
-        lines = [index + 1 + self.lines_before for index in long]
-        shown = ", ".join(map(str, lines[:20])) + (" …" if len(lines) > 20 else "")
-        sizes = "/".join(map(str, dataset.size(long[0])))
-        limits = (
-            "/".join(map(str, max_positions))
-            if isinstance(max_positions, tuple)
-            else (str(max_positions))
-        )
-        if not ignore_invalid_inputs:
-            raise UserError(
-                f"line {lines[0]} has {sizes} tokens (source/target/draft) where the limit is "
-                f"{limits}; {len(lines)} such lines: {shown}; raise --max-source-positions and "
-                "--max-target-positions, shorten the lines, or skip them with "
-                "--skip-invalid-size-inputs-valid-test"
-            )
-        if len(kept) == 0 and getattr(dataset, "tgt", None) is not None:
-            raise UserError(
-                f"all {len(lines)} lines are above the limit of {limits} tokens; raise "
-                "--max-source-positions and --max-target-positions, or shorten the lines"
-            )
-        logger.warning(
-            "%d lines above the limit of %s tokens are skipped: %s", len(lines), limits, shown
-        )
-        return kept
 
     def max_positions(self) -> Tuple[int, int]:
         """The longest source and target in tokens, <s> and </s> included."""

@@ -13,10 +13,11 @@ from fairseq.tasks.translation import TranslationTask
 from omegaconf import DictConfig, open_dict
 
 from ...data.batch import Hypothesis
+from ...data.batching import by_length
 from ...errors import UserError
 from ...fairseq_patches import explain, refuse_non_finite_scores
 from ...nn.precision import quantize
-from .backends import Answer, TextProcessing, Tokens, batches
+from .backends import Answer, TextProcessing, Tokens
 from .edits import script
 from .prefix_tree import PrefixTree
 
@@ -93,7 +94,7 @@ class Autoregressive:
     def write(self, units: Sequence[Tokens], batch_size: int) -> list[Answer | None]:
         """See :class:`~.backends.Backend`."""
         answers: list[Answer | None] = [None] * len(units)
-        for numbers in batches(units, batch_size):
+        for numbers in by_length(map(len, units), batch_size):
             chosen = [units[number] for number in numbers]
             with self.lock:  # fairseq grows tables of positions while it decodes
                 found = self._hypotheses(chosen)

@@ -1,7 +1,7 @@
 """What writes units anew, and how sure it is of each change."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -96,10 +96,3 @@ class TextProcessing:
         text = " ".join(UNREADABLE if token is None else token for token in tokens)
         text = self.bpe.decode(text) if self.bpe else text
         return self.tokenizer.decode(text) if self.tokenizer else text
-
-
-def batches(units: Sequence[Tokens], size: int) -> Iterator[list[int]]:
-    """The numbers of units in batches of like length, the shortest first."""
-    order = sorted(range(len(units)), key=lambda number: len(units[number]))
-    for start in range(0, len(order), size):
-        yield order[start : start + size]

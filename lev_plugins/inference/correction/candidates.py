@@ -11,12 +11,13 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from ...data.batch import Hypothesis
+from ...data.batching import by_length
 from ...errors import UserError
 from ...ops.alignment import lcs_masks
 from ...ops.edits import insertion_labels
 from ...systems.levenshtein.decoding.policy import with_features
 from .autoregressive import Autoregressive
-from .backends import Backend, Tokens, batches
+from .backends import Backend, Tokens
 from .levenshtein import LevenshteinBackend
 from .prefix_tree import PrefixTree
 
@@ -101,7 +102,7 @@ def _in_batches(
 ) -> list[float]:
     """What is scored a batch at a time, in the order of the pairs."""
     found = [0.0] * len(pairs)
-    for numbers in batches([source + target for source, target in pairs], size):
+    for numbers in by_length((len(source) + len(target) for source, target in pairs), size):
         values = score([pairs[number] for number in numbers]).tolist()
         for number, value in zip(numbers, values, strict=True):
             found[number] = value
@@ -135,7 +136,7 @@ class AutoregressiveScorer:
 
     def nbest(self, units: Sequence[Tokens], batch_size: int) -> list[list[Tokens]]:
         found: list[list[Tokens]] = [[] for _ in units]
-        for numbers in batches(units, batch_size):
+        for numbers in by_length(map(len, units), batch_size):
             chosen = [units[number] for number in numbers]
             for generator in self.generators:
                 with self.backend.lock:

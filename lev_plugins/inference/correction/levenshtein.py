@@ -2,20 +2,20 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from ...data.batch import Batch
+from ...data.batching import by_length
 from ...systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
 from ...systems.levenshtein.decoding.ensemble import EnsemblePolicy
-from ...systems.levenshtein.decoding.policy import EditPolicy, Memory, limits_of, with_features
+from ...systems.levenshtein.decoding.policy import AnyPolicy, Memory, limits_of, with_features
 from ...systems.levenshtein.decoding.state import EditHypothesis, Step
 from ...systems.levenshtein.oov import OOVWords
 from ..editor import LevenshteinEditor
 from .autoregressive import LENGTH_SHARE
-from .backends import Answer, TextProcessing, Tokens, batches
+from .backends import Answer, TextProcessing, Tokens
 from .edits import Change
 
 
@@ -50,7 +50,7 @@ class RecordingPolicy:
             one more than were carried out.
     """
 
-    def __init__(self, policy: EditPolicy[Any]) -> None:
+    def __init__(self, policy: AnyPolicy) -> None:
         self.policy = policy
         self.steps: list[list[_Step]] = []
         self._deleting = False
@@ -140,7 +140,7 @@ class LevenshteinBackend:
         #: The same models, as an editor that reads text as this backend does.
         self.editor = LevenshteinEditor(editor.models, editor.task, *encoders, editor.reranker)
         models = editor.models
-        self.policy: EditPolicy[Any] = models[0] if len(models) == 1 else EnsemblePolicy(models)
+        self.policy: AnyPolicy = models[0] if len(models) == 1 else EnsemblePolicy(models)
         limits = [model.max_positions() for model in models]
         source, target = (min(sizes) for sizes in zip(*limits))
         self.limit = max(1, min(source - 2, int(LENGTH_SHARE * target)))
@@ -160,7 +160,7 @@ class LevenshteinBackend:
     def write(self, units: Sequence[Tokens], batch_size: int) -> list[Answer | None]:
         """See :class:`~.backends.Backend`; an answer always comes to an end."""
         answers: list[Answer | None] = [None] * len(units)
-        for numbers in batches(units, batch_size):
+        for numbers in by_length(map(len, units), batch_size):
             found = self._answers([units[number] for number in numbers])
             for number, answer in zip(numbers, found, strict=True):
                 answers[number] = answer

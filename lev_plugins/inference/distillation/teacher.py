@@ -9,10 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
-from fairseq import checkpoint_utils, utils
+from fairseq import utils
 from fairseq.data import Dictionary, LanguagePairDataset, data_utils
 from fairseq.dataclass.configs import GenerationConfig
-from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.models import FairseqEncoderDecoderModel, FairseqIncrementalDecoder
 from fairseq.sequence_generator import SequenceGenerator
 from fairseq.tasks.translation import TranslationTask
@@ -21,8 +20,8 @@ from omegaconf import DictConfig, open_dict
 from ...data.batch import Hypothesis
 from ...data.binarization import dictionary_path, load_dictionary
 from ...errors import UserError
-from ...fairseq_patches import Origin
 from ...io.text_files import SPECIAL_TOKENS, require_files
+from .. import checkpoints
 from ..checkpoints import CheckpointState
 from .journal import digest
 
@@ -148,12 +147,7 @@ def load_state(path: str) -> CheckpointState:
     """
     with warnings.catch_warnings():  # hydra's, to fairseq's programmers, at an old checkpoint
         warnings.simplefilter("ignore", UserWarning)
-        state = checkpoint_utils.load_checkpoint_to_cpu(path)
-        if state.get("args") is not None:
-            state["cfg"], state["args"] = convert_namespace_to_omegaconf(state["args"]), None
-    if state.get("cfg") is None or "model" not in state:
-        raise UserError(f"{path} is not a checkpoint that fairseq has saved; check the path")
-    Origin((path,)).check_task(state["cfg"].task)
+        state = checkpoints.load_state(path)
     name = getattr(state["cfg"].task, "_name", None)
     if name != TASK:
         raise UserError(
@@ -246,10 +240,10 @@ def load_teacher(args: argparse.Namespace) -> tuple[Teacher, tuple[str, str]]:
     for path in paths:
         state = state or load_state(path)
         refuse_other_dictionaries(path, state, args.data, sides)
-        found, _, _ = checkpoint_utils.load_model_ensemble_and_task([path], task=task, state=state)
-        if not isinstance(getattr(found[0], "decoder", None), FairseqIncrementalDecoder):
+        model = checkpoints.load_model(path, task, state, edits=False)
+        if not isinstance(getattr(model, "decoder", None), FairseqIncrementalDecoder):
             raise UserError(f"{path} holds a model that does not write from left to right")
-        models += found
+        models.append(model)
         state = {}
     note_other_words(args.data, trained, languages)
     return Teacher(models, task, cfg, args), languages

@@ -72,14 +72,14 @@ class Recorder:
         Raises:
             UserError: a line longer than the model reads or writes.
         """
-        from ...inference.correction.backends import batches
+        from ...data.batching import by_length
 
         units = [self._tokens(line, first + i, "source") for i, line in enumerate(sources)]
         given = None
         if targets is not None:
             given = [self._tokens(line, first + i, "target") for i, line in enumerate(targets)]
         found: dict[int, Record] = {}
-        for numbers in batches([tuple(unit) for unit in units], batch_size):
+        for numbers in by_length(map(len, units), batch_size):
             rows = [_numbers(units[number], self.task.source_dictionary) for number in numbers]
             if given is None:
                 wanted = self._search(rows)

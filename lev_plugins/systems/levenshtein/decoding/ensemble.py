@@ -6,13 +6,13 @@ tokens that can be missing in one slot, P tokens to be written.
 
 import math
 from dataclasses import dataclass
-from typing import Any, Callable, Optional, Sequence, Tuple
+from typing import Callable, Optional, Sequence, Tuple
 
 import torch
 from torch import Tensor
 
 from ....errors import UserError
-from .policy import EditPolicy, Memory, evaluate, limits_of, with_features
+from .policy import AnyPolicy, Memory, evaluate, limits_of, with_features
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class EnsemblePolicy:
         UserError: there is none.
     """
 
-    def __init__(self, policies: Sequence[EditPolicy[Any]]) -> None:
+    def __init__(self, policies: Sequence[AnyPolicy]) -> None:
         if not policies:
             raise UserError("no model was given; an ensemble needs at least one checkpoint")
         self.policies = tuple(policies)
@@ -91,7 +91,7 @@ class EnsemblePolicy:
     def _mean(
         self,
         memory: EnsembleMemory,
-        ask: Callable[[EditPolicy[Any], Memory], Tensor],
+        ask: Callable[[AnyPolicy, Memory], Tensor],
         widen: bool = False,
     ) -> Tensor:
         """Logarithm of the mean of the members' probabilities, over the last dimension.

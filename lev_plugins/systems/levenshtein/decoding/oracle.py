@@ -5,7 +5,7 @@ symbols, K the most tokens that are missing in one slot, P tokens to be written.
 """
 
 from dataclasses import dataclass
-from typing import Any, Optional, Tuple
+from typing import Optional, Tuple
 
 import torch
 from torch import Tensor
@@ -13,7 +13,7 @@ from torch import Tensor
 from ....errors import UserError
 from ....ops.alignment import lcs_masks
 from ....ops.edits import compact
-from .policy import EditPolicy, Memory, evaluate, limits_of
+from .policy import AnyPolicy, Memory, evaluate, limits_of
 
 ORACLES = ("none", "deletion", "deletion+placeholder")
 # Logit of what is certain; all else has its negative. No penalty is as large, and in single
@@ -49,9 +49,7 @@ class OraclePolicy:
         pad: the padding index.
     """
 
-    def __init__(
-        self, policy: EditPolicy[Any], target: Tensor, insertions: bool, pad: int = PAD
-    ) -> None:
+    def __init__(self, policy: AnyPolicy, target: Tensor, insertions: bool, pad: int = PAD) -> None:
         self.policy, self.target = policy, target
         self.insertions, self.pad = insertions, pad
 
@@ -125,8 +123,8 @@ def missing_tokens(tokens: Tensor, target: Tensor, pad: int) -> Tensor:
 
 
 def with_oracle(
-    policy: EditPolicy[Any], mode: str, target: Optional[Tensor], pad: int = PAD
-) -> EditPolicy[Any]:
+    policy: AnyPolicy, mode: str, target: Optional[Tensor], pad: int = PAD
+) -> AnyPolicy:
     """The policy, or an :class:`OraclePolicy` around it.
 
     Args:

@@ -42,7 +42,10 @@ class EditPolicy(Protocol[MemoryT]):
         """Of the tokens at ``where`` (B × T, bool, P true), in row-major order: P × V."""
 
 
-def is_edit_model(model: object) -> TypeGuard[EditPolicy[Any]]:
+AnyPolicy = EditPolicy[Any]
+
+
+def is_edit_model(model: object) -> TypeGuard[AnyPolicy]:
     """Whether a model, or a class of models, edits by policies; others write from left to right."""
     return hasattr(model, "deletion_logits")
 

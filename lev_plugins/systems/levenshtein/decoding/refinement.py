@@ -8,7 +8,7 @@ Shapes: B sentences, N candidates a sentence, R = B·N candidates, those of a se
 """
 
 import copy
-from typing import Any, Generic, List, Optional, Sequence, Tuple, cast
+from typing import Generic, List, Optional, Sequence, Tuple, cast
 
 import torch
 from fairseq.data import Dictionary
@@ -23,7 +23,15 @@ from .diversity import sentence_keys
 from .ensemble import EnsemblePolicy
 from .options import RefinementOptions
 from .oracle import with_oracle
-from .policy import EditPolicy, MemoryT, evaluate, is_edit_model, limits_of, with_features
+from .policy import (
+    AnyPolicy,
+    EditPolicy,
+    MemoryT,
+    evaluate,
+    is_edit_model,
+    limits_of,
+    with_features,
+)
 from .ranking import best, rate
 from .reranker import Reranker
 from .state import EditHypothesis, RefinementState, equal_rows
@@ -116,7 +124,7 @@ class RefinementGenerator:
 
     def _policy(
         self, models: Sequence[EditPolicy[MemoryT]], sample: Batch
-    ) -> Tuple[EditPolicy[Any], Optional[Reranker]]:
+    ) -> Tuple[AnyPolicy, Optional[Reranker]]:
         """The policy to decode with, and what ranks the candidates."""
         reranker = None
         if self.options.external_reranker:

@@ -3,13 +3,14 @@
 Shapes: B sentences, S source tokens, N draft tokens, C candidates, T target tokens.
 """
 
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 from fairseq.data import Dictionary, data_utils
 from fairseq.models import FairseqEncoderDecoderModel
 from torch import Tensor
 
+from ....data.batching import by_budget
 from ....data.symbols import difference
 from ....errors import UserError
 from .policy import is_edit_model
@@ -107,8 +108,9 @@ class Reranker:
                 self._check("hypothesis", target, 1)
                 wanted[key] = Candidate(source, target)
         order = sorted(wanted, key=lambda key: tuple(map(len, wanted[key])), reverse=True)
-        chunks = self._chunks([wanted[key] for key in order])
-        scores = [score for chunk in chunks for score in self._score(chunk)]
+        longest = [max(map(len, wanted[key])) for key in order]
+        chunks = by_budget(longest, self.max_tokens)
+        scores = [s for chunk in chunks for s in self._score([wanted[order[i]] for i in chunk])]
         found = dict(zip(order, scores))
         return [[found[key] for key in row] for row in keys]
 
@@ -143,20 +145,6 @@ class Reranker:
                 f"a {name} of {len(tokens)} tokens is beyond the reranker's limit of "
                 f"{limits[side]}; shorten the line, or give a model with more positions"
             )
-
-    def _chunks(self, candidates: List[Candidate]) -> Iterator[List[Candidate]]:
-        """Candidates in their order, as many at a time as ``max_tokens`` allows."""
-        chunk: List[Candidate] = []
-        width = 0
-        for candidate in candidates:
-            wider = max(width, len(candidate.source), len(candidate.target))
-            if chunk and wider * (len(chunk) + 1) > self.max_tokens:
-                yield chunk
-                chunk, wider = [], max(len(candidate.source), len(candidate.target))
-            chunk.append(candidate)
-            width = wider
-        if chunk:
-            yield chunk
 
     def _score(self, candidates: List[Candidate]) -> List[float]:
         """Their scores; the sources come longest first, as fairseq's LSTM wants them."""
