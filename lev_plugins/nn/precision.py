@@ -8,10 +8,9 @@ from those of full precision, with int8 also from batch to batch.
 
 import warnings
 from collections.abc import Callable, Iterable
-from typing import Optional
+from typing import Optional, Protocol
 
 import torch
-from fairseq.dataclass.configs import FairseqConfig
 from torch import Tensor, nn
 
 from ..errors import UserError
@@ -78,7 +77,14 @@ def quantize(models: Iterable[nn.Module], precision: str) -> None:
             _prepack_weight(model)
 
 
-def decoding_precision(cfg: FairseqConfig) -> str:
+class CommandConfig(Protocol):
+    """Of fairseq's configuration of a command what is asked here."""
+
+    task: object
+    common: object
+
+
+def decoding_precision(cfg: CommandConfig) -> str:
     """What a decoding command asks for: ``--decode-precision``, or fairseq's ``--bf16``.
 
     Outside of fairseq's commands ``bf16`` is the training's, and says nothing.
