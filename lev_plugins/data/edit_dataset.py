@@ -121,7 +121,7 @@ class EditDataset(LanguagePairDataset):
         max_tokens: Optional[int] = None,
         max_sentences: Optional[int] = None,
         required_batch_size_multiple: int = 1,
-    ) -> List[np.ndarray]:
+    ) -> List[Union[Sequence[int], np.ndarray]]:
         """fairseq's batches, and the remainder that it would drop."""
         return batch_every_sentence(
             self, indices, max_tokens, max_sentences, required_batch_size_multiple

@@ -281,7 +281,7 @@ class NoisyPairs(LanguagePairDataset):
         max_tokens: Optional[int] = None,
         max_sentences: Optional[int] = None,
         required_batch_size_multiple: int = 1,
-    ) -> List[np.ndarray]:
+    ) -> List[Union[Sequence[int], np.ndarray]]:
         """fairseq's batches, and the remainder that it would drop.
 
         A line that fits into ``max_tokens`` without noise does so with it.
