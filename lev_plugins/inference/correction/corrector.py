@@ -290,10 +290,7 @@ def _text_processing() -> Iterable[str]:
 def _settings(
     path: str, file: str | None, lexicon: str | None, lookup: str | None
 ) -> tuple["Settings", str | None]:
-    """What is set for a checkpoint, with other resources where such are given, and where it stands.
-
-    Words are ranked one by one where the settings have resources and name no unit.
-    """
+    """What is set for a checkpoint, with the resources that are given, and where it stands."""
     from ..checkpoints import separate_paths
     from . import settings as stored
 
@@ -303,17 +300,14 @@ def _settings(
     use = stored.Settings() if found is None else stored.read(found)
     use = replace(use, lexicon=lexicon or use.lexicon, lookup=lookup or use.lookup)
     if use.lexicon or use.lookup:
-        use = replace(use, unit=use.unit or "letters")
+        use = replace(use, unit=use.unit or "letters")  # words are ranked one by one
     return use, found
 
 
 def _ranked(
     backend: Backend, use: "Settings", unit: str | None, weights: Mapping[str, float]
 ) -> Backend:
-    """The backend's candidates ranked by lexicon and lookup: words one by one, or whole lines.
-
-    The backend itself where there is neither.
-    """
+    """The backend, its candidates ranked where there is a lexicon or a look-up table."""
     if not use.lexicon and not use.lookup:
         if weights:
             raise UserError(f"--weight {next(iter(weights))}: there is no ranking; give --lexicon")

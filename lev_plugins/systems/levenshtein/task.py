@@ -270,8 +270,7 @@ class TranslationEditTask(DraftEncoding):
         """Builds the model, that of another project in our form.
 
         Raises:
-            UserError: it is a checkpoint's, and neither this task has trained it nor is it known;
-                or it is to be trained here and does not edit.
+            UserError: a checkpoint's that is of another task, or one to train that does not edit.
         """
         name = getattr(cfg, "_name", None) or getattr(cfg, "arch", None)
         found = ARCH_MODEL_REGISTRY.get(name)
@@ -295,11 +294,7 @@ class TranslationEditTask(DraftEncoding):
         return model
 
     def build_criterion(self, cfg: FairseqDataclass) -> FairseqCriterion:
-        """Builds the criterion.
-
-        Raises:
-            UserError: one of fairseq's, which know no roll-in, or what the base class refuses.
-        """
+        """Builds the criterion; raises :class:`UserError` for fairseq's, which know no roll-in."""
         name = getattr(cfg, "_name", None)
         if getattr(CRITERION_REGISTRY.get(name), "__module__", "").startswith("fairseq."):
             raise UserError(
