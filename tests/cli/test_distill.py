@@ -552,7 +552,7 @@ def refused(home: Path, text: list[str]) -> Callable[[str], str]:
         ("--source control.en", "line 1, word 2: </s> is a control symbol"),
         ("--reference short.de", "train.en has 40, short.de has 1"),
         ("--data broken", "broken/dict.en.txt: is no dictionary"),
-        ("--path empty.pt", "empty.pt is not a checkpoint that fairseq has saved"),
+        ("--path empty.pt", "checkpoint empty.pt is not a fairseq checkpoint"),
     ],
 )
 def test_options_that_cannot_be(refused, flags, said):

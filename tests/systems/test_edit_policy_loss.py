@@ -10,6 +10,7 @@ from fairseq.logging import metrics
 from tiny import Triple
 
 from lev_plugins.errors import UserError
+from lev_plugins.systems.levenshtein import criterion as criterions
 from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss
 
 HEADS = {"deletion": "del", "placeholder": "plh", "token": "tok"}
@@ -38,25 +39,30 @@ def criterion(task: Any, **options: float) -> EditPolicyLoss:
 
 
 class Answering(torch.nn.Module):
-    """A model whose answers are given."""
+    """A model whose answers are given, each head's logits and the expert's labels for them."""
 
     def __init__(self, **answers: tuple[torch.Tensor, torch.Tensor]) -> None:
         super().__init__()
         self.answers = answers
 
     def forward(self, src_tokens, src_lengths, roll_in):
-        return self.answers
+        return {head: logits for head, (logits, _) in self.answers.items()}, src_tokens
 
 
-def fixed(seed: int = 1) -> Answering:
-    generator = torch.Generator().manual_seed(seed)
+@pytest.fixture
+def fixed(monkeypatch) -> Answering:
+    """Random answers; the expert's labels are theirs."""
+    generator = torch.Generator().manual_seed(1)
 
     def answer(positions: int, classes: int):
         logits = 3 * torch.randn(positions, classes, generator=generator)
         labels = torch.randint(classes, (positions,), generator=generator)
         return logits.requires_grad_(), labels
 
-    return Answering(deletion=answer(7, 2), placeholder=answer(6, 5), token=answer(4, 11))
+    made = Answering(deletion=answer(7, 2), placeholder=answer(6, 5), token=answer(4, 11))
+    labels = {head: labels for head, (_, labels) in made.answers.items()}
+    monkeypatch.setattr(criterions, "expert_labels", lambda *_: labels)
+    return made
 
 
 def sample_of(task: Any, rows=ROWS, **options: Any) -> dict[str, Any]:
@@ -76,8 +82,10 @@ def slow_head(logits: torch.Tensor, labels: torch.Tensor, smoothing: float) -> f
 @pytest.mark.parametrize("token", [0.0, 0.1, 0.5])
 @pytest.mark.parametrize("placeholder", [0.0, 0.01])
 @pytest.mark.parametrize("weights", [(1.0, 1.0, 1.0), (0.5, 2.0, 3.0), (0.0, 0.0, 1.0)])
-def test_the_loss_is_the_weighted_sum_over_heads_and_actions(task, token, placeholder, weights):
-    model = fixed()
+def test_the_loss_is_the_weighted_sum_over_heads_and_actions(
+    task, fixed, token, placeholder, weights
+):
+    model = fixed
     names = ("deletion_weight", "placeholder_weight", "token_weight")
     loss, _, _ = criterion(
         task,
@@ -93,8 +101,8 @@ def test_the_loss_is_the_weighted_sum_over_heads_and_actions(task, token, placeh
     assert float(loss.detach()) == pytest.approx(expected, rel=1e-5)
 
 
-def test_what_is_logged_is_the_likelihood_without_smoothing_and_the_share_right(task):
-    model = fixed()
+def test_what_is_logged_is_the_likelihood_without_smoothing_and_the_share_right(task, fixed):
+    model = fixed
     loss, _, log = criterion(task)(model, sample_of(task))
     for head, (logits, labels) in model.answers.items():
         assert float(log[f"{head}_nll"]) == pytest.approx(slow_head(logits, labels, 0.0), rel=1e-5)
@@ -165,8 +173,8 @@ def test_two_workers_report_what_one_would_have(task, model):
             assert other[key] == pytest.approx(value, abs=2e-3), key
 
 
-def test_reports_are_in_bits_per_target_token_and_per_action_and_in_percent(task):
-    model = fixed()
+def test_reports_are_in_bits_per_target_token_and_per_action_and_in_percent(task, fixed):
+    model = fixed
     loss, size, log = criterion(task)(model, sample_of(task))
     report = reduced([log])
     assert report["loss"] == pytest.approx(float(loss.detach()) / size / math.log(2), abs=1e-3)
