@@ -1,26 +1,28 @@
 """Models that edit text, as plug-ins for fairseq (``--user-dir lev_plugins``).
 
 Importing this package registers its models, tasks, criterions and scorers and works around faults
-of fairseq (:mod:`.fairseq_patches`). Nothing is printed.
+of fairseq (:mod:`.fairseq_patches`). Nothing is printed. Where Python is started to run a command
+of this package, the command does so once it needs fairseq.
 """
 
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from . import deprecation, fairseq_patches
+from . import deprecation, fairseq_patches, registration
+from .errors import UserError
+from .io.program import starts_own_command
 
-fairseq_patches.apply()
 sys.meta_path.insert(0, deprecation.MovedModules(__name__, deprecation.MODULES))
-
-from . import metrics, optim, pretrained, systems, tasks  # noqa: E402
-from .errors import UserError  # noqa: E402
-from .systems import levenshtein  # noqa: E402
+if not starts_own_command(__name__, deprecation.SCRIPTS):
+    registration.register()
 
 if TYPE_CHECKING:  # loaded when asked for, which no type checker follows
+    from . import metrics, optim, pretrained, systems, tasks
     from .inference.correction import Correction, Corrector, Edit
     from .inference.editor import LevenshteinEditor
     from .inference.enct5 import EncT5, Prediction, Tagged
+    from .systems import levenshtein
     from .systems.levenshtein.decoding.history import EditTrace, Iteration
 
 __version__ = "0.5.0"
@@ -55,11 +57,23 @@ _LAZY = {
     "Prediction": "inference.enct5",
     "Tagged": "inference.enct5",
 }
+_PACKAGES = {
+    "levenshtein": "systems.levenshtein",
+    "metrics": "metrics",
+    "optim": "optim",
+    "pretrained": "pretrained",
+    "systems": "systems",
+    "tasks": "tasks",
+}
 
 
 def __getattr__(name: str) -> Any:
     """``LevenshteinEditor`` and other parts of the Python interface, loaded when asked for."""
+    if name in _PACKAGES:
+        registration.register()
+        return import_module(f".{_PACKAGES[name]}", __name__)
     if name in _LAZY:
+        registration.register()
         return getattr(import_module(f".{_LAZY[name]}", __name__), name)
     if name in deprecation.MODULES:
         return import_module(f".{name}", __name__)

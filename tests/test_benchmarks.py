@@ -753,3 +753,24 @@ def test_what_cannot_be_measured_is_refused(scripts, row, tmp_path):
     with pytest.raises(UserError) as caught:
         scripts(name).checked([*FIRST.get(name, first), *words])
     assert re.match(said, str(caught.value)), caught.value
+
+
+@pytest.fixture
+def startup(scripts, monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    return scripts("startup")
+
+
+def test_startup_measures_cpu_seconds_in_two_trees(startup, tmp_path, capsys, monkeypatch):
+    arguments = ["--only", "python", "--runs", "1", "--against", str(tmp_path)]
+    monkeypatch.setattr(startup, "HELP", {})
+    monkeypatch.setattr(startup, "BASE", {"python": ["-c", "pass"]})
+    assert startup.main(arguments) == 0
+    head, title, row = capsys.readouterr().out.splitlines()
+    assert "medians of 1" in head and "ratio" not in title
+    assert 0 < float(row.split()[-1]) < 5
+    rows = {"sum": ["-c", "sum(range(10**6))"]}
+    found = startup.measured(rows, [tmp_path, tmp_path], 1)
+    assert len(found["sum"]) == 2 and "ratio" in startup.table(found)
+    with pytest.raises(RuntimeError, match="failed"):
+        startup.seconds(["-c", "raise SystemExit(3)"], tmp_path)

@@ -13,6 +13,7 @@ LAYERS = (
     ("serve",),
     ("reports",),
     ("inference",),
+    ("registration",),
     ("systems",),
     ("tasks",),
     ("metrics", "optim"),

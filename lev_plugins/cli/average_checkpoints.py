@@ -15,8 +15,8 @@ from pathlib import Path
 
 from ..errors import UserError
 from ..fairseq_patches import run_cli
-from ..inference.averaging import average, chosen, save
 from ..io.output import require_folder
+from ..registration import register
 from .options import adder, make_parser
 
 
@@ -42,6 +42,9 @@ def build_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns 0 or raises :class:`UserError` with nothing written."""
     args = build_parser().parse_args(argv)
+    register(lean=True)
+    from ..inference.averaging import average, chosen, save
+
     paths = chosen(args.checkpoints, args.last)
     _check_output(args.output, paths)
     save(average(paths), args.output)

@@ -10,14 +10,17 @@ it goes to standard error. The whole of it is loaded first: a broken one writes 
 import argparse
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ..errors import UserError
 from ..fairseq_patches import run_cli
 from ..io.output import printable, refuse_overwriting, whole_file
 from ..io.text_files import read_lines
-from ..pretrained import Directory, Inspection, inspect
-from ..pretrained.bpe import open_tokenizer, tokenizer_name
+from ..registration import register
 from .options import adder, make_parser
+
+if TYPE_CHECKING:
+    from ..pretrained import Inspection
 
 _SHOWN = 6
 
@@ -47,6 +50,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if (args.input is None) != (args.output is None):
         raise UserError("--input and --output go together: the text, and where its subwords go")
     refuse_overwriting({"--dict": args.dict, "--output": args.output}, [("--input", args.input)])
+    register(lean=True)
+    from ..pretrained import inspect
+
     found = inspect(args.directory)
     for line in described(args.directory, found):
         print(printable(line), file=sys.stderr)
@@ -57,8 +63,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def described(directory: str, found: Inspection) -> list[str]:
+def described(directory: str, found: "Inspection") -> list[str]:
     """What a folder holds, a fact a line."""
+    from ..pretrained import Directory
+    from ..pretrained.bpe import tokenizer_name
+
     sizes = ", ".join(f"{name} {value}" for name, value in found.sizes.items())
     new = f"; {found.new:,} more are new in a tied decoder" if found.new else ""
     mask = found.vocabulary.mask_symbol()
@@ -75,7 +84,7 @@ def described(directory: str, found: Inspection) -> list[str]:
     return lines
 
 
-def write_dictionary(found: Inspection, path: str) -> None:
+def write_dictionary(found: "Inspection", path: str) -> None:
     """The file that fairseq reads: all symbols but its own four."""
     with whole_file(path) as file:
         for symbol in found.vocabulary.ordinary():
@@ -86,6 +95,8 @@ def write_dictionary(found: Inspection, path: str) -> None:
 
 def cut(directory: str, source: str, path: str) -> None:
     """Writes each line of a text as symbols."""
+    from ..pretrained.bpe import open_tokenizer
+
     tokenizer, count = open_tokenizer(directory), 0
     with whole_file(path) as file:
         for line in read_lines(source):

@@ -19,21 +19,17 @@ import math
 import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import torch
-from fairseq import utils
-
-from ..data.binarization import dictionary_path
 from ..errors import UserError
 from ..fairseq_patches import run_cli
-from ..inference.distillation.journal import Journal, digest
-from ..inference.distillation.lines import SLACK, decode_all
-from ..inference.distillation.teacher import load_teacher
-from ..inference.distillation.text import Files, check_text, plan_files, publish
 from ..io.output import require_folder
 from ..io.text_files import require_files
-from ..reports.distillation import SUSPICIOUS, summarise
+from ..registration import register
 from .options import adder, at_least_one, make_parser
+
+if TYPE_CHECKING:
+    from ..inference.distillation.text import Files
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -83,7 +79,7 @@ def _add_search_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--max-ratio R",
         "a translation fails that has more than R times the source's tokens, or less than an "
-        f"Rth of them, by more than {SLACK} tokens; inf for any (default: 3)",
+        "Rth of them, by more than 5 tokens; inf for any (default: 3)",
         3.0,
     )
 
@@ -118,13 +114,21 @@ def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
         raise UserError(f"--lenpen {args.lenpen}: must be a number")
     if not args.max_ratio >= 1:
         raise UserError(f"--max-ratio {args.max_ratio}: must be 1 or more, or inf for any length")
-    if args.fp16 and (args.cpu or not torch.cuda.is_available()):
+    if args.fp16 and (args.cpu or not _has_gpu()):
         raise UserError("--fp16 needs a GPU; leave it out")
     return args
 
 
+def _has_gpu() -> bool:
+    import torch
+
+    return torch.cuda.is_available()
+
+
 def require_inputs(args: argparse.Namespace) -> None:
     """Raise :class:`UserError` where a file or folder that the options name is not there."""
+    from fairseq import utils
+
     for path in utils.split_paths(args.path):
         if not os.path.isfile(path):
             raise UserError(f"checkpoint {path} does not exist; check --path")
@@ -139,9 +143,14 @@ def require_inputs(args: argparse.Namespace) -> None:
 
 
 def run_settings(
-    args: argparse.Namespace, files: Files, languages: Sequence[str]
+    args: argparse.Namespace, files: "Files", languages: Sequence[str]
 ) -> dict[str, object]:
     """All that the distilled lines depend on, by the flag that sets it."""
+    from fairseq import utils
+
+    from ..data.binarization import dictionary_path
+    from ..inference.distillation.journal import digest
+
     flags = ("beam", "lenpen", "max_len_a", "max_len_b", "max_ratio", "chunk_size", "fp16")
     return {
         "--path": digest(utils.split_paths(args.path)),
@@ -155,6 +164,14 @@ def run_settings(
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns 0 or raises :class:`UserError` with no output written."""
     args = parse_args(argv)
+    register(lean=True)
+    from ..data.binarization import dictionary_path
+    from ..inference.distillation.journal import Journal
+    from ..inference.distillation.lines import decode_all
+    from ..inference.distillation.teacher import load_teacher
+    from ..inference.distillation.text import check_text, plan_files, publish
+    from ..reports.distillation import SUSPICIOUS, summarise
+
     require_inputs(args)
     teacher, languages = load_teacher(args)
     files = plan_files(args.source, args.reference, args.output_prefix, languages, args.resume)

@@ -13,26 +13,33 @@ that is needed. Records are JSON objects (the keys of
 import argparse
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
 from ..errors import UserError
 from ..fairseq_patches import run_cli
-from ..inference.enct5 import EncT5, Prediction, Tagged, check_threshold
 from ..io.lines import STANDARD_STREAM, check_lines, chunk_size, input_lines, is_stream
 from ..io.output import refuse_overwriting, report_file
 from ..io.progress import lines_of, progress
 from ..io.text_files import read_lines
-from ..reports.predictions import ReadingReport, json_record, tsv_record
-from ..systems.enct5.problem_types import ProblemType
+from ..registration import register
 from .options import adder, at_least_one, make_parser
 
+if TYPE_CHECKING:
+    from ..inference.enct5 import EncT5, Prediction, Tagged
+
+    Answer = Prediction | Tagged
+
 FORMATS = ("jsonl", "tsv")
-Answer = Prediction | Tagged
 _PROMPT = "one text a line, two with a tab between them, or words with spaces between them:"
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command with the arguments ``argv`` (default: those of the process)."""
     args = build_parser().parse_args(argv)
+    register(lean=True)
+    from ..inference.enct5 import EncT5
+    from ..reports.predictions import ReadingReport, json_record, tsv_record
+
     labels = _check(args)
     with ExitStack() as stack:
         # First: a folder that cannot be written is told before the model loads.
@@ -53,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     report.close("" if to_stdout else f" written to {args.output}")
 
 
-def read_texts(path: str, model: EncT5) -> Iterator[str | list[str]]:
+def read_texts(path: str, model: "EncT5") -> Iterator[str | list[str]]:
     """What each line holds for the model.
 
     Args:
@@ -141,6 +148,8 @@ def _add_speed(parser: argparse.ArgumentParser) -> None:
 
 def _check(args: argparse.Namespace) -> list[str] | None:
     """What can be told without the model; returns the labels that are looked at, None for all."""
+    from ..inference.enct5 import check_threshold
+
     at_least_one(args, "top_k", "batch_tokens", "buffer")
     if args.threshold is not None:
         check_threshold(args.threshold)
@@ -157,8 +166,12 @@ def _check(args: argparse.Namespace) -> list[str] | None:
     return list(read_lines(args.labels_file)) if args.labels_file else None
 
 
-def _found(model: EncT5, args: argparse.Namespace, labels: list[str] | None) -> Iterator[Answer]:
+def _found(
+    model: "EncT5", args: argparse.Namespace, labels: list[str] | None
+) -> Iterator["Answer"]:
     """What is found in all lines; memory holds one buffer of them."""
+    from ..systems.enct5.problem_types import ProblemType
+
     size = chunk_size(args.input, args.buffer)
     texts = read_texts(args.input, model)
     if model.kind is not ProblemType.TAGGING:

@@ -13,23 +13,25 @@ import os
 import sys
 from collections.abc import Sequence
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from ..errors import UserError
 from ..fairseq_patches import run_cli
 from ..io.staging import staged
 from ..io.text_files import require_files
-from ..systems.enct5.metadata import LARGEST
-from ..systems.enct5.preparation.labels import Labels, found_labels, listed_labels
-from ..systems.enct5.preparation.reading import CONLLU_TAGS, FORMATS, Layout
-from ..systems.enct5.preparation.writing import (
-    directory_cutter,
-    file_cutter,
-    trained_cutter,
-    write_all,
-)
-from ..systems.enct5.problem_types import KINDS, ProblemType
-from ..systems.enct5.tokenizer import Tokenizer
+from ..registration import register
 from .options import adder, make_parser
+
+if TYPE_CHECKING:
+    from ..systems.enct5.preparation.labels import Labels
+    from ..systems.enct5.preparation.reading import Layout
+    from ..systems.enct5.tokenizer import Tokenizer
+
+#: as :class:`.ProblemType`, :data:`.reading.FORMATS` and :data:`.reading.CONLLU_TAGS` have them,
+#: which the help is not to load
+KINDS = ("classification", "regression", "multilabel", "tagging")
+FORMATS = ("tsv", "conllu", "columns")
+TAGS = ("upos", "xpos")
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -40,12 +42,11 @@ def build_parser() -> argparse.ArgumentParser:
         "--kind classification --train train.tsv --valid dev.tsv --vocab-size 4000 --destdir data",
     )
     add = adder(parser)
-    kinds = [kind for kind in KINDS if kind != ProblemType.MULTILABEL_POOLED.value]
     add(
         "--kind",
         "what is to be predicted of a text; data of multilabel serve multilabel_pooled too",
         required=True,
-        choices=kinds,
+        choices=KINDS,
     )
     for split in ("train", "valid", "test"):
         several = f"; several, divided by commas, become {split}, {split}1 …"
@@ -61,7 +62,7 @@ def build_parser() -> argparse.ArgumentParser:
     add("--header", "the first line of a TSV names the columns")
     add("--label-separator C", "multilabel: what stands between the labels of a text (default: ,)")
     add("--label-numbers", "labels are lines of --labels, from 0")
-    add("--tags", "of CoNLL-U (default: upos)", choices=list(CONLLU_TAGS))
+    add("--tags", "of CoNLL-U (default: upos)", choices=TAGS)
     add(
         "--labels FILE",
         "all labels in their order, one a line (default: those of --train, sorted)",
@@ -86,6 +87,9 @@ def build_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command; raises :class:`UserError` with nothing written."""
     args = build_parser().parse_args(argv)
+    register(lean=True)
+    from ..systems.enct5.preparation.writing import write_all
+
     layout, files = _layout(args), _files(args)
     given = [*files.values(), *filter(None, (args.labels, args.sentencepiece_model))]
     compressed = [path for path in given if path.endswith(".gz") and os.path.isfile(path)]
@@ -106,12 +110,16 @@ def main(argv: Sequence[str] | None = None) -> None:
     print(f"prepared in {args.destdir}", file=sys.stderr)
 
 
-def _layout(args: argparse.Namespace) -> Layout:
+def _layout(args: argparse.Namespace) -> "Layout":
     """How the files are written.
 
     Raises:
         UserError: options that contradict each other, or would mean nothing.
     """
+    from ..systems.enct5.metadata import LARGEST
+    from ..systems.enct5.preparation.reading import Layout
+    from ..systems.enct5.problem_types import ProblemType
+
     kind = ProblemType(args.kind)
     if args.format != "tsv" and kind is not ProblemType.TAGGING:
         raise UserError(f"--format {args.format} is for --kind tagging")
@@ -138,7 +146,7 @@ def _layout(args: argparse.Namespace) -> Layout:
     separator = "," if args.label_separator is None else args.label_separator
     if separator == "" or "\t" in separator:
         raise UserError(f"--label-separator {separator!r}: give a character, but no tab")
-    tags = args.tags or next(iter(CONLLU_TAGS))
+    tags = args.tags or TAGS[0]
     return Layout(kind, args.format, label, texts, args.header, separator, tags)
 
 
@@ -173,7 +181,10 @@ def _files(args: argparse.Namespace) -> dict[str, str]:
     return files
 
 
-def _labels(args: argparse.Namespace, layout: Layout) -> Labels:
+def _labels(args: argparse.Namespace, layout: "Layout") -> "Labels":
+    from ..systems.enct5.preparation.labels import Labels, found_labels, listed_labels
+    from ..systems.enct5.problem_types import ProblemType
+
     if layout.kind is ProblemType.REGRESSION:
         return Labels(layout.kind)
     if args.labels:
@@ -183,7 +194,11 @@ def _labels(args: argparse.Namespace, layout: Layout) -> Labels:
     return Labels(layout.kind, found_labels(layout.read(args.train), layout.kind, args.train))
 
 
-def _cutter(args: argparse.Namespace, layout: Layout) -> Tokenizer:
+def _cutter(args: argparse.Namespace, layout: "Layout") -> "Tokenizer":
+    from ..systems.enct5.preparation.writing import directory_cutter, file_cutter, trained_cutter
+    from ..systems.enct5.problem_types import ProblemType
+    from ..systems.enct5.tokenizer import Tokenizer
+
     if args.t5_dir:
         return directory_cutter(args.t5_dir)
     if args.sentencepiece_model:

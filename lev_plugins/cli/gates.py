@@ -28,6 +28,7 @@ from ..io.lines import (
 from ..io.output import refuse_overwriting, report_file, require_names, whole_file
 from ..io.progress import lines_of, progress
 from ..io.text_files import LineNumbers, read_lines
+from ..registration import register
 from ..reports.gates.picture import MOST_LINES
 from ..reports.gates.record import Record
 from ..reports.gates.scale import SCALES
@@ -164,6 +165,7 @@ def _refuse_lines_not_there(wanted: set[int] | None, count: int) -> None:
 
 def _recorded(args: argparse.Namespace) -> Iterator[Record]:
     """Yield the records of all lines; memory holds one chunk of them."""
+    register(lean=True)
     from ..reports.gates.recorder import Recorder
 
     recorder = Recorder(

@@ -18,21 +18,11 @@ from .. import deprecation
 from ..errors import UserError
 from ..fairseq_patches import run_cli
 from ..io.output import standard_output
+from ..io.program import CONSOLE_SCRIPTS
 
 PACKAGE = (__package__ or "").rpartition(".")[0]
 RUN = f"python -m {PACKAGE}"
-# Console scripts (pyproject.toml, [project.scripts]) and the command that each of them runs
-SCRIPTS = {
-    "lev-preprocess": "preprocess",
-    "lev-correct": "correct",
-    "lev-trace": "trace",
-    "lev-report": "report",
-    "lev-tune": "tune",
-    "lev-gates": "gates",
-    "lev-noise": "noise",
-    "lev-predict": "enct5_predict",
-    "lev-serve": "serve",
-}
+SCRIPTS = CONSOLE_SCRIPTS
 SHELLS = ("bash", "zsh")
 
 

@@ -18,9 +18,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from fairseq import options, utils
-
-from ..data.binarization import dictionary_path, make_dictionaries, text_path, write_all
 from ..errors import UserError
 from ..fairseq_patches import run_cli
 from ..io.staging import staged
@@ -30,7 +27,7 @@ from ..io.text_files import (
     check_split,
     require_files,
 )
-from ..reports.preprocessing import summarise
+from ..registration import register
 from .names import prog
 from .options import adder
 
@@ -40,6 +37,9 @@ LOG = "preprocess.log"
 
 def build_parser() -> argparse.ArgumentParser:
     """fairseq-preprocess's parser with a group of our own at its end."""
+    register()  # the parser has the names of all components
+    from fairseq import options
+
     parser = options.get_preprocessing_parser()
     parser.prog = prog("preprocess")
     parser.description = (
@@ -80,6 +80,9 @@ def build_parser() -> argparse.ArgumentParser:
 
 def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
     """Parse ``argv`` (None: the command line), a user's own ``--user-dir`` imported first."""
+    register()
+    from fairseq import utils
+
     early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     early.add_argument("--user-dir", default=None)
     found, _ = early.parse_known_args(argv)
@@ -153,6 +156,8 @@ def _prefixes(args: argparse.Namespace, part: str, side: str = "") -> list[str]:
 
 def plan_splits(args: argparse.Namespace) -> list[Split]:
     """The files that the flags speak of; raises :class:`UserError` where one is missing."""
+    from ..data.binarization import text_path
+
     splits = []
     for part in PARTS[:1] if args.dict_only else PARTS:
         prefixes = zip(_prefixes(args, part), _prefixes(args, part, "draft"), strict=True)
@@ -182,6 +187,8 @@ def _missing_hint(args: argparse.Namespace) -> str:
 
 def refuse_old_dictionaries(args: argparse.Namespace) -> None:
     """A dictionary is never overwritten by a new one: data made with the old would be lost."""
+    from ..data.binarization import dictionary_path
+
     wanted = [(args.source_lang, args.srcdict, "--srcdict")]
     if not args.only_source:
         wanted.append((args.target_lang, args.tgtdict, "--tgtdict"))
@@ -203,6 +210,8 @@ def write_log(args: argparse.Namespace, folder: str, command: str, summary: str)
 
 def check_all(args: argparse.Namespace, splits: Sequence[Split]) -> None:
     """Read every file that will be used; raises :class:`UserError` before anything is written."""
+    from ..data.binarization import text_path
+
     for split in splits:
         print(f"check {' '.join(side.path for side in split.sides)}", flush=True)
         alignments = [split.alignment] if split.alignment else []
@@ -218,6 +227,9 @@ def check_all(args: argparse.Namespace, splits: Sequence[Split]) -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns 0 or raises :class:`UserError` with nothing written."""
     args = parse_args(argv)
+    from ..data.binarization import make_dictionaries, write_all
+    from ..reports.preprocessing import summarise
+
     refuse_old_dictionaries(args)
     splits = plan_splits(args)
     check_all(args, splits)

@@ -27,16 +27,15 @@ from ..io.lines import (
 )
 from ..io.output import refuse_overwriting, require_names, standard_output, whole_file
 from ..io.progress import lines_of, progress
-from ..reports.trace_page import render_html
-from ..reports.trace_text import render_text
-from ..systems.levenshtein.decoding.history import EditTrace
+from ..registration import register
 from .options import add_model_data, adder, at_least_one, make_parser, text_processing
 
 if TYPE_CHECKING:
     from ..inference.editor import LevenshteinEditor
+    from ..systems.levenshtein.decoding.history import EditTrace
 
 Pair = tuple[str, str | None]
-Sink = Callable[[EditTrace, int], object]
+Sink = Callable[["EditTrace", int], object]
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -44,6 +43,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = build_parser().parse_args(argv)
     _check(args)
     number = 0
+    register(lean=True)
     traces: list[EditTrace] = []
     with ExitStack() as stack:
         # Outputs are opened first: a folder that cannot be written is told before the model loads.
@@ -59,6 +59,8 @@ def main(argv: Sequence[str] | None = None) -> None:
                 sink(trace, number)
         if page is not None:
             title = args.title or f"Edits by {Path(args.path).name}"
+            from ..reports.trace_page import render_html
+
             page.write(render_html(traces, title, joiner=args.joiner))
     for file in (args.json, args.html):
         if file and file != STANDARD_STREAM:
@@ -161,7 +163,7 @@ def _noted(pairs: Iterator[Pair], draft_lang: str | None) -> Iterator[Pair]:
 
 def _edited(
     editor: "LevenshteinEditor", pairs: Iterator[Pair], args: argparse.Namespace
-) -> Iterator[EditTrace]:
+) -> Iterator["EditTrace"]:
     """Yield the traces of all lines; memory holds one chunk of them."""
     options = {"max_iter": args.max_iter, "batch_size": args.batch_size}
     if args.markup:
@@ -183,7 +185,9 @@ def _sinks(args: argparse.Namespace, stack: ExitStack) -> list[Sink]:
 def _text_sink(stream: TextIO, args: argparse.Namespace) -> Sink:
     color = _use_color(args.color, stream)
 
-    def write(trace: EditTrace, number: int) -> None:
+    from ..reports.trace_text import render_text
+
+    def write(trace: "EditTrace", number: int) -> None:
         gap = "\n" if number > 1 else ""
         stream.write(gap + render_text(trace, number, color=color, joiner=args.joiner))
         stream.flush()
@@ -192,7 +196,7 @@ def _text_sink(stream: TextIO, args: argparse.Namespace) -> Sink:
 
 
 def _json_sink(stream: TextIO) -> Sink:
-    def write(trace: EditTrace, _: int) -> None:
+    def write(trace: "EditTrace", _: int) -> None:
         stream.write(json_line(trace.to_dict()))
         stream.flush()
 

@@ -14,13 +14,11 @@ from collections.abc import Sequence
 
 from ..errors import UserError
 from ..fairseq_patches import run_cli
-from ..inference.checkpoints import separate_paths
-from ..inference.corpus import load, read_corpus
-from ..inference.decoding_search import best_of, choose, keep, render
 from ..io.output import standard_output
 from ..io.progress import progress
 from ..io.text_files import SUBWORDS
 from ..metrics.corpus import METRICS, make_metric
+from ..registration import register
 from .options import adder, at_least_one, make_parser
 
 GAMMAS = "0,0.5,1,2"
@@ -30,6 +28,10 @@ THRESHOLDS = "0.5,0.7,0.8,0.9"
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command with the arguments ``argv`` (default: those of the process)."""
     args = build_parser().parse_args(argv)
+    register(lean=True)
+    from ..inference.corpus import load, read_corpus
+    from ..inference.decoding_search import best_of, choose, keep, render
+
     check(args)
     metric = make_metric(args.metric)
     task, models = load(args)
@@ -76,6 +78,8 @@ def check(args: argparse.Namespace) -> None:
     Raises:
         UserError: values that nothing can be decoded with.
     """
+    from ..inference.checkpoints import separate_paths
+
     at_least_one(args, "max_iter", "batch_size")
     if args.keep and len(separate_paths(args.path)) > 1:
         raise UserError(f"--keep: give one checkpoint, not several ({args.path})")

@@ -3,7 +3,6 @@
 import contextlib
 import logging
 import os
-import sys
 import warnings
 from collections.abc import Iterator
 
@@ -30,19 +29,6 @@ def untouched_root_logger() -> Iterator[None]:
         logging.disable(threshold)
         root.setLevel(level)
         root.handlers[:] = handlers
-
-
-def import_fairseq() -> None:
-    """Import fairseq without a word and without a trace on the root logger.
-
-    Fault: somewhere below ``import fairseq``, ``logging.basicConfig(level=DEBUG)`` puts a handler
-    on the root logger, and a line about tensorboardX is printed through it. A program that sets
-    up its own logging later finds that done already. Where fairseq is here already, this changes
-    nothing: the handlers may be the program's own.
-    """
-    if "fairseq" not in sys.modules:
-        with untouched_root_logger():
-            import fairseq  # noqa: F401
 
 
 def restore_log_level() -> None:

@@ -1,7 +1,11 @@
 """Settings that fairseq runs as Python."""
 
 import ast
-import importlib
+import sys
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
 from typing import Any
 
 from ..errors import UserError
@@ -38,8 +42,38 @@ def evaluate_settings() -> None:
     soon as somebody decodes with it, and no unpickler has anything to refuse: it is a text.
     """
     for name in EVALUATING:
-        module: Any = importlib.import_module(f"fairseq.{name}")
-        module.eval = evaluated
+        if f"fairseq.{name}" in sys.modules:
+            _disarm(sys.modules[f"fairseq.{name}"])
+    if not any(isinstance(finder, _Disarmed) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Disarmed())
+
+
+def _disarm(module: ModuleType) -> None:
+    vars(module)["eval"] = evaluated
+
+
+class _Disarmed(MetaPathFinder):
+    """Finds those of :data:`EVALUATING` that are imported later, whoever imports them."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Python's own, whose module has another ``eval`` before its first line runs."""
+        home, _, name = fullname.partition(".")
+        if home != "fairseq" or name not in EVALUATING:
+            return None
+        found = PathFinder.find_spec(fullname, path)
+        if found is None:
+            return None
+        loader: Any = found.loader
+        run = loader.exec_module
+
+        def exec_module(module: ModuleType) -> None:
+            _disarm(module)
+            run(module)
+
+        loader.exec_module = exec_module
+        return found
 
 
 def evaluated(setting: object) -> Any:

@@ -1,10 +1,12 @@
 """Parameters and scores that are numbers, and refusals of those that are not."""
 
 from collections.abc import Mapping
-
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from ..errors import UserError
+
+if TYPE_CHECKING:  # torch takes a second, which a message does not need
+    from torch import Tensor
 
 #: what to do about a training that diverges
 REMEDY = "lower --lr, raise --warmup-updates or give --clip-norm"
@@ -20,6 +22,8 @@ def non_finite(state: object) -> str | None:
     Args:
         state: what fairseq saves, with the parameters as ``model``.
     """
+    from torch import Tensor
+
     model = state.get("model") if isinstance(state, Mapping) else None
     for name, tensor in model.items() if isinstance(model, Mapping) else ():
         if isinstance(tensor, Tensor) and tensor.is_floating_point() and not _is_finite(tensor):
@@ -27,7 +31,7 @@ def non_finite(state: object) -> str | None:
     return None
 
 
-def _is_finite(tensor: Tensor) -> bool:
+def _is_finite(tensor: "Tensor") -> bool:
     try:
         return bool(tensor.isfinite().all())
     except (NotImplementedError, RuntimeError):  # a kind of tensor that cannot be asked
@@ -48,7 +52,7 @@ def refuse_non_finite(path: str, state: object) -> None:
         )
 
 
-def refuse_non_finite_scores(scores: Tensor) -> None:
+def refuse_non_finite_scores(scores: "Tensor") -> None:
     """Refuses to answer with a model whose parameters are finite and whose outputs are not.
 
     Args:

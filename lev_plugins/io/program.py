@@ -1,8 +1,40 @@
 """Which command is running in this process."""
 
+import os
 import sys
+from collections.abc import Collection
 from pathlib import Path
 from types import ModuleType
+
+#: Console scripts (pyproject.toml, [project.scripts]) and the command that each of them runs
+CONSOLE_SCRIPTS = {
+    "lev-preprocess": "preprocess",
+    "lev-correct": "correct",
+    "lev-trace": "trace",
+    "lev-report": "report",
+    "lev-tune": "tune",
+    "lev-gates": "gates",
+    "lev-noise": "noise",
+    "lev-predict": "enct5_predict",
+    "lev-serve": "serve",
+}
+
+
+def starts_own_command(package: str, moved: Collection[str] = ()) -> bool:
+    """Whether this process was started to run a command of ``package``, and is about to.
+
+    That is ``python -m PACKAGE``, ``python -m PACKAGE.cli.NAME`` or a console script. Python gives
+    the first argument as ``-m`` while it imports what stands above the module.
+
+    Args:
+        moved: modules that are no commands any more, as ``cli.NAME``.
+    """
+    first = sys.argv[0] if sys.argv else ""
+    if first != "-m":
+        return os.path.basename(first) in CONSOLE_SCRIPTS
+    module = sys.orig_argv[-len(sys.argv)].removeprefix("-m")
+    home, _, name = module.partition(".")
+    return home == package and name not in moved and f"{name}.".startswith((".", "cli."))
 
 
 def running_command() -> str | None:

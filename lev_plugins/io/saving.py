@@ -9,15 +9,15 @@ import time
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO
-
-import torch
-from omegaconf import DictConfig
+from typing import TYPE_CHECKING, BinaryIO
 
 from ..errors import UserError
 from .archives import check_archive
 from .finite import REMEDY, non_finite
 from .output import replacing
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # the disk, the user's share of it, one file
 _CLOSED = {errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.EISDIR}
@@ -96,6 +96,8 @@ def _copy(source: str, path: str) -> None:
 
 def _updates(path: Path) -> int | None:
     """The updates of a training that can be resumed from here; ``None`` where it cannot."""
+    import torch
+
     try:
         check_archive(path)
         with zipfile.ZipFile(path) as archive:
@@ -155,7 +157,7 @@ def recovery_hint(torn: str) -> str:
     )
 
 
-def refuse_asynchronous_checkpoints(cfg: DictConfig) -> None:
+def refuse_asynchronous_checkpoints(cfg: "DictConfig") -> None:
     """Refuse ``--write-checkpoints-asynchronously``.
 
     Fault: fairseq then writes each checkpoint in place, so that a training that is stopped
@@ -184,6 +186,7 @@ def write_checkpoints_whole() -> None:
     traceback says so five seconds later. Parameters that are not finite
     replace good ones. Paths that are not of this machine pass to fairseq.
     """
+    import torch
     from fairseq import checkpoint_utils
     from fairseq.file_io import PathManager
 

@@ -9,14 +9,14 @@ import importlib.metadata
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
-
-from sacrebleu.metrics import BLEU, CHRF, TER
-from sacrebleu.metrics.base import Metric as SacrebleuBase
+from typing import TYPE_CHECKING, Protocol
 
 from ..errors import UserError
 from .error_rates import ErrorRate, Share, WordAccuracy, WordRecognition, WordSets, in_steps
 from .words import percent
+
+if TYPE_CHECKING:
+    from sacrebleu.metrics.base import Metric as SacrebleuBase
 
 ROUGE_TYPES = ("rouge1", "rouge2", "rougeL")
 # Han and kana are written without spaces: every character is a word
@@ -71,7 +71,7 @@ class SacrebleuMetric:
     """
 
     def __init__(
-        self, name: str, metric: SacrebleuBase, size: int, higher_is_better: bool = True
+        self, name: str, metric: "SacrebleuBase", size: int, higher_is_better: bool = True
     ) -> None:
         self.name = name
         self.size = size
@@ -96,6 +96,8 @@ class SacrebleuMetric:
 
 def bleu(tokenize: str | None = None) -> SacrebleuMetric:
     """BLEU (Papineni et al., 2002) with sacrebleu's defaults, or another of its tokenisers."""
+    from sacrebleu.metrics import BLEU
+
     # force: no warning about text that is tokenised already, which is as the user wants it
     return SacrebleuMetric("bleu", BLEU(tokenize=tokenize, force=True), 2 + 2 * 4)
 
@@ -107,6 +109,8 @@ def ter(
     case_sensitive: bool = False,
 ) -> SacrebleuMetric:
     """Translation edit rate (Snover et al., 2006) with sacrebleu's settings and defaults."""
+    from sacrebleu.metrics import TER
+
     metric = TER(normalized, no_punct, asian_support, case_sensitive)
     name = "ter_normalized" if normalized else "ter"
     return SacrebleuMetric(name, metric, 2, higher_is_better=False)
@@ -114,6 +118,8 @@ def ter(
 
 def chrf() -> SacrebleuMetric:
     """chrF2 (Popović, 2015) with sacrebleu's defaults."""
+    from sacrebleu.metrics import CHRF
+
     return SacrebleuMetric("chrf", CHRF(), 3 * CHRF.CHAR_ORDER)
 
 

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
-from sacrebleu.metrics import BLEU
-
 from ..errors import UserError
 from .corpus import Metric, SacrebleuMetric, make_metric
 
@@ -20,6 +18,8 @@ def sentence_metric(name: str) -> Metric:
     otherwise a sentence of three words would have 0 even where it is right.
     """
     if name == "bleu":
+        from sacrebleu.metrics import BLEU
+
         return SacrebleuMetric("bleu", BLEU(effective_order=True, force=True), 2 + 2 * 4)
     return make_metric(name)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ..errors import UserError
 from ..io.text_files import SUBWORDS, read_lines
+from ..registration import register
 from .printed import Printed, Texts, read_printed
 
 AGAINST = ("draft", "source")  # what was corrected
@@ -63,6 +64,7 @@ def read_binarised(folder: str, lang: str, split: str) -> Side:
     Raises:
         UserError: there is no such file, no dictionary, or more than one language pair.
     """
+    register(lean=True)
     from fairseq.data import Dictionary, data_utils
 
     found = sorted(Path(folder).glob(f"{split}.*-*.{lang}.idx"))
@@ -255,6 +257,7 @@ def _remove_subwords(
 ) -> None:
     if given.remove_bpe is None or given.remove_bpe == "none":
         return
+    register(lean=True)
     from fairseq.data.data_utils import post_process
 
     symbol = SUBWORDS[given.remove_bpe]

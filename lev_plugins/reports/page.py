@@ -6,11 +6,14 @@ are in the folder ``templates``.
 
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 
 from ..html import text
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 
 def markup(value: object) -> Markup:
@@ -19,7 +22,9 @@ def markup(value: object) -> Markup:
 
 
 @cache
-def _templates() -> Environment:
+def _templates() -> "Environment":
+    from jinja2 import Environment, FileSystemLoader  # not for a command that writes no page
+
     return Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,

@@ -12,6 +12,7 @@ import pytest
 from lev_plugins.cli import correct, enct5_predict, gates, noise, report, trace
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches.interactive import read_interactive_lines
+from lev_plugins.inference.enct5 import EncT5
 from lev_plugins.io.lines import standard_input
 from lev_plugins.reports.gates import recorder
 
@@ -38,7 +39,7 @@ def models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(trace, "load_editor", lambda *given: editors.editor())
     monkeypatch.setattr(recorder, "Recorder", lambda *given: None)
     made = classmethod(lambda cls, *given: editors.enct5("classification"))
-    monkeypatch.setattr(enct5_predict.EncT5, "from_pretrained", made)
+    monkeypatch.setattr(EncT5, "from_pretrained", made)
 
 
 @pytest.mark.parametrize("command", NAMED)

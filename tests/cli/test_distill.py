@@ -23,7 +23,8 @@ from omegaconf import OmegaConf
 from lev_plugins.cli import distill, preprocess
 from lev_plugins.errors import UserError
 from lev_plugins.inference.distillation import teacher as teachers
-from lev_plugins.inference.distillation.journal import EMPTY, ENDLESS, FINE, RATIO, Record
+from lev_plugins.inference.distillation import text as texts
+from lev_plugins.inference.distillation.journal import EMPTY, ENDLESS, FINE, RATIO, Journal, Record
 from lev_plugins.inference.distillation.lines import judge, make_batches
 from lev_plugins.inference.distillation.teacher import Teacher, Translation, no_text
 from lev_plugins.io.text_files import check_parallel
@@ -381,13 +382,13 @@ def test_an_interruption_before_anything_is_finished_leaves_nothing(run, interru
 
 
 def test_one_that_was_interrupted_at_the_very_end_only_writes(run, scripted, monkeypatch, text):
-    real = distill.publish
+    real = texts.publish
 
     def publish(*_: Any) -> None:
-        monkeypatch.setattr(distill, "publish", real)
+        monkeypatch.setattr(texts, "publish", real)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(distill, "publish", publish)
+    monkeypatch.setattr(texts, "publish", publish)
     with pytest.raises(KeyboardInterrupt):
         run()
     scripted.clear()
@@ -431,21 +432,21 @@ def test_a_foreign_file_in_the_place_of_the_journal_is_left_alone(run, content):
 
 
 def test_two_runs_do_not_write_the_same_files(run, scripted, monkeypatch):
-    with distill.Journal(JOURNAL, {"--beam": 1}, 1, 1):
+    with Journal(JOURNAL, {"--beam": 1}, 1, 1):
         with pytest.raises(UserError, match="another run is writing it"):
             run("--resume")
         assert json.loads(Path(JOURNAL).read_text()) == {"--beam": 1}
 
 
 def test_a_source_that_changes_meanwhile_is_noticed(run, scripted, monkeypatch):
-    real = distill.publish
+    real = texts.publish
     for lines in (["a"], ["a"] * 50):
 
         def publish(*arguments: Any, lines: list[str] = lines) -> Any:
             put("train.en", lines)
             return real(*arguments)
 
-        monkeypatch.setattr(distill, "publish", publish)
+        monkeypatch.setattr(texts, "publish", publish)
         put("train.en", ["b"] * 40)
         with pytest.raises(UserError, match="has changed meanwhile"):
             run()

@@ -124,15 +124,21 @@ class AutoregressiveScorer:
     def generators(self) -> list[SequenceGenerator]:
         """fairseq's, made when they are first needed: spelling a lexicon takes a second."""
         backend, dictionary = self.backend, self.backend.task.target_dictionary
-        spelt = filter(self.knows, map(backend.tokens, self.words))
-        numbers = (tuple(map(dictionary.index, tokens)) for tokens in spelt)
+        number = {token: dictionary.index(token) for token in self._spelling}
+        spelt = (tokens for tokens in map(backend.tokens, self.words) if number.keys() >= {*tokens})
+        numbers = (tuple(map(number.__getitem__, tokens)) for tokens in spelt)
         tree = PrefixTree(numbers, dictionary.eos())
         more = [backend.constrained(tree, LEXICON_BEAM)] if tree.words else []
         return [backend.generator, *more]
 
+    @cached_property
+    def _spelling(self) -> frozenset[str]:
+        """The tokens that the model can read and write."""
+        symbols = self.backend.task.source_dictionary.symbols
+        return frozenset(filter(self.backend._known, symbols))
+
     def knows(self, tokens: Tokens) -> bool:
-        dictionary = self.backend.task.source_dictionary
-        return all(self.backend._known(t) and t in dictionary.indices for t in tokens)
+        return self._spelling.issuperset(tokens)
 
     def nbest(self, units: Sequence[Tokens], batch_size: int) -> list[list[Tokens]]:
         found: list[list[Tokens]] = [[] for _ in units]

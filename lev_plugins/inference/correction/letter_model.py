@@ -6,6 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from .lexicon import code_points
+
 #: Letters of an n-gram, at most; fewer where so many would not fit in 64 bits.
 ORDER = 5
 _BEGIN, _END = 0, 1
@@ -23,17 +25,21 @@ class LetterModel:
     """
 
     def __init__(self, words: Sequence[str]) -> None:
-        self.codes = {letter: code for code, letter in enumerate(sorted(set("".join(words))), 2)}
-        self.base = len(self.codes) + 3  # begin, end and a letter of none of the words
+        self.letters = np.unique(code_points(words))
+        self.base = len(self.letters) + 3  # begin, end and a letter of none of the words
         self.order = min(ORDER, int(62 / math.log2(self.base)))
         self.tables = [_Table(keys, self.base) for keys in self._keys(words)]
 
     def _keys(self, words: Sequence[str]) -> list[_Numbers]:
         """For each size the n-gram that ends at each letter, as a number; ends of words count."""
-        other, begin = self.base - 1, [_BEGIN] * (self.order - 1)
-        text = np.array(
-            [c for word in words for c in (*begin, *(self.codes.get(x, other) for x in word), _END)]
-        )
+        letters, sizes = code_points(words), np.array([len(word) for word in words])
+        places = np.searchsorted(self.letters, letters)
+        known = np.append(self.letters, 0)[places] == letters
+        # in front of each word the beginning, as often as an n-gram may look back
+        text = np.full(len(letters) + self.order * len(words), _BEGIN)
+        text[np.cumsum(sizes + self.order) - 1] = _END
+        front = np.repeat(self.order * np.arange(1, len(words) + 1) - 1, sizes)
+        text[np.arange(len(letters)) + front] = np.where(known, places + 2, self.base - 1)
         key, keys = np.zeros_like(text), []
         for size in range(self.order):
             key = key + np.roll(text, size) * self.base**size

@@ -1,11 +1,12 @@
 """Words that there are, how often each is met, and which of them are near a misspelling."""
 
 import math
-import zlib
-from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from itertools import combinations, groupby
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...errors import UserError
 from ...io.text_files import read_lines
@@ -14,13 +15,14 @@ from ...io.text_files import read_lines
 DISTANCE = 2
 #: Of a longer word only the beginning is indexed.
 PREFIX = 7
+_FACTOR, _MASK = 0x9E3779B97F4A7C15, 2**64 - 1
 
 
 class Lexicon:
     """Words with counts.
 
     Near words are found by symmetric deletion: two words within ``d`` edits have a common text that
-    is left of both when at most ``d`` letters are deleted. Texts are kept as numbers, in 12 bytes
+    is left of both when at most ``d`` letters are deleted. Texts are kept as numbers, in 8 bytes
     each, and are made when they are first needed.
 
     Args:
@@ -86,28 +88,43 @@ class Lexicon:
         return [one for _, _, one in sorted(found)[:most]]
 
     def _index(self) -> None:
-        keys, places = array("I"), array("i")
-        for place, word in enumerate(self.words):
-            for text in _left(word[:PREFIX]):
-                keys.append(_checksum(text))
-                places.append(place)
-        numbers = np.frombuffer(keys, dtype=np.uint32)
-        order = np.argsort(numbers, kind="stable")
-        self._keys, self._places = numbers[order], np.frombuffer(places, dtype=np.int32)[order]
+        begins = [word[:PREFIX] for word in self.words]
+        order = sorted(range(len(begins)), key=lambda place: len(begins[place]))
+        found = []
+        for size, some in groupby(order, key=lambda place: len(begins[place])):
+            chosen = list(some)
+            letters = code_points([begins[place] for place in chosen]).reshape(len(chosen), size)
+            places = np.array(chosen, dtype=np.uint64)
+            for kept in _kept(size):
+                keys = np.zeros(len(places), dtype=np.uint64)
+                for column in kept:
+                    keys = keys * np.uint64(_FACTOR) + letters[:, column] + np.uint64(1)
+                found.append(keys & np.uint64(0xFFFFFFFF << 32) | places)
+        both = np.sort(np.concatenate(found)) if found else np.zeros(0, dtype=np.uint64)
+        self._keys = (both >> np.uint64(32)).astype(np.uint32)
+        self._places = both.astype(np.uint32).astype(np.int32)
+
+
+def code_points(texts: Sequence[str]) -> NDArray[np.uint64]:
+    """The letters of all texts, one after the other, as numbers."""
+    joined = "".join(texts).encode("utf-32-le", "surrogatepass")
+    return np.frombuffer(joined, dtype=np.uint32).astype(np.uint64)
+
+
+def _kept(size: int) -> Iterator[tuple[int, ...]]:
+    """Which letters are left of so many when up to :data:`DISTANCE` are deleted."""
+    for count in range(max(size - DISTANCE, 0), size + 1):
+        yield from combinations(range(size), count)
 
 
 def _checksum(text: str) -> int:
-    """The same in every process; texts that share one by chance are told apart by their edits."""
-    return zlib.crc32(text.encode("utf-8", "surrogatepass"))
+    """As in the index; texts that share one by chance are told apart by their edits."""
+    return reduce(lambda key, letter: (key * _FACTOR + ord(letter) + 1) & _MASK, text, 0) >> 32
 
 
 def _left(word: str) -> set[str]:
     """What is left of a word when up to :data:`DISTANCE` letters are deleted."""
-    found = level = {word}
-    for _ in range(DISTANCE):
-        level = {text[:i] + text[i + 1 :] for text in level for i in range(len(text))}
-        found = found | level
-    return found
+    return {"".join(word[place] for place in kept) for kept in _kept(len(word))}
 
 
 def distance(one: str, other: str) -> int:

@@ -1,0 +1,28 @@
+"""What this package registers with fairseq."""
+
+import contextlib
+
+from . import fairseq_patches
+from .fairseq_patches.logs import untouched_root_logger
+
+_registered = False
+
+
+def register(lean: bool = False) -> None:
+    """Register every component; a second call does nothing.
+
+    Args:
+        lean: import of fairseq only what is needed, and the rest when a checkpoint asks for it
+            (:mod:`.fairseq_patches.registries`). Where fairseq is here already, all of it stays.
+    """
+    global _registered
+    if _registered:
+        return
+    _registered = True
+    fairseq_patches.apply(lean)
+    with untouched_root_logger() if lean else contextlib.nullcontext():
+        from . import metrics, pretrained, systems, tasks  # noqa: F401
+
+        if not fairseq_patches.is_lean():  # else no scorer and no optimizer will be asked for
+            metrics.register_scorers()
+            from . import optim  # noqa: F401

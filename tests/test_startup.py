@@ -1,0 +1,163 @@
+"""What a command imports: its help no torch, and a model of ours not all of fairseq."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import saved
+from fairseq.models import ARCH_MODEL_REGISTRY
+from fairseq.registry import REGISTRIES
+from fairseq.tasks import TASK_REGISTRY
+
+from lev_plugins import deprecation
+from lev_plugins.cli import enct5_prepare, names
+from lev_plugins.cli.distill import build_parser as distill_parser
+from lev_plugins.inference.distillation.lines import SLACK
+from lev_plugins.io import program
+from lev_plugins.io.evaluation import EVALUATING, evaluated
+from lev_plugins.systems.enct5.preparation.reading import CONLLU_TAGS, FORMATS
+from lev_plugins.systems.enct5.problem_types import KINDS
+
+#: no help needs one of these, and none is quick to import
+HEAVY = {"torch", "fairseq", "omegaconf", "hydra", "scipy", "sklearn", "matplotlib", "transformers"}
+#: what fairseq's other models need, and what reports and servers do
+NOT_TO_CORRECT = {
+    *("scipy", "sklearn", "matplotlib", "pandas", "torchaudio", "transformers", "tensorboardX"),
+    *("sacrebleu", "jinja2", "starlette", "uvicorn", "fairseq_cli"),
+}
+MODELS = ("hubert", "wav2vec", "roberta", "fconv", "speech_to_text", "bart", "lstm")
+
+
+def started(root: Path, code: str, *arguments: Any, stdin: str = "") -> Any:
+    """What a process in which a console script of ours begins prints as JSON, alone."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"import json, sys\nsys.argv[0] = 'lev-correct'\n{code}"]
+        + list(map(str, arguments)),
+        env={**os.environ, "PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"},
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    return json.loads(done.stdout)
+
+
+def test_the_help_of_a_command_needs_neither_torch_nor_fairseq(root):
+    """But preprocess: its options are those of fairseq-preprocess, with all that is registered."""
+    commands = set(names.summaries()) - {"preprocess"}
+    code = """
+from importlib import import_module
+found = {}
+for name in json.loads(sys.argv[1]):
+    parser = import_module(f"lev_plugins.cli.{name}").build_parser()
+    found[name] = [len(parser.format_help()), *{module.split(".")[0] for module in sys.modules}]
+print(json.dumps(found))
+"""
+    found = started(root, code, json.dumps(sorted(commands)))
+    assert set(found) == commands
+    for name, (size, *modules) in found.items():
+        assert size > 100 and not HEAVY & set(modules), name
+
+
+CORRECT = """
+import contextlib, io
+from lev_plugins.cli import correct
+with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO())) as out:
+    assert correct.main(sys.argv[1:]) == 0
+    written = out.buffer.getvalue().decode()
+print(json.dumps([written, sorted(sys.modules)]))
+"""
+
+
+@pytest.fixture(scope="module", params=["editor"])
+def corrected(request, root, tmp_path_factory) -> tuple[str, set[str]]:
+    """What correct writes with a checkpoint, and the modules that it has imported by then."""
+    data = tmp_path_factory.mktemp(request.param) / "data"
+    data.mkdir()
+    for language in ("src", "tgt"):
+        (data / f"dict.{language}.txt").write_text("".join(f"{one} 1\n" for one in "abcdefgh"))
+    path = saved.save(data.parent / "model.pt", data, request.param)
+    written, modules = started(root, CORRECT, "--path", path, stdin="abc\nhg\n")
+    return written, set(modules)
+
+
+def test_correct_imports_what_its_model_needs(corrected):
+    written, modules = corrected
+    assert written.count("\n") == 2
+    assert not NOT_TO_CORRECT & {module.split(".")[0] for module in modules}
+    loaded = {module for module in modules if module.startswith("fairseq.")}
+    assert "fairseq.models.transformer" in loaded
+    assert not {f"fairseq.models.{name}" for name in MODELS} & loaded
+
+
+RESTORED = """
+from lev_plugins.registration import register
+register(lean=True)
+from fairseq import checkpoint_utils
+from fairseq.models import ARCH_MODEL_REGISTRY
+from fairseq.registry import REGISTRIES
+from fairseq.tasks import TASK_REGISTRY
+from importlib import import_module
+from lev_plugins.io.evaluation import EVALUATING, evaluated
+import fairseq.models.lightconv_lm  # whoever imports it: its eval runs nothing
+early = fairseq.models.lightconv_lm.eval is evaluated
+before = len(ARCH_MODEL_REGISTRY)
+try:
+    checkpoint_utils._upgrade_state_dict({"cfg": {"model": {"_name": "lstm"}, "task": {}}})
+except Exception:
+    pass  # no checkpoint, but its model has been looked for
+found = {one: list(value["registry"]) for one, value in REGISTRIES.items()}
+found |= {"arch": list(ARCH_MODEL_REGISTRY), "task": list(TASK_REGISTRY)}
+harmless = [import_module(f"fairseq.{name}").eval is evaluated for name in EVALUATING]
+print(json.dumps([before, early, all(harmless), found]))
+"""
+
+
+def test_the_rest_of_fairseq_comes_when_a_checkpoint_asks_for_it(root):
+    before, early, harmless, found = started(root, RESTORED)
+    whole = {kind: dict(value["registry"]) for kind, value in REGISTRIES.items()}
+    whole |= {"arch": dict(ARCH_MODEL_REGISTRY), "task": dict(TASK_REGISTRY)}
+    assert before < len(found["arch"]) / 2
+    assert early and harmless
+    for kind, components in whole.items():
+        stock = {name for name, one in components.items() if one.__module__.startswith("fairseq.")}
+        assert stock and stock <= set(found[kind]), kind
+
+
+@pytest.mark.parametrize(
+    "arguments, original, ours",
+    [
+        (["-m", "x"], ["python", "-m", "lev_plugins.cli.correct", "x"], True),
+        (["-m"], ["python", "-X", "utf8", "-mlev_plugins"], True),
+        (["/usr/bin/lev-correct", "--path", "x"], [], True),
+        (["-m", "x"], ["python", "-m", "pytest", "x"], False),
+        (["-m"], ["python", "-m", "lev_plugins.inference.editor"], False),
+        (["-m"], ["python", "-m", "lev_plugins.cli.oracle_curve"], False),
+        (["-m"], ["python", "-m", "lev_plugins.client"], False),
+        (["lev-correct.py"], [], False),
+        (["fairseq-train"], [], False),
+        ([], [], False),
+    ],
+)
+def test_a_command_of_ours_is_told_from_other_programs(arguments, original, ours, monkeypatch):
+    monkeypatch.setattr(sys, "argv", arguments)
+    monkeypatch.setattr(sys, "orig_argv", original)
+    assert program.starts_own_command("lev_plugins", deprecation.SCRIPTS) == ours
+
+
+def test_a_help_repeats_what_it_must_not_load():
+    assert [*enct5_prepare.KINDS, "multilabel_pooled"] == sorted(
+        KINDS, key=[*enct5_prepare.KINDS, "multilabel_pooled"].index
+    )
+    assert enct5_prepare.FORMATS == FORMATS and enct5_prepare.TAGS == tuple(CONLLU_TAGS)
+    assert f"more than {SLACK} tokens" in " ".join(distill_parser().format_help().split())
+
+
+def test_modules_that_are_here_evaluate_nothing():
+    loaded = [sys.modules[f"fairseq.{name}"] for name in EVALUATING]
+    assert all(vars(module)["eval"] is evaluated for module in loaded)
