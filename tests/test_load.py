@@ -4,7 +4,6 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterator
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ import tiny
 from fairseq.dataclass.configs import FairseqConfig
 from fairseq_cli import interactive
 from omegaconf import OmegaConf
-from test_benchmarks import benchmark
+from test_benchmarks import script, scripts  # noqa: F401
 
 from lev_plugins.errors import UserError
 
@@ -22,9 +21,7 @@ ROW = re.compile(
 GROWTH = 6.0  # MiB; half a kibibyte a sentence that is never given back is more, in 15,000
 
 
-@pytest.fixture(scope="module")
-def load() -> Iterator[ModuleType]:
-    yield from benchmark("load")
+load = script("load")
 
 
 def test_an_interface_is_measured_and_the_table_says_how_it_went(load, capsys):

@@ -74,7 +74,7 @@ print(json.dumps([written, sorted(sys.modules)]))
 """
 
 
-@pytest.fixture(scope="module", params=["editor"])
+@pytest.fixture(scope="module", params=["editor", "stock"])
 def corrected(request, root, tmp_path_factory) -> tuple[str, set[str]]:
     """What correct writes with a checkpoint, and the modules that it has imported by then."""
     data = tmp_path_factory.mktemp(request.param) / "data"
@@ -141,6 +141,7 @@ def test_the_rest_of_fairseq_comes_when_a_checkpoint_asks_for_it(root):
         (["-m"], ["python", "-m", "lev_plugins.client"], False),
         (["lev-correct.py"], [], False),
         (["fairseq-train"], [], False),
+        (["-m", "x", "y"], ["python", "-m"], False),
         ([], [], False),
     ],
 )

@@ -81,6 +81,14 @@ def build_parser() -> argparse.ArgumentParser:
         "most subwords of an example; what is longer is cut off and counted (default: 512)",
         512,
     )
+    add(
+        "--sampled-copies N",
+        "write the train set so many times more, with subwords sampled by the model's "
+        "probabilities, so that words are known in parts too (subword regularization)",
+        0,
+    )
+    add("--sampling-alpha A", "the lower, the more parts in those copies (default: 0.2)", 0.2)
+    add("--seed N", "of those copies (default: 1)", 1)
     return parser
 
 
@@ -88,7 +96,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command; raises :class:`UserError` with nothing written."""
     args = build_parser().parse_args(argv)
     register(lean=True)
-    from ..systems.enct5.preparation.writing import write_all
+    from ..systems.enct5.preparation.writing import Sampling, write_all
 
     layout, files = _layout(args), _files(args)
     given = [*files.values(), *filter(None, (args.labels, args.sentencepiece_model))]
@@ -106,7 +114,9 @@ def main(argv: Sequence[str] | None = None) -> None:
             labels.stored(example)
     tokenizer = _cutter(args, layout)
     with staged(args.destdir) as folder:
-        write_all(folder, layout, files, labels, tokenizer, args.max_length, args.vocab_size, _say)
+        copies = Sampling(args.sampled_copies, args.sampling_alpha, args.seed)
+        sizes = args.max_length, args.vocab_size
+        write_all(folder, layout, files, labels, tokenizer, *sizes, _say, copies)
     print(f"prepared in {args.destdir}", file=sys.stderr)
 
 
@@ -138,6 +148,12 @@ def _layout(args: argparse.Namespace) -> "Layout":
     least = 2 if args.text_columns is None else 1 + len(args.text_columns.split(","))
     if not least <= args.max_length <= LARGEST:
         raise UserError(f"--max-length {args.max_length}: give {least} or more")
+    if args.sampled_copies < 0:
+        raise UserError(f"--sampled-copies {args.sampled_copies}: give 0 or more")
+    if args.sampled_copies and args.bytes:
+        raise UserError("--sampled-copies: bytes have one segmentation only; leave it out")
+    if not args.sampling_alpha > 0:
+        raise UserError(f"--sampling-alpha {args.sampling_alpha}: give a number above 0")
     if args.vocab_size is not None and args.vocab_size < 4:
         raise UserError(f"--vocab-size {args.vocab_size}: give 4 or more; 3 subwords are T5's own")
     label, texts = _columns(args)

@@ -7,6 +7,7 @@ import importlib.util
 import os
 import pkgutil
 import sys
+from argparse import Namespace
 from collections.abc import Iterator
 from typing import Any
 
@@ -129,7 +130,12 @@ def _is_registered(state: Any) -> bool:
     if not cfg:  # of an older fairseq, or damaged
         return False
     try:
-        names = [cfg["model"]["_name"], cfg["task"]["_name"]]
+        model, task = (_name(cfg[part]) for part in ("model", "task"))
     except (KeyError, TypeError, AttributeError):
         return False
-    return names[0] in ARCH_MODEL_REGISTRY and names[1] in TASK_REGISTRY
+    return model in ARCH_MODEL_REGISTRY and task in TASK_REGISTRY
+
+
+def _name(cfg: Any) -> Any:
+    """Of a model or a task: of its configuration, or of the options that a stock model keeps."""
+    return getattr(cfg, "_name", None) or cfg.arch if isinstance(cfg, Namespace) else cfg["_name"]

@@ -32,6 +32,8 @@ def starts_own_command(package: str, moved: Collection[str] = ()) -> bool:
     first = sys.argv[0] if sys.argv else ""
     if first != "-m":
         return os.path.basename(first) in CONSOLE_SCRIPTS
+    if len(sys.argv) > len(sys.orig_argv):  # a program has put its own there
+        return False
     module = sys.orig_argv[-len(sys.argv)].removeprefix("-m")
     home, _, name = module.partition(".")
     return home == package and name not in moved and f"{name}.".startswith((".", "cli."))

@@ -32,6 +32,8 @@ ACTIVATIONS: Dict[str, Callable[[Tensor], Tensor]] = {
     "silu": F.silu,
     "swish": F.silu,
 }
+#: the largest distance of its own that a position may have: a table has a row for each
+LONGEST = 2**20
 #: feed-forward layers, as T5's configurations name them: function, and whether a gate multiplies it
 FEED_FORWARD: Dict[str, "tuple[Callable[[Tensor], Tensor], bool]"] = {
     **{name: (function, False) for name, function in ACTIVATIONS.items()},

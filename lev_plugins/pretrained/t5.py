@@ -9,7 +9,16 @@ from torch import Tensor, nn
 from ..errors import UserError
 from ..nn.backbone import Backbone
 from ..nn.decoding import DecoderBlock, TiedOutput
-from ..nn.t5 import FEED_FORWARD, RelativeBias, Symbols, T5Attention, T5Block, T5Encoder, T5Size
+from ..nn.t5 import (
+    FEED_FORWARD,
+    LONGEST,
+    RelativeBias,
+    Symbols,
+    T5Attention,
+    T5Block,
+    T5Encoder,
+    T5Size,
+)
 from ..nn.t5 import t5 as random_t5
 from .directory import Config, Weights
 from .filling import Filling
@@ -75,7 +84,7 @@ class T5Plan:
             decoder_layers=config.count("num_decoder_layers", layers) if whole else 0,
             feed_forward=config.one_of("feed_forward_proj", "relu", FEED_FORWARD),
             buckets=config.count("relative_attention_num_buckets", 32),
-            longest=config.count("relative_attention_max_distance", 128, most=2**20),
+            longest=config.count("relative_attention_max_distance", 128, most=LONGEST),
             eps=config.number("layer_norm_epsilon", 1e-6),
             tied=tied,
             scaled=_is_scaled(config, tied),

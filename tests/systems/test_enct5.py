@@ -527,6 +527,7 @@ def test_autocast_mixes_precisions(kind):
         ({"t5_rows": -1}, "--t5-rows -1: give 0 or more"),
         ({"relative_attention_buckets": 7}, "--relative-attention-buckets 7"),
         ({"relative_attention_distance": 4}, "--relative-attention-distance 4: give an even"),
+        ({"relative_attention_distance": 2**24}, "above half of it, 1048576 at most"),
         ({"decoder_init": "t5"}, "--decoder-init t5 needs the T5: give --t5-dir DIR"),
     ],
 )

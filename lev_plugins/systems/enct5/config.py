@@ -7,7 +7,7 @@ from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from omegaconf import DictConfig, OmegaConf
 
 from ...errors import UserError
-from ...nn.t5 import FEED_FORWARD, T5Size
+from ...nn.t5 import FEED_FORWARD, LONGEST, T5Size
 from ...options import option
 
 INITS = ChoiceEnum(["scratch", "t5"])
@@ -76,10 +76,10 @@ def t5_size(cfg: EncT5Config) -> T5Size:
     if not 0 <= cfg.dropout < 1:
         raise UserError(f"--dropout {cfg.dropout}: give 0 or more, and less than 1")
     buckets, longest = cfg.relative_attention_buckets, cfg.relative_attention_distance
-    if buckets < 4 or buckets % 2 or longest <= buckets // 2:
+    if buckets < 4 or buckets % 2 or not buckets // 2 < longest <= LONGEST:
         raise UserError(
             f"--relative-attention-buckets {buckets} --relative-attention-distance {longest}: "
-            "give an even number from 4 up, and a distance above half of it"
+            f"give an even number from 4 up, and a distance above half of it, {LONGEST} at most"
         )
     return T5Size(
         dim=cfg.encoder_embed_dim,

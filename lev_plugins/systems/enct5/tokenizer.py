@@ -1,6 +1,8 @@
 """Text to T5's subwords, in T5's own order: padding 0, ``</s>`` 1, ``<unk>`` 2, then all others."""
 
 import base64
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, List, NamedTuple, Optional, Sequence
 
 from fairseq.data import Dictionary
@@ -77,6 +79,7 @@ class Tokenizer:
         name: str = "sentencepiece model",
     ) -> None:
         self.serialised = model
+        self.alpha = 0.0  # above 0: segmentations are sampled (see ``sampled``)
         self.model: Optional[SentencePieceProcessor] = (
             None if model is None else _unpacked(model, name)
         )
@@ -92,6 +95,29 @@ class Tokenizer:
         if lacking:
             raise UserError(f"{name}: the vocabulary lacks the model's subword {own[lacking[0]]!r}")
 
+    @contextmanager
+    def sampled(self, alpha: float, seed: int) -> Iterator[None]:
+        """Within it every text gets a random segmentation (subword regularization; Kudo, 2018).
+
+        Args:
+            alpha: the sampled segmentation has a probability proportional to the model's to this
+                power; the lower, the further from the likeliest one.
+            seed: of sentencepiece's random numbers, one generator for the whole process.
+
+        Raises:
+            UserError: bytes have one segmentation only.
+        """
+        import sentencepiece
+
+        if self.model is None:
+            raise UserError("bytes have one segmentation only; leave --sampled-copies out")
+        sentencepiece.set_random_generator_seed(seed)
+        self.alpha = alpha
+        try:
+            yield
+        finally:
+            self.alpha = 0.0
+
     def _occurs(self, piece: int) -> bool:
         """Whether text can give a subword of the model."""
         return self.model is None or not self.model.is_control(piece)
@@ -99,7 +125,11 @@ class Tokenizer:
     def cut(self, text: str) -> List[int]:
         """Indices of a text's subwords, without ``</s>``; none for an empty text."""
         encoded = text.encode("utf-8", "replace")
-        found = encoded if self.model is None else self.model.encode(encoded.decode("utf-8"))
+        if self.model is None:
+            found = encoded
+        else:
+            sampling = {"enable_sampling": True, "alpha": self.alpha, "nbest_size": -1}
+            found = self.model.encode(encoded.decode(), **(sampling if self.alpha else {}))
         return [self.rows[piece] for piece in found]
 
     def texts(self, texts: Sequence[str], most: int) -> Encoding:

@@ -6,6 +6,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -116,6 +117,22 @@ def _content(path: str) -> str:
 # ---------------------------------------------------------------- data
 
 
+@dataclass(frozen=True)
+class Sampling:
+    """Copies of the examples with segmentations that are sampled (:meth:`Tokenizer.sampled`)."""
+
+    copies: int = 0
+    alpha: float = 0.2
+    seed: int = 1
+
+    def repeated(self, examples: Iterable[Labelled]) -> Iterator[tuple[Labelled, float]]:
+        """All examples as they are, then their copies; each with the α of its segmentation."""
+        kept = list(examples) if self.copies else examples
+        yield from ((example, 0.0) for example in kept)
+        for _ in range(self.copies):
+            yield from ((example, self.alpha) for example in kept)
+
+
 @dataclass
 class Summary:
     """What a split was made of.
@@ -142,11 +159,13 @@ def write_split(
     tokenizer: Tokenizer,
     labels: Labels,
     max_length: int,
+    sampling: Sampling = Sampling(),
 ) -> Summary:
     """Writes ``prefix.pieces``, ``.labels`` and for tagging ``.spans``, each .bin and .idx.
 
     Args:
         max_length: most subwords of an example, ``</s>`` included.
+        sampling: copies of all examples that follow them.
 
     Raises:
         UserError: a label that is not known, or a value that is no number.
@@ -159,8 +178,9 @@ def write_split(
         for name in names
     }
     summary = Summary()
-    for number, example in enumerate(examples, start=1):
-        found = cut(example.texts, max_length)
+    for number, (example, alpha) in enumerate(sampling.repeated(examples), start=1):
+        with tokenizer.sampled(alpha, sampling.seed + number) if alpha else nullcontext():
+            found = cut(example.texts, max_length)
         builders[PIECES].add_item(torch.tensor(found.pieces))
         builders[LABELS].add_item(labels.stored(example))
         if tagging:
@@ -197,6 +217,7 @@ def write_all(
     max_length: int,
     wanted: int | None,
     say: Callable[[str], None],
+    sampling: Sampling = Sampling(),
 ) -> None:
     """Writes all that EncT5 trains on.
 
@@ -205,6 +226,7 @@ def write_all(
         max_length: most subwords of an example, ``</s>`` included.
         wanted: subwords that were asked for, None where they are a given model's.
         say: gets what is worth knowing, line by line.
+        sampling: copies of the examples of ``train``.
 
     Raises:
         UserError: as :func:`write_split`.
@@ -220,7 +242,8 @@ def write_all(
     say(f"pieces: {len(tokenizer.pieces):,}" + _fewer(len(tokenizer.pieces), wanted))
     for split, path in files.items():
         prefix = os.path.join(folder, split)
-        summary = write_split(prefix, layout.read(path), tokenizer, labels, max_length)
+        copies = sampling if split == "train" else Sampling()
+        summary = write_split(prefix, layout.read(path), tokenizer, labels, max_length, copies)
         _report(split, path, summary, max_length, say)
         if split == "train" and layout.kind is ProblemType.REGRESSION:
             metadata.low, metadata.high = summary.low, summary.high
