@@ -126,10 +126,10 @@ class Tokenizer:
         """Indices of a text's subwords, without ``</s>``; none for an empty text."""
         encoded = text.encode("utf-8", "replace")
         if self.model is None:
-            found = encoded
-        else:
-            sampling = {"enable_sampling": True, "alpha": self.alpha, "nbest_size": -1}
-            found = self.model.encode(encoded.decode(), **(sampling if self.alpha else {}))
+            return [self.rows[byte] for byte in encoded]
+        found = self.model.encode(
+            encoded.decode(), enable_sampling=self.alpha > 0, alpha=self.alpha, nbest_size=-1
+        )
         return [self.rows[piece] for piece in found]
 
     def texts(self, texts: Sequence[str], most: int) -> Encoding:
