@@ -3,16 +3,16 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-if (
-    TYPE_CHECKING
-):  # loaded when asked for: a command that lists metrics needs no scorer of fairseq's
+from .word_edits import WordEdit, word_edits  # now: else the module would have the function's name
+
+if TYPE_CHECKING:
+    # loaded when asked for: a command that lists metrics needs no scorer of fairseq's
     from .accuracy import AccuracyConfig, AccuracyScorer
     from .corpus import METRICS, Metric, make_metric
     from .correction import CORRECTION_METRICS, CorrectionMetric, make_correction_metric
     from .metric_scorer import MetricScorer
     from .rouge import RougeConfig, RougeScorer
     from .ter import TerConfig, TerScorer
-    from .word_edits import WordEdit, word_edits
     from .word_scorers import (
         CharacterErrorRateConfig,
         CharacterErrorRateScorer,
@@ -69,8 +69,6 @@ _HOMES = {
     "RougeScorer": "rouge",
     "TerConfig": "ter",
     "TerScorer": "ter",
-    "WordEdit": "word_edits",
-    "word_edits": "word_edits",
     "CharacterErrorRateConfig": "word_scorers",
     "CharacterErrorRateScorer": "word_scorers",
     "WordAccuracyConfig": "word_scorers",

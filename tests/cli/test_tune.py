@@ -16,7 +16,7 @@ from lev_plugins.inference.checkpoints import load_state
 from lev_plugins.inference.corpus import Corpus
 from lev_plugins.inference.correction.backends import TextProcessing
 from lev_plugins.inference.correction.levenshtein import LevenshteinBackend
-from lev_plugins.inference.decoding_search import Choice, best_of
+from lev_plugins.inference.decoding_search import Choice, best_of, choose, keep, render
 from lev_plugins.metrics.corpus import make_metric
 
 ROWS = tiny.triples(12, 4)
@@ -35,7 +35,7 @@ def test_every_pair_is_decoded_as_fairseq_generate_would():
     batches = [tiny.batch(task, ROWS[i : i + 6], range(i, i + 6)) for i in (0, 6)]
     corpus = Corpus(batches, {i: " ".join(row.target) for i, row in enumerate(ROWS)}, None)
     args = parsed("--gammas", "0,3", "--thresholds", "0.5,1", "--metric", "accuracy")
-    found = list(command.choose(task, [policy], corpus, make_metric("accuracy"), args))
+    found = list(choose(task, [policy], corpus, make_metric("accuracy"), args))
     assert [(one.gamma, one.threshold) for one in found] == [(0, 0.5), (0, 1), (3, 0.5), (3, 1)]
     words = sum(len(row.target) for row in ROWS)
     for one in found:
@@ -50,7 +50,7 @@ def test_every_pair_is_decoded_as_fairseq_generate_would():
 def test_the_best_is_told_as_flags_and_a_low_error_rate_is_good():
     choices = [Choice(0, 0.5, 10, 1, 2), Choice(1, 0.7, 30, 1, 2), Choice(0.5, 0.9, 30, 1, 2)]
     bleu, ter = make_metric("bleu"), make_metric("ter")
-    assert command.render(choices, bleu).splitlines()[-1] == (
+    assert render(choices, bleu).splitlines()[-1] == (
         "--iter-decode-eos-penalty 1 --delete-threshold 0.7"
     )
     assert best_of(choices, ter) == choices[0]
@@ -81,7 +81,7 @@ def test_a_choice_that_is_kept_is_how_the_checkpoint_decodes(tmp_path):
         "optimization": {"lr": [0.1]},  # as OmegaConf's own list it would not be read again
     }
     path = saved.write(tmp_path / "model.pt", OmegaConf.create(names), model, task.state_dict())
-    command.keep(Choice(1.5, 0.8, 10, 1, 2), str(path))
+    keep(Choice(1.5, 0.8, 10, 1, 2), str(path))
     state = load_state(str(path))["task_state"]
 
     def decoding(gamma: float = 0.0, **flags: Any) -> tuple[float, float]:
