@@ -61,7 +61,14 @@ def teacher(updates: int, args: argparse.Namespace) -> Point:
         before = _spent()
         _run(train, folder / "train.log", UPDATES=str(updates), SEED=str(args.seed))
         seconds = _spent() - before
-        generate = ["fairseq-generate", f"{args.data}/data", "--gen-subset", "test"]
+        generate = [
+            sys.executable,
+            "-m",
+            "fairseq_cli.generate",
+            f"{args.data}/data",
+            "--gen-subset",
+            "test",
+        ]
         generate += ["--path", str(folder / "checkpoint_last.pt"), "--beam", "5"]
         generate += ["--batch-size", "64", "--scoring", "sacrebleu", "--bpe", "sentencepiece"]
         generate += ["--sentencepiece-model", f"{args.data}/spm.model"]
@@ -89,7 +96,7 @@ def _run(command: Sequence[str], log: Path, **settings: str) -> str:
     with open(log, "w", encoding="utf-8") as file:
         code = subprocess.run(command, env=environment, stdout=file, stderr=file).returncode
     if code:
-        raise UserError(f"{Path(command[1]).name} failed: see {log}")
+        raise UserError(f"{' '.join(command[1:3])} failed: see {log}")
     return log.read_text(encoding="utf-8", errors="replace")
 
 

@@ -1,24 +1,11 @@
 """benchmarks/recurring_edits.py: what of a post-editor's work could be learnt by heart."""
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import pytest
+from test_benchmarks import script, scripts  # noqa: F401
 
 from lev_plugins.errors import UserError
 
-SCRIPT = Path(__file__).resolve().parents[1] / "benchmarks/recurring_edits.py"
-
-
-@pytest.fixture(scope="module")
-def recurring():
-    spec = importlib.util.spec_from_file_location("recurring_edits", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["recurring_edits"] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules["recurring_edits"]
+recurring = script("recurring_edits")
 
 
 def pair(draft: str, edited: str):

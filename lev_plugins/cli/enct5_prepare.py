@@ -81,15 +81,22 @@ def build_parser() -> argparse.ArgumentParser:
         "most subwords of an example; what is longer is cut off and counted (default: 512)",
         512,
     )
+    _add_sampling(parser)
+    return parser
+
+
+def _add_sampling(parser: argparse.ArgumentParser) -> None:
+    add = adder(parser)
     add(
         "--sampled-copies N",
         "write the train set so many times more, with subwords sampled by the model's "
         "probabilities, so that words are known in parts too (subword regularization)",
         0,
     )
-    add("--sampling-alpha A", "the lower, the more parts in those copies (default: 0.2)", 0.2)
-    add("--seed N", "of those copies (default: 1)", 1)
-    return parser
+    add(
+        "--sampling-alpha A", "the lower, the more parts in those copies (default: 0.2)", type=float
+    )
+    add("--seed N", "of those copies (default: 1)", type=int)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -114,7 +121,9 @@ def main(argv: Sequence[str] | None = None) -> None:
             labels.stored(example)
     tokenizer = _cutter(args, layout)
     with staged(args.destdir) as folder:
-        copies = Sampling(args.sampled_copies, args.sampling_alpha, args.seed)
+        asked = {"alpha": args.sampling_alpha, "seed": args.seed}
+        chosen = {name: value for name, value in asked.items() if value is not None}
+        copies = Sampling(args.sampled_copies, **chosen)
         sizes = args.max_length, args.vocab_size
         write_all(folder, layout, files, labels, tokenizer, *sizes, _say, copies)
     print(f"prepared in {args.destdir}", file=sys.stderr)
@@ -148,12 +157,7 @@ def _layout(args: argparse.Namespace) -> "Layout":
     least = 2 if args.text_columns is None else 1 + len(args.text_columns.split(","))
     if not least <= args.max_length <= LARGEST:
         raise UserError(f"--max-length {args.max_length}: give {least} or more")
-    if args.sampled_copies < 0:
-        raise UserError(f"--sampled-copies {args.sampled_copies}: give 0 or more")
-    if args.sampled_copies and args.bytes:
-        raise UserError("--sampled-copies: bytes have one segmentation only; leave it out")
-    if not args.sampling_alpha > 0:
-        raise UserError(f"--sampling-alpha {args.sampling_alpha}: give a number above 0")
+    _check_sampling(args)
     if args.vocab_size is not None and args.vocab_size < 4:
         raise UserError(f"--vocab-size {args.vocab_size}: give 4 or more; 3 subwords are T5's own")
     label, texts = _columns(args)
@@ -164,6 +168,18 @@ def _layout(args: argparse.Namespace) -> "Layout":
         raise UserError(f"--label-separator {separator!r}: give a character, but no tab")
     tags = args.tags or TAGS[0]
     return Layout(kind, args.format, label, texts, args.header, separator, tags)
+
+
+def _check_sampling(args: argparse.Namespace) -> None:
+    if args.sampled_copies < 0:
+        raise UserError(f"--sampled-copies {args.sampled_copies}: give 0 or more")
+    _refuse(args, args.sampled_copies > 0, "--sampled-copies", "sampling_alpha", "seed")
+    if args.sampled_copies and args.bytes:
+        raise UserError("--sampled-copies: bytes have one segmentation only; leave it out")
+    if args.sampling_alpha is not None and not 0 < args.sampling_alpha <= 100:
+        raise UserError(f"--sampling-alpha {args.sampling_alpha}: give a number from 0 to 100")
+    if args.seed is not None and not 0 <= args.seed < 2**31:
+        raise UserError(f"--seed {args.seed}: give a number from 0 to {2**31 - 1}")
 
 
 def _refuse(args: argparse.Namespace, fits: bool, where: str, *names: str) -> None:

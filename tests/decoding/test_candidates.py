@@ -322,6 +322,8 @@ def test_every_answer_of_every_sentence_has_its_own_oracle(unsorted):
 def test_an_oracle_needs_a_target():
     with pytest.raises(UserError, match="the oracle deletion reads the targets"):
         candidates(policy(), oracle="deletion")
+    with pytest.raises(UserError, match="--lenpen nan: must be a number"):
+        candidates(policy(), length_penalty=float("nan"))
     with pytest.raises(UserError, match="--oracle fortune: choose one of none, deletion"):
         candidates(policy(), oracle="fortune")
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from lev_plugins.cli.enct5_prepare import main
 from lev_plugins.errors import UserError
 from lev_plugins.systems.enct5.preparation.labels import Labels
 from lev_plugins.systems.enct5.preparation.reading import Labelled
@@ -63,3 +64,36 @@ def test_bytes_cannot_be_sampled():
     with pytest.raises(UserError, match="bytes have one segmentation only"):
         with Tokenizer(None).sampled(0.2, 1):
             pass
+
+
+@pytest.mark.parametrize(
+    "flags, said",
+    [
+        ("--sampled-copies -1", "--sampled-copies -1: give 0 or more"),
+        ("--sampled-copies 1 --bytes", "bytes have one segmentation only"),
+        ("--sampling-alpha 0.1", "--sampling-alpha is for --sampled-copies; leave it out"),
+        ("--seed 2", "--seed is for --sampled-copies; leave it out"),
+        ("--sampled-copies 1 --sampling-alpha nan", "--sampling-alpha nan: give a number"),
+        ("--sampled-copies 1 --sampling-alpha inf", "--sampling-alpha inf: give a number"),
+        ("--sampled-copies 1 --seed -1", "--seed -1: give a number from 0"),
+    ],
+)
+def test_what_cannot_be_sampled_is_refused_before_anything_is_written(flags, said, tmp_path):
+    (tmp_path / "train.tsv").write_text("A B\tone two\n")
+    pieces = "" if "--bytes" in flags else "--vocab-size 20"
+    needed = f"--kind tagging --train {tmp_path}/train.tsv --destdir {tmp_path}/data {pieces}"
+    with pytest.raises(UserError, match=said):
+        main([*needed.split(), *flags.split()])
+    assert not (tmp_path / "data").exists()
+
+
+def test_the_command_writes_the_copies(tmp_path):
+    lines = "".join(f"{' '.join('AB' * 3)}\t{' '.join(words)}\n" for words in SENTENCES)
+    (tmp_path / "train.tsv").write_text(lines)
+    sizes = []
+    for name, flags in (("plain", ""), ("copied", "--sampled-copies 2 --seed 3")):
+        folder = tmp_path / name
+        command = f"--kind tagging --train {tmp_path}/train.tsv --vocab-size 40 --destdir {folder}"
+        main([*command.split(), *flags.split()])
+        sizes.append((folder / "train.labels.bin").stat().st_size)
+    assert sizes[1] == 3 * sizes[0]

@@ -1,5 +1,6 @@
 """How to decode by iterative refinement, as fairseq's generation options and the task say it."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,6 +61,8 @@ class RefinementOptions:
             )
         if not 0 <= self.delete_threshold <= 1:
             raise UserError(f"--delete-threshold {self.delete_threshold} is outside [0, 1]")
+        if not math.isfinite(self.length_penalty):
+            raise UserError(f"--lenpen {self.length_penalty}: must be a number")
         if self.nbest < 1:
             raise UserError(f"--nbest {self.nbest}: at least 1 answer is needed")
         if self.nbest > self.diversity.count:
