@@ -5,8 +5,9 @@
 TEXT is the folder of prepare_typos.py. Printed are, in per cent of the words: misspellings
 corrected, held-out ones of codespell's list and those of a list of this project's own; and right
 words left as they are, known and unknown ones and running text. symspellpy, a dictionary corrector,
-runs with the corrector's lexicon, and with the often misspelt words alone. --thresholds shows what
-other thresholds would give. Then a paragraph is corrected and its edits are shown.
+runs with the corrector's lexicon, and with the often misspelt words alone. --also adds a list of
+your own, as it came and as it should be. --thresholds shows what other thresholds would give. Then
+a paragraph is corrected and its edits are shown.
 """
 
 import argparse
@@ -20,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
+from lev_plugins.errors import UserError  # noqa: E402
 from lev_plugins.fairseq_patches import run_cli  # noqa: E402
 from lev_plugins.inference.correction.units import spans  # noqa: E402
 from lev_plugins.io.text_files import read_lines  # noqa: E402
@@ -31,6 +33,7 @@ LISTS = {
     "unknown": "right, unknown",
     "running": "right, running text",
 }
+SIDES = ("noisy", "clean")
 PARAGRAPH = (
     "Teh goverment beleives that the enviroment is definately more importent then the econemy. "
     "Its own comittee, howver, recomended (in Febuary 2019) to seperate the two. For furthur "
@@ -83,6 +86,9 @@ def main() -> None:
     parser.add_argument("checkpoint", help="checkpoint with corrector.json beside it")
     parser.add_argument("--data", help="folder with the dictionaries")
     parser.add_argument(
+        "--also", nargs=2, action="append", default=[], metavar=("NOISY", "CLEAN"), type=Path
+    )
+    parser.add_argument(
         "--thresholds", type=float, nargs="+", default=[], help="also show what others give"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the shares there")
@@ -106,7 +112,8 @@ def main() -> None:
         f"symspellpy, {len(counts):,} words": symspell(counts),
         "this model": model(),
     }
-    shares = measured(systems, args.text)
+    lists = word_lists(args.text, args.also)
+    shares = measured(systems, lists)
     print(table(shares))
     print("\n" + verdict(shares))
     if args.json:
@@ -115,7 +122,7 @@ def main() -> None:
         args.json.write_text(text + "\n", encoding="utf-8")
     if args.thresholds:
         others = {f"from {one:.2f}": model(one) for one in args.thresholds}
-        print("\n" + table(measured(others, args.text)))
+        print("\n" + table(measured(others, lists)))
     (found,) = corrector.correct([PARAGRAPH])
     print(f"\n{found.source}\n→ {found.text}\n")
     for edit in whole_words(found):
@@ -125,13 +132,24 @@ def main() -> None:
 Shares = Dict[str, Tuple[int, Dict[str, float]]]
 
 
-def measured(systems: dict, text: Path) -> Shares:
+def word_lists(text: Path, also: Sequence[Sequence[Path]] = ()) -> Dict[str, List[List[str]]]:
+    """For each list the words as they came and as they should be."""
+    files = {LISTS[name]: [text / f"test_{name}.{side}" for side in SIDES] for name in LISTS}
+    files |= {noisy.name: [noisy, clean] for noisy, clean in also}
+    found = {name: [list(read_lines(str(one))) for one in two] for name, two in files.items()}
+    for name, (noisy, clean) in found.items():
+        if len(noisy) != len(clean):
+            raise UserError(
+                f"{files[name][0]} has {len(noisy):,} lines and {files[name][1]} {len(clean):,}: "
+                "line n of both must belong together"
+            )
+    return found
+
+
+def measured(systems: dict, lists: Dict[str, List[List[str]]]) -> Shares:
     """For each list its words, and the share of each system in per cent."""
     found = {}
-    for name in LISTS:
-        noisy, clean = (
-            list(read_lines(str(text / f"test_{name}.{side}"))) for side in ("noisy", "clean")
-        )
+    for name, (noisy, clean) in lists.items():
         number = sum(len(line.split()) for line in clean)
         shares = {system: share(one(noisy), clean) for system, one in systems.items()}
         found[name] = (number, shares)
@@ -140,12 +158,12 @@ def measured(systems: dict, text: Path) -> Shares:
 
 def table(found: Shares) -> str:
     """A line for each list, a column for each system."""
-    width = max(map(len, LISTS.values()))
+    width = max(map(len, found))
     systems = list(next(iter(found.values()))[1])
     rows = [" " * width + "   words" + "".join(f"{name:>26}" for name in systems)]
     for name, (number, shares) in found.items():
         cells = "".join(f"{one:>24.1f} %" for one in shares.values())
-        rows.append(f"{LISTS[name]:{width}}{number:>8,}{cells}")
+        rows.append(f"{name:{width}}{number:>8,}{cells}")
     return "\n".join(rows)
 
 
@@ -155,7 +173,7 @@ def verdict(found: Shares) -> str:
     for name, (number, shares) in found.items():
         *_, other, model = shares
         if shares[model] < shares[other]:
-            behind.append(f"{LISTS[name]} ({shares[model]:.1f} %, {shares[other]:.1f} %)")
+            behind.append(f"{name} ({shares[model]:.1f} %, {shares[other]:.1f} %)")
         right += number * (shares[model] - next(iter(shares.values())))
     if right <= 0:
         return "verdict: no better than no edits yet: train longer, about twice as long (--minutes)"

@@ -18,6 +18,7 @@ from lev_plugins.inference.correction.ranking import (
     RankedBackend,
     Ranker,
     Resources,
+    consonants,
     with_case,
 )
 from lev_plugins.inference.correction.tuning import Counts, Goal, count, tune
@@ -172,6 +173,42 @@ def test_a_word_that_was_met_is_not_ranked_again(monkeypatch):
     made = corrector(model, monkeypatch)
     assert made.correct(["teh teh"])[0].text == made.correct(["teh", "teh"])[0].text + " the"
     assert model.asked == ["teh"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("extordonary", "extraordinary"), ("galvenise", "galvanise"), ("tute", "Tüte".lower()),
+     ("acomodate", "accommodate"), ("bannana", "banana")],
+)  # fmt: skip
+def test_words_that_sound_alike_have_the_same_consonants(one, other):
+    assert consonants(one) == consonants(other) != consonants(one + "x")
+
+
+@pytest.mark.parametrize("scale", [0.0, 1.0, 1000.0])
+def test_a_lexicon_needs_no_counts_and_their_size_does_not_matter(monkeypatch, scale):
+    counts = {word: scale * count for word, count in LEXICON.counts.items()}
+    model = Scripted({"recieve": ["receive"]}, {"receive": -1.0})
+    made = corrector(model, monkeypatch, Lexicon(counts))
+    made.backend.ranker.set_weights(DEFAULTS)
+    assert [one.text for one in made.correct(["recieve", "Recieve", "Qvwx"])] == [
+        "receive", "Recieve", "Qvwx"]  # fmt: skip
+
+
+def test_fitted_weights_make_the_right_words_most_probable(monkeypatch):
+    made = corrector(Scripted(likes={"cats": -1.0}), monkeypatch)
+    backend, pairs = made.backend, [("catz", "cats"), ("teh", "the"), ("Toe", "Toe")]
+
+    def chances():
+        found = backend.ranker.candidates([one.lower() for one, _ in pairs], 8)
+        return [
+            backend.ranker.probabilities(one, False)[one.texts.index(right.lower())]
+            for one, (_, right) in zip(found, pairs, strict=True)
+        ]
+
+    before = np.log(chances()).sum()
+    backend.fit(pairs)
+    assert np.log(chances()).sum() > before + 0.1 and min(chances()) > 0.5
+    assert backend.ranker.weights[ranking.CAPITAL] == WEIGHTS["capital"]
 
 
 def test_a_weight_that_there_is_not_is_refused(monkeypatch):

@@ -16,6 +16,7 @@ import torch
 from ...metrics.word_edits import WordEdit, word_edits
 from .backends import Answer, Backend, CharacterBackend, Tokens
 from .candidates import Scorer, feature_weights, score_texts, scorer_of, softmax
+from .fitting import most_likely
 from .lexicon import Lexicon, distance
 from .ranking import MOST_KEPT, Resources
 
@@ -43,8 +44,6 @@ def tuned_weights(stored: Mapping[str, float]) -> Mapping[str, float]:
 
 #: Near words of the lexicon for each unknown word, and candidates of a unit, at most.
 NEAR, MOST = 3, 32
-#: How strongly fitting holds the weights to where they began.
-DECAY = 1e-4
 
 
 @dataclass(frozen=True)
@@ -239,7 +238,7 @@ def fit(
             owner += [number] * len(errors)
             best += [error == min(errors) for error in errors]
     if rows:
-        reranker.weights = _most_likely(
+        reranker.weights = most_likely(
             torch.tensor(np.concatenate(rows)),
             torch.tensor(owner).unique_consecutive(return_inverse=True)[1],
             torch.tensor(best),
@@ -247,44 +246,6 @@ def fit(
             torch.tensor([name in features for name in FEATURES]),
         )
     return found
-
-
-def _most_likely(
-    rows: torch.Tensor,
-    owner: torch.Tensor,
-    best: torch.Tensor,
-    start: torch.Tensor,
-    free: torch.Tensor,
-) -> np.ndarray:
-    """Weights that give the rows marked ``best`` the highest share of their owners' probability.
-
-    Args:
-        rows: candidates × features. owner: the number of each candidate's unit, from 0.
-        start, free: weights to begin with, and which of them may change.
-    """
-    # features of one size, so that the solver and the decay treat them alike
-    scale = rows.std(0).clamp(min=1e-6)
-    scaled, begin = rows / scale, start * scale
-    shift = torch.zeros_like(begin, requires_grad=True)
-    units = int(owner.max()) + 1
-    solver = torch.optim.LBFGS([shift], max_iter=200, line_search_fn="strong_wolfe")
-
-    def logsumexp(scores: torch.Tensor) -> torch.Tensor:
-        top = torch.full((units,), -math.inf, dtype=scores.dtype)
-        top = top.scatter_reduce(0, owner, scores.detach(), "amax")
-        sums = torch.zeros(units, dtype=scores.dtype)
-        return top + sums.index_add(0, owner, (scores - top[owner]).exp()).log()
-
-    def loss() -> torch.Tensor:
-        solver.zero_grad()
-        scores = scaled @ (begin + shift * free)
-        value = (logsumexp(scores) - logsumexp(scores.masked_fill(~best, -1e4))).mean()
-        value = value + DECAY * shift.square().sum()
-        value.backward()
-        return value
-
-    solver.step(loss)
-    return ((begin + shift.detach() * free) / scale).numpy()
 
 
 class RerankedBackend(CharacterBackend):

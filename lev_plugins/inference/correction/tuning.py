@@ -11,10 +11,10 @@ from .corrector import Correction, Corrector
 from .ranking import FEATURES, RankedBackend, Ranker
 from .reranking import RerankedBackend, fit
 from .review import whole_words
+from .units import spans
 
 #: Thresholds that are tried: quantiles of the edits' probabilities.
 STEPS = 40
-FACTORS = (0.5, 0.8, 1.25, 2.0)
 OFFSETS = (-3.0, -2.0, -1.0, -0.5, 0.5, 1.0, 2.0, 3.0)  # of the weight of the unchanged word
 UNCHANGED = FEATURES.index("unchanged")
 GOALS = ("changed", "f0.5", "accuracy")
@@ -115,13 +115,13 @@ def tune(
 
     Of equal thresholds the highest is taken. The weight of the unchanged word always is sought: a
     threshold asks how sure the model is of one correction, this weight whether the word is wrong.
-    Weights are sought one after the other, in steps, from those of the corrector, which gets the
-    best, with the temperature of its probabilities.
+    The corrector gets what is found, with the temperature of its probabilities.
 
     Args:
         noisy, clean: lines with the same number of words between whitespace.
-        weights_too: all weights, twice around. They soon fit a small or uniform development set too
-            well: one of often misspelt words makes the model correct into these words alone.
+        weights_too: all weights, by maximum likelihood, from those of the corrector. They soon fit
+            a uniform development set too well: one of often misspelt words makes the model correct
+            into these words alone.
 
     Raises:
         UserError: lines that do not correspond.
@@ -132,8 +132,9 @@ def tune(
     weights = None
     if isinstance(backend, RankedBackend):
         backend.ranker.resources = replace(backend.ranker.resources, longest=longest)
-        places = [*range(len(FEATURES))] * 2 if weights_too else [UNCHANGED]
-        _seek_weights(corrector, backend.ranker, places, noisy, clean, goal)
+        if weights_too:
+            backend.fit(_words(noisy, clean))
+        _seek_unchanged(corrector, backend.ranker, noisy, clean, goal)
         values = backend.ranker.weights
         weights = {name: float(value) for name, value in zip(FEATURES, values, strict=True)}
     if isinstance(backend, RerankedBackend):
@@ -149,33 +150,28 @@ def tune(
     return Choice(threshold, best.counts, weights, longest, warmth, found, points)
 
 
-def _seek_weights(
-    corrector: Corrector,
-    ranker: Ranker,
-    places: Sequence[int],
-    noisy: Sequence[str],
-    clean: Sequence[str],
-    goal: Goal,
+def _seek_unchanged(
+    corrector: Corrector, ranker: Ranker, noisy: Sequence[str], clean: Sequence[str], goal: Goal
 ) -> None:
-    """Gives the ranker the best weights that steps along one after the other find."""
+    """Gives the ranker the best weight of the unchanged word, in steps from the one it has."""
 
     def value(weights: np.ndarray) -> float:
         ranker.weights = weights
         done = corrector.correct(noisy, min_confidence=0.0)
         return goal.value(_best_threshold(done, clean, goal).counts)
 
-    weights = ranker.weights
-    best = value(weights)
-    for place in places:
-        center = weights[place]
-        offsets = [center + step for step in OFFSETS] if place == UNCHANGED else []
-        for one in offsets or [center * factor for factor in FACTORS]:
-            tried = weights.copy()
-            tried[place] = one
-            found = value(tried)
-            if found > best:
-                best, weights = found, tried
-    ranker.weights = weights
+    begin = ranker.weights
+    tried = [begin + step * np.eye(len(FEATURES))[UNCHANGED] for step in (0.0, *OFFSETS)]
+    ranker.weights = max(tried, key=value)  # the first of equal ones
+
+
+def _words(noisy: Sequence[str], clean: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Words of letters, without the punctuation around them, with what they should be."""
+    for lines in zip(noisy, clean, strict=True):
+        for pair in zip(*(line.split() for line in lines), strict=True):
+            found = [[one[a:b] for a, b in spans(one, "letters")] for one in pair]
+            if [len(some) for some in found] == [1, 1]:
+                yield found[0][0], found[1][0]
 
 
 def _units(
