@@ -122,7 +122,7 @@ def test_a_model_of_drafts_that_writes_from_left_to_right_is_refused():
 
 def test_words_of_the_lexicon_stay_and_the_model_is_not_asked(monkeypatch):
     model = Scripted({"cat": ["cats"]}, {"cats": 0.0})
-    line = "The cat's CATS, to 3cst www.cst.de"
+    line = "The cat's CATS, to 3cst www.cst.de the cat 's B"
     (found,) = corrector(model, monkeypatch).correct([line])
     assert found.text == line and model.asked == []
 

@@ -101,12 +101,13 @@ class Ranker:
         self.weights = feature_weights(weights, FEATURES)
 
     def settled(self, word: str) -> bool:
-        """Whether a word needs no model: it stands in the lexicon, with what an apostrophe adds to
-        it or without, and is not known to be wrong."""
+        """Whether a word needs no model: it is a single letter, such as the *s* of *it 's*, or stands
+        in the lexicon, with what an apostrophe adds to it or without, and is not known to be wrong.
+        """
         known, lookup = self.resources.lexicon, self.resources.lookup
         if known is None or (lookup is not None and word in lookup.corrections):
             return False
-        return word in known or re.split("['’]", word)[0] in known
+        return len(word) == 1 or word in known or re.split("['’]", word)[0] in known
 
     def candidates(self, words: Sequence[str], batch_size: int) -> list[Candidates]:
         """For each word, which is in small letters and made of what the model can spell."""
