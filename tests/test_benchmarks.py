@@ -755,6 +755,22 @@ def test_what_cannot_be_measured_is_refused(scripts, row, tmp_path):
     assert re.match(said, str(caught.value)), caught.value
 
 
+def test_the_copy_task_counts_exact_copies_and_trains_once(scripts, tmp_path, capsys, monkeypatch):
+    copies = scripts("copy_task")
+    monkeypatch.setattr(copies, "SIZES", {"train": 40, "valid": 4, "test": 10})
+    words = [str(tmp_path), "--updates", "1", "--symbols", "5", "--longest", "3"]
+    copies.main([*words, "--seeds", "4", "--", "--max-tokens", "60"])
+    assert "seed 4: 0.0 % copied exactly" in capsys.readouterr().out
+    answer = tmp_path / "1.4" / "generate.log"
+    found = copies.EXACT.search(answer.read_text())
+    answer.write_text(found[0].replace(found[1], "97.5"))
+    copies.main([*words, "--seeds", "4"])
+    assert "97.5 % (97.5 … 97.5) of 10 sentences" in capsys.readouterr().out
+    for wrong in (["--seeds", "x"], ["--longest", "1"]):
+        with pytest.raises(UserError, match=f"{wrong[0]} {wrong[1]}: give"):
+            copies.main([*words, *wrong])
+
+
 @pytest.fixture
 def startup(scripts, monkeypatch):
     monkeypatch.syspath_prepend(str(BENCHMARKS))

@@ -101,8 +101,8 @@ class Ranker:
         self.weights = feature_weights(weights, FEATURES)
 
     def settled(self, word: str) -> bool:
-        """Whether a word needs no model: it is a single letter, such as the *s* of *it 's*, or stands
-        in the lexicon, with what an apostrophe adds to it or without, and is not known to be wrong.
+        """Whether a word needs no model: it is one letter, such as the *s* of *it 's*, or stands in
+        the lexicon, with what an apostrophe adds to it or without, and is not known to be wrong.
         """
         known, lookup = self.resources.lexicon, self.resources.lookup
         if known is None or (lookup is not None and word in lookup.corrections):
