@@ -17,7 +17,7 @@ usage: bash examples/quickstart.sh [--minutes 10] [--system pbd] [--seed 1] [--w
 
 Makes .venv if need be, writes the data (real and made-up misspellings and right words), trains a
 small model of characters to correct words in running text, tunes its threshold so that at most one
-right word in a hundred is changed, measures it beside a dictionary corrector with the same words,
+right word in two hundred is changed, measures it beside a dictionary corrector with the same words,
 corrects a paragraph, and says how to do the same with your own text.
 
   --system NAME pbd (default, writes from left to right), transformer (fairseq's, of its size) or
@@ -120,10 +120,10 @@ train() {
     fail "the training ended without a model in $save: give it more time with --minutes"
 }
 
-tune() { # at most one right word in a hundred is to be changed; correct then does so by itself
+tune() { # at most one right word in two hundred is to be changed; correct then does so by itself
   logged tune "$python" -m lev_plugins.cli.correct --path "$save/checkpoint_best.pt" --data "$data" \
     --lexicon "$text/lexicon.txt" --lookup "$text/lookup.tsv" \
-    --tune "$text/dev.noisy" "$text/dev.clean" --goal changed:1 --png "$save/corrector.png"
+    --tune "$text/dev.noisy" "$text/dev.clean" --goal changed:0.5 --png "$save/corrector.png"
   grep '^calibrated' "$work/tune.log" || true
   echo "what other thresholds give: $save/corrector.png"
 }

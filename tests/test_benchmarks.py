@@ -771,6 +771,26 @@ def test_the_copy_task_counts_exact_copies_and_trains_once(scripts, tmp_path, ca
             copies.main([*words, *wrong])
 
 
+def test_every_error_is_of_one_kind(scripts, tmp_path, capsys):
+    errors = scripts("error_kinds")
+    texts = {
+        "noisy": "the cat, sat\nThe dox ate\nmice a te the zog dog\n",
+        "clean": "the cat sat\nthe dog ate\nmice ate the zag cat\n",
+        "train": "The cat sat. A dog ate\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    files = [str(tmp_path / name) for name in texts]
+    errors.main(files)
+    out = capsys.readouterr().out
+    assert out.startswith("6 edits are needed in 11 words\n")
+    counts = [int(line.split()[-3]) for line in out.splitlines()[1:]]
+    assert counts == [1, 1, 1, 1, 1, 1]
+    with pytest.raises(UserError, match="line n of both must belong together"):
+        (tmp_path / "clean").write_text("the cat\n")
+        errors.main(files)
+
+
 @pytest.fixture
 def startup(scripts, monkeypatch):
     monkeypatch.syspath_prepend(str(BENCHMARKS))
