@@ -117,7 +117,11 @@ def main() -> None:
     print(table(shares))
     print("\n" + verdict(shares))
     if args.json:
-        by_system = {one: {name: shares[name][1][one] for name in shares} for one in systems}
+        keys = dict(zip(LISTS.values(), LISTS))
+        by_system = {
+            one: {keys.get(name, name): both[one] for name, (_, both) in shares.items()}
+            for one in systems
+        }
         text = json.dumps({"systems": by_system}, indent=1)
         args.json.write_text(text + "\n", encoding="utf-8")
     if args.thresholds:
