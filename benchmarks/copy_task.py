@@ -32,12 +32,10 @@ EXACT = re.compile(r"^Generate test .*?accuracy[^\d]*([\d.]+)", re.M | re.I)
 
 def prepare(work: Path, args: argparse.Namespace) -> None:
     """Text of the three parts, and WORK/data."""
-    drawn = random.Random(0)
+    rng = random.Random(0)
     for part, lines in SIZES.items():
         text = "".join(
-            " ".join(
-                f"w{drawn.randrange(args.symbols)}" for _ in range(drawn.randint(2, args.longest))
-            )
+            " ".join(f"w{rng.randrange(args.symbols)}" for _ in range(rng.randint(2, args.longest)))
             + "\n"
             for _ in range(lines)
         )

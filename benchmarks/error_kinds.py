@@ -1,4 +1,4 @@
-"""What is wrong with a noisy text, and how much of it a lexicon could mend.
+"""What is wrong with a noisy text, and how much of it a lexicon could correct.
 
     python benchmarks/error_kinds.py NOISY CLEAN TRAIN.clean
 
