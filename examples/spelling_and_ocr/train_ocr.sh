@@ -48,12 +48,12 @@ optimizer=(
 [[ " $* " != *" --optimizer "* ]] || optimizer=() # the one of "$@", which knows no flags of muon
 # what ar and pbd have in common: size, regularisation, learning rate, batches
 pair=(
-  --task translation --criterion label_smoothed_cross_entropy --label-smoothing 0
+  --task translation --criterion label_smoothed_cross_entropy --label-smoothing 0.1
   --encoder-embed-dim 256 --encoder-ffn-embed-dim 1024 --encoder-attention-heads 4
   --encoder-layers "$layers" --encoder-normalize-before
-  --dropout 0.1 --attention-dropout 0.1
+  --dropout 0.15 --attention-dropout 0.1
   ${optimizer[@]+"${optimizer[@]}"} --lr 0.004
-  --max-tokens 1000 --required-batch-size-multiple 1
+  --max-tokens 3000 --required-batch-size-multiple 1
   --save-interval-updates "$(part 15)" --keep-interval-updates 5
 )
 rising="$(part 12)" roll_in=(--roll-in-updates "$((updates * 7 / 10))")
