@@ -66,6 +66,8 @@ def teacher(updates: int, args: argparse.Namespace) -> Point:
             "-m",
             "fairseq_cli.generate",
             f"{args.data}/data",
+            "--user-dir",  # whose loading of checkpoints trusts no pickle
+            str(ROOT / "lev_plugins"),
             "--gen-subset",
             "test",
         ]

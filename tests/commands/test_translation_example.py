@@ -2,6 +2,8 @@
 
 import random
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -176,6 +178,15 @@ def test_translation_goes_the_whole_way(prepared, tmp_path):
     table = succeed("translation/grid.sh", prepared, grid, "distilled", *SHALLOW, UPDATES="1")
     assert re.search(r"^deletion loss in validation, bits: [0-9.]+$", table, re.M)
     assert "distilled-quick" in table
+
+
+@pytest.mark.long
+def test_the_teacher_is_a_point_of_the_learning_curve(prepared):
+    curve = EXAMPLES.parent / "benchmarks" / "learning_curve.py"
+    command = [sys.executable, str(curve), str(prepared), "--updates", "1", "--systems", "teacher"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^teacher +1 +[1-9]\d* +0\.\d+$", done.stdout, re.M), done.stdout
 
 
 @pytest.mark.long
