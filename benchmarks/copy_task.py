@@ -8,11 +8,11 @@ decoded from nothing. What is finished is kept in WORK and not done again.
 """
 
 import argparse
+import json
 import os
 import random
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
+from benchmarks.commands import run  # noqa: E402
 from benchmarks.machine import machine  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
 from lev_plugins.fairseq_patches import run_cli  # noqa: E402
@@ -32,6 +33,7 @@ EXACT = re.compile(r"^Generate test .*?accuracy[^\d]*([\d.]+)", re.M | re.I)
 
 def prepare(work: Path, args: argparse.Namespace) -> None:
     """Text of the three parts, and WORK/data."""
+    shutil.rmtree(work / "data.new", ignore_errors=True)
     rng = random.Random(0)
     for part, lines in SIZES.items():
         text = "".join(
@@ -70,18 +72,15 @@ def exact(work: Path, seed: int, args: argparse.Namespace) -> float:
     return float(found[1])
 
 
-def run(command: Sequence[str], log: Path, **settings: str) -> None:
-    """Runs a command with its output in ``log``.
+def same_settings(path: Path, settings: list[int | str]) -> None:
+    """Keeps the settings of WORK, so that nothing finished under others is taken for theirs.
 
     Raises:
-        UserError: it failed.
+        UserError: it holds what other settings gave.
     """
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PATH": path, **settings}
-    with open(log, "w", encoding="utf-8") as file:
-        code = subprocess.run(command, env=environment, stdout=file, stderr=file).returncode
-    if code:
-        raise UserError(f"{' '.join(command[:3])} failed: see {log}")
+    if path.is_file() and json.loads(path.read_text(encoding="utf-8")) != settings:
+        raise UserError(f"{path.parent} was made with other options or flags: name another folder")
+    path.write_text(json.dumps(settings) + "\n", encoding="utf-8")
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -104,6 +103,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     if args.longest < 2:
         raise UserError(f"--longest {args.longest}: give 2 at least")
     args.work.mkdir(parents=True, exist_ok=True)
+    same_settings(args.work / "settings.json", [args.symbols, args.longest, *args.flags])
     if not (args.work / "data").is_dir():
         prepare(args.work, args)
     shares = []

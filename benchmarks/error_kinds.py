@@ -6,7 +6,7 @@ Words of two files whose lines belong together are aligned, and every word of th
 has to become another is of one kind: other punctuation alone, other capitals alone, a word for a
 word that TRAIN.clean has both, a clean word that TRAIN.clean lacks, or an unknown word for a known
 one, which a lexicon can find. Spaces that are wrong, and words that are too many or missing, are a
-kind of their own. Say what a corrector of words can reach at most before you train it.
+kind of their own. Look at it before you train: a corrector of words reaches no more than this.
 """
 
 import argparse

@@ -10,10 +10,7 @@ teacher is fairseq's transformer with beam search. What is there already is not 
 
 import argparse
 import json
-import os
 import re
-import resource
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
+from benchmarks.commands import run, spent  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
 from lev_plugins.fairseq_patches import run_cli  # noqa: E402
 from lev_plugins.io.saving import atomic_save  # noqa: E402
@@ -44,7 +42,7 @@ def edit_model(name: str, updates: int, args: argparse.Namespace) -> Point:
     """A training of stock or ours."""
     command = [sys.executable, str(ROOT / "benchmarks/levt_learning.py"), args.data]
     command += ["--updates", str(updates), "--seeds", str(args.seed), "--only", name]
-    _run(command, Path(args.data) / f"learning-{updates}.log")
+    run(command, Path(args.data) / f"learning-{updates}.log")
     kept = Path(args.data) / f"learning-{updates}" / f"{name}.{args.seed}" / "figures.json"
     found = json.loads(kept.read_text())
     return Point(updates, found["seconds"], found["tuned"])
@@ -58,48 +56,27 @@ def teacher(updates: int, args: argparse.Namespace) -> Point:
         folder.mkdir(parents=True, exist_ok=True)
         train = ["bash", str(ROOT / "examples/translation/train.sh"), args.data, "ar"]
         train += ["--save-dir", str(folder), "--disable-validation"]
-        before = _spent()
-        _run(train, folder / "train.log", UPDATES=str(updates), SEED=str(args.seed))
-        seconds = _spent() - before
+        before = spent()
+        run(train, folder / "train.log", UPDATES=str(updates), SEED=str(args.seed))
+        seconds = spent() - before
+        # with our loading of checkpoints: fairseq's own unpickles anything, which torch refuses
         generate = [
-            sys.executable,
-            "-m",
-            "fairseq_cli.generate",
+            "fairseq-generate",
             f"{args.data}/data",
-            "--user-dir",  # whose loading of checkpoints trusts no pickle
+            "--user-dir",
             str(ROOT / "lev_plugins"),
-            "--gen-subset",
-            "test",
         ]
+        generate += ["--gen-subset", "test"]
         generate += ["--path", str(folder / "checkpoint_last.pt"), "--beam", "5"]
         generate += ["--batch-size", "64", "--scoring", "sacrebleu", "--bpe", "sentencepiece"]
         generate += ["--sentencepiece-model", f"{args.data}/spm.model"]
-        said = _run(generate, folder / "generate.log")
+        said = run(generate, folder / "generate.log")
         found = BLEU.search(said)
         if not found:
             raise UserError(f"fairseq-generate gave no BLEU: see {folder}/generate.log")
         kept.write_text(json.dumps({"seconds": seconds, "bleu": float(found[1])}) + "\n")
     one = json.loads(kept.read_text())
     return Point(updates, one["seconds"], one["bleu"])
-
-
-def _spent() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
-def _run(command: Sequence[str], log: Path, **settings: str) -> str:
-    """What a command printed, which ``log`` keeps too.
-
-    Raises:
-        UserError: it failed.
-    """
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", **settings}
-    with open(log, "w", encoding="utf-8") as file:
-        code = subprocess.run(command, env=environment, stdout=file, stderr=file).returncode
-    if code:
-        raise UserError(f"{' '.join(command[1:3])} failed: see {log}")
-    return log.read_text(encoding="utf-8", errors="replace")
 
 
 def table(curves: dict[str, list[Point]]) -> str:

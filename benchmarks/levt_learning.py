@@ -20,11 +20,8 @@ import argparse
 import hashlib
 import json
 import math
-import os
 import re
-import resource
 import shlex
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -44,6 +41,7 @@ import lev_plugins  # noqa: E402, F401
 # isort: split
 from fairseq import tasks, utils  # noqa: E402
 
+from benchmarks.commands import run, spent  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
 from lev_plugins.fairseq_patches import run_cli  # noqa: E402
 from lev_plugins.inference.checkpoints import load_model, load_state  # noqa: E402
@@ -113,20 +111,10 @@ def train(name: str, seed: int, flags: Sequence[str], args: argparse.Namespace) 
     system = STOCK if name.startswith(STOCK) else "levt"
     command = ["bash", str(ROOT / "examples/translation/train.sh"), args.data, system, *flags]
     command += ["--disable-validation", "--save-dir", str(folder)]
-    settings = {"UPDATES": str(args.updates), "SEED": str(seed), "OMP_NUM_THREADS": "1"}
-    before = _spent()
-    with open(folder / "train.log", "w", encoding="utf-8") as log:
-        code = subprocess.run(command, env=os.environ | settings, stdout=log, stderr=log).returncode
-    if code:
-        raise UserError(f"the training of {name}, seed {seed} failed: see {folder}/train.log")
-    spent = {"seconds": _spent() - before, "flags": list(flags)}
-    done.write_text(json.dumps(spent) + "\n")
+    before = spent()
+    run(command, folder / "train.log", UPDATES=str(args.updates), SEED=str(seed))
+    done.write_text(json.dumps({"seconds": spent() - before, "flags": list(flags)}) + "\n")
     return folder
-
-
-def _spent() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 # ---------------------------------------------------------------- the ruler

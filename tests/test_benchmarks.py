@@ -764,11 +764,14 @@ def test_the_copy_task_counts_exact_copies_and_trains_once(scripts, tmp_path, ca
     answer = tmp_path / "1.4" / "generate.log"
     found = copies.EXACT.search(answer.read_text())
     answer.write_text(found[0].replace(found[1], "97.5"))
-    copies.main([*words, "--seeds", "4"])
+    copies.main([*words, "--seeds", "4", "--", "--max-tokens", "60"])
     assert "97.5 % (97.5 … 97.5) of 10 sentences" in capsys.readouterr().out
     for wrong in (["--seeds", "x"], ["--longest", "1"]):
         with pytest.raises(UserError, match=f"{wrong[0]} {wrong[1]}: give"):
             copies.main([*words, *wrong])
+    for other in (["--symbols", "6"], ["--", "--max-tokens", "61"]):
+        with pytest.raises(UserError, match="made with other options or flags"):
+            copies.main([*words, *other])
 
 
 def test_every_error_is_of_one_kind(scripts, tmp_path, capsys):

@@ -15,7 +15,7 @@ def test_what_is_measured_already_becomes_a_table_and_a_picture(
     curve, tmp_path, capsys, monkeypatch
 ):
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr(curve, "_run", lambda *_, **__: "")
+    monkeypatch.setattr(curve, "run", lambda *_, **__: "")
     for updates, bleu in ((10, 1.5), (20, 4.0)):
         for name in curve.SYSTEMS:
             folder = tmp_path / f"learning-{updates}" / f"{name}.1"
@@ -32,7 +32,7 @@ def test_what_is_measured_already_becomes_a_table_and_a_picture(
 def test_a_training_that_fails_names_its_log(curve, tmp_path):
     log = tmp_path / "train.log"
     with pytest.raises(UserError, match=f"-c print.* failed: see {log}"):
-        curve._run([sys.executable, "-c", "print('why'); raise SystemExit(1)"], log)
+        curve.run([sys.executable, "-c", "print('why'); raise SystemExit(1)"], log)
     assert log.read_text() == "why\n"
 
 

@@ -14,6 +14,9 @@ sys.path.insert(0, str(EXAMPLE))
 
 import made_up_typos  # noqa: E402
 import prepare_typos  # noqa: E402
+import score_typos  # noqa: E402
+
+from lev_plugins.errors import UserError  # noqa: E402
 
 
 def lines(folder: Path, name: str) -> list[str]:
@@ -101,3 +104,23 @@ def test_our_own_list_has_pairs_that_stand_once() -> None:
     pairs = prepare_typos.everyday()
     assert len(pairs) == len({typo for typo, _ in pairs}) > 100
     assert all(typo != word and typo.isalpha() and word.isalpha() for typo, word in pairs)
+
+
+def test_lists_of_your_own_are_scored_beside_the_others(tmp_path: Path) -> None:
+    for name in score_typos.LISTS:
+        for side in score_typos.SIDES:
+            (tmp_path / f"test_{name}.{side}").write_text("the\n")
+    pairs = []
+    for folder, words in (("a", "teh\nodd\n"), ("b", "catt\n")):
+        (tmp_path / folder).mkdir()
+        pairs.append([tmp_path / folder / side for side in score_typos.SIDES])
+        for path, text in zip(pairs[-1], (words, words.replace("teh", "the"))):
+            path.write_text(text)
+    lists = score_typos.word_lists(tmp_path, pairs)
+    shares = score_typos.measured({"no edits": list, "this model": list}, lists)
+    assert list(shares)[-2:] == [str(pair[0]) for pair in pairs], "of one name, in two folders"
+    assert shares[str(pairs[0][0])] == (2, {"no edits": 50.0, "this model": 50.0})
+    assert str(pairs[1][0]) in score_typos.table(shares)
+    pairs[0][1].write_text("the\n")
+    with pytest.raises(UserError, match="has 2 lines and .* 1: line n of both must belong"):
+        score_typos.word_lists(tmp_path, pairs)

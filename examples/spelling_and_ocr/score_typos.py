@@ -86,7 +86,13 @@ def main() -> None:
     parser.add_argument("checkpoint", help="checkpoint with corrector.json beside it")
     parser.add_argument("--data", help="folder with the dictionaries")
     parser.add_argument(
-        "--also", nargs=2, action="append", default=[], metavar=("NOISY", "CLEAN"), type=Path
+        "--also",
+        nargs=2,
+        action="append",
+        default=[],
+        metavar=("NOISY", "CLEAN"),
+        type=Path,
+        help="a list of your own: words or lines as they came, and as they should be",
     )
     parser.add_argument(
         "--thresholds", type=float, nargs="+", default=[], help="also show what others give"
@@ -139,7 +145,7 @@ Shares = Dict[str, Tuple[int, Dict[str, float]]]
 def word_lists(text: Path, also: Sequence[Sequence[Path]] = ()) -> Dict[str, List[List[str]]]:
     """For each list the words as they came and as they should be."""
     files = {LISTS[name]: [text / f"test_{name}.{side}" for side in SIDES] for name in LISTS}
-    files |= {noisy.name: [noisy, clean] for noisy, clean in also}
+    files |= {str(noisy): [noisy, clean] for noisy, clean in also}
     found = {name: [list(read_lines(str(one))) for one in two] for name, two in files.items()}
     for name, (noisy, clean) in found.items():
         if len(noisy) != len(clean):

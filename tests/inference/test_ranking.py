@@ -184,14 +184,37 @@ def test_words_that_sound_alike_have_the_same_consonants(one, other):
     assert consonants(one) == consonants(other) != consonants(one + "x")
 
 
-@pytest.mark.parametrize("scale", [0.0, 1.0, 1000.0])
+@pytest.mark.parametrize("scale", [0.0, 1e3, 1e6])
 def test_a_lexicon_needs_no_counts_and_their_size_does_not_matter(monkeypatch, scale):
-    counts = {word: scale * count for word, count in LEXICON.counts.items()}
-    model = Scripted({"recieve": ["receive"]}, {"receive": -1.0})
-    made = corrector(model, monkeypatch, Lexicon(counts))
-    made.backend.ranker.set_weights(DEFAULTS)
-    assert [one.text for one in made.correct(["recieve", "Recieve", "Qvwx"])] == [
-        "receive", "Recieve", "Qvwx"]  # fmt: skip
+    def found(scale):
+        counts = {word: scale * count for word, count in LEXICON.counts.items()}
+        ranker = corrector(Scripted(), monkeypatch, Lexicon(counts)).backend.ranker
+        (one,) = ranker.candidates(["recieve"], 8)
+        return dict(zip(one.texts, one.features[:, ranking.FEATURES.index("frequency")]))
+
+    mean = np.log(list(LEXICON.counts.values())).mean()
+    wanted = math.log(LEXICON.counts["receive"]) - mean if scale else 0.0
+    assert found(scale) == {"recieve": 0.0, "receive": pytest.approx(wanted, abs=1e-3)}
+
+
+def test_features_compare_a_candidate_with_the_word(monkeypatch):
+    model = Scripted({"extordonary": ["extraordinary"]}, {"cats": -2.0})
+    ranker = corrector(model, monkeypatch).backend.ranker
+
+    def of(word, text):
+        (found,) = ranker.candidates([word], 8)
+        values = found.features[found.texts.index(text)].tolist()
+        return dict(zip(ranking.FEATURES, values, strict=True))
+
+    far = of("extordonary", "extraordinary")
+    assert (far["edits"], far["growth"], far["consonants"]) == (pytest.approx(3 / 11), 2.0, 0.0)
+    assert (far["first"], far["last"], far["unchanged"]) == (0.0, 0.0, 0.0)
+    near = of("catz", "cats")
+    assert (near["edits"], near["growth"], near["consonants"]) == (0.25, 0.0, 1.0)
+    assert (near["first"], near["last"], near["model"]) == (0.0, 1.0, -2.0)
+    same = of("catz", "catz")
+    assert {same[name] for name in ("edits", "growth", "consonants", "first", "last")} == {0.0}
+    assert same["unchanged"] == 1.0 and same["lexicon"] == 0.0
 
 
 def test_fitted_weights_make_the_right_words_most_probable(monkeypatch):
