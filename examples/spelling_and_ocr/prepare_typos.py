@@ -3,7 +3,8 @@
     python examples/spelling_and_ocr/prepare_typos.py OUT_DIR
 
 From two packages that pip installs: ``codespell`` (real misspellings; see prepare_codespell.py)
-and ``symspellpy`` (82,765 English words with their frequencies, MIT licence). In small letters.
+and ``symspellpy`` (82,765 English words and 242,342 pairs of neighbouring ones with their
+frequencies, MIT licence). In small letters.
 
 OUT_DIR gets, of characters with spaces between them:
 
@@ -18,12 +19,13 @@ and as plain text:
     dev.noisy      to tune with: valid's misspellings, running text, and words that are nowhere
                    else, about as many as are in no lexicon in ordinary running text
     dev.clean      the same without errors
-    words.txt      the often misspelt words
-    test_*.noisy, test_*.clean              everyday, known, unknown, running: to measure with
+    words.txt      the often misspelt words bigrams.txt      pairs of neighbouring words and counts
+    test_*.noisy, test_*.clean              to measure with
 
-``everyday`` is a list of this project (everyday.tsv), ``known`` are right words of the lexicon,
-``unknown`` right words that are neither in it nor in train, ``running`` is English text that comes
-with Python (pydoc_data).
+Of the lists to measure with ``heldout`` are test's misspellings, ``everyday`` is a list of this
+project (everyday.tsv), ``known`` are right words of the lexicon, ``unknown`` right words that are
+neither in it nor in train, ``running`` is English text that comes with Python (pydoc_data), and
+``inside`` the same with test's misspellings in it.
 """
 
 from __future__ import annotations
@@ -56,11 +58,13 @@ from prepare_codespell import (  # noqa: E402
 )
 
 FREQUENCIES = "frequency_dictionary_en_82_765.txt"
+BIGRAMS = "frequency_bigramdictionary_en_243_342.txt"
 EVERYDAY = Path(__file__).with_name("everyday.tsv")
 HELD_OUT, AT_LEAST = 1500, 10  # as prepare_codespell.py
 UNKNOWN = 500  # words to measure with
 OUTSIDE = 70  # in running text one word in so many is in no lexicon; so it is in what is tuned on
 RARE = 20_000  # words of a lower rank may be held out; also the count of words without one
+MISSPELT = 0.25  # of the words in running text of which there are misspellings
 WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 CONTRACTIONS = (
     "can't won't don't doesn't didn't isn't aren't wasn't weren't haven't hasn't hadn't wouldn't "
@@ -83,16 +87,20 @@ class Words:
     held: Mapping[str, Sequence[Pair]]
 
 
-def installed_frequencies() -> dict[str, float]:
-    """Words and how often each is met, of the installed symspellpy."""
+def installed(name: str) -> list[str]:
+    """Lines of a file that symspellpy brings."""
     try:
         package = importlib.resources.files("symspellpy")
     except ModuleNotFoundError:
         raise ValueError(
             "symspellpy is not installed and its dictionary is data: pip install symspellpy"
         ) from None
-    text = (package / FREQUENCIES).read_text(encoding="utf-8-sig")
-    return {word: float(count) for word, count in map(str.split, text.splitlines())}
+    return (package / name).read_text(encoding="utf-8-sig").splitlines()
+
+
+def installed_frequencies() -> dict[str, float]:
+    """Words and how often each is met."""
+    return {word: float(count) for word, count in map(str.split, installed(FREQUENCIES))}
 
 
 def everyday() -> list[Pair]:
@@ -168,6 +176,16 @@ def running_text() -> list[str]:
     return [line for line in prose if re.fullmatch(r"[A-Za-z ,.;'()-]{40,}", line)]
 
 
+def misspelt(line: str, typos: Mapping[str, Sequence[str]], rng: random.Random) -> str:
+    """A line with misspellings in the place of some words of which there are any."""
+
+    def maybe(match: re.Match[str]) -> str:
+        word = match[0]
+        return rng.choice(typos[word]) if word in typos and rng.random() < MISSPELT else word
+
+    return WORD.sub(maybe, line)
+
+
 def lists(words: Words, rng: random.Random) -> dict[str, list[Pair]]:
     """What to tune and to measure with, as lines of plain text."""
     prose = running_text()
@@ -176,6 +194,9 @@ def lists(words: Words, rng: random.Random) -> dict[str, list[Pair]]:
     frequent = rng.choices(list(words.counts), list(words.counts.values()), k=UNKNOWN)
     outside = sum(len(line.split()) for line in prose[:middle]) // OUTSIDE
     right = [*words.unknown[UNKNOWN:][:outside], *prose[:middle]]
+    typos: dict[str, list[str]] = {}
+    for typo, word in words.held["test"]:
+        typos.setdefault(word, []).append(typo)
     return {
         "dev": [*words.held["valid"], *((line, line) for line in right)],
         "test_heldout": list(words.held["test"]),
@@ -183,6 +204,7 @@ def lists(words: Words, rng: random.Random) -> dict[str, list[Pair]]:
         "test_known": [(word, word) for word in [*known, *frequent]],
         "test_unknown": [(word, word) for word in words.unknown[:UNKNOWN]],
         "test_running": [(line, line) for line in prose[middle:]],
+        "test_inside": [(misspelt(line, typos, rng), line) for line in prose[middle:]],
     }
 
 
@@ -210,6 +232,7 @@ def write(
             "lexicon.txt", (f"{word} {int(count)}" for word, count in sorted(words.counts.items()))
         )
         save("lookup.tsv", (f"{typo}\t{word}" for typo, word in words.listed))
+        save("bigrams.txt", installed(BIGRAMS))
         save("words.txt", words.often)
         if out.exists():
             shutil.rmtree(out)

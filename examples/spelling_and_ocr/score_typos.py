@@ -3,11 +3,11 @@
     python examples/spelling_and_ocr/score_typos.py TEXT CHECKPOINT
 
 TEXT is the folder of prepare_typos.py. Printed are, in per cent of the words: misspellings
-corrected, held-out ones of codespell's list and those of a list of this project's own; and right
-words left as they are, known and unknown ones and running text. symspellpy, a dictionary corrector,
-runs with the corrector's lexicon, and with the often misspelt words alone. --also adds a list of
-your own, as it came and as it should be. --thresholds shows what other thresholds would give. Then
-a paragraph is corrected and its edits are shown.
+corrected, held-out ones of codespell's list, alone and in running text, and those of a list of this
+project's own; and right words left as they are, known and unknown ones and running text.
+symspellpy, a dictionary corrector, runs with the corrector's lexicon, and with the often misspelt
+words alone. --also adds a list of your own, as it came and as it should be. --thresholds shows what
+other thresholds would give. Then a paragraph is corrected and its edits are shown.
 """
 
 import argparse
@@ -28,11 +28,13 @@ from lev_plugins.io.text_files import read_lines  # noqa: E402
 
 LISTS = {
     "heldout": "misspellings, held out",
+    "inside": "the same in running text",
     "everyday": "misspellings, another list",
     "known": "right, known",
     "unknown": "right, unknown",
     "running": "right, running text",
 }
+MISSPELT = {LISTS[name] for name in ("heldout", "inside", "everyday")}
 SIDES = ("noisy", "clean")
 PARAGRAPH = (
     "Teh goverment beleives that the enviroment is definately more importent then the econemy. "
@@ -67,15 +69,22 @@ def symspell(words: dict) -> Correct:
     return lambda lines: [line_of(line) for line in lines]
 
 
-def share(outputs: Sequence[str], wanted: Sequence[str]) -> float:
-    """Words that are as they should be, in per cent."""
+def share(
+    outputs: Sequence[str], wanted: Sequence[str], before: Optional[Sequence[str]] = None
+) -> Tuple[int, float]:
+    """Words, and how many of them are as they should be, in per cent.
+
+    before: the lines as they came, where only the words that were wrong count.
+    """
     right = total = 0
-    for output, line in zip(outputs, wanted, strict=True):
-        words, meant = output.split(), line.split()
-        total += len(meant)
+    for output, line, came in zip(outputs, wanted, before or [""] * len(wanted), strict=True):
+        meant, words = line.split(), output.split()
+        old = came.split() if before else [None] * len(meant)
+        wrong = [n for n, (one, other) in enumerate(zip(old, meant, strict=True)) if one != other]
+        total += len(wrong)
         if len(words) == len(meant):
-            right += sum(one == other for one, other in zip(words, meant))
-    return 100 * right / max(total, 1)
+            right += sum(words[n] == meant[n] for n in wrong)
+    return total, 100 * right / max(total, 1)
 
 
 def main() -> None:
@@ -160,9 +169,9 @@ def measured(systems: dict, lists: Dict[str, List[List[str]]]) -> Shares:
     """For each list its words, and the share of each system in per cent."""
     found = {}
     for name, (noisy, clean) in lists.items():
-        number = sum(len(line.split()) for line in clean)
-        shares = {system: share(one(noisy), clean) for system, one in systems.items()}
-        found[name] = (number, shares)
+        before = noisy if name in MISSPELT else None
+        shares = {system: share(one(noisy), clean, before) for system, one in systems.items()}
+        found[name] = (share(noisy, clean, before)[0], {one: of for one, (_, of) in shares.items()})
     return found
 
 

@@ -194,6 +194,7 @@ def load_corrector(args: argparse.Namespace) -> "Corrector":
         args.lookup,
         args.settings,
         weights(args.weight or ()),
+        args.bigrams,
         **text_processing(args),
     )
 

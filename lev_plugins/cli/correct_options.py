@@ -140,6 +140,8 @@ def _add_ranking(parser: argparse.ArgumentParser) -> None:
         "words, one a line, with or without a count: candidates for what is not among them",
     )
     add("--lookup FILE", "known misspellings: wrong, tab, right, one pair a line")
+    add("--bigrams FILE", "two neighbouring words and their count on each line: candidates are "
+        "ranked by their neighbours too")  # fmt: skip
     add(
         "--weight NAME=VALUE",
         "of the ranking, in place of what the settings say; of --tune: where it begins; may be "
@@ -152,8 +154,8 @@ def _add_ranking(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--tune",
-        "correct nothing: choose the threshold on these files, and write it, with the lexicon and "
-        "the look-up table, beside the checkpoint, where correct finds them",
+        "correct nothing: choose the threshold on these files, and write it, with lexicon, "
+        "look-up table and bigrams, beside the checkpoint, where correct finds them",
         metavar=("NOISY", "CLEAN"),
         nargs=2,
     )

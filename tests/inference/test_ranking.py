@@ -220,6 +220,7 @@ def test_features_compare_a_candidate_with_the_word(monkeypatch):
 def test_fitted_weights_make_the_right_words_most_probable(monkeypatch):
     made = corrector(Scripted(likes={"cats": -1.0}), monkeypatch)
     backend, pairs = made.backend, [("catz", "cats"), ("teh", "the"), ("Toe", "Toe")]
+    examples = [(*pair, ("", "")) for pair in pairs]
 
     def chances():
         found = backend.ranker.candidates([one.lower() for one, _ in pairs], 8)
@@ -229,7 +230,7 @@ def test_fitted_weights_make_the_right_words_most_probable(monkeypatch):
         ]
 
     before = np.log(chances()).sum()
-    backend.fit(pairs)
+    backend.fit(examples)
     assert np.log(chances()).sum() > before + 0.1 and min(chances()) > 0.5
     assert backend.ranker.weights[ranking.CAPITAL] == WEIGHTS["capital"]
 

@@ -3,11 +3,11 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from ...data.batch import TextEncoder
 from .edits import Change
-from .units import UNREADABLE
+from .units import UNREADABLE, Beside
 
 Tokens = tuple[str, ...]
 
@@ -67,6 +67,21 @@ class Backend(Protocol):
         Returns:
             None for a unit whose answer did not come to an end.
         """
+
+
+@runtime_checkable
+class BesideBackend(Backend, Protocol):
+    """A backend that can look at the words beside a unit.
+
+    looks_beside: whether it does.
+    """
+
+    looks_beside: bool
+
+    def write_beside(
+        self, units: Sequence[Tokens], beside: Sequence[Beside], batch_size: int
+    ) -> list[Answer | None]:
+        """:meth:`Backend.write`, for units that stand between the given words."""
 
 
 class CharacterBackend:

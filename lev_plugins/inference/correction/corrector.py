@@ -2,18 +2,15 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from ... import html
 from ...deprecation import renamed_arguments, renamed_attribute, renamed_field
 from ...errors import UserError, checks_arguments
-from .backends import Backend, Tokens
+from .backends import Answer, Backend, BesideBackend, Tokens
 from .proposals import Proposal, proposals
 from .protection import Protection
-from .units import KINDS, UNREADABLE, Unit, UnitKind, pieces, spans
-
-if TYPE_CHECKING:
-    from .settings import Settings
+from .units import KINDS, UNREADABLE, Beside, Unit, UnitKind, beside, pieces, spans
 
 Reason = Literal["unknown", "protected", "length", "confidence"]
 
@@ -152,6 +149,7 @@ class Corrector:
         lookup: str | None = None,
         settings: str | None = None,
         weights: Mapping[str, float] | None = None,
+        bigrams: str | None = None,
         **processing: Any,
     ) -> "Corrector":
         """Loads a checkpoint of task translation_edit, translation or translation_concat.
@@ -171,6 +169,7 @@ class Corrector:
             settings: file of settings, ``"none"`` for none; by default ``corrector.json`` beside
                 the checkpoint where there is one. What is given here comes before what it says.
             weights: of the ranking (:data:`.ranking.FEATURES`), in place of those of the settings.
+            bigrams: file of pairs of neighbouring words and their count, for the ranking of words.
             **processing: text processing as in fairseq, such as ``bpe="sentencepiece"``,
                 ``sentencepiece_model=…``; by default what the model was trained with, and
                 characters where every symbol of the dictionary is one; ``"none"`` for none.
@@ -179,14 +178,17 @@ class Corrector:
             UserError: no checkpoint there, one that cannot be read or of another kind, no
                 dictionaries, options that this kind of model has not got.
         """
-        from .loading import load_backend  # fairseq is slow to import, and tests do without
+        from . import settings as stored  # fairseq is slow to import, and tests do without
+        from .loading import load_backend
+        from .ranked import ranked
 
         check_unit(unit, window)
-        use, file = _settings(path, settings, lexicon, lookup)
+        files = {"lexicon": lexicon, "lookup": lookup, "bigrams": bigrams}
+        use, file = stored.chosen(path, settings, files)
         backend = load_backend(
             path, data, device, beam, max_iter, delete_threshold, precision, processing
         )
-        backend = _ranked(backend, use, unit or use.unit, weights or {})
+        backend = ranked(backend, use, unit or use.unit, weights or {})
         if unit is None:
             unit, window = use.unit, use.window
         longest = use.longest if use.tuned else None
@@ -250,19 +252,25 @@ class Corrector:
         read: dict[str, Tokens] = {}
         units = [list(self._units(line, read)) for line in lines]
         # Equal units have equal answers: a text has many words twice.
-        wanted = {unit.text: read[unit.text] for of_line in units for unit in of_line}
-        answers = dict(
-            zip(wanted, self.backend.write(list(wanted.values()), batch_size), strict=True)
-        )
+        wanted = list(dict.fromkeys((one.text, one.beside) for of_line in units for one in of_line))
+        tokens = [read[text] for text, _ in wanted]
+        answers = self._answers(tokens, [words for _, words in wanted], batch_size)
         found = {
-            text: proposals(self.backend, text, wanted[text], answer, self.temperature)
-            for text, answer in answers.items()
+            key: proposals(self.backend, key[0], read[key[0]], answer, self.temperature)
+            for key, answer in zip(wanted, answers, strict=True)
             if answer is not None
         }
         return [
             _corrected(line, of_line, found, min_confidence, protection, self.longest)
             for line, of_line in zip(lines, units, strict=True)
         ]
+
+    def _answers(
+        self, tokens: Sequence[Tokens], words: Sequence[Beside], batch_size: int
+    ) -> list[Answer | None]:
+        if isinstance(self.backend, BesideBackend):
+            return self.backend.write_beside(tokens, words, batch_size)
+        return self.backend.write(tokens, batch_size)
 
     def _units(self, line: str, read: dict[str, Tokens]) -> Iterator[Unit]:
         """The units of a line that the model is given; ``read`` gets their tokens."""
@@ -275,8 +283,12 @@ class Corrector:
                 read[text] = tokens
             return True
 
-        for start, end in spans(line, self.unit, self.window):
+        looks_beside = isinstance(self.backend, BesideBackend) and self.backend.looks_beside
+        places = list(spans(line, self.unit, self.window))
+        for number, (start, end) in enumerate(places):
             for unit in pieces(line, start, end, fits):
+                if looks_beside and unit.places[0] == start and unit.places[-1] == end:
+                    unit = replace(unit, beside=beside(line, places, number))
                 if read[unit.text]:
                     yield unit
 
@@ -285,40 +297,6 @@ def _text_processing() -> Iterable[str]:
     from ..checkpoints import text_processing  # slow to import, as above
 
     return text_processing()
-
-
-def _settings(
-    path: str, file: str | None, lexicon: str | None, lookup: str | None
-) -> tuple["Settings", str | None]:
-    """What is set for a checkpoint, with the resources that are given, and where it stands."""
-    from ..checkpoints import separate_paths
-    from . import settings as stored
-
-    found = file or stored.beside(separate_paths(path)[0])
-    if found == "none":
-        found = None
-    use = stored.Settings() if found is None else stored.read(found)
-    use = replace(use, lexicon=lexicon or use.lexicon, lookup=lookup or use.lookup)
-    if use.lexicon or use.lookup:
-        use = replace(use, unit=use.unit or "letters")  # words are ranked one by one
-    return use, found
-
-
-def _ranked(
-    backend: Backend, use: "Settings", unit: str | None, weights: Mapping[str, float]
-) -> Backend:
-    """The backend, its candidates ranked where there is a lexicon or a look-up table."""
-    if not use.lexicon and not use.lookup:
-        if weights:
-            raise UserError(f"--weight {next(iter(weights))}: there is no ranking; give --lexicon")
-        return backend
-    from .ranking import RankedBackend, Ranker
-    from .reranking import RerankedBackend, Reranker, tuned_weights
-
-    if unit in ("word", "letters"):
-        return RankedBackend(Ranker(backend, use.resources(), {**use.weights, **weights}))
-    weights = {**tuned_weights(use.weights), **weights}
-    return RerankedBackend(Reranker(backend, use.resources(), weights))
 
 
 def check_unit(unit: str | None, window: int | None) -> UnitKind | None:
@@ -348,7 +326,7 @@ def check_confidence(value: float) -> None:
 def _corrected(
     line: str,
     units: Sequence[Unit],
-    found: Mapping[str, Sequence[Proposal]],
+    found: Mapping[tuple[str, Beside], Sequence[Proposal]],
     min_confidence: float,
     protection: Protection,
     longest: int | None,
@@ -357,10 +335,10 @@ def _corrected(
     edits: list[Edit] = []
     unterminated = []
     for unit in units:
-        if unit.text not in found:
+        if (unit.text, unit.beside) not in found:
             unterminated.append((unit.places[0], unit.places[-1]))
             continue
-        for proposal in found[unit.text]:
+        for proposal in found[unit.text, unit.beside]:
             placed = [(unit.places[i], unit.places[j], after) for i, j, after in proposal.edits]
             reason = _objection(line, placed, proposal.probability, min_confidence, protection)
             grown = sum(len(after) - (end - start) for start, end, after in placed)

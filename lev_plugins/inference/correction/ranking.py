@@ -15,10 +15,12 @@ import torch
 
 from ...ops.sequences import common_ends
 from .backends import Answer, Backend, CharacterBackend, Tokens
+from .bigrams import Bigrams
 from .candidates import Scorer, feature_weights, score_texts, scorer_of, softmax
 from .fitting import most_likely
 from .letter_model import LetterModel
 from .lexicon import Lexicon, Lookup, distance
+from .units import NOTHING, Beside
 
 #: Name of a feature → its weight where nothing was tuned: found on misspellings of English words.
 DEFAULTS: Mapping[str, float] = {
@@ -36,9 +38,11 @@ DEFAULTS: Mapping[str, float] = {
     "last": -0.7,  # its last letter is another one
     "shape": 0.7,  # it is the word itself: how much that looks like words of the lexicon
     "length": -0.5,  # it is the word itself: its letters
+    "bigrams": 1.0,  # how well it stands beside its neighbours (see :class:`.bigrams.Bigrams`)
 }
 FEATURES = tuple(DEFAULTS)
-CAPITAL = FEATURES.index("capital")
+#: Features of a place in a text, not of a word alone.
+CAPITAL, BIGRAMS = FEATURES.index("capital"), FEATURES.index("bigrams")
 #: Where "shape" and "length" are 0: log-probability of a letter, in nats, and letters of a word.
 TYPICAL, SHORT = -2.0, 6
 #: Words whose candidates are kept for when they are met again.
@@ -47,7 +51,7 @@ MOST_KEPT = 100_000
 
 @dataclass(frozen=True)
 class Resources:
-    """What is known about words; either may be None.
+    """What is known about words; each may be None.
 
     most: words of the lexicon that are candidates, at most. longest: a correction has at most so
     many letters more than the word.
@@ -57,14 +61,15 @@ class Resources:
     lookup: Lookup | None = None
     most: int = 12
     longest: int = 4
+    bigrams: Bigrams | None = None
 
 
 @dataclass(frozen=True)
 class Candidates:
     """Of a word in small letters: the texts it may become, itself first, and their features.
 
-    features: texts × :data:`FEATURES`; ``capital`` is left at 0, since the word may stand with a
-    capital letter or without.
+    features: texts × :data:`FEATURES`; ``capital`` and ``bigrams`` are left at 0, since the word
+    may stand with a capital letter or without, and anywhere.
     """
 
     texts: tuple[str, ...]
@@ -76,7 +81,7 @@ class Ranker:
 
     Args:
         backend: the model.
-        resources: lexicon and look-up table.
+        resources: lexicon, look-up table and bigrams.
         weights: of the features; those that are not named have weight 0.
 
     Raises:
@@ -154,13 +159,29 @@ class Ranker:
             float(text[-1:] != word[-1:]),
             self.letters.per_letter(word) - TYPICAL if self.letters and text == word else 0.0,
             float(len(word) - SHORT) if text == word else 0.0,
+            0.0,
         ]
 
-    def probabilities(self, found: Candidates, capital: bool) -> np.ndarray:
-        """Of each candidate; ``capital``: the word begins with a capital letter."""
-        scores = found.features @ self.weights
-        scores[0] += capital * self.weights[CAPITAL]
-        return softmax(scores)
+    def features(self, found: Candidates, capital: bool, words: Beside = NOTHING) -> np.ndarray:
+        """Of the candidates at a place in a text.
+
+        Args:
+            capital: whether the word begins with a capital letter.
+            words: what stands beside it.
+        """
+        features = found.features.copy()
+        features[0, CAPITAL] = capital
+        if self.resources.bigrams and any(words):
+            features[:, BIGRAMS] = [
+                self.resources.bigrams.score(one, *words) for one in found.texts
+            ]
+        return features
+
+    def probabilities(
+        self, found: Candidates, capital: bool, words: Beside = NOTHING
+    ) -> np.ndarray:
+        """Of each candidate; arguments as of :meth:`features`."""
+        return softmax(self.features(found, capital, words) @ self.weights)
 
 
 class RankedBackend(CharacterBackend):
@@ -178,9 +199,16 @@ class RankedBackend(CharacterBackend):
     def __init__(self, ranker: Ranker) -> None:
         self.ranker, self.limit = ranker, ranker.backend.limit
         self._found: dict[str, Candidates] = {}
+        self.looks_beside = ranker.resources.bigrams is not None
 
     def write(self, units: Sequence[Tokens], batch_size: int) -> list[Answer | None]:
         """See :class:`~.backends.Backend`; an answer always comes to an end."""
+        return self.write_beside(units, [NOTHING] * len(units), batch_size)
+
+    def write_beside(
+        self, units: Sequence[Tokens], beside: Sequence[Beside], batch_size: int
+    ) -> list[Answer | None]:
+        """See :class:`~.backends.BesideBackend`."""
         words = ["".join(unit) for unit in units]
         read = {word for word in words if self.readable(word)}
         new = sorted({word.lower() for word in read} - self._found.keys())
@@ -188,7 +216,10 @@ class RankedBackend(CharacterBackend):
             self._found = {word.lower(): self._found[word.lower()] for word in read
                            if word.lower() in self._found}  # fmt: skip
         self._found |= zip(new, self.ranker.candidates(new, batch_size), strict=True)
-        return [self._answer(word) if word in read else whole(word, word, 0.0) for word in words]
+        return [
+            self._answer(word, one) if word in read else whole(word, word, 0.0)
+            for word, one in zip(words, beside, strict=True)
+        ]
 
     def readable(self, word: str) -> bool:
         """Whether a word is one for the model."""
@@ -199,29 +230,32 @@ class RankedBackend(CharacterBackend):
             and ranker.scorer.knows(ranker.backend.tokens(plain))
         )
 
-    def fit(self, pairs: Iterable[tuple[str, str]], batch_size: int = 64) -> None:
+    def fit(self, examples: Iterable[tuple[str, str, Beside]], batch_size: int = 64) -> None:
         """Gives the ranker the weights under which right words are most probable.
 
         The weight of ``capital`` stays: a list of misspellings has hardly any names.
 
         Args:
-            pairs: words, wrong or right, and as they should be.
+            examples: words, wrong or right, as they should be, and what stands beside them.
         """
-        some = [(one.lower(), right.lower()) for one, right in pairs if self.readable(one)]
-        found = self.ranker.candidates([one for one, _ in some], batch_size)
-        chosen = [(one, right) for one, (_, right) in zip(found, some) if right in one.texts]
+        some = [(one.lower(), meant.lower(), words) for one, meant, words in examples
+                if self.readable(one)]  # fmt: skip
+        found = self.ranker.candidates([one for one, _, _ in some], batch_size)
+        chosen = [(one, meant, words) for one, (_, meant, words) in zip(found, some)
+                  if meant in one.texts]  # fmt: skip
         if chosen:
+            features = [self.ranker.features(one, False, words) for one, _, words in chosen]
             self.ranker.weights = most_likely(
-                torch.tensor(np.concatenate([one.features for one, _ in chosen])),
-                torch.tensor([n for n, (one, _) in enumerate(chosen) for _ in one.texts]),
-                torch.tensor([text == right for one, right in chosen for text in one.texts]),
+                torch.tensor(np.concatenate(features)),
+                torch.tensor([n for n, (one, _, _) in enumerate(chosen) for _ in one.texts]),
+                torch.tensor([text == meant for one, meant, _ in chosen for text in one.texts]),
                 torch.tensor(self.ranker.weights),
                 torch.arange(len(FEATURES)).ne(CAPITAL),
             )
 
-    def _answer(self, word: str) -> Answer:
+    def _answer(self, word: str, words: Beside) -> Answer:
         found = self._found[word.lower()]
-        chances = self.ranker.probabilities(found, word[0] != word[0].lower())
+        chances = self.ranker.probabilities(found, word[0] != word[0].lower(), words)
         best = int(chances.argmax())
         return whole(word, with_case(found.texts[best], word), math.log(chances[best]))
 

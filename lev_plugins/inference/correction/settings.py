@@ -5,16 +5,19 @@ import json
 import os
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from ...errors import UserError
 from ...io.output import whole_file
+from .bigrams import Bigrams
 from .lexicon import Lexicon, Lookup
 from .ranking import DEFAULTS, FEATURES, Resources
 
 NAME = "corrector.json"
 LEXICON, LOOKUP = "corrector.lexicon", "corrector.lookup"
+#: Settings that name a file → its name beside the checkpoint.
+FILES: Mapping[str, str] = {"lexicon": LEXICON, "lookup": LOOKUP, "bigrams": "corrector.bigrams"}
 
 
 @dataclass(frozen=True)
@@ -22,10 +25,10 @@ class Settings:
     """What ``correct`` uses unless it is told otherwise.
 
     unit, window: as of :class:`~.corrector.Corrector`. min_confidence: threshold of edits.
-    lexicon, lookup: paths of files. weights: of the ranking. longest: letters that a correction may
-    have more than the word. tuned: what it was tuned for, in words. temperature: of the
-    probabilities, and calibration_error: how far off they are on the development set, without it
-    and with it (:mod:`.calibration`).
+    lexicon, lookup, bigrams: paths of files. weights: of the ranking. longest: letters that a
+    correction may have more than the word. tuned: what it was tuned for, in words. temperature: of
+    the probabilities, and calibration_error: how far off they are on the development set, without
+    it and with it (:mod:`.calibration`).
     """
 
     unit: str | None = None
@@ -38,6 +41,7 @@ class Settings:
     tuned: str | None = None
     temperature: float = 1.0
     calibration_error: Sequence[float] = ()
+    bigrams: str | None = None
 
     def resources(self) -> Resources:
         """Reads the files.
@@ -49,6 +53,7 @@ class Settings:
             Lexicon.read(self.lexicon) if self.lexicon else None,
             Lookup.read(self.lookup) if self.lookup else None,
             longest=self.longest,
+            bigrams=Bigrams.read(self.bigrams) if self.bigrams else None,
         )
 
 
@@ -56,6 +61,32 @@ def beside(checkpoint: str) -> str | None:
     """The settings file of a checkpoint, or of a folder of checkpoints, where there is one."""
     path = os.path.join(_folder(checkpoint), NAME)
     return path if os.path.isfile(path) else None
+
+
+def chosen(
+    path: str, file: str | None, given: Mapping[str, str | None]
+) -> tuple[Settings, str | None]:
+    """What is set for a checkpoint, and the settings file that says so.
+
+    Args:
+        path: as of :meth:`~.corrector.Corrector.from_pretrained`.
+        file: settings, ``"none"`` for none; by default those beside the checkpoint.
+        given: files of :data:`FILES`, which come before those of the settings.
+
+    Raises:
+        UserError: settings that cannot be read.
+    """
+    from ..checkpoints import separate_paths  # slow to import
+
+    found = file or beside(separate_paths(path)[0])
+    if found == "none":
+        found = None
+    use = Settings() if found is None else read(found)
+    named: dict[str, Any] = {key: name for key, name in given.items() if name}
+    use = Settings(**{**asdict(use), **named})
+    if use.lexicon or use.lookup:
+        use = replace(use, unit=use.unit or "letters")  # words are ranked one by one
+    return use, found
 
 
 def _folder(checkpoint: str) -> str:
@@ -83,7 +114,7 @@ def read(path: str) -> Settings:
             "out with --settings none"
         ) from error
     found: dict[str, Any] = {}
-    for key in ("lexicon", "lookup"):
+    for key in FILES:
         if getattr(settings, key):
             name = os.path.join(os.path.dirname(os.path.abspath(path)), getattr(settings, key))
             if not os.path.isfile(name) or _digest(name) != files[key]:
@@ -104,13 +135,13 @@ def _check(settings: Settings) -> None:
         raise ValueError(f"a temperature of {settings.temperature}")
     if not set(settings.weights) <= set(FEATURES):
         raise ValueError(f"there are no weights but {', '.join(FEATURES)}")
-    for name in (settings.lexicon, settings.lookup):
+    for name in (settings.lexicon, settings.lookup, settings.bigrams):
         if name is not None and os.path.basename(name) != name:
             raise ValueError(f"{name!r} is not beside it")
 
 
 def write(settings: Settings, checkpoint: str) -> str:
-    """Puts settings, lexicon and look-up table beside a checkpoint, or into its folder, whole or
+    """Puts settings and the files that they name beside a checkpoint, or into its folder, whole or
     not at all.
 
     Returns:
@@ -122,7 +153,7 @@ def write(settings: Settings, checkpoint: str) -> str:
     folder = _folder(checkpoint)
     stored = {**asdict(settings), "files": {}}
     try:
-        for key, name in (("lexicon", LEXICON), ("lookup", LOOKUP)):
+        for key, name in FILES.items():
             source, target = getattr(settings, key), os.path.join(folder, name)
             if source:
                 if not (os.path.exists(target) and os.path.samefile(source, target)):

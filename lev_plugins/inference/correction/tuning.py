@@ -11,7 +11,7 @@ from .corrector import Correction, Corrector
 from .ranking import FEATURES, RankedBackend, Ranker
 from .reranking import RerankedBackend, fit
 from .review import whole_words
-from .units import spans
+from .units import Beside, beside, spans
 
 #: Thresholds that are tried: quantiles of the edits' probabilities.
 STEPS = 40
@@ -165,13 +165,16 @@ def _seek_unchanged(
     ranker.weights = max(tried, key=value)  # the first of equal ones
 
 
-def _words(noisy: Sequence[str], clean: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Words of letters, without the punctuation around them, with what they should be."""
-    for lines in zip(noisy, clean, strict=True):
-        for pair in zip(*(line.split() for line in lines), strict=True):
-            found = [[one[a:b] for a, b in spans(one, "letters")] for one in pair]
-            if [len(some) for some in found] == [1, 1]:
-                yield found[0][0], found[1][0]
+def _words(noisy: Sequence[str], clean: Sequence[str]) -> Iterator[tuple[str, str, Beside]]:
+    """Words of letters, without the punctuation around them, with what they should be and what
+    stands beside them."""
+    for line, meant in zip(noisy, clean, strict=True):
+        places = list(spans(line, "letters"))
+        for (start, end), other in zip(spans(line, "word"), meant.split(), strict=True):
+            found = [n for n, (a, b) in enumerate(places) if start <= a and b <= end]
+            wanted = [other[a:b] for a, b in spans(other, "letters")]
+            if len(found) == len(wanted) == 1:
+                yield line[slice(*places[found[0]])], wanted[0], beside(line, places, found[0])
 
 
 def _units(

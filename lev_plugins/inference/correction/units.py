@@ -6,7 +6,7 @@ Offsets count characters of the line from 0.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -14,6 +14,9 @@ UnitKind = Literal["word", "letters", "line", "sentence", "window"]
 KINDS: tuple[UnitKind, ...] = get_args(UnitKind)
 #: Stands for what cannot be text: a byte that is not UTF-8, or a token that a model cannot spell.
 UNREADABLE = "\ufffd"
+
+Beside = tuple[str, str]
+NOTHING: Beside = ("", "")
 
 _BYTE_ORDER_MARK = "\ufeff"
 _WORD = re.compile(r"\S+")
@@ -39,10 +42,12 @@ class Unit:
 
     text: single spaces for runs of spaces, and :data:`UNREADABLE` for half surrogate pairs.
     places: for each character of ``text`` its offset in the line, and the end of the unit.
+    beside: the words before and behind it (:func:`beside`), for models that look at them.
     """
 
     text: str
     places: tuple[int, ...]
+    beside: Beside = NOTHING
 
 
 def read_unit(line: str, start: int, end: int) -> Unit:
@@ -86,6 +91,18 @@ def spans(line: str, kind: UnitKind, window: int = 0) -> Iterator[tuple[int, int
         yield from _sentences(line, words[0][0], words[-1][1])
     else:
         yield words[0][0], words[-1][1]
+
+
+def beside(line: str, places: Sequence[tuple[int, int]], number: int) -> Beside:
+    """The units before and behind the one of that number, in small letters; ``""`` where there is
+    none, or more than whitespace between the two."""
+    start, end = places[number]
+    left, right = NOTHING
+    if number and line[places[number - 1][1] : start].isspace():
+        left = line[slice(*places[number - 1])].lower()
+    if number + 1 < len(places) and line[end : places[number + 1][0]].isspace():
+        right = line[slice(*places[number + 1])].lower()
+    return left, right
 
 
 def _sentences(line: str, start: int, end: int) -> Iterator[tuple[int, int]]:
