@@ -15,15 +15,16 @@ from lev_plugins.inference.correction.ranking import BIGRAMS
 from lev_plugins.inference.correction.tuning import Goal, tune
 from lev_plugins.inference.correction.units import beside, spans
 
-COUNTS = {"the cat": 40.0, "the dog": 30.0, "a cat": 10.0, "cat sat": 20.0, "to be": 50.0}
+COUNTS = {("the", "cat"): 40.0, ("the", "dog"): 30.0, ("a", "cat"): 10.0, ("cat", "sat"): 20.0,
+          ("to", "be"): 50.0}  # fmt: skip
 
 
 def test_association_is_mutual_information_with_the_smallest_count_added():
     bigrams, total = Bigrams(COUNTS), sum(COUNTS.values())
     for left, right in [("the", "cat"), ("a", "dog"), ("the", "be")]:
-        first = sum(count for pair, count in COUNTS.items() if pair.split()[0] == left)
-        second = sum(count for pair, count in COUNTS.items() if pair.split()[1] == right)
-        met = COUNTS.get(f"{left} {right}", 0)
+        first = sum(count for pair, count in COUNTS.items() if pair[0] == left)
+        second = sum(count for pair, count in COUNTS.items() if pair[1] == right)
+        met = COUNTS.get((left, right), 0)
         wanted = math.log((met + 10) / (first * second / total + 10))
         assert bigrams.association(left, right) == pytest.approx(wanted, rel=1e-12)
     assert bigrams.association("the", "cat") > 0 > bigrams.association("the", "be")
@@ -40,7 +41,7 @@ def test_the_score_of_a_text_is_that_of_its_pairs():
 
 @pytest.mark.parametrize(
     "line", ["the cat", "cat 3", "the big cat 3", "the cat 0", "the cat -1", "the cat inf",
-             "the  cat 3", "the\tcat 3", " the cat 3", ""],
+             "the cat nan", ""],
 )  # fmt: skip
 def test_a_line_of_another_form_is_told_with_its_number(tmp_path, line):
     (tmp_path / "pairs").write_text(f"to be 9\n{line}\n")
@@ -49,8 +50,8 @@ def test_a_line_of_another_form_is_told_with_its_number(tmp_path, line):
 
 
 def test_a_file_is_read_and_an_empty_one_is_refused(tmp_path):
-    (tmp_path / "pairs").write_text("to be 9\nthe cat 2.5\nto be 1\n")
-    assert Bigrams.read(str(tmp_path / "pairs")).counts == {"to be": 10.0, "the cat": 2.5}
+    (tmp_path / "pairs").write_text("to be 9\nthe\tcat\t2.5\nto be 1\n")
+    assert Bigrams.read(str(tmp_path / "pairs")).counts == {("to", "be"): 10.0, ("the", "cat"): 2.5}
     (tmp_path / "none").write_text("")
     with pytest.raises(UserError, match="none holds no pairs of words"):
         Bigrams.read(str(tmp_path / "none"))
@@ -73,7 +74,8 @@ def test_neighbours_are_units_with_nothing_but_whitespace_between():
 def in_context(monkeypatch, weight=3.0, **more):
     """A corrector for which *cat* and *car* are equally good corrections of *cax*."""
     lexicon = Lexicon({"the": 9.0, "cat": 5.0, "car": 5.0, "sat": 5.0, "drives": 5.0})
-    counts = {"the cat": 9.0, "cat sat": 9.0, "the car": 9.0, "car drives": 9.0, "a zoo": 1.0}
+    pairs = ["the cat", "cat sat", "the car", "car drives"]
+    counts = {(left, right): 9.0 for left, right in map(str.split, pairs)} | {("a", "zoo"): 1.0}
     made = corrector(Scripted(), monkeypatch, lexicon, bigrams=Bigrams(counts), **more)
     made.backend.ranker.weights[BIGRAMS] = weight
     return made
@@ -115,7 +117,7 @@ def test_the_settings_keep_a_copy_and_older_ones_get_the_usual_weight(monkeypatc
     path = settings.write(made, str(tmp_path))
     (tmp_path / "pairs").unlink()
     found = settings.read(path)
-    assert found.resources().bigrams.counts == {"the cat": 9.0}
+    assert found.resources().bigrams.counts == {("the", "cat"): 9.0}
     backend = corrector(Scripted(), monkeypatch).backend.ranker.backend
     ranker = ranked(backend, found, "letters", {}).ranker
     assert ranker.weights[BIGRAMS] == settings.DEFAULTS["bigrams"] > 0

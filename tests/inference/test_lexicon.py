@@ -36,6 +36,23 @@ def test_edits_are_letters_and_exchanged_neighbours(one, other, edits):
     assert distance(one, other) == distance(other, one) == edits
 
 
+def slow_distance(one, other):
+    """By the recursion itself."""
+    if not one or not other:
+        return len(one) + len(other)
+    costs = [slow_distance(one[:-1], other) + 1, slow_distance(one, other[:-1]) + 1,
+             slow_distance(one[:-1], other[:-1]) + (one[-1] != other[-1])]  # fmt: skip
+    if len(one) > 1 and one[-2:] == other[:-3:-1]:
+        costs.append(slow_distance(one[:-2], other[:-2]) + 1)
+    return min(costs)
+
+
+@given(st.text("ab", max_size=5), st.text("ab", max_size=5))
+def test_edits_are_the_fewest_and_a_limit_only_says_that_there_are_more(one, other):
+    edits = slow_distance(one, other)
+    assert distance(one, other) == edits and distance(one, other, 2) == min(edits, 3)
+
+
 def test_a_file_has_words_with_counts_or_without(tmp_path):
     (tmp_path / "words").write_text("the 12\n\nécole\nthe\t3\n", encoding="utf-8")
     found = Lexicon.read(str(tmp_path / "words"))

@@ -1,51 +1,50 @@
 """How well words stand beside each other, by counts of neighbouring words."""
 
 import math
-from collections import Counter
 from collections.abc import Mapping
 
 from ...errors import UserError
 from ...io.text_files import read_lines
+
+Pair = tuple[str, str]
 
 
 class Bigrams:
     """Pairs of neighbouring words.
 
     Args:
-        counts: two words with a space between them → how often they are met, above 0.
+        counts: how often each is met, above 0.
     """
 
-    def __init__(self, counts: Mapping[str, float]) -> None:
+    def __init__(self, counts: Mapping[Pair, float]) -> None:
         self.counts = dict(counts)
-        self.first: Counter[str] = Counter()
-        self.second: Counter[str] = Counter()
-        for pair, count in self.counts.items():
-            left, _, right = pair.partition(" ")
-            self.first[left] += count  # type: ignore[assignment]
-            self.second[right] += count  # type: ignore[assignment]
+        self.first: dict[str, float] = {}
+        self.second: dict[str, float] = {}
+        for (left, right), count in self.counts.items():
+            self.first[left] = self.first.get(left, 0.0) + count
+            self.second[right] = self.second.get(right, 0.0) + count
         self.total = math.fsum(self.counts.values())
         self.least = min(self.counts.values())
 
     @classmethod
     def read(cls, path: str) -> "Bigrams":
-        """A file of two words and a count on each line, with a space between them.
+        """A file of two words and their count on each line, with spaces or tabs between them.
 
         Raises:
             UserError: no such file, no UTF-8, a line of another form.
         """
-        counts: dict[str, float] = {}
+        counts: dict[Pair, float] = {}
         for number, line in enumerate(read_lines(path), start=1):
-            pair, _, written = line.rpartition(" ")
             try:
+                left, right, written = line.split()
                 count = float(written)
             except ValueError:
                 count = 0.0
-            if len(pair.split()) != 2 or pair.count(" ") != 1 or not 0 < count < math.inf:
+            if not 0 < count < math.inf:
                 raise UserError(
-                    f"{path}, line {number}: {line!r} is not two words and their count, above 0, "
-                    "with single spaces between them"
+                    f"{path}, line {number}: {line!r} is not two words and their count, above 0"
                 )
-            counts[pair] = counts.get(pair, 0.0) + count
+            counts[left, right] = counts.get((left, right), 0.0) + count
         if not counts:
             raise UserError(f"{path} holds no pairs of words")
         return cls(counts)
@@ -57,8 +56,8 @@ class Bigrams:
         To both counts the smallest of the list is added, since a pair that is not listed was met
         less often. 0 where one of the words is in no pair.
         """
-        chance = self.first[left] * self.second[right] / self.total
-        met = self.counts.get(f"{left} {right}", 0.0)
+        chance = self.first.get(left, 0.0) * self.second.get(right, 0.0) / self.total
+        met = self.counts.get((left, right), 0.0)
         return math.log((met + self.least) / (chance + self.least))
 
     def score(self, text: str, left: str, right: str) -> float:

@@ -7,6 +7,7 @@ from itertools import combinations, groupby
 
 import numpy as np
 from numpy.typing import NDArray
+from rapidfuzz.distance import OSA
 
 from ...errors import UserError
 from ...io.text_files import read_lines
@@ -81,10 +82,9 @@ class Lexicon:
         places = {int(p) for a, b in zip(first, last) for p in self._places[a:b]}
         found = []
         for one in (self.words[place] for place in places):
-            if abs(len(one) - len(word)) <= DISTANCE:
-                edits = distance(word, one)
-                if edits <= DISTANCE:
-                    found.append((edits, -self.counts[one], one))
+            edits = distance(word, one, DISTANCE)
+            if edits <= DISTANCE:
+                found.append((edits, -self.counts[one], one))
         return [one for _, _, one in sorted(found)[:most]]
 
     def _index(self) -> None:
@@ -127,18 +127,13 @@ def _left(word: str) -> set[str]:
     return {"".join(word[place] for place in kept) for kept in _kept(len(word))}
 
 
-def distance(one: str, other: str) -> int:
-    """Letters inserted, deleted or substituted, and neighbours exchanged, at least."""
-    before: list[int] = []
-    row = list(range(len(other) + 1))
-    for i, a in enumerate(one, start=1):
-        before, last, row = row, before, [i]
-        for j, b in enumerate(other, start=1):
-            cost = min(before[j] + 1, row[-1] + 1, before[j - 1] + (a != b))
-            if i > 1 and j > 1 and a == other[j - 2] and one[i - 2] == b:
-                cost = min(cost, last[j - 2] + 1)
-            row.append(cost)
-    return row[-1]
+def distance(one: str, other: str, most: int | None = None) -> int:
+    """Letters inserted, deleted or substituted, and neighbours exchanged, at least.
+
+    Args:
+        most: where there are more, the answer is ``most + 1``.
+    """
+    return OSA.distance(one, other, score_cutoff=most)
 
 
 class Lookup:
