@@ -43,7 +43,6 @@ TEXTS = {
     "with misspellings": "test_inside",
     "misspellings": "test_heldout",
 }
-SIDES = ("typo", "word")
 WARM = ["teh qwxz"]
 Correct = Callable[[Sequence[str]], object]
 
@@ -75,14 +74,16 @@ def generated(args: argparse.Namespace, lines: Sequence[str], folder: Path) -> f
 
 
 def _seconds(args: argparse.Namespace, some: Sequence[str], folder: Path) -> float:
-    for side in SIDES:
+    sides = args.source_lang, args.target_lang
+    for side in sides:
         text = "".join(f"{prepare_codespell.as_characters(word)}\n" for word in some)
         (folder / f"some.{side}").write_text(text, encoding="utf-8")
-    data = ["--source-lang", SIDES[0], "--target-lang", SIDES[1]]
+    data = ["--source-lang", sides[0], "--target-lang", sides[1]]
     where = str(folder / str(len(some)))
     command = [sys.executable, "-m", "lev_plugins.cli.preprocess", *data, "--destdir", where]
-    command += ["--testpref", str(folder / "some"), "--srcdict", f"{args.data}/dict.typo.txt"]
-    run([*command, "--tgtdict", f"{args.data}/dict.word.txt"], folder / "preprocess.log")
+    for option, side in zip(("--srcdict", "--tgtdict"), sides):
+        command += [option, f"{args.data}/dict.{side}.txt"]
+    run([*command, "--testpref", str(folder / "some")], folder / "preprocess.log")
     command = ["fairseq-generate", where, "--user-dir", str(ROOT / "lev_plugins"), *data]
     command += ["--path", args.checkpoint, "--beam", "5", "--batch-size", str(args.batch_size)]
     before = spent()
@@ -134,7 +135,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     add = parser.add_argument
     add("text", type=Path, help="folder of prepare_typos.py")
     add("checkpoint", help="checkpoint with corrector.json beside it")
-    add("--data", required=True, help="folder with dict.typo.txt and dict.word.txt")
+    add("--data", required=True, help="folder with the dictionaries")
+    add("--source-lang", default="typo", help="name of the one to read with (default typo)")
+    add("--target-lang", default="word", help="name of the one to write with (default word)")
     add("--lines", type=number, help="of each text, at most (default: all)")
     add("--batch-size", type=number, default=64, help="words at once (default 64)")
     args = parser.parse_args(argv)

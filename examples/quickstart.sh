@@ -88,7 +88,7 @@ logged() { # logged STEP COMMAND…: the output goes to DIR/STEP.log and is show
 
 prepare() { # the data, once: finished folders get their name at the end
   local said
-  if [ ! -f "$text/train.typo" ]; then
+  if [ ! -f "$text/bigrams.txt" ]; then
     logged prepare "$python" examples/spelling_and_ocr/prepare_typos.py "$text.new"
     said="$(cat "$work/prepare.log")"
     printf '%s\n' "${said//"$text.new"/"$text"}"

@@ -13,10 +13,13 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import tiny
 import torch
+from saved import save
 
 from lev_plugins.cli import enct5_prepare
 from lev_plugins.errors import UserError
+from lev_plugins.inference.correction import settings
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
 SCRIPT = BENCHMARKS / "levt_speed.py"
@@ -447,6 +450,25 @@ def test_symspellpy_corrects_what_its_words_allow(peers_of_spelling):
     few = peers_of_spelling.symspell(Counter({"a lot": 3, "Xylo": 1}), 2)
     assert few.correct(["a lott", "Xylo", "house"]) == ["a lot", "Xylo", "house"]
     assert few.size == "2 words"
+
+
+def test_words_a_second_are_counted_of_every_system_and_text(scripts, tmp_path, capsys):
+    pytest.importorskip("symspellpy")
+    tiny.dictionaries(tmp_path / "bin", tiny.LETTERS)
+    save(tmp_path / "checkpoint_best.pt", tmp_path / "bin", "stock", 3)
+    (tmp_path / "lexicon.txt").write_text("abc 9\ndead 5\n")
+    for name in ("running", "inside", "heldout"):
+        (tmp_path / f"test_{name}.noisy").write_text("abc dea beef.\nfeed me\n")
+    settings.write(settings.Settings(lexicon=str(tmp_path / "lexicon.txt")), str(tmp_path))
+    arguments = [str(tmp_path), str(tmp_path / "checkpoint_best.pt"), "--lines", "1"]
+    sides = ["--source-lang", "src", "--target-lang", "tgt", "--data", str(tmp_path / "bin")]
+    assert scripts("corrector_speed").main([*arguments, *sides]) == 0
+    head, *rows, signature = capsys.readouterr().out.splitlines()
+    assert head.split("  ")[-1].strip() == "misspellings" and "|lines:1" in signature
+    found = [re.fullmatch(r"([a-z -]+?)((?: +[\d,]+){3})", row) for row in rows]
+    names = ["symspellpy", "correct", "the model alone", "fairseq-generate"]
+    assert [one[1] for one in found] == names
+    assert all(int(cell.replace(",", "")) > 0 for one in found for cell in one[2].split())
 
 
 @pytest.mark.parametrize(

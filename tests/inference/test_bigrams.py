@@ -15,16 +15,23 @@ from lev_plugins.inference.correction.ranking import BIGRAMS
 from lev_plugins.inference.correction.tuning import Goal, tune
 from lev_plugins.inference.correction.units import beside, spans
 
-COUNTS = {("the", "cat"): 40.0, ("the", "dog"): 30.0, ("a", "cat"): 10.0, ("cat", "sat"): 20.0,
-          ("to", "be"): 50.0}  # fmt: skip
+PAIRS = {("the", "cat"): 40.0, ("the", "dog"): 30.0, ("a", "cat"): 10.0, ("cat", "sat"): 20.0,
+         ("to", "be"): 50.0}  # fmt: skip
+
+
+def bigrams_of(pairs):
+    counts = {}
+    for (left, right), count in pairs.items():
+        counts.setdefault(left, {})[right] = count
+    return Bigrams(counts)
 
 
 def test_association_is_mutual_information_with_the_smallest_count_added():
-    bigrams, total = Bigrams(COUNTS), sum(COUNTS.values())
+    bigrams, total = bigrams_of(PAIRS), sum(PAIRS.values())
     for left, right in [("the", "cat"), ("a", "dog"), ("the", "be")]:
-        first = sum(count for pair, count in COUNTS.items() if pair[0] == left)
-        second = sum(count for pair, count in COUNTS.items() if pair[1] == right)
-        met = COUNTS.get((left, right), 0)
+        first = sum(count for pair, count in PAIRS.items() if pair[0] == left)
+        second = sum(count for pair, count in PAIRS.items() if pair[1] == right)
+        met = PAIRS.get((left, right), 0)
         wanted = math.log((met + 10) / (first * second / total + 10))
         assert bigrams.association(left, right) == pytest.approx(wanted, rel=1e-12)
     assert bigrams.association("the", "cat") > 0 > bigrams.association("the", "be")
@@ -32,7 +39,7 @@ def test_association_is_mutual_information_with_the_smallest_count_added():
 
 
 def test_the_score_of_a_text_is_that_of_its_pairs():
-    bigrams = Bigrams(COUNTS)
+    bigrams = bigrams_of(PAIRS)
     pairs = [("the", "cat"), ("cat", "sat")]
     assert bigrams.score("cat", "the", "sat") == sum(bigrams.association(*one) for one in pairs)
     assert bigrams.score("the cat", "", "sat") == bigrams.score("cat", "the", "sat")
@@ -51,7 +58,7 @@ def test_a_line_of_another_form_is_told_with_its_number(tmp_path, line):
 
 def test_a_file_is_read_and_an_empty_one_is_refused(tmp_path):
     (tmp_path / "pairs").write_text("to be 9\nthe\tcat\t2.5\nto be 1\n")
-    assert Bigrams.read(str(tmp_path / "pairs")).counts == {("to", "be"): 10.0, ("the", "cat"): 2.5}
+    assert Bigrams.read(str(tmp_path / "pairs")).counts == {"to": {"be": 10.0}, "the": {"cat": 2.5}}
     (tmp_path / "none").write_text("")
     with pytest.raises(UserError, match="none holds no pairs of words"):
         Bigrams.read(str(tmp_path / "none"))
@@ -76,7 +83,7 @@ def in_context(monkeypatch, weight=3.0, **more):
     lexicon = Lexicon({"the": 9.0, "cat": 5.0, "car": 5.0, "sat": 5.0, "drives": 5.0})
     pairs = ["the cat", "cat sat", "the car", "car drives"]
     counts = {(left, right): 9.0 for left, right in map(str.split, pairs)} | {("a", "zoo"): 1.0}
-    made = corrector(Scripted(), monkeypatch, lexicon, bigrams=Bigrams(counts), **more)
+    made = corrector(Scripted(), monkeypatch, lexicon, bigrams=bigrams_of(counts), **more)
     made.backend.ranker.weights[BIGRAMS] = weight
     return made
 
@@ -117,7 +124,7 @@ def test_the_settings_keep_a_copy_and_older_ones_get_the_usual_weight(monkeypatc
     path = settings.write(made, str(tmp_path))
     (tmp_path / "pairs").unlink()
     found = settings.read(path)
-    assert found.resources().bigrams.counts == {("the", "cat"): 9.0}
+    assert found.resources().bigrams.counts == {"the": {"cat": 9.0}}
     backend = corrector(Scripted(), monkeypatch).backend.ranker.backend
     ranker = ranked(backend, found, "letters", {}).ranker
     assert ranker.weights[BIGRAMS] == settings.DEFAULTS["bigrams"] > 0

@@ -75,7 +75,7 @@ def test_a_file_without_words_is_refused(tmp_path):
 def test_a_look_up_table_counts_the_misspellings_of_a_word(tmp_path):
     (tmp_path / "pairs").write_text("alot\ta lot\nteh\tthe\nhte\tthe\nteh\tthe\nthe\tthe\n")
     found = Lookup.read(str(tmp_path / "pairs"))
-    assert found.corrections == {"alot": {"a lot"}, "teh": {"the"}, "hte": {"the"}}
+    assert found.corrections == {"alot": ("a lot",), "teh": ("the",), "hte": ("the",)}
     assert found.misspellings == {"a lot": 1, "the": 2}
 
 

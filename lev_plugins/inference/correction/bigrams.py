@@ -6,25 +6,23 @@ from collections.abc import Mapping
 from ...errors import UserError
 from ...io.text_files import read_lines
 
-Pair = tuple[str, str]
-
 
 class Bigrams:
     """Pairs of neighbouring words.
 
     Args:
-        counts: how often each is met, above 0.
+        counts: a word → each word that is met behind it → how often, above 0.
     """
 
-    def __init__(self, counts: Mapping[Pair, float]) -> None:
-        self.counts = dict(counts)
-        self.first: dict[str, float] = {}
+    def __init__(self, counts: Mapping[str, Mapping[str, float]]) -> None:
+        self.counts = counts
+        self.first = {left: sum(some.values()) for left, some in counts.items()}
         self.second: dict[str, float] = {}
-        for (left, right), count in self.counts.items():
-            self.first[left] = self.first.get(left, 0.0) + count
-            self.second[right] = self.second.get(right, 0.0) + count
-        self.total = math.fsum(self.counts.values())
-        self.least = min(self.counts.values())
+        for some in counts.values():
+            for right, count in some.items():
+                self.second[right] = self.second.get(right, 0.0) + count
+        self.total = math.fsum(self.first.values())
+        self.least = min(min(some.values()) for some in counts.values())
 
     @classmethod
     def read(cls, path: str) -> "Bigrams":
@@ -33,7 +31,7 @@ class Bigrams:
         Raises:
             UserError: no such file, no UTF-8, a line of another form.
         """
-        counts: dict[Pair, float] = {}
+        counts: dict[str, dict[str, float]] = {}
         for number, line in enumerate(read_lines(path), start=1):
             try:
                 left, right, written = line.split()
@@ -44,7 +42,10 @@ class Bigrams:
                 raise UserError(
                     f"{path}, line {number}: {line!r} is not two words and their count, above 0"
                 )
-            counts[left, right] = counts.get((left, right), 0.0) + count
+            some = counts.get(left)
+            if some is None:
+                some = counts[left] = {}
+            some[right] = some.get(right, 0.0) + count
         if not counts:
             raise UserError(f"{path} holds no pairs of words")
         return cls(counts)
@@ -57,7 +58,7 @@ class Bigrams:
         less often. 0 where one of the words is in no pair.
         """
         chance = self.first.get(left, 0.0) * self.second.get(right, 0.0) / self.total
-        met = self.counts.get((left, right), 0.0)
+        met = self.counts.get(left, {}).get(right, 0.0)
         return math.log((met + self.least) / (chance + self.least))
 
     def score(self, text: str, left: str, right: str) -> float:

@@ -144,11 +144,12 @@ class Lookup:
     """
 
     def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
-        self.corrections: dict[str, set[str]] = {}
+        self.corrections: dict[str, tuple[str, ...]] = {}
         self.misspellings: dict[str, int] = {}
         for wrong, right in pairs:
-            if wrong != right and right not in self.corrections.setdefault(wrong, set()):
-                self.corrections[wrong].add(right)
+            known = self.corrections.get(wrong, ())
+            if wrong != right and right not in known:
+                self.corrections[wrong] = (*known, right)
                 self.misspellings[right] = self.misspellings.get(right, 0) + 1
 
     @classmethod
