@@ -10,7 +10,6 @@ it goes to standard error. The whole of it is loaded first: a broken one writes 
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from ..errors import UserError
 from ..fairseq_patches import run_cli
@@ -18,11 +17,6 @@ from ..io.output import printable, refuse_overwriting, whole_file
 from ..io.text_files import read_lines
 from ..registration import register
 from .options import adder, make_parser
-
-if TYPE_CHECKING:
-    from ..pretrained import Inspection
-
-_SHOWN = 6
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -54,43 +48,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     from ..pretrained import inspect
 
     found = inspect(args.directory)
-    for line in described(args.directory, found):
+    for line in found.lines(args.directory):
         print(printable(line), file=sys.stderr)
     if args.dict is not None:
-        write_dictionary(found, args.dict)
+        with whole_file(args.dict) as file:
+            # nobody has counted them
+            file.writelines(f"{symbol} 1\n" for symbol in found.vocabulary.ordinary())
+        size = len(found.dictionary)
+        print(f"{args.dict}: {size} symbols with fairseq's own four", file=sys.stderr)
     if args.input is not None:
         cut(args.directory, args.input, args.output)
     return 0
-
-
-def described(directory: str, found: "Inspection") -> list[str]:
-    """What a folder holds, a fact a line."""
-    from ..pretrained import Directory
-    from ..pretrained.bpe import tokenizer_name
-
-    sizes = ", ".join(f"{name} {value}" for name, value in found.sizes.items())
-    new = f"; {found.new:,} more are new in a tied decoder" if found.new else ""
-    mask = found.vocabulary.mask_symbol()
-    lines = [
-        f"{directory}: {found.kind.upper()} ({sizes})",
-        f"parameters: {found.loaded:,} loaded{new}",
-        f"vocabulary: {len(found.vocabulary)} symbols, "
-        + (f"masked ones are {mask}" if mask else "none for masked ones"),
-        f"tokenizer: --bpe {tokenizer_name(Directory(directory))} --hf-directory {directory}",
-    ]
-    if found.left:
-        more = f" and {len(found.left) - _SHOWN} more" if len(found.left) > _SHOWN else ""
-        lines.append(f"not used: {', '.join(found.left[:_SHOWN])}{more}")
-    return lines
-
-
-def write_dictionary(found: "Inspection", path: str) -> None:
-    """The file that fairseq reads: all symbols but its own four."""
-    with whole_file(path) as file:
-        for symbol in found.vocabulary.ordinary():
-            # nobody has counted them
-            file.write(f"{symbol} 1\n")
-    print(f"{path}: {len(found.dictionary)} symbols with fairseq's own four", file=sys.stderr)
 
 
 def cut(directory: str, source: str, path: str) -> None:

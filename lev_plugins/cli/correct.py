@@ -18,7 +18,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ..deprecation import renamed_flags
 from ..errors import UserError
@@ -180,23 +180,12 @@ def load_corrector(args: argparse.Namespace) -> "Corrector":
     """Return the corrector of a checkpoint; imported only here, to keep ``--help`` quick."""
     from ..inference.correction import Corrector
 
-    return Corrector.from_pretrained(
-        args.path,
-        args.data,
-        args.device,
-        args.unit,
-        args.window,
-        args.beam,
-        args.max_iter,
-        args.delete_threshold,
-        args.precision,
-        args.lexicon,
-        args.lookup,
-        args.settings,
-        weights(args.weight or ()),
-        args.bigrams,
-        **text_processing(args),
-    )
+    names = "path data device unit window beam max_iter delete_threshold precision settings"
+    given: dict[str, Any] = {
+        name: getattr(args, name) for name in (*names.split(), "lexicon", "lookup", "bigrams")
+    }
+    given["weights"] = weights(args.weight or ())
+    return Corrector.from_pretrained(**given | text_processing(args))
 
 
 def _chunks(path: str, size: int) -> Iterator[tuple[list[str], list[bytes]]]:

@@ -8,7 +8,6 @@ from ..reports.tuning_plot import save
 
 if TYPE_CHECKING:
     from ..inference.correction import Corrector
-    from ..inference.correction.tuning import Choice
 
 
 def tune(corrector: "Corrector", args: argparse.Namespace) -> int:
@@ -48,23 +47,6 @@ def tune(corrector: "Corrector", args: argparse.Namespace) -> int:
     print(f"{said}; --min-confidence {choice.min_confidence:.3g}")
     print(
         f"calibrated with a temperature of {choice.temperature:.3g}: expected calibration error "
-        f"{errors[0]:.3f} before, {errors[1]:.3f} after\n{verdict(choice)}\n{path}"
+        f"{errors[0]:.3f} before, {errors[1]:.3f} after\n{tuning.verdict(choice)}\n{path}"
     )
     return 0
-
-
-def verdict(choice: "Choice") -> str:
-    """Whether the corrector helps, and at which threshold it would help most."""
-    counts = choice.counts
-    if counts.gained > 0:
-        return (
-            f"verdict: {counts.gained:,} words more are right than without edits "
-            f"({counts.corrected:,} corrected, {counts.changed:,} right ones changed)"
-        )
-    at, best = max(choice.curve, key=lambda point: point[1].gained)
-    other = f"; at best {best.gained:,} words gained, with --min-confidence {at:.3g}"
-    return (
-        f"verdict: no better than the no-edit baseline yet ({counts.corrected:,} words corrected, "
-        f"{counts.changed:,} right ones changed{other if best.gained > 0 else ''}): train longer, "
-        "about twice as long, or on more pairs"
-    )

@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING
 
 from ..errors import UserError
 from ..fairseq_patches import run_cli
-from ..io.lines import STANDARD_STREAM, check_lines, chunk_size, input_lines, is_stream
+from ..io.lines import (
+    STANDARD_STREAM,
+    check_lines,
+    chunk_size,
+    input_fields,
+    input_lines,
+    is_stream,
+)
 from ..io.output import refuse_overwriting, report_file
 from ..io.progress import lines_of, progress
 from ..io.text_files import read_lines
@@ -49,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         written = tsv_record(model, labels) if args.format == "tsv" else json_record
         report = ReadingReport(model)
         if model.metadata.texts > 1 and not is_stream(args.input):
-            for _ in read_texts(args.input, model):  # as check_lines does, and for its tabs
+            for _ in _texts(args, model):  # as check_lines does, and for its tabs
                 pass
         records = progress(_found(model, args, labels), "lines", lines_of(args.input), args.output)
         for number, found in enumerate(records, start=1):
@@ -60,28 +67,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     report.close("" if to_stdout else f" written to {args.output}")
 
 
-def read_texts(path: str, model: "EncT5") -> Iterator[str | list[str]]:
-    """What each line holds for the model.
-
-    Args:
-        path: a file in UTF-8, or ``-`` for stdin.
-
-    Raises:
-        UserError: the file cannot be read, a line is not UTF-8, or lacks the tab between two texts.
-    """
-    name = "stdin" if path == STANDARD_STREAM else path
-    lines, count = input_lines(path, _PROMPT), model.metadata.texts
-    if count == 1:  # a tab is a space like others
-        yield from lines
-        return
-    for number, line in enumerate(lines, start=1):
-        texts = line.split("\t")
-        if len(texts) != count:
-            raise UserError(
-                f"{name}: line {number}: {len(texts) - 1} tabs; the model was trained on pairs of "
-                "texts, so a line is one text, a tab and the other"
-            )
-        yield texts
+def _texts(args: argparse.Namespace, model: "EncT5") -> Iterator[str | list[str]]:
+    """What each line holds for the model; for one that reads one text a tab is a space."""
+    count = model.metadata.texts
+    if count == 1:
+        return input_lines(args.input, _PROMPT)
+    form = "the model was trained on pairs of texts, so a line is one text, a tab and the other"
+    return input_fields(args.input, _PROMPT, {count}, form)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -173,7 +165,7 @@ def _found(
     from ..systems.enct5.problem_types import ProblemType
 
     size = chunk_size(args.input, args.buffer)
-    texts = read_texts(args.input, model)
+    texts = _texts(args, model)
     if model.kind is not ProblemType.TAGGING:
         return model.stream(texts, args.top_k, args.threshold, labels, size)
     if args.threshold is not None:

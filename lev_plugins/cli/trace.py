@@ -15,13 +15,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from ..errors import UserError
 from ..fairseq_patches import run_cli
 from ..io.lines import (
     BATCHES_PER_CHUNK,
     STANDARD_STREAM,
     chunks,
-    input_lines,
+    input_fields,
     is_stream,
     json_line,
 )
@@ -52,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         if page is not None:
             sinks.append(lambda trace, _: traces.append(trace))
         editor = load_editor(args.path, args.data, text_processing(args))
-        pairs = _noted(read_pairs(args.input), editor.draft_lang)
+        pairs = _noted(_pairs(args.input), editor.draft_lang)
         edited = progress(_edited(editor, pairs, args), "sentences", lines_of(args.input), "-")
         for number, trace in enumerate(edited, start=1):
             for sink in sinks:
@@ -74,26 +73,11 @@ def load_editor(path: str, data: str | None, processing: dict[str, str]) -> "Lev
     return LevenshteinEditor.from_pretrained(path, data=data, **processing)
 
 
-def read_pairs(path: str) -> Iterator[Pair]:
-    """Yield source and draft of each line of a file; an empty line is a pair too.
-
-    Without a tab the draft is None, with one it is what follows, be it empty.
-
-    Args:
-        path: a file in UTF-8, or ``-`` for stdin.
-
-    Raises:
-        UserError: the file cannot be read, a line is not UTF-8 or has more than one tab.
-    """
-    name = "stdin" if path == STANDARD_STREAM else path
-    lines = input_lines(path, "one line per sentence, 'source' or 'source<TAB>draft':")
-    for number, line in enumerate(lines, start=1):
-        source, *drafts = line.split("\t")
-        if len(drafts) > 1:
-            raise UserError(
-                f"{name}: line {number}: {len(drafts)} tabs; "
-                "a line is 'source' or 'source<TAB>draft'"
-            )
+def _pairs(path: str) -> Iterator[Pair]:
+    """Source and draft of each line, an empty one too; no draft where there is no tab."""
+    form = "a line is 'source' or 'source<TAB>draft'"
+    prompt = "one line per sentence, 'source' or 'source<TAB>draft':"
+    for source, *drafts in input_fields(path, prompt, {1, 2}, form):
         yield source, drafts[0] if drafts else None
 
 
@@ -142,7 +126,7 @@ def _check(args: argparse.Namespace) -> None:
     require_names({"--html": args.html})
     refuse_overwriting({"--html": args.html, "--json": args.json}, [("--input", args.input)])
     if not is_stream(args.input):
-        for _ in read_pairs(args.input):  # as check_lines does, and for its tabs
+        for _ in _pairs(args.input):  # as check_lines does, and for its tabs
             pass
 
 

@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, TextIO, TypeVar
@@ -42,6 +42,24 @@ def input_lines(path: str, prompt: str) -> Iterator[str]:
         UserError: the file cannot be read, or a line is not UTF-8.
     """
     return _stdin_lines(prompt) if path == STANDARD_STREAM else read_lines(path)
+
+
+def input_fields(path: str, prompt: str, counts: Collection[int], form: str) -> Iterator[list[str]]:
+    """What stands between the tabs of each line of :func:`input_lines`.
+
+    Args:
+        counts: how many there may be.
+        form: of a line, said where it has another.
+
+    Raises:
+        UserError: as there, or another number of tabs.
+    """
+    name = "stdin" if path == STANDARD_STREAM else path
+    for number, line in enumerate(input_lines(path, prompt), start=1):
+        fields = line.split("\t")
+        if len(fields) not in counts:
+            raise UserError(f"{name}: line {number}: {len(fields) - 1} tabs; {form}")
+        yield fields
 
 
 def standard_input() -> Iterator[bytes]:

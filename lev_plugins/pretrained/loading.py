@@ -99,6 +99,9 @@ def build_backbone(
     return _with_mask(backbone, source, mask)
 
 
+SHOWN = 6  # names of tensors that are not used
+
+
 @dataclass
 class Inspection:
     """What a folder holds.
@@ -114,6 +117,25 @@ class Inspection:
     loaded: int
     new: int
     left: List[str]
+
+    def lines(self, directory: str) -> List[str]:
+        """A fact a line; ``directory``: the folder."""
+        from .bpe import tokenizer_name
+
+        sizes = ", ".join(f"{name} {value}" for name, value in self.sizes.items())
+        new = f"; {self.new:,} more are new in a tied decoder" if self.new else ""
+        mask = self.vocabulary.mask_symbol()
+        lines = [
+            f"{directory}: {self.kind.upper()} ({sizes})",
+            f"parameters: {self.loaded:,} loaded{new}",
+            f"vocabulary: {len(self.vocabulary)} symbols, "
+            + (f"masked ones are {mask}" if mask else "none for masked ones"),
+            f"tokenizer: --bpe {tokenizer_name(Directory(directory))} --hf-directory {directory}",
+        ]
+        if self.left:
+            more = f" and {len(self.left) - SHOWN} more" if len(self.left) > SHOWN else ""
+            lines.append(f"not used: {', '.join(self.left[:SHOWN])}{more}")
+        return lines
 
 
 def inspect(directory: str) -> Inspection:

@@ -150,6 +150,23 @@ def tune(
     return Choice(threshold, best.counts, weights, longest, warmth, found, points)
 
 
+def verdict(choice: Choice) -> str:
+    """Whether the corrector helps, and at which threshold it would help most."""
+    counts = choice.counts
+    if counts.gained > 0:
+        return (
+            f"verdict: {counts.gained:,} words more are right than without edits "
+            f"({counts.corrected:,} corrected, {counts.changed:,} right ones changed)"
+        )
+    at, best = max(choice.curve, key=lambda point: point[1].gained)
+    other = f"; at best {best.gained:,} words gained, with --min-confidence {at:.3g}"
+    return (
+        f"verdict: no better than the no-edit baseline yet ({counts.corrected:,} words corrected, "
+        f"{counts.changed:,} right ones changed{other if best.gained > 0 else ''}): train longer, "
+        "about twice as long, or on more pairs"
+    )
+
+
 def _seek_unchanged(
     corrector: Corrector, ranker: Ranker, noisy: Sequence[str], clean: Sequence[str], goal: Goal
 ) -> None:
