@@ -102,7 +102,8 @@ def _in_batches(
 ) -> list[float]:
     """What is scored a batch at a time, in the order of the pairs."""
     found = [0.0] * len(pairs)
-    for numbers in by_length((len(source) + len(target) for source, target in pairs), size):
+    # the texts of a unit, which are about as long as it is, stay together
+    for numbers in by_length((len(unit) for unit, _ in pairs), size):
         values = score([pairs[number] for number in numbers]).tolist()
         for number, value in zip(numbers, values, strict=True):
             found[number] = value
@@ -161,33 +162,29 @@ class AutoregressiveScorer:
     def _score(self, pairs: Sequence[Pair]) -> Tensor:
         backend = self.backend
         dictionary = backend.task.target_dictionary
-        sources = [backend._numbers(source) for source, _ in pairs]
+        units = list(dict.fromkeys(unit for unit, _ in pairs))  # each is encoded once
+        sources = [backend._numbers(unit) for unit in units]
         data = backend.task.build_dataset_for_inference(sources, [len(one) for one in sources])
         batch = data.collater([data[i] for i in range(len(data))])
-        order = batch["id"].tolist()  # the longest first
+        inputs = {name: one.to(backend.device) for name, one in batch["net_input"].items()
+                  if name.startswith("src_")}  # fmt: skip
+        rows = {units[i]: row for row, i in enumerate(batch["id"].tolist())}
+        order = torch.tensor([rows[unit] for unit, _ in pairs], device=backend.device)
         eos = torch.tensor([dictionary.eos()])
-        targets = [torch.tensor([dictionary.index(t) for t in pairs[i][1]] + eos.tolist())
-                   for i in order]  # fmt: skip
+        targets = [torch.tensor([*map(dictionary.index, text), dictionary.eos()])
+                   for _, text in pairs]  # fmt: skip
         wanted = pad_sequence(targets, True, dictionary.pad()).to(backend.device)
         shifted = [torch.cat([eos, one[:-1]]) for one in targets]
         written = pad_sequence(shifted, True, dictionary.pad()).to(backend.device)
-        inputs = batch["net_input"]
+        logs = []
         with backend.lock:
-            logs = [
-                model.get_normalized_probs(
-                    model(
-                        inputs["src_tokens"].to(backend.device),
-                        inputs["src_lengths"].to(backend.device),
-                        written,
-                    ),
-                    log_probs=True,
-                ).float()
-                for model in backend.models
-            ]
+            for model in backend.models:
+                read = model.encoder.reorder_encoder_out(model.encoder(**inputs), order)
+                output = model.decoder(written, encoder_out=read)
+                logs.append(model.get_normalized_probs(output, log_probs=True).float())
         every = torch.logsumexp(torch.stack(logs), 0) - torch.tensor(float(len(logs))).log()
         each = every.gather(2, wanted.unsqueeze(2)).squeeze(2)
-        sums = each.masked_fill(wanted.eq(dictionary.pad()), 0).sum(1).double().cpu()
-        return torch.empty_like(sums).index_copy_(0, torch.tensor(order), sums)
+        return each.masked_fill(wanted.eq(dictionary.pad()), 0).sum(1).double().cpu()
 
 
 class LevenshteinScorer:
