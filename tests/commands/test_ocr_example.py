@@ -313,7 +313,7 @@ def test_lexicon_and_table_are_those_of_the_training_text(tmp_path):
     clean = ["(the cat,", *["cat to"] * 4, "rat too"]
     known = ranking.resources(tmp_path, noisy, clean).resources()
     assert known.lexicon.counts == {"the": 1, "cat": 5, "to": 4, "rat": 1, "too": 1}
-    assert known.lookup.corrections == {"(teh": {"(the"}, "xat": {"cat"}}
+    assert known.lookup.corrections == {"(teh": ("(the",), "xat": ("cat",)}
     (tmp_path / "words").write_text("dog 3\n")
     own = ranking.resources(tmp_path, noisy, clean, str(tmp_path / "words")).resources()
     assert own.lexicon.counts == {"dog": 3} and own.lookup.corrections == known.lookup.corrections
