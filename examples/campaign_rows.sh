@@ -196,11 +196,12 @@ denoising-finnish.mcg() { denoising mask,copy,generate 2400 "mask, copy, generat
 # ---------------------------------------------------------------- EncT5
 
 enct5() { # enct5 KIND UPDATES TITLE BASELINES…: EncT5 with each seed
-  local kind="$1" updates="$2" title="$3" w="$work/$row" prepared="${1%_pooled}" source seed baseline flags=()
+  local kind="$1" updates="$2" title="$3" w="$work/$row" prepared="${1%_pooled}" source seed baseline flags=() more=()
   shift 3
   source="$data/${needs[$row]}"
   fresh prepare "$w/w"
-  step prepare bash "$root/examples/classification/prepare.sh" "$prepared" "$source" "$w/w"
+  [ "$kind" != tagging ] || more=(--sampled-copies 1)
+  step prepare bash "$root/examples/classification/prepare.sh" "$prepared" "$source" "$w/w" ${more[@]+"${more[@]}"}
   for seed in $seeds; do
     step "train-$seed" env KIND="$kind" UPDATES="$(updates "$updates")" SEED="$seed" RUN="$seed" \
       bash "$root/examples/classification/train.sh" "$w/w" --bf16
@@ -216,9 +217,9 @@ enct5() { # enct5 KIND UPDATES TITLE BASELINES…: EncT5 with each seed
 
 row tagging.enct5 1 ud_ewt "EncT5 tagger, UD English EWT"
 tagging.enct5() {
-  enct5 tagging 3000 "EncT5" "most frequent tag=look-up" "the same, capitals=look-up"
+  enct5 tagging 5000 "EncT5" "most frequent tag=look-up" "the same, capitals=look-up"
 }
 row goemotions.latents 1.5 multilabel "EncT5 with a latent a label, GoEmotions"
-goemotions.latents() { enct5 multilabel 3000 "EncT5, a latent a label, 3,000 updates" "always neutral=majority"; }
+goemotions.latents() { enct5 multilabel 4000 "EncT5, a latent a label, 4,000 updates" "always neutral=majority"; }
 row goemotions.pooled 1 multilabel "the same with one latent"
-goemotions.pooled() { enct5 multilabel_pooled 3000 "EncT5, one latent, 3,000 updates" "always neutral=majority"; }
+goemotions.pooled() { enct5 multilabel_pooled 4000 "EncT5, one latent, 4,000 updates" "always neutral=majority"; }

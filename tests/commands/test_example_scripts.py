@@ -265,7 +265,7 @@ SAME = {
         ("train.sh", "${{WIDTH:-{}}}", "model.encoder_embed_dim"),
         ("train.sh", "${{LAYERS:-{}}}", "model.encoder_layers"),
         ("train.sh", "${{DECODER_LAYERS:-{}}}", "model.decoder_layers"),
-        ("train.sh", "${{DROPOUT:-{}}}", "model.dropout"),
+        ("train.sh", " dropout={} lr=", "model.dropout"),
         ("train.sh", "${{TOKENS:-{}}}", "dataset.max_tokens"),
         ("train.sh", "${{PACK:-{}}}", "task.pack_length"),
         ("train.sh", "${{SEED:-{}}}", "common.seed"),
@@ -302,8 +302,8 @@ def test_a_configuration_is_the_script_s_training(name):
 
 def test_what_configurations_derive_from_the_length_of_the_training():
     muon, denoising, ocr = map(config_of, SAME)
-    assert muon.lr_scheduler.warmup_updates == muon.checkpoint.save_interval_updates == 301
-    assert muon.lr_scheduler.total_num_update == muon.optimization.max_update == 3000
+    assert muon.lr_scheduler.warmup_updates == muon.checkpoint.save_interval_updates == 501
+    assert muon.lr_scheduler.total_num_update == muon.optimization.max_update == 5000
     updates = denoising.optimization.max_update
     assert denoising.lr_scheduler.warmup_updates == updates // 10 + 1
     assert denoising.lr_scheduler.total_num_update == updates
