@@ -273,8 +273,8 @@ def training_command(folder: Path, kind: str, *flags: str, **environ: str) -> ar
 @pytest.mark.parametrize(
     "kind, metric, updates",
     [
-        ("tagging", "word_accuracy", 3000),
-        ("multilabel", "micro_f1_tuned", 1500),
+        ("tagging", "word_accuracy", 5000),
+        ("multilabel", "micro_f1_tuned", 4000),
         ("classification", "mcc", 500),
     ],
 )
