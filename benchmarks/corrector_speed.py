@@ -61,25 +61,18 @@ def timed(make: Callable[[], Correct], lines: Sequence[str]) -> float:
     return len(words(lines)) / max(time.process_time() - started, 1e-9)
 
 
-def generated(args: argparse.Namespace, lines: Sequence[str], folder: Path) -> float:
-    """Words a second of fairseq-generate.
+def generate_seconds(args: argparse.Namespace, some: Sequence[str], folder: Path) -> float:
+    """Processor seconds of fairseq-generate for some words.
 
     Raises:
         UserError: it failed.
     """
-    every = words(lines)
-    different = sorted({word.lower() for word in every})
-    whole, one = (_seconds(args, some, folder) for some in (different, different[:1]))
-    return len(every) / max(whole - one, 1e-9)
-
-
-def _seconds(args: argparse.Namespace, some: Sequence[str], folder: Path) -> float:
     sides = args.source_lang, args.target_lang
     for side in sides:
         text = "".join(f"{prepare_codespell.as_characters(word)}\n" for word in some)
         (folder / f"some.{side}").write_text(text, encoding="utf-8")
     data = ["--source-lang", sides[0], "--target-lang", sides[1]]
-    where = str(folder / str(len(some)))
+    where = tempfile.mkdtemp(dir=folder)
     command = [sys.executable, "-m", "lev_plugins.cli.preprocess", *data, "--destdir", where]
     for option, side in zip(("--srcdict", "--tgtdict"), sides):
         command += [option, f"{args.data}/dict.{side}.txt"]
@@ -111,12 +104,15 @@ def measured(args: argparse.Namespace) -> dict[str, list[float]]:
         "the model alone": corrector("letters", "none"),
     }
     found: dict[str, list[float]] = {name: [] for name in (*makers, "fairseq-generate")}
-    for name in TEXTS.values():
-        lines = list(read_lines(str(args.text / f"{name}.noisy")))[: args.lines]
-        for system, make in makers.items():
-            found[system].append(timed(make, lines))
-        with tempfile.TemporaryDirectory() as folder:
-            found["fairseq-generate"].append(generated(args, lines, Path(folder)))
+    with tempfile.TemporaryDirectory() as folder:
+        loading = generate_seconds(args, ["a"], Path(folder))
+        for name in TEXTS.values():
+            lines = list(read_lines(str(args.text / f"{name}.noisy")))[: args.lines]
+            for system, make in makers.items():
+                found[system].append(timed(make, lines))
+            different = sorted({word.lower() for word in words(lines)})
+            taken = generate_seconds(args, different, Path(folder)) - loading
+            found["fairseq-generate"].append(len(words(lines)) / max(taken, 1e-9))
     return found
 
 

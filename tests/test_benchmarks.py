@@ -452,20 +452,22 @@ def test_symspellpy_corrects_what_its_words_allow(peers_of_spelling):
     assert few.size == "2 words"
 
 
-def test_words_a_second_are_counted_of_every_system_and_text(scripts, tmp_path, capsys):
+@pytest.mark.slow
+def test_words_a_second_are_counted_of_every_system(scripts, tmp_path, capsys, monkeypatch):
     pytest.importorskip("symspellpy")
     tiny.dictionaries(tmp_path / "bin", tiny.LETTERS)
     save(tmp_path / "checkpoint_best.pt", tmp_path / "bin", "stock", 3)
     (tmp_path / "lexicon.txt").write_text("abc 9\ndead 5\n")
-    for name in ("running", "inside", "heldout"):
-        (tmp_path / f"test_{name}.noisy").write_text("abc dea beef.\nfeed me\n")
+    (tmp_path / "test_heldout.noisy").write_text("abc dea beef.\nfeed me\n")
     settings.write(settings.Settings(lexicon=str(tmp_path / "lexicon.txt")), str(tmp_path))
     arguments = [str(tmp_path), str(tmp_path / "checkpoint_best.pt"), "--lines", "1"]
     sides = ["--source-lang", "src", "--target-lang", "tgt", "--data", str(tmp_path / "bin")]
-    assert scripts("corrector_speed").main([*arguments, *sides]) == 0
+    script = scripts("corrector_speed")
+    monkeypatch.setattr(script, "TEXTS", {"misspellings": "test_heldout"})  # fewer processes
+    assert script.main([*arguments, *sides]) == 0
     head, *rows, signature = capsys.readouterr().out.splitlines()
     assert head.split("  ")[-1].strip() == "misspellings" and "|lines:1" in signature
-    found = [re.fullmatch(r"([a-z -]+?)((?: +[\d,]+){3})", row) for row in rows]
+    found = [re.fullmatch(r"([a-z -]+?)( +[\d,]+)", row) for row in rows]
     names = ["symspellpy", "correct", "the model alone", "fairseq-generate"]
     assert [one[1] for one in found] == names
     assert all(int(cell.replace(",", "")) > 0 for one in found for cell in one[2].split())
