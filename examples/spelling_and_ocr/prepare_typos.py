@@ -19,7 +19,8 @@ and as plain text:
     dev.noisy      to tune with: valid's misspellings, running text, and words that are nowhere
                    else, about as many as are in no lexicon in ordinary running text
     dev.clean      the same without errors
-    words.txt      the often misspelt words bigrams.txt      pairs of neighbouring words and counts
+    words.txt      the often misspelt words
+    bigrams.txt    neighbouring words and counts
     test_*.noisy, test_*.clean              to measure with
 
 Of the lists to measure with ``heldout`` are test's misspellings, ``everyday`` is a list of this

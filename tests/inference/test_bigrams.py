@@ -13,7 +13,7 @@ from lev_plugins.inference.correction.lexicon import Lexicon
 from lev_plugins.inference.correction.ranked import ranked
 from lev_plugins.inference.correction.ranking import BIGRAMS
 from lev_plugins.inference.correction.tuning import Goal, tune
-from lev_plugins.inference.correction.units import beside, spans
+from lev_plugins.inference.correction.units import context, spans
 
 PAIRS = {("the", "cat"): 40.0, ("the", "dog"): 30.0, ("a", "cat"): 10.0, ("cat", "sat"): 20.0,
          ("to", "be"): 50.0}  # fmt: skip
@@ -57,7 +57,7 @@ def test_a_line_of_another_form_is_told_with_its_number(tmp_path, line):
 
 
 def test_a_file_is_read_and_an_empty_one_is_refused(tmp_path):
-    (tmp_path / "pairs").write_text("to be 9\nthe\tcat\t2.5\nto be 1\n")
+    (tmp_path / "pairs").write_text("to be 9\nThe\tcat\t2.5\nTo be 1\n")
     assert Bigrams.read(str(tmp_path / "pairs")).counts == {"to": {"be": 10.0}, "the": {"cat": 2.5}}
     (tmp_path / "none").write_text("")
     with pytest.raises(UserError, match="none holds no pairs of words"):
@@ -67,7 +67,7 @@ def test_a_file_is_read_and_an_empty_one_is_refused(tmp_path):
 def test_neighbours_are_units_with_nothing_but_whitespace_between():
     line = "The  cat, sat (down) Now 3 x"
     places = list(spans(line, "letters"))
-    found = {line[a:b]: beside(line, places, n) for n, (a, b) in enumerate(places)}
+    found = {line[a:b]: context(line, places, n) for n, (a, b) in enumerate(places)}
     assert found == {
         "The": ("", "cat"),
         "cat": ("the", ""),
@@ -109,7 +109,10 @@ def test_without_bigrams_or_their_weight_equal_words_become_equal(monkeypatch):
 
 def test_fitting_finds_that_neighbours_matter(monkeypatch):
     made = in_context(monkeypatch, 0.0)
-    noisy, clean = ["the cax sat", "cax drives"] * 3, ["the cat sat", "car drives"] * 3
+    noisy, clean = (
+        ["the cax sat", "\ufeff cax drives"] * 3,
+        ["the cat sat", "\ufeff car drives"] * 3,
+    )
     choice = tune(made, noisy, clean, Goal("accuracy"), weights_too=True)
     assert choice.counts.corrected == 6 and choice.weights["bigrams"] > 0.5
     assert np.isfinite(list(choice.weights.values())).all()

@@ -141,7 +141,7 @@ def test_what_was_tuned_is_used_from_then_on(folder, tmp_path, capsys, monkeypat
     assert "1 of 1 wrong ones corrected, 0 of 3 right ones changed" in capsys.readouterr().out
     (tmp_path / "words").unlink()  # a copy stands beside the checkpoint
     corrector = Corrector.from_pretrained(path, str(folder / "bin"))
-    assert corrector.backend.looks_beside
+    assert corrector.backend.uses_context
     assert corrector.unit == "letters" and corrector.correct(["(dea)!"])[0].text == "(dead)!"
     assert corrector.correct(["dea"], min_confidence=1)[0].text == "dea"
     output = io.TextIOWrapper(io.BytesIO())

@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 
 from ...data.batch import TextEncoder
 from .edits import Change
-from .units import UNREADABLE, Beside
+from .units import UNREADABLE, Context
 
 Tokens = tuple[str, ...]
 
@@ -70,18 +70,18 @@ class Backend(Protocol):
 
 
 @runtime_checkable
-class BesideBackend(Backend, Protocol):
-    """A backend that can look at the words beside a unit.
+class ContextBackend(Backend, Protocol):
+    """A backend that can use the words around a unit.
 
-    looks_beside: whether it does.
+    uses_context: whether it does.
     """
 
-    looks_beside: bool
+    uses_context: bool
 
-    def write_beside(
-        self, units: Sequence[Tokens], beside: Sequence[Beside], batch_size: int
+    def write_in_context(
+        self, units: Sequence[Tokens], contexts: Sequence[Context], batch_size: int
     ) -> list[Answer | None]:
-        """:meth:`Backend.write`, for units that stand between the given words."""
+        """:meth:`Backend.write`, for units in their contexts."""
 
 
 class CharacterBackend:

@@ -28,13 +28,15 @@ class Bigrams:
     def read(cls, path: str) -> "Bigrams":
         """A file of two words and their count on each line, with spaces or tabs between them.
 
+        Capitals do not matter.
+
         Raises:
             UserError: no such file, no UTF-8, a line of another form.
         """
         counts: dict[str, dict[str, float]] = {}
         for number, line in enumerate(read_lines(path), start=1):
             try:
-                left, right, written = line.split()
+                left, right, written = line.lower().split()
                 count = float(written)
             except ValueError:
                 count = 0.0

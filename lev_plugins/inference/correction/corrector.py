@@ -7,10 +7,10 @@ from typing import Any, Literal
 from ... import html
 from ...deprecation import renamed_arguments, renamed_attribute, renamed_field
 from ...errors import UserError, checks_arguments
-from .backends import Answer, Backend, BesideBackend, Tokens
+from .backends import Answer, Backend, ContextBackend, Tokens
 from .proposals import Proposal, proposals
 from .protection import Protection
-from .units import KINDS, UNREADABLE, Beside, Unit, UnitKind, beside, pieces, spans
+from .units import KINDS, UNREADABLE, Context, Unit, UnitKind, context, pieces, spans
 
 Reason = Literal["unknown", "protected", "length", "confidence"]
 
@@ -252,9 +252,11 @@ class Corrector:
         read: dict[str, Tokens] = {}
         units = [list(self._units(line, read)) for line in lines]
         # Equal units have equal answers: a text has many words twice.
-        wanted = list(dict.fromkeys((one.text, one.beside) for of_line in units for one in of_line))
+        wanted = list(
+            dict.fromkeys((one.text, one.context) for of_line in units for one in of_line)
+        )
         tokens = [read[text] for text, _ in wanted]
-        answers = self._answers(tokens, [words for _, words in wanted], batch_size)
+        answers = self._answers(tokens, [around for _, around in wanted], batch_size)
         found = {
             key: proposals(self.backend, key[0], read[key[0]], answer, self.temperature)
             for key, answer in zip(wanted, answers, strict=True)
@@ -266,10 +268,10 @@ class Corrector:
         ]
 
     def _answers(
-        self, tokens: Sequence[Tokens], words: Sequence[Beside], batch_size: int
+        self, tokens: Sequence[Tokens], contexts: Sequence[Context], batch_size: int
     ) -> list[Answer | None]:
-        if isinstance(self.backend, BesideBackend):
-            return self.backend.write_beside(tokens, words, batch_size)
+        if isinstance(self.backend, ContextBackend):
+            return self.backend.write_in_context(tokens, contexts, batch_size)
         return self.backend.write(tokens, batch_size)
 
     def _units(self, line: str, read: dict[str, Tokens]) -> Iterator[Unit]:
@@ -283,12 +285,12 @@ class Corrector:
                 read[text] = tokens
             return True
 
-        looks_beside = isinstance(self.backend, BesideBackend) and self.backend.looks_beside
+        uses_context = isinstance(self.backend, ContextBackend) and self.backend.uses_context
         places = list(spans(line, self.unit, self.window))
         for number, (start, end) in enumerate(places):
             for unit in pieces(line, start, end, fits):
-                if looks_beside and unit.places[0] == start and unit.places[-1] == end:
-                    unit = replace(unit, beside=beside(line, places, number))
+                if uses_context and unit.places[0] == start and unit.places[-1] == end:
+                    unit = replace(unit, context=context(line, places, number))
                 if read[unit.text]:
                     yield unit
 
@@ -326,7 +328,7 @@ def check_confidence(value: float) -> None:
 def _corrected(
     line: str,
     units: Sequence[Unit],
-    found: Mapping[tuple[str, Beside], Sequence[Proposal]],
+    found: Mapping[tuple[str, Context], Sequence[Proposal]],
     min_confidence: float,
     protection: Protection,
     longest: int | None,
@@ -335,10 +337,10 @@ def _corrected(
     edits: list[Edit] = []
     unterminated = []
     for unit in units:
-        if (unit.text, unit.beside) not in found:
+        if (unit.text, unit.context) not in found:
             unterminated.append((unit.places[0], unit.places[-1]))
             continue
-        for proposal in found[unit.text, unit.beside]:
+        for proposal in found[unit.text, unit.context]:
             placed = [(unit.places[i], unit.places[j], after) for i, j, after in proposal.edits]
             reason = _objection(line, placed, proposal.probability, min_confidence, protection)
             grown = sum(len(after) - (end - start) for start, end, after in placed)

@@ -34,7 +34,7 @@ def ranked(
     if use.bigrams:
         raise UserError(
             f"--bigrams {use.bigrams}: for words that are ranked one by one; --unit letters, or "
-            "leave it out"
+            "leave the file out (--settings none where the settings name it)"
         )
     weights = {**tuned_weights(use.weights), **weights}
     return RerankedBackend(Reranker(backend, use.resources(), weights))

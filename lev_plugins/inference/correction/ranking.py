@@ -20,7 +20,7 @@ from .candidates import Scorer, feature_weights, score_texts, scorer_of, softmax
 from .fitting import most_likely
 from .letter_model import LetterModel
 from .lexicon import Lexicon, Lookup, distance
-from .units import NOTHING, Beside
+from .units import NO_CONTEXT, Context
 
 #: Name of a feature → its weight where nothing was tuned: found on misspellings of English words.
 DEFAULTS: Mapping[str, float] = {
@@ -162,26 +162,28 @@ class Ranker:
             0.0,
         ]
 
-    def features(self, found: Candidates, capital: bool, words: Beside = NOTHING) -> np.ndarray:
+    def features(
+        self, found: Candidates, capital: bool, context: Context = NO_CONTEXT
+    ) -> np.ndarray:
         """Of the candidates at a place in a text.
 
         Args:
             capital: whether the word begins with a capital letter.
-            words: what stands beside it.
+            context: the words before and behind it.
         """
         features = found.features.copy()
         features[0, CAPITAL] = capital
-        if self.resources.bigrams and any(words):
+        if self.resources.bigrams and any(context):
             features[:, BIGRAMS] = [
-                self.resources.bigrams.score(one, *words) for one in found.texts
+                self.resources.bigrams.score(one, *context) for one in found.texts
             ]
         return features
 
     def probabilities(
-        self, found: Candidates, capital: bool, words: Beside = NOTHING
+        self, found: Candidates, capital: bool, context: Context = NO_CONTEXT
     ) -> np.ndarray:
         """Of each candidate; arguments as of :meth:`features`."""
-        return softmax(self.features(found, capital, words) @ self.weights)
+        return softmax(self.features(found, capital, context) @ self.weights)
 
 
 class RankedBackend(CharacterBackend):
@@ -199,16 +201,16 @@ class RankedBackend(CharacterBackend):
     def __init__(self, ranker: Ranker) -> None:
         self.ranker, self.limit = ranker, ranker.backend.limit
         self._found: dict[str, Candidates] = {}
-        self.looks_beside = ranker.resources.bigrams is not None
+        self.uses_context = ranker.resources.bigrams is not None
 
     def write(self, units: Sequence[Tokens], batch_size: int) -> list[Answer | None]:
         """See :class:`~.backends.Backend`; an answer always comes to an end."""
-        return self.write_beside(units, [NOTHING] * len(units), batch_size)
+        return self.write_in_context(units, [NO_CONTEXT] * len(units), batch_size)
 
-    def write_beside(
-        self, units: Sequence[Tokens], beside: Sequence[Beside], batch_size: int
+    def write_in_context(
+        self, units: Sequence[Tokens], contexts: Sequence[Context], batch_size: int
     ) -> list[Answer | None]:
-        """See :class:`~.backends.BesideBackend`."""
+        """See :class:`~.backends.ContextBackend`."""
         words = ["".join(unit) for unit in units]
         read = {word for word in words if self.readable(word)}
         new = sorted({word.lower() for word in read} - self._found.keys())
@@ -218,7 +220,7 @@ class RankedBackend(CharacterBackend):
         self._found |= zip(new, self.ranker.candidates(new, batch_size), strict=True)
         return [
             self._answer(word, one) if word in read else whole(word, word, 0.0)
-            for word, one in zip(words, beside, strict=True)
+            for word, one in zip(words, contexts, strict=True)
         ]
 
     def readable(self, word: str) -> bool:
@@ -230,13 +232,13 @@ class RankedBackend(CharacterBackend):
             and ranker.scorer.knows(ranker.backend.tokens(plain))
         )
 
-    def fit(self, examples: Iterable[tuple[str, str, Beside]], batch_size: int = 64) -> None:
+    def fit(self, examples: Iterable[tuple[str, str, Context]], batch_size: int = 64) -> None:
         """Gives the ranker the weights under which right words are most probable.
 
         The weight of ``capital`` stays: a list of misspellings has hardly any names.
 
         Args:
-            examples: words, wrong or right, as they should be, and what stands beside them.
+            examples: words, wrong or right, as they should be, and their contexts.
         """
         some = [(one.lower(), meant.lower(), words) for one, meant, words in examples
                 if self.readable(one)]  # fmt: skip
@@ -253,9 +255,9 @@ class RankedBackend(CharacterBackend):
                 torch.arange(len(FEATURES)).ne(CAPITAL),
             )
 
-    def _answer(self, word: str, words: Beside) -> Answer:
+    def _answer(self, word: str, context: Context) -> Answer:
         found = self._found[word.lower()]
-        chances = self.ranker.probabilities(found, word[0] != word[0].lower(), words)
+        chances = self.ranker.probabilities(found, word[0] != word[0].lower(), context)
         best = int(chances.argmax())
         return whole(word, with_case(found.texts[best], word), math.log(chances[best]))
 

@@ -1,5 +1,6 @@
 """Choosing threshold and weights on a development set, for a goal."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -11,7 +12,7 @@ from .corrector import Correction, Corrector
 from .ranking import FEATURES, RankedBackend, Ranker
 from .reranking import RerankedBackend, fit
 from .review import whole_words
-from .units import Beside, beside, spans
+from .units import Context, context, spans
 
 #: Thresholds that are tried: quantiles of the edits' probabilities.
 STEPS = 40
@@ -182,16 +183,17 @@ def _seek_unchanged(
     ranker.weights = max(tried, key=value)  # the first of equal ones
 
 
-def _words(noisy: Sequence[str], clean: Sequence[str]) -> Iterator[tuple[str, str, Beside]]:
-    """Words of letters, without the punctuation around them, with what they should be and what
-    stands beside them."""
+def _words(noisy: Sequence[str], clean: Sequence[str]) -> Iterator[tuple[str, str, Context]]:
+    """Words of letters, without the punctuation around them, with what they should be and
+    their contexts."""
     for line, meant in zip(noisy, clean, strict=True):
         places = list(spans(line, "letters"))
-        for (start, end), other in zip(spans(line, "word"), meant.split(), strict=True):
+        words = (match.span() for match in re.finditer(r"\S+", line))  # as split() has them
+        for (start, end), other in zip(words, meant.split(), strict=True):
             found = [n for n, (a, b) in enumerate(places) if start <= a and b <= end]
             wanted = [other[a:b] for a, b in spans(other, "letters")]
             if len(found) == len(wanted) == 1:
-                yield line[slice(*places[found[0]])], wanted[0], beside(line, places, found[0])
+                yield line[slice(*places[found[0]])], wanted[0], context(line, places, found[0])
 
 
 def _units(

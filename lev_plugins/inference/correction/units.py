@@ -15,8 +15,8 @@ KINDS: tuple[UnitKind, ...] = get_args(UnitKind)
 #: Stands for what cannot be text: a byte that is not UTF-8, or a token that a model cannot spell.
 UNREADABLE = "\ufffd"
 
-Beside = tuple[str, str]
-NOTHING: Beside = ("", "")
+Context = tuple[str, str]
+NO_CONTEXT: Context = ("", "")
 
 _BYTE_ORDER_MARK = "\ufeff"
 _WORD = re.compile(r"\S+")
@@ -42,12 +42,12 @@ class Unit:
 
     text: single spaces for runs of spaces, and :data:`UNREADABLE` for half surrogate pairs.
     places: for each character of ``text`` its offset in the line, and the end of the unit.
-    beside: the words before and behind it (:func:`beside`), for models that look at them.
+    context: the words before and behind it (:func:`context`), for models that use them.
     """
 
     text: str
     places: tuple[int, ...]
-    beside: Beside = NOTHING
+    context: Context = NO_CONTEXT
 
 
 def read_unit(line: str, start: int, end: int) -> Unit:
@@ -93,11 +93,11 @@ def spans(line: str, kind: UnitKind, window: int = 0) -> Iterator[tuple[int, int
         yield words[0][0], words[-1][1]
 
 
-def beside(line: str, places: Sequence[tuple[int, int]], number: int) -> Beside:
+def context(line: str, places: Sequence[tuple[int, int]], number: int) -> Context:
     """The units before and behind the one of that number, in small letters; ``""`` where there is
     none, or more than whitespace between the two."""
     start, end = places[number]
-    left, right = NOTHING
+    left, right = NO_CONTEXT
     if number and line[places[number - 1][1] : start].isspace():
         left = line[slice(*places[number - 1])].lower()
     if number + 1 < len(places) and line[end : places[number + 1][0]].isspace():
