@@ -10,10 +10,7 @@ and in changing order. First it checks that packed and unpacked examples have eq
 """
 
 import argparse
-import contextlib
-import io
 import sys
-import warnings
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,9 +18,8 @@ from statistics import median
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
-for folder in (ROOT, ROOT / "benchmarks"):
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
 
 import numpy as np  # noqa: E402
 
@@ -32,19 +28,8 @@ import lev_plugins  # noqa: E402, F401
 
 # isort: split
 import torch  # noqa: E402
-from levt_speed import clock  # noqa: E402
-from side_by_side import (  # noqa: E402
-    add_machine_options,
-    check_options,
-    in_turn,
-    parameters,
-    precision,
-    settle,
-    signature,
-    surroundings,
-    write_json,
-)
 
+from benchmarks import side_by_side  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
 from lev_plugins.fairseq_patches import run_cli  # noqa: E402
 from lev_plugins.systems.enct5 import (  # noqa: E402
@@ -149,7 +134,7 @@ def build(size: str, args: argparse.Namespace) -> EncT5Model:
     getattr(arch, f"enct5_{size}")(options)
     config = EncT5Config(dropout=args.dropout, **vars(options))
     model = EncT5Model.build_model(config, task_of(args))
-    return model.to(args.device, precision(args))
+    return model.to(args.device, side_by_side.precision(args))
 
 
 # ---------------------------------------------------------------- measurements
@@ -180,7 +165,7 @@ class Trainer:
     """Forward and backward passes."""
 
     def __init__(self, model: EncT5Model, args: argparse.Namespace) -> None:
-        self.model, self.device, self.now = model.train(), args.device, clock(args)
+        self.model, self.device, self.now = model.train(), args.device, side_by_side.clock(args)
 
     def speed(self, layout: Layout, sample: dict[str, Any]) -> float:
         """Pieces a second."""
@@ -201,7 +186,7 @@ def race(model: EncT5Model, found: Sequence[Layout], args: argparse.Namespace) -
         trainer.speed(layout, samples[-1])
     speeds: list[list[float]] = [[] for _ in found]
     for number in range(args.steps):
-        for place in in_turn(range(len(found)), number):
+        for place in side_by_side.in_turn(range(len(found)), number):
             speeds[place].append(trainer.speed(found[place], batches[place][number]))
     return [Result(layout, one) for layout, one in zip(found, speeds, strict=True)]
 
@@ -211,7 +196,7 @@ def race(model: EncT5Model, found: Sequence[Layout], args: argparse.Namespace) -
 
 def table(size: str, model: EncT5Model, results: Sequence[Result]) -> str:
     """The layouts of one model under a head."""
-    count = parameters(model) / 1e6
+    count = side_by_side.parameters(model) / 1e6
     usual = median(results[0].speeds)
     lines = [
         f"enct5_{size}, {count:.2f} M parameters",
@@ -247,9 +232,7 @@ def numbers(size: str, results: Sequence[Result]) -> list[dict[str, Any]]:
 
 def parser() -> argparse.ArgumentParser:
     """The options."""
-    made = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    made = side_by_side.parser_with(__doc__, {})
     add = made.add_argument
     add("data", help="folder of python -m lev_plugins.cli.enct5_prepare")
     add("--kind", choices=KINDS, help="what is predicted (default: what the data are for)")
@@ -271,7 +254,7 @@ def parser() -> argparse.ArgumentParser:
     add("--tokens", type=int, default=4000, help="positions of a batch (default 4000)")
     add("--dropout", type=float, default=0.1, help="default 0.1")
     add("--steps", type=int, default=5, help="measured batches of each layout (default 5)")
-    add_machine_options(made)
+    side_by_side.add_machine_options(made)
     return made
 
 
@@ -282,7 +265,7 @@ def checked(argv: Sequence[str] | None) -> argparse.Namespace:
         UserError: values that no model or batch can be made of.
     """
     args = parser().parse_args(argv)
-    check_options(args, ("tokens", "steps"))
+    side_by_side.check_options(args, ("tokens", "steps"))
     if min(args.rows) < 2:
         raise UserError(f"--rows {min(args.rows)}: give 2 or more")
     if not 0 <= args.dropout < 1:
@@ -293,13 +276,12 @@ def checked(argv: Sequence[str] | None) -> argparse.Namespace:
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print the tables."""
     args = checked(argv)
-    settle(args)
+    side_by_side.settle(args)
     np.random.seed(args.seed)
     found = layouts(args)
     everything = []
     for size in args.sizes:
-        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():  # fairseq's
-            warnings.simplefilter("ignore")
+        with side_by_side.quiet():
             model = build(size, args)
             worst = max(check_logits(model, layout, args) for layout in found[2:])
             results = race(model, found, args)
@@ -307,10 +289,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"logits packed and one a row: within {worst:.1e}\n", flush=True)
         everything += numbers(size, results)
     print("subwords/s: forward and backward, median over batches; padding: of the whole epoch")
-    described = surroundings(args, ("tokens", "dropout", "steps"))
+    described = side_by_side.surroundings(args, ("tokens", "dropout", "steps"))
     described["kind"] = found[0].dataset.kind.value
-    print(signature(described))
-    write_json(args.json, {"rows": everything, "options": described})
+    print(side_by_side.signature(described))
+    side_by_side.write_json(args.json, {"rows": everything, "options": described})
     return 0
 
 

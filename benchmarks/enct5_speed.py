@@ -14,19 +14,15 @@ paper's T5 writes a sentinel before each tag, §4.3, and so twice as many).
 """
 
 import argparse
-import contextlib
-import io
 import json
 import sys
-import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
-for folder in (ROOT, ROOT / "benchmarks"):
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
 
 import torch  # noqa: E402
 
@@ -35,25 +31,11 @@ import lev_plugins  # noqa: E402, F401
 
 # isort: split
 from fairseq.criterions.cross_entropy import CrossEntropyCriterion  # noqa: E402
-from fairseq.optim.adam import Adam  # noqa: E402
 from fairseq.tasks.translation import TranslationConfig, TranslationTask  # noqa: E402
-from levt_speed import clock, dictionary, padded  # noqa: E402
-from side_by_side import (  # noqa: E402
-    Row,
-    add_machine_options,
-    check_options,
-    in_turn,
-    parameters,
-    precision,
-    row,
-    settle,
-    signature,
-    surroundings,
-    table,
-    write_json,
-)
 from torch import Tensor  # noqa: E402
 
+from benchmarks import side_by_side, workload  # noqa: E402
+from benchmarks.side_by_side import Row  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
 from lev_plugins.fairseq_patches import run_cli  # noqa: E402
 from lev_plugins.nn.precision import PRECISIONS, quantize  # noqa: E402
@@ -150,11 +132,11 @@ def classes(args: argparse.Namespace, kind: ProblemType) -> int:
 
 def build_peers(args: argparse.Namespace) -> list[Peers]:
     """For each kind of prediction T5, which is the same one, and EncT5."""
-    symbols = dictionary(args.vocab)
+    symbols = workload.dictionary(args.vocab)
     task = TranslationTask(TranslationConfig(), symbols, symbols)
-    t5 = build_t5(args, task).to(args.device, precision(args))
+    t5 = build_t5(args, task).to(args.device, side_by_side.precision(args))
     return [
-        Peers(t5, build_enct5(args, kind).to(args.device, precision(args)), kind, task)
+        Peers(t5, build_enct5(args, kind).to(args.device, side_by_side.precision(args)), kind, task)
         for kind in KINDS
     ]
 
@@ -203,11 +185,11 @@ def batch(chosen: Sequence[Sentence], kind: ProblemType, args: argparse.Namespac
         "nsentences": len(chosen),
         "ntokens": sum(map(len, targets)),
         "net_input": {
-            "src_tokens": padded(sources, False, args.device),
+            "src_tokens": workload.padded(sources, False, args.device),
             "src_lengths": torch.tensor([len(one) for one in sources], device=args.device),
-            "prev_output_tokens": padded(shifted, False, args.device),
+            "prev_output_tokens": workload.padded(shifted, False, args.device),
         },
-        "target": padded(targets, False, args.device),
+        "target": workload.padded(targets, False, args.device),
     }
     last = torch.tensor([ENCT5_EOS]), torch.tensor([0])
     examples = [
@@ -247,53 +229,33 @@ def _cut(
 # ---------------------------------------------------------------- training
 
 
-class Trainer:
-    """One system's update: forward, backward, and fairseq's Adam."""
+class Trainer(workload.Trainer):
+    """One system's update."""
 
     def __init__(self, peers: Peers, side: str, args: argparse.Namespace) -> None:
+        super().__init__(peers.model(side), args)
         self.side, self.kind = side, peers.kind
-        self.model, self.now = peers.model(side), clock(args)
         self.criterion = CrossEntropyCriterion(peers.task, sentence_avg=False)
-        # a rate of 0 takes the same time and leaves the weights as they are
-        self.optimizer = Adam(self.model.parameters(), lr=0.0, betas=(0.9, 0.98))
 
     def loss(self, sample: Batch) -> Tensor:
-        """The loss of a batch, divided by its sample size."""
         if self.side == "t5":
             loss, size, _ = self.criterion(self.model, sample.t5)
             return loss / size
         loss = self.kind.loss(self.model(**sample.enct5).float(), sample.target)
         return loss / sample.target.numel()
 
-    def update(self, sample: Batch) -> tuple[float, float]:
-        """Milliseconds until the gradients are there, and until the parameters are changed."""
-        self.model.train()
-        self.optimizer.zero_grad()
-        started = self.now()
-        self.loss(sample).backward()
-        gradients = self.now()
-        self.optimizer.step()
-        return 1000 * (gradients - started), 1000 * (self.now() - started)
-
 
 def time_training(peers: Peers, args: argparse.Namespace) -> list[Row]:
     """Gradients and whole updates on the same batches."""
     batches = training_batches(args, peers.kind)
     trainers = {side: Trainer(peers, side, args) for side in SIDES}
-    for side in SIDES:  # not counted: first allocations, Adam's state
-        trainers[side].update(batches[0])
-    times: dict[str, list[tuple[float, float]]] = {side: [] for side in SIDES}
-    for number, sample in enumerate(batches):
-        for side in in_turn(SIDES, number):
-            times[side].append(trainers[side].update(sample))
+    times = workload.time_updates(trainers, batches)
     for side in SIDES:
         trainers[side].model.zero_grad()
+    names = (f"{peers.kind.value}: training, {what}" for what in ("gradients", "update with Adam"))
     return [
-        row(
-            f"{peers.kind.value}: training, {what}",
-            *([one[part] for one in times[side]] for side in SIDES),
-        )
-        for part, what in enumerate(("gradients", "update with Adam"))
+        side_by_side.row(name, *(times[side][part] for side in SIDES))
+        for part, name in enumerate(names)
     ]
 
 
@@ -332,26 +294,20 @@ def check_answers(found: dict[str, list[Tensor]], sample: Batch) -> None:
 
 def time_predictions(peers: Peers, args: argparse.Namespace) -> list[Row]:
     """Milliseconds a sentence, for every batch size."""
-    now, rows = clock(args), []
+    now, rows = side_by_side.clock(args), []
     for side in SIDES:
         quantize([peers.model(side).eval()], PRECISIONS[0])  # as before any decoding
-
-    def answer(side: str, sample: Batch) -> list[Tensor]:
-        if side == "t5":
-            return write(peers.t5, sample)
-        return predict(peers.enct5, peers.kind, sample)
-
+    answer: dict[str, Callable[[Batch], list[Tensor]]] = {
+        "t5": lambda sample: write(peers.t5, sample),
+        "enct5": lambda sample: predict(peers.enct5, peers.kind, sample),
+    }
     for size in BATCH_SIZES:
         samples = decoding_batches(args, peers.kind, size)
-        check_answers({side: answer(side, samples[-1]) for side in SIDES}, samples[-1])
-        times: dict[str, list[float]] = {side: [] for side in SIDES}
-        for number, sample in enumerate(samples):
-            for side in in_turn(SIDES, number):
-                started = now()
-                answer(side, sample)
-                times[side].append(1000 * (now() - started) / size)
+        check_answers({side: answer[side](samples[-1]) for side in SIDES}, samples[-1])
+        times = side_by_side.milliseconds(answer, samples, now)
         name = f"{peers.kind.value}: a sentence, batch {size}"
-        rows.append(row(name, times["t5"], times["enct5"]))
+        each = ([one / size for one in times[side]] for side in SIDES)
+        rows.append(side_by_side.row(name, *each))
     return rows
 
 
@@ -360,9 +316,7 @@ def time_predictions(peers: Peers, args: argparse.Namespace) -> list[Row]:
 
 def parser() -> argparse.ArgumentParser:
     """The options; the sizes are those of T5 1.1 small."""
-    made = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    made = side_by_side.parser_with(__doc__, {})
     add = made.add_argument
     add("--layers", type=int, default=8, help="blocks of the encoder, in both (default 8)")
     add("--dim", type=int, default=512, help="width (default 512)")
@@ -381,7 +335,7 @@ def parser() -> argparse.ArgumentParser:
     add("--tokens", type=int, default=1000, help="pieces of a training batch (default 1000)")
     add("--length", type=int, default=16, help="mean words of a sentence (default 16)")
     add("--steps", type=int, default=5, help="measured batches (default 5)")
-    add_machine_options(made)
+    side_by_side.add_machine_options(made)
     return made
 
 
@@ -395,7 +349,7 @@ def checked(argv: Sequence[str] | None) -> argparse.Namespace:
     if args.t5_decoder_layers is None:
         args.t5_decoder_layers = args.layers
     counts = [name for name in OPTIONS if name not in ("dropout", "vocab")]
-    check_options(args, counts)
+    side_by_side.check_options(args, counts)
     if args.vocab < args.labels + SPECIAL:
         raise UserError(
             f"--vocab {args.vocab}: a tag is a subword of it; give {args.labels + SPECIAL} or more"
@@ -412,8 +366,8 @@ def measured(args: argparse.Namespace) -> list[Row]:
     rows = []
     everyone = build_peers(args)
     for peers in everyone:
-        counts = ([parameters(peers.model(side)) / 1e6] for side in SIDES)
-        rows.append(row(f"{peers.kind.value}: parameters", *counts, unit="M"))
+        counts = ([side_by_side.parameters(peers.model(side)) / 1e6] for side in SIDES)
+        rows.append(side_by_side.row(f"{peers.kind.value}: parameters", *counts, unit="M"))
     for peers in everyone:
         rows += [*time_predictions(peers, args), *time_training(peers, args)]
     return rows
@@ -422,18 +376,17 @@ def measured(args: argparse.Namespace) -> list[Row]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print the table."""
     args = checked(argv)
-    settle(args)
-    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():  # of fairseq
-        warnings.simplefilter("ignore")
+    side_by_side.settle(args)
+    with side_by_side.quiet():
         rows = measured(args)
-    print(table(rows, SIDES))
+    print(side_by_side.table(rows, SIDES))
     print("t5/enct5: median over pairs of measurements, above 1 EncT5 is faster or smaller")
     print("T5 writes one token for each tag or label, and </s>; EncT5 gives as many tags")
-    found = surroundings(args, OPTIONS)
-    print(signature(found))
+    found = side_by_side.surroundings(args, OPTIONS)
+    print(side_by_side.signature(found))
     keys = ("name", "unit", *SIDES, "ratio", "lowest", "highest")
     numbers = [dict(zip(keys, one, strict=True)) for one in rows]
-    write_json(args.json, {"rows": numbers, "options": found})
+    side_by_side.write_json(args.json, {"rows": numbers, "options": found})
     return 0
 
 

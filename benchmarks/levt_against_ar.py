@@ -12,7 +12,8 @@ is the Transformer's time over LevT's: above 1 LevT is faster.
 import argparse
 import contextlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import mean, median
 from typing import Any, NamedTuple
@@ -23,15 +24,14 @@ if str(ROOT) not in sys.path:
 
 import torch  # noqa: E402
 
-from benchmarks import levt_speed, pbd_speed  # noqa: E402
+from benchmarks import levt_speed, side_by_side, workload  # noqa: E402
 
 # isort: split
-from fairseq.models.transformer import TransformerModel  # noqa: E402
+from fairseq.models.transformer import TransformerModel, base_architecture  # noqa: E402
 from fairseq.sequence_generator import SequenceGenerator  # noqa: E402
 
 from lev_plugins.errors import UserError  # noqa: E402
 from lev_plugins.fairseq_patches import run_cli  # noqa: E402
-from lev_plugins.nn.precision import PRECISIONS, quantize  # noqa: E402
 
 
 class AutoregressiveSearch:
@@ -44,7 +44,8 @@ class AutoregressiveSearch:
 
     def __init__(self, args: argparse.Namespace, task: Any) -> None:
         self.symbols = task.target_dictionary
-        options = pbd_speed.stock_options(args)
+        options = workload.transformer_options(args, dropout=levt_speed.DROPOUT)
+        base_architecture(options)
         self.model = TransformerModel.build_model(options, task).to(args.device).eval()
 
     def search(self, sample: dict[str, Any], beam: int) -> list[int]:
@@ -70,28 +71,23 @@ class AutoregressiveSearch:
 def measure(args: argparse.Namespace) -> tuple[list["Comparison"], str]:
     """The rows of the table, and how many iterations LevT made."""
     peers = levt_speed.build_peers(args)
-    peers.stock.eval()
-    quantize([peers.ours.eval()], PRECISIONS[0])  # as fairseq-generate does
     special = peers.our_task.target_dictionary.nspecial
     autoregressive = AutoregressiveSearch(args, peers.stock_task)
     ours = levt_speed.decoders(peers, args)
-    systems = {f"AR, beam {beam}": beam for beam in args.beams}
-    levt = {"LevT": "own", **{f"LevT, {name}": name for name in args.less}}
+    systems = {f"AR, beam {beam}": partial(autoregressive.search, beam=beam) for beam in args.beams}
+    levt = {"LevT": ours["own"], **{f"LevT, {name}": ours[name] for name in args.less}}
     samples = levt_speed.decoding_samples(args, special, 1)
-    now = levt_speed.clock(args)
-    times: dict[str, list[float]] = {name: [] for name in (*systems, *levt)}
-    steps = []
+    steps: list[int] = []
+
+    def counting(decode: levt_speed.Decoder) -> Callable[[dict[str, Any]], None]:
+        return lambda sample: steps.append(decode(sample)[0][0]["steps"])
+
     with torch.no_grad(), levt_speed.scripted(peers, levt_speed.Script(special, args.every)):
-        for number, sample in enumerate([samples[0], *samples]):
-            names = list(times) if number % 2 else list(times)[::-1]
-            for name in names:
-                started = now()
-                if name in systems:
-                    autoregressive.search(sample, systems[name])
-                else:
-                    found = ours[levt[name]](sample)
-                    steps.append(found[0][0]["steps"])
-                times[name].append(1000 * (now() - started))
+        times = side_by_side.milliseconds(
+            systems | {name: counting(decode) for name, decode in levt.items()},
+            [samples[0], *samples],
+            side_by_side.clock(args),
+        )
     counted = {name: taken[1:] for name, taken in times.items()}  # the first warms up
     rows = [
         Comparison(f"{other} / {name}", counted[other], counted[name])
@@ -119,28 +115,18 @@ class Comparison(NamedTuple):
 
 def parser() -> argparse.ArgumentParser:
     """The options: those of levt_speed.py that decoding depends on."""
-    made = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    numbers = {
+        "--length": (27, "mean length of a sentence; </s> makes it 28, as in Table 1"),
+        "--steps": (5, "a third of the measured sentences"),
+        "--every": (31, "one in so many tokens is deleted; 31 takes about 2.2 iterations"),
+        "--iterations": 9,
+        "--seed": 1,
+    }
+    made = side_by_side.parser_with(__doc__, side_by_side.LARGE | numbers)
     add = made.add_argument
-    for name, default, what in (
-        ("layers", 6, "blocks in encoder and in decoder"),
-        ("dim", 512, "width"),
-        ("ffn", 2048, "width of the feed-forward layers"),
-        ("heads", 8, "attention heads"),
-        ("vocab", 8000, "symbols of the joined dictionary"),
-        ("length", 27, "mean length of a sentence; </s> makes it 28, as in Table 1"),
-        ("steps", 5, "a third of the measured sentences"),
-        ("every", 31, "one in so many tokens is deleted; 31 takes about 2.2 iterations"),
-        ("iterations", 9, "stock's --iter-decode-max-iter"),
-        ("threads", 0, "torch's threads (0: torch's own choice)"),
-        ("seed", 1, "of weights and sentences"),
-    ):
-        add(f"--{name}", type=int, default=default, help=f"{what} (default {default})")
     add("--beams", default="4,1", help="widths of the Transformer's search (default 4,1)")
     add("--less", default="", metavar="PRECISIONS", help="LevT in bf16, int8 or bf16,int8 as well")
-    add("--device", choices=("cpu", "cuda"), default="cpu", help="where to run (default cpu)")
-    add("--clock", choices=("wall", "cpu"), default="wall", help="as of levt_speed.py")
+    side_by_side.add_clock_options(made)
     return made
 
 
@@ -154,22 +140,15 @@ def checked(argv: Sequence[str] | None) -> argparse.Namespace:
     beams = given.beams.split(",")
     if not all(beam.isdecimal() and int(beam) > 0 for beam in beams):
         raise UserError(f"--beams {given.beams}: widths of 1 or more, such as 4,1")
-    names = ("layers", "dim", "ffn", "heads", "vocab", "length", "steps", "iterations", "seed")
-    flags = [f"--{name}={getattr(given, name)}" for name in names]
-    flags += [f"--less={given.less}", f"--device={given.device}", f"--clock={given.clock}"]
-    args = levt_speed.checked(flags)
-    args.beams, args.threads, args.pre_norm = [int(b) for b in beams], given.threads, False
-    args.dropout, args.every = levt_speed.DROPOUT, given.every
-    if args.every < 1:
-        raise UserError(f"--every {args.every}: give 1 or more")
+    args = levt_speed.checked_for(given, beams=[int(beam) for beam in beams])
+    side_by_side.check_counts(args, ["every"])
     return args
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print the table."""
     args = checked(argv)
-    if args.threads:
-        torch.set_num_threads(args.threads)
+    side_by_side.settle(args)
     with contextlib.redirect_stdout(sys.stderr):
         rows, note = measure(args)
     width = max(len(one.name) for one in rows)
@@ -178,7 +157,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for one in rows:
         print(one.line(width))
     print(f"{note}; {3 * args.steps} sentences")
-    print(levt_speed.signature(args))
+    print(levt_speed.described(args))
     return 0
 
 

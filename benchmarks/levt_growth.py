@@ -17,11 +17,8 @@ each end counts as well: ours grows no faster where it does not fall.
 """
 
 import argparse
-import contextlib
-import io
 import math
 import sys
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,7 +35,6 @@ from benchmarks import levt_speed, side_by_side  # noqa: E402
 from benchmarks.levt_against_ar import AutoregressiveSearch  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
 from lev_plugins.fairseq_patches import run_cli  # noqa: E402
-from lev_plugins.nn.precision import PRECISIONS, quantize  # noqa: E402
 from lev_plugins.reports.plotting import png  # noqa: E402
 
 OURS = "ours"
@@ -153,7 +149,7 @@ def training(peers: levt_speed.Peers, args: argparse.Namespace) -> Curves:
     return in_rounds(
         samples,
         {side: updates(side) for side in levt_speed.SIDES},
-        levt_speed.clock(args),
+        side_by_side.clock(args),
         title=f"training: ms an update of at most {args.tokens} tokens",
         label="length",
     )
@@ -162,14 +158,6 @@ def training(peers: levt_speed.Peers, args: argparse.Namespace) -> Curves:
 def iterations_of(decode: levt_speed.Decoder) -> System:
     """A decoder that says how many iterations a sentence took, on average."""
     return lambda sample: mean(one[0]["steps"] for one in decode(sample))
-
-
-def decoders(peers: levt_speed.Peers, args: argparse.Namespace) -> dict[str, levt_speed.Decoder]:
-    """Both, set for decoding; ``same`` is ours with stock's rules."""
-    for side in levt_speed.SIDES:
-        peers.model(side).eval()
-    quantize([peers.ours], PRECISIONS[0])  # as fairseq-generate does
-    return levt_speed.decoders(peers, args)
 
 
 def prime(least: int) -> int:
@@ -183,7 +171,7 @@ def prime(least: int) -> int:
 def decoding_by_length(peers: levt_speed.Peers, args: argparse.Namespace) -> Curves:
     """Single sentences; in each about as many tokens are deleted an iteration, however long."""
     special = peers.our_task.target_dictionary.nspecial
-    decode = decoders(peers, args)
+    decode = levt_speed.decoders(peers, args)
     autoregressive = AutoregressiveSearch(args, peers.stock_task)
 
     def search(sample: Sample) -> float:
@@ -212,7 +200,7 @@ def decoding_by_length(peers: levt_speed.Peers, args: argparse.Namespace) -> Cur
             samples,
             {name: scripted(one) for name, one in systems.items()}
             | {f"AR, beam {args.beam}": search},
-            levt_speed.clock(args),
+            side_by_side.clock(args),
             title="decoding: ms a sentence, batch 1",
             label="length",
         )
@@ -227,7 +215,7 @@ def check(decode: dict[str, levt_speed.Decoder], sample: Sample) -> float:
 def decoding_by_batch(peers: levt_speed.Peers, args: argparse.Namespace) -> Curves:
     """Sentences of about ``--typical`` tokens in batches of every size."""
     special = peers.our_task.target_dictionary.nspecial
-    decode = decoders(peers, args)
+    decode = levt_speed.decoders(peers, args)
     samples = {
         size: levt_speed.decoding_samples(with_length(args, args.typical), special, size)
         for size in args.batches
@@ -238,7 +226,7 @@ def decoding_by_batch(peers: levt_speed.Peers, args: argparse.Namespace) -> Curv
         return in_rounds(
             samples,
             {"stock": iterations_of(decode["stock"]), OURS: iterations_of(decode["own"])},
-            levt_speed.clock(args),
+            side_by_side.clock(args),
             title=f"decoding: ms a sentence of about {args.typical} tokens",
             label="batch",
             per=float,
@@ -295,30 +283,21 @@ def _panel(axes: Any, curves: Curves) -> None:
 
 def parser() -> argparse.ArgumentParser:
     """The options: a smaller model than levt_speed.py's, and what grows."""
-    made = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    numbers = {
+        "--vocab": 8000,
+        "--tokens": 2000,
+        "--typical": (TYPICAL, "mean length of a sentence where the batch grows"),
+        "--steps": (5, "measured batches of each; three times as many single sentences"),
+        "--iterations": 9,
+        "--beam": (4, "width of the Transformer's search"),
+        "--seed": 1,
+    }
+    made = side_by_side.parser_with(__doc__, side_by_side.SMALL | numbers)
     add = made.add_argument
-    for name, default, what in (
-        ("layers", 3, "blocks in encoder and in decoder"),
-        ("dim", 256, "width"),
-        ("ffn", 1024, "width of the feed-forward layers"),
-        ("heads", 4, "attention heads"),
-        ("vocab", 8000, "symbols of the joined dictionary"),
-        ("tokens", 2000, "tokens of a training batch"),
-        ("typical", TYPICAL, "mean length of a sentence where the batch grows"),
-        ("steps", 5, "measured batches of each; three times as many single sentences"),
-        ("iterations", 9, "stock's --iter-decode-max-iter"),
-        ("beam", 4, "width of the Transformer's search"),
-        ("threads", 0, "torch's threads (0: torch's own choice)"),
-        ("seed", 1, "of weights and sentences"),
-    ):
-        add(f"--{name}", type=int, default=default, help=f"{what} (default {default})")
     add("--lengths", default="8,16,32,64,128", help="mean lengths (default %(default)s)")
     add("--batches", default="1,4,16,64", help="sizes of batches (default %(default)s)")
     add("--png", metavar="FILE", help="also draw the curves")
-    add("--device", choices=("cpu", "cuda"), default="cpu", help="where to run (default cpu)")
-    add("--clock", choices=("wall", "cpu"), default="wall", help="as of levt_speed.py")
+    side_by_side.add_clock_options(made)
     return made
 
 
@@ -344,7 +323,7 @@ def checked(argv: Sequence[str] | None) -> argparse.Namespace:
     """
     given = parser().parse_args(argv)
     lengths = growing("--lengths", given.lengths, LONGEST)
-    batches = growing("--batches", given.batches, 4096)
+    batches, given.length = growing("--batches", given.batches, 4096), given.typical
     for name, least, most in (("beam", 1, given.vocab - 4), ("typical", 1, LONGEST)):
         if not least <= getattr(given, name) <= most:
             raise UserError(f"--{name} {getattr(given, name)}: give {least} to {most}")
@@ -355,22 +334,14 @@ def checked(argv: Sequence[str] | None) -> argparse.Namespace:
         )
     if given.png and not Path(given.png).resolve().parent.is_dir():
         raise UserError(f"--png {given.png}: there is no folder {Path(given.png).parent}")
-    names = "layers dim ffn heads vocab tokens steps iterations seed device clock".split()
-    flags = [f"--{name}={getattr(given, name)}" for name in names]
-    args = levt_speed.checked([*flags, f"--length={given.typical}"])
-    args.lengths, args.batches, args.png = lengths, batches, given.png
-    args.typical, args.beam, args.threads = given.typical, given.beam, given.threads
-    args.dropout, args.pre_norm = levt_speed.DROPOUT, False  # of the Transformer
-    return args
+    return levt_speed.checked_for(given, lengths=lengths, batches=batches)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure, print the tables, draw."""
     args = checked(argv)
-    if args.threads:
-        torch.set_num_threads(args.threads)
-    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():  # of fairseq
-        warnings.simplefilter("ignore")
+    side_by_side.settle(args)
+    with side_by_side.quiet():
         peers = levt_speed.build_peers(args)
         note = levt_speed.check_training(peers, args)
         found = [training(peers, args)]
@@ -382,7 +353,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(curves.iterations())
         print()
     print(f"{note}; decoding: outputs equal to stock's under stock's rules")
-    print(levt_speed.signature(args))
+    print(levt_speed.described(args))
     if args.png:
         Path(args.png).write_bytes(draw(found))
     return 0

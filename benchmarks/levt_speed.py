@@ -14,14 +14,8 @@ but what they decide comes from a script (see :class:`Script`), the same for bot
 import argparse
 import contextlib
 import copy
-import io
-import itertools
 import json
-import os
-import resource
-import subprocess
 import sys
-import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -39,14 +33,13 @@ import lev_plugins  # noqa: E402, F401
 
 # isort: split
 from fairseq.criterions.nat_loss import LabelSmoothedDualImitationCriterion  # noqa: E402
-from fairseq.data import Dictionary  # noqa: E402
 from fairseq.dataclass.configs import FairseqConfig  # noqa: E402
 from fairseq.iterative_refinement_generator import IterativeRefinementGenerator  # noqa: E402
 from fairseq.models.nat.levenshtein_transformer import (  # noqa: E402
     LevenshteinTransformerModel,
     levenshtein_base_architecture,
 )
-from fairseq.optim.adam import Adam, FairseqAdamConfig  # noqa: E402
+from fairseq.optim.adam import FairseqAdamConfig  # noqa: E402
 from fairseq.optim.fp16_optimizer import FP16Optimizer  # noqa: E402
 from fairseq.tasks.translation_lev import (  # noqa: E402
     TranslationLevenshteinConfig,
@@ -55,7 +48,8 @@ from fairseq.tasks.translation_lev import (  # noqa: E402
 from omegaconf import OmegaConf  # noqa: E402
 from torch import Tensor  # noqa: E402
 
-from benchmarks.machine import kernels, machine  # noqa: E402
+from benchmarks import side_by_side, workload  # noqa: E402
+from benchmarks.side_by_side import Row  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
 from lev_plugins.fairseq_patches import run_cli  # noqa: E402
 from lev_plugins.nn.precision import PRECISIONS, quantize  # noqa: E402
@@ -67,7 +61,7 @@ from lev_plugins.systems.levenshtein.stock import editor_config  # noqa: E402
 from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask  # noqa: E402
 
 SIDES = ("stock", "ours")
-KINDS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+SIZES = ("dim", "ffn", "heads", "vocab", "tokens", "length", "steps", "iterations")
 LABEL_SMOOTHING = 0.1
 DROPOUT = 0.3
 RULES = {"same": "stock's rules", "own": "own rules"}
@@ -86,21 +80,6 @@ KERNELS = {
 SCRIPTED = 1e4  # a logit that no untrained head reaches
 
 
-class Row(NamedTuple):
-    """A line of the table: medians of both, and the lowest and highest ratio of a single pair."""
-
-    name: str
-    unit: str
-    stock: float
-    ours: float
-    low: float
-    high: float
-
-    @property
-    def ratio(self) -> float:
-        return self.stock / self.ours if self.ours else float("nan")
-
-
 # ---------------------------------------------------------------- models and data
 
 
@@ -117,36 +96,16 @@ class Peers(NamedTuple):
         return self.stock if side == "stock" else self.ours
 
 
-def dictionary(size: int) -> Dictionary:
-    """``size`` symbols, fairseq's four special ones included."""
-    made = Dictionary()
-    for number in range(size - made.nspecial):
-        made.add_symbol(f"w{number}")
-    return made
-
-
-def precision(args: argparse.Namespace) -> str:
-    """Of parameters and activations."""
-    return "bf16" if args.bf16 else "fp16" if getattr(args, "fp16", False) else "fp32"
-
-
 def stock_options(args: argparse.Namespace) -> Namespace:
     """Options of fairseq's model, post-norm and shared embeddings as in its recipe."""
-    options = Namespace(
-        share_all_embeddings=True,
+    options = workload.transformer_options(
+        args,
         early_exit=",".join([str(args.layers)] * 3),
         dropout=DROPOUT,
         label_smoothing=LABEL_SMOOTHING,
-        max_source_positions=1024,
-        max_target_positions=1024,
         left_pad_source=True,
         left_pad_target=False,
     )
-    for side in ("encoder", "decoder"):
-        setattr(options, f"{side}_embed_dim", args.dim)
-        setattr(options, f"{side}_ffn_embed_dim", args.ffn)
-        setattr(options, f"{side}_layers", args.layers)
-        setattr(options, f"{side}_attention_heads", args.heads)
     levenshtein_base_architecture(options)
     return options
 
@@ -155,82 +114,35 @@ def build_peers(args: argparse.Namespace) -> Peers:
     """Stock's model with random weights, and ours with the same (plus a row for ``<plh>``)."""
     torch.manual_seed(args.seed)
     options = stock_options(args)
-    symbols = dictionary(args.vocab)
+    symbols = workload.dictionary(args.vocab)
     stock_task = TranslationLevenshteinTask(TranslationLevenshteinConfig(), symbols, symbols)
     stock = LevenshteinTransformerModel.build_model(options, stock_task)
     for head in (stock.decoder.embed_mask_ins, stock.decoder.embed_word_del):
         # fairseq zeroes them, taking "no padding row" for every row: zeros would compare equal
         torch.nn.init.normal_(head.weight, std=args.dim**-0.5)
-    symbols = dictionary(args.vocab)
+    symbols = workload.dictionary(args.vocab)
     our_task = TranslationEditTask(TranslationEditConfig(seed=args.seed), symbols, symbols)
     ours = LevenshteinEditorModel.build_model(editor_config(options), our_task)
     ours.load_state_dict(stock.state_dict())
-    kind = KINDS[precision(args)]
-    stock.to(args.device, kind)
-    ours.to(args.device, kind)
+    for model in (stock, ours):
+        model.to(args.device, side_by_side.precision(args))
     less = {name: copy.deepcopy(ours).eval() for name in args.less}
-    for name, model in less.items():
-        quantize([model], name)
+    for name, reduced in less.items():
+        quantize([reduced], name)
     return Peers(stock, stock_task, ours, our_task, less)
-
-
-def sentences(count: int, args: argparse.Namespace, special: int) -> list[tuple[Tensor, Tensor]]:
-    """Random sources and targets: lengths around ``--length``, frequencies as in Zipf's law.
-
-    No token comes twice in a sentence: then there is one minimal script only, and the labels of
-    both systems can be compared.
-    """
-    weights = 1 / torch.arange(1, args.vocab - special + 1, dtype=torch.float)
-    longest = min(3 * args.length, args.vocab - special)
-
-    def sentence(length: float) -> Tensor:
-        words = torch.multinomial(weights, int(min(max(length, 1), longest))) + special
-        return torch.cat([torch.tensor([0]), words, torch.tensor([2])])
-
-    lengths = torch.normal(float(args.length), args.length / 3, (count,))
-    stretch = 0.85 + 0.3 * torch.rand(count)  # how much longer the target is
-    return [
-        (sentence(source), sentence(source * factor))
-        for source, factor in zip(lengths.tolist(), stretch.tolist(), strict=True)
-    ]
-
-
-def padded(rows: Sequence[Tensor], left: bool, device: str) -> Tensor:
-    """Rows of any length → B × T, padded with 1."""
-    width = max(map(len, rows))
-    out = torch.ones(len(rows), width, dtype=torch.long)
-    for i, row in enumerate(rows):
-        start = width - len(row) if left else 0
-        out[i, start : start + len(row)] = row
-    return out.to(device)
-
-
-def batch(pairs: Sequence[tuple[Tensor, Tensor]], device: str) -> dict[str, Any]:
-    """A batch as both tasks' data sets make it: sources padded on the left."""
-    sources, targets = zip(*pairs)
-    return {
-        "id": torch.arange(len(pairs), device=device),
-        "nsentences": len(pairs),
-        "ntokens": sum(map(len, targets)),
-        "net_input": {
-            "src_tokens": padded(sources, True, device),
-            "src_lengths": torch.tensor([len(row) for row in sources], device=device),
-        },
-        "target": padded(targets, False, device),
-    }
 
 
 def training_batches(args: argparse.Namespace, special: int) -> list[dict[str, Any]]:
     """``--steps`` batches of at most ``--tokens`` padded tokens, sentences of like length."""
     pool = max(64, 2 * args.steps * args.tokens // args.length)
-    pairs = sorted(sentences(pool, args, special), key=lambda pair: max(map(len, pair)))
+    pairs = sorted(workload.sentences(pool, args, special), key=lambda pair: max(map(len, pair)))
     groups: list[list[tuple[Tensor, Tensor]]] = [[]]
     for pair in pairs:  # the longest comes last, so its length is the width
         if groups[-1] and (len(groups[-1]) + 1) * max(map(len, pair)) > args.tokens:
             groups.append([])
         groups[-1].append(pair)
     spread = torch.linspace(0, len(groups) - 1, args.steps + 2)[1:-1].round().long().tolist()
-    return [batch(groups[i], args.device) for i in spread]
+    return [workload.batch(groups[i], args.device) for i in spread]
 
 
 # ---------------------------------------------------------------- training
@@ -245,17 +157,14 @@ def criteria(peers: Peers) -> dict[str, Any]:
     }
 
 
-class Trainer:
-    """One system's update: states and labels, forward, backward, and fairseq's Adam."""
+class Trainer(workload.Trainer):
+    """One system's update: states and labels before what every update has."""
 
     def __init__(self, peers: Peers, side: str, args: argparse.Namespace) -> None:
-        self.peers, self.side, self.now = peers, side, clock(args)
-        self.model, self.criterion = peers.model(side), criteria(peers)[side]
-        # a rate of 0 takes the same time and leaves both with the same weights
-        self.optimizer = Adam(self.model.parameters(), lr=0.0, betas=(0.9, 0.98))
+        super().__init__(peers.model(side), args)
+        self.peers, self.side, self.criterion = peers, side, criteria(peers)[side]
 
     def loss(self, sample: dict[str, Any]) -> Tensor:
-        """The loss of a batch, divided by its sample size."""
         if self.side == "stock":
             noisy = self.peers.stock_task.inject_noise(sample["target"])
             sample = {**sample, "prev_target": noisy}
@@ -263,16 +172,6 @@ class Trainer:
             sample = self.peers.our_task.with_roll_in(sample, 1)
         loss, size, _ = self.criterion(self.model, sample)
         return loss / size
-
-    def update(self, sample: dict[str, Any]) -> tuple[float, float]:
-        """Seconds until the gradients are there, and until the parameters are changed."""
-        self.model.train()
-        self.optimizer.zero_grad()
-        started = self.now()
-        self.loss(sample).backward()
-        gradients = self.now()
-        self.optimizer.step()
-        return gradients - started, self.now() - started
 
 
 class Bf16Trainer(Trainer):
@@ -288,28 +187,8 @@ class Bf16Trainer(Trainer):
         parameters = [one for one in small.parameters() if one.requires_grad]
         self.optimizer = FP16Optimizer.build_optimizer(cfg, parameters)
 
-    def update(self, sample: dict[str, Any]) -> tuple[float, float]:
-        self.model.train()
-        self.optimizer.zero_grad()
-        started = self.now()
-        self.optimizer.backward(self.loss(sample))
-        gradients = self.now()
-        self.optimizer.step()
-        return gradients - started, self.now() - started
-
-
-def clock(args: argparse.Namespace) -> Callable[[], float]:
-    """A function that gives seconds, all work on the device done."""
-    if args.clock == "cpu":
-        return time.process_time
-    if args.device == "cpu":
-        return time.perf_counter
-
-    def now() -> float:
-        torch.cuda.synchronize()
-        return time.perf_counter()
-
-    return now
+    def backward(self, loss: Tensor) -> None:
+        self.optimizer.backward(loss)
 
 
 def time_training(peers: Peers, args: argparse.Namespace) -> list[Row]:
@@ -319,25 +198,18 @@ def time_training(peers: Peers, args: argparse.Namespace) -> list[Row]:
     trainers: dict[str, Trainer] = {side: Trainer(peers, side, args) for side in SIDES}
     if "bf16" in args.less:
         trainers["bf16"] = Bf16Trainer(peers, args)
-    for trainer in trainers.values():  # not counted: first allocations, Adam's state
-        trainer.update(batches[0])
-    times: dict[str, list[tuple[float, float]]] = {side: [] for side in trainers}
-    for number, sample in enumerate(batches):
-        for side in list(trainers) if number % 2 else reversed(list(trainers)):
-            times[side].append(trainers[side].update(sample))
+    times = workload.time_updates(trainers, batches)
     names = ("training: gradients", "training: update with Adam")
     return [
-        row(name + (f", ours in {side}" if side != "ours" else ""), stock, ours)
+        side_by_side.row(
+            name + (f", ours in {side}" if side != "ours" else ""),
+            times["stock"][part],
+            times[side][part],
+            of_medians=True,
+        )
         for side in list(trainers)[1:]
         for part, name in enumerate(names)
-        for stock, ours in [[[1000 * one[part] for one in times[s]] for s in ("stock", side)]]
     ]
-
-
-def row(name: str, stock: Sequence[float], ours: Sequence[float], unit: str = "ms") -> Row:
-    """A line of the table from measurements in pairs."""
-    ratios = [a / b for a, b in zip(stock, ours, strict=True)]
-    return Row(name, unit, median(stock), median(ours), min(ratios), max(ratios))
 
 
 @torch.no_grad()
@@ -366,7 +238,7 @@ def check_training(peers: Peers, args: argparse.Namespace) -> str:
             raise UserError(f"the labels of the {name} head differ from stock's: no fair race")
         difference = logits[:, : theirs["out"].size(1)] - theirs["out"]
         worst = max(worst, float(difference.abs().max()))
-    if worst > (1e-3 if precision(args) == "fp32" else 1.0):
+    if worst > (1e-3 if side_by_side.precision(args) is torch.float32 else 1.0):
         raise UserError(f"logits differ from stock's by up to {worst:g}: no fair race")
     return f"training: labels equal, logits of the insertion heads within {worst:.1e}"
 
@@ -479,7 +351,13 @@ Decoder = Callable[[dict[str, Any]], list]
 
 
 def decoders(peers: Peers, args: argparse.Namespace) -> dict[str, Decoder]:
-    """Stock's decoder, ours with stock's rules, and ours with its own (the paper's Algorithm 2)."""
+    """Stock's decoder, ours with stock's rules, and ours with its own (the paper's Algorithm 2).
+
+    Both models are set for decoding.
+    """
+    for side in SIDES:
+        peers.model(side).eval()
+    quantize([peers.ours], PRECISIONS[0])  # as fairseq-generate does before it decodes
     symbols, task = peers.stock_task.target_dictionary, peers.our_task
     stock = IterativeRefinementGenerator(symbols, max_iter=args.iterations)
     same, own = (
@@ -495,8 +373,8 @@ def decoders(peers: Peers, args: argparse.Namespace) -> dict[str, Decoder]:
         "same": lambda sample: same.generate([peers.ours], sample),
         "own": lambda sample: own.generate([peers.ours], sample),
     }
-    for precision, model in peers.less.items():
-        found[precision] = lambda sample, model=model: own.generate([model], sample)
+    for name, model in peers.less.items():
+        found[name] = lambda sample, model=model: own.generate([model], sample)
     return found
 
 
@@ -505,7 +383,7 @@ def decoding_samples(args: argparse.Namespace, special: int, size: int) -> list[
     count = args.steps * (3 if size == 1 else 1)
     samples = []
     for _ in range(count):
-        made = batch(sentences(size, args, special), args.device)
+        made = workload.batch(workload.sentences(size, args, special), args.device)
         draft = made["target"].clone()  # every tenth token is wrong
         wrong = draft.ge(special) & (torch.rand(draft.shape, device=draft.device) < 0.1)
         draft[wrong] = special + (draft[wrong] + 1) % (args.vocab - special)
@@ -552,33 +430,22 @@ def time_decoding(peers: Peers, args: argparse.Namespace) -> tuple[list[Row], li
     special = peers.our_task.target_dictionary.nspecial
     decode = decoders(peers, args)
     rows, notes = [], []
-    for side in SIDES:
-        peers.model(side).eval()
-    quantize([peers.ours], PRECISIONS[0])  # as fairseq-generate does before it decodes
     for size in args.batches:
         samples = decoding_samples(args, special, size)
         expected = [outputs(decode["stock"](sample)) for sample in samples]
         labels = RULES | {name: f"own rules, {name}" for name in peers.less}
         for name, label in labels.items():
             # half precision rounds differently in the two models and may turn a close decision
-            required = name == "same" and precision(args) == "fp32"
+            required = name == "same" and side_by_side.precision(args) is torch.float32
             said = agreement(decode, name, samples, required, expected)
             notes.append(f"decoding, batch {size}, {label}: {said}")
-        times: dict[str, list[float]] = {name: [] for name in decode}
-        for number, sample in enumerate(samples):
-            for name in list(decode) if number % 2 else reversed(list(decode)):
-                times[name].append(_milliseconds(decode[name], sample, clock(args)))
+        times = side_by_side.milliseconds(decode, samples, side_by_side.clock(args))
         for name, label in labels.items():
-            rows.append(row(f"decoding: batch {size}, {label}", times["stock"], times[name]))
+            title, both = f"decoding: batch {size}, {label}", (times["stock"], times[name])
+            rows.append(side_by_side.row(title, *both, of_medians=True))
         if args.drafts:
-            notes.append(_drafted(decode["own"], samples, size, clock(args)))
+            notes.append(_drafted(decode["own"], samples, size, side_by_side.clock(args)))
     return rows, notes
-
-
-def _milliseconds(decode: Decoder, sample: dict[str, Any], now: Callable[[], float]) -> float:
-    started = now()
-    decode(sample)
-    return 1000 * (now() - started)
 
 
 def _drafted(
@@ -587,84 +454,30 @@ def _drafted(
     """Post-editing has no peer: its times stand alone."""
     drafted = [{**sample, "draft": sample["drafts"]} for sample in samples]
     steps = [one[0]["steps"] for sample in drafted for one in decode(sample)]
-    times = [_milliseconds(decode, sample, now) for sample in drafted]
+    times = side_by_side.milliseconds({"own": decode}, drafted, now)
     return (
-        f"post-editing, batch {size}: {median(times):.1f} ms, "
+        f"post-editing, batch {size}: {median(times['own']):.1f} ms, "
         f"{sum(steps) / len(steps):.2f} iterations on average (stock cannot take drafts)"
     )
 
 
-# ---------------------------------------------------------------- memory
+# ---------------------------------------------------------------- memory and other kernels
 
 
 def peak_of_one_side(side: str, args: argparse.Namespace) -> dict[str, float]:
-    """Peak memory of two updates on the largest batch, in MiB; runs in a process of its own."""
+    """Peak memory of two updates, in MiB; runs in a process of its own."""
     peers = build_peers(args)
-    special = peers.our_task.target_dictionary.nspecial
-    largest = max(training_batches(args, special), key=lambda one: one["target"].numel())
-    trainer = Trainer(peers, side, args)
-    before = _memory(args.device, peak=False)
-    for _ in range(2):
-        trainer.update(largest)
-    peak = _memory(args.device, peak=True)
-    return {"peak": peak, "update": peak - before}
-
-
-def _memory(device: str, peak: bool) -> float:
-    """MiB in use, or at the most so far.
-
-    Linux hands a parent's ``ru_maxrss`` down to its children, so ``VmHWM`` is read where it can be.
-    """
-    if device == "cuda":
-        read = torch.cuda.max_memory_allocated if peak else torch.cuda.memory_allocated
-        return read() / 2**20
-    status = Path("/proc/self/status")
-    if status.is_file():
-        name = "VmHWM:" if peak else "VmRSS:"
-        line = next(one for one in status.read_text().splitlines() if one.startswith(name))
-        return int(line.split()[1]) / 2**10
-    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return used / (2**20 if sys.platform == "darwin" else 2**10)
-
-
-def measure_memory(argv: Sequence[str]) -> list[Row]:
-    """Peak of the process, and how much of it the updates took, each side in its own process."""
-    found = {}
-    for side in SIDES:
-        command = [sys.executable, str(Path(__file__).resolve()), *argv, "--memory-of", side]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode != 0:
-            last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-            raise UserError(f"measuring the memory of {side} failed: {last}")
-        found[side] = json.loads(done.stdout.strip().splitlines()[-1])
-    names = {"peak": "memory: process at its peak", "update": "memory: two updates on top"}
-    return [
-        row(name, [found["stock"][key]], [found["ours"][key]], "MiB") for key, name in names.items()
-    ]
-
-
-# ---------------------------------------------------------------- other kernels
-
-
-def ratios_under(kernels_of: str, argv: Sequence[str]) -> dict[str, float]:
-    """Ratios by the rows' names, measured in a process that takes the kernels of :data:`KERNELS`.
-
-    Raises:
-        UserError: it failed.
-    """
-    command = [sys.executable, str(Path(__file__).resolve()), *argv, "--no-memory", "--ratios"]
-    environ = {**os.environ, **KERNELS[kernels_of]}
-    done = subprocess.run(command, capture_output=True, text=True, env=environ)
-    if done.returncode != 0:
-        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise UserError(f"measuring with the kernels {kernels_of} failed: {last}")
-    found: dict[str, float] = json.loads(done.stdout.strip().splitlines()[-1])
-    return found
+    batches = training_batches(args, peers.our_task.target_dictionary.nspecial)
+    return workload.peak_of_updates(Trainer(peers, side, args), batches, args.device)
 
 
 def table_of_kernels(names: Sequence[str], argv: Sequence[str]) -> str:
-    """Stock over ours, a column for each choice of kernels."""
-    columns = {name: ratios_under(name, argv) for name in names}
+    """Stock over ours, a column for each choice of kernels of :data:`KERNELS`."""
+    command = [__file__, *argv, "--no-memory", "--ratios"]
+    columns = {
+        name: side_by_side.from_own_process(f"with the kernels {name}", command, **KERNELS[name])
+        for name in names
+    }
     rows = list(columns[names[0]])
     width = max(map(len, rows))
     lines = [f"{'':{width}}" + "".join(f"  {name:>10}" for name in names)]
@@ -676,67 +489,18 @@ def table_of_kernels(names: Sequence[str], argv: Sequence[str]) -> str:
 # ---------------------------------------------------------------- the report
 
 
-def table(rows: Sequence[Row]) -> str:
-    """The rows under a head, ratios with the range over single pairs."""
-    width = max(len(one.name) for one in rows)
-    lines = [f"{'':{width}}  {'stock':>12}  {'ours':>12}  ratio  lowest … highest"]
-    for one in rows:
-        unit = f" {one.unit:>3}"
-        lines.append(
-            f"{one.name:{width}}  {one.stock:>8.1f}{unit}  {one.ours:>8.1f}{unit}  "
-            f"{one.ratio:>5.2f}  {one.low:.2f} … {one.high:.2f}"
-        )
-    return "\n".join(lines)
-
-
-def signature(args: argparse.Namespace) -> str:
-    """What the numbers depend on."""
-    parts = {
-        "torch": torch.__version__,
-        "device": f"{args.device} ({machine(args.device)})",
-        "kernels": kernels(),
-        "threads": torch.get_num_threads(),
-        "cores": os.cpu_count(),
-        "precision": precision(args),
-        "layers": f"{args.layers}+{args.layers}",
-        "dim": args.dim,
-        "ffn": args.ffn,
-        "heads": args.heads,
-        "vocab": args.vocab,
-        "tokens": args.tokens,
-        "length": args.length,
-        "steps": args.steps,
-        "iterations": args.iterations,
-        "clock": args.clock,
-        "seed": args.seed,
-    }
-    return "|".join(f"{name}:{value}" for name, value in parts.items())
+def described(args: argparse.Namespace) -> str:
+    """What the numbers depend on, on one line."""
+    layers = f"{args.layers}+{args.layers}"
+    return side_by_side.signature(side_by_side.surroundings(args, SIZES, layers=layers))
 
 
 def parser() -> argparse.ArgumentParser:
     """The options."""
-    made = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    numbers = {"--tokens": 2000, "--length": 25, "--steps": 5, "--iterations": 9}
+    made = side_by_side.parser_with(__doc__, side_by_side.LARGE | numbers)
+    side_by_side.add_clock_options(made)
     add = made.add_argument
-    add("--layers", type=int, default=6, help="blocks in encoder and in decoder (default 6)")
-    add("--dim", type=int, default=512, help="width (default 512)")
-    add("--ffn", type=int, default=2048, help="width of the feed-forward layers (default 2048)")
-    add("--heads", type=int, default=8, help="attention heads (default 8)")
-    add("--vocab", type=int, default=8000, help="symbols of the joined dictionary (default 8000)")
-    add("--tokens", type=int, default=2000, help="tokens of a training batch (default 2000)")
-    add("--length", type=int, default=25, help="mean length of a sentence (default 25)")
-    add("--steps", type=int, default=5, help="measured batches (default 5)")
-    add("--iterations", type=int, default=9, help="stock's --iter-decode-max-iter (default 9)")
-    add("--threads", type=int, default=0, help="torch's threads (default: torch's own choice)")
-    add("--device", choices=("cpu", "cuda"), default="cpu", help="where to run (default cpu)")
-    add(
-        "--clock",
-        choices=("wall", "cpu"),
-        default="wall",
-        help="wall: what one waits (default); cpu: what the process computes, all threads "
-        "together, for a machine that others use meanwhile",
-    )
     less = made.add_mutually_exclusive_group()
     less.add_argument("--bf16", action="store_true", help="parameters and activations in bfloat16")
     less.add_argument("--fp16", action="store_true", help="the same in half precision, for a GPU")
@@ -777,11 +541,7 @@ def checked(argv: Sequence[str] | None) -> argparse.Namespace:
         UserError: values that no model or batch can be made of.
     """
     args = parser().parse_args(argv)
-    for name in ("layers", "dim", "ffn", "heads", "tokens", "length", "steps", "iterations"):
-        if getattr(args, name) < 1:
-            raise UserError(f"--{name} {getattr(args, name)}: give 1 or more")
-    if args.dim % args.heads:
-        raise UserError(f"--heads {args.heads} does not divide --dim {args.dim}")
+    workload.check_sizes(args, ("layers", *(name for name in SIZES if name != "vocab")))
     args.batches = whole_numbers("--batches", args.batches)
     args.less = [one for one in args.less.split(",") if one]
     if not set(args.less) <= set(PRECISIONS[1:]):
@@ -789,23 +549,26 @@ def checked(argv: Sequence[str] | None) -> argparse.Namespace:
     args.kernels = [one for one in args.kernels.split(",") if one]
     if not set(args.kernels) <= set(KERNELS):
         raise UserError(f"--kernels {','.join(args.kernels)}: choose of {','.join(KERNELS)}")
-    if args.vocab < 20:
-        raise UserError(f"--vocab {args.vocab}: give 20 or more")
-    if args.device == "cuda" and not torch.cuda.is_available():
-        raise UserError("--device cuda: torch finds no GPU here; leave the option out")
-    if args.device == "cuda" and args.clock == "cpu":
-        raise UserError("--clock cpu does not see what a GPU does; leave the option out")
     return args
+
+
+def checked_for(given: argparse.Namespace, **more: Any) -> argparse.Namespace:
+    """Another script's options, those that it shares with this one checked as here.
+
+    Args:
+        more: what its options stand for, in their place.
+    """
+    own = vars(parser().parse_args([]))
+    flags = [f"--{name}={value}" for name, value in vars(given).items() if name in own]
+    return argparse.Namespace(**{**vars(given), **vars(checked(flags)), **more})
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print the table."""
     args = checked(argv)
-    if args.threads:
-        torch.set_num_threads(args.threads)
-    noise = io.StringIO()  # stock's label code prints a line at every call
+    side_by_side.settle(args)
     if args.memory_of:
-        with contextlib.redirect_stdout(noise):
+        with side_by_side.quiet():  # stock's label code prints a line at every call
             found = peak_of_one_side(args.memory_of, args)
         print(json.dumps(found))
         return 0
@@ -815,26 +578,26 @@ def main(argv: Sequence[str] | None = None) -> int:
         rest = given[:place] + given[place + 1 + (given[place] == "--kernels") :]
         print(table_of_kernels(args.kernels, rest))
         print("ratio: stock / ours of the medians, each column in a process of its own")
-        print(signature(args))
+        print(described(args))
         return 0
-    memory = [] if args.no_memory or args.ratios else measure_memory(given)
-    with contextlib.redirect_stdout(noise):
+    memory = []
+    if not (args.no_memory or args.ratios):
+        memory = side_by_side.memory_rows(__file__, SIDES, given)
+    with side_by_side.quiet():
         peers = build_peers(args)
         notes = [check_training(peers, args)]
         rows = time_training(peers, args)
         script = Script(peers.our_task.target_dictionary.nspecial)
-        decoding, more = [], []
         if not args.no_decoding:
             with scripted(peers, script):
                 decoding, more = time_decoding(peers, args)
+            rows, notes = rows + decoding, notes + more
     if args.ratios:
-        print(json.dumps({one.name: one.ratio for one in [*rows, *decoding]}))
+        print(json.dumps({one.name: one.ratio for one in rows}))
         return 0
-    print(table([*rows, *decoding, *memory]))
+    print(side_by_side.table([*rows, *memory], SIDES, "ratio", digits=1))
     print("ratio: stock / ours of the medians, above 1 ours is faster or smaller")
-    for note in itertools.chain(notes, more):
-        print(note)
-    print(signature(args))
+    print(*notes, described(args), sep="\n")
     return 0
 
 

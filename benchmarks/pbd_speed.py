@@ -14,22 +14,16 @@ part in it alone, which the search itself does not dilute.
 
 import argparse
 import contextlib
-import io
 import json
-import os
-import subprocess
 import sys
-import warnings
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from statistics import median
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
-for folder in (ROOT, ROOT / "benchmarks"):
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
 
 import torch  # noqa: E402
 
@@ -41,14 +35,12 @@ from fairseq.criterions.label_smoothed_cross_entropy import (  # noqa: E402
     LabelSmoothedCrossEntropyCriterion,
 )
 from fairseq.models.transformer import TransformerModel, base_architecture  # noqa: E402
-from fairseq.optim.adam import Adam  # noqa: E402
 from fairseq.sequence_generator import SequenceGenerator  # noqa: E402
 from fairseq.tasks.translation import TranslationConfig, TranslationTask  # noqa: E402
-from levt_speed import _memory as memory_in_use  # noqa: E402
-from levt_speed import clock, dictionary, padded, sentences  # noqa: E402
 from torch import Tensor  # noqa: E402
 
-from benchmarks.machine import kernels, machine  # noqa: E402
+from benchmarks import side_by_side, workload  # noqa: E402
+from benchmarks.side_by_side import Row  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
 from lev_plugins.fairseq_patches import run_cli  # noqa: E402
 from lev_plugins.nn.precision import PRECISIONS, quantize  # noqa: E402
@@ -60,35 +52,7 @@ EOS = 2
 BATCH_SIZES = (1, 32)
 BEAMS = (1, 5)
 BAR = 1.15  # of the time of a step
-
-
-class Row(NamedTuple):
-    """A line of the table: medians of both; median, lowest and highest ratio of single pairs.
-
-    bar: the highest ratio that is wished for; None where there is none.
-    """
-
-    name: str
-    unit: str
-    stock: float
-    pbd: float
-    ratio: float
-    low: float
-    high: float
-    bar: float | None = None
-
-
-def row(
-    name: str,
-    stock: Sequence[float],
-    pbd: Sequence[float],
-    unit: str = "ms",
-    bar: float | None = None,
-) -> Row:
-    """A line of the table from measurements in pairs."""
-    ratios = [b / a for a, b in zip(stock, pbd, strict=True)]
-    spread = median(ratios), min(ratios), max(ratios)
-    return Row(name, unit, median(stock), median(pbd), *spread, bar)
+SIZES = ("layers", "dim", "ffn", "heads", "vocab", "dropout", "tokens", "length", "steps")
 
 
 # ---------------------------------------------------------------- models and batches
@@ -107,18 +71,12 @@ class Peers(NamedTuple):
 
 def stock_options(args: argparse.Namespace) -> Namespace:
     """Options of fairseq's Transformer."""
-    options = Namespace(
-        share_all_embeddings=True,
+    options = workload.transformer_options(
+        args,
         dropout=args.dropout,
-        max_source_positions=1024,
-        max_target_positions=1024,
+        encoder_normalize_before=args.pre_norm,
+        decoder_normalize_before=args.pre_norm,
     )
-    for side in ("encoder", "decoder"):
-        setattr(options, f"{side}_embed_dim", args.dim)
-        setattr(options, f"{side}_ffn_embed_dim", args.ffn)
-        setattr(options, f"{side}_layers", args.layers)
-        setattr(options, f"{side}_attention_heads", args.heads)
-        setattr(options, f"{side}_normalize_before", args.pre_norm)
     base_architecture(options)
     return options
 
@@ -144,85 +102,59 @@ def pbd_options(args: argparse.Namespace) -> PBDTransformerConfig:
 def build_peers(args: argparse.Namespace) -> Peers:
     """Both models with random weights."""
     torch.manual_seed(args.seed)
-    symbols = dictionary(args.vocab)
+    symbols = workload.dictionary(args.vocab)
     task = TranslationTask(TranslationConfig(), symbols, symbols)
     stock = TransformerModel.build_model(stock_options(args), task)
     pbd = PBDTransformerModel.build_model(pbd_options(args), task)
-    kind = torch.bfloat16 if args.bf16 else torch.float32
-    return Peers(stock.to(args.device, kind), pbd.to(args.device, kind), task)
-
-
-def parameters(model: torch.nn.Module) -> int:
-    """Numbers that are learnt; what is shared counts once."""
-    return sum(one.numel() for one in model.parameters())
+    for model in (stock, pbd):
+        model.to(args.device, side_by_side.precision(args))
+    return Peers(stock, pbd, task)
 
 
 def batch(pairs: Sequence[tuple[Tensor, Tensor]], device: str) -> dict[str, Any]:
     """A batch as the translation task makes it: words and </s>, sources padded on the left."""
-    sources, targets = zip(*[(source[1:], target[1:]) for source, target in pairs])
-    shifted = [torch.cat([target[-1:], target[:-1]]) for target in targets]
-    return {
-        "id": torch.arange(len(pairs), device=device),
-        "nsentences": len(pairs),
-        "ntokens": sum(map(len, targets)),
-        "net_input": {
-            "src_tokens": padded(sources, True, device),
-            "src_lengths": torch.tensor([len(one) for one in sources], device=device),
-            "prev_output_tokens": padded(shifted, False, device),
-        },
-        "target": padded(targets, False, device),
-    }
+    words = [(source[1:], target[1:]) for source, target in pairs]
+    made = workload.batch(words, device)
+    shifted = [torch.cat([target[-1:], target[:-1]]) for _, target in words]
+    made["net_input"]["prev_output_tokens"] = workload.padded(shifted, False, device)
+    return made
 
 
 def training_batches(args: argparse.Namespace, special: int) -> list[dict[str, Any]]:
     """``--steps`` batches of about ``--tokens`` target tokens, sentences of like length."""
     size = max(1, args.tokens // args.length)
-    pairs = sorted(sentences(args.steps * size, args, special), key=lambda pair: len(pair[1]))
+    pairs = workload.sentences(args.steps * size, args, special)
+    pairs.sort(key=lambda pair: len(pair[1]))
     return [batch(pairs[i : i + size], args.device) for i in range(0, len(pairs), size)]
 
 
 def decoding_batches(args: argparse.Namespace, special: int, size: int) -> list[dict[str, Any]]:
     """Sources of ``--length`` tokens and a sample around it; as many batches as ``--steps``."""
-    return [batch(sentences(size, args, special), args.device) for _ in range(args.steps)]
+    return [batch(workload.sentences(size, args, special), args.device) for _ in range(args.steps)]
 
 
 # ---------------------------------------------------------------- training
 
 
-class Trainer:
-    """One system's update: forward, backward, and fairseq's Adam."""
+class Trainer(workload.Trainer):
+    """One system's update."""
 
     def __init__(self, peers: Peers, side: str, args: argparse.Namespace) -> None:
-        self.model, self.now = peers.model(side), clock(args)
+        super().__init__(peers.model(side), args)
         self.criterion = LabelSmoothedCrossEntropyCriterion(peers.task, True, LABEL_SMOOTHING)
-        # a rate of 0 takes the same time and leaves the weights as they are
-        self.optimizer = Adam(self.model.parameters(), lr=0.0, betas=(0.9, 0.98))
 
-    def update(self, sample: dict[str, Any]) -> tuple[float, float]:
-        """Milliseconds until the gradients are there, and until the parameters are changed."""
-        self.model.train()
-        self.optimizer.zero_grad()
-        started = self.now()
+    def loss(self, sample: dict[str, Any]) -> Tensor:
         loss, size, _ = self.criterion(self.model, sample)
-        (loss / size).backward()
-        gradients = self.now()
-        self.optimizer.step()
-        return 1000 * (gradients - started), 1000 * (self.now() - started)
+        return loss / size
 
 
 def time_training(peers: Peers, args: argparse.Namespace) -> list[Row]:
     """Gradients and whole updates on the same batches."""
     batches = training_batches(args, peers.task.target_dictionary.nspecial)
-    trainers = {side: Trainer(peers, side, args) for side in SIDES}
-    for side in SIDES:  # not counted: first allocations, Adam's state
-        trainers[side].update(batches[0])
-    times: dict[str, list[tuple[float, float]]] = {side: [] for side in SIDES}
-    for number, sample in enumerate(batches):
-        for side in SIDES if number % 2 else reversed(SIDES):
-            times[side].append(trainers[side].update(sample))
+    times = workload.time_updates({side: Trainer(peers, side, args) for side in SIDES}, batches)
     names = ("training: gradients", "training: update with Adam")
     return [
-        row(name, *([one[part] for one in times[side]] for side in SIDES), bar=BAR)
+        side_by_side.row(name, *(times[side][part] for side in SIDES), inverse=True)
         for part, name in enumerate(names)
     ]
 
@@ -257,7 +189,7 @@ class Searcher:
     """One system's beam search, with outputs that are all of one length."""
 
     def __init__(self, peers: Peers, side: str, beam: int, args: argparse.Namespace) -> None:
-        self.model, self.beam, self.now = peers.model(side).eval(), beam, clock(args)
+        self.model, self.beam, self.now = peers.model(side).eval(), beam, side_by_side.clock(args)
         if side == SIDES[1]:
             quantize([self.model], PRECISIONS[0])  # as fairseq-generate does
         self.symbols = peers.task.target_dictionary
@@ -292,14 +224,14 @@ def time_decoding(peers: Peers, args: argparse.Namespace) -> list[Row]:
             times: dict[str, list[tuple[float, float]]] = {side: [] for side in SIDES}
             for number, sample in enumerate(samples):
                 lengths = {}
-                for side in SIDES if number % 2 else reversed(SIDES):
+                for side in side_by_side.in_turn(SIDES, number):
                     *one, lengths[side] = searchers[side].search(sample)
                     times[side].append((one[0], one[1]))
                 check_lengths(lengths, beam)
             for part, what in enumerate(("step", "step, decoder alone")):
                 name = f"decoding: batch {size}, beam {beam}, {what}"
                 both = ([one[part] for one in times[side]] for side in SIDES)
-                rows.append(row(name, *both, bar=BAR))
+                rows.append(side_by_side.row(name, *both, inverse=True))
     return rows
 
 
@@ -318,85 +250,29 @@ def check_lengths(lengths: dict[str, list[list[int]]], beam: int) -> None:
 
 
 def peak_of_one_side(side: str, args: argparse.Namespace) -> dict[str, float]:
-    """Peak memory of two updates on the largest batch, in MiB; runs in a process of its own."""
+    """Peak memory of two updates, in MiB; runs in a process of its own."""
     peers = build_peers(args)
     batches = training_batches(args, peers.task.target_dictionary.nspecial)
-    largest = max(batches, key=lambda one: one["target"].numel())
-    trainer = Trainer(peers, side, args)
-    before = memory_in_use(args.device, peak=False)
-    for _ in range(2):
-        trainer.update(largest)
-    peak = memory_in_use(args.device, peak=True)
-    return {"peak": peak, "update": peak - before}
-
-
-def measure_memory(argv: Sequence[str]) -> list[Row]:
-    """Peak of the process, and how much of it the updates took, each side in its own process."""
-    found = {}
-    for side in SIDES:
-        command = [sys.executable, str(Path(__file__).resolve()), *argv, "--memory-of", side]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode != 0:
-            last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-            raise UserError(f"measuring the memory of {side} failed: {last}")
-        found[side] = json.loads(done.stdout.strip().splitlines()[-1])
-    names = {"peak": "memory: process at its peak", "update": "memory: two updates on top"}
-    return [
-        row(name, [found["stock"][key]], [found["pbd"][key]], "MiB") for key, name in names.items()
-    ]
+    return workload.peak_of_updates(Trainer(peers, side, args), batches, args.device)
 
 
 # ---------------------------------------------------------------- the report
 
 
-def table(rows: Sequence[Row]) -> str:
-    """The rows under a head, ratios with their range, and whether they keep their bar."""
-    width = max(len(one.name) for one in rows)
-    lines = [f"{'':{width}}  {'stock':>12}  {'pbd':>12}  pbd/stock  lowest … highest"]
-    for one in rows:
-        verdict = ""
-        if one.bar is not None:
-            verdict = f"  {'within' if one.ratio <= one.bar else 'above'} {one.bar:g}"
-        lines.append(
-            f"{one.name:{width}}  {one.stock:>8.2f} {one.unit:>3}  {one.pbd:>8.2f} {one.unit:>3}  "
-            f"{one.ratio:>9.2f}  {one.low:.2f} … {one.high:.2f}{verdict}"
-        )
-    return "\n".join(lines)
-
-
-def signature(args: argparse.Namespace) -> str:
-    """What the numbers depend on."""
-    parts = {
-        "torch": torch.__version__,
-        "device": f"{args.device} ({machine(args.device)})",
-        "kernels": kernels(),
-        "threads": torch.get_num_threads(),
-        "cores": os.cpu_count(),
-        "precision": "bf16" if args.bf16 else "fp32",
-        "norm": "before" if args.pre_norm else "after",
-        "without": ",".join(args.without) or "nothing",
-    }
-    names = ("layers", "dim", "ffn", "heads", "vocab", "dropout", "tokens", "length", "steps")
-    parts |= {name: getattr(args, name) for name in (*names, "clock", "seed")}
-    return "|".join(f"{name}:{value}" for name, value in parts.items())
+def described(args: argparse.Namespace) -> str:
+    """What the numbers depend on, on one line."""
+    more = {"norm": "before" if args.pre_norm else "after"}
+    more["without"] = ",".join(args.without) or "nothing"
+    return side_by_side.signature(side_by_side.surroundings(args, SIZES, **more))
 
 
 def parser() -> argparse.ArgumentParser:
     """The options."""
-    made = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    numbers = {"--tokens": 2000, "--length": 25, "--steps": 7}
+    made = side_by_side.parser_with(__doc__, side_by_side.LARGE | numbers)
     add = made.add_argument
-    add("--layers", type=int, default=6, help="blocks in encoder and in decoder (default 6)")
-    add("--dim", type=int, default=512, help="width (default 512)")
-    add("--ffn", type=int, default=2048, help="width of the feed-forward layers (default 2048)")
-    add("--heads", type=int, default=8, help="attention heads (default 8)")
-    add("--vocab", type=int, default=8000, help="symbols of the joined dictionary (default 8000)")
     add("--pre-norm", action="store_true", help="layer norm before each sub-layer, in both")
     add("--dropout", type=float, default=0.1, help="of both models (default 0.1)")
-    add("--tokens", type=int, default=2000, help="tokens of a training batch (default 2000)")
-    add("--length", type=int, default=25, help="mean length of a sentence (default 25)")
-    add("--steps", type=int, default=7, help="measured batches (default 7)")
     add(
         "--without",
         nargs="*",
@@ -404,15 +280,7 @@ def parser() -> argparse.ArgumentParser:
         choices=("future-modelling", "parameter-sharing", "segment-embedding"),
         help="what PBD is to do without",
     )
-    add("--threads", type=int, default=0, help="torch's threads (default: torch's own choice)")
-    add("--device", choices=("cpu", "cuda"), default="cpu", help="where to run (default cpu)")
-    add(
-        "--clock",
-        choices=("wall", "cpu"),
-        default="wall",
-        help="wall: what one waits (default); cpu: what the process computes, all threads "
-        "together, for a machine that others use meanwhile",
-    )
+    side_by_side.add_clock_options(made)
     add("--bf16", action="store_true", help="parameters and activations in bfloat16")
     add("--no-memory", action="store_true", help="leave out the two processes for the memory")
     add("--seed", type=int, default=1, help="of weights and sentences (default 1)")
@@ -427,41 +295,32 @@ def checked(argv: Sequence[str] | None) -> argparse.Namespace:
         UserError: values that no model or batch can be made of.
     """
     args = parser().parse_args(argv)
-    for name in ("layers", "dim", "ffn", "heads", "tokens", "length", "steps"):
-        if getattr(args, name) < 1:
-            raise UserError(f"--{name} {getattr(args, name)}: give 1 or more")
-    if args.dim % args.heads:
-        raise UserError(f"--heads {args.heads} does not divide --dim {args.dim}")
-    if args.vocab < 20:
-        raise UserError(f"--vocab {args.vocab}: give 20 or more")
+    workload.check_sizes(args, [name for name in SIZES if name not in ("vocab", "dropout")])
     if not 0 <= args.dropout < 1:
         raise UserError(f"--dropout {args.dropout:g}: give a share from 0 up to 1")
-    if args.device == "cuda" and not torch.cuda.is_available():
-        raise UserError("--device cuda: torch finds no GPU here; leave the option out")
-    if args.device == "cuda" and args.clock == "cpu":
-        raise UserError("--clock cpu does not see what a GPU does; leave the option out")
     return args
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print the table."""
     args = checked(argv)
-    if args.threads:
-        torch.set_num_threads(args.threads)
+    side_by_side.settle(args)
     if args.memory_of:
         print(json.dumps(peak_of_one_side(args.memory_of, args)))
         return 0
-    memory = [] if args.no_memory else measure_memory(sys.argv[1:] if argv is None else argv)
-    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():  # of fairseq
-        warnings.simplefilter("ignore")
+    memory = []
+    if not args.no_memory:
+        given = sys.argv[1:] if argv is None else argv
+        memory = side_by_side.memory_rows(__file__, SIDES, given, inverse=True)
+    with side_by_side.quiet():
         peers = build_peers(args)
-        counts = ([parameters(peers.model(side)) / 1e6] for side in SIDES)
-        rows = [row("parameters", *counts, unit="M")]
+        counts = ([side_by_side.parameters(peers.model(side)) / 1e6] for side in SIDES)
+        rows = [side_by_side.row("parameters", *counts, unit="M", inverse=True)]
         rows += [*time_training(peers, args), *time_decoding(peers, args)]
-    print(table([*rows, *memory]))
+    print(side_by_side.table([*rows, *memory], SIDES, "pbd/stock", bar=BAR))
     print("pbd/stock: median over pairs of measurements, above 1 PBD is slower or larger")
     print("decoding: outputs of both have equal lengths, those of their sources")
-    print(signature(args))
+    print(described(args))
     return 0
 
 

@@ -304,24 +304,17 @@ def talk(args: argparse.Namespace, folder: Path) -> str:
 
 def parser() -> argparse.ArgumentParser:
     """The options."""
-    made = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    numbers = {
+        "--vocab": (4000, "words"),
+        "--tokens": (1000, "tokens of the batch of each process"),
+        "--interval": (10, "updates in an interval of the log; the first is left out"),
+        "--updates": (20, "measured updates"),
+        "--repeats": (3, "runs for each number of processes"),
+        "--threads": (1, "torch's threads in each process"),
+        "--seed": 1,
+    }
+    made = side_by_side.parser_with(__doc__, side_by_side.SMALL | numbers)
     add = made.add_argument
-    for name, default, what in (
-        ("layers", 3, "blocks in encoder and in decoder"),
-        ("dim", 256, "width"),
-        ("ffn", 1024, "width of the feed-forward layers"),
-        ("heads", 4, "attention heads"),
-        ("vocab", 4000, "words"),
-        ("tokens", 1000, "tokens of the batch of each process"),
-        ("interval", 10, "updates in an interval of the log; the first is left out"),
-        ("updates", 20, "measured updates"),
-        ("repeats", 3, "runs for each number of processes"),
-        ("threads", 1, "torch's threads in each process"),
-        ("seed", 1, "of weights and sentences"),
-    ):
-        add(f"--{name}", type=int, default=default, help=f"{what} (default {default})")
     add("--processes", default="1,2", help="how many, comma separated (default %(default)s)")
     add("--ddp-backend", choices=BACKENDS, default="legacy_ddp", help="default: %(default)s")
     add("--device", choices=("cpu", "cuda"), default="cpu", help="where to train (default cpu)")
@@ -361,9 +354,7 @@ def checked(argv: Sequence[str] | None) -> argparse.Namespace:
     """
     args = parser().parse_args(argv)
     counts = "layers dim ffn heads vocab tokens interval updates repeats threads"
-    for name in counts.split():
-        if getattr(args, name) < 1:
-            raise UserError(f"--{name} {getattr(args, name)}: give 1 or more")
+    side_by_side.check_counts(args, counts.split())
     if args.dim % args.heads:
         raise UserError(f"--heads {args.heads} does not divide --dim {args.dim}")
     if args.tokens < 4 * LENGTH:

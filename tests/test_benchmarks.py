@@ -44,7 +44,6 @@ def scripts() -> Iterator[Callable[[str], ModuleType]]:
             spec.loader.exec_module(loaded[name])
         return loaded[name]
 
-    load("levt_speed")  # which others import
     yield load
     sys.path[:] = places
     for name in loaded:
@@ -122,7 +121,7 @@ def test_the_script_gives_every_sentence_the_length_of_its_source(speed, peers):
     for side in speed.SIDES:
         peers.model(side).eval()
     special = peers.our_task.target_dictionary.nspecial
-    sample = speed.batch(speed.sentences(9, args, special), "cpu")
+    sample = speed.workload.batch(speed.workload.sentences(9, args, special), "cpu")
     lengths = sample["net_input"]["src_tokens"].ne(1).sum(1).tolist()
     with speed.scripted(peers, speed.Script(special)):
         for decode in speed.decoders(peers, args).values():
@@ -140,7 +139,7 @@ def test_kernels_of_other_machines_are_columns(speed, monkeypatch, capsys):
         said = json.dumps({"training: gradients": 1.5 + len(asked)})
         return subprocess.CompletedProcess(command, 0, stdout=f"noise\n{said}\n", stderr="")
 
-    monkeypatch.setattr(speed.subprocess, "run", run)
+    monkeypatch.setattr(subprocess, "run", run)
     monkeypatch.delenv("LEV_PLUGINS_ONEDNN", raising=False)
     assert speed.main([*TINY, "--kernels", "own,torch", "--no-decoding"]) == 0
     words = [*TINY, "--no-decoding", "--no-memory", "--ratios"]
@@ -374,12 +373,13 @@ def test_pbd_stands_beside_stock_in_training_and_in_every_search(pbd, capsys):
 def test_what_is_shared_counts_once_and_can_be_left_out(pbd):
     args = pbd.checked([*TINY, "--layers", "2", "--vocab", "20"])
     peers = pbd.build_peers(args)
-    assert pbd.parameters(peers.pbd) < 0.7 * pbd.parameters(peers.stock)
+    parameters = pbd.side_by_side.parameters
+    assert parameters(peers.pbd) < 0.7 * parameters(peers.stock)
     args = pbd.checked(
         [*TINY, "--vocab", "20", "--without", "future-modelling", "parameter-sharing"]
     )
     peers = pbd.build_peers(args)
-    assert pbd.parameters(peers.pbd) == pbd.parameters(peers.stock)
+    assert parameters(peers.pbd) == parameters(peers.stock)
 
 
 def test_searches_that_end_elsewhere_are_no_fair_race(pbd):
@@ -390,11 +390,19 @@ def test_searches_that_end_elsewhere_are_no_fair_race(pbd):
             pbd.check_lengths({"stock": equal, "pbd": other}, 2)
 
 
-def test_a_ratio_is_the_median_of_pairs(pbd):
-    found = pbd.row("a step", [1.0, 2.0, 10.0], [1.1, 2.6, 10.0], bar=1.15)
-    assert (found.stock, found.pbd) == (2.0, 2.6)
+def test_a_ratio_is_the_median_of_pairs_or_of_the_medians(pbd):
+    pairs = pbd.side_by_side
+    times = [1.0, 2.0, 10.0], [1.1, 2.6, 10.0]
+    found = pairs.row("a step", *times, inverse=True)
+    assert (found.first, found.second) == (2.0, 2.6)
     assert (found.ratio, found.low, found.high) == pytest.approx((1.1, 1.0, 1.3))
-    assert pbd.table([found]).endswith("1.10  1.00 … 1.30  within 1.15")
+    lines = pairs.table([found], pbd.SIDES, "pbd/stock", bar=1.15).splitlines()
+    assert "  pbd/stock  lowest" in lines[0] and lines[1].endswith("1.10  1.00 … 1.30  within 1.15")
+    assert pairs.table([found], pbd.SIDES, bar=1.05).endswith("above 1.05")
+    size = pairs.row("a step", *times, "MiB", of_medians=True)
+    assert (size.ratio, size.low, size.high) == pytest.approx((2 / 2.6, 2 / 2.6, 1))
+    (line,) = pairs.table([size], ("stock", "ours"), "ratio", digits=1, bar=1.15).splitlines()[1:]
+    assert line.split() == "a step 2.0 MiB 2.6 MiB 0.77 0.77 … 1.00".split()
 
 
 # ---------------------------------------------------------------- spelling
@@ -527,8 +535,9 @@ def test_a_t5_and_enct5_have_the_numbers_of_parameters_that_are_known(enct5):
     args.device = "meta"
     with torch.device(args.device):
         tagger, classifier = enct5.build_peers(args)
-    assert enct5.parameters(tagger.t5) == enct5.parameters(classifier.t5) == 76_961_152
-    assert enct5.parameters(classifier.enct5) == 38_482_306
+    parameters = enct5.side_by_side.parameters
+    assert parameters(tagger.t5) == parameters(classifier.t5) == 76_961_152
+    assert parameters(classifier.enct5) == 38_482_306
 
 
 def test_both_read_the_same_sentences_and_say_equally_much(enct5):
