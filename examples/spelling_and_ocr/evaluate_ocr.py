@@ -420,7 +420,7 @@ def _arguments() -> argparse.Namespace:
         "--lexicon",
         metavar="FILE",
         help="words to rank by, one a line, with their counts or without (default: those of the "
-        "clean training text)",
+        "clean training text, and of the list that prepare_ocr.sh was given)",
     )
     parser.add_argument(
         "--lookup",

@@ -1,10 +1,11 @@
 """Cuts noisy and clean text into characters; prepare_ocr.sh calls it.
 
-    python examples/spelling_and_ocr/ocr_characters.py TEXT OUT WORDS
+    python examples/spelling_and_ocr/ocr_characters.py TEXT OUT WORDS [--made-up NOISY CLEAN]
 
 TEXT holds {train,dev,test}.{noisy,clean}. OUT gets the same files with a space between all
 characters and ``▁`` for the spaces that were there, and {train,dev,test}.draft, the noisy side
-again: y0. WORDS above 0 cuts lines into segments of about so many words.
+again: y0. WORDS above 0 cuts lines into segments of about so many words. The lines of --made-up
+are segments for training; train's own are then repeated until they are a third of all.
 """
 
 import argparse
@@ -18,7 +19,7 @@ from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
 from lev_plugins.io.text_files import read_parallel
 
-PARTS = ("train", "dev", "test")
+PARTS, SIDES = ("train", "dev", "test"), ("noisy", "clean")
 LONGEST = 1000  # characters; the models count 1024 positions with <s> and </s>
 
 
@@ -28,10 +29,11 @@ def main() -> None:
     parser.add_argument("text", type=Path, help="folder of the text")
     parser.add_argument("out", type=Path, help="folder for the characters; it has to be there")
     parser.add_argument("words", type=whole_number(0), help="words a segment; 0: whole lines")
+    parser.add_argument("--made-up", nargs=2, metavar=("NOISY", "CLEAN"), help="more segments")
     args = parser.parse_args()
     files: dict[str, list[str]] = {}
     for part in PARTS:
-        paths = [str(args.text / f"{part}.{side}") for side in ("noisy", "clean")]
+        paths = [str(args.text / f"{part}.{side}") for side in SIDES]
         for number, lines in enumerate(read_parallel(paths), start=1):
             for path, line in zip(paths, lines, strict=True):
                 _check(path, number, line)
@@ -40,6 +42,15 @@ def main() -> None:
                 files.setdefault(f"{part}.clean", []).append(as_characters(clean))
         if f"{part}.noisy" not in files:
             raise UserError(f"no lines in {', '.join(paths)}; give files with text in them")
+    if args.made_up:
+        more = list(zip(*read_parallel(args.made_up), strict=True))
+        times = max(1, round(len(more[0]) / (2 * len(files["train.noisy"]))))
+        for side, lines in zip(SIDES, more, strict=True):
+            files[f"train.{side}"] = [
+                *times * files[f"train.{side}"],
+                *map(as_characters, lines),
+            ]
+    for part in PARTS:
         files[f"{part}.draft"] = files[f"{part}.noisy"]
     for name, cut in files.items():
         with open(args.out / name, "w", encoding="utf-8", newline="\n") as file:

@@ -56,10 +56,12 @@ def resources(
     lexicon: str | None = None,
     lookup: str | None = None,
 ) -> settings.Settings:
-    """Lexicon and look-up table: files that are given, or those of the training text, which are
-    written into WORK/ranking."""
+    """Lexicon and look-up table: files that are given, the lexicon of prepare_ocr.sh, or those of
+    the training text, which are written into WORK/ranking."""
     folder = work / "ranking"
     folder.mkdir(exist_ok=True)
+    if lexicon is None and (work / "lexicon.txt").is_file():
+        lexicon = str(work / "lexicon.txt")
     if lexicon is None:
         words = Counter(filter(None, (core(word) for line in clean for word in line.split())))
         lexicon = _write(folder / "lexicon.txt", (f"{word} {n}" for word, n in words.items()))

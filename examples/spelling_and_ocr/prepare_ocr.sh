@@ -3,21 +3,27 @@
 #
 #     bash examples/spelling_and_ocr/prepare_ocr.sh DATA WORK
 #     WORDS=3 bash examples/spelling_and_ocr/prepare_ocr.sh DATA WORK
+#     WORDS=3 LEXICON=words.txt bash examples/spelling_and_ocr/prepare_ocr.sh DATA WORK
 #
 # DATA holds {train,dev,test}.{noisy,clean}, plain or .gz: a word or a line of text on each line, line n
 # of a part's two files belongs together. WORK gets the text, the text as characters (a space is
 # written ▁), with the noisy text once more as the draft, and WORK/data, the binarised data. WORDS (0: whole
-# lines) cuts lines into segments of so many words, which are learnt sooner than long lines.
+# lines) cuts lines into segments of so many words, which are learnt sooner than long lines. LEXICON is a
+# list of words of the language, one a line, each with its count behind it or without, for training text of few
+# pages: MADE_UP (40000) segments with words of the list are made, are read wrongly as the training text was
+# (confusions.json), and are learnt from too; evaluate_ocr.sh then ranks by the words of list and training text.
 set -euo pipefail
 unset CDPATH
 
 source "$(dirname "${BASH_SOURCE[0]}")/../post_editing/common.sh"
 
 [ $# -eq 2 ] || fail "two folders are needed: bash examples/spelling_and_ocr/prepare_ocr.sh DATA WORK"
-data="$1" work="$2" words="${WORDS:-0}"
+data="$1" work="$2" words="${WORDS:-0}" lexicon="${LEXICON:-}" lines="${MADE_UP:-40000}"
 [ -d "$data" ] || fail "no folder $data: give the one that holds train.noisy, train.clean and so on"
 [ ! -e "$work/data" ] || fail "$work/data is there already: delete it or name another folder"
 [[ "$words" =~ ^[0-9]+$ ]] || fail "WORDS=$words: give a number of words, 0 for whole lines"
+[ -z "$lexicon" ] || [ -f "$lexicon" ] || fail "LEXICON=$lexicon: there is no such file"
+whole MADE_UP "$lines" lines
 
 missing=()
 for part in train dev test; do
@@ -34,7 +40,17 @@ for part in train dev test; do
   done
 done
 
-python "$root/examples/spelling_and_ocr/ocr_characters.py" "$work/text" "$work/characters" "$words"
+made_up=()
+if [ -n "$lexicon" ]; then
+  python -m lev_plugins.cli.noise --learn-confusions "$work/text/train.noisy" "$work/text/train.clean" "$work/confusions.json"
+  python "$root/examples/spelling_and_ocr/ocr_words.py" "$work/text" "$lexicon" "$work" \
+    --lines "$lines" --words "$((words ? words : 3))"
+  python -m lev_plugins.cli.noise --kind ocr --confusions "$work/confusions.json" --confusion-scale 1.5 \
+    --input "$work/made_up.clean" --output "$work/made_up.noisy"
+  made_up=(--made-up "$work/made_up.noisy" "$work/made_up.clean")
+fi
+python "$root/examples/spelling_and_ocr/ocr_characters.py" "$work/text" "$work/characters" "$words" \
+  ${made_up[@]+"${made_up[@]}"}
 printf '%s\n' "$words" >"$work/words"
 python -m lev_plugins.cli.preprocess \
   --source-lang noisy --target-lang clean --draft-lang draft --joined-dictionary \

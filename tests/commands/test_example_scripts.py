@@ -89,6 +89,8 @@ spelling_and_ocr/prepare_ocr.sh gone {tmp}/work | no folder gone
 spelling_and_ocr/prepare_ocr.sh {tmp} {tmp}/work | .* lacks train.noisy train.clean dev.noisy
 spelling_and_ocr/prepare_ocr.sh {tmp} {work} | .*/data is there already
 WORDS=x spelling_and_ocr/prepare_ocr.sh {tmp} {tmp}/work | WORDS=x
+LEXICON=gone spelling_and_ocr/prepare_ocr.sh {tmp} {tmp}/work | LEXICON=gone: there is no such file
+MADE_UP=0 spelling_and_ocr/prepare_ocr.sh {tmp} {tmp}/work | MADE_UP=0: give a number of lines
 spelling_and_ocr/train_ocr.sh {tmp} | a folder and a system are needed
 spelling_and_ocr/train_ocr.sh {tmp} levt | no data in
 spelling_and_ocr/train_ocr.sh {work} stock | no system stock: levt, ar or pbd

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import types
+import unittest.mock
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,9 +22,10 @@ from lev_plugins.inference.correction import Correction, Edit, loading, settings
 LETTERS = "abcdefgh"
 
 
-scores, lookup, ocr_pieces, characters, evaluate, ranking = modules(
+scores, lookup, ocr_pieces, characters, evaluate, ranking, ocr_words = modules(
     "spelling_and_ocr",
     *("ocr_scores", "lookup", "ocr_pieces", "ocr_characters", "evaluate_ocr", "ocr_ranking"),
+    "ocr_words",
 )
 SIDES = ("noisy", "clean")
 
@@ -149,6 +151,38 @@ def test_a_piece_that_became_empty_leaves_no_blank():
     assert ocr_pieces.joined(["a b", "", "c"]) == "a b c" and ocr_pieces.joined([""]) == ""
 
 
+# ---------------------------------------------------------------- words of a list
+
+
+@pytest.mark.parametrize(
+    "like, made",
+    [("(the", "(owl"), ("The,", "Owl,"), ("NATO", "Owl"), ("1818.", "1818."), ("--", "--")],
+)
+def test_a_word_takes_the_punctuation_and_the_capital_of_another(like, made):
+    assert ocr_words.dressed("owl", like) == made
+
+
+def test_made_up_segments_have_words_of_the_list_in_the_places_of_the_text():
+    clean = ["Ab, ba ab!", "", "ba"]
+    segments = ocr_words.made_up({"cab": 9, "dab": 0}, clean, 2, random.Random(1))
+    found = [line for line, _ in zip(segments, range(300))]
+    assert {len(line.split()) for line in found} == {1, 2}
+    cores = {word.strip(",!") for line in found for word in line.split()}
+    assert cores == {"Ab", "ba", "ab", "cab", "dab", "Cab", "Dab"}
+    kept = sum("ab!" in line.split() for line in found) / sum("!" in line for line in found)
+    assert 0.2 < kept < 0.4  # 0.3 of the words stay
+
+
+def test_words_with_letters_of_another_language_are_left_out():
+    counts = {"cab": 1, "CAB": 2, "дом": 3, "a" * 31: 4}
+    assert ocr_words.spelled(counts, ["a Big cat"]) == {"cab": 1, "CAB": 2}
+
+
+def test_the_text_weighs_as_much_as_the_list():
+    found = ocr_words.together({"cab": 90, "dab": 10}, ["(cab ab", "ab, ab"])
+    assert found == {"cab": 90 + 25, "dab": 10, "ab": 75}
+
+
 # ---------------------------------------------------------------- scripts
 
 
@@ -186,6 +220,31 @@ def test_text_that_would_not_come_back_is_refused_with_its_line(line, said, tmp_
 
 ENCODER = "--encoder-embed-dim 24 --encoder-ffn-embed-dim 16 --disable-validation".split()
 DECODER = "--decoder-embed-dim 24 --decoder-ffn-embed-dim 16".split()
+
+
+def test_with_a_list_of_words_two_thirds_of_the_training_lines_are_made_up(tmp_path):
+    data, work = write_text(tmp_path / "data"), tmp_path / "work"
+    (tmp_path / "words").write_text("deaf 900\nfaced 90\nbee\nzoo 10\n")
+    sizes = {"WORDS": "2", "MADE_UP": "200", "LEXICON": str(tmp_path / "words")}
+    out = succeed("spelling_and_ocr/prepare_ocr.sh", data, work, **sizes)
+    assert "3 of the 4 words of" in out
+    made, real = (lines("made_up", side, work) for side in SIDES), lines("train", "clean", data)
+    noisy, clean = made
+    assert len(clean) == 200 and any("deaf" in line for line in clean)
+    changed = {(x, y) for a, b in zip(clean, noisy) for x, y in zip(a, b) if x != y}
+    assert changed == {("a", "x")}  # what the training text has
+    train = lines("train", "clean", work / "characters")
+    own = [line.replace(" ", "").replace("▁", " ") for line in train[:-200]]
+    assert own == round(100 / len(real)) * real
+    assert train[-200:] == [" ".join(line.replace(" ", "▁")) for line in clean]
+    known = ranking.resources(work, *(lines("train", side, data) for side in SIDES)).resources()
+    assert "deaf" in known.lexicon and "zoo" not in known.lexicon
+    assert set(real[0].split()) <= set(known.lexicon.words)
+    with pytest.raises(ValueError, match="no word of it is spelled with the letters"):
+        (tmp_path / "words").write_text("zoo\n")
+        paths = [str(work / "text"), str(tmp_path / "words"), str(tmp_path)]
+        with unittest.mock.patch("sys.argv", ["ocr_words.py", *paths]):
+            ocr_words.main()
 
 
 @pytest.mark.slow

@@ -66,6 +66,12 @@ def test_punctuation_and_a_capital_make_no_unknown_word(word, known, reranker):
     assert found.features[0][FEATURES.index("lexicon")] == known - 1
 
 
+def test_near_words_in_small_letters_get_the_capitals_of_the_word(reranker):
+    (found,) = reranker().choices(["Ob THB mat"], 9)
+    assert {"On THB mat", "Ob THE mat", "Ob THB Mat"} <= {*found.texts}
+    assert found.texts.index("On THB mat") < found.texts.index("on THB mat")  # nearer
+
+
 def test_a_word_that_the_lexicon_lacks_keeps_its_punctuation_in_what_is_near(reranker):
     (found,) = reranker().choices(["(caat),"], 9)
     assert "(cat)," in found.texts

@@ -18,7 +18,7 @@ from .backends import Answer, Backend, CharacterBackend, Tokens
 from .candidates import Scorer, feature_weights, score_texts, scorer_of, softmax
 from .fitting import most_likely
 from .lexicon import Lexicon, distance
-from .ranking import MOST_KEPT, Resources
+from .ranking import MOST_KEPT, Resources, with_case
 
 #: Weights where nothing was tuned.
 WEIGHTS: Mapping[str, float] = {
@@ -142,7 +142,7 @@ class Reranker:
         for place, word in enumerate(words):
             if lexicon and _count(lexicon, word) < 0:
                 core = _core(word)
-                for near in lexicon.near(core, NEAR):
+                for near in _nearest(lexicon, core):
                     yield WordEdit(place, place + 1, (word.replace(core, near, 1),))
 
     def _choices(self, unit: str, texts: Sequence[str], scores: Sequence[float]) -> Choices:
@@ -187,6 +187,16 @@ def edited(words: Sequence[str], edits: Sequence[WordEdit]) -> list[str]:
         made += [*words[place : edit.start], *edit.words]
         place = edit.end
     return [*made, *words[place:]]
+
+
+def _nearest(lexicon: Lexicon, word: str) -> list[str]:
+    """Near words, also those in small letters with the capitals of the word; the nearest first."""
+    found = lexicon.near(word, NEAR)
+    if word != word.lower():
+        small = lexicon.near(word.lower(), NEAR)
+        found = list(dict.fromkeys([*found, *(with_case(one, word) for one in small)]))
+        found.sort(key=lambda one: distance(word, one))
+    return found[:NEAR]
 
 
 def _count(lexicon: Lexicon, word: str) -> float:
