@@ -5,8 +5,9 @@
 Of each metric: the means of the sentence scores, their difference A − B, Welch's t with its degrees
 of freedom, and p. Welch (1947) takes the two columns for independent samples of unequal variance,
 as the paper does; but both systems answer the same sentences, so that a paired test sees smaller
-differences: its p stands beside it. Sentences without a word in the reference have no score and are
-left out, which is said. ``--json FILE`` writes the numbers.
+differences: the p of sacrebleu's, on the score of the corpus, stands beside it. Sentences without a
+word in the reference have no score and are left out, which is said. ``--json FILE`` writes the
+numbers.
 """
 
 import argparse
