@@ -46,8 +46,9 @@ row ocr-french.levt 3 post_ocr/icdar2019_fr_cc0 "French OCR lines, LevT, segment
 ocr-french.levt() { ocr levt 3 9000 "LevT" 2 --bf16; }
 row ocr-french.pbd 4 post_ocr/icdar2019_fr_cc0 "the same, PBD"
 ocr-french.pbd() { ocr pbd 3 6000 "PBD" 2 --bf16 --max-tokens 3000; }
-row ocr-german.pbd 1.5 post_ocr/icdar2019_de_nzz "German OCR lines (DE1), PBD, segments of three words"
-ocr-german.pbd() { ocr pbd 3 2400 "PBD" 2 --bf16 --max-tokens 3000 --dropout 0.3; }
+# LEXICON=words.txt before the command adds a list of words (examples/spelling_and_ocr/README.md#ocr)
+row ocr-german.pbd 2.5 post_ocr/icdar2019_de_nzz "German OCR lines (DE1), PBD, segments of three words"
+ocr-german.pbd() { NOISE=0.5 ocr pbd 3 2400 "PBD" 2 --bf16; }
 
 # ---------------------------------------------------------------- spelling
 

@@ -30,6 +30,7 @@ from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
 from lev_plugins.inference import averaging
 from lev_plugins.inference.checkpoints import load_state
+from lev_plugins.inference.correction.settings import Settings
 from lev_plugins.io.text_files import read_lines
 
 CHECKPOINTS = ("checkpoint_last.pt", "checkpoint_best.pt")
@@ -71,6 +72,10 @@ def main() -> None:
         "no-edit baseline": test.noisy,
         "look-up": [lookup.correct(table, line) for line in test.noisy],
     }
+    known = ocr_ranking.resources(args.work, train.noisy, train.clean, args.lexicon, args.lookup)
+    if args.symspell:
+        outputs["symspellpy"] = ocr_ranking.dictionary_corrected(known, test.noisy)
+    baselines = len(outputs)
     trained = _trained(args.work, args.systems)
     ensembles = _ensembles(args.ensemble, trained)
     paths: dict[str, Path] = {}  # of a system's folder, the checkpoint that was chosen
@@ -82,7 +87,7 @@ def main() -> None:
         paths[name] = chosen.paths[0]
         ways = {name: chosen}
         if not args.plain:
-            ways[f"{name}, ranked"] = _ranked(args, name, chosen, train, dev)
+            ways[f"{name}, ranked"] = _ranked(args, name, chosen, known, dev)
         for label, way in ways.items():
             if not args.dev_only:
                 print(f"test {label:18} {way.label}", flush=True)
@@ -90,7 +95,7 @@ def main() -> None:
     if not args.dev_only:
         _write(args.work / "output", outputs)
         scores = {name: test.score(lines) for name, lines in outputs.items()}
-        _print(scores)
+        _print(scores, baselines)
         if args.json:
             _write_json(args.json, scores, {name: paths[name] for name in trained})
 
@@ -270,7 +275,7 @@ def _written(args: argparse.Namespace, paths: Sequence[Path], lines: list[str]) 
 
 
 def _ranked(
-    args: argparse.Namespace, name: str, chosen: Candidate, train: Text, dev: Text
+    args: argparse.Namespace, name: str, chosen: Candidate, known: Settings, dev: Text
 ) -> Candidate:
     """The same models with their n best re-ranked; weights and threshold are chosen on dev."""
     found = ocr_ranking.fitted(
@@ -278,7 +283,7 @@ def _ranked(
         str(args.work / "data"),
         _words(args.work),
         (args.nbest, args.max_iter),
-        ocr_ranking.resources(args.work, train.noisy, train.clean, args.lexicon, args.lookup),
+        known,
         (dev.noisy, dev.clean),
     )
     threshold, scores = found.choose_threshold(dev, CHOICES[args.choose_by], args.most_broken)
@@ -296,7 +301,7 @@ def _write(folder: Path, outputs: dict[str, list[str]]) -> None:
         path.write_text("".join(line + "\n" for line in lines), encoding="utf-8", newline="\n")
 
 
-def _print(scores: dict[str, Scores]) -> None:
+def _print(scores: dict[str, Scores], baselines: int) -> None:
     first = next(iter(scores.values()))
     wrong = first.words - first.words_right
     print(f"\ntest: {first.lines} lines, {first.words} words, {wrong} of them wrong as they came")
@@ -318,7 +323,8 @@ def _print(scores: dict[str, Scores]) -> None:
             f"{lines:>11.2f} %{found.counts.correction_rate:>11.2f} %"
             f"{found.corrected:>13}{found.miscorrected:>13}"
         )
-    print("\n" + "\n".join(_verdict(name, found, first) for name, found in [*scores.items()][2:]))
+    trained = [*scores.items()][baselines:]
+    print("\n" + "\n".join(_verdict(name, found, first) for name, found in trained))
 
 
 def _write_json(path: Path, scores: dict[str, Scores], chosen: dict[str, Path]) -> None:
@@ -427,6 +433,12 @@ def _arguments() -> argparse.Namespace:
         metavar="FILE",
         help="noisy words to rank by, a tab and the clean word on each line (default: those whose "
         "clean word in the training text is the same 8 times in 10)",
+    )
+    parser.add_argument(
+        "--symspell",
+        action="store_true",
+        help="also score symspellpy, a dictionary corrector (pip install symspellpy), with the "
+        "words to rank by",
     )
     parser.add_argument(
         "--most-broken",

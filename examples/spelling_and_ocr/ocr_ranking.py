@@ -13,7 +13,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from ocr_pieces import paired_pieces
 from ocr_scores import Scores, aligned
+from score_typos import symspell
 
+from lev_plugins.errors import UserError
 from lev_plugins.inference.correction import Correction, Corrector, settings
 from lev_plugins.inference.correction.corrector import apply_edits
 from lev_plugins.inference.correction.reranking import RerankedBackend, Reranker, fit
@@ -79,6 +81,21 @@ def resources(
         )
         lookup = _write(folder / "lookup.tsv", listed)
     return settings.Settings(lexicon=lexicon, lookup=lookup)
+
+
+def dictionary_corrected(known: settings.Settings, lines: Sequence[str]) -> list[str]:
+    """Lines corrected by symspellpy with the words of a lexicon, in small letters as it wants them.
+
+    Raises:
+        UserError: it is not installed.
+    """
+    counts: Counter[str] = Counter()
+    for word, count in known.resources().lexicon.counts.items():
+        counts[word.lower()] += max(int(count), 1)
+    try:
+        return symspell(counts)(lines)
+    except ImportError as error:
+        raise UserError("--symspell needs symspellpy: pip install symspellpy") from error
 
 
 def _write(path: Path, lines: object) -> str:

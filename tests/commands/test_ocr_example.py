@@ -6,6 +6,7 @@ import random
 import re
 import shutil
 import subprocess
+import sys
 import types
 import unittest.mock
 from collections.abc import Iterator
@@ -376,6 +377,16 @@ def test_lexicon_and_table_are_those_of_the_training_text(tmp_path):
     (tmp_path / "words").write_text("dog 3\n")
     own = ranking.resources(tmp_path, noisy, clean, str(tmp_path / "words")).resources()
     assert own.lexicon.counts == {"dog": 3} and own.lookup.corrections == known.lookup.corrections
+
+
+def test_symspellpy_corrects_with_the_words_to_rank_by(tmp_path, monkeypatch):
+    pytest.importorskip("symspellpy")
+    (tmp_path / "words").write_text("House 90\nthe 50\nhouse 10\n")
+    known = settings.Settings(lexicon=str(tmp_path / "words"))
+    assert ranking.dictionary_corrected(known, ["«teh Hcuse», qqqqqq"]) == ["«the House», qqqqqq"]
+    monkeypatch.setitem(sys.modules, "symspellpy", None)
+    with pytest.raises(ValueError, match="--symspell needs symspellpy: pip install symspellpy"):
+        ranking.dictionary_corrected(known, ["a"])
 
 
 @pytest.mark.parametrize(
