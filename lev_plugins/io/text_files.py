@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 
 from ..errors import UserError
+from .reading import reading
 
 # fairseq's names for what can be undone in text; those of --bpe where they differ
 SUBWORDS = {
@@ -83,13 +84,10 @@ def read_lines(path: str) -> Iterator[str]:
             inside a line, or the file begins with a byte order mark.
     """
     start = 0
-    try:
-        with open(path, "rb") as file:
-            for number, raw in enumerate(file, start=1):
-                yield _decode(path, number, start, raw)
-                start += len(raw)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from error
+    with reading(path), open(path, "rb") as file:
+        for number, raw in enumerate(file, start=1):
+            yield _decode(path, number, start, raw)
+            start += len(raw)
 
 
 def _decode(path: str, number: int, start: int, raw: bytes) -> str:
@@ -150,11 +148,8 @@ def check_parallel(paths: Sequence[str]) -> int:
 
 def has_carriage_returns(path: str) -> bool:
     r"""Whether a carriage return stands anywhere in the file, ``\r\n`` line ends included."""
-    try:
-        with open(path, "rb") as file:
-            return any(b"\r" in block for block in iter(lambda: file.read(1 << 20), b""))
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from error
+    with reading(path), open(path, "rb") as file:
+        return any(b"\r" in block for block in iter(lambda: file.read(1 << 20), b""))
 
 
 def refuse_special_tokens(
