@@ -13,6 +13,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
+from typing import ClassVar
 
 from ..errors import UserError
 from .reading import reading
@@ -34,27 +35,28 @@ SPECIAL_TOKENS = frozenset({"<s>", "<pad>", "</s>", "<plh>"})
 
 _BYTE_ORDER_MARK = "\ufeff"
 _ALIGNMENT = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")
-_SHOWN = 5
 
 
 @dataclass
 class LineNumbers:
     """How many lines had a property, and the numbers of the first few of them."""
 
+    shown: ClassVar[int] = 5
+    more: ClassVar[str] = ", ..."  # where there are more than are shown
     count: int = 0
     first: list[int] = field(default_factory=list)
 
     def add(self, number: int) -> None:
         """Count line ``number``."""
         self.count += 1
-        if len(self.first) < _SHOWN:
+        if len(self.first) < self.shown:
             self.first.append(number)
 
     def __bool__(self) -> bool:
         return self.count > 0
 
     def __str__(self) -> str:
-        more = ", ..." if self.count > len(self.first) else ""
+        more = self.more if self.count > len(self.first) else ""
         return ", ".join(map(str, self.first)) + more
 
 
