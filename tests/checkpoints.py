@@ -12,7 +12,7 @@ from lev_plugins.nn.backbone import Backbone
 from lev_plugins.nn.decoding import SourceMemory
 from lev_plugins.nn.seq2seq import TransformerDecoder
 from lev_plugins.nn.transformer import attention_mask
-from lev_plugins.pretrained import Vocabulary, load_backbone
+from lev_plugins.pretrained import Directory, Vocabulary, load_backbone, read_vocabulary
 
 DIM, HEADS, HIDDEN, LAYERS, PLACES = 8, 2, 12, 2, 9
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "##s", "un", "##happy"]
@@ -200,8 +200,14 @@ def sized_t5(folder: Path, rows: int, extra_ids: int | None = None) -> Path:
     return folder
 
 
+KINDS = {"bert": bert, "bart": bart, "t5": t5}
+
 #: how T5's own sentencepiece models number their special subwords
 T5_ORDER = {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}
+
+
+def vocabulary_of(folder: Path) -> Vocabulary:
+    return read_vocabulary(Directory(str(folder)))
 
 
 def dictionary(vocabulary: Vocabulary, shuffled: bool = False) -> Dictionary:

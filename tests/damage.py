@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
+from refusals import refuses
 
 from lev_plugins import UserError
 from lev_plugins import fairseq_patches as patches
@@ -43,14 +43,11 @@ def outcome(call: Callable[[], Any], *named: Any, stock: bool = False) -> str:
 def refused(call: Callable[[], Any], *said: Any) -> str:
     """The one line of a call that has to end in a ``UserError`` with all of ``said`` in it."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with pytest.raises(UserError) as caught:
+    with refuses(*said) as caught:
         call()
-    message = str(caught.value)
-    assert message and "\n" not in message and len(message) < 600
-    for part in said:
-        assert str(part) in message, message
+    assert len(str(caught.value)) < 600
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < MEMORY * 1024
-    return message
+    return str(caught.value)
 
 
 def flipped(content: bytes, rng: random.Random) -> bytes:

@@ -4,11 +4,11 @@ import copy
 from functools import cache
 from typing import Any
 
+import saved
 import tiny
 import torch
-from fairseq import options, tasks
+from fairseq import tasks
 from fairseq.data.encoders.characters import Characters
-from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
 from lev_plugins import Corrector, EncT5, LevenshteinEditor
 from lev_plugins.inference.correction.autoregressive import Autoregressive
@@ -52,9 +52,7 @@ def edit_corrector(unit: str | None = None, window: int | None = None, **more: A
 
 @cache
 def _written(task: str, arch: str) -> Any:
-    words = WRITING.format(task=task, arch=arch).split()
-    args = options.parse_args_and_arch(options.get_training_parser(), words)
-    return convert_namespace_to_omegaconf(args)
+    return saved.configuration(WRITING.format(task=task, arch=arch).split())
 
 
 def writing_corrector(

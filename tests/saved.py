@@ -2,6 +2,7 @@
 
 import copy
 import os
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,11 +26,16 @@ KINDS = {
 }
 
 
+def configuration(words: Sequence[str]) -> Any:
+    """What fairseq-train makes of its command line, and saves."""
+    args = options.parse_args_and_arch(options.get_training_parser(), list(words))
+    return convert_namespace_to_omegaconf(args)
+
+
 @cache
 def parsed(data: Path, kind: str) -> Any:
     words = f"{data} {KINDS[kind]} --optimizer adam {SIZES} --source-lang src --target-lang tgt"
-    args = options.parse_args_and_arch(options.get_training_parser(), words.split())
-    return convert_namespace_to_omegaconf(args)
+    return configuration(words.split())
 
 
 @torch.no_grad()

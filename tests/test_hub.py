@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import saved
 import tiny
 import torch
 from closeness import near
-from fairseq import options
-from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from saved import write
 
 import lev_plugins
@@ -36,9 +35,8 @@ def configuration(data: Path, flags: str = "") -> Any:
     words = (
         f"{data} --task translation_edit --source-lang src --target-lang tgt --optimizer adam "
         f"--arch levenshtein_editor_char --criterion edit_policy_loss {SIZES} {flags}"
-    ).split()
-    args = options.parse_args_and_arch(options.get_training_parser(), words)
-    return convert_namespace_to_omegaconf(args)
+    )
+    return saved.configuration(words.split())
 
 
 @torch.no_grad()

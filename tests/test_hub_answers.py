@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import tiny
 from test_hub import assert_same, configuration, inputs, save, spelled, texts
+from tiny import holds
 
 from lev_plugins import LevenshteinEditor, UserError
 from lev_plugins.systems.levenshtein.decoding.history import EditTrace
@@ -147,16 +148,6 @@ def test_a_second_checkpoint_that_cannot_be_read_is_named(folder, tmp_path):
 
 
 # terms ------------------------------------------------------------------------------------------
-
-
-def holds(text: str, terms: list[str]) -> bool:
-    """Whether the terms stand in the text one after the other, each whole."""
-    rest = f" {text} "
-    for term in terms:
-        if f" {term} " not in rest:
-            return False
-        rest = " " + rest.partition(f" {term} ")[2]
-    return True
 
 
 TERMS = [["a b"], ["h", "g f"], None, ["c c c"], [], ["b", "b"], ["e"], ["a b c d", "e f", "a"]]

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import saved
 from fairseq import criterions, models, options, registry, scoring, tasks
 from fairseq.data import encoders
 from fairseq.dataclass import FairseqDataclass
-from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
 import lev_plugins
 
@@ -348,9 +348,7 @@ def parsed(arch: str, *flags: str, task: str | None = None) -> Any:
     """The configuration that fairseq-train makes of a command line."""
     task = task or SYSTEMS[models.ARCH_MODEL_NAME_REGISTRY[arch]]
     chosen = ["data", "--task", task, "--criterion", "edit_policy_loss"]
-    arguments = [*chosen, "--arch", arch, *flags]
-    parser = options.get_training_parser()
-    return convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, arguments))
+    return saved.configuration([*chosen, "--arch", arch, *flags])
 
 
 @pytest.mark.parametrize(

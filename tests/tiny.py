@@ -115,6 +115,22 @@ def letters(tokens: Tensor, symbols: Dictionary, placeholder: int | None = None)
     return "".join(shown[index] if index in shown else symbols[index] for index in row[1:-1])
 
 
+def holds(text: str, terms: list[str]) -> bool:
+    """Whether the terms stand in the text one after the other, each whole."""
+    rest = f" {text} "
+    for term in terms:
+        if f" {term} " not in rest:
+            return False
+        rest = " " + rest.partition(f" {term} ")[2]
+    return True
+
+
+def is_subsequence(part: str, whole: str) -> bool:
+    """Whether the letters stand in ``whole`` in their order."""
+    rest = iter(whole)
+    return all(letter in rest for letter in part)
+
+
 def stack(rows: Sequence[Tensor], pad: int, left: bool = False, extra: int = 0) -> Tensor:
     """Rows of any length → B × T, with ``extra`` columns of padding more than it takes."""
     width = max(len(row) for row in rows) + extra

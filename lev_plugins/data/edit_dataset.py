@@ -1,6 +1,6 @@
 """Source, target and draft side by side."""
 
-from typing import Dict, List, Optional, Sequence, Tuple, TypedDict, Union
+from typing import Any, Dict, List, Optional, Sequence, Tuple, TypedDict, Union
 
 import numpy as np
 import torch
@@ -116,13 +116,7 @@ class EditDataset(LanguagePairDataset):
         return kept[short], list(ignored) + kept[~short].tolist()
 
     def batch_by_size(
-        self,
-        indices: np.ndarray,
-        max_tokens: Optional[int] = None,
-        max_sentences: Optional[int] = None,
-        required_batch_size_multiple: int = 1,
+        self, indices: np.ndarray, *limits: Any, **named: Any
     ) -> List[Union[Sequence[int], np.ndarray]]:
         """fairseq's batches, and the remainder that it would drop."""
-        return batch_every_sentence(
-            self, indices, max_tokens, max_sentences, required_batch_size_multiple
-        )
+        return batch_every_sentence(self, indices, *limits, **named)

@@ -276,11 +276,7 @@ class NoisyPairs(LanguagePairDataset):
         )
 
     def batch_by_size(
-        self,
-        indices: np.ndarray,
-        max_tokens: Optional[int] = None,
-        max_sentences: Optional[int] = None,
-        required_batch_size_multiple: int = 1,
+        self, indices: np.ndarray, max_tokens: Optional[int] = None, *limits: Any, **named: Any
     ) -> List[Union[Sequence[int], np.ndarray]]:
         """fairseq's batches, and the remainder that it would drop.
 
@@ -289,6 +285,4 @@ class NoisyPairs(LanguagePairDataset):
         if max_tokens is not None:
             grown = self.src_sizes > max_tokens
             self.src_sizes = np.where(grown, self.src.clean_sizes, self.src_sizes)
-        return batch_every_sentence(
-            self, indices, max_tokens, max_sentences, required_batch_size_multiple
-        )
+        return batch_every_sentence(self, indices, max_tokens, *limits, **named)

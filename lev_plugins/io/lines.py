@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import BinaryIO, TextIO, TypeVar
 
 from ..errors import UserError
+from .reading import reading
 from .text_files import read_lines
 
 T = TypeVar("T")
@@ -91,11 +92,8 @@ def require_readable(paths: Sequence[str]) -> None:
 
 
 def _bytes_of_file(path: str) -> Iterator[bytes]:
-    try:
-        with open(path, "rb") as file:
-            yield from file
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from error
+    with reading(path), open(path, "rb") as file:
+        yield from file
 
 
 def _bytes_of_stdin(stream: BinaryIO) -> Iterator[bytes]:

@@ -13,8 +13,10 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
+from typing import ClassVar
 
 from ..errors import UserError
+from .reading import reading
 
 # fairseq's names for what can be undone in text; those of --bpe where they differ
 SUBWORDS = {
@@ -33,27 +35,28 @@ SPECIAL_TOKENS = frozenset({"<s>", "<pad>", "</s>", "<plh>"})
 
 _BYTE_ORDER_MARK = "\ufeff"
 _ALIGNMENT = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")
-_SHOWN = 5
 
 
 @dataclass
 class LineNumbers:
     """How many lines had a property, and the numbers of the first few of them."""
 
+    shown: ClassVar[int] = 5
+    more: ClassVar[str] = ", ..."  # where there are more than are shown
     count: int = 0
     first: list[int] = field(default_factory=list)
 
     def add(self, number: int) -> None:
         """Count line ``number``."""
         self.count += 1
-        if len(self.first) < _SHOWN:
+        if len(self.first) < self.shown:
             self.first.append(number)
 
     def __bool__(self) -> bool:
         return self.count > 0
 
     def __str__(self) -> str:
-        more = ", ..." if self.count > len(self.first) else ""
+        more = self.more if self.count > len(self.first) else ""
         return ", ".join(map(str, self.first)) + more
 
 
@@ -83,13 +86,10 @@ def read_lines(path: str) -> Iterator[str]:
             inside a line, or the file begins with a byte order mark.
     """
     start = 0
-    try:
-        with open(path, "rb") as file:
-            for number, raw in enumerate(file, start=1):
-                yield _decode(path, number, start, raw)
-                start += len(raw)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from error
+    with reading(path), open(path, "rb") as file:
+        for number, raw in enumerate(file, start=1):
+            yield _decode(path, number, start, raw)
+            start += len(raw)
 
 
 def _decode(path: str, number: int, start: int, raw: bytes) -> str:
@@ -150,11 +150,8 @@ def check_parallel(paths: Sequence[str]) -> int:
 
 def has_carriage_returns(path: str) -> bool:
     r"""Whether a carriage return stands anywhere in the file, ``\r\n`` line ends included."""
-    try:
-        with open(path, "rb") as file:
-            return any(b"\r" in block for block in iter(lambda: file.read(1 << 20), b""))
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from error
+    with reading(path), open(path, "rb") as file:
+        return any(b"\r" in block for block in iter(lambda: file.read(1 << 20), b""))
 
 
 def refuse_special_tokens(

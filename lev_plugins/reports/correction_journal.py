@@ -1,6 +1,5 @@
 """What was changed in the finished files of an output folder, for the reports of a resumed run."""
 
-import hashlib
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import UserError
 from ..io.lines import json_line, raw_lines
+from ..io.reading import checksum, reading
 from .correction_report import Sink
 
 if TYPE_CHECKING:
@@ -98,8 +98,5 @@ def _edits(records: Sequence[dict[str, Any]]) -> tuple[list["Edit"], list[int]]:
 
 
 def _checksum(path: str) -> str:
-    try:
-        with open(path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from error
+    with reading(path):
+        return checksum(path)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from refusals import refuses
 
 from lev_plugins import UserError
 from lev_plugins.cli import correct
@@ -219,9 +220,8 @@ def test_nothing_is_said_where_nobody_looks_on_and_counts_where_someone_does(
 )
 def test_a_mistake_is_told_before_anything_is_written(run, flags, message):
     Path("words.txt").write_text("x\n")
-    with pytest.raises(UserError, match=message) as raised:
+    with refuses(match=message):
         run(b"a\n", flags)
-    assert "\n" not in str(raised.value)
     assert [path.name for path in Path().iterdir()] == ["words.txt"]
     assert Path("words.txt").read_text() == "x\n"
     assert sys.stdout.buffer.getvalue() == b""

@@ -19,6 +19,7 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from hypothesis import given
 from hypothesis import strategies as st
 from omegaconf import OmegaConf
+from refusals import refuses
 
 from lev_plugins.cli import distill, preprocess
 from lev_plugins.errors import UserError
@@ -417,9 +418,8 @@ def test_a_run_is_resumed_with_the_same_settings_only(run, home, interrupted, fl
     interrupted("--chunk-size 8", 2)
     before = Path(JOURNAL).read_bytes()
     put("turned.en", read("train.en")[::-1])
-    with pytest.raises(UserError) as error:
+    with refuses(said, JOURNAL):
         run(flags.format(home))
-    assert said in str(error.value) and JOURNAL in str(error.value)
     assert Path(JOURNAL).read_bytes() == before
 
 
@@ -518,10 +518,9 @@ def refused(home: Path, text: list[str]) -> Callable[[str], str]:
             f"--path {home}/one.pt --data {home}/bin --source train.en --output-prefix out/train "
             f"--cpu {flags}"
         )
-        with pytest.raises(UserError) as error:
+        with refuses() as error:
             distill.main(words.split())
         assert os.listdir("out") == []
-        assert "\n" not in str(error.value)
         return str(error.value)
 
     return refused

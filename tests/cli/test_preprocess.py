@@ -11,6 +11,7 @@ from fairseq import options
 from fairseq.binarizer import BinarizeSummary, FileBinarizer
 from fairseq.data import Dictionary, data_utils
 from fairseq.file_chunker_utils import Chunker, find_offsets
+from refusals import refuses
 
 from lev_plugins.cli import preprocess
 from lev_plugins.errors import UserError
@@ -353,9 +354,8 @@ class TestMistakes:
             do()
         before = snapshot(corpus)
         base = [*TRIPLE, "--trainpref", "train", "--validpref", "valid", "--destdir", "bin"]
-        with pytest.raises(UserError) as caught:
+        with refuses(message):
             preprocess.main([*base, *flags])
-        assert message in str(caught.value) and "\n" not in str(caught.value)
         assert snapshot(corpus) == before
 
     @pytest.mark.parametrize(

@@ -267,12 +267,17 @@ def write_corpus(folder: Path) -> None:
             (folder / f"{name}.{side}").write_text("".join(f"{line}\n" for line in lines))
 
 
-def prepared(commands: Commands, folder: Path, flags: str, joined: bool) -> None:
-    write_corpus(folder)
-    languages = flags + (" --joined-dictionary" if joined else "")
+def trained(commands: Commands, corpus: Corpus, joined: bool, training: str) -> Corpus:
+    """The corpus with its data and its model, in ``trained``."""
+    write_corpus(corpus.folder)
+    languages = corpus.flags + (" --joined-dictionary" if joined else "")
     commands.preprocess(
-        f"{languages} --trainpref train --validpref valid --testpref test,few --destdir bin", folder
+        f"{languages} --trainpref train --validpref valid --testpref test,few --destdir bin",
+        corpus.folder,
     )
+    log = commands.done(corpus.train(f"{training} --save-dir trained"), corpus.folder).out
+    (corpus.folder / "train.log").write_text(log)
+    return corpus
 
 
 @pytest.fixture(scope="session")
@@ -282,11 +287,7 @@ def triples(commands: Commands, tmp_path_factory: pytest.TempPathFactory) -> Cor
     corpus = Corpus(
         tmp_path_factory.mktemp("triples"), flags, f"{MODEL} --share-all-embeddings --dropout 0"
     )
-    prepared(commands, corpus.folder, flags, joined=True)
-    training = "--alpha 0.8 --beta 0.8 --max-update 160 --save-dir trained"
-    log = commands.done(corpus.train(training), corpus.folder).out
-    (corpus.folder / "train.log").write_text(log)
-    return corpus
+    return trained(commands, corpus, True, "--alpha 0.8 --beta 0.8 --max-update 160")
 
 
 @pytest.fixture(scope="session")
@@ -294,11 +295,8 @@ def pairs(commands: Commands, tmp_path_factory: pytest.TempPathFactory) -> Corpu
     """No drafts, two dictionaries; trained until outputs are mostly right."""
     flags = "--source-lang src --target-lang tgt"
     corpus = Corpus(tmp_path_factory.mktemp("pairs"), flags, f"{MODEL} --dropout 0")
-    prepared(commands, corpus.folder, flags, joined=False)
-    training = "--token-weight 2 --placeholder-weight 2 --max-update 240 --save-dir trained"
-    log = commands.done(corpus.train(training), corpus.folder).out
-    (corpus.folder / "train.log").write_text(log)
-    return corpus
+    training = "--token-weight 2 --placeholder-weight 2 --max-update 240"
+    return trained(commands, corpus, False, training)
 
 
 STOCK = (

@@ -1,15 +1,6 @@
 """What a person orders on the command line: marks on drafts, terms, and words of their own."""
 
-
-def held(text: str, terms: list[str]) -> bool:
-    """Whether the terms stand in the text one after the other, each whole."""
-    rest = f" {text} "
-    for term in terms:
-        if f" {term} " not in rest:
-            return False
-        rest = " " + rest.partition(f" {term} ")[2]
-    return True
-
+from tiny import holds
 
 # the model deletes every ! and writes a dot behind every letter
 MARKED = [
@@ -32,9 +23,9 @@ def test_marks_in_typed_drafts_are_followed_in_every_buffer(commands, triples):
         outputs.append(commands.done(command, triples.folder, stdin=text).texts("H"))
     assert len(outputs[0]) == len(MARKED) and outputs[0] == outputs[1]
     for output, (_, _, kept, gone) in zip(outputs[0], MARKED, strict=True):
-        assert held(output, kept), output
-        assert not any(held(output, [words]) for words in gone), output
-    assert held(outputs[0][1], ["H"]) and outputs[0][7] == "E . F ."
+        assert holds(output, kept), output
+        assert not any(holds(output, [words]) for words in gone), output
+    assert holds(outputs[0][1], ["H"]) and outputs[0][7] == "E . F ."
 
 
 def test_without_the_flag_marks_are_text_and_unknown_words_stand_as_they_were_typed(
@@ -85,7 +76,7 @@ def test_terms_are_in_the_output_whole_and_in_the_order_given(commands, pairs):
         assert printed == expected
     assert outputs[0] == outputs[1]
     for output, (_, terms) in zip(outputs[0], lines, strict=True):
-        assert held(output, terms), output
+        assert holds(output, terms), output
 
 
 def test_a_term_that_cannot_be_written_is_named_by_its_line(commands, pairs):

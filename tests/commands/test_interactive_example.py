@@ -1,29 +1,17 @@
 """examples/interactive_editing: a person and a model, one of them played by the reference."""
 
-import importlib.util
 import io
 import sys
-from pathlib import Path
 from types import ModuleType
 
 import pytest
+from example_scripts import modules
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lev_plugins.systems.levenshtein.markup import KEEP, parse_markup, token_marks
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "interactive_editing"
-
-
-def script(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-simulate, session = script("simulate"), script("session")
+simulate, session = modules("interactive_editing", "simulate", "session")
 SENTENCES = st.lists(st.sampled_from(["a", "b", "[=", "-]", "c=]", "\\[+d", "é"]), max_size=6)
 
 

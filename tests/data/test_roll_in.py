@@ -7,7 +7,7 @@ import tiny
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny import Triple
+from tiny import Triple, is_subsequence
 
 from lev_plugins.ops.edits import insertion_labels
 from lev_plugins.ops.randomness import uniform
@@ -106,11 +106,6 @@ def test_equal_random_numbers_are_ranked_alike_with_and_without_padding(extra):
 
 
 # which state a sentence gets ----------------------------------------------------------------
-
-
-def is_subsequence(part: str, whole: str) -> bool:
-    rest = iter(whole)
-    return all(letter in rest for letter in part)
 
 
 def disjoint_rows(count: int) -> list[Triple]:

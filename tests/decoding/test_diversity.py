@@ -9,9 +9,9 @@ import tiny
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refuses
 from torch import Tensor
 
-from lev_plugins.errors import UserError
 from lev_plugins.systems.levenshtein.decoding.diversity import DIVERSITY, Diversity, sentence_keys
 
 SYMBOLS = tiny.dictionary()
@@ -32,9 +32,8 @@ def diversity(kind: str = "length", count: int = 4, **values: Any) -> Diversity:
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(values, said):
-    with pytest.raises(UserError) as caught:
+    with refuses(said):
         Diversity(**values)
-    assert said in str(caught.value) and "\n" not in str(caught.value)
 
 
 # penalties ------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refuses
 
 from lev_plugins.errors import UserError
 from lev_plugins.systems.levenshtein.decoding.history import TERMINATIONS, EditTrace, Iteration
@@ -193,10 +194,8 @@ def test_from_dict_ignores_keys_that_others_added() -> None:
 def test_malformed_records_are_a_users_mistake_told_in_one_line(
     malformed: Any, message: str
 ) -> None:
-    with pytest.raises(UserError) as caught:
+    with refuses(message):
         EditTrace.from_dict(malformed)
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import torch
 from fake_policy import FakeMemory, Policy, RandomPolicy
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tiny import is_subsequence
 from torch import Tensor
 
 from lev_plugins.errors import UserError
@@ -70,11 +71,6 @@ def lcs_length(x: str, y: str) -> int:
             row.append(above[j] + 1 if one == other else max(above[j + 1], row[-1]))
         rows.append(row)
     return rows[-1][-1]
-
-
-def is_subsequence(part: str, whole: str) -> bool:
-    letters = iter(whole)
-    return all(letter in letters for letter in part)
 
 
 class Knowing(Policy):

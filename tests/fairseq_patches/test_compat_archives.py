@@ -13,6 +13,7 @@ import torch
 from fairseq import checkpoint_utils
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refuses
 
 from lev_plugins import UserError
 from lev_plugins import fairseq_patches as patches
@@ -56,9 +57,8 @@ READERS: dict[str, Callable[[str], Any]] = {
 @pytest.mark.parametrize("reader", READERS)
 def test_compressed_records_are_refused(tmp_path, reader, method):
     path = compressed(tmp_path / "pytorch_model.bin", method)
-    with pytest.raises(UserError, match=r"its record \S+ is compressed.*zip -0") as raised:
+    with refuses(str(path), match=r"its record \S+ is compressed.*zip -0"):
         READERS[reader](str(path))
-    assert str(path) in str(raised.value) and "\n" not in str(raised.value)
 
 
 def test_a_compressed_checkpoint_is_none_to_resume_from(tmp_path):

@@ -3,7 +3,6 @@
 import copy
 import copyreg
 import inspect
-import os
 import pickle
 import re
 import struct
@@ -30,7 +29,7 @@ from fairseq.tasks.fairseq_task import StatefulContainer
 from fairseq_cli import generate, train
 from fairseq_cli.train import should_stop_early
 from omegaconf import OmegaConf
-from saved import parsed, save
+from saved import Malicious, parsed, save
 from torch import nn
 
 import lev_plugins  # noqa: F401  (keeps fairseq's own below ``__wrapped__``)
@@ -178,23 +177,13 @@ def test_fairseq_trains_without_a_thought_of_signals():
 # what is loaded -----------------------------------------------------------------------------------
 
 
-class Payload:
-    """Unpickling this makes a file."""
-
-    def __init__(self, victim: Path) -> None:
-        self.victim = victim
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return os.system, (f"touch {self.victim}",)
-
-
 def test_fairseq_runs_a_pickle_where_torch_is_told_not_to_look(checkpoint, monkeypatch):
     """``checkpoint_files.harden_checkpoint_loading`` can leave ``torch.load`` alone once this
     fails.
     """
     victim = checkpoint.parent / "victim"
     state = torch.load(checkpoint, weights_only=True)
-    torch.save({**state, "more": Payload(victim)}, checkpoint)
+    torch.save({**state, "more": Malicious(victim)}, checkpoint)
     monkeypatch.setenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1")
     monkeypatch.setattr(torch, "load", torch.load.__wrapped__)
     checkpoint_utils.load_checkpoint_to_cpu(str(checkpoint))

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import tiny
 import torch
+from damage import refused
 from fairseq import checkpoint_utils, file_utils, models, tasks
 from fairseq.data.encoders import BPE_REGISTRY
 from fairseq.models import ARCH_MODEL_NAME_REGISTRY, ARCH_MODEL_REGISTRY, MODEL_REGISTRY
@@ -93,13 +94,6 @@ def unopened(path: Path) -> Iterator[None]:
         opened = list(_opened)
         _opened.clear()
     assert not opened
-
-
-def refused(call: Any) -> str:
-    with pytest.raises(UserError) as raised:
-        call()
-    assert "\n" not in str(raised.value)
-    return str(raised.value)
 
 
 def with_model(folder: Path, outcome: Path, **settings: Any) -> Path:

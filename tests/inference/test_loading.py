@@ -7,6 +7,7 @@ import sys
 
 import pytest
 import tiny
+from refusals import refuses
 from saved import changed, save
 
 import lev_plugins
@@ -109,9 +110,8 @@ def test_dictionaries_may_stand_elsewhere(folder, tmp_path):
 )
 def test_what_cannot_be_is_told_in_one_line(folder, name, given, message):
     path = ":".join(str(folder / one) for one in name.split(":"))
-    with pytest.raises(UserError, match=message) as raised:
+    with refuses(match=message):
         Corrector.from_pretrained(path, **given)
-    assert "\n" not in str(raised.value)
 
 
 def test_an_answer_without_end_leaves_the_unit(folder):

@@ -13,13 +13,7 @@ from fairseq.data import Dictionary
 
 from lev_plugins.errors import UserError
 from lev_plugins.nn.backbone import Backbone
-from lev_plugins.pretrained import (
-    Directory,
-    build_backbone,
-    describe_backbone,
-    load_backbone,
-    read_vocabulary,
-)
+from lev_plugins.pretrained import build_backbone, describe_backbone, load_backbone
 from lev_plugins.pretrained.bpe import open_tokenizer
 
 OUTPUTS = {"bert": "cls.predictions.decoder.weight", "bart": "lm_head.weight"}
@@ -36,7 +30,7 @@ def made(folder: Path, kind: str) -> Tensors:
 
 
 def loaded(folder: Path) -> tuple[Backbone, Dictionary, torch.Tensor]:
-    vocabulary = read_vocabulary(Directory(str(folder)))
+    vocabulary = checkpoints.vocabulary_of(folder)
     symbols = checkpoints.dictionary(vocabulary, shuffled=True)
     backbone = checkpoints.load(folder, symbols, symbols)
     return backbone, symbols, vocabulary.rows_of(symbols)

@@ -17,18 +17,17 @@ from safetensors.torch import load_file
 
 from lev_plugins.pretrained.loading import inspect
 
-KINDS = {"bert": checkpoints.bert, "bart": checkpoints.bart, "t5": checkpoints.t5}
 WEIGHTS = "model.safetensors"
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=checkpoints.KINDS)
 def kind(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
 @pytest.fixture
 def folder(tmp_path: Path, kind: str) -> Path:
-    return KINDS[kind](tmp_path / kind)
+    return checkpoints.KINDS[kind](tmp_path / kind)
 
 
 def outcome(folder: Path) -> str:

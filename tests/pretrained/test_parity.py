@@ -18,7 +18,6 @@ from closeness import assert_near
 from torch import Tensor
 
 from lev_plugins.nn.t5 import T5Encoder, T5Size
-from lev_plugins.pretrained import Directory, read_vocabulary
 from lev_plugins.pretrained.bpe import open_tokenizer
 from lev_plugins.pretrained.parts import Dropouts
 from lev_plugins.systems.enct5.t5_directory import T5Directory
@@ -63,7 +62,7 @@ class Compared:
     """Both models on the same sentences; the dictionary has an order of its own."""
 
     def __init__(self, folder: Path, tie: bool = False) -> None:
-        vocabulary = read_vocabulary(Directory(str(folder)))
+        vocabulary = checkpoints.vocabulary_of(folder)
         self.source = checkpoints.dictionary(vocabulary, shuffled=True)
         self.target = checkpoints.dictionary(vocabulary, shuffled=True)
         if tie:
@@ -340,7 +339,7 @@ def test_a_real_bert_reads_real_sentences_alike(transformers):
     folder = Path(spec.origin).parent / "model"
     theirs = transformers.AutoModel.from_pretrained(folder).eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    ours, vocabulary = open_tokenizer(str(folder)), read_vocabulary(Directory(str(folder)))
+    ours, vocabulary = open_tokenizer(str(folder)), checkpoints.vocabulary_of(folder)
     cut_alike(ours, tokenizer)
     symbols = vocabulary.dictionary()
     batch = tokenizer(SENTENCES, return_tensors="pt", padding=True)

@@ -12,14 +12,14 @@ import pytest
 import sentencepiece
 import tiny
 import tokenizers
-from checkpoints import BERT_CONFIG, BERT_TOKENS
+from checkpoints import BERT_CONFIG, BERT_TOKENS, vocabulary_of
 from fairseq.data import Dictionary
 from fairseq.data.encoders import build_bpe
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lev_plugins.errors import UserError
-from lev_plugins.pretrained import Directory, Vocabulary, read_vocabulary
+from lev_plugins.pretrained import Directory, Vocabulary
 from lev_plugins.pretrained.bpe import (
     HfGpt2Bpe,
     HfSentencepiece,
@@ -77,15 +77,11 @@ def build(name: str, folder: Path | None) -> Any:
     return build_bpe(Namespace(bpe=name, hf_directory=folder and str(folder)))
 
 
-def read(folder: Path) -> Vocabulary:
-    return read_vocabulary(Directory(str(folder)))
-
-
 # dictionaries --------------------------------------------------------------------------------
 
 
 def test_fairseqs_symbols_stand_for_the_checkpoints_own(wordpiece):
-    vocabulary = read(wordpiece)
+    vocabulary = vocabulary_of(wordpiece)
     symbols = vocabulary.dictionary()
     special = [BERT_TOKENS.index(token) for token in ("[CLS]", "[PAD]", "[SEP]", "[UNK]")]
     assert vocabulary.rows_of(symbols)[:4].tolist() == special
@@ -98,14 +94,14 @@ def test_other_special_tokens_are_read_from_the_tokenizers_settings(wordpiece, t
     tokens = ["<begin>", *BERT_TOKENS[:3], *BERT_TOKENS[4:]]
     (folder / "vocab.txt").write_text("\n".join(tokens))
     with pytest.raises(UserError, match=r"vocab.txt: lacks the special token '\[CLS\]'"):
-        read(folder)
+        vocabulary_of(folder)
     settings = {"cls_token": {"content": "<begin>"}, "mask_token": None}
     (folder / "special_tokens_map.json").write_text(json.dumps(settings))
-    assert read(folder).specials["<s>"] == "<begin>"
+    assert vocabulary_of(folder).specials["<s>"] == "<begin>"
 
 
 def test_t5_has_its_extra_ids_behind_the_pieces(pieces):
-    vocabulary = read(pieces)
+    vocabulary = vocabulary_of(pieces)
     assert len(vocabulary) == 124
     assert vocabulary.rows["<extra_id_0>"] == 123 and vocabulary.rows["<extra_id_99>"] == 24
     assert vocabulary.mask_symbol() == "<extra_id_0>"
@@ -117,19 +113,19 @@ def test_the_number_of_extra_ids_can_be_set(pieces, tmp_path, extra, rows):
     folder = config(tmp_path / "x", "t5")
     (folder / "spiece.model").write_bytes((pieces / "spiece.model").read_bytes())
     (folder / "tokenizer_config.json").write_text(json.dumps({"extra_ids": extra}))
-    assert len(read(folder)) == rows
+    assert len(vocabulary_of(folder)) == rows
     (folder / "tokenizer_config.json").write_text(json.dumps({"extra_ids": -1}))
     with pytest.raises(UserError, match="tokenizer_config.json: extra_ids is -1"):
-        read(folder)
+        vocabulary_of(folder)
 
 
 def test_mt5_has_no_extra_ids_but_those_of_its_model(pieces, tmp_path):
     folder = config(tmp_path / "x", "mt5")
     (folder / "spiece.model").write_bytes((pieces / "spiece.model").read_bytes())
-    assert len(read(folder)) == 24
+    assert len(vocabulary_of(folder)) == 24
     added = {"24": {"content": "▁<extra_id_0>"}}
     (folder / "tokenizer_config.json").write_text(json.dumps({"added_tokens_decoder": added}))
-    assert read(folder).mask_symbol() == "▁<extra_id_0>"
+    assert vocabulary_of(folder).mask_symbol() == "▁<extra_id_0>"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -167,14 +163,14 @@ def test_vocabularies_that_are_none_are_refused(tmp_path, rows):
     folder = config(tmp_path / "x", "bart")
     (folder / "tokenizer.json").write_text(json.dumps({"model": {"type": "BPE", "vocab": rows}}))
     with pytest.raises(UserError, match="tokenizer.json: "):
-        read(folder)
+        vocabulary_of(folder)
 
 
 def test_a_vocabulary_that_is_no_text_is_refused(tmp_path):
     folder = config(tmp_path / "x", "bert")
     (folder / "vocab.txt").write_bytes(b"\xff\xfe\n")
     with pytest.raises(UserError, match="vocab.txt: cannot be read"):
-        read(folder)
+        vocabulary_of(folder)
 
 
 # tokenizers ----------------------------------------------------------------------------------

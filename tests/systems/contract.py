@@ -200,14 +200,7 @@ class ModelContract:
         assert all(torch.equal(found[head][0], expected[head][0]) for head in expected)
 
     def test_parameters_named_as_in_version_0_5_are_loaded(self, system):
-        model, other = system.model(seed=1), system.model(seed=2)
-        old = {
-            name.replace(".fc1.", ".expand.").replace(".fc2.", ".contract."): value
-            for name, value in model.state_dict().items()
-        }
-        assert old.keys() != model.state_dict().keys()
-        other.load_state_dict(old, strict=True)
-        assert same_parameters(model, other)
+        assert_loads_names_of_0_5(system.model(seed=1), system.model(seed=2))
 
     # decoding ---------------------------------------------------------------------------------
 
@@ -252,3 +245,14 @@ class ModelContract:
 def same_parameters(first: nn.Module, second: nn.Module) -> bool:
     pairs = zip(first.parameters(), second.parameters(), strict=True)
     return all(torch.equal(a, b) for a, b in pairs)
+
+
+def assert_loads_names_of_0_5(model: nn.Module, other: nn.Module) -> None:
+    """The second takes the parameters of the first under the names of version 0.5."""
+    old = {
+        name.replace(".fc1.", ".expand.").replace(".fc2.", ".contract."): value
+        for name, value in model.state_dict().items()
+    }
+    assert old.keys() != model.state_dict().keys()
+    other.load_state_dict(old, strict=True)
+    assert same_parameters(model, other)

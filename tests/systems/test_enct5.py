@@ -15,10 +15,10 @@ from enct5_models import EXACT, NUMBER, Slow, answers, exact, loss
 from fairseq.models import ARCH_CONFIG_REGISTRY
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refuses
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from lev_plugins.errors import UserError
 from lev_plugins.nn import embedding, transformer
 from lev_plugins.nn import t5 as t5_blocks
 from lev_plugins.nn.t5 import Symbols, t5
@@ -532,9 +532,8 @@ def test_autocast_mixes_precisions(kind):
     ],
 )
 def test_settings_that_cannot_be_are_named(values, said):
-    with pytest.raises(UserError) as caught:
+    with refuses(said):
         enct5_models.build(ProblemType.CLASSIFICATION, **values)
-    assert said in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_the_table_has_the_rows_that_are_asked_for_and_those_of_the_vocabulary():

@@ -16,6 +16,7 @@ import torch
 from fairseq.data import indexed_dataset
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refuses
 from torch import Tensor
 
 from lev_plugins.errors import UserError
@@ -103,9 +104,9 @@ def test_a_damaged_description_is_one_line_that_names_the_file(tmp_path, field, 
         del values[field]
     path = tmp_path / DESCRIPTION
     path.write_text(json.dumps(values))
-    with pytest.raises(UserError) as caught:
+    with refuses(path) as caught:
         Metadata.read(str(tmp_path))
-    assert str(path) in str(caught.value) and len(str(caught.value)) < 400
+    assert len(str(caught.value)) < 400
 
 
 @pytest.mark.parametrize(
@@ -116,9 +117,8 @@ def test_a_damaged_description_is_one_line_that_names_the_file(tmp_path, field, 
 def test_a_file_that_is_no_description_is_one_line_that_names_it(tmp_path: Path, content: bytes):
     path = tmp_path / DESCRIPTION
     path.write_bytes(content)
-    with pytest.raises(UserError) as caught:
+    with refuses(path):
         Metadata.read(str(tmp_path))
-    assert str(path) in str(caught.value)
 
 
 def test_a_missing_description_tells_the_command_that_makes_one(tmp_path: Path):

@@ -13,6 +13,7 @@ from fairseq.data import indexed_dataset
 from fairseq.logging import metrics
 from fairseq.tasks.translation import TranslationTask
 from omegaconf import OmegaConf
+from refusals import refuses
 
 import lev_plugins  # noqa: F401  (registers what the task builds)
 from lev_plugins.cli import enct5_prepare
@@ -220,9 +221,8 @@ def test_labels_of_other_data_are_refused(task, folders, tmp_path, kind, other, 
     ],
 )
 def test_settings_that_cannot_be_are_refused(task, kind, settings, said):
-    with pytest.raises(UserError) as caught:
+    with refuses(said):
         task(kind, **settings)
-    assert said in str(caught.value)
 
 
 def test_one_data_folder_serves_both_kinds_of_several_labels(task):
@@ -231,11 +231,8 @@ def test_one_data_folder_serves_both_kinds_of_several_labels(task):
 
 
 def test_a_split_that_there_is_not_is_named_with_the_way_out(task, folders):
-    with pytest.raises(UserError) as caught:
+    with refuses(f"{folders['tagging']} has no test2 data (test2.pieces.idx is missing)"):
         task("tagging").load_dataset("test2")
-    assert f"{folders['tagging']} has no test2 data (test2.pieces.idx is missing)" in str(
-        caught.value
-    )
 
 
 # batches --------------------------------------------------------------------------------------
@@ -282,9 +279,8 @@ def test_no_example_is_lost_whatever_the_multiple_of_batches(task):
 def test_examples_that_are_too_long_are_named(task, options, said):
     made = task("tagging")
     made.load_dataset("train")
-    with pytest.raises(UserError) as caught:
+    with refuses(said):
         batches(made, ignore_invalid_inputs=True, **options)
-    assert said in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -447,10 +443,9 @@ def test_a_selection_that_cannot_be_is_refused_before_training(task, kind, best,
     settings = {"best_checkpoint_metric": best, "maximize_best_checkpoint_metric": maximize}
     made = task(kind, **settings)
     made.trains = True
-    with pytest.raises(UserError) as caught:
+    with refuses(said) as caught:
         criterion(made)
     assert str(caught.value).startswith(f"--best-checkpoint-metric {best}: ")
-    assert said in str(caught.value)
     made.trains = False  # fairseq-validate
     criterion(made)
 
@@ -528,9 +523,8 @@ def changed(state, **values):
 )
 def test_a_checkpoint_of_other_data_or_a_hostile_one_is_refused(task, change, said):
     made = task("multilabel")
-    with pytest.raises(UserError) as caught:
+    with refuses(said):
         made.load_state_dict(change(made.state_dict()))
-    assert said in str(caught.value)
     assert made.threshold == 0.5
 
 

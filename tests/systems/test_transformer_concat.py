@@ -4,11 +4,10 @@ What it has in common with other systems: ``test_seq2seq.py``.
 """
 
 import pytest
+import saved
 import tiny
 import torch
 from concat_models import CONCAT, KINDS, ROWS, SYMBOLS, batch, build, config, logits
-from fairseq import options
-from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.models.transformer import TransformerModelBase
 from seq2seq_models import SIZES, task
 
@@ -166,9 +165,8 @@ def test_a_reranker_joins_what_edit_models_read(model):
 
 def parsed(arch, *flags):
     """The model's configuration that fairseq-train makes of a command line."""
-    parser = options.get_training_parser()
     arguments = ["data", "--task", "translation_concat", "--arch", arch, *flags]
-    return convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, arguments)).model
+    return saved.configuration(arguments).model
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from fairseq.data import Dictionary
 from fairseq.token_generation_constraints import pack_constraints
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refuses
 from torch import Tensor
 
 from lev_plugins.errors import UserError
@@ -163,10 +164,9 @@ def test_marks_reach_the_decoder_and_other_lines_have_none(model):
 def test_a_line_that_cannot_be_read_is_named_by_its_number(line, said):
     task = tiny.task(markup=True)
     for number, lines in ((1, [line]), (4, ["b", "b\t[=a=]", line]), (7, ["a", "b", line])):
-        with pytest.raises(UserError) as caught:
+        with refuses(said) as caught:
             task.get_interactive_tokens_and_lengths(lines, str)
         assert str(caught.value).startswith(f"input line {number}")
-        assert said in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_words_that_are_not_known_may_be_kept_but_are_no_terms():
@@ -220,9 +220,8 @@ def test_terms_may_hold_the_characters_of_marks(term):
     ],
 )
 def test_terms_that_cannot_be_written_are_refused(terms, said):
-    with pytest.raises(UserError) as caught:
+    with refuses(said):
         tiny.task().encode_terms(terms, str)
-    assert said in str(caught.value) and "\n" not in str(caught.value)
 
 
 def packed(task: TranslationEditTask, rows: list[list[str]]) -> Tensor:

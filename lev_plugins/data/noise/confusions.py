@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from ...errors import UserError
+from ...io.reading import reading
 from .alignment import Change, changes
 from .clusters import clusters, split_words
 from .ocr_confusions import SHAPES
@@ -193,13 +194,11 @@ def load_confusions(path: str) -> Confusions:
         UserError: the file cannot be read, is no such table, or holds a segment or a rate that
             cannot be.
     """
-    try:
-        with open(path, encoding="utf-8") as file:
+    with reading(path), open(path, encoding="utf-8") as file:
+        try:
             found = json.load(file)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except (ValueError, RecursionError) as error:  # no JSON, or no UTF-8
-        raise UserError(f"{path}: not JSON ({error}); {_MAKE}") from error
+        except (ValueError, RecursionError) as error:  # no JSON, or no UTF-8
+            raise UserError(f"{path}: not JSON ({error}); {_MAKE}") from error
     rates = found.get("rates") if isinstance(found, dict) else None
     if not isinstance(rates, dict) or not rates:
         raise UserError(f"{path}: no confusions in it; {_MAKE}")

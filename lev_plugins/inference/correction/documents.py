@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ...errors import UserError
+from ...io.reading import reading
 
 _HEAD = 8192  # bytes in which a zero byte says that a file is no text
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
@@ -130,30 +131,24 @@ def _files(folder: str, passed_over: str) -> Iterator[str]:
 def _is_binary(path: str) -> bool:
     if not os.path.isfile(path):  # a pipe, a socket, a link to nothing
         return True
-    try:
-        with open(path, "rb") as file:
-            head = file.read(_HEAD)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from error
+    with reading(path), open(path, "rb") as file:
+        head = file.read(_HEAD)
     return b"\0" in head and not head.startswith(_UTF_16)
 
 
 def _invalid(path: str) -> str | None:
     """Where a file is not UTF-8; None where it is."""
     start = 0
-    try:
-        with open(path, "rb") as file:
-            for number, raw in enumerate(file, start=1):
-                try:
-                    raw.decode("utf-8")
-                except UnicodeDecodeError as error:
-                    return (
-                        f"{path}: line {number}, byte offset {start + error.start}: "
-                        f"0x{raw[error.start]:02x} is not valid UTF-8"
-                    )
-                start += len(raw)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from error
+    with reading(path), open(path, "rb") as file:
+        for number, raw in enumerate(file, start=1):
+            try:
+                raw.decode("utf-8")
+            except UnicodeDecodeError as error:
+                return (
+                    f"{path}: line {number}, byte offset {start + error.start}: "
+                    f"0x{raw[error.start]:02x} is not valid UTF-8"
+                )
+            start += len(raw)
     return None
 
 

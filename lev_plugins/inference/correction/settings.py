@@ -1,6 +1,5 @@
 """How a checkpoint is to be used for correction: a file beside it, ``corrector.json``."""
 
-import hashlib
 import json
 import os
 import shutil
@@ -10,6 +9,7 @@ from typing import Any
 
 from ...errors import UserError
 from ...io.output import whole_file
+from ...io.reading import checksum
 from .bigrams import Bigrams
 from .lexicon import Lexicon, Lookup
 from .ranking import DEFAULTS, FEATURES, Resources
@@ -117,7 +117,7 @@ def read(path: str) -> Settings:
     for key in FILES:
         if getattr(settings, key):
             name = os.path.join(os.path.dirname(os.path.abspath(path)), getattr(settings, key))
-            if not os.path.isfile(name) or _digest(name) != files[key]:
+            if not os.path.isfile(name) or checksum(name) != files[key]:
                 raise UserError(
                     f"{name} is not the file that {path} was tuned with; bring it back, or write "
                     "the settings anew with correct --tune"
@@ -159,7 +159,7 @@ def write(settings: Settings, checkpoint: str) -> str:
                 if not (os.path.exists(target) and os.path.samefile(source, target)):
                     with open(source, "rb") as file, whole_file(target) as copy:
                         shutil.copyfileobj(file, copy.buffer)
-                stored[key], stored["files"][key] = name, _digest(target)
+                stored[key], stored["files"][key] = name, checksum(target)
         path = os.path.join(folder, NAME)
         with whole_file(path) as stream:
             json.dump(stored, stream, indent=1, ensure_ascii=False)
@@ -167,8 +167,3 @@ def write(settings: Settings, checkpoint: str) -> str:
     except OSError as error:
         raise UserError(f"{folder}: cannot be written: {error.strerror or error}") from error
     return path
-
-
-def _digest(path: str) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

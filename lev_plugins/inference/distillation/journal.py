@@ -1,7 +1,6 @@
 """What :mod:`.lines` has finished, line by line, on disk: so that a run can be resumed."""
 
 import fcntl
-import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,6 +9,7 @@ from types import TracebackType
 from typing import BinaryIO
 
 from ...errors import UserError
+from ...io.reading import checksum
 
 # Why the teacher's line was not simply taken.
 FINE, EMPTY, ENDLESS, RATIO, LONG = "fine", "empty", "endless", "ratio", "long"
@@ -41,11 +41,7 @@ class Record:
 
 def digest(paths: Sequence[str]) -> str:
     """A fingerprint of the content of files."""
-    found = []
-    for path in paths:
-        with open(path, "rb") as file:
-            found.append(hashlib.file_digest(file, "sha256").hexdigest()[:16])
-    return " ".join(found)
+    return " ".join(checksum(path)[:16] for path in paths)
 
 
 class Journal:

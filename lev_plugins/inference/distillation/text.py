@@ -7,11 +7,9 @@ from itertools import zip_longest
 
 from ...errors import UserError
 from ...io.output import whole_file
-from ...io.text_files import read_parallel, refuse_special_tokens
+from ...io.text_files import LineNumbers, read_parallel, refuse_special_tokens
 from .journal import FINE, Journal, Record
 from .teacher import Teacher
-
-SHOWN = 20  # line numbers in a message
 
 
 @dataclass(frozen=True)
@@ -68,21 +66,10 @@ def plan_files(
     return files
 
 
-@dataclass
-class Named:
-    """How many lines there were of a kind, and the numbers of the first of them."""
+class Named(LineNumbers):
+    """How many lines there were of a kind, and the numbers of more of them."""
 
-    count: int = 0
-    first: list[int] = field(default_factory=list)
-
-    def add(self, number: int) -> None:
-        """Count line ``number``."""
-        self.count += 1
-        if len(self.first) < SHOWN:
-            self.first.append(number)
-
-    def __str__(self) -> str:
-        return ", ".join(map(str, self.first)) + (" …" if self.count > SHOWN else "")
+    shown, more = 20, " …"
 
 
 @dataclass

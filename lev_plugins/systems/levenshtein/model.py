@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from ...errors import UserError
 from ...nn import Memory, Positions, TransformerStack
 from ...nn.dropout import dropout
+from ...nn.embedding import token_table
 from ...nn.linear import linear
 from ...nn.packing import Layout, rows_at
 from ...nn.precision import Int8Linear, decoding_precision, quantize
@@ -70,11 +71,11 @@ class LevenshteinEditorModel(BaseFairseqModel):
         self.plh = plh
         dim = cfg.encoder_embed_dim
         self.scale = dim**0.5
-        self.encoder_embed = _embedding(len(source_dictionary), dim, self.pad)
+        self.encoder_embed = token_table(len(source_dictionary), dim, self.pad)
         self.decoder_embed = (
             self.encoder_embed
             if cfg.share_all_embeddings
-            else _embedding(len(target_dictionary), dim, self.pad)
+            else token_table(len(target_dictionary), dim, self.pad)
         )
         self.encoder_positions = Positions(
             cfg.max_source_positions, dim, self.pad, cfg.encoder_learned_pos
@@ -98,12 +99,12 @@ class LevenshteinEditorModel(BaseFairseqModel):
             {stack: _stack(cfg, "decoder", depth) for stack, depth in self._stack_depths().items()}
         )
         self.decoder_norm = nn.LayerNorm(dim) if cfg.decoder_normalize_before else None
-        self.deletion_head = _embedding(2, dim)
-        self.placeholder_head = _embedding(cfg.max_insertions + 1, 2 * dim)
+        self.deletion_head = token_table(2, dim)
+        self.placeholder_head = token_table(cfg.max_insertions + 1, 2 * dim)
         # undecided at first: errors of heads that know nothing would only stir up the blocks
         for head in (self.deletion_head, self.placeholder_head):
             nn.init.zeros_(head.weight)
-        self.token_head = _embedding(vocabulary, dim) if cfg.separate_output_embed else None
+        self.token_head = token_table(vocabulary, dim) if cfg.separate_output_embed else None
         self.int8_head: Optional[nn.Module] = None
 
     def _stack_depths(self) -> Dict[str, int]:
@@ -344,14 +345,6 @@ class LevenshteinEditorModel(BaseFairseqModel):
                     f"{here.size(0)}; give the data folder with the dictionaries that the "
                     "checkpoint was trained with"
                 )
-
-
-def _embedding(rows: int, dim: int, pad: Optional[int] = None) -> nn.Embedding:
-    table = nn.Embedding(rows, dim, padding_idx=pad)
-    nn.init.normal_(table.weight, std=dim**-0.5)
-    if pad is not None:
-        nn.init.zeros_(table.weight[pad])
-    return table
 
 
 def source_at_placeholders(tokens: Tensor, memory: Memory, pad: int, placeholder: int) -> Tensor:

@@ -1,0 +1,35 @@
+"""How a user's mistake is told: in one line, and by a command with its folder as it was."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lev_plugins.errors import UserError
+
+
+@contextmanager
+def refuses(*said: object, match: str | None = None) -> Iterator[pytest.ExceptionInfo[UserError]]:
+    """What stands inside ends in one line with all of ``said``, where the pattern is found."""
+    with pytest.raises(UserError, match=match) as caught:
+        yield caught
+    message = str(caught.value)
+    assert message and "\n" not in message
+    for part in said:
+        assert str(part) in message, message
+
+
+def files() -> dict[Path, Any]:
+    """What the current folder holds."""
+    return {path: path.is_file() and path.read_bytes() for path in Path().iterdir()}
+
+
+def refusal(main: Callable[[list[str]], Any], *words: Any) -> str:
+    """The one line of a command that has to leave the current folder as it was."""
+    before = files()
+    with refuses() as caught:
+        main([str(word) for word in words])
+    assert files() == before
+    return str(caught.value)
