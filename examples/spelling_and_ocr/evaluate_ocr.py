@@ -72,12 +72,12 @@ def main() -> None:
         "no-edit baseline": test.noisy,
         "look-up": [lookup.correct(table, line) for line in test.noisy],
     }
+    trained = _trained(args.work, args.systems)
+    ensembles = _ensembles(args.ensemble, trained)
     known = ocr_ranking.resources(args.work, train.noisy, train.clean, args.lexicon, args.lookup)
     if args.symspell:
         outputs["symspellpy"] = ocr_ranking.dictionary_corrected(known, test.noisy)
     baselines = len(outputs)
-    trained = _trained(args.work, args.systems)
-    ensembles = _ensembles(args.ensemble, trained)
     paths: dict[str, Path] = {}  # of a system's folder, the checkpoint that was chosen
     for name, members in [*((name, [name]) for name in trained), *ensembles.items()]:
         sets = (

@@ -267,14 +267,17 @@ def write_corpus(folder: Path) -> None:
             (folder / f"{name}.{side}").write_text("".join(f"{line}\n" for line in lines))
 
 
+def prepared(commands: Commands, folder: Path, flags: str, joined: bool) -> None:
+    write_corpus(folder)
+    languages = flags + (" --joined-dictionary" if joined else "")
+    commands.preprocess(
+        f"{languages} --trainpref train --validpref valid --testpref test,few --destdir bin", folder
+    )
+
+
 def trained(commands: Commands, corpus: Corpus, joined: bool, training: str) -> Corpus:
     """The corpus with its data and its model, in ``trained``."""
-    write_corpus(corpus.folder)
-    languages = corpus.flags + (" --joined-dictionary" if joined else "")
-    commands.preprocess(
-        f"{languages} --trainpref train --validpref valid --testpref test,few --destdir bin",
-        corpus.folder,
-    )
+    prepared(commands, corpus.folder, corpus.flags, joined)
     log = commands.done(corpus.train(f"{training} --save-dir trained"), corpus.folder).out
     (corpus.folder / "train.log").write_text(log)
     return corpus
