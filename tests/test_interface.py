@@ -7,6 +7,7 @@ import re
 import threading
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import replace
 from operator import methodcaller
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,18 @@ EDITOR, CORRECTOR = editors.editor, editors.edit_corrector
 def test_an_argument_that_is_not_known_is_named_with_what_was_meant(call, said):
     with pytest.raises(TypeError, match="^" + said.replace("()", r"\(\)") if ")" in said else said):
         call()
+
+
+def test_without_a_history_the_edited_text_is_the_same():
+    lines = ["a b zz c", "zz", "", "h g f e d"]
+    for count in (1, 2):
+        options = {"nbest": count, "max_iter": 3}
+        found = EDITOR().edit_nbest(lines, lines[::-1], **options)
+        less = EDITOR().edit_nbest(lines, lines[::-1], **options, history=False)
+        for one, other in zip(sum(found, []), sum(less, []), strict=True):
+            assert one.iterations and not other.iterations
+            assert other == replace(one, iterations=())
+    assert not EDITOR().edit(lines, history=False)[0].iterations
 
 
 # copies ---------------------------------------------------------------------------------------

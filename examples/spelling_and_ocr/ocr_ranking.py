@@ -175,17 +175,12 @@ def fitted(
     from lev_plugins.inference.correction.loading import load_backend
 
     beam, iterations = (search[0], None) if chosen.threshold is None else (None, search[1])
-    backend = load_backend(
-        ":".join(map(str, chosen.paths)),
-        data,
-        beam=beam,
-        max_iter=iterations,
-        delete_threshold=chosen.threshold,
-        processing={"bpe": "characters"},
-    )
+    used = replace(known, beam=beam, max_iter=iterations, delete_threshold=chosen.threshold)
+    paths = ":".join(map(str, chosen.paths))
+    backend = load_backend(paths, data, processing={"bpe": "characters"}, stored=used)
     reranker = Reranker(backend, known.resources())
     pairs = [pair for one in zip(*dev, strict=True) for pair in paired_pieces(*one, words)]
     fit(reranker, pairs, BATCH)
     words = words or (not backend.knows_spaces)  # single words that are lines
     unit, window = ("window", int(words)) if words else ("line", None)
-    return Ranked(Corrector(RerankedBackend(reranker), unit, window), reranker, known)
+    return Ranked(Corrector(RerankedBackend(reranker), unit, window), reranker, used)

@@ -96,12 +96,16 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
         required=True,
     )
     add_model_data(add, "; none for none")
-    add("--beam N", "left-to-right models: width of the search (default: 5)", type=int)
-    add("--max-iter N", "edit models: most iterations (default: 10)", type=int)
+    add(
+        "--beam N",
+        "left-to-right models: width of the search (default: tuned, else 5)",
+        type=int,
+    )
+    add("--max-iter N", "edit models: most iterations (default: tuned, else 10)", type=int)
     add(
         "--delete-threshold P",
         "edit models: a token goes when its probability of deletion is above this (default: as "
-        "the model was trained)",
+        "it was tuned, else as the model was trained)",
         type=float,
     )
 

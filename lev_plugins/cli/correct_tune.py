@@ -1,7 +1,8 @@
 """``correct --tune``: threshold, weights and calibration, chosen on a development set."""
 
 import argparse
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from ..io.text_files import read_lines
 from ..reports.tuning_plot import save
@@ -29,13 +30,13 @@ def tune(corrector: "Corrector", args: argparse.Namespace) -> int:
     if args.png:
         save(choice, before, after, args.png)
     checkpoint = find_checkpoint(separate_paths(args.path)[0])
-    files = {} if corrector.settings is None else vars(settings.read(corrector.settings))
+    stored = {} if corrector.settings is None else vars(settings.read(corrector.settings))
     path = settings.write(
         settings.Settings(
             unit=corrector.unit,
             window=corrector.window or None,
             min_confidence=choice.min_confidence,
-            **{key: getattr(args, key) or files.get(key) for key in settings.FILES},
+            **{key: _given(args, stored, key) for key in (*settings.FILES, *settings.SEARCH)},
             weights=choice.weights or dict(settings.DEFAULTS),
             longest=choice.longest,
             tuned=said,
@@ -50,3 +51,9 @@ def tune(corrector: "Corrector", args: argparse.Namespace) -> int:
         f"{errors[0]:.3f} before, {errors[1]:.3f} after\n{tuning.verdict(choice)}\n{path}"
     )
     return 0
+
+
+def _given(args: argparse.Namespace, stored: Mapping[str, Any], key: str) -> Any:
+    """What was typed, else what was set before."""
+    typed = getattr(args, key)
+    return stored.get(key) if typed is None else typed

@@ -14,7 +14,7 @@ from ..errors import UserError
 from ..io.program import running_command
 from ..io.saving import refuse_asynchronous_checkpoints
 from .checkpoints import absolute_data_paths
-from .precision import bf16_without_tpu, refuse_fp16_on_cpu
+from .precision import bf16_without_tpu, refuse_fp16_on_cpu, say_where_bf16_gains_no_time
 from .preemption import pass_signals_on, stop_watching
 from .shards import refuse_shards
 
@@ -216,6 +216,7 @@ def check_launches() -> None:
             resolve_model_config(cfg)
             bf16_without_tpu(cfg)
             refuse_fp16_on_cpu(cfg)
+            say_where_bf16_gains_no_time(cfg)
             refuse_asynchronous_checkpoints(cfg)
         if cfg.common.cpu or not torch.cuda.is_available():
             check_cpu_launch(cfg.distributed_training, training)

@@ -1,5 +1,7 @@
 """Half precision where there is no GPU or no TPU."""
 
+import functools
+import logging
 from types import ModuleType
 from typing import Any
 
@@ -8,6 +10,8 @@ from omegaconf import DictConfig
 from torch import Tensor
 
 from ..errors import UserError
+
+logger = logging.getLogger(__name__)
 
 
 def _sections_with_tpu(cfg: DictConfig) -> list[DictConfig]:
@@ -48,6 +52,26 @@ def refuse_fp16_on_cpu(cfg: DictConfig) -> None:
     flat = not (common.memory_efficient_fp16 or common.fp16_no_flatten_grads)
     if common.fp16 and flat and not torch.cuda.is_available():
         raise UserError("--fp16 needs a GPU; on a CPU use --bf16, --amp or --memory-efficient-fp16")
+
+
+@functools.cache
+def knows_bfloat16() -> bool:
+    """Whether oneDNN multiplies bfloat16 here: not on x86-64 CPUs without AVX-512."""
+    knows = getattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", None)
+    return knows is not None and bool(knows())
+
+
+def say_where_bf16_gains_no_time(cfg: DictConfig) -> None:
+    """Warn of ``--bf16`` on a CPU that has to compute it in single precision.
+
+    Args:
+        cfg: ``FairseqConfig``.
+    """
+    on_cpu = cfg.common.cpu or not torch.cuda.is_available()
+    if cfg.common.bf16 and on_cpu and not knows_bfloat16():
+        logger.warning(
+            "this CPU has no bfloat16: --bf16 rounds to it and takes no less time than without"
+        )
 
 
 class _HostTensor(Tensor):

@@ -4,6 +4,9 @@ torch multiplies single precision by MKL. On CPUs that are not Intel's, MKL leav
 the machine unused, while oneDNN, which every torch build carries too, does not: the same product,
 rounded in another order. Where oneDNN is not the better one, or not there, these are torch's own
 layers.
+
+On CPUs without AVX-512 both multiply bfloat16 ten times as slowly as single precision: there it is
+multiplied in single precision, and rounded to bfloat16 again.
 """
 
 import contextlib
@@ -17,6 +20,8 @@ from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+from ..fairseq_patches.precision import knows_bfloat16
 
 #: multiplications below which starting oneDNN takes longer than it saves
 LEAST_PRODUCT = 2**21
@@ -50,6 +55,9 @@ laid_out: Dict[int, _LaidOut] = {}
 
 def linear(x: Tensor, weight: Tensor, bias: Optional[Tensor] = None) -> Tensor:
     """``torch.nn.functional.linear``: … × inputs, outputs × inputs, outputs → … × outputs."""
+    if is_slow(x) and x.dtype == weight.dtype and not torch.is_autocast_enabled("cpu"):
+        bias = None if bias is None else fast(bias)
+        return linear(fast(x), fast(weight), bias).to(x.dtype)
     if x.numel() * weight.size(0) < LEAST_READY or not possible(x, weight):
         return F.linear(x, weight, bias)
     learning = torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad)
@@ -72,13 +80,12 @@ def prepack_weight(weight: Tensor) -> None:
     """
     if not _wanted or weight.dtype not in KINDS or weight.device.type != "cpu":
         return
-    if weight.dtype == torch.bfloat16 and not knows_bfloat16():
+    if is_slow(weight) or weight.is_inference():
         return
-    if not weight.is_inference():
-        laid = torch.ops.mkldnn._reorder_linear_weight(weight.detach().contiguous(), ROWS)
-        key = id(weight)
-        whose = weakref.ref(weight, lambda _: laid_out.pop(key, None))
-        laid_out[key] = _LaidOut(whose, laid, _state(weight))
+    laid = torch.ops.mkldnn._reorder_linear_weight(weight.detach().contiguous(), ROWS)
+    key = id(weight)
+    whose = weakref.ref(weight, lambda _: laid_out.pop(key, None))
+    laid_out[key] = _LaidOut(whose, laid, _state(weight))
 
 
 class Linear(nn.Linear):
@@ -110,10 +117,14 @@ def available() -> bool:
     return torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
-def knows_bfloat16() -> bool:
-    """Whether oneDNN multiplies bfloat16 here: not on x86-64 CPUs without AVX-512."""
-    knows = getattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", None)
-    return knows is not None and bool(knows())
+def is_slow(x: Tensor) -> bool:
+    """Whether products of this tensor are faster in single precision: bfloat16 on some CPUs."""
+    return x.dtype == torch.bfloat16 and x.device.type == "cpu" and not knows_bfloat16()
+
+
+def fast(x: Tensor) -> Tensor:
+    """A tensor as its products are computed fastest: an :func:`is_slow` one in single precision."""
+    return x.float() if is_slow(x) else x
 
 
 def by_default() -> bool:

@@ -1,21 +1,22 @@
 """Fewer bits for decoding on a CPU, where reading the weights is what takes the time.
 
-``bf16`` halves all that is read and computed; ``int8`` keeps activations in single precision
-between the layers, and multiplies in 8 bits: the weights with one scale for each output, what goes
-into a layer with one for the whole batch, found anew each time. Both round, so outputs may differ
-from those of full precision, with int8 also from batch to batch.
+``bf16`` halves all that is read and computed, where the CPU knows it; ``int8`` keeps activations in
+single precision between the layers, and multiplies in 8 bits: the weights with one scale for each
+output, what goes into a layer with one for the whole batch, found anew each time; that has 7 bits
+where 8 would be too many (:func:`overflows`). Both round, so outputs may differ from those of full
+precision, with int8 also from batch to batch.
 """
 
 import warnings
 from collections.abc import Callable, Iterable
-from typing import Optional, Protocol
+from typing import Any, Optional, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from ..errors import UserError
 from ..io.program import running_command
-from .linear import Linear, prepack_weight
+from .linear import Linear, is_slow, prepack_weight
 
 PRECISIONS = ("fp32", "bf16", "int8")
 DECODING = ("generate", "interactive")
@@ -34,23 +35,42 @@ class Int8Linear(nn.Module):
     def __init__(self, weight: Tensor, bias: Optional[Tensor] = None) -> None:
         super().__init__()
         self.out_features, self.in_features = weight.shape
-        weight = weight.detach().float()
-        scales = (weight.abs().amax(1) / 127).clamp(min=1e-12).double()
-        zeros = torch.zeros(len(weight), dtype=torch.long)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the functions' new home has no kernel of its own yet
-            small = torch.quantize_per_channel(weight, scales, zeros, 0, torch.qint8)
-        bias = None if bias is None else bias.detach().float()
-        self.packed = torch.ops.quantized.linear_prepack(small, bias)
+        self.packed = _pack(weight, bias)
+        self.reduce_range = overflows()
 
     def forward(self, x: Tensor) -> Tensor:
         """… × inputs → … × outputs, in the type that came."""
-        out: Tensor = torch.ops.quantized.linear_dynamic(x.float(), self.packed)
+        packed, reduce_range = self.packed, self.reduce_range
+        out: Tensor = torch.ops.quantized.linear_dynamic(x.float(), packed, reduce_range)
         return out.to(x.dtype)
+
+
+def overflows() -> bool:
+    """Whether torch's 8-bit products are wrong on this CPU when both factors are large.
+
+    x86-64 CPUs without VNNI add pairs of products in 16 bits, and cut off what is more.
+    """
+    count = 64
+    found = torch.ops.quantized.linear_dynamic(torch.ones(1, count), _pack(torch.ones(8, count)))
+    return bool((found - count).abs().max() > 1)
+
+
+def _pack(weight: Tensor, bias: Optional[Tensor] = None) -> Any:
+    weight = weight.detach().float()
+    scales = (weight.abs().amax(1) / 127).clamp(min=1e-12).double()
+    zeros = torch.zeros(len(weight), dtype=torch.long)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the functions' new home has no kernel of its own yet
+        small = torch.quantize_per_channel(weight, scales, zeros, 0, torch.qint8)
+    bias = None if bias is None else bias.detach().float()
+    return torch.ops.quantized.linear_prepack(small, bias)
 
 
 def quantize(models: Iterable[nn.Module], precision: str) -> None:
     """Makes models compute with fewer bits, in place, for decoding.
+
+    Where the CPU does not know bfloat16, ``bf16`` rounds the weights to it and computes in single
+    precision, which takes no longer than fp32.
 
     A model may have ``int8_outputs()``, called after its layers were replaced, for products that no
     layer does (its vocabulary); a part of it may have ``output_weight()``, the weight of such a
@@ -67,6 +87,8 @@ def quantize(models: Iterable[nn.Module], precision: str) -> None:
     for model in models:
         if precision == "bf16":
             model.bfloat16()
+            if any(is_slow(weight) for weight in model.parameters()):
+                model.float()
         elif precision == "int8":
             _check_int8(model)
             _replace_layers(model)

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .dropout import dropout
-from .linear import Linear, linear
+from .linear import Linear, fast, is_slow, linear
 from .packing import Layout, Packing
 
 
@@ -120,7 +120,8 @@ class Attention(nn.Module):
         if query.size(2) == 1 and not self.training:
             return self.attend_parts(query, [(key, value)], mask)
         share, kind = self.dropout if self.training else 0.0, query.dtype
-        if kind == torch.bfloat16 and query.requires_grad and query.device.type == "cpu":
+        backward = query.requires_grad and query.device.type == "cpu"
+        if kind == torch.bfloat16 and (backward or is_slow(query)):
             # torch goes back through it nine times faster in single precision there
             query, key, value = query.float(), key.float(), value.float()
         if mask is not None and mask.dtype != torch.bool:
@@ -142,12 +143,12 @@ class Attention(nn.Module):
         Args:
             mask: for the keys of all parts, one part after the other; bool, or to be added.
         """
-        weights = self._weights(query, [key for key, _ in parts], mask)
+        weights = self._weights(fast(query), [fast(key) for key, _ in parts], mask)
         split = weights.split([key.size(2) for key, _ in parts], 3)
-        out = split[0] @ parts[0][1]
+        out = split[0] @ fast(parts[0][1])
         for share, (_, value) in zip(split[1:], parts[1:]):
-            out = out + share @ value
-        return self.output(out.transpose(1, 2).flatten(2))
+            out = out + share @ fast(value)
+        return self.output(out.to(query.dtype).transpose(1, 2).flatten(2))
 
     def forward_with_weights(
         self, x: Tensor, memory: Memory, packing: Optional[Packing] = None
@@ -159,11 +160,11 @@ class Attention(nn.Module):
             mean of the heads, B × T × S.
         """
         key, value = self.keys_values(memory)
-        weights = self._weights(self._queries(x, packing), [key], memory.mask)
-        out = dropout(weights, self.dropout, self.training) @ value
-        out = out.transpose(1, 2).flatten(2)
+        weights = self._weights(fast(self._queries(x, packing)), [fast(key)], memory.mask)
+        out = dropout(weights, self.dropout, self.training) @ fast(value)
+        out = out.to(x.dtype).transpose(1, 2).flatten(2)
         out = self.output(out if packing is None else packing.pack(out))
-        return out, weights.mean(1)
+        return out, weights.mean(1).to(x.dtype)
 
     def _weights(self, query: Tensor, keys: Sequence[Tensor], mask: Optional[Tensor]) -> Tensor:
         """B × H × T × keys, of all parts, each row sums to 1."""

@@ -433,6 +433,18 @@ def test_fp16_without_a_gpu_is_refused_where_fairseq_crashes(started):
     assert len(started) == 1
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_bf16_says_where_it_gains_no_time(started, caplog, monkeypatch, known):
+    monkeypatch.setattr(f"{patches.__package__}.precision.knows_bfloat16", lambda: known)
+    cfg = training_config()
+    cfg.common.cpu = True
+    launch(cfg, started)
+    assert "bfloat16" not in caplog.text
+    cfg.common.bf16 = True
+    launch(cfg, started)
+    assert ("no bfloat16: --bf16 rounds to it" in caplog.text) is not known
+
+
 @pytest.mark.slow
 def test_half_precision_outlives_its_overflows_on_a_cpu(folder):
     flags = "--memory-efficient-fp16 --fp16-init-scale 1048576 --save-dir half --max-update 12"

@@ -4,6 +4,7 @@ import io
 import json
 import shutil
 import sys
+from pathlib import Path
 
 import pytest
 import tiny
@@ -13,6 +14,7 @@ from saved import changed, save
 import lev_plugins
 from lev_plugins import Corrector, UserError
 from lev_plugins.cli import correct
+from lev_plugins.inference.correction import settings
 from lev_plugins.inference.correction.autoregressive import Autoregressive
 from lev_plugins.inference.correction.levenshtein import LevenshteinBackend
 from lev_plugins.inference.correction.reranking import WEIGHTS, RerankedBackend
@@ -153,6 +155,26 @@ def test_what_was_tuned_is_used_from_then_on(folder, tmp_path, capsys, monkeypat
     assert without.unit == "word" and without.settings is None
 
 
+def test_the_search_that_was_tuned_is_used_where_the_kind_of_model_has_it(folder, tmp_path):
+    stored = settings.Settings(beam=3, max_iter=4, delete_threshold=0.7)
+    file = settings.write(stored, str(tmp_path / "model.pt"))
+    edits = Corrector.from_pretrained(str(folder / "editor.pt"), settings=file).backend
+    assert (edits.generator.options.max_iter, edits.generator.options.delete_threshold) == (4, 0.7)
+    given = {"max_iter": 2, "delete_threshold": 0.2}
+    edits = Corrector.from_pretrained(str(folder / "editor.pt"), settings=file, **given).backend
+    assert (edits.generator.options.max_iter, edits.generator.options.delete_threshold) == (2, 0.2)
+    data = str(folder / "bin")
+    assert (
+        Corrector.from_pretrained(
+            str(folder / "stock.pt"), data, settings=file
+        ).backend.generator.beam_size
+        == 3
+    )
+    Path(file).write_text(Path(file).read_text().replace('"beam": 3', '"beam": 0'))
+    with pytest.raises(UserError, match="is no settings file .beam and max_iter must be 1"):
+        Corrector.from_pretrained(str(folder / "stock.pt"), data, settings=file)
+
+
 def test_lines_are_reranked_with_a_lexicon_and_the_tuned_weights_come_back(folder, tmp_path):
     shutil.copy(folder / "lines.pt", tmp_path / "lines.pt")
     path, data = str(tmp_path / "lines.pt"), str(folder / "spaced")
@@ -169,13 +191,22 @@ def test_lines_are_reranked_with_a_lexicon_and_the_tuned_weights_come_back(folde
         data,
     ]
     files = [str(tmp_path / one) for one in ("noisy", "clean")]
-    assert correct.main(["--path", path, *words, "--tune", *files, "--tune-weights"]) == 0
+    tune = ["--path", path, *words, "--tune", *files]
+    assert correct.main([*tune, "--tune-weights", "--beam", "7"]) == 0
     corrector = Corrector.from_pretrained(path, data)
+    assert corrector.backend.reranker.backend.generator.beam_size == 7
+    assert (
+        Corrector.from_pretrained(path, data, beam=3).backend.reranker.backend.generator.beam_size
+        == 3
+    )
     assert isinstance(corrector.backend, RerankedBackend)
     assert (corrector.unit, corrector.window) == ("window", 2)
     assert corrector.correct(["abd dea"])[0].text == "abc dead"
     stored = json.loads((tmp_path / "corrector.json").read_text())
     assert corrector.backend.reranker.named_weights() == stored["weights"] != WEIGHTS
+    assert correct.main(tune) == 0, "what was tuned before and is not given stays"
+    again = json.loads((tmp_path / "corrector.json").read_text())
+    assert (stored["beam"], again["beam"]) == (7, 7)
     with pytest.raises(UserError, match="no space"):
         Corrector.from_pretrained(
             str(folder / "stock.pt"), unit="line", lexicon=str(tmp_path / "words")

@@ -28,6 +28,7 @@ from lev_plugins.nn.linear import (
     prepack_weight,
 )
 from lev_plugins.nn.precision import quantize
+from lev_plugins.nn.transformer import Attention, Memory, attention_mask
 
 needs_one_dnn = pytest.mark.skipif(
     not linear_module.available(), reason="this torch was built without oneDNN"
@@ -119,7 +120,8 @@ def test_nothing_is_multiplied_for_gradients_that_nobody_wants(products):
     ],
     ids=["double", "bfloat16", "few rows", "no rows"],
 )
-def test_what_it_is_not_for_is_left_to_torch(products, x):
+def test_what_it_is_not_for_is_left_to_torch(products, x, monkeypatch):
+    monkeypatch.setattr(linear_module, "knows_bfloat16", lambda: True)
     weight = torch.randn(24, 16, dtype=x.dtype)
     with one_dnn(True):
         assert torch.equal(linear(x, weight), F.linear(x, weight))
@@ -242,19 +244,51 @@ def test_a_weight_that_lies_ready_gives_torchs_products(ready_products, rows, dt
         assert_near(found.double(), wanted)
     else:  # of values up to 2: bfloat16 has steps of 2**-7 there
         torch.testing.assert_close(found.double(), wanted, rtol=0, atol=2e-2)
-    known = dtype == torch.float32 or linear_module.knows_bfloat16()
-    assert found.dtype == dtype and ready_products == [True] * known
+    assert found.dtype == dtype
+    if dtype == torch.float32 or linear_module.knows_bfloat16():
+        assert ready_products == [True]
 
 
-@needs_one_dnn
-def test_bfloat16_is_left_to_torch_where_one_dnn_does_not_know_it(ready_products, monkeypatch):
-    """On CPUs without AVX-512 oneDNN raises RuntimeError."""
+@pytest.mark.parametrize("one_dnns", [False, True])
+def test_bfloat16_is_multiplied_in_single_precision_where_the_cpu_does_not_know_it(
+    monkeypatch, one_dnns
+):
+    """On CPUs without AVX-512 torch takes ten times as long for it, and oneDNN raises."""
     monkeypatch.setattr(linear_module, "knows_bfloat16", lambda: False)
-    layer, x = nn.Linear(48, 80).bfloat16(), torch.randn(3, 48).bfloat16()
-    with one_dnn(True), torch.no_grad():
+    kinds = []
+    itself = F.linear
+    monkeypatch.setattr(F, "linear", lambda *a: kinds.append(a[0].dtype) or itself(*a))
+    layer = Linear(16, 24).bfloat16()
+    x = torch.randn(3, 16).bfloat16().requires_grad_()
+    with one_dnn(one_dnns):
         prepack_weight(layer.weight)
-        assert torch.equal(linear(x, layer.weight, layer.bias), layer(x))
-    assert ready_products == []
+        found = layer(x)
+        made = gradients(found, [x, layer.weight, layer.bias])
+    assert kinds == [torch.float32], "too small for oneDNN"
+    wanted = itself(x.float(), layer.weight.float(), layer.bias.float())
+    assert torch.equal(found, wanted.bfloat16())
+    for one, other in zip(made, gradients(wanted, [x, layer.weight, layer.bias]), strict=True):
+        assert one.dtype == torch.bfloat16
+        torch.testing.assert_close(one, other, rtol=2**-6, atol=2**-6)
+
+
+@pytest.mark.parametrize("queries", [1, 3])
+def test_attention_too_is_computed_in_single_precision_there(monkeypatch, queries):
+    torch.manual_seed(1)
+    attention = Attention(16, 2, cross=True).eval().bfloat16()
+    x, memory = torch.randn(2, queries, 16), torch.randn(2, 5, 16)
+    real = torch.tensor([[True] * 5, [True] * 3 + [False] * 2])
+    ways = []
+    with torch.no_grad():
+        for known in (True, False):
+            monkeypatch.setattr(linear_module, "knows_bfloat16", lambda known=known: known)
+            states = Memory(memory.bfloat16(), attention_mask(real))
+            out = attention(x.bfloat16(), None, states)
+            looked, shares = attention.forward_with_weights(x.bfloat16(), states)
+            assert {one.dtype for one in (out, looked, shares)} == {torch.bfloat16}
+            ways.append((out, looked, shares))
+    for one, other in zip(*ways, strict=True):  # values up to 1, some roundings of 2**-8 each
+        torch.testing.assert_close(one, other, rtol=0, atol=2**-5)
 
 
 @needs_one_dnn

@@ -1,5 +1,8 @@
 """Fewer bits for decoding."""
 
+import os
+import platform
+import subprocess
 import sys
 from argparse import Namespace
 
@@ -10,6 +13,7 @@ from fairseq.modules import MultiheadAttention
 from torch import nn
 
 from lev_plugins.errors import UserError
+from lev_plugins.nn import linear
 from lev_plugins.nn.precision import (
     Int8Linear,
     decoding_precision,
@@ -40,6 +44,40 @@ def test_a_layer_in_eight_bits_keeps_shape_and_type():
     assert small(torch.randn(2, 3, 64)).shape == (2, 3, 64)
     assert small(torch.randn(2, 64).bfloat16()).dtype == torch.bfloat16
     assert small(torch.zeros(0, 64)).shape == (0, 64)
+
+
+@pytest.mark.parametrize("instructions", ["AVX2", "ALL"])
+@pytest.mark.parametrize("engine", [None, "onednn"])
+def test_eight_bits_never_overflow_on_older_cpus_either(engine, instructions):
+    """Without VNNI (AVX2 here) the largest factors are half of what they should be in 8 bits."""
+    if engine and engine not in torch.backends.quantized.supported_engines:
+        pytest.skip("this torch has no oneDNN")
+    program = f"""if True:
+        import torch
+        from lev_plugins.nn.precision import Int8Linear, overflows
+        torch.backends.quantized.engine = {engine!r} or torch.backends.quantized.engine
+        rows = Int8Linear(torch.ones(8, 64))(torch.ones(9, 64))
+        print(overflows(), float(rows.min()), float(rows.max()))
+    """
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program],
+        env={**os.environ, "ONEDNN_MAX_CPU_ISA": instructions},
+        capture_output=True,
+        text=True,
+    )
+    told, *found = done.stdout.split()
+    assert [float(one) for one in found] == pytest.approx([64, 64], rel=0.01), done.stderr
+    if engine and instructions == "AVX2" and platform.machine() == "x86_64":
+        assert told == "True", "there is something to be done about"
+
+
+def test_bfloat16_is_rounded_to_where_the_cpu_does_not_know_it(monkeypatch):
+    monkeypatch.setattr(linear, "knows_bfloat16", lambda: False)
+    layer, x = linear.Linear(64, 64), torch.randn(3, 64)
+    rounded = layer.weight.detach().bfloat16().float()
+    quantize([layer], "bf16")
+    assert torch.equal(layer.weight, rounded)
+    torch.testing.assert_close(layer(x), x @ rounded.T + layer.bias)
 
 
 def test_large_layers_are_replaced_and_small_ones_are_not():
@@ -99,8 +137,10 @@ def test_layers_of_fairseq_itself_stay_as_they_are():
     attention = MultiheadAttention(64, 4)
     with pytest.raises(UserError, match="fairseq's own layers .Sequential.; use bf16"):
         quantize([nn.Sequential(attention)], "int8")
+    rounded = attention.q_proj.weight.bfloat16()
     quantize([attention], "bf16")
-    assert attention.q_proj.weight.dtype == torch.bfloat16
+    assert torch.equal(attention.q_proj.weight.bfloat16(), rounded)
+    assert (attention.q_proj.weight.dtype == torch.bfloat16) == linear.knows_bfloat16()
 
 
 def test_a_command_whose_task_has_no_such_option_computes_in_full():

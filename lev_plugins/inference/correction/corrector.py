@@ -161,8 +161,9 @@ class Corrector:
                 those of its data folder, else those beside it.
             device: such as ``cuda``; the CPU by default.
             unit, window: as of the class.
-            beam: width of the search of a left-to-right model, 5 by default.
-            max_iter, delete_threshold: of an edit model, 10 and the task's by default.
+            beam: width of the search of a left-to-right model; default: as it was tuned, else 5.
+            max_iter, delete_threshold: of an edit model; default: as it was tuned, else 10 and the
+                task's.
             precision: fp32, bf16 or int8 (CPU); less is faster and may change outputs.
             lexicon: file of words, each with its count behind it or without.
             lookup: file of misspellings, a tab and the correction on each line.
@@ -186,7 +187,7 @@ class Corrector:
         files = {"lexicon": lexicon, "lookup": lookup, "bigrams": bigrams}
         use, file = stored.chosen(path, settings, files)
         backend = load_backend(
-            path, data, device, beam, max_iter, delete_threshold, precision, processing
+            path, data, device, beam, max_iter, delete_threshold, precision, processing, use
         )
         backend = ranked(backend, use, unit or use.unit, weights or {})
         if unit is None:

@@ -29,6 +29,7 @@ from ..editor import LevenshteinEditor
 from .autoregressive import Autoregressive
 from .backends import Backend, TextProcessing
 from .levenshtein import LevenshteinBackend
+from .settings import Settings
 
 EDITING = ("translation_edit", "translation_lev")
 WRITING = ("translation", "translation_concat", "noisy_translation")
@@ -44,6 +45,7 @@ def load_backend(
     delete_threshold: float | None = None,
     precision: str = "fp32",
     processing: Mapping[str, object] | None = None,
+    stored: Settings | None = None,
 ) -> Backend:
     """Loads a checkpoint, or several joined by ``:``.
 
@@ -56,6 +58,7 @@ def load_backend(
         precision: fp32, bf16 or int8 (CPU); less is faster and may change outputs.
         processing: fairseq's names of text processing and their values; ``none`` switches the
             tokenizer or the subwords off.
+        stored: whose beam, max_iter and delete_threshold are taken where none is given.
 
     Raises:
         UserError: no checkpoint there, one of a kind that does not correct, dictionaries that are
@@ -72,6 +75,10 @@ def load_backend(
             f"{', '.join(('translation_edit', *WRITING))}"
         )
     _check_options(paths[0], name in EDITING, beam, max_iter, delete_threshold)
+    stored = stored or Settings()
+    beam, max_iter = beam or stored.beam, max_iter or stored.max_iter
+    if delete_threshold is None:
+        delete_threshold = stored.delete_threshold
     if name in WRITING:
         return _autoregressive(paths, state, data, place, beam or 5, precision, given)
     editor = LevenshteinEditor.from_pretrained(

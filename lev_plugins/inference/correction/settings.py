@@ -18,6 +18,8 @@ NAME = "corrector.json"
 LEXICON, LOOKUP = "corrector.lexicon", "corrector.lookup"
 #: Settings that name a file → its name beside the checkpoint.
 FILES: Mapping[str, str] = {"lexicon": LEXICON, "lookup": LOOKUP, "bigrams": "corrector.bigrams"}
+#: Settings of the search, as ``Corrector.from_pretrained`` has them; None: its default.
+SEARCH = ("beam", "max_iter", "delete_threshold")
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class Settings:
     lexicon, lookup, bigrams: paths of files. weights: of the ranking. longest: letters that a
     correction may have more than the word. tuned: what it was tuned for, in words. temperature: of
     the probabilities, and calibration_error: how far off they are on the development set, without
-    it and with it (:mod:`.calibration`).
+    it and with it (:mod:`.calibration`). beam, max_iter, delete_threshold: of the search.
     """
 
     unit: str | None = None
@@ -42,6 +44,9 @@ class Settings:
     temperature: float = 1.0
     calibration_error: Sequence[float] = ()
     bigrams: str | None = None
+    beam: int | None = None
+    max_iter: int | None = None
+    delete_threshold: float | None = None
 
     def resources(self) -> Resources:
         """Reads the files.
@@ -129,8 +134,11 @@ def read(path: str) -> Settings:
 def _check(settings: Settings) -> None:
     numbers = [settings.min_confidence, settings.longest, *settings.weights.values()]
     numbers += [settings.temperature, *settings.calibration_error]
+    numbers += [one for key in SEARCH if (one := getattr(settings, key)) is not None]
     if not all(isinstance(one, (int, float)) for one in numbers):
         raise ValueError("what should be a number is none")
+    if any(one is not None and one < 1 for one in (settings.beam, settings.max_iter)):
+        raise ValueError("beam and max_iter must be 1 or more")
     if not settings.temperature > 0:
         raise ValueError(f"a temperature of {settings.temperature}")
     if not set(settings.weights) <= set(FEATURES):

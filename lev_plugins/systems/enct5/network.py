@@ -14,7 +14,7 @@ from torch.utils.checkpoint import checkpoint
 
 from ...nn.decoding import DecoderBlock
 from ...nn.dropout import dropout
-from ...nn.linear import Linear
+from ...nn.linear import Linear, fast
 from ...nn.packing import Packing
 from ...nn.t5 import T5Size
 from ...nn.transformer import Attention, Memory
@@ -150,4 +150,5 @@ class LabelHeads(nn.Module):
         labels, _, dim = self.weight.shape
         x = x.view(-1, labels, dim)
         # a sum over channels for each label: as batched products, N of them
-        return torch.einsum("enc,noc->eno", x, self.weight) + self.bias
+        out = torch.einsum("enc,noc->eno", fast(x), fast(self.weight))
+        return out.to(x.dtype) + self.bias

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Dict, List, Optional, Self, Tuple
 
 import torch
-import torch.nn.functional as F
 from fairseq.data import Dictionary
 from fairseq.dataclass.configs import FairseqConfig
 from fairseq.models import BaseFairseqModel, register_model
@@ -268,7 +267,7 @@ class LevenshteinEditorModel(BaseFairseqModel):
     def _slot_logits(self, left: Tensor, right: Tensor) -> Tensor:
         # concat(h_i, h_i+1) · Bᵀ without making the concatenation
         first, second = self.placeholder_head.weight.chunk(2, dim=1)
-        return linear(left, first) + F.linear(right, second)
+        return linear(left, first) + linear(right, second)
 
     def _project(self, features: Tensor) -> Tensor:
         if self.int8_head is not None:
