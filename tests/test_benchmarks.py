@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import tiny
 import torch
+from refusals import refuses
 from saved import save
 
 from lev_plugins.cli import enct5_prepare
@@ -58,8 +59,8 @@ def script(name: str) -> Any:
 speed, against, growth, scaling, pbd = map(
     script, ("levt_speed", "levt_against_ar", "levt_growth", "scaling", "pbd_speed")
 )
-enct5, packing, learning, peers_of_spelling = map(
-    script, ("enct5_speed", "enct5_packing", "levt_learning", "spelling_peers")
+enct5, packing, learning, peers_of_spelling, peers_of_labels = map(
+    script, ("enct5_speed", "enct5_packing", "levt_learning", "spelling_peers", "label_peers")
 )
 
 
@@ -846,3 +847,38 @@ def test_startup_measures_cpu_seconds_in_two_trees(startup, tmp_path, capsys, mo
     assert len(found["sum"]) == 2 and "ratio" in startup.table(found)
     with pytest.raises(RuntimeError, match="failed"):
         startup.seconds(["-c", "raise SystemExit(3)"], tmp_path)
+
+
+# a linear model ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def labelled(tmp_path):
+    """Texts whose labels stand in them, and two words that say nothing."""
+    (tmp_path / "text").mkdir()
+    rows = [
+        f"{','.join(found)}\tthat is {' and '.join(found)}"
+        for found in (["joy"], ["anger"], ["fear"], ["joy", "fear"], ["anger", "fear"])
+    ]
+    for part, times in (("train", 20), ("valid", 4), ("test", 2)):
+        (tmp_path / "text" / f"{part}.tsv").write_text("".join(f"{row}\n" for row in rows * times))
+    return tmp_path
+
+
+def test_a_linear_model_learns_what_words_say_of_labels(peers_of_labels, labelled):
+    pytest.importorskip("sklearn")
+    out = labelled / "found.json"
+    peers_of_labels.main([str(labelled), "--json", str(out)])
+    (found,) = json.loads(out.read_text())["systems"].values()
+    assert found["micro-F1, tuned"] == found["texts right, tuned"] == 100
+    assert 0.05 <= found["threshold"] <= 0.95
+
+
+def test_a_linear_model_that_cannot_be_fitted_says_what_is_missing(
+    peers_of_labels, labelled, monkeypatch
+):
+    with refuses("no text: examples/classification/prepare.sh multilabel makes it"):
+        peers_of_labels.main([str(labelled / "text")])
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    with refuses("scikit-learn is not installed: pip install -r benchmarks/requirements-peers"):
+        peers_of_labels.main([str(labelled)])
