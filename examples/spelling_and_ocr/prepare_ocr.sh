@@ -41,7 +41,9 @@ for part in train dev test; do
 done
 
 made_up=()
-if [ -n "$lexicon" ]; then
+if [ -z "$lexicon" ]; then # of an earlier call: evaluate_ocr.sh would rank by them
+  rm -f "$work"/lexicon.txt "$work"/made_up.{clean,noisy} "$work/confusions.json"
+else
   python -m lev_plugins.cli.noise --learn-confusions "$work/text/train.noisy" "$work/text/train.clean" "$work/confusions.json"
   python "$root/examples/spelling_and_ocr/ocr_words.py" "$work/text" "$lexicon" "$work" \
     --lines "$lines" --words "$((words ? words : 3))"

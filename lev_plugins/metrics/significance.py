@@ -12,6 +12,9 @@ import numpy as np
 from ..errors import UserError
 from .corpus import Metric, SacrebleuMetric, make_metric
 
+#: of the paired test, and how many numbers they may take: 400 MB, several times
+TRIALS, FEWEST_TRIALS, MOST_NUMBERS = 10_000, 200, 50_000_000
+
 
 def sentence_metric(name: str) -> Metric:
     """A metric for single sentences.
@@ -60,8 +63,9 @@ def paired(
     """p of sacrebleu's paired approximate randomization (Riezler and Maxwell, 2005), two-sided.
 
     How often outputs exchanged at random between both systems, sentence by sentence, differ more
-    in the score of the corpus than the systems do: 10,000 trials, from the seed SACREBLEU_SEED
-    (12345). None for fewer than two sentences, or where both systems are the same.
+    in the score of the corpus than the systems do: :data:`TRIALS`, fewer where more than some
+    thousand sentences differ, from the seed SACREBLEU_SEED (12345). None for fewer than two
+    sentences, or where both systems are the same.
 
     Args:
         a, b: the metric's statistics of each sentence.
@@ -71,6 +75,12 @@ def paired(
 
     if len(a) < 2 or list(a) == list(b):
         return None
+    # sacrebleu keeps a number for each trial and sentence: what is equal is one sentence to it
+    pairs = list(zip(a, b, strict=True))
+    equal = np.array([one for one, other in pairs if one == other] or [[0.0] * len(a[0])])
+    differing = [(one, other) for one, other in pairs if one != other]
+    a, b = ([*side, equal.sum(axis=0).tolist()] for side in zip(*differing, strict=True))
+    trials = max(FEWEST_TRIALS, min(TRIALS, MOST_NUMBERS // len(a)))
 
     class Extracted:
         """The metric as the test calls it; outputs are their statistics already."""
@@ -84,7 +94,8 @@ def paired(
         def get_signature(self) -> Signature:
             return Signature({"num_refs": 1})
 
-    test = PairedTest([("a", a), ("b", b)], {metric.name: Extracted()}, None, test_type="ar")
+    systems = [("a", a), ("b", b)]
+    test = PairedTest(systems, {metric.name: Extracted()}, None, "ar", n_samples=trials)
     _, found = test()
     return float(found[metric.name][1].p_value)
 

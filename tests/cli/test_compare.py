@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import sacrebleu.significance
 from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refusal
@@ -83,6 +84,26 @@ def test_the_paired_p_is_the_share_of_exchanges_that_differ_more(name):
     exact = sum(gap(way) > seen + 1e-9 for way in ways) / 32
     assert paired(metric, a, b) == pytest.approx(exact, abs=0.02)
     assert paired(metric, a, b) == paired(metric, a, b)
+
+
+def test_the_paired_test_keeps_numbers_of_sentences_that_differ_alone(monkeypatch):
+    """sacrebleu keeps one for each trial and sentence: of 100,000 sentences 8 GB, twice."""
+    asked = []
+    itself = sacrebleu.significance.PairedTest
+
+    def noting(systems, *args, n_samples):
+        asked.append((len(systems[0][1]), n_samples))
+        return itself(systems, *args, n_samples=n_samples)
+
+    monkeypatch.setattr(sacrebleu.significance, "PairedTest", noting)
+    metric = sentence_metric("wrr")
+    right, wrong = (metric.statistics(text, "a dog") for text in ("a dog", "a cat"))
+    same = [right] * 20_000
+    p = paired(metric, [*same, right, right, wrong], [*same, wrong, wrong, right])
+    assert asked == [(4, 10_000)]
+    assert p == pytest.approx(2 / 8, abs=0.02), "three to nothing, where it is two to one"
+    paired(metric, [right] * 6_000, [wrong] * 6_000)
+    assert asked[1] == (6_001, 8_331)
 
 
 def test_equal_outputs_or_one_sentence_have_no_paired_p():

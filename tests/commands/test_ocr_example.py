@@ -241,6 +241,10 @@ def test_with_a_list_of_words_two_thirds_of_the_training_lines_are_made_up(tmp_p
     known = ranking.resources(work, *(lines("train", side, data) for side in SIDES)).resources()
     assert "deaf" in known.lexicon and "zoo" not in known.lexicon
     assert set(real[0].split()) <= set(known.lexicon.words)
+    shutil.rmtree(work / "data")  # and without the list once more
+    succeed("spelling_and_ocr/prepare_ocr.sh", data, work, WORDS="2")
+    known = ranking.resources(work, *(lines("train", side, data) for side in SIDES)).resources()
+    assert "deaf" not in known.lexicon and not (work / "made_up.clean").exists()
     with pytest.raises(ValueError, match="no word of it is spelled with the letters"):
         (tmp_path / "words").write_text("zoo\n")
         paths = [str(work / "text"), str(tmp_path / "words"), str(tmp_path)]
