@@ -171,7 +171,7 @@ def test_the_search_that_was_tuned_is_used_where_the_kind_of_model_has_it(folder
         == 3
     )
     Path(file).write_text(Path(file).read_text().replace('"beam": 3', '"beam": 0'))
-    with pytest.raises(UserError, match="is no settings file .beam and max_iter must be 1"):
+    with pytest.raises(UserError, match="is no settings file .beam and max_iter must be whole"):
         Corrector.from_pretrained(str(folder / "stock.pt"), data, settings=file)
 
 

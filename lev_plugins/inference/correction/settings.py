@@ -137,8 +137,9 @@ def _check(settings: Settings) -> None:
     numbers += [one for key in SEARCH if (one := getattr(settings, key)) is not None]
     if not all(isinstance(one, (int, float)) for one in numbers):
         raise ValueError("what should be a number is none")
-    if any(one is not None and one < 1 for one in (settings.beam, settings.max_iter)):
-        raise ValueError("beam and max_iter must be 1 or more")
+    counts = [one for one in (settings.beam, settings.max_iter) if one is not None]
+    if not all(isinstance(one, int) and one >= 1 for one in counts):
+        raise ValueError("beam and max_iter must be whole numbers, 1 or more")
     if not settings.temperature > 0:
         raise ValueError(f"a temperature of {settings.temperature}")
     if not set(settings.weights) <= set(FEATURES):
