@@ -169,7 +169,8 @@ def given_to(model: EncT5, texts: list[str]) -> list[Any]:
 
 def test_a_checkpoint_needs_neither_its_data_nor_its_t5(folder, models, tmp_path):
     def began_with_a_t5(state):
-        state["cfg"]["model"].update(t5_dir="/nowhere/t5", decoder_init="t5")
+        folders = {"t5_dir": "/nowhere/t5", "bert_dir": "/nowhere/bert"}
+        state["cfg"]["model"].update(folders, decoder_init="t5")
         state["cfg"]["task"]["data"] = "/nowhere/data"
 
     (tmp_path / "model.pt").write_bytes((folder / "tagging/checkpoint_best.pt").read_bytes())

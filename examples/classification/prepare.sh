@@ -5,6 +5,7 @@
 #     bash examples/classification/prepare.sh tagging UD_EWT WORK
 #     VOCAB=8000 bash examples/classification/prepare.sh multilabel GOEMOTIONS WORK --max-length 128
 #     T5=DIR bash examples/classification/prepare.sh classification COLA WORK
+#     BERT=DIR bash examples/classification/prepare.sh multilabel GOEMOTIONS WORK --max-length 128
 #
 # KIND says what DATA holds, plain or .gz, each name perhaps behind another one, as cola.train.tsv:
 #   tagging         {train,dev,test}.tok and .upos, words and tags with spaces between them; or
@@ -15,8 +16,8 @@
 #                   dev is the test set, and every tenth line of train chooses the checkpoint (HOLD_OUT,
 #                   10; 0: dev chooses too)
 # Subwords are learnt from the training text, VOCAB (classification 2000, else 4000) of them;
-# VOCAB=bytes takes bytes; T5 is a local folder of a T5, whose subwords are taken and with whose encoder train.sh
-# begins. WORK/text gets the text, WORK/data what is trained on.
+# VOCAB=bytes takes bytes; T5 or BERT is a local folder of such a model, whose subwords are taken and with whose
+# encoder train.sh begins. WORK/text gets the text, WORK/data what is trained on.
 set -euo pipefail
 unset CDPATH
 
@@ -26,7 +27,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../post_editing/common.sh"
   fail "what, from where, to where: bash examples/classification/prepare.sh tagging|multilabel|classification DATA WORK"
 kind="$1" data="$2" work="$3"
 shift 3
-t5="${T5:-}" tags="${TAGS:-upos}" hold_out="${HOLD_OUT:-10}"
+t5="${T5:-}" bert="${BERT:-}" tags="${TAGS:-upos}" hold_out="${HOLD_OUT:-10}"
 case "$kind" in
 tagging) vocab=4000 ;;
 multilabel) vocab=4000 ;;
@@ -37,8 +38,10 @@ vocab="${VOCAB:-$vocab}"
 [ -d "$data" ] || fail "no folder $data: give the one that holds train.tsv and so on"
 [ ! -e "$work/data" ] || fail "$work/data is there already: delete it or name another folder"
 [ "$vocab" = bytes ] || [[ "$vocab" =~ ^[1-9][0-9]*$ ]] || fail "VOCAB=$vocab: give a number of subwords, or bytes"
-[ -z "$t5" ] || [ -d "$t5" ] || fail "no folder $t5: give one with config.json and weights"
-[ -z "$t5" ] || [ -z "${VOCAB:-}" ] || fail "VOCAB=$vocab: the subwords are those of $t5; leave it out"
+[ -z "$t5" ] || [ -z "$bert" ] || fail "T5 and BERT: a model has one encoder; leave one of them out"
+start="$t5$bert"
+[ -z "$start" ] || [ -d "$start" ] || fail "no folder $start: give one with config.json and weights"
+[ -z "$start" ] || [ -z "${VOCAB:-}" ] || fail "VOCAB=$vocab: the subwords are those of $start; leave it out"
 case "$tags" in upos | xpos) ;; *) fail "TAGS=$tags: upos or xpos" ;; esac
 [[ "$hold_out" =~ ^[0-9]+$ ]] && [ "$hold_out" != 1 ] || fail "HOLD_OUT=$hold_out: 0, or a number of 2 or more"
 
@@ -88,11 +91,13 @@ done
 python "$root/examples/classification/prepare.py" \
   "$kind" "$work/source" "$work/text" --tags "$tags" --hold-out "$hold_out"
 rm -r "$work/source"
-if [ -n "$t5" ]; then
-  (cd "$t5" && pwd) >"$work/t5"
-  pieces=(--t5-dir "$(cat "$work/t5")")
+rm -f "$work/t5" "$work/bert"
+if [ -n "$start" ]; then
+  start="$(cd "$start" && pwd)"
+  name="$([ -n "$t5" ] && echo t5 || echo bert)"
+  printf '%s\n' "$start" >"$work/$name"
+  pieces=("--$name-dir" "$start")
 else
-  rm -f "$work/t5"
   pieces=(--vocab-size "$vocab")
   [ "$vocab" != bytes ] || pieces=(--bytes)
 fi

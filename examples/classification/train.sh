@@ -13,7 +13,8 @@
 # use. A GPU is used where there is one.
 #
 # Where WORK was prepared with a T5, its encoder is the start, at its own size, and the recipe is the paper's:
-# Adafactor, LR 0.001 all the time, DROPOUT 0.1.
+# Adafactor, LR 0.001 all the time, DROPOUT 0.1. With a BERT it is Adam: LR 0.0005 for what is new, a fifth of it
+# for the BERT's own weights, UPDATES 2000, DROPOUT 0.1.
 set -euo pipefail
 unset CDPATH
 
@@ -34,6 +35,7 @@ multilabel) updates=4000 lr=0.001 metric=micro_f1_tuned ;;
 esac
 [ "$kind" = "$prepared" ] || [ "$kind-$prepared" = multilabel_pooled-multilabel ] ||
   fail "KIND=$kind: $work was prepared for $prepared"
+[ ! -f "$work/bert" ] || updates=2000 dropout=0.1 lr=0.0005
 updates="${UPDATES:-$updates}" decoder_layers="${DECODER_LAYERS:-1}" tokens="${TOKENS:-2000}"
 pack="${PACK:-128}" seed="${SEED:-1}" run="${RUN:-}"
 whole UPDATES "$updates" updates
@@ -43,11 +45,23 @@ whole TOKENS "$tokens" subwords
 [[ "$seed" =~ ^[0-9]+$ ]] || fail "SEED=$seed: give a whole number"
 [[ "$run" =~ ^[A-Za-z0-9._-]*$ ]] || fail "RUN=$run: give letters, digits and -"
 
+for name in t5 bert; do
+  [ ! -f "$work/$name" ] || [ -z "${WIDTH:-}${LAYERS:-}" ] ||
+    fail "WIDTH and LAYERS are those of $(cat "$work/$name"); leave them out"
+done
+adam=(
+  --adam-betas '(0.9, 0.98)' --clip-norm 1.0 --lr "${LR:-$lr}"
+  --lr-scheduler polynomial_decay --warmup-updates "$((updates / 10 + 1))" --total-num-update "$updates"
+)
 if [ -f "$work/t5" ]; then
-  [ -z "${WIDTH:-}${LAYERS:-}" ] || fail "WIDTH and LAYERS are those of $(cat "$work/t5"); leave them out"
   recipe=(
     --arch enct5 --t5-dir "$(cat "$work/t5")" --dropout "${DROPOUT:-0.1}"
     --optimizer adafactor --scale-parameter --lr "${LR:-0.001}" --lr-scheduler fixed
+  )
+elif [ -f "$work/bert" ]; then
+  recipe=(
+    --arch enct5 --bert-dir "$(cat "$work/bert")" --dropout "${DROPOUT:-$dropout}"
+    --optimizer backbone_adam --backbone-lr-ratio 0.2 "${adam[@]}"
   )
 else
   width="${WIDTH:-128}" layers="${LAYERS:-2}"
@@ -57,8 +71,7 @@ else
   recipe=(
     --arch enct5_tiny --encoder-embed-dim "$width" --encoder-ffn-embed-dim "$((2 * width))"
     --attention-head-dim "$((width / 4))" --encoder-layers "$layers" --dropout "${DROPOUT:-$dropout}"
-    "${optimizer[@]}" --adam-betas '(0.9, 0.98)' --clip-norm 1.0 --lr "${LR:-$lr}"
-    --lr-scheduler polynomial_decay --warmup-updates "$((updates / 10 + 1))" --total-num-update "$updates"
+    "${optimizer[@]}" "${adam[@]}"
   )
 fi
 [ "$pack" = 0 ] || recipe+=(--pack --pack-length "$pack")

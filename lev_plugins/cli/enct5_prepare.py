@@ -3,8 +3,8 @@
     python -m lev_plugins.cli.enct5_prepare --kind tagging --format conllu \\
         --train train.conllu --valid dev.conllu --test test.conllu --vocab-size 4000 --destdir data
 
-Reads TSV, CoNLL-U or a word and its tag a line; cuts the text into T5's subwords, of a local T5, of
-a sentencepiece model, of one that is trained here, or bytes; and writes fairseq's indexed data
+Reads TSV, CoNLL-U or a word and its tag a line; cuts the text into subwords, of a local T5 or BERT,
+of a sentencepiece model, of one that is trained here, or bytes; and writes fairseq's indexed data
 sets, ``labels.txt`` and a description, whole or not at all.
 """
 
@@ -69,6 +69,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     pieces = adder(parser.add_mutually_exclusive_group(required=True))
     pieces("--t5-dir DIR", "subwords of this local T5, mT5 or ByT5, its extra ids included")
+    pieces("--bert-dir DIR", "subwords of this local BERT")
     pieces("--sentencepiece-model FILE", "subwords of this model")
     pieces(
         "--vocab-size N",
@@ -78,8 +79,9 @@ def build_parser() -> argparse.ArgumentParser:
     pieces("--bytes", "bytes instead of subwords, as ByT5")
     add(
         "--max-length N",
-        "most subwords of an example; what is longer is cut off and counted (default: 512)",
-        512,
+        "most subwords of an example; what is longer is cut off and counted (default: 512, or a "
+        "BERT's positions where they are fewer)",
+        type=int,
     )
     _add_sampling(parser)
     return parser
@@ -103,8 +105,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command; raises :class:`UserError` with nothing written."""
     args = build_parser().parse_args(argv)
     register(lean=True)
-    from ..systems.enct5.preparation.writing import Sampling, write_all
+    from ..systems.enct5.preparation.writing import Sampling, longest_text, write_all
 
+    if args.max_length is None:
+        args.max_length = longest_text(args.bert_dir)
     layout, files = _layout(args), _files(args)
     given = [*files.values(), *filter(None, (args.labels, args.sentencepiece_model))]
     compressed = [path for path in given if path.endswith(".gz") and os.path.isfile(path)]
@@ -155,6 +159,7 @@ def _layout(args: argparse.Namespace) -> "Layout":
     if args.label_numbers and not args.labels:
         raise UserError("--label-numbers needs --labels FILE, whose lines are counted")
     least = 2 if args.text_columns is None else 1 + len(args.text_columns.split(","))
+    least += args.bert_dir is not None  # what stands before every text
     if not least <= args.max_length <= LARGEST:
         raise UserError(f"--max-length {args.max_length}: give {least} or more")
     _check_sampling(args)
@@ -174,8 +179,9 @@ def _check_sampling(args: argparse.Namespace) -> None:
     if args.sampled_copies < 0:
         raise UserError(f"--sampled-copies {args.sampled_copies}: give 0 or more")
     _refuse(args, args.sampled_copies > 0, "--sampled-copies", "sampling_alpha", "seed")
-    if args.sampled_copies and args.bytes:
-        raise UserError("--sampled-copies: bytes have one segmentation only; leave it out")
+    if args.sampled_copies and (args.bytes or args.bert_dir):
+        what = "bytes have" if args.bytes else "a BERT's WordPiece has"
+        raise UserError(f"--sampled-copies: {what} one segmentation only; leave it out")
     if args.sampling_alpha is not None and not 0 < args.sampling_alpha <= 100:
         raise UserError(f"--sampling-alpha {args.sampling_alpha}: give a number from 0 to 100")
     if args.seed is not None and not 0 <= args.seed < 2**31:
@@ -227,12 +233,19 @@ def _labels(args: argparse.Namespace, layout: "Layout") -> "Labels":
 
 
 def _cutter(args: argparse.Namespace, layout: "Layout") -> "Tokenizer":
-    from ..systems.enct5.preparation.writing import directory_cutter, file_cutter, trained_cutter
+    from ..systems.enct5.preparation.writing import (
+        bert_cutter,
+        directory_cutter,
+        file_cutter,
+        trained_cutter,
+    )
     from ..systems.enct5.problem_types import ProblemType
     from ..systems.enct5.tokenizer import Tokenizer
 
     if args.t5_dir:
         return directory_cutter(args.t5_dir)
+    if args.bert_dir:
+        return bert_cutter(args.bert_dir, args.max_length)
     if args.sentencepiece_model:
         return file_cutter(args.sentencepiece_model)
     if args.bytes:

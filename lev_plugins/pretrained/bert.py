@@ -6,7 +6,7 @@ what was generated alone (gated-Trans, §4.1).
 
 import copy
 from dataclasses import dataclass
-from typing import Any, List
+from typing import Any, List, Optional
 
 from fairseq.data import Dictionary
 from torch import Tensor, nn
@@ -14,10 +14,12 @@ from torch import Tensor, nn
 from ..errors import UserError
 from ..nn.backbone import Backbone, EncoderBody
 from ..nn.decoding import DecoderBlock, TiedOutput
+from ..nn.dropout import dropout
 from ..nn.embedding import TokenEmbedding, token_table
 from ..nn.linear import Linear
+from ..nn.packing import Layout, Packing
 from ..nn.positions import Positions
-from ..nn.transformer import Attention, TransformerBlock, TransformerStack
+from ..nn.transformer import Attention, TransformerBlock, TransformerStack, attention_mask
 from .directory import Config, Weights
 from .filling import Filling, chosen_rows
 from .parts import ACTIVATIONS, Dropouts, check_heads, count_blocks, is_copy, post_norm_block
@@ -111,6 +113,58 @@ class BertOutput(nn.Module):
     def forward(self, features: Tensor) -> Tensor:
         """B × T × C → B × T × V."""
         return self.logits(self.norm(self.activation(self.transform(features))))
+
+
+class BertEncoder(nn.Module):
+    """BERT's encoder behind the vectors of its tokens; a row may hold several texts.
+
+    Called as :class:`.T5Encoder` is.
+
+    Args:
+        plan: its numbers.
+        dropouts: of states, attention weights and feed-forward layers.
+    """
+
+    def __init__(self, plan: BertPlan, dropouts: Dropouts) -> None:
+        super().__init__()
+        self.dropout = dropouts.dropout
+        self.places = nn.Embedding(plan.positions, plan.dim)
+        self.norm = nn.LayerNorm(plan.dim, eps=plan.eps)
+        self.stack = TransformerStack(0, False, plan.dim)
+        self.stack.blocks.extend(plan.block(dropouts) for _ in range(plan.layers))
+
+    def forward(self, x: Tensor, real: Tensor, mask: Optional[Tensor] = None) -> Tensor:
+        """Vectors of tokens → states, B × S × C; what stands at padding is of no meaning.
+
+        Args:
+            x: B × S × C.
+            real: B × S, bool, False at padding.
+            mask: B × 1 × S × S, bool: who sees whom, where a row holds several texts; each
+                position has to see itself. Places are counted afresh in each text, none of which
+                may be longer than the plan's positions.
+        """
+        seen = attention_mask(real) if mask is None else mask
+        mine = seen[:, 0].expand(-1, x.size(1), -1)
+        # a token's place: how many before it it sees
+        place = mine.tril(-1).sum(2).masked_fill(~real, 0)
+        x = dropout(self.norm(x + self.places(place)), self.dropout, self.training)
+        packing = Packing.maybe_pack(attention_mask(real))
+        return self.stack(x, seen, layout=Layout(seen, packing))
+
+
+def fill_encoder(table: nn.Embedding, encoder: BertEncoder, filling: Filling, rows: Tensor) -> None:
+    """Puts a checkpoint's embeddings and blocks in.
+
+    Args:
+        table: of the tokens. rows: of the checkpoint, for each of them.
+    """
+    filling.table(table, TABLE, rows)
+    # with the type of the first segment: there is no other
+    filling.place(encoder.places.weight, filling.read(PLACES) + filling.read(TYPES)[0], [PLACES])
+    filling.norm(encoder.norm, "embeddings.LayerNorm")
+    for number, block in enumerate(encoder.stack.blocks):
+        assert isinstance(block, TransformerBlock)
+        _fill_block(block, filling, f"{BLOCK}.{number}")
 
 
 def rename(name: str) -> str:

@@ -85,18 +85,28 @@ def build_backbone(
     Raises:
         UserError: the description is none.
     """
+    kind, plan, mask = read_description(description)
+    dropouts = Dropouts(dropout, attention_dropout, activation_dropout)
+    backbone = KINDS[kind][0].build(plan, source, target, dropouts, _checked_tie(kind, tie))
+    return _with_mask(backbone, source, mask)
+
+
+def read_description(description: str) -> Tuple[str, Plan, Optional[str]]:
+    """What :func:`describe_backbone` wrote: kind, sizes, and the symbol of a masked token.
+
+    Raises:
+        UserError: it is no description.
+    """
     try:
         found = json.loads(description)
-        module, make = KINDS[found["kind"]]
-        plan, mask = make(**found["plan"]), found["mask"]
+        kind, mask = found["kind"], found["mask"]
+        plan = KINDS[kind][1](**found["plan"])
         check_plan(plan)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UserError(
             f"not the description of a backbone ({error}): {description[:80]!r}"
         ) from error
-    dropouts = Dropouts(dropout, attention_dropout, activation_dropout)
-    backbone = module.build(plan, source, target, dropouts, _checked_tie(found["kind"], tie))
-    return _with_mask(backbone, source, mask)
+    return kind, plan, mask
 
 
 SHOWN = 6  # names of tensors that are not used

@@ -587,6 +587,31 @@ def test_bytes_of_a_byt5_with_its_extra_ids(folder):
     assert folder.texts()[0] == "one two|"
 
 
+def test_wordpiece_of_a_bert(folder):
+    folder.write(train="A\tThe cat sat\nB\tunhappy mats\n")
+    checkpoints.bert(folder.path / "bert")
+    bert = ("--bert-dir", "bert")
+    folder.prepare("classification", pieces=bert)
+    found = folder.description()
+    assert found.max_length == checkpoints.PLACES
+    symbols = [[found.pieces[one] for one in text] for text in folder.split().pieces]
+    assert [" ".join(text) for text in symbols] == [
+        "<s> the cat sat </s>",
+        "<s> un ##happy mat ##s </s>",
+    ]
+    assert found.model is None and found.wordpiece is not None
+    shutil.rmtree("data")
+    for flags, said in (
+        (("--max-length", "10"), "--max-length 10: bert has 9 positions; give no more"),
+        (("--max-length", "2"), "--max-length 2: give 3 or more"),
+        (
+            ("--sampled-copies", "1"),
+            "--sampled-copies: a BERT's WordPiece has one segmentation only; leave it out",
+        ),
+    ):
+        assert folder.refused("classification", *flags, pieces=bert) == said
+
+
 def test_a_t5_that_lacks_something_or_has_another_order_is_refused(folder):
     folder.write(train=TSV)
     checkpoints.sized_t5(folder.path / "t5", rows=160)

@@ -5,6 +5,7 @@ import gzip
 import json
 import os
 import random
+import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 import checkpoints
 import pytest
 import torch
-from example_scripts import modules, succeed, trained_with, write
+from example_scripts import modules, refusal, succeed, trained_with, write
 from fairseq import options
 from hypothesis import given
 from hypothesis import strategies as st
@@ -312,6 +313,15 @@ def test_with_a_t5_the_recipe_is_the_papers(tmp_path):
     assert args.lr == [0.001] and args.scale_parameter and args.dropout == 0.1
 
 
+def test_with_a_bert_its_own_weights_learn_more_slowly(tmp_path):
+    bert = checkpoints.bert(tmp_path / "bert-folder")
+    write(tmp_path / "bert", [str(bert)])
+    args = training_command(tmp_path, "multilabel")
+    assert (args.bert_dir, args.optimizer) == (str(bert), "backbone_adam")
+    assert args.lr == [0.0005] and args.backbone_lr_ratio == 0.2 and args.dropout == 0.1
+    assert args.max_update == int(args.total_num_update) == 2000
+
+
 def write_data(folder: Path, kind: str) -> Path:
     """A corpus of random words: train packed, all names behind another one."""
     draw = random.Random(3)
@@ -361,6 +371,44 @@ def test_prepare_train_and_evaluate_end_in_a_table(kind, environ, metric, tmp_pa
     assert -100 <= row[metric] <= 100
     answers = (work / "output" / f"{name}.jsonl").read_text("utf-8").splitlines()
     assert len(answers) == lines
+
+
+@pytest.mark.slow
+def test_training_can_begin_with_a_bert_which_predictions_do_without(tmp_path):
+    data, work = write_data(tmp_path / "data", "multilabel"), tmp_path / "work"
+    bert = checkpoints.bert(tmp_path / "bert")
+    flags = ["--num-workers", "0", "--cpu"]
+    length = ["--max-length", str(checkpoints.PLACES)]
+    succeed("classification/prepare.sh", "multilabel", data, work, *length, BERT=str(bert))
+    succeed("classification/train.sh", work, *flags, UPDATES="3", TOKENS="400")
+    shutil.rmtree(bert)
+    succeed("classification/evaluate.sh", work)
+    found = json.loads((work / "output" / "scores.json").read_text(encoding="utf-8"))
+    state = load_state(str(work / "multilabel" / "checkpoint_best.pt"))
+    assert state["model"]["encoder.places.weight"].shape == (checkpoints.PLACES, checkpoints.DIM)
+    assert found["systems"]["multilabel"]["updates"] in (1, 2, 3)
+    answers = (work / "output" / "multilabel.jsonl").read_text("utf-8").splitlines()
+    assert len(answers) == found["test"]["examples"]
+
+
+@pytest.mark.parametrize(
+    "environ, said",
+    [
+        ({"T5": "bert", "BERT": "bert"}, "T5 and BERT: a model has one encoder"),
+        ({"BERT": "no"}, "no folder no: give one with config.json and weights"),
+        ({"BERT": "bert", "VOCAB": "9"}, "VOCAB=9: the subwords are those of bert; leave it out"),
+    ],
+)
+def test_a_start_that_cannot_be_is_refused_before_anything_is_made(environ, said, tmp_path):
+    data = write_data(tmp_path / "data", "multilabel")
+    (tmp_path / "bert").mkdir()
+    environ = {
+        name: str(tmp_path / value) if value in ("bert", "no") else value
+        for name, value in environ.items()
+    }
+    out = refusal("classification/prepare.sh", "multilabel", data, tmp_path / "work", **environ)
+    assert said in out.replace(f"{tmp_path}/", "")
+    assert not (tmp_path / "work").exists()
 
 
 @pytest.mark.long

@@ -54,7 +54,7 @@ def smaller(words: list[str]) -> list[str]:
     size = next(flags for name, flags in SIZES.items() if arch.startswith(name))
     if "--backbone" in words:
         size = "--max-source-positions 9 --max-target-positions 9"
-    elif "--t5-dir" in words:
+    elif "--t5-dir" in words or "--bert-dir" in words:
         size = ""
     return [*words, *size.split(), *SHORT, "--cpu"]
 

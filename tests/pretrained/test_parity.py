@@ -18,10 +18,13 @@ from closeness import assert_near
 from torch import Tensor
 
 from lev_plugins.nn.t5 import T5Encoder, T5Size
+from lev_plugins.pretrained import read_vocabulary
+from lev_plugins.pretrained.bert import BertEncoder
 from lev_plugins.pretrained.bpe import open_tokenizer
 from lev_plugins.pretrained.parts import Dropouts
+from lev_plugins.systems.enct5.bert_directory import BertDirectory
 from lev_plugins.systems.enct5.t5_directory import T5Directory
-from lev_plugins.systems.enct5.tokenizer import Tokenizer
+from lev_plugins.systems.enct5.tokenizer import SubwordDictionary, Tokenizer
 
 
 def randomised(model: torch.nn.Module) -> torch.nn.Module:
@@ -199,6 +202,26 @@ def test_a_t5_that_is_an_encoder_alone(transformers, tmp_path, name, head):
     with torch.no_grad():
         expected = stack(input_ids=tokens).last_hidden_state
         assert_near(encoder(table(tokens), tokens.ne(0)), expected)
+
+
+def test_a_berts_encoder_reads_each_text_of_a_row_as_if_it_stood_alone(transformers, tmp_path):
+    """What EncT5 starts from."""
+    config = settings(checkpoints.BERT_CONFIG, attn_implementation="eager")
+    model = randomised(transformers.BertModel(transformers.BertConfig(**config)))
+    directory = BertDirectory(str(save(model, tmp_path / "bert", "bert")))
+    table = torch.nn.Embedding(len(directory.pieces()), checkpoints.DIM)
+    encoder = BertEncoder(directory.plan, Dropouts(0.0, 0.0, 0.0)).eval()
+    directory.fill(table, encoder)
+    rows = read_vocabulary(directory.place).rows_of(SubwordDictionary(directory.pieces()))
+    tokens = torch.randint(3, len(rows), (1, 7 + 5 + 2))
+    segments = torch.tensor([[1] * 7 + [2] * 5 + [0] * 2])
+    mask = (segments.unsqueeze(2) == segments.unsqueeze(1)).unsqueeze(1)
+    with torch.no_grad():
+        found = encoder(table(tokens), segments.ne(0), mask)
+        for segment in (1, 2):
+            mine = tokens[segments == segment]
+            expected = model(input_ids=rows[mine][None]).last_hidden_state
+            assert_near(found[segments == segment], expected[0])
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -21,6 +21,11 @@ class EncT5Config(FairseqDataclass):
         "local Hugging Face directory of a T5, mT5 or ByT5 whose encoder to start from, with a "
         "decoder or without; its sizes win over those of --arch and of other options",
     )
+    bert_dir: Optional[str] = option(
+        None,
+        "local Hugging Face directory of a BERT, whose encoder and subwords take the place of "
+        "T5's; its sizes win likewise",
+    )
     decoder_layers: int = option(1, "number of decoder blocks (paper: 1)")
     decoder_init: INITS = option(  # type: ignore[valid-type]
         "scratch",
@@ -47,6 +52,9 @@ class EncT5Config(FairseqDataclass):
         0,
         "rows of the embedding table where they are more than the vocabulary, as in published "
         "T5s; --t5-dir sets it, and checkpoints keep it",
+    )
+    bert_plan: str = option(
+        "", "the sizes of a BERT, one line of JSON; --bert-dir sets it, and checkpoints keep it"
     )
 
 
@@ -99,10 +107,11 @@ def t5_size(cfg: EncT5Config) -> T5Size:
 
 
 def strip_pretrained(cfg: DictConfig) -> DictConfig:
-    """The settings of a checkpoint, which has all weights: no T5 is looked for.
+    """The settings of a checkpoint, which has all weights: no folder is looked for.
 
     Options that came after its training get their defaults.
     """
     whole = {one.name: getattr(cfg, one.name, one.default) for one in fields(EncT5Config)}
-    whole.update(t5_dir=None, decoder_init="scratch", _name=getattr(cfg, "_name", None))
+    whole.update(t5_dir=None, bert_dir=None, decoder_init="scratch")
+    whole["_name"] = getattr(cfg, "_name", None)
     return OmegaConf.create(whole)

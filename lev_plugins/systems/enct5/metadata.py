@@ -8,7 +8,7 @@ from typing import Any, List, Mapping, Optional
 
 from ...errors import UserError
 from .problem_types import KINDS, ProblemType
-from .tokenizer import Tokenizer
+from .tokenizer import Tokenizer, WordpieceTokenizer
 
 DESCRIPTION = "enct5.json"
 PIECES, SPANS, LABELS = "pieces", "spans", "labels"
@@ -24,7 +24,7 @@ class Metadata:
     kind: what is predicted. labels: their names in order, none for values. pieces: of the
     vocabulary. counts: how often training has each label. low, high: least and greatest value.
     texts: how many an example has. max_length: most subwords of an example. model: the
-    sentencepiece model, base64, None for bytes.
+    sentencepiece model, base64, None for bytes. wordpiece: a BERT's tokenizer instead of both.
     """
 
     kind: str
@@ -36,6 +36,7 @@ class Metadata:
     texts: int = 1
     max_length: int = 512
     model: Optional[str] = None
+    wordpiece: Optional[str] = None
 
     @classmethod
     def of(cls, values: Mapping[str, Any], where: str) -> "Metadata":
@@ -71,8 +72,11 @@ class Metadata:
             return f"texts is {self.texts!r:.40}, neither 1 nor 2"
         if not _count(self.max_length, 2, LARGEST):
             return f"max_length is {self.max_length!r:.40}"
-        model: object = self.model
-        return None if model is None or isinstance(model, str) else "model is no text"
+        for name in ("model", "wordpiece"):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, str):
+                return f"{name} is no text"
+        return None
 
     def _contradiction(self) -> Optional[str]:
         """Fields that do not belong together."""
@@ -125,6 +129,8 @@ class Metadata:
         Raises:
             UserError: the model or the subwords are damaged.
         """
+        if self.wordpiece is not None:
+            return WordpieceTokenizer(self.wordpiece, self.pieces, where)
         return Tokenizer(self.model, self.pieces, where)
 
 

@@ -1,16 +1,21 @@
-"""The model: T5's encoder, and a decoder of latents (paper, §3, Framework 1)."""
+"""The model: T5's encoder (or BERT's), and a decoder of latents (paper, §3, Framework 1)."""
 
 import logging
 import os
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING, Dict, Optional, Type
 
 from fairseq.models import BaseFairseqModel, register_model
 from torch import Tensor, nn
 
 from ...errors import UserError
 from ...nn.embedding import TokenEmbedding
-from ...nn.t5 import T5Encoder, T5Size
+from ...nn.t5 import T5Size
+from ...optim.backbone_adam import mark_backbone
+from ...pretrained.bert import BertEncoder, BertPlan
+from ...pretrained.parts import Dropouts
+from .bert_directory import BertDirectory, bert_plan
 from .config import EncT5Config, t5_size
+from .directory import EncoderDirectory
 from .network import LabelHeads, LatentDecoder, SharedHead
 from .problem_types import ProblemType
 from .t5_directory import T5Directory
@@ -19,6 +24,11 @@ if TYPE_CHECKING:
     from .task import EncT5Task
 
 MODEL = "enct5"
+#: setting that names a pre-trained model's folder → what reads it
+DIRECTORIES: Dict[str, Type[EncoderDirectory]] = {
+    "t5_dir": T5Directory,
+    "bert_dir": BertDirectory,
+}
 logger = logging.getLogger(__name__)
 
 
@@ -32,16 +42,28 @@ class EncT5Model(BaseFairseqModel):
         layers: decoder blocks.
         kind: what is predicted.
         number: labels or classes.
+        bert: the BERT that takes the place of T5's encoder, or None.
     """
 
     def __init__(
-        self, size: T5Size, rows: int, layers: int, kind: ProblemType, number: int
+        self,
+        size: T5Size,
+        rows: int,
+        layers: int,
+        kind: ProblemType,
+        number: int,
+        bert: Optional[BertPlan] = None,
     ) -> None:
         super().__init__()
         table = nn.Embedding(rows, size.dim)
         nn.init.normal_(table.weight)
-        self.embed = TokenEmbedding(table, scale=1.0, dropout=size.dropout)
-        self.encoder: T5Encoder = size.encoder()
+        self.encoder: nn.Module
+        if bert is None:
+            self.embed = TokenEmbedding(table, scale=1.0, dropout=size.dropout)
+            self.encoder = size.encoder()
+        else:  # which drops units behind its positions
+            self.embed = TokenEmbedding(table, scale=1.0)
+            self.encoder = BertEncoder(bert, Dropouts(*[size.dropout] * 3))
         self.decoder = LatentDecoder(size, kind.vocabulary(number), layers)
         self.head: nn.Module
         if kind is ProblemType.MULTILABEL:
@@ -51,27 +73,29 @@ class EncT5Model(BaseFairseqModel):
 
     @classmethod
     def settle(cls, cfg: EncT5Config) -> None:
-        """Notes the sizes of ``--t5-dir`` for the checkpoints, which do not need it any more.
+        """Notes the sizes of ``--t5-dir`` or ``--bert-dir`` for the checkpoints, which do not need
+        it any more.
 
         Raises:
-            UserError: no T5 there, or none given whose decoder to start from.
+            UserError: no such model there, two of them, or no T5 whose decoder to start from.
         """
         _check_decoder(cfg)
-        if not cfg.t5_dir:
-            return
-        cfg.t5_dir = os.path.abspath(cfg.t5_dir)
-        directory = T5Directory(cfg.t5_dir)
-        directory.settle(cfg)
-        sizes = ", ".join(f"{name} {size}" for name, size in directory.sizes().items())
-        logger.info("sizes of %s, whatever other options say: %s", cfg.t5_dir, sizes)
+        for name, kind in DIRECTORIES.items():
+            if getattr(cfg, name):
+                setattr(cfg, name, os.path.abspath(getattr(cfg, name)))
+                directory = kind(getattr(cfg, name))
+                directory.settle(cfg)
+                sizes = ", ".join(f"{size} {value}" for size, value in directory.sizes().items())
+                place = directory.place.path
+                logger.info("sizes of %s, whatever other options say: %s", place, sizes)
 
     @classmethod
     def build_model(cls, cfg: EncT5Config, task: "EncT5Task") -> "EncT5Model":
-        """Builds it for what a task predicts; ``--t5-dir``'s weights are in it.
+        """Builds it for what a task predicts; the weights of ``--t5-dir`` or ``--bert-dir`` are in.
 
         Raises:
-            UserError: options that contradict each other, another vocabulary than the data's, or
-                a directory that lacks something.
+            UserError: options that contradict each other, another vocabulary than the data's, texts
+                longer than a BERT's positions, or a directory that lacks something.
         """
         if not isinstance(getattr(task, "kind", None), ProblemType):
             raise UserError(f"enct5 does not work with {type(task).__name__}; give --task enct5")
@@ -80,10 +104,18 @@ class EncT5Model(BaseFairseqModel):
             directory.settle(cfg)
             directory.check_pieces(task.source_dictionary.symbols)
         rows = max(cfg.t5_rows, len(task.source_dictionary))
-        model = cls(t5_size(cfg), rows, cfg.decoder_layers, task.kind, task.number)
+        bert = bert_plan(cfg.bert_plan) if cfg.bert_plan else None
+        if bert is not None and task.metadata.max_length > bert.positions:
+            raise UserError(
+                f"the data have texts of up to {task.metadata.max_length} subwords, and the BERT "
+                f"has {bert.positions} positions; prepare them with --max-length {bert.positions}"
+            )
+        model = cls(t5_size(cfg), rows, cfg.decoder_layers, task.kind, task.number, bert)
         if directory is not None:
             decoder = model.decoder if str(cfg.decoder_init) == "t5" else None
             directory.fill(model.embed.table, model.encoder, decoder)
+        if directory is not None or cfg.t5_rows or cfg.bert_plan:
+            mark_backbone([*model.embed.parameters(), *model.encoder.parameters()])
         return model
 
     def forward(
@@ -120,29 +152,36 @@ class EncT5Model(BaseFairseqModel):
 
 
 def _check_decoder(cfg: EncT5Config) -> None:
+    if cfg.t5_dir and cfg.bert_dir:
+        raise UserError("--t5-dir and --bert-dir: a model has one encoder; leave one of them out")
     if str(cfg.decoder_init) == "t5" and not cfg.t5_dir:
         raise UserError("--decoder-init t5 needs the T5: give --t5-dir DIR")
 
 
-def _directory(cfg: EncT5Config) -> Optional[T5Directory]:
-    """``--t5-dir``, None where there is none.
+def _directory(cfg: EncT5Config) -> Optional[EncoderDirectory]:
+    """What ``--t5-dir`` or ``--bert-dir`` holds, None where there is none.
 
     None as well for a checkpoint, which has its sizes and brings the weights, where the directory
     has gone or has become another model's.
     """
-    if not cfg.t5_rows:
+    kept = cfg.t5_rows or cfg.bert_plan
+    if not kept:
         _check_decoder(cfg)
-    if not cfg.t5_dir:
+    path, kind = next(
+        ((getattr(cfg, name), kind) for name, kind in DIRECTORIES.items() if getattr(cfg, name)),
+        (None, T5Directory),
+    )
+    if path is None:
         return None
     try:
-        directory = T5Directory(cfg.t5_dir)
+        directory = kind(path)
     except UserError as error:
-        if not cfg.t5_rows:
+        if not kept:
             raise
         logger.warning("only a checkpoint's weights are used: %s", error)
         return None
-    if cfg.t5_rows and not directory.settled(cfg):
-        logger.warning("%s: has other sizes now; only a checkpoint's weights are used", cfg.t5_dir)
+    if kept and not directory.settled(cfg):
+        logger.warning("%s: has other sizes now; only a checkpoint's weights are used", path)
         return None
     return directory
 

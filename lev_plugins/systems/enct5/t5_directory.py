@@ -1,37 +1,31 @@
 """A pre-trained T5 as EncT5 needs it: the encoder, its table, on request decoder blocks."""
 
-from typing import Dict, List, Optional, Sequence, Union
+from typing import Dict, List, Optional, Union
 
 import torch
 from torch import nn
 
 from ...errors import UserError
 from ...nn.t5 import T5Encoder
-from ...pretrained import Directory, read_vocabulary
+from ...pretrained import read_vocabulary
 from ...pretrained.filling import Filling
 from ...pretrained.t5 import TABLE, T5Plan, fill_decoder, fill_encoder, rename
 from .config import EncT5Config
+from .directory import EncoderDirectory
 from .network import LatentDecoder
 from .tokenizer import check_pieces
 
-TYPES = ("t5", "mt5")
 # EncT5 has no use for what T5 writes with, nor for copies of the table
 LEFT = (r"decoder\..*", r"lm_head\.weight", r"encoder\.embed_tokens\.weight")
 
 
-class T5Directory:
-    """A local Hugging Face folder of a T5 (1.0, 1.1), mT5 or ByT5, whole or the encoder alone.
+class T5Directory(EncoderDirectory):
+    """A local Hugging Face folder of a T5 (1.0, 1.1), mT5 or ByT5, whole or the encoder alone."""
 
-    Raises:
-        UserError: it lacks something, or holds another kind of model.
-    """
+    OPTION, TYPES = "--t5-dir", ("t5", "mt5")
 
     def __init__(self, path: str) -> None:
-        self.place = Directory(path)
-        if self.place.config.kind not in TYPES:
-            raise UserError(
-                f"{path}: model_type is {self.place.config.kind!r}; --t5-dir takes t5 and mt5"
-            )
+        super().__init__(path)
         self.weights = self.place.weights().renamed(rename)
         self.plan = T5Plan.read(self.place.config, self.weights, encoder_only=True)
 
@@ -62,12 +56,7 @@ class T5Directory:
                 f"--decoder-layers {cfg.decoder_layers} --decoder-init t5: {self.place.path} has "
                 f"{self.plan.decoder_layers} decoder blocks"
             )
-        for name, value in self.sizes().items():
-            setattr(cfg, name, value)
-
-    def settled(self, cfg: EncT5Config) -> bool:
-        """Whether a model's settings have its sizes."""
-        return all(str(getattr(cfg, name)) == str(size) for name, size in self.sizes().items())
+        super().settle(cfg)
 
     def pieces(self) -> List[str]:
         """The vocabulary in its order.
@@ -93,30 +82,11 @@ class T5Directory:
             )
         return pieces
 
-    def check_pieces(self, symbols: Sequence[str]) -> None:
-        """That data were prepared with this vocabulary.
-
-        Raises:
-            UserError: they were not.
-        """
-        pieces = self.pieces()
-        if list(symbols) != pieces:
-            at = next((i for i, (a, b) in enumerate(zip(symbols, pieces)) if a != b), None)
-            how = (
-                f"{len(symbols)} subwords, not {len(pieces)}"
-                if at is None
-                else f"subword {at} is {symbols[at]!r}, not {pieces[at]!r}"
-            )
-            raise UserError(
-                f"{self.place.path}: the data were prepared with another vocabulary ({how}); "
-                "prepare them with python -m lev_plugins.cli.enct5_prepare --t5-dir of the same "
-                "folder"
-            )
-
     def fill(
-        self, table: nn.Embedding, encoder: T5Encoder, decoder: Optional[LatentDecoder]
+        self, table: nn.Embedding, encoder: nn.Module, decoder: Optional[LatentDecoder]
     ) -> None:
         """Puts the weights in; the decoder's latents stay as they were initialised."""
+        assert isinstance(encoder, T5Encoder)
         filling = Filling(self.weights, LEFT)
         filling.table(table, TABLE, torch.arange(self.plan.rows))
         fill_encoder(encoder, filling)

@@ -1,14 +1,16 @@
 """Text to T5's subwords, in T5's own order: padding 0, ``</s>`` 1, ``<unk>`` 2, then all others."""
 
 import base64
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, List, NamedTuple, Optional, Sequence
+from typing import TYPE_CHECKING, ClassVar, List, NamedTuple, Optional, Sequence
 
 from fairseq.data import Dictionary
 
 from ...errors import UserError
-from ...pretrained.vocabulary import BYTE_PIECES, EOS, PAD, UNK, load_pieces
+from ...pretrained.directory import optional_library
+from ...pretrained.vocabulary import BOS, BYTE_PIECES, EOS, PAD, UNK, load_pieces
 
 if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor
@@ -72,6 +74,9 @@ class Tokenizer:
             subword of the model.
     """
 
+    #: what stands before every text; T5 has nothing there
+    FIRST: ClassVar[Sequence[int]] = ()
+
     def __init__(
         self,
         model: Optional[str],
@@ -79,6 +84,8 @@ class Tokenizer:
         name: str = "sentencepiece model",
     ) -> None:
         self.serialised = model
+        self.wordpiece: Optional[str] = None
+        self.bytes = model is None
         self.alpha = 0.0  # above 0: segmentations are sampled (see ``sampled``)
         self.model: Optional[SentencePieceProcessor] = (
             None if model is None else _unpacked(model, name)
@@ -105,12 +112,12 @@ class Tokenizer:
             seed: of sentencepiece's random numbers, one generator for the whole process.
 
         Raises:
-            UserError: bytes have one segmentation only.
+            UserError: bytes and WordPiece have one segmentation only.
         """
         import sentencepiece
 
         if self.model is None:
-            raise UserError("bytes have one segmentation only; leave --sampled-copies out")
+            raise UserError("there is one segmentation only; leave --sampled-copies out")
         sentencepiece.set_random_generator_seed(seed)
         self.alpha = alpha
         try:
@@ -140,12 +147,10 @@ class Tokenizer:
             most: subwords in all, ``</s>`` included; no fewer than texts.
         """
         parts = [self.cut(text) for text in texts]
-        kept = _shares([len(part) for part in parts], most - len(parts))
-        pieces = [
-            index
-            for part, length in zip(parts, kept)
-            for index in (*part[:length], SPECIAL.index(EOS))
-        ]
+        kept = _shares([len(part) for part in parts], most - len(parts) - len(self.FIRST))
+        pieces = list(self.FIRST)
+        for part, length in zip(parts, kept):
+            pieces += [*part[:length], SPECIAL.index(EOS)]
         return Encoding(pieces, [], len(texts), sum(kept) < sum(map(len, parts)))
 
     def words(self, words: Sequence[str], most: int) -> Encoding:
@@ -154,35 +159,78 @@ class Tokenizer:
         A word without subwords is ``<unk>``. As bytes all but the first begin with a space.
 
         Args:
-            most: subwords in all, ``</s>`` included; 2 or more.
+            most: subwords in all, ``</s>`` included; 2 or more beside what stands first.
         """
-        pieces: List[int] = []
-        spans: List[int] = []
+        pieces = list(self.FIRST)
+        spans = [0] * len(pieces)
         reached, cut_off = 0, False
         for number, word in enumerate(words, start=1):
-            space = " " if self.model is None and number > 1 else ""
+            space = " " if self.bytes and number > 1 else ""
             found = (self.cut(space + word) if word else []) or [SPECIAL.index(UNK)]
             if len(pieces) + len(found) > most - 1:
                 cut_off = True
                 if reached:
                     break
-                found = found[: most - 1]
+                found = found[: most - 1 - len(pieces)]
             pieces += found
             spans += [number] * len(found)
             reached = number
         return Encoding([*pieces, SPECIAL.index(EOS)], [*spans, 0], reached, cut_off)
 
 
-def check_pieces(pieces: Sequence[str], where: str) -> None:
-    """Raises :class:`UserError` unless subwords are a vocabulary in T5's order, each there once.
+class WordpieceTokenizer(Tokenizer):
+    """A BERT's WordPiece: ``<s>`` (its [CLS]) stands before every text.
+
+    The two texts of a pair are told apart by the ``</s>`` between them alone.
+
+    Args:
+        content: JSON: the tokenizer as the library tokenizers writes it, and the checkpoint's row
+            of each of the subwords.
+        pieces: the whole vocabulary in order.
+        name: where they come from, for the errors.
+
+    Raises:
+        UserError: it cannot be read, or the vocabulary is another one.
+    """
+
+    FIRST = (len(SPECIAL),)
+
+    def __init__(
+        self, content: str, pieces: Sequence[str], name: str = "WordPiece tokenizer"
+    ) -> None:
+        library = optional_library("tokenizers", f"{name}: reading its WordPiece")
+        self.serialised = self.model = None
+        self.wordpiece, self.pieces, self.bytes = content, list(pieces), False
+        check_pieces(self.pieces, name, (*SPECIAL, BOS))
+        try:
+            values = json.loads(content)
+            self.tokenizer = library.Tokenizer.from_str(json.dumps(values["tokenizer"]))
+            self.index = {row: at for at, row in enumerate(values["rows"])}
+        except Exception as error:  # the library raises nothing more special
+            raise UserError(f"{name}: its WordPiece tokenizer is damaged ({error})") from error
+        known = self.tokenizer.get_vocab(with_added_tokens=True).values()
+        if len(self.index) != len(self.pieces) or not self.index.keys() >= set(known):
+            raise UserError(f"{name}: the vocabulary is not that of its WordPiece tokenizer")
+        self.tokenizer.encode_special_tokens = True
+
+    def cut(self, text: str) -> List[int]:
+        """Indices of a text's subwords, without ``<s>`` and ``</s>``; none for an empty text."""
+        text = text.encode("utf-8", "replace").decode()
+        found = self.tokenizer.encode(text, add_special_tokens=False).ids
+        return [self.index[row] for row in found]
+
+
+def check_pieces(pieces: Sequence[str], where: str, first: Sequence[str] = SPECIAL) -> None:
+    """Raises :class:`UserError` unless subwords are a vocabulary in this order, each there once.
 
     Args:
         where: they were read, for the error.
+        first: what it begins with.
     """
-    if tuple(pieces[: len(SPECIAL)]) != SPECIAL:
+    if tuple(pieces[: len(first)]) != tuple(first):
         raise UserError(
-            f"{where}: the vocabulary begins with {' '.join(pieces[: len(SPECIAL)])!r}, and T5's "
-            f"with {' '.join(SPECIAL)!r}"
+            f"{where}: the vocabulary begins with {' '.join(pieces[: len(first)])!r}, and not with "
+            f"{' '.join(first)!r}"
         )
     seen = set()
     for piece in pieces:

@@ -16,10 +16,11 @@ from fairseq.data import indexed_dataset
 from ....errors import UserError
 from ....io.text_files import LineNumbers
 from ....pretrained.vocabulary import is_byte_t5, piece_model
+from ..bert_directory import BertDirectory
 from ..metadata import LABELS, PIECES, SPANS, Metadata
 from ..problem_types import ProblemType
 from ..t5_directory import T5Directory
-from ..tokenizer import SPECIAL, UNK, Tokenizer
+from ..tokenizer import SPECIAL, UNK, Tokenizer, WordpieceTokenizer
 from .labels import Labels
 from .reading import Labelled, Layout
 
@@ -27,6 +28,8 @@ from .reading import Labelled, Layout
 THREADS = 16
 #: Characters: what has more than 4192 bytes the trainer of subwords leaves out without a word.
 PORTION = 1000
+#: most subwords of an example, unless told otherwise
+LONGEST = 512
 _TOO_FEW = re.compile(r"smaller than required_chars\. [0-9]+ vs ([0-9]+)")
 
 
@@ -56,6 +59,28 @@ def directory_cutter(path: str) -> Tokenizer:
         return Tokenizer(None, pieces, path)
     name = directory.place.file(model)
     return Tokenizer(_content(name), pieces, name)
+
+
+def longest_text(bert: str | None) -> int:
+    """Most subwords of an example where nothing is said, with a local BERT or without."""
+    return LONGEST if bert is None else min(LONGEST, BertDirectory(bert).plan.positions)
+
+
+def bert_cutter(path: str, most: int) -> WordpieceTokenizer:
+    """That of a local BERT.
+
+    Args:
+        most: subwords of an example.
+
+    Raises:
+        UserError: it lacks something, or has fewer positions than that.
+    """
+    directory = BertDirectory(path)
+    if most > directory.plan.positions:
+        raise UserError(
+            f"--max-length {most}: {path} has {directory.plan.positions} positions; give no more"
+        )
+    return WordpieceTokenizer(directory.tokenizer(), directory.pieces(), path)
 
 
 def trained_cutter(texts: Iterator[str], size: int) -> Tokenizer:
@@ -238,6 +263,7 @@ def write_all(
         texts=len(layout.texts),
         max_length=max_length,
         model=tokenizer.serialised,
+        wordpiece=tokenizer.wordpiece,
     )
     say(f"pieces: {len(tokenizer.pieces):,}" + _fewer(len(tokenizer.pieces), wanted))
     for split, path in files.items():
