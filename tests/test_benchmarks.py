@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import checkpoints
 import pytest
 import tiny
 import torch
@@ -858,7 +859,7 @@ def labelled(tmp_path):
     (tmp_path / "text").mkdir()
     rows = [
         f"{','.join(found)}\tthat is {' and '.join(found)}"
-        for found in (["joy"], ["anger"], ["fear"], ["joy", "fear"], ["anger", "fear"])
+        for found in (["cat"], ["mat"], ["sat"], ["cat", "sat"], ["mat", "sat"])
     ]
     for part, times in (("train", 20), ("valid", 4), ("test", 2)):
         (tmp_path / "text" / f"{part}.tsv").write_text("".join(f"{row}\n" for row in rows * times))
@@ -872,6 +873,30 @@ def test_a_linear_model_learns_what_words_say_of_labels(peers_of_labels, labelle
     (found,) = json.loads(out.read_text())["systems"].values()
     assert found["micro-F1, tuned"] == found["texts right, tuned"] == 100
     assert 0.05 <= found["threshold"] <= 0.95
+
+
+def test_a_fine_tuned_bert_learns_from_the_same_lines(peers_of_labels, labelled):
+    with refuses("has no BERT: BERT=DIR examples/classification/prepare.sh multilabel"):
+        peers_of_labels.main([str(labelled), "--fine-tune"])
+    bert = checkpoints.bert(labelled / "a-bert")
+    (labelled / "bert").write_text(f"{bert}\n")
+    files = [
+        word
+        for part in ("train", "valid", "test")
+        for word in (f"--{part}", str(labelled / "text" / f"{part}.tsv"))
+    ]
+    enct5_prepare.main(
+        ["--kind", "multilabel", *files, "--bert-dir", str(bert)]
+        + ["--destdir", str(labelled / "data")]
+    )
+    found = []
+    for updates in ("2", "400"):
+        flags = ["--updates", updates, "--texts", "8", "--lr", "0.02"]
+        out = labelled / "found.json"
+        peers_of_labels.main([str(labelled), "--fine-tune", *flags, "--json", str(out)])
+        found.append(json.loads(out.read_text())["systems"].popitem()[1])
+    assert found[0]["updates"] == 2 and found[0]["micro-F1, tuned"] <= 100
+    assert found[1]["micro-F1, tuned"] == 100
 
 
 def test_a_linear_model_that_cannot_be_fitted_says_what_is_missing(
