@@ -14,7 +14,7 @@
 #
 # Where WORK was prepared with a T5, its encoder is the start, at its own size, and the recipe is the paper's:
 # Adafactor, LR 0.001 all the time, DROPOUT 0.1. With a BERT it is Adam: LR 0.0005 for what is new, a fifth of it
-# for the BERT's own weights, UPDATES 2000, DROPOUT 0.1.
+# for the BERT's own weights, UPDATES 700 (multilabel 1500, classification 300), DROPOUT 0.1.
 set -euo pipefail
 unset CDPATH
 
@@ -35,7 +35,10 @@ multilabel) updates=4000 lr=0.001 metric=micro_f1_tuned ;;
 esac
 [ "$kind" = "$prepared" ] || [ "$kind-$prepared" = multilabel_pooled-multilabel ] ||
   fail "KIND=$kind: $work was prepared for $prepared"
-[ ! -f "$work/bert" ] || updates=2000 dropout=0.1 lr=0.0005
+if [ -f "$work/bert" ]; then
+  dropout=0.1 lr=0.0005
+  case "$prepared" in tagging) updates=700 ;; multilabel) updates=1500 ;; *) updates=300 ;; esac
+fi
 updates="${UPDATES:-$updates}" decoder_layers="${DECODER_LAYERS:-1}" tokens="${TOKENS:-2000}"
 pack="${PACK:-128}" seed="${SEED:-1}" run="${RUN:-}"
 whole UPDATES "$updates" updates

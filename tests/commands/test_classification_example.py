@@ -313,13 +313,16 @@ def test_with_a_t5_the_recipe_is_the_papers(tmp_path):
     assert args.lr == [0.001] and args.scale_parameter and args.dropout == 0.1
 
 
-def test_with_a_bert_its_own_weights_learn_more_slowly(tmp_path):
+@pytest.mark.parametrize(
+    "kind, updates", [("tagging", 700), ("multilabel", 1500), ("classification", 300)]
+)
+def test_with_a_bert_its_own_weights_learn_more_slowly(kind, updates, tmp_path):
     bert = checkpoints.bert(tmp_path / "bert-folder")
     write(tmp_path / "bert", [str(bert)])
-    args = training_command(tmp_path, "multilabel")
+    args = training_command(tmp_path, kind)
     assert (args.bert_dir, args.optimizer) == (str(bert), "backbone_adam")
     assert args.lr == [0.0005] and args.backbone_lr_ratio == 0.2 and args.dropout == 0.1
-    assert args.max_update == int(args.total_num_update) == 2000
+    assert args.max_update == int(args.total_num_update) == updates
 
 
 def write_data(folder: Path, kind: str) -> Path:
