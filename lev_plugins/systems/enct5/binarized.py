@@ -32,16 +32,27 @@ class BinarizedSplit:
         kind: what is predicted.
         number: labels or classes.
         vocabulary: how many subwords there are.
+        first: how many of them stand before every text and belong to no word.
+        longest: most subwords of an example, None for any number.
 
     Raises:
         UserError: a file is missing, cut off or damaged, or the files do not belong together.
     """
 
-    def __init__(self, prefix: str, kind: ProblemType, number: int, vocabulary: int) -> None:
+    def __init__(
+        self,
+        prefix: str,
+        kind: ProblemType,
+        number: int,
+        vocabulary: int,
+        first: int = 0,
+        longest: Optional[int] = None,
+    ) -> None:
         self.prefix = prefix
         pieces, labels = self._read(PIECES), self._read(LABELS)
         self.pieces, self.labels = pieces.entries, labels.entries
         self._demand(PIECES, pieces.within(vocabulary) and bool((pieces.sizes > 0).all()))
+        self._demand(PIECES, longest is None or int(pieces.sizes.max()) <= longest)
         self._demand(LABELS, len(labels.sizes) == len(pieces.sizes))
         if kind is ProblemType.REGRESSION:
             values = labels.numbers.view(np.double) if len(labels.numbers) % 2 == 0 else [np.nan]
@@ -55,7 +66,7 @@ class BinarizedSplit:
             spans = self._read(SPANS)
             self.spans = spans.entries
             self._demand(SPANS, np.array_equal(spans.sizes, pieces.sizes))
-            self._demand(SPANS, _numbers_words(spans, labels.sizes))
+            self._demand(SPANS, _numbers_words(spans, labels.sizes, first))
 
     def _demand(self, name: str, holds: bool) -> None:
         if not holds:
@@ -81,16 +92,22 @@ class BinarizedSplit:
         return Part(indexed_dataset.MMapIndexedDataset(path), sizes, numbers)
 
 
-def _numbers_words(spans: Part, words: np.ndarray) -> bool:
-    """Whether spans count words from 1 on, as many as there are at most, and end in a 0."""
-    if not (spans.sizes > 1).all():
+def _numbers_words(spans: Part, words: np.ndarray, first: int) -> bool:
+    """Whether spans count words from 1 on, as many as there are at most, and end in a 0.
+
+    Args:
+        first: how many zeros stand before them.
+    """
+    if not (spans.sizes > 1 + first).all():
         return False
     ends = spans.sizes.cumsum(dtype=np.int64)
+    begins = ends - spans.sizes
     numbers = np.asarray(spans.numbers)
     steps = np.diff(numbers, prepend=0)
-    steps[ends - spans.sizes] = steps[ends - 1] = 0
+    steps[begins] = steps[ends - 1] = 0
     holds = (
-        numbers[ends - spans.sizes] == 1,
+        *(numbers[begins + place] == 0 for place in range(first)),
+        numbers[begins + first] == 1,
         numbers[ends - 1] == 0,
         numbers[ends - 2] <= words,
         (steps == 0) | (steps == 1),

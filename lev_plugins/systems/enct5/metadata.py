@@ -4,7 +4,7 @@ import json
 import math
 import os
 from dataclasses import asdict, dataclass, field
-from typing import Any, List, Mapping, Optional
+from typing import Any, List, Mapping, Optional, Tuple
 
 from ...errors import UserError
 from .problem_types import KINDS, ProblemType
@@ -119,6 +119,12 @@ class Metadata:
         with open(os.path.join(folder, DESCRIPTION), "w", encoding="utf-8") as file:
             json.dump(asdict(self), file, ensure_ascii=False)
             file.write("\n")
+
+    def limits(self) -> Tuple[int, Optional[int]]:
+        """How many subwords stand before every text, and how many a model takes at most, if any."""
+        if self.wordpiece is None:
+            return 0, None
+        return len(WordpieceTokenizer.FIRST), self.max_length
 
     def tokenizer(self, where: str = DESCRIPTION) -> Tokenizer:
         """What cuts text as these data were cut.

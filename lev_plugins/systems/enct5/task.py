@@ -257,7 +257,9 @@ class EncT5Task(FairseqTask):
                 f"another split, or prepare it with {PREPARE} --{known} FILE"
             )
         stored = [
-            BinarizedSplit(prefix, self.kind, self.number, len(self.dictionary))
+            BinarizedSplit(
+                prefix, self.kind, self.number, len(self.dictionary), *self.metadata.limits()
+            )
             for prefix in prefixes
         ]
         training = split in ("train", resolved(self.cfg.train_subset))
