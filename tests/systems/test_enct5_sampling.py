@@ -61,7 +61,7 @@ def test_copies_follow_the_examples_with_the_same_labels(tokenizer, tmp_path: Pa
 
 
 def test_bytes_cannot_be_sampled():
-    with pytest.raises(UserError, match="bytes have one segmentation only"):
+    with pytest.raises(UserError, match="there is one segmentation only"):
         with Tokenizer(None).sampled(0.2, 1):
             pass
 
