@@ -104,7 +104,7 @@ def read_description(description: str) -> Tuple[str, Plan, Optional[str]]:
         check_plan(plan)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UserError(
-            f"not the description of a backbone ({error}): {description[:80]!r}"
+            f"not the description of a backbone ({error}): {str(description)[:80]!r}"
         ) from error
     return kind, plan, mask
 

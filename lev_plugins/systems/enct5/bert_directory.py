@@ -76,7 +76,10 @@ def bert_plan(description: str) -> BertPlan:
     Raises:
         UserError: it describes something else.
     """
-    plan = read_description(description)[1]
+    try:
+        plan = read_description(description)[1]
+    except UserError as error:
+        raise UserError(f"--bert-plan: {error}") from error
     if not isinstance(plan, BertPlan):
-        raise UserError(f"not the description of a BERT: {description[:80]!r}")
+        raise UserError(f"--bert-plan: not the description of a BERT: {description[:80]!r}")
     return plan
