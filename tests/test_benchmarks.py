@@ -895,8 +895,8 @@ def test_a_fine_tuned_bert_learns_from_the_same_lines(peers_of_labels, labelled)
         out = labelled / "found.json"
         peers_of_labels.main([str(labelled), "--fine-tune", *flags, "--json", str(out)])
         found.append(json.loads(out.read_text())["systems"].popitem()[1])
-    assert found[0]["updates"] == 2 and found[0]["micro-F1, tuned"] <= 100
-    assert found[1]["micro-F1, tuned"] == 100
+    assert found[0]["updates"] == 2
+    assert found[0]["micro-F1, tuned"] < found[1]["micro-F1, tuned"] == 100
 
 
 def test_a_linear_model_that_cannot_be_fitted_says_what_is_missing(

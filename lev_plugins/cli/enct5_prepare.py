@@ -67,6 +67,18 @@ def build_parser() -> argparse.ArgumentParser:
         "--labels FILE",
         "all labels in their order, one a line (default: those of --train, sorted)",
     )
+    _add_subwords(parser)
+    add(
+        "--max-length N",
+        "most subwords of an example; what is longer is cut off and counted (default: 512, or a "
+        "BERT's positions where they are fewer)",
+        type=int,
+    )
+    _add_sampling(parser)
+    return parser
+
+
+def _add_subwords(parser: argparse.ArgumentParser) -> None:
     pieces = adder(parser.add_mutually_exclusive_group(required=True))
     pieces("--t5-dir DIR", "subwords of this local T5, mT5 or ByT5, its extra ids included")
     pieces("--bert-dir DIR", "subwords of this local BERT")
@@ -77,14 +89,6 @@ def build_parser() -> argparse.ArgumentParser:
         type=int,
     )
     pieces("--bytes", "bytes instead of subwords, as ByT5")
-    add(
-        "--max-length N",
-        "most subwords of an example; what is longer is cut off and counted (default: 512, or a "
-        "BERT's positions where they are fewer)",
-        type=int,
-    )
-    _add_sampling(parser)
-    return parser
 
 
 def _add_sampling(parser: argparse.ArgumentParser) -> None:

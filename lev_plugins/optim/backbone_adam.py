@@ -48,9 +48,9 @@ class BackboneAdam(FairseqAdam):
         loaded = [one for one in params if getattr(one, "param_group", None) == BACKBONE]
         if not loaded:
             raise UserError(
-                "--optimizer backbone_adam: no parameter belongs to a backbone; give the "
-                "model --backbone DIRECTORY, or take --optimizer adam (with --fp16 on a GPU give "
-                "--fp16-no-flatten-grads too)"
+                "--optimizer backbone_adam: no parameter was pre-trained; give the model "
+                "--backbone DIRECTORY (enct5: --t5-dir or --bert-dir), or take --optimizer adam "
+                "(with --fp16 on a GPU give --fp16-no-flatten-grads too)"
             )
         new = [one for one in params if getattr(one, "param_group", None) != BACKBONE]
         groups = [(new, 1.0), (loaded, ratio)]

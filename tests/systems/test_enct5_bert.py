@@ -4,6 +4,7 @@ import dataclasses
 import io
 import json
 import shutil
+import sys
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
@@ -113,6 +114,21 @@ def test_the_datas_description_brings_the_tokenizer_back(folder):
     again = Metadata.of(values, "here").tokenizer()
     assert isinstance(again, WordpieceTokenizer) and again.pieces == made.pieces == PIECES
     assert again.texts(["[SEP] unhappy cats"], 9) == made.texts(["[SEP] unhappy cats"], 9)
+
+
+def test_a_tokenizer_without_a_symbol_for_unknown_words_is_refused(folder):
+    made = cutter(folder)
+    values = json.loads(made.wordpiece or "")
+    values["tokenizer"]["model"]["unk_token"] = "none"
+    with refuses("here: its WordPiece tokenizer is damaged", "UNK"):
+        WordpieceTokenizer(json.dumps(values), made.pieces, "here")
+
+
+def test_without_the_library_the_way_out_is_told(folder, monkeypatch):
+    made = cutter(folder)
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    with refuses("here: reading its WordPiece needs", "pip install 'lev_plugins[pretrained]'"):
+        WordpieceTokenizer(made.wordpiece or "", made.pieces, "here")
 
 
 @pytest.mark.parametrize(
@@ -236,6 +252,9 @@ def test_a_folder_of_another_model_is_refused(tmp_path):
     with refuses("model_type is 't5'; --bert-dir takes bert"):
         BertDirectory(str(folder))
     cfg = settings(checkpoints.bert(tmp_path / "bert"))
+    cfg.encoder_embed_dim = 16
+    with refuses("--bert-plan: a BERT of width 8, and --encoder-embed-dim 16", "--bert-dir"):
+        EncT5Model.build_model(cfg, a_task(TAGGING))
     cfg.bert_plan = '{"kind": "bart"}'
     with refuses("not the description of a backbone"):
         EncT5Model.build_model(cfg, a_task(TAGGING))

@@ -96,6 +96,9 @@ def test_what_is_not_asked_for_is_sampled(folder, init):
         torch.manual_seed(seed)
         model = build(folder, decoder_init=init)
         found.append({**dict(model.decoder.named_parameters()), "head": model.head.weight})
+    marked = {n for n, one in model.named_parameters() if hasattr(one, "param_group")}
+    loaded = ("embed.", "encoder.") + (("decoder.b", "decoder.n") if init == "t5" else ())
+    assert marked == {n for n, _ in model.named_parameters() if n.startswith(loaded)}
     sampled = {name for name in found[0] if not torch.equal(found[0][name], found[1][name])}
     norms = {name for name in found[0] if "norm" in name}
     if init == "t5":

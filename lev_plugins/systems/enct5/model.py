@@ -105,17 +105,17 @@ class EncT5Model(BaseFairseqModel):
             directory.check_pieces(task.source_dictionary.symbols)
         rows = max(cfg.t5_rows, len(task.source_dictionary))
         bert = bert_plan(cfg.bert_plan) if cfg.bert_plan else None
-        if bert is not None and task.metadata.max_length > bert.positions:
-            raise UserError(
-                f"the data have texts of up to {task.metadata.max_length} subwords, and the BERT "
-                f"has {bert.positions} positions; prepare them with --max-length {bert.positions}"
-            )
+        if bert is not None:
+            _check_bert(bert, cfg, task.metadata.max_length)
         model = cls(t5_size(cfg), rows, cfg.decoder_layers, task.kind, task.number, bert)
         if directory is not None:
             decoder = model.decoder if str(cfg.decoder_init) == "t5" else None
             directory.fill(model.embed.table, model.encoder, decoder)
         if directory is not None or cfg.t5_rows or cfg.bert_plan:
-            mark_backbone([*model.embed.parameters(), *model.encoder.parameters()])
+            loaded = [model.embed, model.encoder]
+            if str(cfg.decoder_init) == "t5":
+                loaded += [model.decoder.blocks, model.decoder.bias, model.decoder.norm]
+            mark_backbone(one for part in loaded for one in part.parameters())
         return model
 
     def forward(
@@ -156,6 +156,20 @@ def _check_decoder(cfg: EncT5Config) -> None:
         raise UserError("--t5-dir and --bert-dir: a model has one encoder; leave one of them out")
     if str(cfg.decoder_init) == "t5" and not cfg.t5_dir:
         raise UserError("--decoder-init t5 needs the T5: give --t5-dir DIR")
+
+
+def _check_bert(bert: BertPlan, cfg: EncT5Config, longest: int) -> None:
+    """Raises :class:`UserError` unless a BERT suits the decoder's width and the data's texts."""
+    if bert.dim != cfg.encoder_embed_dim:
+        raise UserError(
+            f"--bert-plan: a BERT of width {bert.dim}, and --encoder-embed-dim "
+            f"{cfg.encoder_embed_dim}; give --bert-dir, which sets both"
+        )
+    if longest > bert.positions:
+        raise UserError(
+            f"the data have texts of up to {longest} subwords, and the BERT has {bert.positions} "
+            f"positions; prepare them with --max-length {bert.positions}"
+        )
 
 
 def _directory(cfg: EncT5Config) -> Optional[EncoderDirectory]:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor
 
 SPECIAL = (PAD, EOS, UNK)
+# longer than any word that WordPiece looks up, and of a character that hardly any vocabulary has
+_NO_WORD = "\ua66e" * 200
 
 
 class SubwordDictionary(Dictionary):
@@ -206,6 +208,7 @@ class WordpieceTokenizer(Tokenizer):
             values = json.loads(content)
             self.tokenizer = library.Tokenizer.from_str(json.dumps(values["tokenizer"]))
             self.index = {row: at for at, row in enumerate(values["rows"])}
+            self.tokenizer.encode(_NO_WORD)  # which fails where nothing stands for unknown words
         except Exception as error:  # the library raises nothing more special
             raise UserError(f"{name}: its WordPiece tokenizer is damaged ({error})") from error
         known = self.tokenizer.get_vocab(with_added_tokens=True).values()
