@@ -10,7 +10,8 @@ import argparse
 import copy
 import math
 import sys
-from typing import Any, Iterator, Sequence, Tuple
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import torch
 from fairseq import checkpoint_utils, utils
@@ -38,7 +39,7 @@ def batches(task: Any, split: str, tokens: int) -> Iterator[Any]:
 
 
 @torch.no_grad()
-def judge(model: Any, data: Sequence[Any], pad: int) -> Tuple[float, float]:
+def judge(model: Any, data: Sequence[Any], pad: int) -> tuple[float, float]:
     """Bits and accuracy of a token."""
     bits = right = count = 0.0
     for batch in data:

@@ -7,8 +7,9 @@ WORK is the folder of ``examples/classification/prepare.sh multilabel DATA WORK`
 (pip install -r benchmarks/requirements-peers.txt) counts words and pairs of words, weighs them by
 TF-IDF, and fits a logistic regression for each label. With ``--fine-tune`` it is the BERT that
 WORK was prepared with (``BERT=DIR``) and one linear layer over its [CLS] instead, all at one
-learning rate (Devlin et al., 2019, section 4.1). How much is regularized, and the threshold above
-which a label holds, are chosen on the validation set; the test set is scored once.
+learning rate (Devlin et al., 2019, section 4.1) unless ``--head-lr-ratio`` gives the layer another.
+How much is regularized, and the threshold above which a label holds, are chosen on the validation
+set; the test set is scored once.
 """
 
 import argparse
@@ -113,7 +114,13 @@ def fine_tuned(
     ]
     truth = torch.tensor([[name in one.labels for name in labels] for one in train]).float()
     model = FineTuned((args.work / "bert").read_text("utf-8").strip(), len(labels))
-    optimizer = torch.optim.AdamW(model.parameters(), lr=args.lr, weight_decay=0.01)
+    head = list(model.head.parameters())
+    backbone = [*model.table.parameters(), *model.encoder.parameters()]
+    optimizer = torch.optim.AdamW(
+        [{"params": backbone}, {"params": head, "lr": args.lr * args.head_lr_ratio}],
+        lr=args.lr,
+        weight_decay=0.01,
+    )
     warmup = args.updates // 10 + 1
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer,
@@ -195,6 +202,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--updates", type=int, default=1500, help="of that training (default: 1500)")
     add("--texts", type=int, default=64, help="in an update (default: 64)")
     add("--lr", type=float, default=1e-4, help="highest learning rate (default: 0.0001)")
+    add("--head-lr-ratio", type=float, default=1, help="the linear layer's, in --lr (default: 1)")
     add("--seed", type=int, default=1, help="of that training (default: 1)")
     parser.add_argument("--json", metavar="FILE", help="write the numbers to FILE too")
     args = parser.parse_args(argv)

@@ -15,7 +15,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 if str(ROOT) not in sys.path:
@@ -33,9 +33,9 @@ Pair = tuple[Words, Words]
 class Place(NamedTuple):
     """Where a rule fits: words and the neighbours that it asks for (None: any)."""
 
-    before: Optional[str]
+    before: str | None
     words: Words
-    after: Optional[str]
+    after: str | None
 
 
 Span = tuple[int, int]

@@ -2,7 +2,14 @@
 
 from argparse import Namespace
 from dataclasses import field
-from typing import Any
+from typing import Any, List, Optional  # noqa: UP035
+
+# Types of a configuration's fields. fairseq builds its command line from them and understands
+# typing's own names there, not X | None and list[float].
+OptionalStr = Optional[str]  # noqa: UP045
+OptionalInt = Optional[int]  # noqa: UP045
+OptionalFloat = Optional[float]  # noqa: UP045
+Floats = List[float]  # noqa: UP006
 
 
 def option(default: Any, help: str) -> Any:

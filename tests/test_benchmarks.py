@@ -890,13 +890,20 @@ def test_a_fine_tuned_bert_learns_from_the_same_lines(peers_of_labels, labelled)
         + ["--destdir", str(labelled / "data")]
     )
     found = []
-    for updates in ("2", "400"):
-        flags = ["--updates", updates, "--texts", "8", "--lr", "0.02"]
+    for flags in (
+        ["--updates", "2", "--lr", "0.02"],
+        ["--updates", "400", "--lr", "0.02"],
+        ["--updates", "400", "--lr", "1e-9"],
+        ["--updates", "400", "--lr", "1e-9", "--head-lr-ratio", "2e7"],
+    ):
         out = labelled / "found.json"
-        peers_of_labels.main([str(labelled), "--fine-tune", *flags, "--json", str(out)])
+        flags += ["--texts", "8", "--json", str(out)]
+        peers_of_labels.main([str(labelled), "--fine-tune", *flags])
         found.append(json.loads(out.read_text())["systems"].popitem()[1])
+    short, long, none, head = [one["micro-F1, tuned"] for one in found]
+    assert short < long == 100
+    assert none < head, "the linear layer has a learning rate of its own"
     assert found[0]["updates"] == 2
-    assert found[0]["micro-F1, tuned"] < found[1]["micro-F1, tuned"] == 100
 
 
 def test_a_linear_model_that_cannot_be_fitted_says_what_is_missing(

@@ -10,8 +10,9 @@ import os
 import sys
 import warnings
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, List, Sequence
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -88,7 +89,7 @@ def _dataset(task: Any, split: str) -> Any:
     return task.dataset(split)
 
 
-def _text(side: Any, dictionary: Any, bpe: Any) -> List[str]:
+def _text(side: Any, dictionary: Any, bpe: Any) -> list[str]:
     """One side of a split as text."""
     decode = bpe.decode if bpe else str
     return [decode(dictionary.string(side[i])) for i in range(len(side))]
@@ -120,7 +121,7 @@ def _report_iterations(traces: Sequence) -> None:
     print(f"iterations:     {mean:.2f} on average ({histogram})\n")
 
 
-def _show_edits(traces: Sequence, targets: List[str], number: int) -> None:
+def _show_edits(traces: Sequence, targets: list[str], number: int) -> None:
     """Edits as the paper's Figure 3 shows them."""
     from lev_plugins.reports.trace_text import render_text
 
@@ -129,7 +130,7 @@ def _show_edits(traces: Sequence, targets: List[str], number: int) -> None:
         print(printable(f"({_verdict(traces[i].text, targets[i])})") + "\n")
 
 
-def _spread(places: List[int], number: int) -> List[int]:
+def _spread(places: list[int], number: int) -> list[int]:
     """Some of the places, evenly spread."""
     return places[:: max(len(places) // max(number, 1), 1)][:number]
 

@@ -15,7 +15,6 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Dict, List, Optional, Tuple
 
 ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:
@@ -42,7 +41,7 @@ PARAGRAPH = (
     "informations see https://www.example.org/teh-report or write to Mr Kowalczyk."
 )
 
-Correct = Callable[[Sequence[str]], List[str]]
+Correct = Callable[[Sequence[str]], list[str]]
 
 
 def symspell(words: dict) -> Correct:
@@ -70,8 +69,8 @@ def symspell(words: dict) -> Correct:
 
 
 def share(
-    outputs: Sequence[str], wanted: Sequence[str], before: Optional[Sequence[str]] = None
-) -> Tuple[int, float]:
+    outputs: Sequence[str], wanted: Sequence[str], before: Sequence[str] | None = None
+) -> tuple[int, float]:
     """Words, and how many of them are as they should be, in per cent.
 
     before: the lines as they came, where only the words that were wrong count.
@@ -116,7 +115,7 @@ def main() -> None:
     corrector = Corrector.from_pretrained(args.checkpoint, args.data)
     print(f"tuned with a threshold of {corrector.min_confidence:.2f} ({corrector.tuned})\n")
 
-    def model(threshold: Optional[float] = None) -> Correct:
+    def model(threshold: float | None = None) -> Correct:
         return lambda lines: [
             one.text for one in corrector.correct(lines, min_confidence=threshold)
         ]
@@ -148,10 +147,10 @@ def main() -> None:
         print(f"  {edit}")
 
 
-Shares = Dict[str, Tuple[int, Dict[str, float]]]
+Shares = dict[str, tuple[int, dict[str, float]]]
 
 
-def word_lists(text: Path, also: Sequence[Sequence[Path]] = ()) -> Dict[str, List[List[str]]]:
+def word_lists(text: Path, also: Sequence[Sequence[Path]] = ()) -> dict[str, list[list[str]]]:
     """For each list the words as they came and as they should be."""
     files = {LISTS[name]: [text / f"test_{name}.{side}" for side in SIDES] for name in LISTS}
     files |= {str(noisy): [noisy, clean] for noisy, clean in also}
@@ -165,7 +164,7 @@ def word_lists(text: Path, also: Sequence[Sequence[Path]] = ()) -> Dict[str, Lis
     return found
 
 
-def measured(systems: dict, lists: Dict[str, List[List[str]]]) -> Shares:
+def measured(systems: dict, lists: dict[str, list[list[str]]]) -> Shares:
     """For each list its words, and the share of each system in per cent."""
     found = {}
     for name, (noisy, clean) in lists.items():
@@ -204,7 +203,7 @@ def verdict(found: Shares) -> str:
     return f"verdict: better than no edits, and not behind {other} in any list"
 
 
-def whole_words(found) -> List[str]:
+def whole_words(found) -> list[str]:
     """The words of a line that a model would change, each with the probability of its edits."""
     shown = []
     for start, end in spans(found.source, "letters"):

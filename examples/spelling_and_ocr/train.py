@@ -20,8 +20,8 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Iterator, List
 
 ROOT = Path(__file__).resolve().parents[2]
 PLUGINS = ROOT / "lev_plugins"
@@ -50,7 +50,7 @@ def main() -> int:
     return 0
 
 
-def training_command(args, languages: List[str], save: str) -> List[str]:
+def training_command(args, languages: list[str], save: str) -> list[str]:
     """The fairseq-train command for ``args.minutes``; ``languages``: source, target, draft."""
     seconds = 60 * args.minutes
     hours = (seconds - min(START_SECONDS, seconds / 2)) / 3600
@@ -74,7 +74,7 @@ def training_command(args, languages: List[str], save: str) -> List[str]:
     return command + args.flags
 
 
-def _levt(languages: List[str], short: bool) -> List[str]:
+def _levt(languages: list[str], short: bool) -> list[str]:
     """An editor that starts from the draft."""
     command = ["--task", "translation_edit", "--draft-lang", languages[2]]
     command += ["--alpha-start", "0.3", "--alpha", "0.9", "--beta-start", "0.3", "--beta", "0.9"]
@@ -83,12 +83,12 @@ def _levt(languages: List[str], short: bool) -> List[str]:
     return command + ["--dropout", "0" if short else "0.1", "--lr", "0.003", "--max-tokens", "1500"]
 
 
-def _pbd(languages: List[str], short: bool) -> List[str]:
+def _pbd(languages: list[str], short: bool) -> list[str]:
     """A writer from left to right that sees the rest of the source."""
     return ["--arch", "pbd_transformer_char", *_writer(short)]
 
 
-def _transformer(languages: List[str], short: bool) -> List[str]:
+def _transformer(languages: list[str], short: bool) -> list[str]:
     """fairseq's Transformer of PBD's size: more parameters, none shared by its two halves."""
     command = ["--arch", "transformer", *_writer(short)]
     command += ["--decoder-embed-dim", "128", "--decoder-ffn-embed-dim", "512"]
@@ -98,7 +98,7 @@ def _transformer(languages: List[str], short: bool) -> List[str]:
     return command
 
 
-def _writer(short: bool) -> List[str]:
+def _writer(short: bool) -> list[str]:
     command = ["--task", "translation", "--criterion", "label_smoothed_cross_entropy"]
     command += ["--encoder-embed-dim", "128", "--encoder-ffn-embed-dim", "512"]
     command += ["--dropout", "0" if short else "0.1", "--attention-dropout", "0"]
@@ -106,7 +106,7 @@ def _writer(short: bool) -> List[str]:
     return command + ["--lr", "0.004", "--max-tokens", "3000"]
 
 
-def _run(command: List[str], minutes: float) -> bool:
+def _run(command: list[str], minutes: float) -> bool:
     """Shows about twenty lines of progress; whether training came to its end."""
     started, shown, ended = time.monotonic(), 0.0, False
     for log in _logs(command):
@@ -138,14 +138,14 @@ def _progress(log: dict) -> str:
     )
 
 
-def _logs(command: List[str]) -> Iterator[dict]:
+def _logs(command: list[str]) -> Iterator[dict]:
     """What training logs, {} at its end; where it fails its last lines go to stderr."""
     # threads that wait for long sleep instead of spinning: a busy machine is then not lost
     environment = {"GOMP_SPINCOUNT": "20000", **os.environ, "PYTHONWARNINGS": "ignore"}
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
     )
-    other: List[str] = []
+    other: list[str] = []
     for line in process.stdout:
         found = re.search(r"train_inner \| (\{.*\})", line)
         if found:
@@ -159,7 +159,7 @@ def _logs(command: List[str]) -> Iterator[dict]:
         sys.stderr.write("".join(errors or other))
 
 
-def _languages(data: str, system: str) -> List[str]:
+def _languages(data: str, system: str) -> list[str]:
     """Source and target suffix of the training data in a folder, and for LevT the draft's."""
     found = []
     for path in sorted(Path(data).glob("train.*-*.*.idx")):
@@ -174,12 +174,12 @@ def _languages(data: str, system: str) -> List[str]:
     raise SystemExit(_fail(f"{data} holds no training data{drafts}; see --help"))
 
 
-def _shown(command: List[str]) -> str:
+def _shown(command: list[str]) -> str:
     words = ["fairseq-train", *command[3:]]
     return " ".join(shlex.quote(word) for word in words).replace(" --", " \\\n  --")
 
 
-def _arguments(argv: List[str]) -> argparse.Namespace:
+def _arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

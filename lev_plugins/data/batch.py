@@ -4,12 +4,12 @@ Shapes: B sentences, S source tokens, M target tokens, N draft tokens.
 """
 
 from dataclasses import dataclass
-from typing import Dict, Optional, Protocol, Tuple, TypedDict, Union
+from typing import Protocol, TypedDict
 
 from torch import Tensor
 
 # what a criterion logs of a batch; fairseq sums it over processes
-LogOutput = Dict[str, Union[int, float, Tensor]]
+LogOutput = dict[str, int | float | Tensor]
 
 
 class TextEncoder(Protocol):
@@ -26,7 +26,7 @@ class NetInput(TypedDict):
     """src_tokens: B × S, long. src_lengths: B, None where nothing asks for them."""
 
     src_tokens: Tensor
-    src_lengths: Optional[Tensor]
+    src_lengths: Tensor | None
 
 
 class Batch(TypedDict, total=False):
@@ -67,8 +67,8 @@ class OnHost:
     ids: Tensor
     source: Tensor
     target: Tensor
-    draft: Optional[Tensor]
-    alignment: Optional[Tuple[Tensor, Tensor]] = None
+    draft: Tensor | None
+    alignment: tuple[Tensor, Tensor] | None = None
 
     @classmethod
     def of(cls, batch: Batch) -> "OnHost":

@@ -1,6 +1,7 @@
 """Source, target and draft side by side."""
 
-from typing import Any, Dict, List, Optional, Sequence, Tuple, TypedDict, Union
+from collections.abc import Sequence
+from typing import Any, TypeAlias, TypedDict
 
 import numpy as np
 import torch
@@ -12,8 +13,8 @@ from ..ops.alignment import lcs_masks
 from .batch import Batch, OnHost
 
 # one side of the data: tokens of every sentence
-Side = Union[FairseqDataset, Sequence[Tensor]]
-Sizes = Union[Sequence[int], np.ndarray]
+Side: TypeAlias = FairseqDataset | Sequence[Tensor]
+Sizes: TypeAlias = Sequence[int] | np.ndarray
 
 
 class Example(TypedDict, total=False):
@@ -21,7 +22,7 @@ class Example(TypedDict, total=False):
 
     id: int
     source: Tensor
-    target: Optional[Tensor]
+    target: Tensor | None
     draft: Tensor
 
 
@@ -47,12 +48,12 @@ class EditDataset(LanguagePairDataset):
         src: Side,
         src_sizes: Sizes,
         src_dict: Dictionary,
-        tgt: Optional[Side] = None,
-        tgt_sizes: Optional[Sizes] = None,
-        tgt_dict: Optional[Dictionary] = None,
-        draft: Optional[Side] = None,
-        draft_sizes: Optional[Sizes] = None,
-        marks: Optional[Sequence[Tensor]] = None,
+        tgt: Side | None = None,
+        tgt_sizes: Sizes | None = None,
+        tgt_dict: Dictionary | None = None,
+        draft: Side | None = None,
+        draft_sizes: Sizes | None = None,
+        marks: Sequence[Tensor] | None = None,
         learn: bool = False,
         **options: object,
     ) -> None:
@@ -69,7 +70,7 @@ class EditDataset(LanguagePairDataset):
         return item
 
     def collater(
-        self, samples: List[Example], pad_to_length: Optional[Dict[str, int]] = None
+        self, samples: list[Example], pad_to_length: dict[str, int] | None = None
     ) -> Batch:
         """A batch as the class describes it; fairseq sorts its sentences by source length."""
         batch: Batch = super().collater(samples, pad_to_length)
@@ -86,7 +87,7 @@ class EditDataset(LanguagePairDataset):
                 host.alignment = lcs_masks(host.draft, host.target, self.tgt_dict.pad())
         return batch
 
-    def _collated(self, rows: List[Tensor], fill: int) -> Tensor:
+    def _collated(self, rows: list[Tensor], fill: int) -> Tensor:
         return data_utils.collate_tokens(rows, fill, pad_to_multiple=self.pad_to_multiple)
 
     def num_tokens(self, index: int) -> int:
@@ -99,14 +100,14 @@ class EditDataset(LanguagePairDataset):
             sizes = np.maximum(sizes, self.draft_sizes[indices])
         return sizes
 
-    def size(self, index: int) -> Tuple[int, ...]:
+    def size(self, index: int) -> tuple[int, ...]:
         """Lengths of source, target and draft in tokens."""
         draft = () if self.draft_sizes is None else (self.draft_sizes[index],)
         return tuple(super().size(index)) + draft
 
     def filter_indices_by_size(
-        self, indices: np.ndarray, max_sizes: Union[None, int, Sequence[int]]
-    ) -> Tuple[np.ndarray, List[int]]:
+        self, indices: np.ndarray, max_sizes: None | int | Sequence[int]
+    ) -> tuple[np.ndarray, list[int]]:
         """Drafts are held to the target's limit."""
         kept, ignored = super().filter_indices_by_size(indices, max_sizes)
         if self.draft_sizes is None or max_sizes is None:
@@ -117,6 +118,6 @@ class EditDataset(LanguagePairDataset):
 
     def batch_by_size(
         self, indices: np.ndarray, *limits: Any, **named: Any
-    ) -> List[Union[Sequence[int], np.ndarray]]:
+    ) -> list[Sequence[int] | np.ndarray]:
         """fairseq's batches, and the remainder that it would drop."""
         return batch_every_sentence(self, indices, *limits, **named)

@@ -1,6 +1,7 @@
 """Pairs of lines, read from text, made noisy and cut into tokens when they are asked for."""
 
-from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,7 +27,7 @@ class TextSide(FairseqDataset):
         lines: Sequence[Any],
         encode: Callable[[str], str],
         dictionary: Dictionary,
-        sizes: Optional[np.ndarray] = None,
+        sizes: np.ndarray | None = None,
     ) -> None:
         self.lines = lines
         self.encode = encode
@@ -94,7 +95,7 @@ class NoisySide(TextSide):
         clean: TextSide,
         noise: Noise,
         seed: int,
-        run: Optional[int],
+        run: int | None,
         longest: int,
         truncate: bool = False,
     ) -> None:
@@ -139,7 +140,7 @@ class NoisySide(TextSide):
         return torch.cat([tokens[: self.longest - 1], tokens[-1:]])
 
 
-class BinarizedText(Sequence[Optional[str]]):
+class BinarizedText(Sequence[str | None]):
     """Text of sentences that were binarised, None for one with an unknown token.
 
     Args:
@@ -203,7 +204,7 @@ class RenoisedSide(NoisySide):
                 self.unknown += int(made.eq(self.dictionary.unk()).sum())
         return sizes
 
-    def _made(self, number: int) -> Optional[Tensor]:
+    def _made(self, number: int) -> Tensor | None:
         """Tokens of a line made anew, None where it is read as it is."""
         rng = sentence_random(self.seed, int(self._epoch), number, self.run or 0)
         if rng.random() >= self.share:
@@ -239,7 +240,7 @@ class NoisyPairs(LanguagePairDataset):
         self,
         source: NoisySide,
         source_dictionary: Dictionary,
-        target: Optional[TextSide],
+        target: TextSide | None,
         target_dictionary: Dictionary,
         **options: object,
     ) -> None:
@@ -262,22 +263,22 @@ class NoisyPairs(LanguagePairDataset):
         self.src.limit(longest)
         self.src_sizes = self.src.sizes
 
-    def size(self, index: int) -> Tuple[int, int]:
+    def size(self, index: int) -> tuple[int, int]:
         """Lengths of the clean source and the target, in tokens."""
         target = 0 if self.tgt_sizes is None else int(self.tgt_sizes[index])
         return int(self.src.clean_sizes[index]), target
 
     def filter_indices_by_size(
-        self, indices: np.ndarray, max_sizes: Union[None, int, Sequence[int]]
-    ) -> Tuple[np.ndarray, List[int]]:
+        self, indices: np.ndarray, max_sizes: None | int | Sequence[int]
+    ) -> tuple[np.ndarray, list[int]]:
         """By the length of the clean source."""
         return data_utils.filter_paired_dataset_indices_by_size(
             self.src.clean_sizes, self.tgt_sizes, indices, max_sizes
         )
 
     def batch_by_size(
-        self, indices: np.ndarray, max_tokens: Optional[int] = None, *limits: Any, **named: Any
-    ) -> List[Union[Sequence[int], np.ndarray]]:
+        self, indices: np.ndarray, max_tokens: int | None = None, *limits: Any, **named: Any
+    ) -> list[Sequence[int] | np.ndarray]:
         """fairseq's batches, and the remainder that it would drop.
 
         A line that fits into ``max_tokens`` without noise does so with it.

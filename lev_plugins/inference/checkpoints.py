@@ -2,8 +2,9 @@
 
 import os
 from argparse import Namespace
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, TypedDict
+from typing import Any, TypedDict
 
 import torch
 from fairseq import checkpoint_utils
@@ -25,16 +26,16 @@ class CheckpointState(TypedDict, total=False):
     task and trainer keep."""
 
     cfg: DictConfig
-    args: Optional[Namespace]
-    model: Dict[str, Tensor]
-    task_state: Dict[str, Any]
-    extra_state: Dict[str, Any]
+    args: Namespace | None
+    model: dict[str, Tensor]
+    task_state: dict[str, Any]
+    extra_state: dict[str, Any]
 
 
 CHECKPOINTS = ("checkpoint_best.pt", "checkpoint_last.pt", "model.pt")
 
 
-def device_named(name: Optional[str]) -> torch.device:
+def device_named(name: str | None) -> torch.device:
     """A device that is here; the CPU by default.
 
     Raises:
@@ -49,7 +50,7 @@ def device_named(name: Optional[str]) -> torch.device:
     return device
 
 
-def separate_paths(path: str) -> List[str]:
+def separate_paths(path: str) -> list[str]:
     """The paths in ``one.pt:other.pt``; a path that exists is one path."""
     return [path] if os.path.exists(path) else [one for one in path.split(":") if one] or [path]
 
@@ -131,8 +132,8 @@ def text_encoders(
     cfg: DictConfig,
     overrides: Mapping[str, object],
     paths: Sequence[str],
-    data: Optional[str] = None,
-) -> List[Optional[TextEncoder]]:
+    data: str | None = None,
+) -> list[TextEncoder | None]:
     """fairseq's tokenizer and BPE, from the checkpoint's configuration or as asked for.
 
     Args:

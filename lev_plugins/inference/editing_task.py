@@ -2,7 +2,7 @@
 
 import dataclasses
 import os
-from typing import Optional, Sequence
+from collections.abc import Sequence
 
 from fairseq import utils
 from fairseq.data import Dictionary
@@ -12,7 +12,7 @@ from ..systems.levenshtein.task import TranslationEditConfig, TranslationEditTas
 from .checkpoints import CheckpointState
 
 
-def editing_task(state: CheckpointState, path: str, data: Optional[str]) -> TranslationEditTask:
+def editing_task(state: CheckpointState, path: str, data: str | None) -> TranslationEditTask:
     """The task, with the dictionaries of ``data``, else of the checkpoint, else of its data."""
     cfg = state["cfg"].task
     symbols = state.get("task_state") or {}

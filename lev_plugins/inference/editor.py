@@ -5,7 +5,8 @@
 >>> editor.edit(["a source"], ["its draft"])[0].text
 """
 
-from typing import Any, List, Optional, Sequence, Tuple, TypeVar
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 import torch
 from fairseq.models import FairseqEncoderDecoderModel
@@ -38,7 +39,7 @@ from .sentences import Item
 
 T = TypeVar("T")
 # a source, its draft and its terms
-Row = Tuple[str, Optional[str], Optional[Sequence[str]]]
+Row = tuple[str, str | None, Sequence[str] | None]
 
 
 class LevenshteinEditor:
@@ -57,9 +58,9 @@ class LevenshteinEditor:
         self,
         models: Sequence[LevenshteinEditorModel],
         task: TranslationEditTask,
-        tokenizer: Optional[TextEncoder] = None,
-        bpe: Optional[TextEncoder] = None,
-        reranker: Optional[FairseqEncoderDecoderModel] = None,
+        tokenizer: TextEncoder | None = None,
+        bpe: TextEncoder | None = None,
+        reranker: FairseqEncoderDecoderModel | None = None,
     ) -> None:
         self.models = [one.eval() for one in models]
         self.task = task
@@ -71,9 +72,9 @@ class LevenshteinEditor:
     def from_pretrained(
         cls,
         path: str,
-        data: Optional[str] = None,
-        device: Optional[str] = None,
-        reranker: Optional[str] = None,
+        data: str | None = None,
+        device: str | None = None,
+        reranker: str | None = None,
         precision: str = "fp32",
         **overrides: Any,
     ) -> "LevenshteinEditor":
@@ -125,13 +126,13 @@ class LevenshteinEditor:
         return next(self.models[0].parameters()).device
 
     @property
-    def draft_lang(self) -> Optional[str]:
+    def draft_lang(self) -> str | None:
         """Suffix of the drafts that the model was trained with, None without."""
-        draft_lang: Optional[str] = self.task.cfg.draft_lang
+        draft_lang: str | None = self.task.cfg.draft_lang
         return draft_lang
 
     @property
-    def _limits(self) -> Tuple[int, ...]:
+    def _limits(self) -> tuple[int, ...]:
         """The longest source and draft that the task and all models read."""
         limits = (one.max_positions() for one in (self.task, *self.models))
         return tuple(min(sizes) for sizes in zip(*limits))
@@ -141,21 +142,21 @@ class LevenshteinEditor:
     def edit(
         self,
         sources: Sequence[str],
-        drafts: Optional[Sequence[Optional[str]]] = None,
+        drafts: Sequence[str | None] | None = None,
         *,
         max_iter: int = 10,
         batch_size: int = 64,
-        empty_penalty: Optional[float] = None,
-        delete_threshold: Optional[float] = None,
-        candidates: Optional[int] = None,
+        empty_penalty: float | None = None,
+        delete_threshold: float | None = None,
+        candidates: int | None = None,
         diversity: str = "length",
         noise_scale: float = 0.5,
         seed: int = 1,
         markup: bool = False,
-        terms: Optional[Sequence[Optional[Sequence[str]]]] = None,
+        terms: Sequence[Sequence[str] | None] | None = None,
         hard_terms: bool = True,
         history: bool = True,
-    ) -> List[EditTrace]:
+    ) -> list[EditTrace]:
         """Edits every draft, or writes an output for every source that has none.
 
         Args:
@@ -195,22 +196,22 @@ class LevenshteinEditor:
     def edit_nbest(
         self,
         sources: Sequence[str],
-        drafts: Optional[Sequence[Optional[str]]] = None,
+        drafts: Sequence[str | None] | None = None,
         nbest: int = 1,
         *,
         max_iter: int = 10,
         batch_size: int = 64,
-        empty_penalty: Optional[float] = None,
-        delete_threshold: Optional[float] = None,
-        candidates: Optional[int] = None,
+        empty_penalty: float | None = None,
+        delete_threshold: float | None = None,
+        candidates: int | None = None,
         diversity: str = "length",
         noise_scale: float = 0.5,
         seed: int = 1,
         markup: bool = False,
-        terms: Optional[Sequence[Optional[Sequence[str]]]] = None,
+        terms: Sequence[Sequence[str] | None] | None = None,
         hard_terms: bool = True,
         history: bool = True,
-    ) -> List[List[EditTrace]]:
+    ) -> list[list[EditTrace]]:
         """An n-best list for every source, the best first, none twice.
 
         Args:
@@ -252,8 +253,8 @@ class LevenshteinEditor:
 
     def _generator(
         self,
-        delete_threshold: Optional[float] = None,
-        empty_penalty: Optional[float] = None,
+        delete_threshold: float | None = None,
+        empty_penalty: float | None = None,
         **options: Any,
     ) -> RefinementGenerator:
         """A generator with options of :class:`RefinementOptions`."""
@@ -272,9 +273,9 @@ class LevenshteinEditor:
         )
 
     def _decode(
-        self, generator: RefinementGenerator, items: List[Item], batch_size: int
-    ) -> List[List[EditTrace]]:
-        found: List[List[EditTrace]] = [[] for _ in items]
+        self, generator: RefinementGenerator, items: list[Item], batch_size: int
+    ) -> list[list[EditTrace]]:
+        found: list[list[EditTrace]] = [[] for _ in items]
         models = self.models if self.reranker is None else [*self.models, self.reranker]
         for chosen in by_length((item.size for item in items), batch_size):
             batch = self._batch([items[i] for i in chosen])
@@ -288,7 +289,7 @@ class LevenshteinEditor:
         text = self.tokenizer.encode(text) if self.tokenizer else text
         return self.bpe.encode(text) if self.bpe else text
 
-    def _items(self, rows: Sequence[Row], markup: bool, hard: bool) -> List[Item]:
+    def _items(self, rows: Sequence[Row], markup: bool, hard: bool) -> list[Item]:
         """Sentences as tokens, none longer than the model's limits."""
         oov_words = self.task.new_oov_words()
         items = [
@@ -309,8 +310,8 @@ class LevenshteinEditor:
         self,
         number: int,
         source: str,
-        draft: Optional[str],
-        terms: Optional[Sequence[str]],
+        draft: str | None,
+        terms: Sequence[str] | None,
         markup: bool,
         hard: bool,
         oov_words: OOVWords,
@@ -335,7 +336,7 @@ class LevenshteinEditor:
         tokens = self.task.encode_text(source, self._apply, self.task.src_dict)
         return Item(source, draft, tokens, coded, oov_words)
 
-    def _batch(self, items: List[Item]) -> Batch:
+    def _batch(self, items: list[Item]) -> Batch:
         pad = self.task.tgt_dict.pad()
 
         def padded(rows: Sequence[Tensor], value: int) -> Tensor:
@@ -372,20 +373,18 @@ class LevenshteinEditor:
 
 def _rows(
     sources: Sequence[str],
-    drafts: Optional[Sequence[Optional[str]]],
-    terms: Optional[Sequence[Optional[Sequence[str]]]],
-) -> List[Row]:
+    drafts: Sequence[str | None] | None,
+    terms: Sequence[Sequence[str] | None] | None,
+) -> list[Row]:
     if isinstance(sources, str) or isinstance(drafts, str):
         raise UserError("edit() takes lists of sentences, not a single string")
     beside = _beside(sources, drafts, "drafts")
     return list(zip(sources, beside, _beside(sources, terms, "lists of terms")))
 
 
-def _beside(
-    sources: Sequence[str], others: Optional[Sequence[Optional[T]]], name: str
-) -> List[Optional[T]]:
+def _beside(sources: Sequence[str], others: Sequence[T | None] | None, name: str) -> list[T | None]:
     """One for every source, None where there are none at all."""
-    found: List[Optional[T]] = [None] * len(sources) if others is None else list(others)
+    found: list[T | None] = [None] * len(sources) if others is None else list(others)
     if len(found) != len(sources):
         raise UserError(f"{len(sources)} sources but {len(found)} {name}")
     return found

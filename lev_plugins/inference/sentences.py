@@ -1,6 +1,6 @@
 """A sentence on its way through an editor: from text to tokens, from states to iterations."""
 
-from typing import List, NamedTuple, Optional, Tuple, Union
+from typing import NamedTuple
 
 from torch import Tensor
 
@@ -16,7 +16,7 @@ class Item(NamedTuple):
     """A sentence: as text and as tokens."""
 
     source: str
-    draft: Optional[str]
+    draft: str | None
     tokens: Tensor
     coded: Draft
     oov_words: OOVWords
@@ -25,11 +25,11 @@ class Item(NamedTuple):
     def size(self) -> int:
         return len(self.tokens) + len(self.coded.tokens)
 
-    def symbols(self, state: Union[Step, EditHypothesis]) -> Tuple[str, ...]:
+    def symbols(self, state: Step | EditHypothesis) -> tuple[str, ...]:
         """Tokens of a state as strings."""
         return tuple(map(self.oov_words.symbol, state["tokens"].tolist()[1:-1]))
 
-    def iterations(self, history: List[Step]) -> List[Iteration]:
+    def iterations(self, history: list[Step]) -> list[Iteration]:
         """The recorded phases (draft, then delete, placeholder, token in turn) as iterations."""
         iterations = []
         for before, delete, after in zip(history[0::3], history[1::3], history[3::3]):
@@ -47,6 +47,6 @@ class Item(NamedTuple):
         return iterations
 
 
-def _probabilities(scores: Tensor) -> Tuple[float, ...]:
+def _probabilities(scores: Tensor) -> tuple[float, ...]:
     """Of log-probabilities, those of <s> and </s> left out."""
     return tuple(round(value, _DIGITS) for value in scores[1:-1].exp().tolist())

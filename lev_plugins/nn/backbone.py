@@ -4,7 +4,6 @@ Shapes: B sentences, S source tokens, C channels.
 """
 
 from dataclasses import dataclass, field
-from typing import List, Optional
 
 from torch import Tensor, nn
 
@@ -22,7 +21,7 @@ class EncoderBody(nn.Module):
         norm: None for post-norm.
     """
 
-    def __init__(self, stack: TransformerStack, norm: Optional[nn.Module]) -> None:
+    def __init__(self, stack: TransformerStack, norm: nn.Module | None) -> None:
         super().__init__()
         self.stack, self.norm = stack, norm
 
@@ -47,14 +46,14 @@ class Backbone:
     source: TokenEmbedding
     encoder: nn.Module
     target: TokenEmbedding
-    blocks: List[nn.Module]
-    norm: Optional[nn.Module]
+    blocks: list[nn.Module]
+    norm: nn.Module | None
     output: nn.Module
-    bias: Optional[nn.Module] = None
-    mask: Optional[int] = None
-    max_source: Optional[int] = None
-    max_target: Optional[int] = None
-    new: List[nn.Module] = field(default_factory=list)
+    bias: nn.Module | None = None
+    mask: int | None = None
+    max_source: int | None = None
+    max_target: int | None = None
+    new: list[nn.Module] = field(default_factory=list)
 
 
 @dataclass
@@ -89,7 +88,7 @@ class TransformerSize:
             activation=self.activation,
         )
 
-    def final_norm(self) -> Optional[nn.LayerNorm]:
+    def final_norm(self) -> nn.LayerNorm | None:
         """The norm after the last block: with pre-norm alone."""
         return nn.LayerNorm(self.dim) if self.pre_norm else None
 

@@ -5,7 +5,7 @@ H heads, D = C / H, V symbols.
 """
 
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Optional, Self, Tuple
+from typing import NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
@@ -14,7 +14,7 @@ from .linear import linear
 from .packing import Packing
 from .transformer import Attention, Memory, TransformerBlock
 
-KeysValues = Tuple[Tensor, Tensor]
+KeysValues = tuple[Tensor, Tensor]
 
 
 @dataclass
@@ -58,7 +58,7 @@ class BlockOutput(NamedTuple):
 
     x: Tensor
     generated: KeysValues
-    weights: Optional[Tensor]
+    weights: Tensor | None
 
 
 class DecoderBlock(nn.Module):
@@ -81,9 +81,9 @@ class DecoderBlock(nn.Module):
         x: Tensor,
         mask: Tensor,
         memory: Memory,
-        before: Optional[KeysValues],
-        packing: Optional[Packing],
-    ) -> Tuple[Tensor, KeysValues]:
+        before: KeysValues | None,
+        packing: Packing | None,
+    ) -> tuple[Tensor, KeysValues]:
         """The newest tokens attend to all: what ``x`` is shaped like, keys and values of all."""
         attention = self.block.self_attention
         query, key, value = attention.project(x, packing)
@@ -95,8 +95,8 @@ class DecoderBlock(nn.Module):
         x: Tensor,
         mask: Tensor,
         memory: Memory,
-        before: Optional[KeysValues] = None,
-        packing: Optional[Packing] = None,
+        before: KeysValues | None = None,
+        packing: Packing | None = None,
         need_weights: bool = False,
     ) -> BlockOutput:
         """The states of the newest tokens, after this block.
@@ -126,7 +126,7 @@ class DecoderBlock(nn.Module):
         return BlockOutput(x, generated[0], weights[0] if weights else None)
 
 
-def joined(before: Optional[KeysValues], newest: KeysValues) -> KeysValues:
+def joined(before: KeysValues | None, newest: KeysValues) -> KeysValues:
     """Keys and values of earlier tokens and of the newest ones."""
     if before is None:
         return newest

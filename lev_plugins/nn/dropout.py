@@ -4,7 +4,7 @@ torch samples 32 bits an element there, one after the other, which takes as long
 layer, and keeps what it drew in the size of the activations.
 """
 
-from typing import Any, Tuple
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -41,6 +41,6 @@ class _Dropout(torch.autograd.Function):
         return kept.to(x.dtype).mul_(ctx.scale).mul_(x)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Tuple[Tensor, None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         (kept,) = ctx.saved_tensors
         return kept.to(grad.dtype).mul_(ctx.scale).mul_(grad), None

@@ -1,7 +1,5 @@
 """What stands for a token before the first block."""
 
-from typing import Optional
-
 from torch import Tensor, nn
 
 from .dropout import dropout
@@ -21,9 +19,9 @@ class TokenEmbedding(nn.Module):
     def __init__(
         self,
         table: nn.Embedding,
-        positions: Optional[nn.Module] = None,
-        scale: Optional[float] = None,
-        norm: Optional[nn.Module] = None,
+        positions: nn.Module | None = None,
+        scale: float | None = None,
+        norm: nn.Module | None = None,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
@@ -45,7 +43,7 @@ class TokenEmbedding(nn.Module):
         return x if self.scale == 1.0 else x * self.scale
 
 
-def token_table(rows: int, dim: int, pad: Optional[int] = None) -> nn.Embedding:
+def token_table(rows: int, dim: int, pad: int | None = None) -> nn.Embedding:
     """A table of embeddings, initialised as fairseq does."""
     table = nn.Embedding(rows, dim, padding_idx=pad)
     nn.init.normal_(table.weight, std=dim**-0.5)

@@ -13,9 +13,9 @@ import contextlib
 import os
 import platform
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -44,20 +44,20 @@ KINDS = (torch.float32, torch.bfloat16)
 class _LaidOut(NamedTuple):
     """A copy for oneDNN, the weight that it is of, and how that was then."""
 
-    whose: Callable[[], Optional[Tensor]]
+    whose: Callable[[], Tensor | None]
     copy: Tensor
-    state: Tuple[int, int, torch.dtype]
+    state: tuple[int, int, torch.dtype]
 
 
 # by id, and not beside the weight: models are pickled and copied with all that hangs on a weight
-laid_out: Dict[int, _LaidOut] = {}
+laid_out: dict[int, _LaidOut] = {}
 
 
-def linear(x: Tensor, weight: Tensor, bias: Optional[Tensor] = None) -> Tensor:
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``torch.nn.functional.linear``: … × inputs, outputs × inputs, outputs → … × outputs."""
-    if is_slow(x) and x.dtype == weight.dtype and not torch.is_autocast_enabled("cpu"):
-        bias = None if bias is None else fast(bias)
-        return linear(fast(x), fast(weight), bias).to(x.dtype)
+    if needs_upcast(x) and x.dtype == weight.dtype and not torch.is_autocast_enabled("cpu"):
+        bias = None if bias is None else upcast(bias)
+        return linear(upcast(x), upcast(weight), bias).to(x.dtype)
     if x.numel() * weight.size(0) < LEAST_READY or not possible(x, weight):
         return F.linear(x, weight, bias)
     learning = torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad)
@@ -80,7 +80,7 @@ def prepack_weight(weight: Tensor) -> None:
     """
     if not _wanted or weight.dtype not in KINDS or weight.device.type != "cpu":
         return
-    if is_slow(weight) or weight.is_inference():
+    if needs_upcast(weight) or weight.is_inference():
         return
     laid = torch.ops.mkldnn._reorder_linear_weight(weight.detach().contiguous(), ROWS)
     key = id(weight)
@@ -117,14 +117,14 @@ def available() -> bool:
     return torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
-def is_slow(x: Tensor) -> bool:
+def needs_upcast(x: Tensor) -> bool:
     """Whether products of this tensor are faster in single precision: bfloat16 on some CPUs."""
     return x.dtype == torch.bfloat16 and x.device.type == "cpu" and not knows_bfloat16()
 
 
-def fast(x: Tensor) -> Tensor:
-    """A tensor as its products are computed fastest: an :func:`is_slow` one in single precision."""
-    return x.float() if is_slow(x) else x
+def upcast(x: Tensor) -> Tensor:
+    """The tensor in single precision where :func:`needs_upcast` says so, else as it is."""
+    return x.float() if needs_upcast(x) else x
 
 
 def by_default() -> bool:
@@ -165,7 +165,7 @@ def possible(x: Tensor, weight: Tensor) -> bool:
     )
 
 
-def _pays(x: Tensor, weight: Tensor, ready: Optional[Tensor]) -> bool:
+def _pays(x: Tensor, weight: Tensor, ready: Tensor | None) -> bool:
     if ready is not None:
         return True
     # torch itself multiplies bfloat16 by oneDNN
@@ -173,11 +173,11 @@ def _pays(x: Tensor, weight: Tensor, ready: Optional[Tensor]) -> bool:
     return enough and x.numel() >= LEAST_ROWS * weight.size(1)
 
 
-def _state(weight: Tensor) -> Tuple[int, int, torch.dtype]:
+def _state(weight: Tensor) -> tuple[int, int, torch.dtype]:
     return weight._version, weight.data_ptr(), weight.dtype
 
 
-def prepacked(weight: Tensor) -> Optional[Tensor]:
+def prepacked(weight: Tensor) -> Tensor | None:
     """The copy of :func:`prepack_weight`, where it is still the weight's."""
     laid = laid_out.get(id(weight))
     if laid is None or laid.whose() is not weight or laid.state != _state(weight):
@@ -185,7 +185,7 @@ def prepacked(weight: Tensor) -> Optional[Tensor]:
     return laid.copy
 
 
-def _filled_up(x: Tensor, ready: Tensor, bias: Optional[Tensor]) -> Tensor:
+def _filled_up(x: Tensor, ready: Tensor, bias: Tensor | None) -> Tensor:
     rows = len(x)
     missing = -rows % GRAIN if rows < FEW_ROWS else 0
     if missing:
@@ -193,13 +193,13 @@ def _filled_up(x: Tensor, ready: Tensor, bias: Optional[Tensor]) -> Tensor:
     return multiply(x, ready, bias)[:rows]
 
 
-def multiply(x: Tensor, weight: Tensor, bias: Optional[Tensor]) -> Tensor:
+def multiply(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """oneDNN's own product, N × inputs → N × outputs; the weight may be prepacked."""
     out: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
     return out
 
 
-def product(x: Tensor, weight: Tensor, bias: Optional[Tensor] = None) -> Tensor:
+def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """N × inputs, outputs × inputs → N × outputs; either may be a transposed view."""
     return multiply(dense(x), dense(weight), bias)
 
@@ -211,14 +211,12 @@ def dense(x: Tensor) -> Tensor:
 
 class _Linear(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Optional[Tensor]) -> Tensor:
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         ctx.save_for_backward(x, weight)
         return product(x, weight, bias)
 
     @staticmethod
-    def backward(
-        ctx: Any, grad: Tensor
-    ) -> Tuple[Optional[Tensor], Optional[Tensor], Optional[Tensor]]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         x, weight = ctx.saved_tensors
         wanted = ctx.needs_input_grad
         return (

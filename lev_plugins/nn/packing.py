@@ -6,7 +6,7 @@ only attention sees the padded batch. Shapes: B × T positions, N of them real, 
 """
 
 import copy
-from typing import Any, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -27,7 +27,7 @@ class Packing:
         self.index = real.flatten().nonzero().squeeze(1)
 
     @classmethod
-    def maybe_pack(cls, mask: Optional[Tensor]) -> Optional["Packing"]:
+    def maybe_pack(cls, mask: Tensor | None) -> "Packing | None":
         """The packing for an attention mask (B × 1 × 1 × T), None where it would save little."""
         if mask is None:
             return None
@@ -47,8 +47,8 @@ class Packing:
 class Layout(NamedTuple):
     """How a batch is read: what attention sees (B × 1 × 1 × T; None: all), and its packing."""
 
-    mask: Optional[Tensor]
-    packing: Optional[Packing]
+    mask: Tensor | None
+    packing: Packing | None
 
     @classmethod
     def of(cls, real: Tensor, waits: bool = True) -> "Layout":
@@ -94,7 +94,7 @@ class _Gather(torch.autograd.Function):
         return x.index_select(0, index)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Tuple[Tensor, None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         (index,) = ctx.saved_tensors
         return _scattered(grad, index, ctx.rows), None
 
@@ -108,6 +108,6 @@ class _Scatter(torch.autograd.Function):
         return _scattered(x, index, rows)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Tuple[Tensor, None, None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
         (index,) = ctx.saved_tensors
         return grad.index_select(0, index), None, None

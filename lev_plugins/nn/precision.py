@@ -9,14 +9,14 @@ precision, with int8 also from batch to batch.
 
 import warnings
 from collections.abc import Callable, Iterable
-from typing import Any, Optional, Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from ..errors import UserError
 from ..io.program import running_command
-from .linear import Linear, is_slow, prepack_weight
+from .linear import Linear, needs_upcast, prepack_weight
 
 PRECISIONS = ("fp32", "bf16", "int8")
 DECODING = ("generate", "interactive")
@@ -32,7 +32,7 @@ class Int8Linear(nn.Module):
         weight: outputs × inputs. bias: outputs, or None.
     """
 
-    def __init__(self, weight: Tensor, bias: Optional[Tensor] = None) -> None:
+    def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
         super().__init__()
         self.out_features, self.in_features = weight.shape
         self.packed = _pack(weight, bias)
@@ -55,7 +55,7 @@ def overflows() -> bool:
     return bool((found - count).abs().max() > 1)
 
 
-def _pack(weight: Tensor, bias: Optional[Tensor] = None) -> Any:
+def _pack(weight: Tensor, bias: Tensor | None = None) -> Any:
     weight = weight.detach().float()
     scales = (weight.abs().amax(1) / 127).clamp(min=1e-12).double()
     zeros = torch.zeros(len(weight), dtype=torch.long)
@@ -87,7 +87,7 @@ def quantize(models: Iterable[nn.Module], precision: str) -> None:
     for model in models:
         if precision == "bf16":
             model.bfloat16()
-            if any(is_slow(weight) for weight in model.parameters()):
+            if any(needs_upcast(weight) for weight in model.parameters()):
                 model.float()
         elif precision == "int8":
             _check_int8(model)
@@ -145,7 +145,7 @@ def _check_int8(model: nn.Module) -> None:
 
 def _prepack_weight(model: nn.Module) -> None:
     for part in model.modules():
-        output: Optional[Callable[[], Tensor]] = getattr(part, "output_weight", None)
+        output: Callable[[], Tensor] | None = getattr(part, "output_weight", None)
         if isinstance(part, Linear):
             prepack_weight(part.weight)
         elif output is not None:

@@ -7,9 +7,9 @@ H heads, D channels of a head, E = H · D, which need not be C.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Callable, Dict, List, Optional
 
 import torch
 import torch.nn.functional as F
@@ -24,7 +24,7 @@ from .packing import Packing
 from .transformer import Attention, TransformerBlock, attention_mask
 
 #: as configurations name them
-ACTIVATIONS: Dict[str, Callable[[Tensor], Tensor]] = {
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,
     "gelu": F.gelu,
     "gelu_new": partial(F.gelu, approximate="tanh"),
@@ -35,7 +35,7 @@ ACTIVATIONS: Dict[str, Callable[[Tensor], Tensor]] = {
 #: the largest distance of its own that a position may have: a table has a row for each
 LONGEST = 2**20
 #: feed-forward layers, as T5's configurations name them: function, and whether a gate multiplies it
-FEED_FORWARD: Dict[str, "tuple[Callable[[Tensor], Tensor], bool]"] = {
+FEED_FORWARD: dict[str, "tuple[Callable[[Tensor], Tensor], bool]"] = {
     **{name: (function, False) for name, function in ACTIVATIONS.items()},
     **{f"gated-{name}": (function, True) for name, function in ACTIVATIONS.items()},
     "gated-gelu": (ACTIVATIONS["gelu_new"], True),  # in all of T5 1.1
@@ -253,11 +253,11 @@ class T5Encoder(nn.Module):
         norm: after the last.
     """
 
-    def __init__(self, blocks: List[T5Block], bias: RelativeBias, norm: nn.Module) -> None:
+    def __init__(self, blocks: list[T5Block], bias: RelativeBias, norm: nn.Module) -> None:
         super().__init__()
         self.blocks, self.bias, self.norm = nn.ModuleList(blocks), bias, norm
 
-    def forward(self, x: Tensor, real: Tensor, mask: Optional[Tensor] = None) -> Tensor:
+    def forward(self, x: Tensor, real: Tensor, mask: Tensor | None = None) -> Tensor:
         """Embedded tokens → states, B × S × C; what stands at padding is of no meaning.
 
         Args:

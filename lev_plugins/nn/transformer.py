@@ -4,15 +4,16 @@ Shapes: B sentences, T tokens, S source tokens, C channels, H heads, D = C / H.
 All activations are batch first and contiguous; queries, keys and values are projected at once.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Callable, Dict, Optional, Self, Sequence, Tuple
+from typing import Any, Self
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .dropout import dropout
-from .linear import Linear, fast, is_slow, linear
+from .linear import Linear, linear, needs_upcast, upcast
 from .packing import Layout, Packing
 
 
@@ -26,8 +27,8 @@ class Memory:
     """
 
     states: Tensor
-    mask: Optional[Tensor]
-    cache: Dict[int, Tuple[Tensor, Tensor]] = field(default_factory=dict)
+    mask: Tensor | None
+    cache: dict[int, tuple[Tensor, Tensor]] = field(default_factory=dict)
 
     def select(self, rows: Tensor) -> Self:
         """The memory of the sentences at ``rows`` (long indices), projections included."""
@@ -58,7 +59,7 @@ class Attention(nn.Module):
         scale: what scores are multiplied by, None for 1 / √D.
     """
 
-    scale: Optional[float] = None
+    scale: float | None = None
 
     def __init__(self, dim: int, heads: int, dropout: float = 0.0, cross: bool = False) -> None:
         super().__init__()
@@ -73,12 +74,12 @@ class Attention(nn.Module):
                     nn.init.xavier_uniform_(block, gain=2**-0.5)
                 nn.init.zeros_(layer.bias)
 
-    def _split(self, x: Tensor, parts: int) -> Tuple[Tensor, ...]:
+    def _split(self, x: Tensor, parts: int) -> tuple[Tensor, ...]:
         """B × T × parts·C → ``parts`` tensors of B × H × T × D."""
         b, t, _ = x.shape
         return x.view(b, t, parts, self.heads, -1).permute(2, 0, 3, 1, 4).unbind(0)
 
-    def keys_values(self, memory: Memory) -> Tuple[Tensor, Tensor]:
+    def keys_values(self, memory: Memory) -> tuple[Tensor, Tensor]:
         """Keys and values of the memory for this layer, B × H × S × D each."""
         if id(self) not in memory.cache:
             key, value = self._split(self.inputs(memory.states), 2)
@@ -87,13 +88,13 @@ class Attention(nn.Module):
             memory.cache[id(self)] = (key, value)
         return memory.cache[id(self)]
 
-    def project(self, x: Tensor, packing: Optional[Packing] = None) -> Tuple[Tensor, ...]:
+    def project(self, x: Tensor, packing: Packing | None = None) -> tuple[Tensor, ...]:
         """Queries, keys and values of a sequence for itself: B × T × C → three B × H × T × D."""
         return self._split(_unpacked(self.inputs(x), packing), 3)
 
     def project_keys_values(
-        self, x: Tensor, packing: Optional[Packing] = None
-    ) -> Tuple[Tensor, Tensor]:
+        self, x: Tensor, packing: Packing | None = None
+    ) -> tuple[Tensor, Tensor]:
         """Keys and values alone, of states that ask nothing: B × S × C → two B × H × S × D.
 
         With the same parameters as :meth:`project`; for self-attention (``cross=False``).
@@ -113,15 +114,15 @@ class Attention(nn.Module):
         query: Tensor,
         key: Tensor,
         value: Tensor,
-        mask: Optional[Tensor],
-        packing: Optional[Packing] = None,
+        mask: Tensor | None,
+        packing: Packing | None = None,
     ) -> Tensor:
         """B × H × T × D queries over any keys and values → B × T × C, or packed, N × C."""
         if query.size(2) == 1 and not self.training:
             return self.attend_parts(query, [(key, value)], mask)
         share, kind = self.dropout if self.training else 0.0, query.dtype
         backward = query.requires_grad and query.device.type == "cpu"
-        if kind == torch.bfloat16 and (backward or is_slow(query)):
+        if kind == torch.bfloat16 and (backward or needs_upcast(query)):
             # torch goes back through it nine times faster in single precision there
             query, key, value = query.float(), key.float(), value.float()
         if mask is not None and mask.dtype != torch.bool:
@@ -133,7 +134,7 @@ class Attention(nn.Module):
         return self.output(out if packing is None else packing.pack(out))
 
     def attend_parts(
-        self, query: Tensor, parts: Sequence[Tuple[Tensor, Tensor]], mask: Optional[Tensor]
+        self, query: Tensor, parts: Sequence[tuple[Tensor, Tensor]], mask: Tensor | None
     ) -> Tensor:
         """:meth:`attend` in evaluation, over keys and values that lie apart.
 
@@ -143,16 +144,16 @@ class Attention(nn.Module):
         Args:
             mask: for the keys of all parts, one part after the other; bool, or to be added.
         """
-        weights = self._weights(fast(query), [fast(key) for key, _ in parts], mask)
+        weights = self._weights(upcast(query), [upcast(key) for key, _ in parts], mask)
         split = weights.split([key.size(2) for key, _ in parts], 3)
-        out = split[0] @ fast(parts[0][1])
+        out = split[0] @ upcast(parts[0][1])
         for share, (_, value) in zip(split[1:], parts[1:]):
-            out = out + share @ fast(value)
+            out = out + share @ upcast(value)
         return self.output(out.to(query.dtype).transpose(1, 2).flatten(2))
 
     def forward_with_weights(
-        self, x: Tensor, memory: Memory, packing: Optional[Packing] = None
-    ) -> Tuple[Tensor, Tensor]:
+        self, x: Tensor, memory: Memory, packing: Packing | None = None
+    ) -> tuple[Tensor, Tensor]:
         """:meth:`forward` over a memory, and where it looked.
 
         Returns:
@@ -160,13 +161,13 @@ class Attention(nn.Module):
             mean of the heads, B × T × S.
         """
         key, value = self.keys_values(memory)
-        weights = self._weights(fast(self._queries(x, packing)), [fast(key)], memory.mask)
-        out = dropout(weights, self.dropout, self.training) @ fast(value)
+        weights = self._weights(upcast(self._queries(x, packing)), [upcast(key)], memory.mask)
+        out = dropout(weights, self.dropout, self.training) @ upcast(value)
         out = out.to(x.dtype).transpose(1, 2).flatten(2)
         out = self.output(out if packing is None else packing.pack(out))
         return out, weights.mean(1).to(x.dtype)
 
-    def _weights(self, query: Tensor, keys: Sequence[Tensor], mask: Optional[Tensor]) -> Tensor:
+    def _weights(self, query: Tensor, keys: Sequence[Tensor], mask: Tensor | None) -> Tensor:
         """B × H × T × keys, of all parts, each row sums to 1."""
         query = query * (query.size(-1) ** -0.5 if self.scale is None else self.scale)
         parts = [query @ key.transpose(2, 3) for key in keys]
@@ -177,16 +178,16 @@ class Attention(nn.Module):
         wide = torch.promote_types(scores.dtype, torch.float32)
         return scores.softmax(3, dtype=wide).to(query.dtype)
 
-    def _queries(self, x: Tensor, packing: Optional[Packing]) -> Tensor:
+    def _queries(self, x: Tensor, packing: Packing | None) -> Tensor:
         assert self.query is not None, "only cross=True reads a memory"
         return self._split(_unpacked(self.query(x), packing), 1)[0]
 
     def forward(
         self,
         x: Tensor,
-        mask: Optional[Tensor],
-        memory: Optional[Memory] = None,
-        packing: Optional[Packing] = None,
+        mask: Tensor | None,
+        memory: Memory | None = None,
+        packing: Packing | None = None,
     ) -> Tensor:
         """B × T × C → B × T × C, or packed, N × C → N × C."""
         if memory is None:
@@ -196,7 +197,7 @@ class Attention(nn.Module):
         return self.attend(self._queries(x, packing), key, value, memory.mask, packing)
 
 
-def _unpacked(x: Tensor, packing: Optional[Packing]) -> Tensor:
+def _unpacked(x: Tensor, packing: Packing | None) -> Tensor:
     return x if packing is None else packing.unpack(x)
 
 
@@ -232,8 +233,8 @@ class TransformerBlock(nn.Module):
         self.activation = getattr(F, activation)
         self.self_attention = Attention(dim, heads, attention_dropout)
         self.self_norm: nn.Module = nn.LayerNorm(dim, eps=eps)
-        self.cross_attention: Optional[Attention] = None
-        self.cross_norm: Optional[nn.Module] = None
+        self.cross_attention: Attention | None = None
+        self.cross_norm: nn.Module | None = None
         if cross:
             self.cross_attention = Attention(dim, heads, attention_dropout, cross=True)
             self.cross_norm = nn.LayerNorm(dim, eps=eps)
@@ -265,9 +266,9 @@ class TransformerBlock(nn.Module):
     def forward(
         self,
         x: Tensor,
-        mask: Optional[Tensor],
-        memory: Optional[Memory] = None,
-        packing: Optional[Packing] = None,
+        mask: Tensor | None,
+        memory: Memory | None = None,
+        packing: Packing | None = None,
     ) -> Tensor:
         """B × T × C → B × T × C; ``mask`` as :func:`attention_mask` makes it.
 
@@ -292,10 +293,10 @@ class TransformerStack(nn.Module):
     def forward(
         self,
         x: Tensor,
-        mask: Optional[Tensor],
-        memory: Optional[Memory] = None,
-        depth: Optional[int] = None,
-        layout: Optional[Layout] = None,
+        mask: Tensor | None,
+        memory: Memory | None = None,
+        depth: int | None = None,
+        layout: Layout | None = None,
     ) -> Tensor:
         """B × T × C → B × T × C after ``depth`` blocks (all of them by default).
 

@@ -6,13 +6,11 @@ sequences keep is the LCS, the rest of ``x`` is deleted and the rest of ``y`` is
 Shapes: B sentences, N tokens of x, M tokens of y (padded on the right).
 """
 
-from typing import List, Tuple
-
 import torch
 from torch import Tensor
 
 
-def lcs_masks(x: Tensor, y: Tensor, pad: int) -> Tuple[Tensor, Tensor]:
+def lcs_masks(x: Tensor, y: Tensor, pad: int) -> tuple[Tensor, Tensor]:
     """Which tokens of ``x`` and of ``y`` a longest common subsequence keeps.
 
     Args:
@@ -51,7 +49,7 @@ def lcs_masks(x: Tensor, y: Tensor, pad: int) -> Tuple[Tensor, Tensor]:
     return keep_x, keep_y[:, :-1]
 
 
-def _lcs_table(x: Tensor, y: Tensor, pad: int) -> List[Tensor]:
+def _lcs_table(x: Tensor, y: Tensor, pad: int) -> list[Tensor]:
     """Row i, column j: length of the LCS of x[:i] and y[:j]; N + 1 rows, each B × (M + 1)."""
     row = torch.zeros(y.size(0), y.size(1) + 1, dtype=torch.int16, device=x.device)
     rows = [row]

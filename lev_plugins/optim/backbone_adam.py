@@ -1,7 +1,8 @@
 """fairseq's Adam with a smaller learning rate for what was pre-trained."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Dict, Iterable, List, Optional
+from typing import Any
 
 from fairseq.optim import register_optimizer
 from fairseq.optim.adam import FairseqAdam, FairseqAdamConfig
@@ -41,7 +42,7 @@ class BackboneAdam(FairseqAdam):
         UserError: nothing is marked, or the ratio is no share.
     """
 
-    def __init__(self, cfg: BackboneAdamConfig, params: List[nn.Parameter]) -> None:
+    def __init__(self, cfg: BackboneAdamConfig, params: list[nn.Parameter]) -> None:
         ratio = cfg.backbone_lr_ratio
         if not 0 <= ratio <= 1:
             raise UserError(f"--backbone-lr-ratio {ratio}: give a number from 0 to 1")
@@ -70,7 +71,7 @@ class BackboneAdam(FairseqAdam):
             group["lr"], group["lr_scale"] = lr * scale, scale
 
     def load_state_dict(
-        self, state_dict: Dict[str, Any], optimizer_overrides: Optional[Dict[str, Any]] = None
+        self, state_dict: dict[str, Any], optimizer_overrides: dict[str, Any] | None = None
     ) -> None:
         """As fairseq's; the ratio is the one of this training."""
         super().load_state_dict(state_dict, optimizer_overrides)

@@ -1,7 +1,8 @@
 """Muon for the matrices of hidden layers, fairseq's Adam for all other parameters."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
+from typing import Any
 
 import torch
 from fairseq.optim import register_optimizer
@@ -64,9 +65,9 @@ class MuonWithAdam(Adam):
         return False
 
     @torch.no_grad()
-    def step(self, closure: Optional[Callable[[], Tensor]] = None) -> Optional[Tensor]:
+    def step(self, closure: Callable[[], Tensor] | None = None) -> Tensor | None:
         """One update of every parameter that has a gradient."""
-        groups: List[Dict[str, Any]] = self.param_groups  # type: ignore[has-type]
+        groups: list[dict[str, Any]] = self.param_groups  # type: ignore[has-type]
         try:
             self.param_groups = [one for one in groups if "momentum" not in one]
             loss = super().step(closure)
@@ -77,8 +78,8 @@ class MuonWithAdam(Adam):
                 self._step_matrices(group)
         return loss
 
-    def _step_matrices(self, group: Dict[str, Any]) -> None:
-        by_shape: Dict[torch.Size, List[Tensor]] = {}
+    def _step_matrices(self, group: dict[str, Any]) -> None:
+        by_shape: dict[torch.Size, list[Tensor]] = {}
         for p in group["params"]:
             if p.grad is not None:
                 by_shape.setdefault(p.shape, []).append(p)
@@ -92,7 +93,7 @@ class MuonWithAdam(Adam):
                 if value is not p:
                     p.copy_(value)
 
-    def _lookahead(self, p: Tensor, group: Dict[str, Any]) -> Tensor:
+    def _lookahead(self, p: Tensor, group: dict[str, Any]) -> Tensor:
         """Nesterov's momentum: the gradient and the running mean of all."""
         assert p.grad is not None
         momentum, grad, state = group["momentum"], p.grad.float(), self.state[p]
@@ -139,7 +140,7 @@ class Muon(FairseqAdam):
                 "--optimizer muon: the model has no hidden matrices; take --optimizer adam (with "
                 "--fp16 give --fp16-no-flatten-grads too)"
             )
-        groups: List[Dict[str, Any]] = [
+        groups: list[dict[str, Any]] = [
             {"params": others},
             {
                 "params": hidden,
@@ -155,9 +156,9 @@ class Muon(FairseqAdam):
         mark_hidden_matrices(model)
 
 
-def _divided(params: Iterable[nn.Parameter]) -> Tuple[List[nn.Parameter], List[nn.Parameter]]:
-    hidden: List[nn.Parameter] = []
-    others: List[nn.Parameter] = []
+def _divided(params: Iterable[nn.Parameter]) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
+    hidden: list[nn.Parameter] = []
+    others: list[nn.Parameter] = []
     for one in params:
         (hidden if getattr(one, "param_group", None) == HIDDEN else others).append(one)
     return hidden, others

@@ -5,8 +5,8 @@ early or late. This one ends with ``--stop-time-hours``, at any speed.
 """
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Callable, Dict, List, Optional
 
 from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
@@ -15,7 +15,7 @@ from fairseq.optim.lr_scheduler import FairseqLRScheduler, register_lr_scheduler
 from omegaconf import II
 
 from ..errors import UserError
-from ..options import option
+from ..options import Floats, option
 
 
 @dataclass
@@ -26,7 +26,7 @@ class TimeBudgetConfig(FairseqDataclass):
     end_learning_rate: float = option(
         0.0, "learning rate when the time is over; it falls in a straight line"
     )
-    lr: List[float] = II("optimization.lr")
+    lr: Floats = II("optimization.lr")
     stop_time_hours: float = II("optimization.stop_time_hours")
     distributed_world_size: int = II("distributed_training.distributed_world_size")
 
@@ -58,7 +58,7 @@ class TimeBudget(FairseqLRScheduler):
         self,
         cfg: TimeBudgetConfig,
         optimizer: FairseqOptimizer,
-        clock: Optional[Callable[[], float]] = None,
+        clock: Callable[[], float] | None = None,
     ) -> None:
         super().__init__(cfg, optimizer)
         if cfg.stop_time_hours <= 0:
@@ -79,10 +79,10 @@ class TimeBudget(FairseqLRScheduler):
         """How long was trained, before breaks too."""
         return self.clock() - self.started
 
-    def state_dict(self) -> Dict[str, float]:
+    def state_dict(self) -> dict[str, float]:
         return {**super().state_dict(), "seconds": self.seconds}
 
-    def load_state_dict(self, state_dict: Dict[str, float]) -> None:
+    def load_state_dict(self, state_dict: dict[str, float]) -> None:
         """Also of another schedule; then the time begins now."""
         super().load_state_dict(state_dict)
         self.started = self.clock() - state_dict.get("seconds", 0.0)

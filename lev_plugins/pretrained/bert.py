@@ -6,7 +6,7 @@ what was generated alone (gated-Trans, §4.1).
 
 import copy
 from dataclasses import dataclass
-from typing import Any, List, Optional
+from typing import Any
 
 from fairseq.data import Dictionary
 from torch import Tensor, nn
@@ -133,7 +133,7 @@ class BertEncoder(nn.Module):
         self.stack = TransformerStack(0, False, plan.dim)
         self.stack.blocks.extend(plan.block(dropouts) for _ in range(plan.layers))
 
-    def forward(self, x: Tensor, real: Tensor, mask: Optional[Tensor] = None) -> Tensor:
+    def forward(self, x: Tensor, real: Tensor, mask: Tensor | None = None) -> Tensor:
         """Vectors of tokens → states, B × S × C; what stands at padding is of no meaning.
 
         Args:
@@ -224,11 +224,11 @@ def _embedding(plan: BertPlan, dictionary: Dictionary, dropouts: Dropouts) -> To
 
 
 def _decoder(
-    plan: BertPlan, blocks: List[TransformerBlock], dropouts: Dropouts
-) -> "tuple[List[nn.Module], List[nn.Module]]":
+    plan: BertPlan, blocks: list[TransformerBlock], dropouts: Dropouts
+) -> "tuple[list[nn.Module], list[nn.Module]]":
     """The decoder's blocks, and which of their modules no BERT has."""
-    decoder: List[nn.Module] = []
-    new: List[nn.Module] = []
+    decoder: list[nn.Module] = []
+    new: list[nn.Module] = []
     for block in blocks:
         cross = Attention(plan.dim, plan.heads, dropouts.attention, cross=True)
         norm = nn.LayerNorm(plan.dim, eps=plan.eps)
@@ -242,7 +242,7 @@ def fill(
 ) -> None:
     """Puts the checkpoint's tensors in."""
     assert isinstance(backbone.encoder, EncoderBody)
-    reading: List[Any] = list(backbone.encoder.stack.blocks)
+    reading: list[Any] = list(backbone.encoder.stack.blocks)
     writing = [block.block for block in backbone.blocks if isinstance(block, DecoderBlock)]
     for blocks in (reading, writing):
         for number, block in enumerate(blocks):

@@ -9,13 +9,13 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, List, Optional
+from typing import TYPE_CHECKING, Any
 
 from fairseq.data.encoders import register_bpe
 from fairseq.dataclass import FairseqDataclass
 
 from ..errors import UserError
-from ..options import option
+from ..options import OptionalStr, option
 from .directory import Directory, optional_library
 from .vocabulary import (
     BYTES,
@@ -41,7 +41,7 @@ TYPES = {"hf_wordpiece": "WordPiece", "hf_gpt2_bpe": "BPE", "hf_sentencepiece": 
 
 @dataclass
 class PretrainedTokenizerConfig(FairseqDataclass):
-    hf_directory: Optional[str] = option(
+    hf_directory: OptionalStr = option(
         None, "local Hugging Face directory that holds the tokenizer's files"
     )
 
@@ -79,11 +79,11 @@ class PretrainedTokenizer:
         """The tokenizer from the files of older models."""
         raise UserError(f"{directory.path}: no {TOKENIZER} in it")
 
-    def ids(self, text: str) -> List[int]:
+    def ids(self, text: str) -> list[int]:
         """The checkpoint's rows for a text."""
         return list(self.tokenizer.encode(text, add_special_tokens=False).ids)
 
-    def text(self, rows: List[int]) -> str:
+    def text(self, rows: list[int]) -> str:
         """A text of the checkpoint's rows."""
         return str(self.tokenizer.decode(rows, skip_special_tokens=False))
 
@@ -174,17 +174,17 @@ class HfSentencepiece(PretrainedTokenizer):
         self.cutter = _without_specials(tokenizer, self.vocabulary)
         return tokenizer
 
-    def ids(self, text: str) -> List[int]:
+    def ids(self, text: str) -> list[int]:
         """The checkpoint's rows for a text."""
         if self.plain:
             return list(self.tokenizer.encode(text))
         return list(self.cutter.encode(text, add_special_tokens=False).ids)
 
-    def text(self, rows: List[int]) -> str:
+    def text(self, rows: list[int]) -> str:
         """A text of the checkpoint's rows."""
         return " ".join(self._runs(rows)) if self.plain else super().text(rows)
 
-    def _runs(self, rows: List[int]) -> Iterator[str]:
+    def _runs(self, rows: list[int]) -> Iterator[str]:
         """What the subwords say, and between them the extra ids, which sentencepiece has not."""
         size = len(self.tokenizer)
         for known, run in groupby(rows, key=lambda row: row < size):
@@ -254,7 +254,7 @@ def open_tokenizer(directory: str) -> PretrainedTokenizer:
     return kind(PretrainedTokenizerConfig(hf_directory=directory))
 
 
-def _type(directory: Directory) -> Optional[str]:
+def _type(directory: Directory) -> str | None:
     """Type of the tokenizer's model, as ``tokenizer.json`` names it; None where none is found."""
     if directory.has(TOKENIZER):
         model = directory.json(TOKENIZER).get("model")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Dict, Optional, Tuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -20,7 +20,7 @@ from torch import Tensor
 from ..errors import UserError
 from ..fairseq_patches import check_archive, exceeds_storage, refusal
 
-Shape = Tuple[int, ...]
+Shape = tuple[int, ...]
 CONFIG = "config.json"
 SAFETENSORS, PICKLE = "model.safetensors", "pytorch_model.bin"
 INDEX = ".index.json"
@@ -69,7 +69,7 @@ class Directory:
         """The path of a file."""
         return str(self.path / name)
 
-    def json(self, name: str) -> Dict[str, Any]:
+    def json(self, name: str) -> dict[str, Any]:
         """The object in a JSON file.
 
         Raises:
@@ -91,7 +91,7 @@ class Directory:
             raise UserError(f"{path}: holds no JSON object; copy it again")
         return found
 
-    def optional_json(self, name: str) -> Dict[str, Any]:
+    def optional_json(self, name: str) -> dict[str, Any]:
         """:meth:`json`, or an empty object where there is no such file."""
         return self.json(name) if self.has(name) else {}
 
@@ -110,12 +110,12 @@ class Directory:
             f"{self.path}: no weights in it: {SAFETENSORS} or {PICKLE}, whole or with {INDEX}"
         )
 
-    def _shards(self, index: str, opened: "Callable[[str], Dict[str, _Stored]]") -> "Stored":
+    def _shards(self, index: str, opened: "Callable[[str], dict[str, _Stored]]") -> "Stored":
         """The tensors of several files, by the index that says which is where."""
         path, places = self.file(index), self.json(index).get("weight_map")
         if not isinstance(places, dict) or not places:
             raise UserError(f"{path}: no weight_map in it; copy it again")
-        shards: Dict[str, Dict[str, _Stored]] = {}
+        shards: dict[str, dict[str, _Stored]] = {}
         stored = {}
         for tensor, name in places.items():
             # a name that leads out of the folder is no shard's
@@ -136,7 +136,7 @@ class _Stored:
         self.file, self.shape, self.read = file, tuple(shape), read
 
 
-Stored = Dict[str, _Stored]
+Stored = dict[str, _Stored]
 
 
 def _safetensors(path: str) -> Stored:
@@ -255,7 +255,7 @@ class Config:
         values: of the file.
     """
 
-    def __init__(self, path: str, values: Dict[str, Any]) -> None:
+    def __init__(self, path: str, values: dict[str, Any]) -> None:
         self.path, self.values = path, values
 
     @property
@@ -263,7 +263,7 @@ class Config:
         """``model_type``: bert, bart, t5 …"""
         return self.text("model_type", "")
 
-    def count(self, name: str, default: Optional[int] = None, most: int = 2**24) -> int:
+    def count(self, name: str, default: int | None = None, most: int = 2**24) -> int:
         """A whole number of one or more."""
         value = self._value(name, default)
         if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:

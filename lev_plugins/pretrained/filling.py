@@ -3,7 +3,6 @@
 import logging
 import re
 from collections.abc import Iterable
-from typing import Dict, List, Optional, Set
 
 import torch
 from torch import Tensor, nn
@@ -29,8 +28,8 @@ class Filling:
     def __init__(self, weights: Weights, left: Iterable[str]) -> None:
         self.weights = weights
         self.left = [re.compile(pattern) for pattern in left]
-        self._used: Set[str] = set()
-        self._filled: Dict[int, Tensor] = {}
+        self._used: set[str] = set()
+        self._filled: dict[int, Tensor] = {}
 
     def read(self, *names: str) -> Tensor:
         """Tensors one below the other, single precision."""
@@ -38,7 +37,7 @@ class Filling:
         parts = [self.weights.tensor(name) for name in names]
         return parts[0] if len(parts) == 1 else torch.cat(parts)
 
-    def put(self, parameter: Optional[Tensor], *names: str) -> None:
+    def put(self, parameter: Tensor | None, *names: str) -> None:
         """Fills a parameter with tensors, one below the other.
 
         Raises:
@@ -53,7 +52,7 @@ class Filling:
             raise self._wrong_shape(parameter, names) from error
         self.place(parameter, value, names)
 
-    def place(self, parameter: Optional[Tensor], value: Tensor, names: Iterable[str]) -> None:
+    def place(self, parameter: Tensor | None, value: Tensor, names: Iterable[str]) -> None:
         """Fills a parameter with what was made of the tensors ``names``."""
         assert parameter is not None
         if value.shape != parameter.shape:
@@ -68,7 +67,7 @@ class Filling:
         if layer.bias is not None:
             self.put(layer.bias, *(f"{name}.bias" for name in names))
 
-    def norm(self, norm: Optional[nn.Module], name: str) -> None:
+    def norm(self, norm: nn.Module | None, name: str) -> None:
         """A layer norm, with or without a bias."""
         assert norm is not None
         for part, parameter in norm.named_parameters(recurse=False):
@@ -83,13 +82,13 @@ class Filling:
         """
         self.place(table.weight, chosen_rows(self.read(name), rows), [name])
 
-    def places(self, positions: Optional[nn.Module], places: Tensor, name: str) -> None:
+    def places(self, positions: nn.Module | None, places: Tensor, name: str) -> None:
         """Learned positions, from the first real token on."""
         assert isinstance(positions, Positions)
         before = places.new_zeros(positions.pad + 1, places.size(1))
         self.place(positions.weight, torch.cat([before, places]), [name])
 
-    def finish(self, filled: nn.Module, new: Iterable[nn.Module] = ()) -> List[str]:
+    def finish(self, filled: nn.Module, new: Iterable[nn.Module] = ()) -> list[str]:
         """That nothing was forgotten; returns the names of the tensors that were left out.
 
         Args:
@@ -128,7 +127,7 @@ class Filling:
         )
 
 
-def _named(names: List[str]) -> str:
+def _named(names: list[str]) -> str:
     """A few of them, and how many more there are."""
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return f"{', '.join(names[:_SHOWN])}{more}"

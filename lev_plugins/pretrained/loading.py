@@ -4,7 +4,6 @@ import dataclasses
 import json
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Dict, List, Optional, Tuple, Type, Union
 
 from fairseq.data import Dictionary
 
@@ -16,8 +15,8 @@ from .filling import Filling, whole
 from .parts import Dropouts, check_plan
 from .vocabulary import Vocabulary, family, read_vocabulary
 
-Plan = Union[bart.BartPlan, bert.BertPlan, t5.T5Plan]
-KINDS: Dict[str, Tuple[ModuleType, Type[Plan]]] = {
+Plan = bart.BartPlan | bert.BertPlan | t5.T5Plan
+KINDS: dict[str, tuple[ModuleType, type[Plan]]] = {
     "bart": (bart, bart.BartPlan),
     "bert": (bert, bert.BertPlan),
     "t5": (t5, t5.T5Plan),
@@ -91,7 +90,7 @@ def build_backbone(
     return _with_mask(backbone, source, mask)
 
 
-def read_description(description: str) -> Tuple[str, Plan, Optional[str]]:
+def read_description(description: str) -> tuple[str, Plan, str | None]:
     """What :func:`describe_backbone` wrote: kind, sizes, and the symbol of a masked token.
 
     Raises:
@@ -121,14 +120,14 @@ class Inspection:
     """
 
     kind: str
-    sizes: Dict[str, object]
+    sizes: dict[str, object]
     vocabulary: Vocabulary
     dictionary: Dictionary
     loaded: int
     new: int
-    left: List[str]
+    left: list[str]
 
-    def lines(self, directory: str) -> List[str]:
+    def lines(self, directory: str) -> list[str]:
         """A fact a line; ``directory``: the folder."""
         from .bpe import tokenizer_name
 
@@ -170,10 +169,10 @@ def _filled(
     plan: Plan,
     weights: Weights,
     vocabulary: Vocabulary,
-    dictionaries: Tuple[Dictionary, Dictionary],
+    dictionaries: tuple[Dictionary, Dictionary],
     dropouts: Dropouts,
     tie: bool,
-) -> Tuple[Backbone, List[str]]:
+) -> tuple[Backbone, list[str]]:
     """A backbone with its weights, and the tensors that it has no use for."""
     module = KINDS[kind][0]
     rows = [vocabulary.rows_of(one) for one in dictionaries]
@@ -184,7 +183,7 @@ def _filled(
     return _with_mask(backbone, dictionaries[0], vocabulary.mask_symbol()), left
 
 
-def _read(place: Directory) -> Tuple[str, Plan, Weights, Vocabulary]:
+def _read(place: Directory) -> tuple[str, Plan, Weights, Vocabulary]:
     kind = family(place)
     module, make = KINDS[kind]
     weights = place.weights().renamed(module.rename)
@@ -207,6 +206,6 @@ def _checked_tie(kind: str, tie: bool) -> bool:
     return tie
 
 
-def _with_mask(backbone: Backbone, source: Dictionary, symbol: Optional[str]) -> Backbone:
+def _with_mask(backbone: Backbone, source: Dictionary, symbol: str | None) -> Backbone:
     backbone.mask = source.indices.get(symbol)
     return backbone

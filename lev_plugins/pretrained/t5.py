@@ -1,7 +1,6 @@
 """T5 1.0, T5 1.1 and mT5, encoder and decoder."""
 
 from dataclasses import dataclass, fields
-from typing import List, Optional
 
 from fairseq.data import Dictionary
 from torch import Tensor, nn
@@ -177,9 +176,9 @@ def fill_encoder(encoder: T5Encoder, filling: Filling) -> None:
 
 
 def fill_decoder(
-    blocks: List[nn.Module],
-    bias: Optional[nn.Module],
-    norm: Optional[nn.Module],
+    blocks: list[nn.Module],
+    bias: nn.Module | None,
+    norm: nn.Module | None,
     filling: Filling,
 ) -> None:
     """Puts a checkpoint's decoder in; there may be fewer blocks than it has."""

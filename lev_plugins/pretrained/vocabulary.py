@@ -7,7 +7,7 @@ fairseq's own four symbols stand for the checkpoint's: ``<s>`` for BERT's [CLS],
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Dict, Optional
+from typing import TYPE_CHECKING, Any
 
 import torch
 from fairseq.data import Dictionary
@@ -39,12 +39,12 @@ class Roles:
     bos: None where a decoder starts with the padding (T5).
     """
 
-    bos: Optional[str]
+    bos: str | None
     pad: str
     eos: str
     unk: str
 
-    def settings(self) -> Dict[str, str]:
+    def settings(self) -> dict[str, str]:
         """fairseq's symbol → name of the setting."""
         found = {PAD: self.pad, EOS: self.eos, UNK: self.unk}
         return found if self.bos is None else {BOS: self.bos, **found}
@@ -85,9 +85,9 @@ class Vocabulary:
     """
 
     file: str
-    rows: Dict[str, int]
-    specials: Dict[str, str]
-    mask: Optional[str] = None
+    rows: dict[str, int]
+    specials: dict[str, str]
+    mask: str | None = None
 
     def __post_init__(self) -> None:
         missing = [token for token in self.specials.values() if token not in self.rows]
@@ -124,7 +124,7 @@ class Vocabulary:
             found.add_symbol(symbol)
         return found
 
-    def mask_symbol(self) -> Optional[str]:
+    def mask_symbol(self) -> str | None:
         """The symbol of a hidden token, None where there is none."""
         return None if self.mask is None else self.symbols[self.mask]
 
@@ -202,7 +202,7 @@ def read_vocabulary(directory: Directory) -> Vocabulary:
     return Vocabulary(file, rows, specials, mask if mask in rows else None)
 
 
-def special_tokens(directory: Directory, kind: str) -> Dict[str, str]:
+def special_tokens(directory: Directory, kind: str) -> dict[str, str]:
     """Name of a special token's setting → the token."""
     found = dict(USUAL[kind])
     for name in (TOKENIZER_CONFIG, SPECIALS):
@@ -213,7 +213,7 @@ def special_tokens(directory: Directory, kind: str) -> Dict[str, str]:
     return found
 
 
-def piece_model(directory: Directory) -> Optional[str]:
+def piece_model(directory: Directory) -> str | None:
     """The name of a sentencepiece model's file, None where there is none."""
     return next((name for name in PIECES if directory.has(name)), None)
 
@@ -226,7 +226,7 @@ def is_byte_t5(directory: Directory) -> bool:
     return isinstance(name, str) and name.startswith("ByT5")
 
 
-def _byte_rows(directory: Directory) -> Dict[str, int]:
+def _byte_rows(directory: Directory) -> dict[str, int]:
     """ByT5's: three special tokens, 256 bytes, and the extra ids (Xue et al., 2022, §3.1).
 
     A tokenizer that was loaded and saved again lists the extra ids among the tokens added later.
@@ -244,7 +244,7 @@ def _extra_ids(directory: Directory, usual: int) -> int:
     return extra
 
 
-def _rows(directory: Directory, kind: str) -> "tuple[str, Dict[str, int]]":
+def _rows(directory: Directory, kind: str) -> "tuple[str, dict[str, int]]":
     pieces = piece_model(directory)
     if kind == "t5" and pieces is not None:
         rows = _pieces(directory, pieces)
@@ -261,7 +261,7 @@ def _rows(directory: Directory, kind: str) -> "tuple[str, Dict[str, int]]":
     raise UserError(f"{directory.path}: no vocabulary in it: {TOKENIZER} or {wanted}")
 
 
-def _lines(file: str) -> Dict[str, int]:
+def _lines(file: str) -> dict[str, int]:
     try:
         with open(file, encoding="utf-8", newline="\n") as stream:
             return {line.rstrip("\r\n"): row for row, line in enumerate(stream)}
@@ -269,7 +269,7 @@ def _lines(file: str) -> Dict[str, int]:
         raise UserError(f"{file}: cannot be read ({error})") from error
 
 
-def _of_tokenizer(directory: Directory) -> Dict[str, int]:
+def _of_tokenizer(directory: Directory) -> dict[str, int]:
     file, whole = directory.file(TOKENIZER), directory.json(TOKENIZER)
     model = whole.get("model")
     vocabulary: Any = model.get("vocab") if isinstance(model, dict) else None
@@ -284,7 +284,7 @@ def _of_tokenizer(directory: Directory) -> Dict[str, int]:
     return rows
 
 
-def _added(directory: Directory) -> Dict[str, int]:
+def _added(directory: Directory) -> dict[str, int]:
     """Tokens that were added to a tokenizer later."""
     rows = dict(directory.optional_json("added_tokens.json"))
     listed = directory.optional_json(TOKENIZER_CONFIG).get("added_tokens_decoder")
@@ -294,7 +294,7 @@ def _added(directory: Directory) -> Dict[str, int]:
     return rows
 
 
-def load_pieces(file: str, content: Optional[bytes] = None) -> "SentencePieceProcessor":
+def load_pieces(file: str, content: bytes | None = None) -> "SentencePieceProcessor":
     """A sentencepiece model.
 
     Args:
@@ -316,7 +316,7 @@ def load_pieces(file: str, content: Optional[bytes] = None) -> "SentencePiecePro
         raise UserError(f"{file}: not a sentencepiece model; copy it again") from error
 
 
-def _pieces(directory: Directory, name: str) -> Dict[str, int]:
+def _pieces(directory: Directory, name: str) -> dict[str, int]:
     """The subwords, and behind them the extra ids, the last of which is number 0."""
     model = load_pieces(directory.file(name))
     rows = {model.id_to_piece(row): row for row in range(len(model))}

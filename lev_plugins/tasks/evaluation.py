@@ -6,8 +6,9 @@ import logging
 import os
 import re
 from argparse import Namespace
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Self, Tuple, Union
+from typing import Any, Self
 
 import numpy as np
 from fairseq import utils
@@ -27,12 +28,12 @@ from ..errors import UserError
 from ..metrics.corpus import METRICS, WORD_METRICS, Metric, add_up, bleu, make_metric
 from ..metrics.words import is_char_tokenized
 from ..nn.precision import PRECISIONS
-from ..options import option
+from ..options import OptionalStr, option
 
 logger = logging.getLogger(__name__)
 
 # most tokens: of a source, or of a source and its target
-Limits = Union[None, int, Tuple[int, ...]]
+Limits = None | int | tuple[int, ...]
 
 # Unknown words: the one that was written never matches the one that was expected, not even in a
 # letter. Words of letters, so that no tokeniser cuts them as it does <unk>.
@@ -41,7 +42,7 @@ UNKNOWN_WRITTEN, UNKNOWN_EXPECTED = "ᚢᚾᚲ", "ⵓⵏⴽ"
 
 @dataclass
 class EvaluationConfig(TranslationConfig):
-    eval_metrics: Optional[str] = option(
+    eval_metrics: OptionalStr = option(
         None,
         "metrics of decoded text in validation, comma separated: "
         f"{', '.join(METRICS)}; text is decoded as the --eval-bleu-* flags say",
@@ -75,9 +76,9 @@ class EvaluatedTask(TranslationTask):
     def __init__(self, cfg: EvaluationConfig, src_dict: Dictionary, tgt_dict: Dictionary) -> None:
         super().__init__(cfg, src_dict, tgt_dict)
         self.metric_names = _metric_names(cfg)
-        self.text_metrics: List[Metric] = []
+        self.text_metrics: list[Metric] = []
         self.sequence_generator: Any = None
-        self.tokenizer: Optional[TextEncoder] = None
+        self.tokenizer: TextEncoder | None = None
         self.trains = False
         self.text_seen = False
 
@@ -215,7 +216,7 @@ class EvaluatedTask(TranslationTask):
 
     def valid_step(
         self, sample: Batch, model: nn.Module, criterion: FairseqCriterion
-    ) -> Tuple[Tensor, int, LogOutput]:
+    ) -> tuple[Tensor, int, LogOutput]:
         """The criterion's, and the statistics of all metrics in the logging output.
 
         Statistic i of a metric has the key ``_NAME_i`` and is a number, the sum over the batch.
@@ -230,7 +231,7 @@ class EvaluatedTask(TranslationTask):
             logged = {**logged, **self._statistics(sample, model)}
         return loss, sample_size, logged
 
-    def _statistics(self, sample: Batch, model: nn.Module) -> Dict[str, float]:
+    def _statistics(self, sample: Batch, model: nn.Module) -> dict[str, float]:
         pairs = list(self._decoded(sample, model))
         self._look_at(expected for _, expected in pairs)
         if self.cfg.eval_bleu_print_samples and pairs:
@@ -238,7 +239,7 @@ class EvaluatedTask(TranslationTask):
                 for word in (UNKNOWN_WRITTEN, UNKNOWN_EXPECTED):
                     text = text.replace(word, self.tgt_dict.unk_word)
                 logger.info("example %s: %s", kind, text)
-        counted: Dict[str, float] = {}
+        counted: dict[str, float] = {}
         for metric in self.text_metrics:
             totals = add_up(metric, (metric.statistics(*pair) for pair in pairs))
             counted.update(zip(_keys(metric), totals))
@@ -255,7 +256,7 @@ class EvaluatedTask(TranslationTask):
             )
         self.text_seen = True
 
-    def _decoded(self, sample: Batch, model: nn.Module) -> Iterator[Tuple[str, str]]:
+    def _decoded(self, sample: Batch, model: nn.Module) -> Iterator[tuple[str, str]]:
         """What the model writes and what it should write, as texts, one sentence after another."""
         outputs = self.inference_step(self.sequence_generator, [model], sample, prefix_tokens=None)
         for best, target in zip((output[0] for output in outputs), sample["target"]):
@@ -272,7 +273,7 @@ class EvaluatedTask(TranslationTask):
         )
         return text if self.tokenizer is None else self.tokenizer.decode(text)
 
-    def reduce_metrics(self, logging_outputs: List[LogOutput], criterion: FairseqCriterion) -> None:
+    def reduce_metrics(self, logging_outputs: list[LogOutput], criterion: FairseqCriterion) -> None:
         """The criterion's, and each metric under its name, rounded to two digits.
 
         A metric that met no sentence, or only empty ones, is 0; one that was not counted, as in
@@ -307,7 +308,7 @@ def require_dictionaries(cfg: EvaluationConfig, folder: str, way: str) -> None:
             raise UserError(f"dictionary {path} does not exist; {way}")
 
 
-def _metric_names(cfg: EvaluationConfig) -> List[str]:
+def _metric_names(cfg: EvaluationConfig) -> list[str]:
     """The metrics asked for, each once, in order."""
     names = ["bleu"] if cfg.eval_bleu else []
     if cfg.eval_metrics:
@@ -326,7 +327,7 @@ def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
-def _json_options(flag: str, text: Optional[str]) -> Dict[str, object]:
+def _json_options(flag: str, text: str | None) -> dict[str, object]:
     try:
         options = json.loads(text or "{}")
     except json.JSONDecodeError as error:
@@ -339,7 +340,7 @@ def _json_options(flag: str, text: Optional[str]) -> Dict[str, object]:
     return options
 
 
-def _keys(metric: Metric) -> List[str]:
+def _keys(metric: Metric) -> list[str]:
     """Names of a metric's sums in logging outputs and meters; fairseq hides what begins so."""
     return [f"_{metric.name}_{i}" for i in range(metric.size)]
 

@@ -1,7 +1,7 @@
 """The options of task ``noisy_translation``, and the noise that they mean."""
 
 from dataclasses import dataclass
-from typing import Any, Dict, Optional
+from typing import Any
 
 from omegaconf import II
 
@@ -14,7 +14,7 @@ from ..data.noise import (
     parse_kinds,
 )
 from ..errors import UserError
-from ..options import option
+from ..options import OptionalStr, option
 from .evaluation import (
     EvaluationConfig,
 )
@@ -28,14 +28,14 @@ class NoisyTranslationConfig(EvaluationConfig):
         f"{', '.join(PAPER)}; of several one is sampled for each sentence. none: the source is "
         "read as it is",
     )
-    noise_valid: Optional[str] = option(
+    noise_valid: OptionalStr = option(
         None,
         (
             "noise of splits named valid…, the same every time (default: as "
             "--noise, none with --noise-target-share)"
         ),
     )
-    noise_test: Optional[str] = option(
+    noise_test: OptionalStr = option(
         None,
         (
             "noise of all splits but these and the training set, the same every "
@@ -52,7 +52,7 @@ class NoisyTranslationConfig(EvaluationConfig):
         "what random noise does to a letter: insert, delete, substitute, swap",
     )
     noise_seed: int = option(1, "seed of the noise; in training --seed counts as well")
-    noise_confusions: Optional[str] = option(
+    noise_confusions: OptionalStr = option(
         None,
         "table of confusions for ocr noise, as cli.noise --learn-confusions makes it; its rates "
         "then take the place of the shares above",
@@ -72,7 +72,7 @@ class NoisyTranslationConfig(EvaluationConfig):
     seed: int = II("common.seed")
 
 
-def noises_of(cfg: NoisyTranslationConfig) -> Dict[str, NoiseOptions]:
+def noises_of(cfg: NoisyTranslationConfig) -> dict[str, NoiseOptions]:
     """The noise of train, valid and test, without confusions."""
     kinds = {"train": parse_kinds("--noise", cfg.noise)}
     share = cfg.noise_target_share

@@ -3,7 +3,7 @@
 import dataclasses
 import logging
 import os
-from typing import Dict, List, Optional, Sequence, Tuple
+from collections.abc import Sequence
 
 import numpy as np
 from fairseq.data import (
@@ -66,8 +66,8 @@ class NoisyTranslationTask(EvaluatedTask):
     ) -> None:
         super().__init__(cfg, src_dict, tgt_dict)
         self.noises = noises_of(cfg)
-        self.confusions: Optional[Confusions] = None
-        self.encoders: Optional[List[TextEncoder]] = None
+        self.confusions: Confusions | None = None
+        self.encoders: list[TextEncoder] | None = None
         self.origin = origin()  # the checkpoint that the settings come from, if any
 
     @classmethod
@@ -104,7 +104,7 @@ class NoisyTranslationTask(EvaluatedTask):
         if mixed:
             self.datasets[split] = self._mixed_binarized(self.datasets[split], folder, split, noise)
 
-    def _noise_of(self, split: str) -> Tuple[str, Noise]:
+    def _noise_of(self, split: str) -> tuple[str, Noise]:
         """The flag that a split's noise goes by, and the noise."""
         flag, part = "--noise-test", "test"
         if split == self.cfg.train_subset:
@@ -122,14 +122,14 @@ class NoisyTranslationTask(EvaluatedTask):
             options = dataclasses.replace(options, confusions=self.confusions)
         return flag, Noise(options)
 
-    def _text_files(self, folder: str, split: str, combine: bool) -> Optional[Dict[str, List[str]]]:
+    def _text_files(self, folder: str, split: str, combine: bool) -> dict[str, list[str]] | None:
         """Language → files of a split and, with ``combine``, its further parts; None without.
 
         Raises:
             UserError: a part lacks a side that others have.
         """
         langs = dict.fromkeys((self.cfg.source_lang, self.cfg.target_lang))
-        found: Dict[str, List[str]] = {}
+        found: dict[str, list[str]] = {}
         part = 0
         while part == 0 or combine:
             prefix = os.path.join(folder, split + (str(part) if part else ""))
@@ -172,7 +172,7 @@ class NoisyTranslationTask(EvaluatedTask):
             )
 
     def _text_pairs(
-        self, split: str, files: Dict[str, List[str]], flag: str, noise: Noise
+        self, split: str, files: dict[str, list[str]], flag: str, noise: Noise
     ) -> NoisyPairs:
         src, tgt = self.cfg.source_lang, self.cfg.target_lang
         if src not in files and not noise.options.kinds:
@@ -205,7 +205,7 @@ class NoisyTranslationTask(EvaluatedTask):
         return self._pairs(split, source, target)
 
     def _mixed_text(
-        self, split: str, files: Dict[str, List[str]], flag: str, noise: Noise
+        self, split: str, files: dict[str, list[str]], flag: str, noise: Noise
     ) -> NoisyPairs:
         """Pairs of text, some of whose sources are made anew."""
         src, tgt = self.cfg.source_lang, self.cfg.target_lang
@@ -247,7 +247,7 @@ class NoisyTranslationTask(EvaluatedTask):
             real, sizes, target, cfg.noise_target_share, noise, *seeds, longest, cut
         )
 
-    def _pairs(self, split: str, source: NoisySide, target: Optional[TextSide]) -> NoisyPairs:
+    def _pairs(self, split: str, source: NoisySide, target: TextSide | None) -> NoisyPairs:
         return NoisyPairs(
             source,
             self.src_dict,
@@ -302,7 +302,7 @@ class NoisyTranslationTask(EvaluatedTask):
         return text
 
 
-def _report(split: str, source: NoisySide, target: Optional[TextSide]) -> None:
+def _report(split: str, source: NoisySide, target: TextSide | None) -> None:
     """Says what a split is made of, and what is odd about it."""
     kinds = ",".join(source.noise.options.kinds) or "none"
     way = "sampled anew every epoch" if source.run is not None else "fixed"

@@ -2,8 +2,9 @@
 
 import logging
 import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Callable, List, Optional, Sequence, Tuple
+from typing import Any
 
 import torch
 from fairseq.data import (
@@ -20,7 +21,7 @@ from torch import Tensor
 
 from ..errors import UserError
 from ..fairseq_patches import refuse_other_symbols
-from ..options import option
+from ..options import OptionalStr, option
 from .evaluation import (
     EvaluatedTask,
     EvaluationConfig,
@@ -34,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class PostEditingConfig(EvaluationConfig):
-    draft_lang: Optional[str] = option(
+    draft_lang: OptionalStr = option(
         None,
         "suffix of the drafts y0 beside source and target (such as mt); without it sentences are "
         "generated from scratch",
@@ -103,15 +104,15 @@ class PostEditingTask(EvaluatedTask):
     def make_dataset(
         self,
         source: FairseqDataset,
-        target: Optional[FairseqDataset],
-        draft: Optional[FairseqDataset],
+        target: FairseqDataset | None,
+        draft: FairseqDataset | None,
         shuffle: bool,
     ) -> FairseqDataset:
         """A split from its sides, each sentence ending in </s>; None where a side is missing."""
         raise NotImplementedError
 
     def _load_side(
-        self, prefixes: List[str], lang: str, dictionary: Dictionary, required: bool
+        self, prefixes: list[str], lang: str, dictionary: Dictionary, required: bool
     ) -> Any:
         """One side of a split, its parts joined; None where an optional side is missing."""
         parts = []
@@ -137,7 +138,7 @@ class PostEditingTask(EvaluatedTask):
         room = self.cfg.max_source_positions - 2  # <s> and </s>
         return AppendTokenDataset(TruncateDataset(StripTokenDataset(source, eos), room), eos)
 
-    def max_positions(self) -> Tuple[int, int]:
+    def max_positions(self) -> tuple[int, int]:
         """The longest source and target in tokens, <s> and </s> included."""
         return self.cfg.max_source_positions, self.cfg.max_target_positions
 
@@ -152,8 +153,8 @@ class PostEditingTask(EvaluatedTask):
     # interactive and Python -------------------------------------------------------------------
 
     def get_interactive_tokens_and_lengths(
-        self, lines: List[str], encode_fn: Callable[[str], str]
-    ) -> Tuple[List[Any], List[int]]:
+        self, lines: list[str], encode_fn: Callable[[str], str]
+    ) -> tuple[list[Any], list[int]]:
         """Reads ``source`` or ``source<TAB>draft``; both are encoded alike.
 
         Returns:
@@ -169,10 +170,10 @@ class PostEditingTask(EvaluatedTask):
 
     def encode_lines(
         self,
-        lines: List[str],
+        lines: list[str],
         encode_fn: Callable[[str], str],
         encode_draft: Callable[[str], Any],
-    ) -> Tuple[List[Any], List[int]]:
+    ) -> tuple[list[Any], list[int]]:
         """:meth:`get_interactive_tokens_and_lengths` with a way to encode drafts.
 
         Raises:
@@ -207,10 +208,10 @@ class PostEditingTask(EvaluatedTask):
 
 
 def _split_prefixes(
-    folder: str, split: str, src: str, tgt: str, combine: bool, impl: Optional[str]
-) -> List[str]:
+    folder: str, split: str, src: str, tgt: str, combine: bool, impl: str | None
+) -> list[str]:
     """Path prefixes of a split and, with ``combine``, of its further parts (split1, split2 …)."""
-    prefixes: List[str] = []
+    prefixes: list[str] = []
     while True:
         name = split + (str(len(prefixes)) if prefixes else "")
         for pair in (f"{src}-{tgt}", f"{tgt}-{src}"):

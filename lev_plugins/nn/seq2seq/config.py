@@ -2,14 +2,14 @@
 
 from argparse import Namespace
 from dataclasses import dataclass
-from typing import Any, Optional, Union
+from typing import Any
 
 from fairseq.data import Dictionary
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from omegaconf import II
 
 from ...errors import UserError
-from ...options import option, set_defaults
+from ...options import OptionalInt, option, set_defaults
 from ..backbone import TransformerSize
 
 ACTIVATIONS = ChoiceEnum(["relu", "gelu", "silu"])
@@ -25,7 +25,7 @@ class Seq2SeqConfig(FairseqDataclass):
     encoder_attention_heads: int = option(8, "attention heads")
     encoder_normalize_before: bool = option(False, "layer norm before each sub-layer (pre-norm)")
     encoder_learned_pos: bool = option(False, "learned instead of sinusoidal positions")
-    decoder_layers: Optional[int] = option(6, "number of decoder blocks")
+    decoder_layers: OptionalInt = option(6, "number of decoder blocks")
     share_all_embeddings: bool = option(
         False, "one table for source, target and output (needs a joined dictionary)"
     )
@@ -42,12 +42,12 @@ class Seq2SeqConfig(FairseqDataclass):
 class TwoSidedConfig(Seq2SeqConfig):
     """A Transformer whose decoder has options of its own."""
 
-    decoder_embed_dim: Optional[int] = option(None, "width of the decoder; default: the encoder's")
-    decoder_ffn_embed_dim: Optional[int] = option(
+    decoder_embed_dim: OptionalInt = option(None, "width of the decoder; default: the encoder's")
+    decoder_ffn_embed_dim: OptionalInt = option(
         None, "width of the decoder's feed-forward layers; default: the encoder's"
     )
     decoder_layers: int = option(6, "number of decoder blocks")
-    decoder_attention_heads: Optional[int] = option(
+    decoder_attention_heads: OptionalInt = option(
         None, "decoder attention heads; default: as many as the encoder"
     )
     decoder_normalize_before: bool = option(
@@ -97,7 +97,7 @@ def set_both_sides(
         set_defaults(args, **{f"decoder_{name}": getattr(args, f"encoder_{name}")})
 
 
-def check_heads(cfg: Union[Seq2SeqConfig, Namespace], side: str = "encoder") -> None:
+def check_heads(cfg: Seq2SeqConfig | Namespace, side: str = "encoder") -> None:
     """Whether a side's heads share its width evenly.
 
     Raises:

@@ -4,7 +4,8 @@ Shapes: B sentences, T target tokens, T' the newest of them, S source tokens, C 
 H heads, V symbols.
 """
 
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from collections.abc import Sequence
+from typing import Any
 
 from fairseq.data import Dictionary
 from fairseq.models import FairseqIncrementalDecoder
@@ -15,9 +16,9 @@ from ..embedding import TokenEmbedding
 from ..packing import Packing
 from ..transformer import Memory, attention_mask
 
-IncrementalState = Dict[str, Dict[str, Optional[Tensor]]]
-EncoderOut = Dict[str, List[Any]]
-DecoderOut = Tuple[Tensor, Dict[str, Any]]
+IncrementalState = dict[str, dict[str, Tensor | None]]
+EncoderOut = dict[str, list[Any]]
+DecoderOut = tuple[Tensor, dict[str, Any]]
 
 
 class TransformerDecoder(FairseqIncrementalDecoder):
@@ -39,10 +40,10 @@ class TransformerDecoder(FairseqIncrementalDecoder):
         dictionary: Dictionary,
         embed: TokenEmbedding,
         blocks: Sequence[nn.Module],
-        norm: Optional[nn.Module],
+        norm: nn.Module | None,
         output: nn.Module,
         limit: int,
-        bias: Optional[nn.Module] = None,
+        bias: nn.Module | None = None,
     ) -> None:
         super().__init__(dictionary)
         self.pad, self.limit = dictionary.pad(), limit
@@ -52,8 +53,8 @@ class TransformerDecoder(FairseqIncrementalDecoder):
     def forward(
         self,
         prev_output_tokens: Tensor,
-        encoder_out: Optional[EncoderOut] = None,
-        incremental_state: Optional[IncrementalState] = None,
+        encoder_out: EncoderOut | None = None,
+        incremental_state: IncrementalState | None = None,
         features_only: bool = False,
         **unused: object,
     ) -> DecoderOut:
@@ -75,8 +76,8 @@ class TransformerDecoder(FairseqIncrementalDecoder):
     def extract_features(
         self,
         prev_output_tokens: Tensor,
-        encoder_out: Optional[EncoderOut] = None,
-        incremental_state: Optional[IncrementalState] = None,
+        encoder_out: EncoderOut | None = None,
+        incremental_state: IncrementalState | None = None,
         **unused: object,
     ) -> DecoderOut:
         """The states that :meth:`forward` projects, B × T' × C, and its ``attn``."""
@@ -120,7 +121,7 @@ class TransformerDecoder(FairseqIncrementalDecoder):
 
     # incremental decoding ---------------------------------------------------------------------
 
-    def _saved(self, incremental_state: Optional[IncrementalState]) -> List[KeysValues]:
+    def _saved(self, incremental_state: IncrementalState | None) -> list[KeysValues]:
         """Keys and values of each block, for all tokens decoded so far; empty at the start."""
         state = None
         if incremental_state is not None:
@@ -130,11 +131,11 @@ class TransformerDecoder(FairseqIncrementalDecoder):
         return [(state[f"key{i}"], state[f"value{i}"]) for i in range(len(self.blocks))]
 
     def _save(
-        self, incremental_state: Optional[IncrementalState], generated: List[KeysValues]
+        self, incremental_state: IncrementalState | None, generated: list[KeysValues]
     ) -> None:
         if incremental_state is None:
             return
-        state: Dict[str, Optional[Tensor]] = {}
+        state: dict[str, Tensor | None] = {}
         for i, (key, value) in enumerate(generated):
             state[f"key{i}"], state[f"value{i}"] = key, value
         self.set_incremental_state(incremental_state, "generated", state)

@@ -1,7 +1,5 @@
 """What the models that write from left to right have in common: fairseq's side of them."""
 
-from typing import Dict, List, Optional
-
 import torch
 from fairseq.dataclass.configs import FairseqConfig
 from fairseq.models import FairseqEncoderDecoderModel
@@ -22,7 +20,7 @@ class Seq2SeqModel(FairseqEncoderDecoderModel):
     def forward(
         self,
         src_tokens: Tensor,
-        src_lengths: Optional[Tensor],
+        src_lengths: Tensor | None,
         prev_output_tokens: Tensor,
         **options: object,
     ) -> DecoderOut:
@@ -56,14 +54,14 @@ class Seq2SeqModel(FairseqEncoderDecoderModel):
 
     # checkpoints ------------------------------------------------------------------------------
 
-    def _shared(self) -> List[List[str]]:
+    def _shared(self) -> list[list[str]]:
         """The names of each parameter that has several."""
-        names: Dict[int, List[str]] = {}
+        names: dict[int, list[str]] = {}
         for name, parameter in self.named_parameters(remove_duplicate=False):
             names.setdefault(id(parameter), []).append(name)
         return [group for group in names.values() if len(group) > 1]
 
-    def state_dict(self, *args: object, prefix: str = "", **options: object) -> Dict[str, Tensor]:
+    def state_dict(self, *args: object, prefix: str = "", **options: object) -> dict[str, Tensor]:
         """Every parameter once, under the first of its names.
 
         fairseq copies each entry to the CPU and to fp32: a checkpoint of a model trained on a GPU
@@ -75,7 +73,7 @@ class Seq2SeqModel(FairseqEncoderDecoderModel):
                 del state[prefix + name]
         return state
 
-    def upgrade_state_dict_named(self, state_dict: Dict[str, Tensor], name: str) -> None:
+    def upgrade_state_dict_named(self, state_dict: dict[str, Tensor], name: str) -> None:
         """Checks a checkpoint's embeddings, and gives shared parameters all their names.
 
         Raises:

@@ -1,7 +1,6 @@
 """A pre-trained BERT in the place of T5's encoder: its subwords, positions and blocks."""
 
 import json
-from typing import Dict, List, Optional, Union
 
 from torch import nn
 
@@ -26,7 +25,7 @@ class BertDirectory(EncoderDirectory):
         self.description = describe_backbone(path)
         self.plan = bert_plan(self.description)
 
-    def sizes(self) -> Dict[str, Union[int, float, str]]:
+    def sizes(self) -> dict[str, int | float | str]:
         """Its sizes; those of T5's blocks are for the decoder, as wide as the BERT."""
         plan = self.plan
         return {
@@ -38,7 +37,7 @@ class BertDirectory(EncoderDirectory):
             "bert_plan": self.description,
         }
 
-    def pieces(self) -> List[str]:
+    def pieces(self) -> list[str]:
         """The vocabulary: T5's three special symbols, ``<s>`` for [CLS], then all others."""
         return ordered_pieces(read_vocabulary(self.place))
 
@@ -55,7 +54,7 @@ class BertDirectory(EncoderDirectory):
         return json.dumps({"rows": rows, "tokenizer": json.loads(found.tokenizer.to_str())})
 
     def fill(
-        self, table: nn.Embedding, encoder: nn.Module, decoder: Optional[LatentDecoder] = None
+        self, table: nn.Embedding, encoder: nn.Module, decoder: LatentDecoder | None = None
     ) -> None:
         """Puts the weights in; no BERT has blocks for the decoder."""
         assert isinstance(encoder, BertEncoder) and decoder is None
@@ -65,7 +64,7 @@ class BertDirectory(EncoderDirectory):
         filling.finish(nn.ModuleList([table, encoder]))
 
 
-def ordered_pieces(vocabulary: Vocabulary) -> List[str]:
+def ordered_pieces(vocabulary: Vocabulary) -> list[str]:
     """A BERT's symbols in the order of EncT5's dictionaries."""
     return [*SPECIAL, BOS, *vocabulary.ordinary()]
 

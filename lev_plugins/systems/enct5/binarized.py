@@ -1,6 +1,7 @@
 """What was prepared, as it lies on the disk: looked at closely before it is believed."""
 
-from typing import NamedTuple, Optional, Sequence
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -46,7 +47,7 @@ class BinarizedSplit:
         number: int,
         vocabulary: int,
         first: int = 0,
-        longest: Optional[int] = None,
+        longest: int | None = None,
     ) -> None:
         self.prefix = prefix
         pieces, labels = self._read(PIECES), self._read(LABELS)
@@ -61,7 +62,7 @@ class BinarizedSplit:
             self._demand(LABELS, labels.within(number))
         if kind is ProblemType.CLASSIFICATION:
             self._demand(LABELS, bool((labels.sizes == 1).all()))
-        self.spans: Optional[Sequence[torch.Tensor]] = None
+        self.spans: Sequence[torch.Tensor] | None = None
         if kind is ProblemType.TAGGING:
             spans = self._read(SPANS)
             self.spans = spans.entries

@@ -1,14 +1,13 @@
 """The options of ``enct5``; names and meanings follow fairseq's transformer where it has them."""
 
 from dataclasses import dataclass, fields
-from typing import Optional
 
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from omegaconf import DictConfig, OmegaConf
 
 from ...errors import UserError
 from ...nn.t5 import FEED_FORWARD, LONGEST, T5Size
-from ...options import option
+from ...options import OptionalStr, option
 
 INITS = ChoiceEnum(["scratch", "t5"])
 FEEDS = ChoiceEnum(list(FEED_FORWARD))
@@ -16,12 +15,12 @@ FEEDS = ChoiceEnum(list(FEED_FORWARD))
 
 @dataclass
 class EncT5Config(FairseqDataclass):
-    t5_dir: Optional[str] = option(
+    t5_dir: OptionalStr = option(
         None,
         "local Hugging Face directory of a T5, mT5 or ByT5 whose encoder to start from, with a "
         "decoder or without; its sizes win over those of --arch and of other options",
     )
-    bert_dir: Optional[str] = option(
+    bert_dir: OptionalStr = option(
         None,
         "local Hugging Face directory of a BERT, whose encoder and subwords take the place of "
         "T5's; its sizes win likewise",

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, Dict, List, Tuple
+from typing import Any
 
 from fairseq.criterions import FairseqCriterion, register_criterion
 from fairseq.dataclass import FairseqDataclass
@@ -43,8 +43,8 @@ class EncT5Criterion(FairseqCriterion):
             raise UserError(f"--criterion {CRITERION} is for --task enct5, not for --task {name}")
 
     def forward(
-        self, model: nn.Module, sample: Dict[str, Any], reduce: bool = True
-    ) -> Tuple[Tensor, int, Dict[str, Any]]:
+        self, model: nn.Module, sample: dict[str, Any], reduce: bool = True
+    ) -> tuple[Tensor, int, dict[str, Any]]:
         """The summed loss of a batch, how many predictions it is of, and what to log."""
         kind, targets = self.task.kind, sample["target"]
         logits = model(**sample["net_input"]).float()
@@ -63,7 +63,7 @@ class EncT5Criterion(FairseqCriterion):
         return loss, targets.numel(), log
 
     @staticmethod
-    def reduce_metrics(logging_outputs: List[Dict[str, Any]]) -> None:
+    def reduce_metrics(logging_outputs: list[dict[str, Any]]) -> None:
         """Logs the loss: bits a prediction, or squared units a value."""
         loss = sum(float(log.get("loss", 0)) for log in logging_outputs)
         size = sum(float(log.get("sample_size", 0)) for log in logging_outputs)

@@ -3,7 +3,8 @@
 Shapes: B rows, S subwords of a row, L decoder positions of a row, N labels.
 """
 
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -52,11 +53,11 @@ class EncT5Dataset(FairseqDataset):
     def __init__(
         self,
         pieces: FairseqDataset,
-        spans: Optional[FairseqDataset],
+        spans: FairseqDataset | None,
         labels: FairseqDataset,
         kind: ProblemType,
         number: int,
-        row: Optional[int] = None,
+        row: int | None = None,
         most: int = 1024,
         shuffle: bool = False,
     ) -> None:
@@ -85,13 +86,13 @@ class EncT5Dataset(FairseqDataset):
         spans = torch.zeros(0) if self.spans is None else self.spans[index]
         return Example(self.pieces[index].long(), spans.long(), self.labels[index].long())
 
-    def __getitem__(self, index: int) -> List[Example]:
+    def __getitem__(self, index: int) -> list[Example]:
         return [self.example(i) for i in self.rows[index]]
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    def collater(self, samples: Sequence[List[Example]]) -> Dict[str, Any]:
+    def collater(self, samples: Sequence[list[Example]]) -> dict[str, Any]:
         """Rows of examples → a batch; ``target`` are the labels of its examples in order.
 
         ``cut``: how many words the length limit cut off.
@@ -117,7 +118,7 @@ class EncT5Dataset(FairseqDataset):
         """What a row costs: its subwords or its decoder positions, whichever are more."""
         return int(self.row_sizes[index].max())
 
-    def size(self, index: int) -> Tuple[int, int]:
+    def size(self, index: int) -> tuple[int, int]:
         """Subwords and decoder positions of a row."""
         pieces, latents = self.row_sizes[index].tolist()
         return pieces, latents
@@ -141,12 +142,12 @@ class EncT5Dataset(FairseqDataset):
         sizes = self.row_sizes[order]
         return order[np.lexsort((sizes[:, 0], sizes.max(1)))]
 
-    def batch_by_size(self, indices: Sequence[int], **limits: Any) -> List[Any]:
+    def batch_by_size(self, indices: Sequence[int], **limits: Any) -> list[Any]:
         """Batches that hold every row."""
         return batch_every_sentence(self, indices, **limits)
 
 
-def collate(samples: Sequence[List[Example]], kind: ProblemType, number: int) -> Dict[str, Tensor]:
+def collate(samples: Sequence[list[Example]], kind: ProblemType, number: int) -> dict[str, Tensor]:
     """Joins the examples of each row and pads the rows on the right with 0.
 
     Args:
@@ -157,9 +158,9 @@ def collate(samples: Sequence[List[Example]], kind: ProblemType, number: int) ->
     Returns:
         :data:`COLUMNS`, long: B × S of the widest row's subwords, B × L of its decoder positions.
     """
-    parts: Dict[str, List[Tensor]] = {name: [] for name in COLUMNS}
+    parts: dict[str, list[Tensor]] = {name: [] for name in COLUMNS}
     for row in samples:
-        columns: Dict[str, List[Tensor]] = {name: [] for name in COLUMNS}
+        columns: dict[str, list[Tensor]] = {name: [] for name in COLUMNS}
         before = 0  # a word's number is its own in the whole row
         for segment, example in enumerate(row, start=1):
             words = example.words

@@ -1,6 +1,7 @@
 """A pre-trained model's folder as EncT5 needs it, whichever kind of model it holds."""
 
-from typing import ClassVar, Dict, List, Optional, Sequence, Union
+from collections.abc import Sequence
+from typing import ClassVar
 
 from torch import nn
 
@@ -32,11 +33,11 @@ class EncoderDirectory:
                 f"{' and '.join(self.TYPES)}"
             )
 
-    def sizes(self) -> Dict[str, Union[int, float, str]]:
+    def sizes(self) -> dict[str, int | float | str]:
         """Its sizes, as a model's settings name them."""
         raise NotImplementedError
 
-    def pieces(self) -> List[str]:
+    def pieces(self) -> list[str]:
         """The vocabulary: padding, ``</s>`` and ``<unk>``, then all others in their order.
 
         Raises:
@@ -44,9 +45,7 @@ class EncoderDirectory:
         """
         raise NotImplementedError
 
-    def fill(
-        self, table: nn.Embedding, encoder: nn.Module, decoder: Optional[LatentDecoder]
-    ) -> None:
+    def fill(self, table: nn.Embedding, encoder: nn.Module, decoder: LatentDecoder | None) -> None:
         """Puts the weights in; the decoder's latents stay as they were initialised.
 
         Args:

@@ -3,10 +3,12 @@
 import json
 import math
 import os
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, List, Mapping, Optional, Tuple
+from typing import Any
 
 from ...errors import UserError
+from ...fairseq_patches import difference
 from .problem_types import KINDS, ProblemType
 from .tokenizer import Tokenizer, WordpieceTokenizer
 
@@ -28,15 +30,15 @@ class Metadata:
     """
 
     kind: str
-    labels: List[str]
-    pieces: List[str]
-    counts: List[int] = field(default_factory=list)
+    labels: list[str]
+    pieces: list[str]
+    counts: list[int] = field(default_factory=list)
     low: float = 0.0
     high: float = 1.0
     texts: int = 1
     max_length: int = 512
-    model: Optional[str] = None
-    wordpiece: Optional[str] = None
+    model: str | None = None
+    wordpiece: str | None = None
 
     @classmethod
     def of(cls, values: Mapping[str, Any], where: str) -> "Metadata":
@@ -58,7 +60,7 @@ class Metadata:
         found.tokenizer(where)
         return found
 
-    def _wrong_type(self) -> Optional[str]:
+    def _wrong_type(self) -> str | None:
         """A field that has another type than it should, or a number that cannot be."""
         for name, kind in _LISTS.items():
             value = getattr(self, name)
@@ -78,7 +80,7 @@ class Metadata:
                 return f"{name} is no text"
         return None
 
-    def _contradiction(self) -> Optional[str]:
+    def _contradiction(self) -> str | None:
         """Fields that do not belong together."""
         values = ProblemType(self.kind) is ProblemType.REGRESSION
         if bool(self.labels) == values:
@@ -114,13 +116,39 @@ class Metadata:
             raise UserError(f"{path}: holds no JSON object; prepare the data again")
         return cls.of(values, path)
 
+    def check_same(self, kept: "Metadata", where: str) -> None:
+        """Refuses a checkpoint that was trained on other data.
+
+        Args:
+            kept: what the checkpoint says of its data. where: these are, for messages.
+
+        Raises:
+            UserError: of another kind, or with other labels or subwords.
+        """
+        if kept.kind != self.kind:
+            raise UserError(
+                f"{where} was prepared for {self.kind}, and the checkpoint is of {kept.kind}"
+            )
+        for name, here, there, flags in (
+            ("labels", self.labels, kept.labels, "--labels"),
+            ("subwords", self.pieces, kept.pieces, "--sentencepiece-model, --t5-dir or --bert-dir"),
+        ):
+            found = difference(here, there)
+            if found is not None:
+                index, one, other = found
+                raise UserError(
+                    f"{where}: its {name} are not those that the checkpoint was trained with "
+                    f"(number {index} is {one}, there {other}); prepare the data with the same "
+                    f"{flags}"
+                )
+
     def write(self, folder: str) -> None:
         """Writes it into a folder."""
         with open(os.path.join(folder, DESCRIPTION), "w", encoding="utf-8") as file:
             json.dump(asdict(self), file, ensure_ascii=False)
             file.write("\n")
 
-    def limits(self) -> Tuple[int, Optional[int]]:
+    def limits(self) -> tuple[int, int | None]:
         """How many subwords stand before every text, and how many a model takes at most, if any."""
         if self.wordpiece is None:
             return 0, None

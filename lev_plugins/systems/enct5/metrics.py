@@ -5,7 +5,7 @@ Statistics are plain numbers by name, which fairseq adds up over processes. Shap
 N labels or classes.
 """
 
-from typing import Dict, List, Mapping, Optional, Sequence, Tuple
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -19,10 +19,10 @@ ROUNDING = 1e-13  # of a sum of squares may be nothing but rounding
 GROUPS = ("all", "frequent", "few", "zero")
 FREQUENT = 50  # a label that was seen more often in training is frequent (paper, §4.2)
 PREFIX = "_"  # of the statistics' names in fairseq's logging outputs
-Statistics = Dict[str, float]
+Statistics = dict[str, float]
 
 
-def label_groups(counts: Sequence[int]) -> Dict[str, Tensor]:
+def label_groups(counts: Sequence[int]) -> dict[str, Tensor]:
     """Labels by how often training has them: group → N, bool.
 
     Args:
@@ -42,8 +42,8 @@ def statistics(
     scores: Tensor,
     targets: Tensor,
     cut: int = 0,
-    groups: Optional[Mapping[str, Tensor]] = None,
-    span: Tuple[float, float] = (0.0, 1.0),
+    groups: Mapping[str, Tensor] | None = None,
+    span: tuple[float, float] = (0.0, 1.0),
 ) -> Statistics:
     """What one batch adds.
 
@@ -61,7 +61,7 @@ def statistics(
     return _class_statistics(scores.argmax(-1), targets, scores.size(-1), cut)
 
 
-def summary(kind: ProblemType, sums: Mapping[str, float]) -> Dict[str, float]:
+def summary(kind: ProblemType, sums: Mapping[str, float]) -> dict[str, float]:
     """The metrics, in percent but for the threshold and the squared error.
 
     Args:
@@ -72,9 +72,7 @@ def summary(kind: ProblemType, sums: Mapping[str, float]) -> Dict[str, float]:
     return _label_summary(sums) if kind.many else _class_summary(kind, sums)
 
 
-def names(
-    kind: ProblemType, number: int, groups: Optional[Mapping[str, Tensor]] = None
-) -> List[str]:
+def names(kind: ProblemType, number: int, groups: Mapping[str, Tensor] | None = None) -> list[str]:
     """The metrics that there are.
 
     Args:
@@ -114,7 +112,7 @@ def _class_statistics(found: Tensor, targets: Tensor, number: int, cut: int) -> 
     return sums
 
 
-def _class_summary(kind: ProblemType, sums: Mapping[str, float]) -> Dict[str, float]:
+def _class_summary(kind: ProblemType, sums: Mapping[str, float]) -> dict[str, float]:
     number = sum(name.startswith("true_") for name in sums)
     true, said, both = (_series(sums, name, number) for name in ("true", "said", "both"))
     total, right = float(true.sum()), float(both.sum())
@@ -172,7 +170,7 @@ def _thresholds() -> Tensor:
     return torch.arange(BINS, dtype=torch.double) / BINS
 
 
-def _label_summary(sums: Mapping[str, float]) -> Dict[str, float]:
+def _label_summary(sums: Mapping[str, float]) -> dict[str, float]:
     right, wrong = (_series(sums, name, BINS + 1) for name in ("right", "wrong"))
     positives = float(right.sum())
     # above threshold i are the labels that are above more than i thresholds
@@ -195,14 +193,14 @@ def _label_summary(sums: Mapping[str, float]) -> Dict[str, float]:
 
 def _nearest(f1: Tensor, middle: int) -> int:
     """The best threshold; of equally good ones that which is nearest to the middle."""
-    best: List[int] = f1.eq(f1.max()).nonzero().flatten().tolist()
+    best: list[int] = f1.eq(f1.max()).nonzero().flatten().tolist()
     return min(best, key=lambda i: abs(i - middle))
 
 
 # a value an example ------------------------------------------------------------------------
 
 
-def _value_statistics(found: Tensor, wanted: Tensor, span: Tuple[float, float]) -> Statistics:
+def _value_statistics(found: Tensor, wanted: Tensor, span: tuple[float, float]) -> Statistics:
     sums = {"examples": float(len(found)), "squared": float((found - wanted).square().sum())}
     # in units of the span, so that sums of squares lose nothing to a large mean
     low, high = span
@@ -215,7 +213,7 @@ def _value_statistics(found: Tensor, wanted: Tensor, span: Tuple[float, float]) 
     return sums
 
 
-def _value_summary(sums: Mapping[str, float]) -> Dict[str, float]:
+def _value_summary(sums: Mapping[str, float]) -> dict[str, float]:
     n = sums["examples"]
     moments = [sums[name] for name in ("x", "y", "xx", "yy", "xy")]
     cells = _series(sums, "cell", CELLS**2).view(CELLS, CELLS)

@@ -2,7 +2,7 @@
 
 import logging
 import os
-from typing import TYPE_CHECKING, Dict, Optional, Type
+from typing import TYPE_CHECKING
 
 from fairseq.models import BaseFairseqModel, register_model
 from torch import Tensor, nn
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 MODEL = "enct5"
 #: setting that names a pre-trained model's folder → what reads it
-DIRECTORIES: Dict[str, Type[EncoderDirectory]] = {
+DIRECTORIES: dict[str, type[EncoderDirectory]] = {
     "t5_dir": T5Directory,
     "bert_dir": BertDirectory,
 }
@@ -52,7 +52,7 @@ class EncT5Model(BaseFairseqModel):
         layers: int,
         kind: ProblemType,
         number: int,
-        bert: Optional[BertPlan] = None,
+        bert: BertPlan | None = None,
     ) -> None:
         super().__init__()
         table = nn.Embedding(rows, size.dim)
@@ -172,7 +172,7 @@ def _check_bert(bert: BertPlan, cfg: EncT5Config, longest: int) -> None:
         )
 
 
-def _directory(cfg: EncT5Config) -> Optional[EncoderDirectory]:
+def _directory(cfg: EncT5Config) -> EncoderDirectory | None:
     """What ``--t5-dir`` or ``--bert-dir`` holds, None where there is none.
 
     None as well for a checkpoint, which has its sizes and brings the weights, where the directory

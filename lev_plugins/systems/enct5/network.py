@@ -5,8 +5,6 @@ Shapes: B rows, S subwords, L decoder positions, C channels, H heads, D channels
 P positions that are real, E examples, N labels.
 """
 
-from typing import Optional
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -14,7 +12,7 @@ from torch.utils.checkpoint import checkpoint
 
 from ...nn.decoding import DecoderBlock
 from ...nn.dropout import dropout
-from ...nn.linear import Linear, fast
+from ...nn.linear import Linear, upcast
 from ...nn.packing import Packing
 from ...nn.t5 import T5Size
 from ...nn.transformer import Attention, Memory
@@ -104,7 +102,7 @@ class LatentDecoder(nn.Module):
         return x[asking] if packing is None else x
 
     def _first(
-        self, block: DecoderBlock, latents: Tensor, memory: Memory, packing: Optional[Packing]
+        self, block: DecoderBlock, latents: Tensor, memory: Memory, packing: Packing | None
     ) -> Tensor:
         """The first block: B × L latents → B × L × C, or packed, P → P × C."""
         heard = F.embedding(latents, self.latent_self_attention(block))
@@ -115,7 +113,7 @@ class LatentDecoder(nn.Module):
         return inner.residual(x, inner.feed_norm, inner.feed_forward)
 
 
-def _packing(asking: Tensor) -> Optional[Packing]:
+def _packing(asking: Tensor) -> Packing | None:
     """Leaves the padding of B × L positions out, None where there is none, or one a row."""
     packing = Packing(asking)
     # a single query a row is never packed: attention answers it in a way of its own
@@ -150,5 +148,5 @@ class LabelHeads(nn.Module):
         labels, _, dim = self.weight.shape
         x = x.view(-1, labels, dim)
         # a sum over channels for each label: as batched products, N of them
-        out = torch.einsum("enc,noc->eno", fast(x), fast(self.weight))
+        out = torch.einsum("enc,noc->eno", upcast(x), upcast(self.weight))
         return out.to(x.dtype) + self.bias

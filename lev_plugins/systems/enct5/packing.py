@@ -1,12 +1,12 @@
 """Several examples in one row, so that little of a batch is padding (paper, §4.1)."""
 
+from collections.abc import Sequence
 from itertools import groupby
-from typing import List, Sequence, Tuple
 
 import numpy as np
 
 
-def pack(sizes: Sequence[int], latents: Sequence[int], row: int, most: int) -> List[List[int]]:
+def pack(sizes: Sequence[int], latents: Sequence[int], row: int, most: int) -> list[list[int]]:
     """Puts examples into rows, the longest first, each into the first row that has room for it.
 
     Takes O(E log E) steps for E examples, unless it is now subwords and now latents that fill rows.
@@ -25,7 +25,7 @@ def pack(sizes: Sequence[int], latents: Sequence[int], row: int, most: int) -> L
     rows = [[one] for one in order if sizes[one] > row or latents[one] > most]
     short = [one for one in order if sizes[one] <= row and latents[one] <= most]
     room = _RowSpace(len(short), row, most)
-    found: List[List[int]] = []
+    found: list[list[int]] = []
     for (size, needs), alike in groupby(short, lambda one: (sizes[one], latents[one])):
         waiting, done = list(alike), 0
         while done < len(waiting):
@@ -48,7 +48,7 @@ class _RowSpace:
         self.pieces = [pieces] * (2 * self.leaves)
         self.latents = [latents] * (2 * self.leaves)
 
-    def take(self, pieces: int, latents: int, count: int) -> Tuple[int, int]:
+    def take(self, pieces: int, latents: int, count: int) -> tuple[int, int]:
         """Takes room for equal examples in the first row that has enough for one of them.
 
         There has to be such a row.

@@ -14,7 +14,7 @@ Shapes: E examples, N labels or classes, P predictions (examples, or words).
 """
 
 import enum
-from typing import List, Sequence
+from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
@@ -105,4 +105,4 @@ def values_of(bits: Tensor) -> Tensor:
     return bits.to(torch.int32, copy=True).view(torch.double)
 
 
-KINDS: List[str] = [kind.value for kind in ProblemType]
+KINDS: list[str] = [kind.value for kind in ProblemType]

@@ -1,7 +1,5 @@
 """A pre-trained T5 as EncT5 needs it: the encoder, its table, on request decoder blocks."""
 
-from typing import Dict, List, Optional, Union
-
 import torch
 from torch import nn
 
@@ -29,7 +27,7 @@ class T5Directory(EncoderDirectory):
         self.weights = self.place.weights().renamed(rename)
         self.plan = T5Plan.read(self.place.config, self.weights, encoder_only=True)
 
-    def sizes(self) -> Dict[str, Union[int, float, str]]:
+    def sizes(self) -> dict[str, int | float | str]:
         """Its sizes, as a model's settings name them."""
         plan = self.plan
         return {
@@ -58,7 +56,7 @@ class T5Directory(EncoderDirectory):
             )
         super().settle(cfg)
 
-    def pieces(self) -> List[str]:
+    def pieces(self) -> list[str]:
         """The vocabulary in its order.
 
         Raises:
@@ -82,9 +80,7 @@ class T5Directory(EncoderDirectory):
             )
         return pieces
 
-    def fill(
-        self, table: nn.Embedding, encoder: nn.Module, decoder: Optional[LatentDecoder]
-    ) -> None:
+    def fill(self, table: nn.Embedding, encoder: nn.Module, decoder: LatentDecoder | None) -> None:
         """Puts the weights in; the decoder's latents stay as they were initialised."""
         assert isinstance(encoder, T5Encoder)
         filling = Filling(self.weights, LEFT)

@@ -3,8 +3,9 @@
 import functools
 import logging
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Dict, List, Mapping, NoReturn, Optional, Sequence, Tuple
+from typing import Any, NoReturn
 
 import numpy as np
 import torch
@@ -18,7 +19,7 @@ from omegaconf import DictConfig
 from torch import Tensor
 
 from ...errors import UserError
-from ...fairseq_patches import difference, read_checkpoint
+from ...fairseq_patches import read_checkpoint
 from ...io.program import running_command
 from .binarized import BinarizedSplit
 from .config import strip_pretrained
@@ -66,14 +67,14 @@ class EncT5Task(FairseqTask):
         self.kind = problem_type(cfg.kind or metadata.kind)
         self.dictionary = SubwordDictionary(metadata.pieces)
         self._check()
-        self.groups: Optional[Dict[str, Tensor]] = None
+        self.groups: dict[str, Tensor] | None = None
         if self.kind.many and metadata.counts:
             self.groups = label_groups(metadata.counts)
         self.metric_names = names(self.kind, self.number, self.groups)
         self.state.merge_state_dict({"description": asdict(metadata), "threshold": 0.5})
         self.trains = False
         self.first_subset = True
-        self.summed: Tuple[Optional[Tensor], Dict[str, float]] = (None, {})
+        self.summed: tuple[Tensor | None, dict[str, float]] = (None, {})
 
     def _check(self) -> None:
         cfg, where = self.cfg, self.cfg.data or "the checkpoint"
@@ -206,7 +207,7 @@ class EncT5Task(FairseqTask):
             return
         self.load_state_dict(kept)
 
-    def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Takes over what a checkpoint keeps.
 
         Raises:
@@ -216,24 +217,7 @@ class EncT5Task(FairseqTask):
         if not isinstance(values, dict):
             raise UserError("the checkpoint holds no description of its data: it is no EncT5's")
         kept = Metadata.of(values, "the checkpoint")
-        if kept.kind != self.metadata.kind:
-            raise UserError(
-                f"{self.cfg.data} was prepared for {self.metadata.kind}, and the checkpoint is "
-                f"of {kept.kind}"
-            )
-        for name, flags in (
-            ("labels", "--labels"),
-            ("pieces", "--sentencepiece-model or --t5-dir"),
-        ):
-            found = difference(getattr(self.metadata, name), getattr(kept, name))
-            if found is not None:
-                index, here, there = found
-                said = "subwords" if name == "pieces" else name
-                raise UserError(
-                    f"{self.cfg.data}: its {said} are not those that the checkpoint was trained "
-                    f"with (number {index} is {here}, there {there}); prepare the data with the "
-                    f"same {flags}"
-                )
+        self.metadata.check_same(kept, str(self.cfg.data))
         threshold = state_dict.get("threshold")
         if not isinstance(threshold, float) or not 0 <= threshold <= 1:
             raise UserError(f"the checkpoint's threshold is {threshold!r}, no number from 0 to 1")
@@ -274,11 +258,11 @@ class EncT5Task(FairseqTask):
             shuffle=training,
         )
 
-    def _packed_row(self) -> Optional[int]:
+    def _packed_row(self) -> int | None:
         """Most subwords in a row of several examples, None without packing."""
         return (self.cfg.pack_length or self.cfg.max_source_positions) if self.cfg.pack else None
 
-    def max_positions(self) -> Tuple[int, int]:
+    def max_positions(self) -> tuple[int, int]:
         """Most subwords and decoder positions in a row."""
         return self.cfg.max_source_positions, self.cfg.max_target_positions
 
@@ -286,8 +270,8 @@ class EncT5Task(FairseqTask):
         self,
         dataset: FairseqDataset,
         *args: object,
-        max_tokens: Optional[int] = None,
-        max_positions: Optional[Tuple[int, int]] = None,
+        max_tokens: int | None = None,
+        max_positions: tuple[int, int] | None = None,
         **options: object,
     ) -> EpochBatchIterator:
         """fairseq's; what is longer than a batch may be is told in validation too.
@@ -305,7 +289,7 @@ class EncT5Task(FairseqTask):
         self,
         indices: np.ndarray,
         dataset: EncT5Dataset,
-        max_positions: Tuple[int, int],
+        max_positions: tuple[int, int],
         ignore_invalid_inputs: bool = False,
     ) -> np.ndarray:
         """Leaves out nothing in training, and in validation only what is to be skipped.
@@ -364,7 +348,7 @@ class EncT5Task(FairseqTask):
         return statistics(self.kind, scores, targets, cut, self.groups, span)
 
     def reduce_metrics(
-        self, logging_outputs: List[Mapping[str, Any]], criterion: FairseqCriterion
+        self, logging_outputs: list[Mapping[str, Any]], criterion: FairseqCriterion
     ) -> None:
         """Logs the metrics of all batches of all workers so far, of validation only."""
         super().reduce_metrics(logging_outputs, criterion)

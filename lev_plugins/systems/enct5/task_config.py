@@ -1,20 +1,19 @@
 """The options of task ``enct5``."""
 
 from dataclasses import dataclass
-from typing import Optional
 
 from fairseq.dataclass import FairseqDataclass
 from omegaconf import II
 
 from ...errors import UserError
-from ...options import option
+from ...options import OptionalStr, option
 from .problem_types import KINDS, ProblemType
 
 
 @dataclass
 class EncT5TaskConfig(FairseqDataclass):
-    data: Optional[str] = option(None, "folder made by python -m lev_plugins.cli.enct5_prepare")
-    kind: Optional[str] = option(
+    data: OptionalStr = option(None, "folder made by python -m lev_plugins.cli.enct5_prepare")
+    kind: OptionalStr = option(
         None,
         f"what is predicted, {', '.join(KINDS)}; default: what the data were prepared "
         "for. multilabel and multilabel_pooled take the same data",
@@ -35,8 +34,8 @@ class EncT5TaskConfig(FairseqDataclass):
     maximize_best_checkpoint_metric: bool = II("checkpoint.maximize_best_checkpoint_metric")
     save_dir: str = II("checkpoint.save_dir")
     restore_file: str = II("checkpoint.restore_file")
-    continue_once: Optional[str] = II("checkpoint.continue_once")
-    finetune_from_model: Optional[str] = II("checkpoint.finetune_from_model")
+    continue_once: OptionalStr = II("checkpoint.continue_once")
+    finetune_from_model: OptionalStr = II("checkpoint.finetune_from_model")
 
 
 def problem_type(name: str) -> ProblemType:
@@ -46,6 +45,6 @@ def problem_type(name: str) -> ProblemType:
     return ProblemType(name)
 
 
-def resolved(setting: Optional[str]) -> Optional[str]:
+def resolved(setting: str | None) -> str | None:
     """What a command was told; None outside of one, where there is nothing to look it up in."""
     return None if setting is None or str(setting).startswith("${") else str(setting)

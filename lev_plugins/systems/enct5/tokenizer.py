@@ -2,9 +2,9 @@
 
 import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, ClassVar, List, NamedTuple, Optional, Sequence
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from fairseq.data import Dictionary
 
@@ -54,8 +54,8 @@ class Encoding(NamedTuple):
     lack its end. cut_off: whether something was too long.
     """
 
-    pieces: List[int]
-    spans: List[int]
+    pieces: list[int]
+    spans: list[int]
     reached: int
     cut_off: bool
 
@@ -81,15 +81,15 @@ class Tokenizer:
 
     def __init__(
         self,
-        model: Optional[str],
-        pieces: Optional[Sequence[str]] = None,
+        model: str | None,
+        pieces: Sequence[str] | None = None,
         name: str = "sentencepiece model",
     ) -> None:
         self.serialised = model
-        self.wordpiece: Optional[str] = None
+        self.wordpiece: str | None = None
         self.bytes = model is None
         self.alpha = 0.0  # above 0: segmentations are sampled (see ``sampled``)
-        self.model: Optional[SentencePieceProcessor] = (
+        self.model: SentencePieceProcessor | None = (
             None if model is None else _unpacked(model, name)
         )
         own = list(BYTE_PIECES) if self.model is None else _spelt(self.model, name)
@@ -131,7 +131,7 @@ class Tokenizer:
         """Whether text can give a subword of the model."""
         return self.model is None or not self.model.is_control(piece)
 
-    def cut(self, text: str) -> List[int]:
+    def cut(self, text: str) -> list[int]:
         """Indices of a text's subwords, without ``</s>``; none for an empty text."""
         encoded = text.encode("utf-8", "replace")
         if self.model is None:
@@ -216,7 +216,7 @@ class WordpieceTokenizer(Tokenizer):
             raise UserError(f"{name}: the vocabulary is not that of its WordPiece tokenizer")
         self.tokenizer.encode_special_tokens = True
 
-    def cut(self, text: str) -> List[int]:
+    def cut(self, text: str) -> list[int]:
         """Indices of a text's subwords, without ``<s>`` and ``</s>``; none for an empty text."""
         text = text.encode("utf-8", "replace").decode()
         found = self.tokenizer.encode(text, add_special_tokens=False).ids
@@ -242,7 +242,7 @@ def check_pieces(pieces: Sequence[str], where: str, first: Sequence[str] = SPECI
         seen.add(piece)
 
 
-def whole_vocabulary(pieces: Sequence[str]) -> List[str]:
+def whole_vocabulary(pieces: Sequence[str]) -> list[str]:
     """The special subwords, then all others in their order."""
     return [*SPECIAL, *(piece for piece in pieces if piece not in SPECIAL)]
 
@@ -256,7 +256,7 @@ def _unpacked(model: str, name: str) -> "SentencePieceProcessor":
     return load_pieces(name, content)
 
 
-def _spelt(model: "SentencePieceProcessor", name: str) -> List[str]:
+def _spelt(model: "SentencePieceProcessor", name: str) -> list[str]:
     """The subwords of a sentencepiece model."""
     try:
         return [model.id_to_piece(piece) for piece in range(len(model))]
@@ -264,7 +264,7 @@ def _spelt(model: "SentencePieceProcessor", name: str) -> List[str]:
         raise UserError(f"{name}: the sentencepiece model has subwords that are no text") from error
 
 
-def _shares(lengths: Sequence[int], room: int) -> List[int]:
+def _shares(lengths: Sequence[int], room: int) -> list[int]:
     """How much of each part stays, so that all fit: the longest ones are made equally long.
 
     Where that does not come out even the first of them keep one more.

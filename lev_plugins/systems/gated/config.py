@@ -1,13 +1,12 @@
 """Options of the model ``gated_transformer``, named as fairseq's Transformer names them."""
 
 from dataclasses import dataclass
-from typing import List, Optional
 
 from fairseq.dataclass import ChoiceEnum
 
 from ...errors import UserError
 from ...nn.seq2seq.config import Seq2SeqConfig
-from ...options import option
+from ...options import OptionalStr, option
 from .gates import chosen_gates
 
 DIVERSITY = ChoiceEnum(["paper", "code", "pointer"])
@@ -29,11 +28,11 @@ class GatedTransformerConfig(Seq2SeqConfig):
         "backbone loses its output layer. code: as in the authors' programs, on logits, which it "
         "flattens to at most 0.58 of what they were",
     )
-    backbone: Optional[str] = option(
+    backbone: OptionalStr = option(
         None,
         "local Hugging Face directory of BERT, BART or T5 to start from; sizes are then its own",
     )
-    backbone_plan: Optional[str] = option(
+    backbone_plan: OptionalStr = option(
         None,
         "kind and sizes of a BERT, BART or T5 with random weights, as JSON; the architectures "
         "named after them and --backbone set it, and checkpoints keep it",
@@ -43,7 +42,7 @@ class GatedTransformerConfig(Seq2SeqConfig):
     )
 
 
-def gate_names(cfg: GatedTransformerConfig, mask: Optional[int]) -> List[str]:
+def gate_names(cfg: GatedTransformerConfig, mask: int | None) -> list[str]:
     """The gates that are on.
 
     Args:

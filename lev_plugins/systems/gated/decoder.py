@@ -19,8 +19,6 @@ Shapes: B sentences, T' newest target tokens, S source tokens, C channels, V sym
 are on.
 """
 
-from typing import List, Optional
-
 import torch
 from fairseq.data import Dictionary
 from torch import Tensor
@@ -51,10 +49,10 @@ class GatedDecoder(TransformerDecoder):
         dictionary: Dictionary,
         source: Dictionary,
         backbone: Backbone,
-        names: List[str],
+        names: list[str],
         variant: str,
         vector: MaskVector,
-        mask: Optional[int],
+        mask: int | None,
         limit: int,
     ) -> None:
         super().__init__(
@@ -83,8 +81,8 @@ class GatedDecoder(TransformerDecoder):
     def forward(
         self,
         prev_output_tokens: Tensor,
-        encoder_out: Optional[EncoderOut] = None,
-        incremental_state: Optional[IncrementalState] = None,
+        encoder_out: EncoderOut | None = None,
+        incremental_state: IncrementalState | None = None,
         features_only: bool = False,
         **unused: object,
     ) -> DecoderOut:
@@ -107,7 +105,7 @@ class GatedDecoder(TransformerDecoder):
         answer = self._paper if self.variant == "paper" else self._code
         return answer(x, gates, previous), extra
 
-    def _beside(self, tokens: Tensor, memory: Memory, first: int) -> Optional[Tensor]:
+    def _beside(self, tokens: Tensor, memory: Memory, first: int) -> Tensor | None:
         """What the generate gate of *paper* looks at (Eq. 4): B × T' × C."""
         assert self.gates is not None and memory.mask is not None
         if self.variant != "paper" or "generate" not in self.gates.names:
@@ -115,7 +113,7 @@ class GatedDecoder(TransformerDecoder):
         places = (tokens.ne(self.pad).cumsum(1)[:, first:] - 1).clamp(min=0)
         return aligned_states(memory.states, memory.mask[:, 0, 0], places)
 
-    def _weight(self, gates: Tensor, name: str) -> Optional[Tensor]:
+    def _weight(self, gates: Tensor, name: str) -> Tensor | None:
         """B × T' × 1, None for a gate that is off."""
         assert self.gates is not None
         names = self.gates.names

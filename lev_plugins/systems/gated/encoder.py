@@ -5,7 +5,6 @@ Shapes: B sentences, S source tokens, C channels.
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Optional
 
 import torch
 from fairseq.data import Dictionary
@@ -25,15 +24,15 @@ class GatedMemory(SourceMemory):
     tokens: B × S. masked: u of Eq. 1, B × S, None without the gate.
     """
 
-    tokens: Optional[Tensor] = None
-    masked: Optional[Tensor] = None
+    tokens: Tensor | None = None
+    masked: Tensor | None = None
 
     def moved(self, rows: Tensor, chosen: Tensor) -> "GatedMemory":
         """The memory of the sentences at ``rows``."""
         base = super().moved(rows, chosen)
         assert isinstance(base, GatedMemory)
 
-        def there(value: Optional[Tensor]) -> Optional[Tensor]:
+        def there(value: Tensor | None) -> Tensor | None:
             return None if value is None else value.index_select(0, rows)
 
         return dataclasses.replace(base, tokens=there(self.tokens), masked=there(self.masked))
@@ -55,14 +54,14 @@ class GatedEncoder(TransformerEncoder):
         dictionary: Dictionary,
         embed: TokenEmbedding,
         body: nn.Module,
-        gate: Optional[MaskGate],
+        gate: MaskGate | None,
         limit: int,
     ) -> None:
         super().__init__(dictionary, embed, limit)
         self.body, self.mask_gate = body, gate
 
     def forward(
-        self, src_tokens: Tensor, src_lengths: Optional[Tensor] = None, **unused: object
+        self, src_tokens: Tensor, src_lengths: Tensor | None = None, **unused: object
     ) -> EncoderOut:
         """B × S tokens, padded on either side → ``{"memory": [what the decoder reads]}``."""
         real = src_tokens.ne(self.pad)

@@ -4,7 +4,8 @@ Shapes: B sentences, S source tokens, T' newest target tokens, C channels, V sym
 the decoder that are on.
 """
 
-from typing import List, NamedTuple, Optional, Sequence
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -22,7 +23,7 @@ MASK_START = -6.0
 COPY_START = -3.0
 
 
-def chosen_gates(text: str) -> List[str]:
+def chosen_gates(text: str) -> list[str]:
     """``"mask,generate"`` → the gates that are on, in the order of :data:`GATES`.
 
     Raises:
@@ -39,7 +40,7 @@ def chosen_gates(text: str) -> List[str]:
     return [name for name in GATES if name in names]
 
 
-def _gate(dim: int, bias: Optional[float] = None) -> nn.Linear:
+def _gate(dim: int, bias: float | None = None) -> nn.Linear:
     """A gate that is randomly initialised, or one that says ``bias`` of every state at first."""
     gate = nn.Linear(dim, 1)
     if bias is None:
@@ -59,7 +60,7 @@ class MaskVector(nn.Module):
         scale: what the model multiplies embeddings by.
     """
 
-    def __init__(self, table: nn.Embedding, row: Optional[int], scale: float) -> None:
+    def __init__(self, table: nn.Embedding, row: int | None, scale: float) -> None:
         super().__init__()
         self.row, self.scale = row, scale
         if row is None:
@@ -116,7 +117,7 @@ class DecoderGates(nn.Module):
             {name: _gate(dim, None if bounded else starts[name]) for name in self.names}
         )
 
-    def forward(self, states: Tensor, generate: Optional[Tensor] = None) -> Tensor:
+    def forward(self, states: Tensor, generate: Tensor | None = None) -> Tensor:
         """Weights that sum to 1 (with those of gates that are off): B × T' × G.
 
         Args:

@@ -1,7 +1,8 @@
 """The model: a backbone between the mask gate and the decoder's gates (paper, §3)."""
 
 import os
-from typing import Any, Dict, Iterator, Optional, Tuple
+from collections.abc import Iterator
+from typing import Any
 
 from fairseq.data import Dictionary
 from fairseq.models import register_model
@@ -87,7 +88,7 @@ def make_backbone(cfg: GatedTransformerConfig, source: Dictionary, target: Dicti
 
     A checkpoint has both directory and plan, and brings the weights: its directory is not read.
     """
-    options: Dict[str, Any] = {
+    options: dict[str, Any] = {
         "dropout": cfg.dropout,
         "attention_dropout": cfg.attention_dropout,
         "activation_dropout": cfg.activation_dropout,
@@ -118,7 +119,7 @@ def loaded_parameters(backbone: Backbone) -> Iterator[nn.Parameter]:
         yield from (one for one in part.parameters() if id(one) not in new)
 
 
-def mask_symbol(dictionary: Dictionary) -> Optional[int]:
+def mask_symbol(dictionary: Dictionary) -> int | None:
     """Index of the symbol that stands for a masked token, None where there is none."""
     for symbol in MASK_SYMBOLS:
         if symbol in dictionary:
@@ -128,7 +129,7 @@ def mask_symbol(dictionary: Dictionary) -> Optional[int]:
 
 def build(
     cfg: GatedTransformerConfig, backbone: Backbone, source: Dictionary, target: Dictionary
-) -> Tuple[GatedEncoder, GatedDecoder]:
+) -> tuple[GatedEncoder, GatedDecoder]:
     """Encoder and decoder around a backbone, with the gates that are on."""
     mask = mask_symbol(target)
     names = gate_names(cfg, mask)

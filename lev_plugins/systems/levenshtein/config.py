@@ -1,7 +1,6 @@
 """Options of the model ``levenshtein_editor``, named as fairseq's Transformer names them."""
 
 from dataclasses import dataclass
-from typing import Tuple
 
 from fairseq.dataclass import ChoiceEnum
 
@@ -66,7 +65,7 @@ class LevenshteinEditorConfig(TwoSidedConfig):
     )
 
 
-def exit_depths(cfg: LevenshteinEditorConfig) -> Tuple[int, int, int]:
+def exit_depths(cfg: LevenshteinEditorConfig) -> tuple[int, int, int]:
     """Blocks before the deletion, placeholder and token heads.
 
     Raises:

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from typing import List, Tuple
 
 import torch
 import torch.nn.functional as F
@@ -65,7 +64,7 @@ class EditPolicyLoss(FairseqCriterion):
 
     def forward(
         self, model: nn.Module, sample: TrainingBatch, reduce: bool = True
-    ) -> Tuple[Tensor, int, LogOutput]:
+    ) -> tuple[Tensor, int, LogOutput]:
         """Returns the summed loss (nats), the sample size (target tokens) and what to log."""
         source = sample["net_input"]
         roll_in = sample["roll_in"]
@@ -91,7 +90,7 @@ class EditPolicyLoss(FairseqCriterion):
         return loss, sample_size, log
 
     @staticmethod
-    def reduce_metrics(logging_outputs: List[LogOutput]) -> None:
+    def reduce_metrics(logging_outputs: list[LogOutput]) -> None:
         """Sums over workers; nothing is averaged twice. Losses are shown in bits."""
 
         def total(key: str) -> float:
@@ -113,7 +112,7 @@ class EditPolicyLoss(FairseqCriterion):
         return True
 
 
-def smoothed(logits: Tensor, labels: Tensor, smoothing: float) -> Tuple[Tensor, Tensor]:
+def smoothed(logits: Tensor, labels: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
     """Sums over positions of the loss with label smoothing, and of −log p of the labels.
 
     As torch's ``cross_entropy`` gives them; probabilities are normalised once for both.

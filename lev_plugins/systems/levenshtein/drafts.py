@@ -1,7 +1,8 @@
 """Drafts as tokens: text, marks, terms and words that are not known."""
 
 import functools
-from typing import Callable, NamedTuple, Optional, Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import torch
 from fairseq.data import data_utils
@@ -37,8 +38,8 @@ class DraftEncoding(PostEditingTask):
         self,
         text: str,
         encode_fn: Callable[[str], str],
-        markup: Optional[bool] = None,
-        oov_words: Optional[OOVWords] = None,
+        markup: bool | None = None,
+        oov_words: OOVWords | None = None,
     ) -> Draft:
         """A draft's tokens with <s> and </s>, and the marks on them.
 
@@ -59,7 +60,7 @@ class DraftEncoding(PostEditingTask):
         plain: str,
         spans: Sequence[Mark],
         encode_fn: Callable[[str], str],
-        oov_words: Optional[OOVWords] = None,
+        oov_words: OOVWords | None = None,
     ) -> Draft:
         """A draft from its plain text and the marks on it.
 
@@ -88,7 +89,7 @@ class DraftEncoding(PostEditingTask):
         self,
         terms: Sequence[str],
         encode_fn: Callable[[str], str],
-        oov_words: Optional[OOVWords] = None,
+        oov_words: OOVWords | None = None,
     ) -> Draft:
         """Terms as the draft to start from, each to stay whole (Susanto et al., 2020).
 
@@ -107,7 +108,7 @@ class DraftEncoding(PostEditingTask):
             text += term
         return self._coded(text, marks, encode_fn, oov_words)
 
-    def _draft_token(self, word: str, oov_words: Optional[OOVWords]) -> int:
+    def _draft_token(self, word: str, oov_words: OOVWords | None) -> int:
         token: int = self.tgt_dict.index(word)
         if self._knows(token):
             return token

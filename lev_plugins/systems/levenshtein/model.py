@@ -6,7 +6,7 @@ V symbols, K = ``max_insertions``. Slot k lies between tokens k and k + 1.
 
 import re
 from dataclasses import dataclass, replace
-from typing import Dict, List, Optional, Self, Tuple
+from typing import Self
 
 import torch
 from fairseq.data import Dictionary
@@ -40,7 +40,7 @@ class EditMemory(Memory):
     of them, B × T × C; None where the two heads read different ones, or no sequence was read yet.
     """
 
-    known: Optional[Tuple[Tensor, Tensor]] = None
+    known: tuple[Tensor, Tensor] | None = None
 
     def select(self, rows: Tensor) -> Self:
         """The memory of the sentences at ``rows`` (long indices), with what is known."""
@@ -104,9 +104,9 @@ class LevenshteinEditorModel(BaseFairseqModel):
         for head in (self.deletion_head, self.placeholder_head):
             nn.init.zeros_(head.weight)
         self.token_head = token_table(vocabulary, dim) if cfg.separate_output_embed else None
-        self.int8_head: Optional[nn.Module] = None
+        self.int8_head: nn.Module | None = None
 
-    def _stack_depths(self) -> Dict[str, int]:
+    def _stack_depths(self) -> dict[str, int]:
         """The stacks that exist, each as deep as the deepest head that runs through it."""
         return {
             stack: max(self.depths[head] for head in HEADS if self.stack_of[head] == stack)
@@ -154,13 +154,13 @@ class LevenshteinEditorModel(BaseFairseqModel):
             raise UserError("--share-all-embeddings and --separate-output-embed exclude each other")
         return cls(cfg, source, target, task.placeholder)
 
-    def max_positions(self) -> Tuple[int, int]:
+    def max_positions(self) -> tuple[int, int]:
         """The longest source and target, in tokens."""
         return self.cfg.max_source_positions, self.cfg.max_target_positions
 
     # what the generator asks for -------------------------------------------------------------
 
-    def encode(self, src_tokens: Tensor, layout: Optional[Layout] = None) -> EditMemory:
+    def encode(self, src_tokens: Tensor, layout: Layout | None = None) -> EditMemory:
         """B × S tokens → what every decoder pass reads."""
         if layout is None:
             layout = Layout.of(src_tokens.ne(self.pad), self.training)
@@ -216,7 +216,7 @@ class LevenshteinEditorModel(BaseFairseqModel):
     # the passes -------------------------------------------------------------------------------
 
     def features(
-        self, tokens: Tensor, memory: Memory, head: str, layout: Optional[Layout] = None
+        self, tokens: Tensor, memory: Memory, head: str, layout: Layout | None = None
     ) -> Tensor:
         """One decoder pass, B × T → B × T × C, up to the exit of ``head``."""
         copied = None
@@ -257,7 +257,7 @@ class LevenshteinEditorModel(BaseFairseqModel):
         tokens: Tensor,
         table: nn.Embedding,
         positions: Positions,
-        copied: Optional[Tensor] = None,
+        copied: Tensor | None = None,
     ) -> Tensor:
         x = self.scale * table(tokens) + positions(tokens)
         if copied is not None:
@@ -275,8 +275,8 @@ class LevenshteinEditorModel(BaseFairseqModel):
         return linear(features, self.output_weight())
 
     def forward(
-        self, src_tokens: Tensor, src_lengths: Optional[Tensor], roll_in: RollIn
-    ) -> Tuple[Dict[str, Tensor], Tensor]:
+        self, src_tokens: Tensor, src_lengths: Tensor | None, roll_in: RollIn
+    ) -> tuple[dict[str, Tensor], Tensor]:
         """Training passes of Algorithm 1.
 
         Only positions that carry a label go through a head: placeholders through the
@@ -304,13 +304,13 @@ class LevenshteinEditorModel(BaseFairseqModel):
         deletion = linear(rows_at(features, places.inner), self.deletion_head.weight)
         return {"deletion": deletion, "placeholder": placeholder, "token": token}, inputs
 
-    def never_predicted(self) -> List[int]:
+    def never_predicted(self) -> list[int]:
         """Symbols that the token policy must never write."""
         return sorted({self.pad, self.bos, self.eos, self.plh})
 
     # checkpoints --------------------------------------------------------------------------------
 
-    def _complete(self, state_dict: Dict[str, Tensor]) -> None:
+    def _complete(self, state_dict: dict[str, Tensor]) -> None:
         """Adds what a transformer's parameters lack: heads as they are, stacks like the tokens'."""
         for name, own in self.state_dict().items():
             if name in (COPY, "deletion_head.weight", "placeholder_head.weight"):
@@ -319,7 +319,7 @@ class LevenshteinEditorModel(BaseFairseqModel):
             if alike in state_dict:
                 state_dict.setdefault(name, state_dict[alike])
 
-    def upgrade_state_dict_named(self, state_dict: Dict[str, Tensor], name: str) -> None:
+    def upgrade_state_dict_named(self, state_dict: dict[str, Tensor], name: str) -> None:
         """Takes parameters of fairseq's own levenshtein_transformer and transformer too.
 
         Raises:

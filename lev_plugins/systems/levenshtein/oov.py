@@ -1,7 +1,5 @@
 """Out-of-vocabulary words of one batch: read as ``<unk>``, written back as they were typed."""
 
-from typing import Dict, List
-
 from fairseq.data import Dictionary
 
 
@@ -15,8 +13,8 @@ class OOVWords:
 
     def __init__(self, dictionary: Dictionary, first: int) -> None:
         self.dictionary, self.first = dictionary, first
-        self.words: List[str] = []
-        self._numbers: Dict[str, int] = {}
+        self.words: list[str] = []
+        self._numbers: dict[str, int] = {}
 
     def number(self, word: str) -> int:
         """The number of a word, the same for the same word: equal answers have equal tokens."""

@@ -6,7 +6,7 @@ Shapes: B sentences, M tokens of the target y*, N tokens of the draft y⁰, P pl
 import copy
 import functools
 from dataclasses import dataclass
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -61,10 +61,10 @@ class Places(NamedTuple):
     tokens: Tensor
     labels: Tensor
     gaps: Tensor
-    written: Optional[Tensor]
+    written: Tensor | None
     inner: Tensor
     width: int
-    sampled: Optional[Tensor]
+    sampled: Tensor | None
     before: Layout
     after: Layout
     inputs: Layout
@@ -86,14 +86,14 @@ class RollIn:
     draft: Tensor
     delete_draft: Tensor
     insertion: InsertionLabels
-    token_noise: Optional[Tensor]
+    token_noise: Tensor | None
     pad: int
     bos: int
     eos: int
-    frequencies: Optional[Tensor] = None
-    masked: Optional[Tensor] = None
-    draft_kept: Optional[Tensor] = None
-    source: Optional[Layout] = None
+    frequencies: Tensor | None = None
+    masked: Tensor | None = None
+    draft_kept: Tensor | None = None
+    source: Layout | None = None
 
     @functools.cached_property
     def places(self) -> Places:
@@ -107,7 +107,7 @@ class RollIn:
         vars(moved)["places"] = _moved(self.places, device)
         return moved
 
-    def token_state(self, placeholder: int) -> Tuple[Tensor, Tensor]:
+    def token_state(self, placeholder: int) -> tuple[Tensor, Tensor]:
         """What the token head reads, and where it predicts: B × M each."""
         insertion = self.insertion
         if self.masked is None:
@@ -194,14 +194,14 @@ def random_keep(inner: Tensor, rate: Tensor, order: Tensor, kept: str = "uniform
 
 def build_roll_in(
     target: Tensor,
-    draft: Optional[Tensor],
+    draft: Tensor | None,
     sentences: Tensor,
     epoch: int,
     options: RollInOptions,
     dictionary: Dictionary,
     placeholder: int,
-    frequencies: Optional[Tensor] = None,
-    alignment: Optional[Tuple[Tensor, Tensor]] = None,
+    frequencies: Tensor | None = None,
+    alignment: tuple[Tensor, Tensor] | None = None,
 ) -> RollIn:
     """States and expert labels for a batch.
 
@@ -252,7 +252,7 @@ def build_roll_in(
 
 
 def _word_frequencies(
-    frequencies: Optional[Tensor], dictionary: Dictionary, placeholder: int, device: torch.device
+    frequencies: Tensor | None, dictionary: Dictionary, placeholder: int, device: torch.device
 ) -> Tensor:
     """V, double: how often each symbol is to be sampled; special symbols never."""
     if frequencies is None or not bool(frequencies[dictionary.nspecial :].any()):
@@ -263,7 +263,7 @@ def _word_frequencies(
     return sampled
 
 
-def token_predictions(logits: Tensor, roll_in: RollIn, never: List[int]) -> Tensor:
+def token_predictions(logits: Tensor, roll_in: RollIn, never: list[int]) -> Tensor:
     """t̃ for every placeholder: the most likely token, or one sampled from the policy or at random.
 
     Args:
@@ -309,7 +309,7 @@ def _join(roll_in: RollIn, filled: Tensor) -> Tensor:
     return torch.where(roll_in.delete_draft.unsqueeze(1), draft, filled)
 
 
-def expert_labels(roll_in: RollIn, inputs: Tensor, max_insertions: int) -> Dict[str, Tensor]:
+def expert_labels(roll_in: RollIn, inputs: Tensor, max_insertions: int) -> dict[str, Tensor]:
     """The expert's actions where the heads predict: d* (1: delete), p* and t*, P each.
 
     Args:

@@ -9,7 +9,7 @@ and a real unknown word is no longer taken for a placeholder.
 """
 
 import re
-from typing import Collection, Dict, Set
+from collections.abc import Collection
 
 import torch
 from torch import Tensor
@@ -150,14 +150,14 @@ def is_transformer(names: Collection[str]) -> bool:
     return is_stock(names) and "decoder.embed_word_del.weight" not in names
 
 
-def convert_parameters(state: Dict[str, Tensor], unk: int) -> Dict[str, Tensor]:
+def convert_parameters(state: dict[str, Tensor], unk: int) -> dict[str, Tensor]:
     """Stock parameters under our names, with a row for the placeholder.
 
     Args:
         state: the stock model's parameters; left as they are.
         unk: index of the unknown symbol, whose rows the placeholder copies.
     """
-    converted: Dict[str, Tensor] = {}
+    converted: dict[str, Tensor] = {}
     repeated = _repeated(state)
     for name, value in state.items():
         if _IGNORED.search(name) or re.search(r"\.(k|v)_proj\.", name) or name in repeated:
@@ -180,9 +180,9 @@ def convert_parameters(state: Dict[str, Tensor], unk: int) -> Dict[str, Tensor]:
     return converted
 
 
-def _repeated(state: Dict[str, Tensor]) -> Set[str]:
+def _repeated(state: dict[str, Tensor]) -> set[str]:
     """Parameters that the stock model shares and its checkpoint lists under both names."""
-    repeated: Set[str] = set()
+    repeated: set[str] = set()
     for name, first in (
         ("decoder.output_projection.", "decoder.embed_tokens."),
         ("decoder.layers_msk.", "decoder.layers_del."),

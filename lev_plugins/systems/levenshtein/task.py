@@ -2,8 +2,9 @@
 
 import copy
 from argparse import Namespace
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Callable, Dict, List, Optional, Self, Sequence, Tuple, Union
+from typing import Any, Self, TypeAlias
 
 import torch
 from fairseq.criterions import CRITERION_REGISTRY, FairseqCriterion
@@ -30,11 +31,11 @@ from .roll_in import RollInOptions, TrainingBatch, build_roll_in
 from .task_config import TranslationEditConfig
 
 # how to read other projects' model configurations: name → function of (cfg) → our configuration
-MODEL_ADAPTERS: Dict[str, Callable[[Namespace], LevenshteinEditorConfig]] = {}
+MODEL_ADAPTERS: dict[str, Callable[[Namespace], LevenshteinEditorConfig]] = {}
 
-Generator = Union[RefinementGenerator, SequenceGenerator]
+Generator: TypeAlias = RefinementGenerator | SequenceGenerator
 # a source and, where the line has one, its draft
-EncodedLine = Tuple[Tensor, Optional[Draft]]
+EncodedLine = tuple[Tensor, Draft | None]
 TUNED = "tuned"  # in a checkpoint's state of the task: γ and the deletion threshold
 
 
@@ -58,7 +59,7 @@ class TranslationEditTask(DraftEncoding):
         self.epoch = 1
         self.trained_here = False  # this task has trained the checkpoint that is loaded
         self.edits = False  # whether the model built last is an edit model
-        self.tuned: Dict[str, float] = {}  # how to decode, by tune --keep
+        self.tuned: dict[str, float] = {}  # how to decode, by tune --keep
         # how often a word is met, for random roll-in; dictionaries of checkpoints know it of none
         self.frequencies = torch.tensor(tgt_dict.count[: len(tgt_dict)], dtype=torch.double)
         self.state.merge_state_dict(
@@ -87,8 +88,8 @@ class TranslationEditTask(DraftEncoding):
     def make_dataset(
         self,
         source: FairseqDataset,
-        target: Optional[FairseqDataset],
-        draft: Optional[FairseqDataset],
+        target: FairseqDataset | None,
+        draft: FairseqDataset | None,
         shuffle: bool,
     ) -> EditDataset:
         """Every side with <s> in front."""
@@ -117,8 +118,8 @@ class TranslationEditTask(DraftEncoding):
     # interactive and Python -------------------------------------------------------------------
 
     def get_interactive_tokens_and_lengths(
-        self, lines: List[str], encode_fn: Callable[[str], str]
-    ) -> Tuple[List[EncodedLine], List[int]]:
+        self, lines: list[str], encode_fn: Callable[[str], str]
+    ) -> tuple[list[EncodedLine], list[int]]:
         """Reads ``source`` or ``source<TAB>draft``, with marks on the draft if the task has them.
 
         Raises:
@@ -144,9 +145,9 @@ class TranslationEditTask(DraftEncoding):
 
     def build_dataset_for_inference(
         self,
-        src_tokens: Sequence[Union[Tensor, EncodedLine]],
+        src_tokens: Sequence[Tensor | EncodedLine],
         src_lengths: Sequence[int],
-        constraints: Optional[Tensor] = None,
+        constraints: Tensor | None = None,
     ) -> EditDataset:
         """Data of sources, or of (source, draft) pairs as interactive reads them.
 
@@ -190,7 +191,7 @@ class TranslationEditTask(DraftEncoding):
         optimizer: FairseqOptimizer,
         update_num: int,
         ignore_grad: bool = False,
-    ) -> Tuple[Tensor, int, LogOutput]:
+    ) -> tuple[Tensor, int, LogOutput]:
         """fairseq's step, on the states that the roll-in has for this epoch and moment.
 
         Raises:
@@ -202,19 +203,19 @@ class TranslationEditTask(DraftEncoding):
 
     def valid_step(
         self, sample: Batch, model: nn.Module, criterion: FairseqCriterion
-    ) -> Tuple[Tensor, int, LogOutput]:
+    ) -> tuple[Tensor, int, LogOutput]:
         # epoch 0: the same states at every validation, so that losses can be compared
         return super().valid_step(self.with_roll_in(sample, 0, self.mixture()), model, criterion)
 
     def mixture(
-        self, update: Optional[int] = None, time_share: Optional[float] = None
-    ) -> Tuple[float, float]:
+        self, update: int | None = None, time_share: float | None = None
+    ) -> tuple[float, float]:
         """α and β at an update, or when a share of the time has passed; final values without one.
 
         Raises:
             UserError: ``--roll-in-share``, and no schedule that tells the time.
         """
-        done: Optional[float] = update
+        done: float | None = update
         whole = float(self.cfg.roll_in_updates)
         if self.cfg.roll_in_share and update is not None:
             if time_share is None:
@@ -225,7 +226,7 @@ class TranslationEditTask(DraftEncoding):
             done, whole = time_share, self.cfg.roll_in_share
         moved = done / whole if done is not None and done < whole else 1.0
 
-        def at(start: Optional[float], end: float) -> float:
+        def at(start: float | None, end: float) -> float:
             return end if start is None else start + moved * (end - start)
 
         return at(self.cfg.alpha_start, self.cfg.alpha), at(self.cfg.beta_start, self.cfg.beta)
@@ -234,7 +235,7 @@ class TranslationEditTask(DraftEncoding):
         self,
         sample: Batch,
         epoch: int,
-        mixture: Optional[Tuple[float, float]] = None,
+        mixture: tuple[float, float] | None = None,
     ) -> TrainingBatch:
         """A batch with its ``roll_in``; ``mixture`` is α and β, by default those of this moment."""
         cfg = self.cfg
@@ -315,8 +316,8 @@ class TranslationEditTask(DraftEncoding):
         self,
         models: Sequence[nn.Module],
         args: Namespace,
-        seq_gen_cls: Optional[type] = None,
-        extra_gen_cls_kwargs: Optional[Dict[str, object]] = None,
+        seq_gen_cls: type | None = None,
+        extra_gen_cls_kwargs: dict[str, object] | None = None,
         **kwargs: object,
     ) -> Generator:
         """Refinement for models with edit policies; fairseq's beam search for any other."""
@@ -345,7 +346,7 @@ class TranslationEditTask(DraftEncoding):
         ignored = self.cfg.untuned or self.cfg.stock_decoding
         return default if ignored else self.tuned.get(name, default)
 
-    def decoding_options(self) -> Dict[str, object]:
+    def decoding_options(self) -> dict[str, object]:
         """What the task, and not fairseq, says about decoding."""
         return {
             "delete_threshold": self.delete_threshold,
@@ -361,8 +362,8 @@ class TranslationEditTask(DraftEncoding):
         generator: Generator,
         models: Sequence[Any],
         sample: Batch,
-        prefix_tokens: Optional[Tensor] = None,
-        constraints: Optional[Tensor] = None,
+        prefix_tokens: Tensor | None = None,
+        constraints: Tensor | None = None,
     ) -> Sequence[Sequence[Hypothesis]]:
         """``constraints`` carries drafts and marks, or terms, in interactive."""
         if not isinstance(generator, RefinementGenerator):
@@ -376,7 +377,7 @@ class TranslationEditTask(DraftEncoding):
         with torch.no_grad():
             return generator.generate(models, sample)
 
-    def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Checks that a checkpoint was trained with the same dictionaries.
 
         Raises:

@@ -1,12 +1,11 @@
 """The options of task ``translation_edit``."""
 
 from dataclasses import dataclass
-from typing import Optional
 
 from fairseq.dataclass import ChoiceEnum
 from omegaconf import II
 
-from ...options import option
+from ...options import OptionalFloat, option
 from ...tasks.post_editing import PostEditingConfig
 from .decoding.diversity import DIVERSITY
 from .decoding.oracle import ORACLES
@@ -26,8 +25,8 @@ class TranslationEditConfig(PostEditingConfig):
         "draft the empty sentence, in [0, 1]; the others are targets with tokens dropped at "
         "random (paper, Eq. 7)",
     )
-    alpha_start: Optional[float] = option(None, "alpha at the first update (see --roll-in-updates)")
-    beta_start: Optional[float] = option(None, "beta at the first update (see --roll-in-updates)")
+    alpha_start: OptionalFloat = option(None, "alpha at the first update (see --roll-in-updates)")
+    beta_start: OptionalFloat = option(None, "beta at the first update (see --roll-in-updates)")
     roll_in_updates: int = option(
         0,
         "updates over which alpha and beta move linearly from their start values to --alpha and "
@@ -55,7 +54,7 @@ class TranslationEditConfig(PostEditingConfig):
         "well, as a masked language model does; placeholders and deletions are learnt as before. "
         "It gets more labels from a batch",
     )
-    delete_threshold: Optional[float] = option(
+    delete_threshold: OptionalFloat = option(
         None,
         "decoding: a token goes when its probability of deletion is above this; higher leaves "
         "more of a draft alone (default: what tune --keep has put into the checkpoint, else 0.5, "

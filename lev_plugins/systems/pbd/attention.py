@@ -10,8 +10,6 @@ Indices count real tokens from 0, wherever the padding is. Shapes: B sentences, 
 S source tokens, C channels, H heads, D = C / H.
 """
 
-from typing import Optional, Tuple
-
 from torch import Tensor, nn
 
 from ...nn.decoding import KeysValues, joined
@@ -53,7 +51,7 @@ class PseudoBidirectionalAttention(nn.Module):
     def _mark(self, x: Tensor, segment: int) -> Tensor:
         return x if self.segment is None else x + self.segment.weight[segment]
 
-    def copied(self, states: Tensor, packing: Optional[Packing]) -> KeysValues:
+    def copied(self, states: Tensor, packing: Packing | None) -> KeysValues:
         """Keys and values of encoder states: B × S × C, or packed, → two B × H × S × D."""
         key, value = self.attention.project_keys_values(self._mark(states, COPIED), packing)
         if not self.training:  # read at every step
@@ -64,10 +62,10 @@ class PseudoBidirectionalAttention(nn.Module):
         self,
         x: Tensor,
         mask: Tensor,
-        before: Optional[KeysValues],
-        copied: Optional[KeysValues],
-        packing: Optional[Packing] = None,
-    ) -> Tuple[Tensor, KeysValues]:
+        before: KeysValues | None,
+        copied: KeysValues | None,
+        packing: Packing | None = None,
+    ) -> tuple[Tensor, KeysValues]:
         """Attends from every position of ``x``.
 
         Args:

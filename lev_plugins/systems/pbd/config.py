@@ -1,20 +1,19 @@
 """Options of the model ``pbd_transformer``, named as fairseq's Transformer names them."""
 
 from dataclasses import dataclass
-from typing import Optional
 
 from fairseq.dataclass import ChoiceEnum
 
 from ...errors import UserError
 from ...nn.seq2seq.config import Seq2SeqConfig
-from ...options import option
+from ...options import OptionalInt, option
 
 COPIED_STATES = ChoiceEnum(["input", "output"])
 
 
 @dataclass
 class PBDTransformerConfig(Seq2SeqConfig):
-    decoder_layers: Optional[int] = option(
+    decoder_layers: OptionalInt = option(
         None,
         "number of decoder blocks; default: the encoder's, and with parameter sharing or future "
         "modelling nothing else",

@@ -3,7 +3,7 @@
 Shapes: B sentences, T target tokens, T' the newest of them, S source tokens, C channels.
 """
 
-from typing import Optional, Sequence, Tuple
+from collections.abc import Sequence
 
 import torch
 from fairseq.data import Dictionary
@@ -44,9 +44,9 @@ class PBDDecoderBlock(DecoderBlock):
         x: Tensor,
         mask: Tensor,
         memory: Memory,
-        before: Optional[KeysValues],
-        packing: Optional[Packing],
-    ) -> Tuple[Tensor, KeysValues]:
+        before: KeysValues | None,
+        packing: Packing | None,
+    ) -> tuple[Tensor, KeysValues]:
         """The newest tokens attend to all generated ones and to the source that is ahead."""
         assert isinstance(memory, PBDMemory)
         copied = self._copied(memory) if self.future else None
@@ -81,7 +81,7 @@ class PBDDecoder(TransformerDecoder):
         dictionary: Dictionary,
         embed: TokenEmbedding,
         blocks: Sequence[PBDDecoderBlock],
-        norm: Optional[nn.Module],
+        norm: nn.Module | None,
         output: TiedOutput,
     ) -> None:
         limit = cfg.max_target_positions

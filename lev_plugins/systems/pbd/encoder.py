@@ -4,8 +4,9 @@ Shapes: B sentences, S source tokens, C channels, N real tokens of a packed batc
 """
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, List, Optional, Sequence
+from typing import Any
 
 import torch
 from fairseq.data import Dictionary
@@ -28,8 +29,8 @@ class PBDMemory(SourceMemory):
     packed in training, N × C. packing: where those are. real: B × S, bool.
     """
 
-    copied: List[Tensor] = field(default_factory=list)
-    packing: Optional[Packing] = None
+    copied: list[Tensor] = field(default_factory=list)
+    packing: Packing | None = None
     real: Tensor = field(default_factory=lambda: torch.empty(0))
 
     def moved(self, rows: Tensor, chosen: Tensor) -> "PBDMemory":
@@ -67,7 +68,7 @@ class PBDEncoder(TransformerEncoder):
         self.norm = size.final_norm()
 
     def forward(
-        self, src_tokens: Tensor, src_lengths: Optional[Tensor] = None, **unused: object
+        self, src_tokens: Tensor, src_lengths: Tensor | None = None, **unused: object
     ) -> EncoderOut:
         """B × S tokens, padded on either side → ``{"memory": [what the decoder reads]}``."""
         real = src_tokens.ne(self.pad)

@@ -1,7 +1,5 @@
 """The model: encoder and decoder, of one set of parameters unless told otherwise (paper, §2.2)."""
 
-from typing import Tuple
-
 from fairseq.data import Dictionary
 from fairseq.models import register_model
 from fairseq.tasks import FairseqTask
@@ -51,7 +49,7 @@ class PBDTransformerModel(Seq2SeqModel):
 
 def build(
     cfg: PBDTransformerConfig, source: Dictionary, target: Dictionary
-) -> Tuple[PBDEncoder, PBDDecoder]:
+) -> tuple[PBDEncoder, PBDDecoder]:
     """Encoder and decoder, with whatever the options let them share."""
     sharing = not cfg.no_parameter_sharing
     size, depth = transformer_size(cfg), decoder_depth(cfg)

@@ -3,7 +3,7 @@
 import dataclasses
 from argparse import Namespace
 from dataclasses import dataclass
-from typing import Any, Dict, Optional
+from typing import Any
 
 from fairseq import utils
 from fairseq.dataclass import ChoiceEnum
@@ -11,20 +11,18 @@ from fairseq.models.transformer import TransformerConfig
 
 from ...errors import UserError
 from ...nn.seq2seq.config import TwoSidedConfig, check_heads
-from ...options import option
+from ...options import OptionalStr, option
 
 ACTIVATIONS = ChoiceEnum(utils.get_available_activation_fns())
 
 
 @dataclass
 class TransformerConcatConfig(TwoSidedConfig):
-    encoder_embed_path: Optional[str] = option(
+    encoder_embed_path: OptionalStr = option(
         None, "file of pre-trained embeddings for source and draft"
     )
     encoder_layerdrop: float = option(0.0, "share of encoder blocks left out at random in training")
-    decoder_embed_path: Optional[str] = option(
-        None, "file of pre-trained embeddings for the target"
-    )
+    decoder_embed_path: OptionalStr = option(None, "file of pre-trained embeddings for the target")
     decoder_layerdrop: float = option(0.0, "share of decoder blocks left out at random in training")
     activation_fn: ACTIVATIONS = option("relu", "activation function")  # type: ignore[valid-type]
     layernorm_embedding: bool = option(False, "layer norm after the embeddings")
@@ -53,7 +51,7 @@ def stock_config(cfg: TransformerConcatConfig) -> TransformerConfig:
     return TransformerConfig.from_namespace(Namespace(**values))
 
 
-def _check(values: Dict[str, Any]) -> None:
+def _check(values: dict[str, Any]) -> None:
     for side in ("encoder", "decoder"):
         check_heads(Namespace(**values), side)
     if not values["share_all_embeddings"]:

@@ -4,7 +4,8 @@ Shapes: B sentences, S tokens of the source, N of the draft, T of the two joined
 consists of parts; each ends with its </s>, so the tokens themselves tell the parts apart.
 """
 
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -34,7 +35,7 @@ def join_draft(source: Tensor, draft: Tensor, pad: int, bos: int, multiple: int 
     return F.pad(joined, (0, -joined.size(1) % multiple), value=pad)
 
 
-def parts_and_positions(tokens: Tensor, pad: int, eos: int) -> Tuple[Tensor, Tensor]:
+def parts_and_positions(tokens: Tensor, pad: int, eos: int) -> tuple[Tensor, Tensor]:
     """In which part every token stands, and where in it.
 
     Args:
@@ -72,7 +73,7 @@ class ConcatEditDataset(EditDataset):
         self.draft_as_constraints = draft_as_constraints
 
     def collater(
-        self, samples: List[Example], pad_to_length: Optional[Dict[str, int]] = None
+        self, samples: list[Example], pad_to_length: dict[str, int] | None = None
     ) -> Batch:
         """A batch as the class describes it."""
         batch = super().collater(samples, pad_to_length)
@@ -94,8 +95,8 @@ class ConcatEditDataset(EditDataset):
         return sizes if self.tgt_sizes is None else np.maximum(sizes, self.tgt_sizes[indices])
 
     def filter_indices_by_size(
-        self, indices: np.ndarray, max_sizes: Union[None, int, Sequence[int]]
-    ) -> Tuple[np.ndarray, List[int]]:
+        self, indices: np.ndarray, max_sizes: None | int | Sequence[int]
+    ) -> tuple[np.ndarray, list[int]]:
         """Source and draft are held to the source's limit, each by itself."""
         kept, ignored = super(EditDataset, self).filter_indices_by_size(indices, max_sizes)
         limit = max_sizes[0] if isinstance(max_sizes, (tuple, list)) else max_sizes

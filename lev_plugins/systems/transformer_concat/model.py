@@ -7,7 +7,7 @@ Shapes: B sentences, S tokens of the source, N of the draft, T of the two joined
 """
 
 from argparse import ArgumentParser
-from typing import Any, Dict, Optional
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -98,7 +98,7 @@ class ConcatEncoder(TransformerEncoderBase):
             self.embed_positions, embed_tokens.embedding_dim, self.padding_idx, dictionary.eos()
         )
 
-    def upgrade_state_dict_named(self, state_dict: Dict[str, Tensor], name: str) -> Dict[str, Any]:
+    def upgrade_state_dict_named(self, state_dict: dict[str, Tensor], name: str) -> dict[str, Any]:
         """Takes the encoder of fairseq's own Transformer too, which knows one language."""
         here = f"{name}.embed_positions."
         if f"{here}language.weight" not in state_dict:
@@ -169,7 +169,7 @@ class TransformerConcatModel(TransformerModelBase):
     ) -> ConcatEncoder:
         return ConcatEncoder(cfg, src_dict, embed_tokens)
 
-    def join_draft(self, source: Tensor, draft: Optional[Tensor] = None) -> Tensor:
+    def join_draft(self, source: Tensor, draft: Tensor | None = None) -> Tensor:
         """``src_tokens`` for this model.
 
         Args:

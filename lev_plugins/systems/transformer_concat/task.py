@@ -5,8 +5,9 @@ beam search and its options of both.
 """
 
 from argparse import Namespace
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any
 
 import torch
 from fairseq.criterions import FairseqCriterion
@@ -57,8 +58,8 @@ class TranslationConcatTask(PostEditingTask):
     def make_dataset(
         self,
         source: FairseqDataset,
-        target: Optional[FairseqDataset],
-        draft: Optional[FairseqDataset],
+        target: FairseqDataset | None,
+        draft: FairseqDataset | None,
         shuffle: bool,
     ) -> ConcatEditDataset:
         """Sides as they were binarised; without drafts every draft is empty."""
@@ -80,9 +81,9 @@ class TranslationConcatTask(PostEditingTask):
 
     def build_dataset_for_inference(
         self,
-        src_tokens: Sequence[Union[Tensor, Tuple[Tensor, Optional[Tensor]]]],
+        src_tokens: Sequence[Tensor | tuple[Tensor, Tensor | None]],
         src_lengths: Sequence[int],
-        constraints: Optional[Tensor] = None,
+        constraints: Tensor | None = None,
     ) -> ConcatEditDataset:
         """Data of (source, draft) pairs as interactive reads them, or of the two joined."""
         if constraints is not None:
@@ -101,7 +102,7 @@ class TranslationConcatTask(PostEditingTask):
             shuffle=False,
         )
 
-    def _pair(self, item: Union[Tensor, Tuple[Tensor, Optional[Tensor]]]) -> List[Tensor]:
+    def _pair(self, item: Tensor | tuple[Tensor, Tensor | None]) -> list[Tensor]:
         """Source and draft without <s>; without a draft, an empty one."""
         bos, eos = self.src_dict.bos(), self.src_dict.eos()
         if isinstance(item, Tensor):
@@ -146,7 +147,7 @@ class TranslationConcatTask(PostEditingTask):
         optimizer: FairseqOptimizer,
         update_num: int,
         ignore_grad: bool = False,
-    ) -> Tuple[Tensor, int, LogOutput]:
+    ) -> tuple[Tensor, int, LogOutput]:
         """fairseq's own step, on sources joined with their drafts."""
         return super().train_step(
             self.joined(sample), model, criterion, optimizer, update_num, ignore_grad
@@ -154,7 +155,7 @@ class TranslationConcatTask(PostEditingTask):
 
     def valid_step(
         self, sample: Batch, model: nn.Module, criterion: FairseqCriterion
-    ) -> Tuple[Tensor, int, LogOutput]:
+    ) -> tuple[Tensor, int, LogOutput]:
         return super().valid_step(self.joined(sample), model, criterion)
 
     def build_generator(
@@ -174,9 +175,9 @@ class TranslationConcatTask(PostEditingTask):
         generator: SequenceGenerator,
         models: Sequence[nn.Module],
         sample: Batch,
-        prefix_tokens: Optional[Tensor] = None,
-        constraints: Optional[Tensor] = None,
-    ) -> List[List[Hypothesis]]:
+        prefix_tokens: Tensor | None = None,
+        constraints: Tensor | None = None,
+    ) -> list[list[Hypothesis]]:
         """``constraints`` carries the drafts in fairseq-interactive (see EditDataset)."""
         if constraints is not None:
             sample = {**sample, "draft": constraints}

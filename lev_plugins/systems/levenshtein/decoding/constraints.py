@@ -5,7 +5,6 @@ V symbols.
 """
 
 import functools
-from typing import List, Optional, Tuple
 
 import torch
 from torch import Tensor
@@ -96,7 +95,7 @@ class EditConstraints:
                     f"{limit - 2}; leave out --stock-decoding, which sets it, or mark fewer"
                 )
 
-    def rewritten(self, row: int, tokens: List[int], new: List[bool]) -> Optional[int]:
+    def rewritten(self, row: int, tokens: list[int], new: list[bool]) -> int | None:
         """Where something that was removed is being written again.
 
         Args:
@@ -118,15 +117,15 @@ class EditConstraints:
 
 
 @functools.lru_cache(maxsize=4)
-def symbol_edges(symbols: Tuple[str, ...]) -> Tensor:
+def symbol_edges(symbols: tuple[str, ...]) -> Tensor:
     """V × 2, bool: whether a symbol can continue with what stands before it, and behind it."""
     return torch.tensor([*map(Joining(symbols).edges, symbols)])
 
 
-def _runs(tokens: List[int], marks: List[int]) -> List[List[int]]:
+def _runs(tokens: list[int], marks: list[int]) -> list[list[int]]:
     """The sequences of tokens that have to go, one for each mark, without repetition."""
-    runs: List[List[int]] = []
-    run: List[int] = []
+    runs: list[list[int]] = []
+    run: list[int] = []
     for token, mark in zip(tokens + [0], marks + [0]):
         if mark & DROP:
             run.append(token)

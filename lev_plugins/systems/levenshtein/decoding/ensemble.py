@@ -5,8 +5,8 @@ tokens that can be missing in one slot, P tokens to be written.
 """
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Callable, Optional, Sequence, Tuple
 
 import torch
 from torch import Tensor
@@ -19,7 +19,7 @@ from .policy import AnyPolicy, Memory, evaluate, limits_of, with_features
 class EnsembleMemory:
     """What the members' encoders left, one memory for each member."""
 
-    members: Tuple[Memory, ...]
+    members: tuple[Memory, ...]
 
     def select(self, rows: Tensor) -> "EnsembleMemory":
         """The memories of the sentences at ``rows`` (long indices)."""
@@ -56,7 +56,7 @@ class EnsemblePolicy:
             evaluate(policy)
         return self
 
-    def max_positions(self) -> Optional[Tuple[int, int]]:
+    def max_positions(self) -> tuple[int, int] | None:
         """The tightest limits of the members: source and target in tokens; None without any."""
         known = [limit for limit in map(limits_of, self.policies) if limit is not None]
         if not known:

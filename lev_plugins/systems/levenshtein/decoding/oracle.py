@@ -5,7 +5,6 @@ symbols, K the most tokens that are missing in one slot, P tokens to be written.
 """
 
 from dataclasses import dataclass
-from typing import Optional, Tuple
 
 import torch
 from torch import Tensor
@@ -63,7 +62,7 @@ class OraclePolicy:
         evaluate(self.policy)
         return self
 
-    def max_positions(self) -> Optional[Tuple[int, int]]:
+    def max_positions(self) -> tuple[int, int] | None:
         """Those of the policy."""
         return limits_of(self.policy)
 
@@ -122,9 +121,7 @@ def missing_tokens(tokens: Tensor, target: Tensor, pad: int) -> Tensor:
     return (gaps.gather(1, rank) * keep)[:, :-1]
 
 
-def with_oracle(
-    policy: AnyPolicy, mode: str, target: Optional[Tensor], pad: int = PAD
-) -> AnyPolicy:
+def with_oracle(policy: AnyPolicy, mode: str, target: Tensor | None, pad: int = PAD) -> AnyPolicy:
     """The policy, or an :class:`OraclePolicy` around it.
 
     Args:

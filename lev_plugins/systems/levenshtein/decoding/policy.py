@@ -5,7 +5,7 @@ tokens that can be missing in one slot. Slot k lies between tokens k and k + 1. 
 with <s>, end with </s> and are padded on the right.
 """
 
-from typing import Any, Optional, Protocol, Self, Tuple, TypeGuard, TypeVar, cast
+from typing import Any, Protocol, Self, TypeGuard, TypeVar, cast
 
 from torch import Tensor, nn
 
@@ -50,7 +50,7 @@ def is_edit_model(model: object) -> TypeGuard[AnyPolicy]:
     return hasattr(model, "deletion_logits")
 
 
-def limits_of(policy: object) -> Optional[Tuple[int, int]]:
+def limits_of(policy: object) -> tuple[int, int] | None:
     """The longest source and target of a policy, in tokens; None where it has no limits."""
     return getattr(policy, "max_positions", lambda: None)()
 

@@ -3,7 +3,7 @@
 Shapes: R candidates, T tokens.
 """
 
-from typing import List, Optional, Sequence
+from collections.abc import Sequence
 
 import torch
 from fairseq.data import Dictionary
@@ -18,7 +18,7 @@ def rate(
     hypotheses: Sequence[EditHypothesis],
     dictionary: Dictionary,
     placeholder: int,
-    device: Optional[torch.device] = None,
+    device: torch.device | None = None,
 ) -> None:
     """Gives candidates a ``score`` by which those to one sentence can be compared.
 
@@ -50,9 +50,9 @@ def rate(
         hypothesis["score"] = hypothesis["actions"] + final
 
 
-def best(candidates: Sequence[EditHypothesis], number: int) -> List[EditHypothesis]:
+def best(candidates: Sequence[EditHypothesis], number: int) -> list[EditHypothesis]:
     """The ``number`` best different candidates; of equal ones the first."""
-    different: List[EditHypothesis] = []
+    different: list[EditHypothesis] = []
     for answer in sorted(candidates, key=lambda answer: -answer["score"]):
         if not any(torch.equal(answer["tokens"], other["tokens"]) for other in different):
             different.append(answer)

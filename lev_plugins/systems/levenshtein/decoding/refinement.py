@@ -8,7 +8,8 @@ Shapes: B sentences, N candidates a sentence, R = B·N candidates, those of a se
 """
 
 import copy
-from typing import Generic, List, Optional, Sequence, Tuple, cast
+from collections.abc import Sequence
+from typing import Generic, cast
 
 import torch
 from fairseq.data import Dictionary
@@ -60,7 +61,7 @@ class RefinementGenerator:
     @torch.no_grad()
     def generate(
         self, models: Sequence[EditPolicy[MemoryT]], sample: Batch, **unused: object
-    ) -> List[List[EditHypothesis]]:
+    ) -> list[list[EditHypothesis]]:
         """The best candidates of every sentence, in the order of the batch.
 
         Args:
@@ -105,8 +106,8 @@ class RefinementGenerator:
         self,
         policy: EditPolicy[MemoryT],
         source: Tensor,
-        draft: Optional[Tensor],
-        marks: Optional[Tensor],
+        draft: Tensor | None,
+        marks: Tensor | None,
     ) -> "_Decoding[MemoryT]":
         """A batch, each sentence as often as it has candidates, before its first iteration."""
         if draft is None:
@@ -124,7 +125,7 @@ class RefinementGenerator:
 
     def _policy(
         self, models: Sequence[EditPolicy[MemoryT]], sample: Batch
-    ) -> Tuple[AnyPolicy, Optional[Reranker]]:
+    ) -> tuple[AnyPolicy, Reranker | None]:
         """The policy to decode with, and what ranks the candidates."""
         reranker = None
         if self.options.external_reranker:
@@ -158,8 +159,8 @@ class RefinementGenerator:
         self,
         reranker: Reranker,
         source: Tensor,
-        draft: Optional[Tensor],
-        candidates: List[List[EditHypothesis]],
+        draft: Tensor | None,
+        candidates: list[list[EditHypothesis]],
     ) -> None:
         tokens = [[answer["tokens"] for answer in group] for group in candidates]
         for group, scores in zip(candidates, reranker.score(source, draft, tokens)):
@@ -188,17 +189,17 @@ class _Decoding(Generic[MemoryT]):
             tokens, memory, self.pad, self.options.retain_history, original=draft
         )
         self.cap = self._length_cap(source, tokens)
-        self.keys: Optional[Tensor] = None
+        self.keys: Tensor | None = None
         if self.diversity.kind == "noise" and self.diversity.count > 1:
             self.keys = sentence_keys(source, tokens, self.pad)
-        self.constraints: Optional[EditConstraints] = None
+        self.constraints: EditConstraints | None = None
 
     def set_constraints(self, constraints: EditConstraints) -> None:
         """Follows what a person has ordered."""
         constraints.check_room(self.cap)
         self.constraints = constraints
 
-    def run(self) -> List[EditHypothesis]:
+    def run(self) -> list[EditHypothesis]:
         """One hypothesis for every row, in order."""
         if self.options.stock:
             self._run_stock()
@@ -208,7 +209,7 @@ class _Decoding(Generic[MemoryT]):
         else:
             self._run()
         # both loops end when every sentence is finished
-        return cast(List[EditHypothesis], self.state.finished)
+        return cast(list[EditHypothesis], self.state.finished)
 
     def _run(self) -> None:
         """Algorithm 2, with loops of any period."""
@@ -216,7 +217,7 @@ class _Decoding(Generic[MemoryT]):
         for step in range(self.options.max_iter):
             keep = self._keep()
             compaction = Compaction(keep)
-            moved: Optional[Compaction] = compaction
+            moved: Compaction | None = compaction
             if self.options.adaptive and state.seen:  # at first nothing has been seen
                 again, settled = state.seen_before(compaction(state.tokens, self.pad))
                 settled = settled & (keep.sum(1) == state.lengths)

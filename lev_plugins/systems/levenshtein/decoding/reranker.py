@@ -3,7 +3,8 @@
 Shapes: B sentences, S source tokens, N draft tokens, C candidates, T target tokens.
 """
 
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from fairseq.data import Dictionary, data_utils
@@ -11,8 +12,8 @@ from fairseq.models import FairseqEncoderDecoderModel
 from torch import Tensor
 
 from ....data.batching import by_budget
-from ....data.symbols import difference
 from ....errors import UserError
+from ....fairseq_patches import difference
 from .policy import is_edit_model
 
 
@@ -73,9 +74,9 @@ class Reranker:
     def score(
         self,
         src_tokens: Tensor,
-        draft: Optional[Tensor],
+        draft: Tensor | None,
         hypotheses: Sequence[Sequence[Tensor]],
-    ) -> List[List[float]]:
+    ) -> list[list[float]]:
         """How likely every hypothesis is.
 
         What the model has no symbol for, in drafts and hypotheses, is an unknown word to it.
@@ -98,8 +99,8 @@ class Reranker:
         src_tokens = src_tokens.cpu()
         drafts = None if draft is None else draft.cpu()
         # candidates of one sentence often come out the same: each is scored once
-        keys: List[List[Tuple[int, Tuple[int, ...]]]] = []
-        wanted: Dict[Tuple[int, Tuple[int, ...]], Candidate] = {}
+        keys: list[list[tuple[int, tuple[int, ...]]]] = []
+        wanted: dict[tuple[int, tuple[int, ...]], Candidate] = {}
         for row, candidates in enumerate(hypotheses):
             source = self._source(src_tokens[row], None if drafts is None else drafts[row])
             keys.append([(row, tuple(tokens.tolist())) for tokens in candidates])
@@ -123,7 +124,7 @@ class Reranker:
         tokens = self._strip(sentence)
         return tokens.masked_fill(tokens >= self.size, self.unk)
 
-    def _source(self, source: Tensor, draft: Optional[Tensor]) -> Tensor:
+    def _source(self, source: Tensor, draft: Tensor | None) -> Tensor:
         parts = {"source": self._strip(source)}
         if self.joins_draft:
             end = source.new_tensor([self.eos])
@@ -146,7 +147,7 @@ class Reranker:
                 f"{limits[side]}; shorten the line, or give a model with more positions"
             )
 
-    def _score(self, candidates: List[Candidate]) -> List[float]:
+    def _score(self, candidates: list[Candidate]) -> list[float]:
         """Their scores; the sources come longest first, as fairseq's LSTM wants them."""
         sources, targets = zip(*candidates)
         source = data_utils.collate_tokens(sources, self.pad, left_pad=self.left_pad_source)
@@ -166,7 +167,7 @@ class Reranker:
         real = target.ne(self.pad)
         chosen = log_probs.gather(2, target.unsqueeze(2)).squeeze(2).float()
         sums = chosen.masked_fill(~real, 0.0).sum(1)
-        scores: List[float] = (sums / real.sum(1).pow(self.length_penalty)).tolist()
+        scores: list[float] = (sums / real.sum(1).pow(self.length_penalty)).tolist()
         return scores
 
 

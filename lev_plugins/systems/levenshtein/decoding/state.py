@@ -1,6 +1,6 @@
 """Sentences while they are refined: what stands, what is finished, what happened."""
 
-from typing import Generic, List, NotRequired, Optional, Tuple, TypedDict, Union
+from typing import Generic, NotRequired, TypedDict
 
 import torch
 from torch import Tensor
@@ -36,7 +36,7 @@ class EditHypothesis(Hypothesis):
     origin: Tensor
     steps: int
     terminated: Termination
-    history: List[Step]
+    history: list[Step]
 
 
 class RefinementState(Generic[MemoryT]):
@@ -59,7 +59,7 @@ class RefinementState(Generic[MemoryT]):
         memory: MemoryT,
         pad: int,
         retain_history: bool,
-        original: Optional[Tensor] = None,
+        original: Tensor | None = None,
     ) -> None:
         """``original``: the draft with words in it that the model does not know (see finish)."""
         size = tokens.size(0)
@@ -71,10 +71,10 @@ class RefinementState(Generic[MemoryT]):
         self.deleting = torch.zeros_like(self.scores)  # what deleting each token would add
         self.origin = torch.arange(tokens.size(1), device=tokens.device).repeat(size, 1)
         self.rows = torch.arange(size, device=tokens.device)
-        self.seen: List[Tensor] = []
+        self.seen: list[Tensor] = []
         self.memory = memory
-        self.finished: List[Optional[EditHypothesis]] = [None] * size
-        self.history: Optional[List[List[Step]]] = None
+        self.finished: list[EditHypothesis | None] = [None] * size
+        self.history: list[list[Step]] | None = None
         if retain_history:
             self.history = [[] for _ in range(size)]
             self.record("draft")
@@ -89,7 +89,7 @@ class RefinementState(Generic[MemoryT]):
         """Whether every sentence is finished."""
         return self.tokens.size(0) == 0
 
-    def keep(self, keep: Tensor, moved: Optional[Compaction] = None) -> None:
+    def keep(self, keep: Tensor, moved: Compaction | None = None) -> None:
         """Deletes the tokens that are not kept (B × T, bool).
 
         Args:
@@ -116,7 +116,7 @@ class RefinementState(Generic[MemoryT]):
         self.scores = self.scores.masked_scatter(where, scores.to(self.scores.dtype))
         self.actions = self.actions + self.scores.masked_fill(~where, 0.0).sum(1)
 
-    def record(self, phase: str, mask: Optional[Tensor] = None) -> None:
+    def record(self, phase: str, mask: Tensor | None = None) -> None:
         """Notes the present tokens as the outcome of a phase.
 
         ``mask`` is, for ``delete``, which tokens of the state before were kept and, for
@@ -133,7 +133,7 @@ class RefinementState(Generic[MemoryT]):
         # stock may write padding within a sentence; elsewhere a sentence is one piece
         whole = bool(real[:, 1:].le(real[:, :-1]).all())
         for i, (row, length) in enumerate(zip(self.rows.tolist(), lengths)):
-            chosen: Union[slice, Tensor] = slice(length) if whole else real[i]
+            chosen: slice | Tensor = slice(length) if whole else real[i]
             entry: Step = {
                 "phase": phase,
                 "tokens": tokens[i][chosen].clone(),
@@ -148,7 +148,7 @@ class RefinementState(Generic[MemoryT]):
 
     def finish(
         self, done: Tensor, steps: int, reason: Termination, *companions: Tensor
-    ) -> List[Tensor]:
+    ) -> list[Tensor]:
         """Lets the sentences at ``done`` (B, bool) leave with what stands now.
 
         Args:
@@ -212,7 +212,7 @@ class RefinementState(Generic[MemoryT]):
         if rows.numel():
             self.memory = self.memory.select(rows)
 
-    def seen_before(self, tokens: Tensor) -> Tuple[Tensor, Tensor]:
+    def seen_before(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
         """Whether the same tokens (B × T) were noted with :meth:`record_visited` before.
 
         Returns:
@@ -229,7 +229,7 @@ class RefinementState(Generic[MemoryT]):
         self.seen.append(self.tokens)
 
 
-def to_device(numbers: List[int], device: torch.device) -> Tensor:
+def to_device(numbers: list[int], device: torch.device) -> Tensor:
     """Whole numbers on the device, for which the host does not wait."""
     return torch.tensor(numbers, dtype=torch.long).to(device, non_blocking=True)
 
