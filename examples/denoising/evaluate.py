@@ -56,18 +56,27 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def summary(tables: dict[str, Any]) -> dict[str, dict[str, float]]:
-    """The numbers of each system on one test set; of several the WRR by the name of the noise, and
-    the words corrected and miscorrected in all."""
+    """The numbers of each system.
+
+    With one test set all of it. With one for each kind of noise the WRR by the kind and their mean,
+    and the words corrected and miscorrected in all; what is of text from elsewhere apart, named so.
+    """
     if len(tables) == 1:
         (table,) = tables.values()
         return table["systems"]
     found: dict[str, dict[str, float]] = {}
-    for name, table in tables.items():
-        for system, row in table["systems"].items():
-            one = found.setdefault(system, {"corrected": 0, "miscorrected": 0})
-            one[name.removeprefix("test-")] = row["wrr"]
+    for where in ("", "elsewhere-"):
+        kinds = {
+            name.removeprefix(f"test-{where}"): table["systems"]
+            for name, table in tables.items()
+            if name.startswith("test-elsewhere-") is bool(where)
+        }
+        for system in next(iter(kinds.values()), ()):
+            one = found.setdefault(system, {})
+            one |= {where + kind: systems[system]["wrr"] for kind, systems in kinds.items()}
+            one[f"{where}wrr"] = fmean(systems[system]["wrr"] for systems in kinds.values())
             for count in ("corrected", "miscorrected"):
-                one[count] += row[count]
+                one[where + count] = sum(systems[system][count] for systems in kinds.values())
     return found
 
 

@@ -1,7 +1,8 @@
 """Makes the data of a denoiser; prepare.sh calls it when it has seen that all files are there.
 
-DATA holds {train,dev,test}.clean and maybe {train,dev,test}.noisy, plain text. OUT gets the splits
-train, valid and test of --task noisy_translation with one dictionary for both sides.
+DATA holds {train,dev,test}.clean and maybe {train,dev,test}.noisy, plain text, and elsewhere.clean
+where text of another source is to be tested too. OUT gets the splits train, valid and test of
+--task noisy_translation with one dictionary for both sides.
 """
 
 import argparse
@@ -17,6 +18,7 @@ from lev_plugins.fairseq_patches import run_cli
 from lev_plugins.io.text_files import read_lines
 
 SPLITS = {"train": "train", "dev": "valid", "test": "test"}
+ELSEWHERE = "elsewhere"
 KINDS = ("random", "keyboard", "swap", "delete")
 SEEN = 3  # noisy copies of the training text in which the dictionary's symbols are counted
 
@@ -31,8 +33,12 @@ def main(argv: Sequence[str] | None = None) -> None:
                 shutil.copyfile(args.data / f"{part}.{side}", args.out / f"{split}.{side}")
         else:
             _pieces(args, part, split)
+    tests = ["test"]
+    if (args.data / f"{ELSEWHERE}.clean").is_file():
+        tests.append(f"test-{ELSEWHERE}")
+        _pieces(args, ELSEWHERE, tests[-1])
     texts = [args.out / "train.clean"]
-    texts += [args.out / "train.noisy"] if noisy else _noise(args)
+    texts += [args.out / "train.noisy"] if noisy else _noise(args, tests)
     mask = "[MASK]" if args.backbone else "<mask>"
     if args.backbone:
         texts = [_word_pieces(args, text) for text in texts]
@@ -80,22 +86,23 @@ def _pieces(args: argparse.Namespace, part: str, split: str) -> None:
     pieces = list(cut(read_lines(str(path)), args.words))
     if args.lower:
         pieces = [piece.lower() for piece in pieces]
-    counts = {"valid": args.valid_lines, "test": args.test_lines}
-    pieces = spread(pieces, counts.get(split, 0))
+    counts = {"train": 0, "valid": args.valid_lines}
+    pieces = spread(pieces, counts.get(split, args.test_lines))
     if not pieces:
         raise UserError(f"{path}: there is no word in it")
     text = "".join(piece + "\n" for piece in pieces)
     (args.out / f"{split}.clean").write_text(text, encoding="utf-8")
 
 
-def _noise(args: argparse.Namespace) -> list[Path]:
+def _noise(args: argparse.Namespace, tests: Sequence[str]) -> list[Path]:
     """Fixed noisy test sets; noisy copies of the training text, for the dictionary."""
-    clean = args.out / "test.clean"
-    for kind in KINDS:
-        shutil.copyfile(clean, args.out / f"test-{kind}.clean")
-        noisy = args.out / f"test-{kind}.noisy"
-        noise.main(f"--kind {kind} --seed 1 --input".split() + [str(clean), "--output", str(noisy)])
-    clean.unlink()
+    for test in tests:
+        clean = args.out / f"{test}.clean"
+        for kind in KINDS:
+            shutil.copyfile(clean, args.out / f"{test}-{kind}.clean")
+            given = ["--input", str(clean), "--output", str(args.out / f"{test}-{kind}.noisy")]
+            noise.main(["--kind", kind, "--seed", "1", *given])
+        clean.unlink()
     seen = [args.data / f"seen-{seed}" for seed in range(1, SEEN + 1)]
     for seed, path in enumerate(seen, start=1):
         given = ["--input", str(args.out / "train.clean"), "--output", str(path)]

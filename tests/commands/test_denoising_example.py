@@ -102,15 +102,22 @@ SMALL = ["--encoder-ffn-embed-dim", "16", "--num-workers", "0", "--disable-valid
 def test_prepare_train_and_evaluate_end_in_a_table_for_each_noise(tmp_path):
     data, work = write_text(tmp_path / "data", "clean"), tmp_path / "work"
     subprocess.run(["gzip", str(data / "train.clean")], check=True)
+    other = tmp_path / "other.txt"
+    other.write_text("one two three\nfour zebra six\n", encoding="utf-8")
+    subprocess.run(["gzip", str(other)], check=True)
+    elsewhere = {"ELSEWHERE": f"{other}.gz"}
     sizes = {"UPDATES": "2", "WIDTH": "16", "LAYERS": "1"}
     for script, arguments, environ in (
-        ("prepare.sh", [data, work], {"WORDS": "2", "TEST_LINES": "3"}),
+        ("prepare.sh", [data, work], {"WORDS": "2", "TEST_LINES": "3"} | elsewhere),
         ("train.sh", [work, "none", *SMALL], sizes),
         ("train.sh", [work, "mask,copy,generate", *SMALL], {**sizes, "VARIANT": "pointer"}),
         ("evaluate.sh", [work, "--beam", "1", "--json", tmp_path / "scores.json"], {}),
     ):
         out = succeed(f"denoising/{script}", *arguments, **environ)
-    assert re.findall(r"^## test-(\w+): 6 words, noise", out, re.M) == sorted(KINDS)
+    names = [f"test-{where}{kind}" for where in ("", "elsewhere-") for kind in sorted(KINDS)]
+    found = re.findall(r"^## ([\w-]+): ([56]) words, noise", out, re.M)
+    assert [name for name, _ in found] == sorted(names)
+    assert "zebra" in (work / "data" / "test-elsewhere-swap.clean").read_text("utf-8")
     tables = json.loads((work / "output" / "tables.json").read_text(encoding="utf-8"))
     for kind in KINDS:
         noisy, clean = (
@@ -125,9 +132,29 @@ def test_prepare_train_and_evaluate_end_in_a_table_for_each_noise(tmp_path):
             assert rows[name].items() >= evaluate.scores(text, noisy, clean).items()
     numbers = json.loads((tmp_path / "scores.json").read_text())["systems"]
     for name, found in numbers.items():
-        each = {kind: tables[f"test-{kind}"]["systems"][name] for kind in KINDS}
-        assert found["swap"] == each["swap"]["wrr"]
-        assert found["corrected"] == sum(one["corrected"] for one in each.values())
+        for where in ("", "elsewhere-"):
+            each = {kind: tables[f"test-{where}{kind}"]["systems"][name] for kind in KINDS}
+            assert found[f"{where}swap"] == each["swap"]["wrr"]
+            assert found[f"{where}corrected"] == sum(one["corrected"] for one in each.values())
+            mean = sum(one["wrr"] for one in each.values()) / len(KINDS)
+            assert found[f"{where}wrr"] == pytest.approx(mean)
+
+
+def test_captions_have_their_marks_apart(tmp_path):
+    for part, line in (
+        ("train", "A (big) dog, he runs."),
+        ("valid", "Two  cats"),
+        ("test_2016", ""),
+    ):
+        (tmp_path / f"{part}.en").write_text(f"{line}\n", encoding="utf-8")
+    subprocess.run(["gzip", str(tmp_path / "train.en")], check=True)
+    succeed("denoising/captions.sh", tmp_path, tmp_path / "data")
+    found = {path.name: path.read_text("utf-8") for path in (tmp_path / "data").iterdir()}
+    assert found == {
+        "train.clean": "A ( big ) dog , he runs .\n",
+        "dev.clean": "Two cats\n",
+        "test.clean": "\n",
+    }
 
 
 @pytest.mark.slow

@@ -53,6 +53,9 @@ WORDS=x denoising/prepare.sh {tmp} {tmp}/work | WORDS=x
 WORDS=2 denoising/prepare.sh {noisy} {tmp}/work | real noisy pairs stay as they are
 LOWER=2 denoising/prepare.sh {tmp} {tmp}/work | LOWER=2: give 0 or 1
 BACKBONE=gone denoising/prepare.sh {tmp} {tmp}/work | no folder gone
+denoising/captions.sh {tmp} | two folders are needed
+denoising/captions.sh {tmp} {tmp}/work | .* lacks train.en
+ELSEWHERE=gone denoising/prepare.sh {tmp} {tmp}/work | ELSEWHERE=gone: no such file
 denoising/train.sh {tmp} | a folder and gates are needed
 denoising/train.sh {tmp} none | no data in
 VARIANT=mine denoising/train.sh {work} all | VARIANT=mine: pointer, paper or code
