@@ -171,7 +171,8 @@ post-editing.finetuned() {
 # ---------------------------------------------------------------- gated-Trans
 
 denoising() { # denoising GATES UPDATES TITLE: one set of gates with each seed
-  local gates="$1" updates="$2" title="$3" w="$work/$row" name="${1//,/-}" source seed flags=() prepare=()
+  local gates="$1" updates="$2" title="$3" w="$work/$row" name="${1//,/-}" source seed
+  local prepare=() lexicon=() baselines=() flags=() ranked=()
   [ "$gates" = none ] || name="$name-pointer"
   source="$data/${needs[$row]}"
   case "${needs[$row]}" in
@@ -179,6 +180,8 @@ denoising() { # denoising GATES UPDATES TITLE: one set of gates with each seed
   "multi30k ud_ewt")
     source="$w/captions"
     prepare=(ELSEWHERE="$data/ud_ewt/test.tok" WORDS=3 TEST_LINES=500 VALID_LINES=300)
+    lexicon=(--lexicon "$(python -c 'import symspellpy; print(*symspellpy.__path__)')/frequency_dictionary_en_82_765.txt")
+    baselines=(--baseline "$w/scores.json" symspellpy dictionary)
     step captions bash "$root/examples/denoising/captions.sh" "$data/multi30k" "$source"
     ;;
   esac
@@ -188,9 +191,12 @@ denoising() { # denoising GATES UPDATES TITLE: one set of gates with each seed
     step "train-$seed" env UPDATES="$(updates "$updates")" SEED="$seed" RUN="$seed" \
       bash "$root/examples/denoising/train.sh" "$w/w" "$gates" --bf16
     flags+=(--take "$w/scores.json" "$name-$seed")
+    ranked+=(--take "$w/scores.json" "$name-$seed+lexicon")
   done
-  step evaluate bash "$root/examples/denoising/evaluate.sh" "$w/w" --json "$w/scores.json"
-  result --baseline "$w/scores.json" "no-edit baseline" no-edit --row "$title" --seeds $seeds "${flags[@]}"
+  step evaluate bash "$root/examples/denoising/evaluate.sh" "$w/w" --json "$w/scores.json" ${lexicon[@]+"${lexicon[@]}"}
+  flags=(--row "$title" --seeds $seeds "${flags[@]}")
+  [ ${#lexicon[@]} -eq 0 ] || flags+=(--row "$title, with the dictionary's words" --seeds $seeds "${ranked[@]}")
+  result --baseline "$w/scores.json" "no-edit baseline" no-edit ${baselines[@]+"${baselines[@]}"} "${flags[@]}"
 }
 
 row denoising-english.none 2 ud_ewt "noise of four kinds on English, no gates"

@@ -2,7 +2,8 @@
 
 WORK is the folder of prepare.sh and train.sh. The noisy lines of all test sets go once through
 fairseq-interactive, so that nothing but the noisy text reaches the model:
-no gold token is ever fed.
+no gold token is ever fed. With --lexicon they go through ``correct --lexicon`` too, which reads
+words one by one and leaves those alone that the lexicon has, and through symspellpy with its words.
 """
 
 import argparse
@@ -11,13 +12,14 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
+from lev_plugins.inference.correction.lexicon import Lexicon
 from lev_plugins.io.text_files import read_lines
 from lev_plugins.metrics import correction_counts, make_metric
 from lev_plugins.metrics.corpus import add_up
@@ -26,6 +28,7 @@ from lev_plugins.metrics.significance import compared, sentence_metric
 ROOT = Path(__file__).resolve().parents[2]
 CHECKPOINT = "checkpoint_last.pt"
 METRICS = ("wrr", "wrr_jaccard", "cer")
+WITH_LEXICON = "+lexicon"
 WRITTEN = re.compile(r"D-([0-9]+)\t[^\t]*\t(.*)")
 
 
@@ -99,47 +102,77 @@ def decode(
 ) -> None:
     """Writes output/SYSTEM.TEST_SET for all test sets, unless it is younger than the checkpoint."""
     checkpoint = args.work / system / CHECKPOINT
-    paths = {name: args.work / "output" / f"{system}.{name}" for name in sets}
-    age = checkpoint.stat().st_mtime
+    _write(args, system, sets, _searched, [checkpoint])
+    if args.lexicon:
+        _write(args, system + WITH_LEXICON, sets, _corrected, [checkpoint, args.lexicon])
+
+
+def _write(
+    args: argparse.Namespace,
+    name: str,
+    sets: dict[str, tuple[list[str], list[str]]],
+    answer: Callable[[argparse.Namespace, Path, list[str]], list[str]],
+    needed: Sequence[Path],
+) -> None:
+    paths = {one: args.work / "output" / f"{name}.{one}" for one in sets}
+    age = max(path.stat().st_mtime for path in needed)
     if all(path.is_file() and path.stat().st_mtime > age for path in paths.values()):
         return
     lines = [line for noisy, _ in sets.values() for line in noisy]
     # an empty line has nothing to correct, and the search would write something
     asked = [number for number, line in enumerate(lines) if line.strip()]
-    written = dict(zip(asked, _searched(args, checkpoint, [lines[number] for number in asked])))
+    print(f"decoding {name} …", file=sys.stderr, flush=True)
+    written = dict(zip(asked, answer(args, needed[0], [lines[number] for number in asked])))
     answers = [written.get(number, "") for number in range(len(lines))]
-    for name, path in paths.items():
-        count = len(sets[name][0])
+    for one, path in paths.items():
+        count = len(sets[one][0])
         path.write_text("".join(line + "\n" for line in answers[:count]), encoding="utf-8")
         answers = answers[count:]
 
 
 def _searched(args: argparse.Namespace, checkpoint: Path, lines: list[str]) -> list[str]:
-    command = [sys.executable, "-m", "fairseq_cli.interactive", str(args.work / "data")]
+    command = ["fairseq_cli.interactive", str(args.work / "data")]
     command += ["--user-dir", str(ROOT / "lev_plugins"), "--task", "noisy_translation"]
     command += ["--source-lang", "noisy", "--target-lang", "clean", "--path", str(checkpoint)]
     command += ["--beam", str(args.beam), "--max-len-a", "1.5", "--max-len-b", "10"]
-    command += ["--buffer-size", "2000", "--max-tokens", "4000"]
-    backbone = args.work / "backbone"
-    if backbone.is_file():
-        directory = backbone.read_text(encoding="utf-8").strip()
-        command += ["--bpe", "hf_wordpiece", "--hf-directory", directory]
-    else:
-        command += ["--bpe", "characters"]
-    print(f"decoding {checkpoint} …", file=sys.stderr, flush=True)
-    with tempfile.TemporaryDirectory() as folder:
-        noisy = Path(folder, "noisy")
-        noisy.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-        ended = subprocess.run(
-            command + ["--input", str(noisy)], capture_output=True, text=True, encoding="utf-8"
-        )
-    if ended.returncode != 0:
-        raise UserError(f"fairseq-interactive failed: {ended.stderr.strip()[-300:]!r}")
-    found = [match.groups() for match in map(WRITTEN.fullmatch, ended.stdout.split("\n")) if match]
+    command += ["--buffer-size", "2000", "--max-tokens", "4000", *_text_processing(args)]
+    written = _answer([*command, "--input"], lines)
+    found = [match.groups() for match in map(WRITTEN.fullmatch, written) if match]
     answers = {int(number): text for number, text in found}
     if sorted(answers) != list(range(len(lines))):
         raise UserError(f"{checkpoint}: {len(answers)} of {len(lines)} lines came back")
     return [answers[number] for number in range(len(lines))]
+
+
+def _corrected(args: argparse.Namespace, checkpoint: Path, lines: list[str]) -> list[str]:
+    command = ["lev_plugins.cli.correct", "--path", str(checkpoint)]
+    command += ["--data", str(args.work / "data"), "--beam", str(args.beam)]
+    command += ["--lexicon", str(args.lexicon), "--settings", "none", *_text_processing(args)]
+    return _answer(command, lines)[:-1]
+
+
+def _text_processing(args: argparse.Namespace) -> list[str]:
+    backbone = args.work / "backbone"
+    if backbone.is_file():
+        directory = backbone.read_text(encoding="utf-8").strip()
+        return ["--bpe", "hf_wordpiece", "--hf-directory", directory]
+    return ["--bpe", "characters"]
+
+
+def _answer(command: list[str], lines: list[str]) -> list[str]:
+    """What a command (a module and its arguments) writes of a file with the lines."""
+    with tempfile.TemporaryDirectory() as folder:
+        noisy = Path(folder, "noisy")
+        noisy.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+        ended = subprocess.run(
+            [sys.executable, "-m", *command, str(noisy)],
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+        )
+    if ended.returncode != 0:
+        raise UserError(f"{command[0]} failed: {ended.stderr.strip()[-300:]!r}")
+    return ended.stdout.split("\n")
 
 
 def _table(
@@ -148,6 +181,9 @@ def _table(
     """All numbers of a test set."""
     noisy, clean = pair
     outputs = {"no-edit baseline": noisy}
+    if args.lexicon:
+        outputs["symspellpy"] = args.symspell(noisy)
+        systems = [one for name in systems for one in (name, name + WITH_LEXICON)]
     for system in systems:
         path = args.work / "output" / f"{system}.{name}"
         outputs[system] = list(read_lines(str(path)))
@@ -209,6 +245,12 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("work", type=Path, help="folder of prepare.sh and train.sh")
     parser.add_argument("--systems", nargs="+", help="folders in WORK (default: all)")
     parser.add_argument("--against", default="none", help="what others are compared with")
+    parser.add_argument(
+        "--lexicon",
+        type=Path,
+        help="words, one a line, maybe with counts: each model in `correct --lexicon`, and "
+        "symspellpy (pip install symspellpy), with them too",
+    )
     parser.add_argument("--beam", type=int, default=4, help="width of the search (default 4)")
     parser.add_argument("--json", type=Path, help="FILE: also the numbers of each system there")
     args = parser.parse_args(argv)
@@ -216,7 +258,19 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         raise UserError(f"--beam {args.beam}: give a number of 1 or more")
     if not (args.work / "data").is_dir():
         raise UserError(f"{args.work} has no data: examples/denoising/prepare.sh makes them")
+    if args.lexicon:
+        args.symspell = _symspell(args.lexicon)
     return args
+
+
+def _symspell(lexicon: Path) -> Callable[[Sequence[str]], list[str]]:
+    sys.path.append(str(ROOT / "examples" / "spelling_and_ocr"))
+    from score_typos import symspell
+
+    try:
+        return symspell(Lexicon.read(str(lexicon)).counts)
+    except ModuleNotFoundError as error:
+        raise UserError("--lexicon needs symspellpy: pip install symspellpy") from error
 
 
 if __name__ == "__main__":

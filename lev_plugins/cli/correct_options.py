@@ -91,8 +91,8 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
     add = adder(parser.add_argument_group("model"))
     add(
         "--path CHECKPOINT",
-        "of task translation_edit, translation or translation_concat, or a folder with one; "
-        "a.pt:b.pt is an ensemble",
+        "of task translation_edit, translation, translation_concat or noisy_translation, or a "
+        "folder with one; a.pt:b.pt is an ensemble",
         required=True,
     )
     add_model_data(add, "; none for none")

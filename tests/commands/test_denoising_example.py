@@ -107,11 +107,14 @@ def test_prepare_train_and_evaluate_end_in_a_table_for_each_noise(tmp_path):
     subprocess.run(["gzip", str(other)], check=True)
     elsewhere = {"ELSEWHERE": f"{other}.gz"}
     sizes = {"UPDATES": "2", "WIDTH": "16", "LAYERS": "1"}
+    lexicon = tmp_path / "words.txt"
+    lexicon.write_text("zebra 3\nfour\n", encoding="utf-8")
+    scored = [work, "--beam", "1", "--json", tmp_path / "scores.json", "--lexicon", lexicon]
     for script, arguments, environ in (
         ("prepare.sh", [data, work], {"WORDS": "2", "TEST_LINES": "3"} | elsewhere),
         ("train.sh", [work, "none", *SMALL], sizes),
         ("train.sh", [work, "mask,copy,generate", *SMALL], {**sizes, "VARIANT": "pointer"}),
-        ("evaluate.sh", [work, "--beam", "1", "--json", tmp_path / "scores.json"], {}),
+        ("evaluate.sh", scored, {}),
     ):
         out = succeed(f"denoising/{script}", *arguments, **environ)
     names = [f"test-{where}{kind}" for where in ("", "elsewhere-") for kind in sorted(KINDS)]
@@ -126,8 +129,10 @@ def test_prepare_train_and_evaluate_end_in_a_table_for_each_noise(tmp_path):
         )
         assert len(noisy) == 3 and noisy != clean
         rows = tables[f"test-{kind}"]["systems"]
-        assert list(rows) == ["no-edit baseline", "mask-copy-generate-pointer", "none"]
-        for name in list(rows)[1:]:
+        systems = ["mask-copy-generate-pointer", "none"]
+        models = [one + end for one in systems for end in ("", "+lexicon")]
+        assert list(rows) == ["no-edit baseline", "symspellpy", *models]
+        for name in models:
             text = (work / "output" / f"{name}.test-{kind}").read_text("utf-8").splitlines()
             assert rows[name].items() >= evaluate.scores(text, noisy, clean).items()
     numbers = json.loads((tmp_path / "scores.json").read_text())["systems"]

@@ -152,7 +152,9 @@ class Corrector:
         bigrams: str | None = None,
         **processing: Any,
     ) -> "Corrector":
-        """Loads a checkpoint of task translation_edit, translation or translation_concat.
+        """Loads a checkpoint of task translation_edit or one that writes from left to right.
+
+        These are translation, translation_concat and noisy_translation.
 
         Args:
             path: a checkpoint, or a folder with checkpoint_best.pt, checkpoint_last.pt or
