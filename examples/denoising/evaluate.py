@@ -20,6 +20,7 @@ from typing import Any
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
 from lev_plugins.inference.correction.lexicon import Lexicon
+from lev_plugins.io.reading import checksum
 from lev_plugins.io.text_files import read_lines
 from lev_plugins.metrics import correction_counts, make_metric
 from lev_plugins.metrics.corpus import add_up
@@ -46,6 +47,8 @@ def main(argv: Sequence[str] | None = None) -> None:
             raise UserError(f"--systems {system}: there is no {args.work / system / CHECKPOINT}")
     output = args.work / "output"
     output.mkdir(exist_ok=True)
+    if args.lexicon:
+        forget_other_words(output, args.lexicon)
     for system in systems:
         decode(args, system, sets)
     tables = {name: _table(name, pair, systems, args) for name, pair in sets.items()}
@@ -102,9 +105,18 @@ def decode(
 ) -> None:
     """Writes output/SYSTEM.TEST_SET for all test sets, unless it is younger than the checkpoint."""
     checkpoint = args.work / system / CHECKPOINT
-    _write(args, system, sets, _searched, [checkpoint])
+    _write(args, system, sets, _searched, checkpoint)
     if args.lexicon:
-        _write(args, system + WITH_LEXICON, sets, _corrected, [checkpoint, args.lexicon])
+        _write(args, system + WITH_LEXICON, sets, _corrected, checkpoint)
+
+
+def forget_other_words(output: Path, lexicon: Path) -> None:
+    """Deletes what was corrected with other words than these."""
+    stamp, found = output / "lexicon.sha256", checksum(str(lexicon))
+    if not stamp.is_file() or stamp.read_text(encoding="utf-8") != found:
+        for path in output.glob(f"*{WITH_LEXICON}.*"):
+            path.unlink()
+        stamp.write_text(found, encoding="utf-8")
 
 
 def _write(
@@ -112,17 +124,17 @@ def _write(
     name: str,
     sets: dict[str, tuple[list[str], list[str]]],
     answer: Callable[[argparse.Namespace, Path, list[str]], list[str]],
-    needed: Sequence[Path],
+    checkpoint: Path,
 ) -> None:
     paths = {one: args.work / "output" / f"{name}.{one}" for one in sets}
-    age = max(path.stat().st_mtime for path in needed)
+    age = checkpoint.stat().st_mtime
     if all(path.is_file() and path.stat().st_mtime > age for path in paths.values()):
         return
     lines = [line for noisy, _ in sets.values() for line in noisy]
     # an empty line has nothing to correct, and the search would write something
     asked = [number for number, line in enumerate(lines) if line.strip()]
     print(f"decoding {name} …", file=sys.stderr, flush=True)
-    written = dict(zip(asked, answer(args, needed[0], [lines[number] for number in asked])))
+    written = dict(zip(asked, answer(args, checkpoint, [lines[number] for number in asked])))
     answers = [written.get(number, "") for number in range(len(lines))]
     for one, path in paths.items():
         count = len(sets[one][0])

@@ -145,6 +145,19 @@ def test_prepare_train_and_evaluate_end_in_a_table_for_each_noise(tmp_path):
             assert found[f"{where}wrr"] == pytest.approx(mean)
 
 
+def test_what_was_corrected_with_other_words_is_forgotten(tmp_path):
+    lexicon = tmp_path / "words.txt"
+    lexicon.write_text("zebra\n", encoding="utf-8")
+    evaluate.forget_other_words(tmp_path, lexicon)
+    plain, ranked = tmp_path / "none.test-swap", tmp_path / "none+lexicon.test-swap"
+    plain.touch()
+    for words, kept in (("zebra\n", True), ("zebra\nfour\n", False)):
+        ranked.touch()
+        lexicon.write_text(words, encoding="utf-8")
+        evaluate.forget_other_words(tmp_path, lexicon)
+        assert plain.is_file() and ranked.is_file() is kept
+
+
 def test_captions_have_their_marks_apart(tmp_path):
     for part, line in (
         ("train", "A (big) dog, he runs."),
