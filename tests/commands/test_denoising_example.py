@@ -135,6 +135,15 @@ def test_prepare_train_and_evaluate_end_in_a_table_for_each_noise(tmp_path):
         for name in models:
             text = (work / "output" / f"{name}.test-{kind}").read_text("utf-8").splitlines()
             assert rows[name].items() >= evaluate.scores(text, noisy, clean).items()
+    stay = 0  # words of the lexicon, whatever the model would write
+    for path in (work / "data").glob("test-elsewhere-*.noisy"):
+        ranked = work / "output" / f"none+lexicon.{path.stem}"
+        pairs = zip(path.read_text("utf-8").splitlines(), ranked.read_text("utf-8").splitlines())
+        for noisy, corrected in pairs:
+            known = {"zebra", "four"} & set(noisy.split())
+            assert known <= set(corrected.split())
+            stay += len(known)
+    assert stay
     numbers = json.loads((tmp_path / "scores.json").read_text())["systems"]
     for name, found in numbers.items():
         for where in ("", "elsewhere-"):
