@@ -170,6 +170,10 @@ post-editing.finetuned() {
 
 # ---------------------------------------------------------------- gated-Trans
 
+symspell_words() { # symspell_words: the dictionary that symspellpy brings
+  echo "$(python -c 'import symspellpy; print(*symspellpy.__path__)')/frequency_dictionary_en_82_765.txt"
+}
+
 denoising() { # denoising GATES UPDATES TITLE: one set of gates with each seed
   local gates="$1" updates="$2" title="$3" w="$work/$row" name="${1//,/-}" source seed
   local prepare=() lexicon=() baselines=() flags=() ranked=()
@@ -180,7 +184,7 @@ denoising() { # denoising GATES UPDATES TITLE: one set of gates with each seed
   "multi30k ud_ewt")
     source="$w/captions"
     prepare=(ELSEWHERE="$data/ud_ewt/test.tok" WORDS=3 TEST_LINES=500 VALID_LINES=300)
-    lexicon=(--lexicon "$(python -c 'import symspellpy; print(*symspellpy.__path__)')/frequency_dictionary_en_82_765.txt")
+    lexicon=(--lexicon "$(symspell_words)")
     baselines=(--baseline "$w/scores.json" symspellpy dictionary)
     step captions bash "$root/examples/denoising/captions.sh" "$data/multi30k" "$source"
     ;;
@@ -207,6 +211,26 @@ row denoising-elsewhere.none 0.3 "multi30k ud_ewt" "noise on captions, tested on
 denoising-elsewhere.none() { denoising none 1500 "no gates"; }
 row denoising-elsewhere.mcg 0.3 "multi30k ud_ewt" "the same, mask, copy and generate gates"
 denoising-elsewhere.mcg() { denoising mask,copy,generate 1500 "mask, copy, generate"; }
+row denoising-translation.today 1.8 multi30k "Multi30k en-de from noisy English: clean and noisy training text, gates, symspellpy"
+denoising-translation.today() {
+  local w="$work/$row" seed system title flags=()
+  bitext
+  for seed in $seeds; do
+    for system in clean noisy gated; do
+      step "train-$system-$seed" env UPDATES="$(updates 1200)" SEED="$seed" RUN="$seed" \
+        bash "$root/examples/denoising/translate.sh" "$w/w" "$system" --bf16
+    done
+  done
+  step evaluate bash "$root/examples/denoising/evaluate_translation.sh" "$w/w" --lexicon "$(symspell_words)" --json "$w/scores.json"
+  for system in "clean transformer on clean text" "noisy transformer on noisy text" "gated mask, copy, generate on noisy text"; do
+    title="${system#* }" system="${system%% *}"
+    seed_flags "$w/scores.json" $(printf "$system-%s\n" $seeds)
+    flags+=(--row "$title" "${taken[@]}")
+    seed_flags "$w/scores.json" $(printf "$system-%s+symspellpy\n" $seeds)
+    flags+=(--row "$title, symspellpy first" "${taken[@]}")
+  done
+  result "${flags[@]}"
+}
 row denoising-finnish.none 1 finnish_ocr/fold0 "Finnish OCR words, no gates"
 denoising-finnish.none() { denoising none 2400 "no gates, 2,400 updates"; }
 row denoising-finnish.mcg 1.2 finnish_ocr/fold0 "the same, mask, copy and generate gates"

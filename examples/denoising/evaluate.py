@@ -143,11 +143,16 @@ def _write(
 
 
 def _searched(args: argparse.Namespace, checkpoint: Path, lines: list[str]) -> list[str]:
-    command = ["fairseq_cli.interactive", str(args.work / "data")]
+    flags = ["--source-lang", "noisy", "--target-lang", "clean", "--max-len-a", "1.5"]
+    flags += ["--beam", str(args.beam), *_text_processing(args)]
+    return search(args.work / "data", checkpoint, lines, flags)
+
+
+def search(data: Path, checkpoint: Path, lines: list[str], flags: list[str]) -> list[str]:
+    """What fairseq-interactive writes for each of the lines, which are not empty."""
+    command = ["fairseq_cli.interactive", str(data), "--path", str(checkpoint)]
     command += ["--user-dir", str(ROOT / "lev_plugins"), "--task", "noisy_translation"]
-    command += ["--source-lang", "noisy", "--target-lang", "clean", "--path", str(checkpoint)]
-    command += ["--beam", str(args.beam), "--max-len-a", "1.5", "--max-len-b", "10"]
-    command += ["--buffer-size", "2000", "--max-tokens", "4000", *_text_processing(args)]
+    command += ["--max-len-b", "10", "--buffer-size", "2000", "--max-tokens", "4000", *flags]
     written = _answer([*command, "--input"], lines)
     found = [match.groups() for match in map(WRITTEN.fullmatch, written) if match]
     answers = {int(number): text for number, text in found}
@@ -271,11 +276,12 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     if not (args.work / "data").is_dir():
         raise UserError(f"{args.work} has no data: examples/denoising/prepare.sh makes them")
     if args.lexicon:
-        args.symspell = _symspell(args.lexicon)
+        args.symspell = symspell_with(args.lexicon)
     return args
 
 
-def _symspell(lexicon: Path) -> Callable[[Sequence[str]], list[str]]:
+def symspell_with(lexicon: Path) -> Callable[[Sequence[str]], list[str]]:
+    """symspellpy with the words of a file, for lines."""
     sys.path.append(str(ROOT / "examples" / "spelling_and_ocr"))
     from score_typos import symspell
 

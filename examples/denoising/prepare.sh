@@ -50,7 +50,7 @@ for part in train dev test; do
   unpack "$data/$part.$clean" "$work/text/$part.clean"
   [ "$noisy" -eq 0 ] || unpack "$data/$part.noisy" "$work/text/$part.noisy"
 done
-[ -z "$elsewhere" ] || unpack "${elsewhere%.gz}" "$work/text/elsewhere.clean"
+[ -z "$elsewhere" ] || unpack "$elsewhere" "$work/text/elsewhere.clean"
 
 flags=(--words "$words" --test-lines "$test_lines" --valid-lines "$valid_lines")
 [ "$lower" = 0 ] || flags+=(--lower)

@@ -21,13 +21,14 @@ triples_there() { # triples_there DATA: are the nine files of post-editing there
   [ ${#missing[@]} -eq 0 ] || fail "$1 lacks ${missing[*]} (plain or .gz)"
 }
 
-unpack() { # unpack FILE COPY: FILE, or FILE.gz unpacked, as COPY
+unpack() { # unpack FILE COPY: FILE, or FILE.gz, as COPY; what ends in .gz is unpacked
+  local file="$1"
+  [ -f "$file" ] || file="$1.gz"
   rm -f "$2"
-  if [ -f "$1" ]; then
-    cp "$1" "$2"
-  else
-    gzip -dc "$1.gz" >"$2" || fail "$1.gz cannot be unpacked: fetch it again"
-  fi
+  case "$file" in
+  *.gz) gzip -dc "$file" >"$2" || fail "$file cannot be unpacked: fetch it again" ;;
+  *) cp "$file" "$2" ;;
+  esac
   chmod u+w "$2"
 }
 

@@ -33,8 +33,8 @@ LEAST_ROWS = 4
 ROWS = 25
 #: below FEW_ROWS rows are filled up to a multiple of it, so that few shapes come
 FEW_ROWS, GRAIN = 64, 4
-#: shapes whose kernels oneDNN and torch keep, each some hundred kilobytes; theirs are 1,024
-CAPACITIES = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "64", "LRU_CACHE_CAPACITY": "64"}
+#: shapes whose kernels oneDNN and torch keep, each some ten kilobytes; theirs are 1,024
+CAPACITIES = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "256", "LRU_CACHE_CAPACITY": "256"}
 #: 0 or 1 in this variable of the environment: oneDNN never, or wherever torch has it
 SWITCH = "LEV_PLUGINS_ONEDNN"
 CPUINFO = Path("/proc/cpuinfo")

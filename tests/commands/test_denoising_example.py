@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from example_scripts import modules, succeed
+from example_scripts import modules, refusal, succeed, trained_with, write
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -193,3 +193,43 @@ def test_real_noisy_pairs_stay_as_they_are(tmp_path):
             copy = (work / "data" / f"{split}.{side}").read_bytes()
             assert copy == (data / f"{part}.{side}").read_bytes()
     assert (work / "noise").read_text(encoding="utf-8") == "none\n"
+
+
+@pytest.mark.slow
+def test_a_translator_of_noisy_text_is_trained_and_scored_with_and_without_symspellpy(tmp_path):
+    draw, data, work = random.Random(5), tmp_path / "data", tmp_path / "work"
+    german = {"house": "haus", "garden": "garten", "water": "wasser", "summer": "sommer"}
+    for part, size in (("train", 60), ("valid", 4), ("test", 5)):
+        lines = [draw.choices(list(german), k=4) for _ in range(size)]
+        write(data / f"{part}.en", [" ".join(line) for line in lines])
+        write(data / f"{part}.de", [" ".join(map(german.get, line)) for line in lines])
+    lexicon = write(tmp_path / "words.txt", list(german))
+    sizes = {"UPDATES": "2", "WIDTH": "16", "LAYERS": "1", "RUN": "1"}
+    succeed("translation/prepare.sh", data, work, VOCABULARY="60")
+    assert refusal("denoising/translate.sh", work, "noisier").startswith("no system noisier")
+    assert refusal("denoising/translate.sh", work, "noisy", LAYERS="0").startswith("LAYERS=0")
+    for system, noise, gates in (("clean", "none", "none"), ("noisy", "all", "none")):
+        words = trained_with(tmp_path, "denoising/translate.sh", work, system, **sizes)
+        assert [words[words.index(flag) + 1] for flag in ("--noise", "--gates")] == [noise, gates]
+    succeed("denoising/translate.sh", work, "gated", *SMALL, **sizes)
+    scored = [work, "--beam", "1", "--lexicon", lexicon, "--json", tmp_path / "scores.json"]
+    out = succeed("denoising/evaluate_translation.sh", *scored)
+    numbers = json.loads((tmp_path / "scores.json").read_text())["systems"]
+    assert list(numbers) == ["gated-1", "gated-1+symspellpy"]
+    output = work / "translate" / "output"
+    clean = (data / "test.en").read_text("utf-8")
+    assert (output / "clean.source").read_text("utf-8") == clean
+    for kind in KINDS:
+        noisy = (output / f"{kind}.source").read_text("utf-8").splitlines()
+        corrected = (output / f"{kind}+symspellpy.source").read_text("utf-8").splitlines()
+        assert len(noisy) == 5 and right_words(noisy, clean) < right_words(corrected, clean)
+    for name, scores in numbers.items():
+        assert scores["noisy"] == pytest.approx(sum(scores[kind] for kind in KINDS) / 4)
+        assert re.search(rf"^\| {re.escape(name)} \| {scores['clean']:.2f} ", out, re.M)
+        for one in ("clean", *KINDS):
+            assert len((output / f"{name}.{one}").read_text("utf-8").splitlines()) == 5
+
+
+def right_words(lines: list[str], text: str) -> int:
+    pairs = zip(" ".join(lines).split(), text.split(), strict=True)
+    return sum(found == wanted for found, wanted in pairs)

@@ -65,6 +65,11 @@ SEED=x denoising/train.sh {work} all | SEED=x
 RUN=../x denoising/train.sh {work} all | RUN=../x
 BACKBONE_START=yes denoising/train.sh {work} all | BACKBONE_START=yes: give 0 or 1
 BACKBONE_START=1 denoising/train.sh {work} all | .* has no data of a backbone
+denoising/translate.sh {tmp} | a folder and a system are needed
+denoising/translate.sh {tmp} noisy | no data and spm.model in
+denoising/translate.sh {work} noisier | no data and spm.model in
+denoising/evaluate_translation.sh | a folder is needed
+denoising/evaluate_translation.sh {work} | no data in
 
 post_editing/prepare.sh | two folders are needed
 post_editing/prepare.sh gone {tmp}/work | no folder gone

@@ -1,0 +1,129 @@
+"""Scores translators of noisy text; evaluate_translation.sh calls it.
+
+WORK is the folder of examples/translation/prepare.sh and of translate.sh. The test set's sources
+are translated as they are, with each kind of noise, and with --lexicon also as symspellpy corrects
+them.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+
+import sacrebleu
+from evaluate import CHECKPOINT, search, symspell_with
+from prepare import KINDS
+
+from lev_plugins.cli import noise
+from lev_plugins.errors import UserError
+from lev_plugins.fairseq_patches import run_cli
+from lev_plugins.io.text_files import read_lines
+
+SYMSPELL = "symspellpy"
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Noise, translations, scores, a table."""
+    args = _arguments(argv)
+    trained = args.work / "translate"
+    systems = args.systems or sorted(path.parent.name for path in trained.glob(f"*/{CHECKPOINT}"))
+    if not systems:
+        raise UserError(f"{trained}: nothing is trained; examples/denoising/translate.sh does it")
+    for system in systems:
+        if not (trained / system / CHECKPOINT).is_file():
+            raise UserError(f"--systems {system}: there is no {trained / system / CHECKPOINT}")
+    correct = symspell_with(args.lexicon) if args.lexicon else None
+    output = trained / "output"
+    output.mkdir(exist_ok=True)
+    text = args.work / "text"
+    texts = {("", name): lines for name, lines in noisy_sets(text, args.source, output).items()}
+    if correct:
+        texts |= {(SYMSPELL, name): correct(lines) for (_, name), lines in texts.items()}
+    for (first, name), lines in texts.items():
+        _write(output / f"{joined(name, first)}.source", lines)
+    wanted = list(read_lines(str(text / f"test.{args.target}")))
+    scores: dict[str, dict[str, float]] = {}
+    for system in systems:
+        print(f"translating by {system} …", file=sys.stderr, flush=True)
+        found = translated(args, trained / system / CHECKPOINT, texts)
+        for (first, name), lines in found.items():
+            _write(output / f"{joined(system, first)}.{name}", lines)
+            score = sacrebleu.corpus_bleu(lines, [wanted]).score
+            scores.setdefault(joined(system, first), {})[name] = score
+    for row in scores.values():
+        row["noisy"] = fmean(row[kind] for kind in KINDS)
+    saved = json.dumps({"systems": scores}, indent=1) + "\n"
+    for path in filter(None, (output / "scores.json", args.json)):
+        path.write_text(saved, encoding="utf-8")
+    print(rendered(scores))
+
+
+def joined(name: str, first: str) -> str:
+    """The name of a system or set, and of what corrected the source first, if anything did."""
+    return f"{name}+{first}" if first else name
+
+
+def noisy_sets(text: Path, language: str, output: Path) -> dict[str, list[str]]:
+    """The test set's lines as they are, and with each kind of noise; by name."""
+    clean = text / f"test.{language}"
+    sets = {"clean": list(read_lines(str(clean)))}
+    for kind in KINDS:
+        path = output / f"{kind}.source"
+        noise.main(["--kind", kind, "--seed", "1", "--input", str(clean), "--output", str(path)])
+        sets[kind] = list(read_lines(str(path)))
+    return sets
+
+
+def translated(
+    args: argparse.Namespace, checkpoint: Path, texts: Mapping[tuple[str, str], Sequence[str]]
+) -> dict[tuple[str, str], list[str]]:
+    """Translations of all texts; of an empty line an empty one."""
+    flags = ["--source-lang", args.source, "--target-lang", args.target, "--beam", str(args.beam)]
+    flags += ["--max-len-a", "2"]
+    flags += ["--bpe", "sentencepiece", "--sentencepiece-model", str(args.work / "spm.model")]
+    lines = [line for some in texts.values() for line in some]
+    asked = [line for line in lines if line.strip()]
+    answers = iter(search(checkpoint.parents[1] / "data", checkpoint, asked, flags))
+    found = iter([next(answers) if line.strip() else "" for line in lines])
+    return {name: [next(found) for _ in some] for name, some in texts.items()}
+
+
+def rendered(scores: Mapping[str, Mapping[str, float]]) -> str:
+    """A table in Markdown."""
+    columns = list(next(iter(scores.values())))
+    lines = ["| BLEU | " + " | ".join(columns) + " |", "|" + "---|" * (1 + len(columns))]
+    for system, row in scores.items():
+        lines.append(f"| {system} | " + " | ".join(f"{row[one]:.2f}" for one in columns) + " |")
+    return "\n".join(lines)
+
+
+def _write(path: Path, lines: Sequence[str]) -> None:
+    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("source", help="language of the source, the ending of its files")
+    parser.add_argument("target", help="language of the translation")
+    parser.add_argument("work", type=Path, help="folder of prepare.sh and translate.sh")
+    parser.add_argument("--systems", nargs="+", help="folders in WORK/translate (default: all)")
+    parser.add_argument(
+        "--lexicon",
+        type=Path,
+        help="words, one a line, maybe with counts: each system also reads what symspellpy (pip "
+        "install symspellpy) with them makes of the source",
+    )
+    parser.add_argument("--beam", type=int, default=4, help="width of the search (default 4)")
+    parser.add_argument("--json", type=Path, help="FILE: also the scores there")
+    args = parser.parse_args(argv)
+    if args.beam < 1:
+        raise UserError(f"--beam {args.beam}: give a number of 1 or more")
+    return args
+
+
+if __name__ == "__main__":
+    run_cli(main)
