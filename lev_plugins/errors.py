@@ -3,9 +3,10 @@
 import difflib
 import functools
 import inspect
+import os
 import unicodedata
 from collections.abc import Callable, Iterable
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 _LONGEST = 2_000  # characters of a message; a line of text that it quotes may have any number
 # Characters that would reorder or break a line without being seen: embeddings, overrides and
@@ -54,6 +55,8 @@ def checks_arguments(
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Makes a function refuse a named argument that it does not have, and say what was meant.
 
+    A path may be a :class:`pathlib.Path`: the function gets it as text.
+
     Args:
         also: the names that its ``**`` takes; none by default.
         **elsewhere: for arguments of other functions, what to do instead.
@@ -73,11 +76,16 @@ def checks_arguments(
                 if name not in known and name not in (known := [*known, *also()]):
                     way = elsewhere.get(name) or _meant(name, known)
                     raise UnknownArgument(f"{function.__name__}() has no argument {name}; {way}")
-            return function(*args, **named)
+            texts: dict[str, Any] = {name: _as_text(value) for name, value in named.items()}
+            return function(*map(_as_text, args), **texts)
 
         return checked
 
     return decorate
+
+
+def _as_text(value: Any) -> Any:
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
 
 
 def _meant(name: str, known: list[str]) -> str:

@@ -83,7 +83,7 @@ class Editor:
     @classmethod
     @checks_arguments(lambda: ["bpe"])
     def load(cls, path: str, **more: str) -> dict[str, str]:
-        return more
+        return {"path": path, **more}
 
 
 edit, load = Editor().edit, Editor.load
@@ -106,8 +106,13 @@ def test_an_argument_that_is_not_known_is_named_with_the_nearest(named, said):
 
 def test_other_arguments_pass():
     assert edit(["a"], max_iter=3) == 3
-    assert load("a", bpe="characters") == {"bpe": "characters"}
+    assert load("a", bpe="characters") == {"path": "a", "bpe": "characters"}
     with pytest.raises(UnknownArgument, match="load.. has no argument bep; did you mean bpe.$"):
         load("a", bep="characters")
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'lines'"):
         edit(max_iter=3)
+
+
+def test_a_path_may_be_an_object():
+    assert load(Path("a/b"), bpe=Path("c")) == load(path=Path("a/b"), bpe="c")
+    assert load(Path("a/b")) == {"path": str(Path("a/b"))}

@@ -123,7 +123,7 @@ def _write(
     args: argparse.Namespace,
     name: str,
     sets: dict[str, tuple[list[str], list[str]]],
-    answer: Callable[[argparse.Namespace, Path, list[str]], list[str]],
+    decoder: Callable[[argparse.Namespace, Path, list[str]], list[str]],
     checkpoint: Path,
 ) -> None:
     paths = {one: args.work / "output" / f"{name}.{one}" for one in sets}
@@ -134,7 +134,7 @@ def _write(
     # an empty line has nothing to correct, and the search would write something
     asked = [number for number, line in enumerate(lines) if line.strip()]
     print(f"decoding {name} …", file=sys.stderr, flush=True)
-    written = dict(zip(asked, answer(args, checkpoint, [lines[number] for number in asked])))
+    written = dict(zip(asked, decoder(args, checkpoint, [lines[number] for number in asked])))
     answers = [written.get(number, "") for number in range(len(lines))]
     for one, path in paths.items():
         count = len(sets[one][0])
@@ -153,7 +153,7 @@ def search(data: Path, checkpoint: Path, lines: list[str], flags: list[str]) -> 
     command = ["fairseq_cli.interactive", str(data), "--path", str(checkpoint)]
     command += ["--user-dir", str(ROOT / "lev_plugins"), "--task", "noisy_translation"]
     command += ["--max-len-b", "10", "--buffer-size", "2000", "--max-tokens", "4000", *flags]
-    written = _answer([*command, "--input"], lines)
+    written = answer([*command, "--input"], lines)
     found = [match.groups() for match in map(WRITTEN.fullmatch, written) if match]
     answers = {int(number): text for number, text in found}
     if sorted(answers) != list(range(len(lines))):
@@ -165,7 +165,7 @@ def _corrected(args: argparse.Namespace, checkpoint: Path, lines: list[str]) -> 
     command = ["lev_plugins.cli.correct", "--path", str(checkpoint)]
     command += ["--data", str(args.work / "data"), "--beam", str(args.beam)]
     command += ["--lexicon", str(args.lexicon), "--settings", "none", *_text_processing(args)]
-    return _answer(command, lines)[:-1]
+    return answer(command, lines)[:-1]
 
 
 def _text_processing(args: argparse.Namespace) -> list[str]:
@@ -176,7 +176,7 @@ def _text_processing(args: argparse.Namespace) -> list[str]:
     return ["--bpe", "characters"]
 
 
-def _answer(command: list[str], lines: list[str]) -> list[str]:
+def answer(command: list[str], lines: list[str]) -> list[str]:
     """What a command (a module and its arguments) writes of a file with the lines."""
     with tempfile.TemporaryDirectory() as folder:
         noisy = Path(folder, "noisy")

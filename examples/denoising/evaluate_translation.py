@@ -1,19 +1,20 @@
 """Scores translators of noisy text; evaluate_translation.sh calls it.
 
 WORK is the folder of examples/translation/prepare.sh and of translate.sh. The test set's sources
-are translated as they are, with each kind of noise, and with --lexicon also as symspellpy corrects
-them.
+are translated as they are, with each kind of noise, and also as symspellpy (--lexicon) or a model
+(--corrector) corrects them.
 """
 
 import argparse
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
+from typing import TypeVar
 
 import sacrebleu
-from evaluate import CHECKPOINT, search, symspell_with
+from evaluate import CHECKPOINT, answer, search, symspell_with
 from prepare import KINDS
 
 from lev_plugins.cli import noise
@@ -21,7 +22,8 @@ from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
 from lev_plugins.io.text_files import read_lines
 
-SYMSPELL = "symspellpy"
+LineChange = Callable[[list[str]], list[str]]
+Name = TypeVar("Name", str, tuple[str, str])
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -34,20 +36,20 @@ def main(argv: Sequence[str] | None = None) -> None:
     for system in systems:
         if not (trained / system / CHECKPOINT).is_file():
             raise UserError(f"--systems {system}: there is no {trained / system / CHECKPOINT}")
-    correct = symspell_with(args.lexicon) if args.lexicon else None
     output = trained / "output"
     output.mkdir(exist_ok=True)
     text = args.work / "text"
-    texts = {("", name): lines for name, lines in noisy_sets(text, args.source, output).items()}
-    if correct:
-        texts |= {(SYMSPELL, name): correct(lines) for (_, name), lines in texts.items()}
+    sets = noisy_sets(text, args.source, output)
+    texts = {("", name): lines for name, lines in sets.items()}
+    for first, correct in correctors(args).items():
+        texts |= {(first, name): lines for name, lines in at_once(correct, sets).items()}
     for (first, name), lines in texts.items():
         _write(output / f"{joined(name, first)}.source", lines)
     wanted = list(read_lines(str(text / f"test.{args.target}")))
     scores: dict[str, dict[str, float]] = {}
     for system in systems:
         print(f"translating by {system} …", file=sys.stderr, flush=True)
-        found = translated(args, trained / system / CHECKPOINT, texts)
+        found = at_once(translator(args, trained / system / CHECKPOINT), texts)
         for (first, name), lines in found.items():
             _write(output / f"{joined(system, first)}.{name}", lines)
             score = sacrebleu.corpus_bleu(lines, [wanted]).score
@@ -76,18 +78,31 @@ def noisy_sets(text: Path, language: str, output: Path) -> dict[str, list[str]]:
     return sets
 
 
-def translated(
-    args: argparse.Namespace, checkpoint: Path, texts: Mapping[tuple[str, str], Sequence[str]]
-) -> dict[tuple[str, str], list[str]]:
-    """Translations of all texts; of an empty line an empty one."""
+def correctors(args: argparse.Namespace) -> dict[str, LineChange]:
+    """What corrects the source before it is translated, by name."""
+    found: dict[str, LineChange] = {}
+    if args.lexicon:
+        found["symspellpy"] = symspell_with(args.lexicon)
+    if args.corrector:
+        command = ["lev_plugins.cli.correct", "--path", str(args.corrector)]
+        found["corrector"] = lambda lines: answer(command, lines)[:-1]
+    return found
+
+
+def at_once(change: LineChange, texts: Mapping[Name, Sequence[str]]) -> dict[Name, list[str]]:
+    """All texts after one call with their lines; an empty line stays empty."""
+    lines = [line for some in texts.values() for line in some]
+    changed = iter(change([line for line in lines if line.strip()]))
+    found = iter([next(changed) if line.strip() else "" for line in lines])
+    return {name: [next(found) for _ in some] for name, some in texts.items()}
+
+
+def translator(args: argparse.Namespace, checkpoint: Path) -> LineChange:
+    """Translates lines by beam search."""
     flags = ["--source-lang", args.source, "--target-lang", args.target, "--beam", str(args.beam)]
     flags += ["--max-len-a", "2"]
     flags += ["--bpe", "sentencepiece", "--sentencepiece-model", str(args.work / "spm.model")]
-    lines = [line for some in texts.values() for line in some]
-    asked = [line for line in lines if line.strip()]
-    answers = iter(search(checkpoint.parents[1] / "data", checkpoint, asked, flags))
-    found = iter([next(answers) if line.strip() else "" for line in lines])
-    return {name: [next(found) for _ in some] for name, some in texts.items()}
+    return lambda lines: search(checkpoint.parents[1] / "data", checkpoint, lines, flags)
 
 
 def rendered(scores: Mapping[str, Mapping[str, float]]) -> str:
@@ -116,6 +131,12 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         type=Path,
         help="words, one a line, maybe with counts: each system also reads what symspellpy (pip "
         "install symspellpy) with them makes of the source",
+    )
+    parser.add_argument(
+        "--corrector",
+        type=Path,
+        help="a checkpoint, tuned by `correct --tune`: each system also reads what `correct` makes "
+        "of the source with it",
     )
     parser.add_argument("--beam", type=int, default=4, help="width of the search (default 4)")
     parser.add_argument("--json", type=Path, help="FILE: also the scores there")

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # A table: what translate.sh trained, on the clean test set and with noise of four kinds on it, by beam search.
 #
-#     bash examples/denoising/evaluate_translation.sh WORK [--lexicon FILE] [--systems clean noisy] [--beam 4]
+#     bash examples/denoising/evaluate_translation.sh WORK [--lexicon FILE] [--corrector CHECKPOINT] [--systems clean noisy]
 #
-# Scored is the last checkpoint of each folder in WORK/translate that has one, by BLEU. With --lexicon each system also
-# reads what symspellpy with the words of FILE makes of the source. WORK/translate/output gets the sources (SET.source),
-# the translations (SYSTEM.SET) and scores.json.
+# Scored is the last checkpoint of each folder in WORK/translate that has one, by BLEU. Each system also reads what
+# symspellpy with the words of FILE, and what `correct` with CHECKPOINT, makes of the source. WORK/translate/output
+# gets the sources (SET.source), the translations (SYSTEM.SET) and scores.json.
 set -euo pipefail
 unset CDPATH
 

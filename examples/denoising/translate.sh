@@ -43,11 +43,13 @@ mkdir -p "$data"
 for file in "text/"{train,valid,test}.{"$from","$to"} "data/dict."{"$from","$to"}.txt; do
   ln -sf "../../$file" "$data/"
 done
+# a copy: a checkpoint's subwords are read without being asked for if they lie beside its data
+[ -f "$data/spm.model" ] || cp "$work/spm.model" "$data/"
 
 exec fairseq-train "$data" \
   --user-dir "$root/lev_plugins" --task noisy_translation --source-lang "$from" --target-lang "$to" \
   --noise "$noise" --gates "$gates" --arch gated_transformer \
-  --bpe sentencepiece --sentencepiece-model "$work/spm.model" --share-all-embeddings \
+  --bpe sentencepiece --sentencepiece-model "$data/spm.model" --share-all-embeddings \
   --encoder-embed-dim "$width" --encoder-ffn-embed-dim "$((4 * width))" --encoder-attention-heads 4 \
   --encoder-layers "$layers" --decoder-layers "$layers" \
   --dropout 0.1 --attention-dropout 0 --criterion label_smoothed_cross_entropy --label-smoothing 0.1 \

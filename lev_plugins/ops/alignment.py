@@ -28,11 +28,7 @@ def lcs_masks(x: Tensor, y: Tensor, pad: int) -> tuple[Tensor, Tensor]:
     sequences are limited to 32,767 tokens.
     """
     if x.device.type != "cpu":
-        sizes = [x.size(1), y.size(1)]
-        host_x, host_y = torch.cat([x, y], 1).cpu().split(sizes, 1)
-        found = lcs_masks(host_x, host_y, pad)
-        keep_x, keep_y = torch.cat(found, 1).to(x.device, non_blocking=True).split(sizes, 1)
-        return keep_x, keep_y
+        return masks_by_host(x, y, pad)
     rows = _lcs_table(x, y, pad)
     column = torch.full((x.size(0), 1), y.size(1), dtype=torch.long, device=x.device)
     keep_x = torch.zeros_like(x, dtype=torch.bool)
@@ -47,6 +43,15 @@ def lcs_masks(x: Tensor, y: Tensor, pad: int) -> tuple[Tensor, Tensor]:
         keep_y.scatter_(1, torch.where(matched, left, y.size(1)), True)
         column = torch.where(matched, left, column)
     return keep_x, keep_y[:, :-1]
+
+
+def masks_by_host(x: Tensor, y: Tensor, pad: int) -> tuple[Tensor, Tensor]:
+    """What :func:`lcs_masks` gives, with one copy to the host and one back."""
+    sizes = [x.size(1), y.size(1)]
+    host_x, host_y = torch.cat([x, y], 1).cpu().split(sizes, 1)
+    found = lcs_masks(host_x, host_y, pad)
+    keep_x, keep_y = torch.cat(found, 1).to(x.device, non_blocking=True).split(sizes, 1)
+    return keep_x, keep_y
 
 
 def _lcs_table(x: Tensor, y: Tensor, pad: int) -> list[Tensor]:

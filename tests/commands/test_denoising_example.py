@@ -11,6 +11,8 @@ from example_scripts import modules, refusal, succeed, trained_with, write
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lev_plugins import Corrector
+
 KINDS = ("random", "keyboard", "swap", "delete")
 
 
@@ -212,10 +214,13 @@ def test_a_translator_of_noisy_text_is_trained_and_scored_with_and_without_symsp
         words = trained_with(tmp_path, "denoising/translate.sh", work, system, **sizes)
         assert [words[words.index(flag) + 1] for flag in ("--noise", "--gates")] == [noise, gates]
     succeed("denoising/translate.sh", work, "gated", *SMALL, **sizes)
-    scored = [work, "--beam", "1", "--lexicon", lexicon, "--json", tmp_path / "scores.json"]
-    out = succeed("denoising/evaluate_translation.sh", *scored)
-    numbers = json.loads((tmp_path / "scores.json").read_text())["systems"]
-    assert list(numbers) == ["gated-1", "gated-1+symspellpy"]
+    model = work / "translate" / "gated-1" / "checkpoint_last.pt"  # any model will do
+    scored = [work, "--beam", "1", "--lexicon", lexicon, "--corrector", model]
+    scores = tmp_path / "scores.json"
+    out = succeed("denoising/evaluate_translation.sh", *scored, "--json", scores)
+    corrector = Corrector.from_pretrained(model)
+    numbers = json.loads(scores.read_text("utf-8"))["systems"]
+    assert list(numbers) == ["gated-1", "gated-1+symspellpy", "gated-1+corrector"]
     output = work / "translate" / "output"
     clean = (data / "test.en").read_text("utf-8")
     assert (output / "clean.source").read_text("utf-8") == clean
@@ -223,9 +228,11 @@ def test_a_translator_of_noisy_text_is_trained_and_scored_with_and_without_symsp
         noisy = (output / f"{kind}.source").read_text("utf-8").splitlines()
         corrected = (output / f"{kind}+symspellpy.source").read_text("utf-8").splitlines()
         assert len(noisy) == 5 and right_words(noisy, clean) < right_words(corrected, clean)
-    for name, scores in numbers.items():
-        assert scores["noisy"] == pytest.approx(sum(scores[kind] for kind in KINDS) / 4)
-        assert re.search(rf"^\| {re.escape(name)} \| {scores['clean']:.2f} ", out, re.M)
+        written = (output / f"{kind}+corrector.source").read_text("utf-8").splitlines()
+        assert written == [one.text for one in corrector.correct(noisy)]
+    for name, row in numbers.items():
+        assert row["noisy"] == pytest.approx(sum(row[kind] for kind in KINDS) / 4)
+        assert re.search(rf"^\| {re.escape(name)} \| {row['clean']:.2f} ", out, re.M)
         for one in ("clean", *KINDS):
             assert len((output / f"{name}.{one}").read_text("utf-8").splitlines()) == 5
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from lev_plugins.ops.alignment import lcs_masks
+from lev_plugins.ops.alignment import lcs_masks, masks_by_host
 from lev_plugins.ops.edits import apply_deletion, apply_placeholders, insertion_labels
 
 BOS, PAD, EOS, PLH = 0, 1, 2, 99
@@ -42,10 +42,11 @@ def only(values: Words, mask: Tensor) -> Words:
     return [value for value, kept in zip(values, mask.tolist(), strict=False) if kept]
 
 
+@pytest.mark.parametrize("masks", [lcs_masks, masks_by_host])
 @given(PAIRS, st.integers(0, 3), st.integers(0, 3))
-def test_both_sides_keep_one_longest_common_subsequence(pairs, extra_x, extra_y):
+def test_both_sides_keep_one_longest_common_subsequence(masks, pairs, extra_x, extra_y):
     xs, ys = [list(side) for side in zip(*pairs, strict=True)]
-    keep_x, keep_y = lcs_masks(pad_right(xs, extra_x), pad_right(ys, extra_y), PAD)
+    keep_x, keep_y = masks(pad_right(xs, extra_x), pad_right(ys, extra_y), PAD)
     assert keep_x.dtype == keep_y.dtype == torch.bool
     for x, y, kept_x, kept_y in zip(xs, ys, keep_x, keep_y, strict=True):
         assert only(x, kept_x) == only(y, kept_y)
