@@ -211,23 +211,34 @@ row denoising-elsewhere.none 0.3 "multi30k ud_ewt" "noise on captions, tested on
 denoising-elsewhere.none() { denoising none 1500 "no gates"; }
 row denoising-elsewhere.mcg 0.3 "multi30k ud_ewt" "the same, mask, copy and generate gates"
 denoising-elsewhere.mcg() { denoising mask,copy,generate 1500 "mask, copy, generate"; }
-row denoising-translation.today 1.8 multi30k "Multi30k en-de from noisy English: clean and noisy training text, gates, symspellpy"
+row denoising-translation.today 2.8 multi30k "Multi30k en-de from noisy English: noisy training text, gates, correctors first"
 denoising-translation.today() {
-  local w="$work/$row" seed system title flags=()
+  local w="$work/$row" seed system title end model flags=()
   bitext
+  step captions bash "$root/examples/denoising/captions.sh" "$data/multi30k" "$w/captions"
+  fresh denoiser "$w/d"
+  step denoiser env WORDS=3 TEST_LINES=500 VALID_LINES=300 bash "$root/examples/denoising/prepare.sh" "$w/captions" "$w/d"
+  step words python "$root/examples/denoising/words.py" "$w/w/text/train.en" "$w/words.txt" "$w/pairs.txt"
+  step noise python -m lev_plugins.cli.noise --kind all --seed 2 --input "$w/w/text/valid.en" --output "$w/valid.noisy"
   for seed in $seeds; do
     for system in clean noisy gated; do
       step "train-$system-$seed" env UPDATES="$(updates 1200)" SEED="$seed" RUN="$seed" \
         bash "$root/examples/denoising/translate.sh" "$w/w" "$system" --bf16
     done
+    model="$w/d/none-$seed/checkpoint_last.pt"
+    step "denoiser-$seed" env UPDATES="$(updates 1500)" SEED="$seed" RUN="$seed" \
+      bash "$root/examples/denoising/train.sh" "$w/d" none --bf16
+    step "tune-$seed" python -m lev_plugins.cli.correct --path "$model" --beam 4 --lexicon "$w/words.txt" \
+      --bigrams "$w/pairs.txt" --tune "$w/valid.noisy" "$w/w/text/valid.en" --tune-weights --goal accuracy
+    step "evaluate-$seed" bash "$root/examples/denoising/evaluate_translation.sh" "$w/w" --lexicon "$w/words.txt" \
+      --corrector "$model" --systems "clean-$seed" "noisy-$seed" "gated-$seed" --json "$w/$seed.json"
   done
-  step evaluate bash "$root/examples/denoising/evaluate_translation.sh" "$w/w" --lexicon "$(symspell_words)" --json "$w/scores.json"
-  for system in "clean transformer on clean text" "noisy transformer on noisy text" "gated mask, copy, generate on noisy text"; do
+  for system in "clean clean training text" "noisy noisy training text" "gated noisy training text, gates"; do
     title="${system#* }" system="${system%% *}"
-    seed_flags "$w/scores.json" $(printf "$system-%s\n" $seeds)
-    flags+=(--row "$title" "${taken[@]}")
-    seed_flags "$w/scores.json" $(printf "$system-%s+symspellpy\n" $seeds)
-    flags+=(--row "$title, symspellpy first" "${taken[@]}")
+    for end in "" +symspellpy +corrector; do
+      flags+=(--row "$title${end:+, ${end#+} first}" --seeds $seeds)
+      for seed in $seeds; do flags+=(--take "$w/$seed.json" "$system-$seed$end"); done
+    done
   done
   result "${flags[@]}"
 }

@@ -16,7 +16,7 @@ from lev_plugins import Corrector
 KINDS = ("random", "keyboard", "swap", "delete")
 
 
-prepare, evaluate = modules("denoising", "prepare", "evaluate")
+prepare, evaluate, words = modules("denoising", "prepare", "evaluate", "words")
 
 
 def write_text(folder: Path, *sides: str) -> Path:
@@ -169,6 +169,16 @@ def test_what_was_corrected_with_other_words_is_forgotten(tmp_path):
         assert plain.is_file() and ranked.is_file() is kept
 
 
+def test_words_and_neighbours_are_counted_without_marks_and_capitals(tmp_path):
+    text = write(tmp_path / "text", ["A dog's bone, a dog's  café.", "the CAFÉ a dog's 2 bones"])
+    words.main([str(text), str(tmp_path / "words"), str(tmp_path / "pairs")])
+    counted = {
+        name: (tmp_path / name).read_text("utf-8").splitlines() for name in ("words", "pairs")
+    }
+    assert counted["words"] == ["a 3", "dog's 3", "café 2", "bone 1", "the 1", "bones 1"]
+    assert counted[1] == ["a dog's 3", "the café 1", "café a 1"]
+
+
 def test_captions_have_their_marks_apart(tmp_path):
     for part, line in (
         ("train", "A (big) dog, he runs."),
@@ -211,8 +221,8 @@ def test_a_translator_of_noisy_text_is_trained_and_scored_with_and_without_symsp
     assert refusal("denoising/translate.sh", work, "noisier").startswith("no system noisier")
     assert refusal("denoising/translate.sh", work, "noisy", LAYERS="0").startswith("LAYERS=0")
     for system, noise, gates in (("clean", "none", "none"), ("noisy", "all", "none")):
-        words = trained_with(tmp_path, "denoising/translate.sh", work, system, **sizes)
-        assert [words[words.index(flag) + 1] for flag in ("--noise", "--gates")] == [noise, gates]
+        given = trained_with(tmp_path, "denoising/translate.sh", work, system, **sizes)
+        assert [given[given.index(flag) + 1] for flag in ("--noise", "--gates")] == [noise, gates]
     succeed("denoising/translate.sh", work, "gated", *SMALL, **sizes)
     model = work / "translate" / "gated-1" / "checkpoint_last.pt"  # any model will do
     scored = [work, "--beam", "1", "--lexicon", lexicon, "--corrector", model]
