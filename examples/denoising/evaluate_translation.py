@@ -122,9 +122,14 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("source", help="language of the source, the ending of its files")
-    parser.add_argument("target", help="language of the translation")
     parser.add_argument("work", type=Path, help="folder of prepare.sh and translate.sh")
+    for side in ("source", "target"):
+        parser.add_argument(
+            f"--{side}-lang",
+            dest=side,
+            required=True,
+            help="ending of the text files (evaluate_translation.sh knows it)",
+        )
     parser.add_argument("--systems", nargs="+", help="folders in WORK/translate (default: all)")
     parser.add_argument(
         "--lexicon",

@@ -15,4 +15,4 @@ case "${1:-}" in -h | --help) exec python "$root/examples/denoising/evaluate_tra
 [ $# -ge 1 ] || fail "a folder is needed: bash examples/denoising/evaluate_translation.sh WORK [flags …]"
 [ -d "$1/translate/data" ] || fail "no data in $1: bash examples/denoising/translate.sh $1 noisy makes them"
 languages "$1/data"
-exec python "$root/examples/denoising/evaluate_translation.py" "$from" "$to" "$@"
+exec python "$root/examples/denoising/evaluate_translation.py" --source-lang "$from" --target-lang "$to" "$@"
