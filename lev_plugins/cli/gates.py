@@ -27,7 +27,7 @@ from ..io.lines import (
 )
 from ..io.output import refuse_overwriting, report_file, require_names, whole_file
 from ..io.progress import lines_of, progress
-from ..io.text_files import LineNumbers, read_lines
+from ..io.text_files import LineNumbers, line_numbers, read_lines
 from ..registration import register
 from ..reports.gates.picture import MOST_LINES
 from ..reports.gates.record import Record
@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command with the arguments ``argv`` (default: those of the process)."""
     args = build_parser().parse_args(argv)
     _check(args)
-    wanted = _numbers(args.show)
+    wanted = None if args.show is None else line_numbers("--show", args.show)
     if args.png and wanted is not None and len(wanted) > MOST_LINES:
         raise UserError(
             f"--show {args.show}: a picture of {len(wanted)} lines; choose {MOST_LINES} at most, "
@@ -61,10 +61,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         for number, record in enumerate(records, start=1):
             out.write(json_line(record.to_dict()))
             out.flush()
-            if wanted is None or number in wanted:
-                # A picture alone needs the first few.
-                if page is not None or wanted is not None or len(shown) < _FEW:
-                    shown.append(record)
+            few = page is not None or len(shown) < _FEW  # a picture alone needs the first few
+            if few if wanted is None else number in wanted:
+                shown.append(record)
         _refuse_lines_not_there(wanted, number)
         title = args.title or f"Gates of {Path(args.path).name}"
         if page is not None:
@@ -82,12 +81,8 @@ def main(argv: Sequence[str] | None = None) -> None:
                     file=sys.stderr,
                 )
     for file, count in ((args.json, number), (args.html, len(shown))):
-        _tell(file, count)
-
-
-def _tell(file: str | None, count: int) -> None:
-    if file and file != STANDARD_STREAM:
-        print(f"{count} lines written to {file}", file=sys.stderr)
+        if file and file != STANDARD_STREAM:
+            print(f"{count} lines written to {file}", file=sys.stderr)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -137,22 +132,6 @@ def _check(args: argparse.Namespace) -> None:
     )
     for path in (args.input, args.target):
         check_lines(path)
-
-
-def _numbers(text: str | None) -> set[int] | None:
-    """``1,4,7-9`` → the line numbers; None for all."""
-    if text is None:
-        return None
-    numbers: set[int] = set()
-    for part in text.split(","):
-        first, dash, last = part.strip().partition("-")
-        if not first.isdecimal() or (dash and not last.isdecimal()):
-            raise UserError(f"--show {text}: {part!r} is no line; write them as 1,4,7-9")
-        start, end = int(first), int(last) if dash else int(first)
-        if not 1 <= start <= end or end - start > 100_000:
-            raise UserError(f"--show {text}: {part!r} is no range of lines, which count from 1")
-        numbers.update(range(start, end + 1))
-    return numbers
 
 
 def _refuse_lines_not_there(wanted: set[int] | None, count: int) -> None:

@@ -18,11 +18,10 @@ from .. import deprecation
 from ..errors import UserError
 from ..fairseq_patches import run_cli
 from ..io.output import standard_output
-from ..io.program import CONSOLE_SCRIPTS
+from ..io.program import CONSOLE_SCRIPTS as SCRIPTS
 
 PACKAGE = (__package__ or "").rpartition(".")[0]
 RUN = f"python -m {PACKAGE}"
-SCRIPTS = CONSOLE_SCRIPTS
 SHELLS = ("bash", "zsh")
 
 
@@ -83,10 +82,7 @@ def main(argv: Sequence[str] | None = None) -> int | None:
         return run()
     parser = build_parser()
     shell = parser.parse_args(arguments).completion
-    if shell is not None:
-        standard_output().write(completion(shell))
-        return None
-    standard_output().write(parser.format_help())
+    standard_output().write(completion(shell) if shell else parser.format_help())
     return None
 
 

@@ -60,6 +60,27 @@ class LineNumbers:
         return ", ".join(map(str, self.first)) + more
 
 
+def line_numbers(option: str, text: str) -> set[int]:
+    """The numbers that a user chose: ``1,4,7-9``.
+
+    Args:
+        option: where they were given, for the error.
+
+    Raises:
+        UserError: no number, or no range of lines.
+    """
+    numbers: set[int] = set()
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()):
+            raise UserError(f"{option} {text}: {part!r} is no line; write them as 1,4,7-9")
+        start, end = int(first), int(last) if dash else int(first)
+        if not 1 <= start <= end or end - start > 100_000:
+            raise UserError(f"{option} {text}: {part!r} is no range of lines, which count from 1")
+        numbers.update(range(start, end + 1))
+    return numbers
+
+
 def require_files(paths: Sequence[str], hint: str = "") -> None:
     """Raise one :class:`UserError` that names every file of ``paths`` that is not there.
 
