@@ -88,7 +88,7 @@ logged() { # logged STEP COMMAND…: the output goes to DIR/STEP.log and is show
 
 prepare() { # the data, once: finished folders get their name at the end
   local said
-  if [ ! -f "$text/bigrams.txt" ]; then
+  if [ ! -f "$text/confusions.txt" ]; then
     logged prepare "$python" examples/spelling_and_ocr/prepare_typos.py "$text.new"
     said="$(cat "$work/prepare.log")"
     printf '%s\n' "${said//"$text.new"/"$text"}"
@@ -123,6 +123,7 @@ train() {
 tune() { # at most one right word in two hundred is to be changed; correct then does so by itself
   logged tune "$python" -m lev_plugins.cli.correct --path "$save/checkpoint_best.pt" --data "$data" \
     --lexicon "$text/lexicon.txt" --lookup "$text/lookup.tsv" --bigrams "$text/bigrams.txt" \
+    --confusions "$text/confusions.txt" \
     --tune "$text/dev.noisy" "$text/dev.clean" --goal changed:0.5 --png "$save/corrector.png"
   grep '^calibrated' "$work/tune.log" || true
   echo "what other thresholds give: $save/corrector.png"

@@ -382,7 +382,7 @@ def with_steps(copy: Copy) -> Copy:
     steps = copy.root / "examples" / "spelling_and_ocr"
     steps.mkdir()
     (steps / "prepare_typos.py").write_text(
-        note + "p.Path(a[0]).mkdir()\n(p.Path(a[0]) / 'bigrams.txt').touch()\n"
+        note + "p.Path(a[0]).mkdir()\n(p.Path(a[0]) / 'confusions.txt').touch()\n"
     )
     (copy.site / "lev_plugins" / "cli" / "preprocess.py").write_text(
         note + "p.Path(a[-1]).mkdir()\nsys.exit(os.environ.get('PREPROCESS'))\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ import prepare_typos  # noqa: E402
 import score_typos  # noqa: E402
 
 from lev_plugins.errors import UserError  # noqa: E402
+from lev_plugins.inference.correction.confusions import Confusions  # noqa: E402
 
 
 def lines(folder: Path, name: str) -> list[str]:
@@ -104,6 +106,24 @@ def test_our_own_list_has_pairs_that_stand_once() -> None:
     pairs = prepare_typos.everyday()
     assert len(pairs) == len({typo for typo, _ in pairs}) > 100
     assert all(typo != word and typo.isalpha() and word.isalpha() for typo, word in pairs)
+
+
+def test_words_are_confused_with_others_of_their_set_and_each_is_in_the_lexicon(
+    written: Path,
+) -> None:
+    others = Confusions(line.split() for line in prepare_typos.confusions()).others
+    assert {*others} <= {line.split()[0] for line in lines(written, "lexicon.txt")}
+    assert lines(written, "confusions.txt") == prepare_typos.confusions()
+    pairs = [
+        (one, other)
+        for noisy, clean in zip(
+            *(lines(written, f"test_confused.{side}") for side in score_typos.SIDES)
+        )
+        for one, other in zip(*(re.findall(r"[A-Za-z']+", line) for line in (noisy, clean)))
+        if one != other
+    ]
+    assert len(pairs) > 50 and all(one in others[other] for one, other in pairs)
+    assert lines(written, "test_confused.clean") == lines(written, "test_running.clean")
 
 
 def test_lists_of_your_own_are_scored_beside_the_others(tmp_path: Path) -> None:

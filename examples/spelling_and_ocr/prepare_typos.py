@@ -21,12 +21,14 @@ and as plain text:
     dev.clean      the same without errors
     words.txt      the often misspelt words
     bigrams.txt    neighbouring words and counts
+    confusions.txt words that are written for one another (then, than)
     test_*.noisy, test_*.clean              to measure with
 
 Of the lists to measure with ``heldout`` are test's misspellings, ``everyday`` is a list of this
 project (everyday.tsv), ``known`` are right words of the lexicon, ``unknown`` right words that are
-neither in it nor in train, ``running`` is English text that comes with Python (pydoc_data), and
-``inside`` the same with test's misspellings in it.
+neither in it nor in train, ``running`` is English text that comes with Python (pydoc_data),
+``inside`` the same with test's misspellings in it, and ``confused`` with words for others that
+exist too.
 """
 
 from __future__ import annotations
@@ -58,15 +60,18 @@ from prepare_codespell import (  # noqa: E402
     whole_number,
 )
 
+from lev_plugins.inference.correction.confusions import Confusions  # noqa: E402
+
 FREQUENCIES = "frequency_dictionary_en_82_765.txt"
 BIGRAMS = "frequency_bigramdictionary_en_243_342.txt"
 EVERYDAY = Path(__file__).with_name("everyday.tsv")
+CONFUSIONS = Path(__file__).with_name("confusions.txt")
 HELD_OUT, AT_LEAST = 1500, 10  # as prepare_codespell.py
 UNKNOWN = 500  # words to measure with
 OUTSIDE = 70  # in running text one word in so many is in no lexicon; so it is in what is tuned on
 RARE = 20_000  # words of a lower rank may be held out; also the count of words without one
-MISSPELT = 0.25  # of the words in running text of which there are misspellings
-WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
+MISSPELT = 0.25  # of the words in running text of which there are misspellings or others
+WORD = re.compile(r"\b[a-z]+(?:'[a-z]+)?")
 CONTRACTIONS = (
     "can't won't don't doesn't didn't isn't aren't wasn't weren't haven't hasn't hadn't wouldn't "
     "couldn't shouldn't mustn't needn't mightn't ain't let's"
@@ -108,6 +113,11 @@ def everyday() -> list[Pair]:
     """This project's own list."""
     lines = EVERYDAY.read_text(encoding="utf-8").splitlines()
     return [(typo, word) for typo, word in (line.split("\t") for line in lines)]
+
+
+def confusions() -> list[str]:
+    """This project's own sets of words that are written for one another, one a line."""
+    return CONFUSIONS.read_text(encoding="utf-8").splitlines()
 
 
 def gather(rng: random.Random) -> Words:
@@ -198,6 +208,7 @@ def lists(words: Words, rng: random.Random) -> dict[str, list[Pair]]:
     typos: dict[str, list[str]] = {}
     for typo, word in words.held["test"]:
         typos.setdefault(word, []).append(typo)
+    others = Confusions(line.split() for line in confusions()).others
     return {
         "dev": [*words.held["valid"], *((line, line) for line in right)],
         "test_heldout": list(words.held["test"]),
@@ -206,6 +217,7 @@ def lists(words: Words, rng: random.Random) -> dict[str, list[Pair]]:
         "test_unknown": [(word, word) for word in words.unknown[:UNKNOWN]],
         "test_running": [(line, line) for line in prose[middle:]],
         "test_inside": [(misspelt(line, typos, rng), line) for line in prose[middle:]],
+        "test_confused": [(misspelt(line, others, rng), line) for line in prose[middle:]],
     }
 
 
@@ -234,6 +246,7 @@ def write(
         )
         save("lookup.tsv", (f"{typo}\t{word}" for typo, word in words.listed))
         save("bigrams.txt", installed(BIGRAMS))
+        save("confusions.txt", confusions())
         save("words.txt", words.often)
         if out.exists():
             shutil.rmtree(out)

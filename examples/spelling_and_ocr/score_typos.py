@@ -3,11 +3,12 @@
     python examples/spelling_and_ocr/score_typos.py TEXT CHECKPOINT
 
 TEXT is the folder of prepare_typos.py. Printed are, in per cent of the words: misspellings
-corrected, held-out ones of codespell's list, alone and in running text, and those of a list of this
-project's own; and right words left as they are, known and unknown ones and running text.
-symspellpy, a dictionary corrector, runs with the corrector's lexicon, and with the often misspelt
-words alone. --also adds a list of your own, as it came and as it should be. --thresholds shows what
-other thresholds would give. Then a paragraph is corrected and its edits are shown.
+corrected, held-out ones of codespell's list, alone and in running text, those of a list of this
+project's own, and words for others that exist too (then for than), in running text; and right words
+left as they are, known and unknown ones and running text. symspellpy, a dictionary corrector, runs
+with the corrector's lexicon, and with the often misspelt words alone. --also adds a list of your
+own, as it came and as it should be. --thresholds shows what other thresholds would give. Then a
+paragraph is corrected and its edits are shown.
 """
 
 import argparse
@@ -29,11 +30,12 @@ LISTS = {
     "heldout": "misspellings, held out",
     "inside": "the same in running text",
     "everyday": "misspellings, another list",
+    "confused": "words for other words",
     "known": "right, known",
     "unknown": "right, unknown",
     "running": "right, running text",
 }
-MISSPELT = {LISTS[name] for name in ("heldout", "inside", "everyday")}
+MISSPELT = {LISTS[name] for name in ("heldout", "inside", "everyday", "confused")}
 SIDES = ("noisy", "clean")
 PARAGRAPH = (
     "Teh goverment beleives that the enviroment is definately more importent then the econemy. "

@@ -182,7 +182,8 @@ def load_corrector(args: argparse.Namespace) -> "Corrector":
 
     names = "path data device unit window beam max_iter delete_threshold precision settings"
     given: dict[str, Any] = {
-        name: getattr(args, name) for name in (*names.split(), "lexicon", "lookup", "bigrams")
+        name: getattr(args, name)
+        for name in (*names.split(), "lexicon", "lookup", "bigrams", "confusions")
     }
     given["weights"] = weights(args.weight or ())
     return Corrector.from_pretrained(**given | text_processing(args))

@@ -146,6 +146,8 @@ def _add_ranking(parser: argparse.ArgumentParser) -> None:
     add("--lookup FILE", "known misspellings: wrong, tab, right, one pair a line")
     add("--bigrams FILE", "two neighbouring words and their count on each line: candidates are "
         "ranked by their neighbours too")  # fmt: skip
+    add("--confusions FILE", "words that are written for one another, two or more a line (then "
+        "than): the neighbours say which was meant; needs --bigrams")  # fmt: skip
     add(
         "--weight NAME=VALUE",
         "of the ranking, in place of what the settings say; of --tune: where it begins; may be "
@@ -159,7 +161,7 @@ def _add_ranking(parser: argparse.ArgumentParser) -> None:
     add(
         "--tune",
         "correct nothing: choose the threshold on these files, and write it, with lexicon, "
-        "look-up table and bigrams, beside the checkpoint, where correct finds them",
+        "look-up table, bigrams and confusions, beside the checkpoint, where correct finds them",
         metavar=("NOISY", "CLEAN"),
         nargs=2,
     )

@@ -137,13 +137,15 @@ def test_what_was_tuned_is_used_from_then_on(folder, tmp_path, capsys, monkeypat
     (tmp_path / "clean").write_text("abc dead\nbeef zzz\n")
     files = [str(tmp_path / one) for one in ("noisy", "clean")]
     words = ["--lexicon", str(tmp_path / "words"), "--lookup", str(tmp_path / "pairs")]
-    words += ["--bigrams", str(tmp_path / "bigrams")]
+    (tmp_path / "sets").write_text("beef dead\n")
+    words += ["--bigrams", str(tmp_path / "bigrams"), "--confusions", str(tmp_path / "sets")]
     data = ["--data", str(folder / "bin")]
     assert correct.main(["--path", path, *data, *words, "--tune", *files]) == 0
     assert "1 of 1 wrong ones corrected, 0 of 3 right ones changed" in capsys.readouterr().out
     (tmp_path / "words").unlink()  # a copy stands beside the checkpoint
     corrector = Corrector.from_pretrained(path, str(folder / "bin"))
     assert corrector.backend.uses_context
+    assert corrector.backend.ranker.confused == {"beef": ("dead",), "dead": ("beef",)}
     assert corrector.unit == "letters" and corrector.correct(["(dea)!"])[0].text == "(dead)!"
     assert corrector.correct(["dea"], min_confidence=1)[0].text == "dea"
     output = io.TextIOWrapper(io.BytesIO())

@@ -52,6 +52,9 @@ class Bigrams:
             raise UserError(f"{path} holds no pairs of words")
         return cls(counts)
 
+    def __contains__(self, word: str) -> bool:
+        return word in self.first or word in self.second
+
     def association(self, left: str, right: str) -> float:
         """Their pointwise mutual information, in nats: how much more often than by chance they are
         met together.

@@ -150,6 +150,7 @@ class Corrector:
         settings: str | None = None,
         weights: Mapping[str, float] | None = None,
         bigrams: str | None = None,
+        confusions: str | None = None,
         **processing: Any,
     ) -> "Corrector":
         """Loads a checkpoint of task translation_edit or one that writes from left to right.
@@ -173,6 +174,8 @@ class Corrector:
                 the checkpoint where there is one. What is given here comes before what it says.
             weights: of the ranking (:data:`.ranking.FEATURES`), in place of those of the settings.
             bigrams: file of pairs of neighbouring words and their count, for the ranking of words.
+            confusions: file of words that are written for one another, a set on each line: by their
+                neighbours (``bigrams``) one is put in the place of the other.
             **processing: text processing as in fairseq, such as ``bpe="sentencepiece"``,
                 ``sentencepiece_model=…``; by default what the model was trained with, and
                 characters where every symbol of the dictionary is one; ``"none"`` for none.
@@ -186,7 +189,7 @@ class Corrector:
         from .ranked import ranked
 
         check_unit(unit, window)
-        files = {"lexicon": lexicon, "lookup": lookup, "bigrams": bigrams}
+        files = {"lexicon": lexicon, "lookup": lookup, "bigrams": bigrams, "confusions": confusions}
         use, file = stored.chosen(path, settings, files)
         backend = load_backend(
             path, data, device, beam, max_iter, delete_threshold, precision, processing, use

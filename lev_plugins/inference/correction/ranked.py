@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from ...errors import UserError
 from .backends import Backend
-from .ranking import DEFAULTS, RankedBackend, Ranker
+from .ranking import DEFAULTS, LATER, RankedBackend, Ranker
 from .reranking import RerankedBackend, Reranker, tuned_weights
 from .settings import Settings
 
@@ -19,21 +19,28 @@ def ranked(
         weights: in the place of these.
 
     Raises:
-        UserError: weights or bigrams where they would be of no use.
+        UserError: weights, bigrams or confusions where they would be of no use.
     """
+    unused = [f"--{name} {file}" for name in ("bigrams", "confusions")
+              if (file := getattr(use, name))]  # fmt: skip
     if not use.lexicon and not use.lookup:
-        unused = [f"--bigrams {use.bigrams}"] if use.bigrams else []
         unused += [f"--weight {name}" for name in weights]
         if unused:
             raise UserError(f"{unused[0]}: there is no ranking; give --lexicon")
         return backend
     if unit in ("word", "letters"):
-        # settings of before there were bigrams do not name their weight
-        weights = {"bigrams": DEFAULTS["bigrams"], **use.weights, **weights}
+        if use.confusions and not (use.bigrams and use.lexicon):
+            missing = "--bigrams" if use.lexicon else "--lexicon"
+            raise UserError(
+                f"--confusions {use.confusions}: which word was meant, their neighbours and counts "
+                f"say; give {missing} too"
+            )
+        # settings of an older version do not name the later weights
+        weights = {name: DEFAULTS[name] for name in LATER} | {**use.weights, **weights}
         return RankedBackend(Ranker(backend, use.resources(), weights))
-    if use.bigrams:
+    if unused:
         raise UserError(
-            f"--bigrams {use.bigrams}: for words that are ranked one by one; --unit letters, or "
+            f"{unused[0]}: for words that are ranked one by one; --unit letters, or "
             "leave the file out (--settings none where the settings name it)"
         )
     weights = {**tuned_weights(use.weights), **weights}

@@ -17,6 +17,7 @@ from ...ops.sequences import common_ends
 from .backends import Answer, Backend, CharacterBackend, Tokens
 from .bigrams import Bigrams
 from .candidates import Scorer, feature_weights, score_texts, scorer_of, softmax
+from .confusions import Confusions
 from .fitting import most_likely
 from .letter_model import LetterModel
 from .lexicon import Lexicon, Lookup, distance
@@ -39,10 +40,15 @@ DEFAULTS: Mapping[str, float] = {
     "shape": 0.7,  # it is the word itself: how much that looks like words of the lexicon
     "length": -0.5,  # it is the word itself: its letters
     "bigrams": 1.0,  # how well it stands beside its neighbours (see :class:`.bigrams.Bigrams`)
+    "confused": -5.0,  # it is another word, for one of the lexicon (see :mod:`.confusions`)
+    "likelier": 1.0,  # which fits better: the logarithm of how much more often it is met
 }
 FEATURES = tuple(DEFAULTS)
 #: Features of a place in a text, not of a word alone.
 CAPITAL, BIGRAMS = FEATURES.index("capital"), FEATURES.index("bigrams")
+CONFUSED, LIKELIER = FEATURES.index("confused"), FEATURES.index("likelier")
+LATER = ("bigrams", "confused", "likelier")  # than the first settings that were written
+KEPT = (CAPITAL, CONFUSED, LIKELIER)  # by fitting
 #: Where "shape" and "length" are 0: log-probability of a letter, in nats, and letters of a word.
 TYPICAL, SHORT = -2.0, 6
 #: Words whose candidates are kept for when they are met again.
@@ -62,6 +68,15 @@ class Resources:
     most: int = 12
     longest: int = 4
     bigrams: Bigrams | None = None
+    confusions: Confusions | None = None
+
+    def confused(self) -> Mapping[str, tuple[str, ...]]:
+        """Words of the lexicon, and those that may have been meant; none without bigrams."""
+        if self.confusions is None or self.lexicon is None or self.bigrams is None:
+            return {}
+        listed = self.lookup.corrections if self.lookup else {}
+        found = self.confusions.known(self.lexicon, self.bigrams)
+        return {word: others for word, others in found.items() if word not in listed}
 
 
 @dataclass(frozen=True)
@@ -81,7 +96,7 @@ class Ranker:
 
     Args:
         backend: the model.
-        resources: lexicon, look-up table and bigrams.
+        resources: lexicon, look-up table, bigrams and confusions.
         weights: of the features; those that are not named have weight 0.
 
     Raises:
@@ -98,6 +113,7 @@ class Ranker:
         lookup = resources.lookup
         self.often_wrong = Lexicon(lookup.misspellings) if lookup else None
         self.letters = LetterModel(words) if words else None
+        self.confused = resources.confused()
         counts = resources.lexicon.counts.values() if resources.lexicon else ()
         self.common = sum(map(math.log1p, counts)) / max(len(words), 1)
 
@@ -107,15 +123,34 @@ class Ranker:
 
     def settled(self, word: str) -> bool:
         """Whether a word needs no model: it is one letter, such as the *s* of *it 's*, or stands in
-        the lexicon, with what an apostrophe adds to it or without, and is not known to be wrong.
+        the lexicon, with what an apostrophe adds to it or without, and is not known to be wrong
+        or written for another.
         """
         known, lookup = self.resources.lexicon, self.resources.lookup
         if known is None or (lookup is not None and word in lookup.corrections):
+            return False
+        if word in self.confused:
             return False
         return len(word) == 1 or word in known or re.split("['’]", word)[0] in known
 
     def candidates(self, words: Sequence[str], batch_size: int) -> list[Candidates]:
         """For each word, which is in small letters and made of what the model can spell."""
+        found = {word: self._confusable(word) for word in words if word in self.confused}
+        wrong = [word for word in words if word not in found]
+        found |= zip(wrong, self._corrections(wrong, batch_size), strict=True)
+        return [found[word] for word in words]
+
+    def _confusable(self, word: str) -> Candidates:
+        """Of a word of the lexicon; the model is not asked."""
+        texts = (word, *self.confused[word])
+        features = np.zeros((len(texts), len(FEATURES)))
+        features[1:, CONFUSED] = 1
+        counts = self.resources.lexicon.counts if self.resources.lexicon else {}
+        met = [math.log1p(counts[text]) for text in texts]
+        features[:, LIKELIER] = np.array(met) - met[0]
+        return Candidates(texts, features)
+
+    def _corrections(self, words: Sequence[str], batch_size: int) -> list[Candidates]:
         units = [self.backend.tokens(word) for word in words]
         texts = []
         for word, written in zip(words, self.scorer.nbest(units, batch_size), strict=True):
@@ -160,6 +195,8 @@ class Ranker:
             self.letters.per_letter(word) - TYPICAL if self.letters and text == word else 0.0,
             float(len(word) - SHORT) if text == word else 0.0,
             0.0,
+            0.0,
+            0.0,
         ]
 
     def features(
@@ -173,10 +210,14 @@ class Ranker:
         """
         features = found.features.copy()
         features[0, CAPITAL] = capital
-        if self.resources.bigrams and any(context):
+        # another word that exists is written where both neighbours are there and speak for it: how
+        # often it is met is no reason by itself
+        enough = all(context) if found.features[-1, CONFUSED] else any(context)
+        if self.resources.bigrams and enough:
             features[:, BIGRAMS] = [
                 self.resources.bigrams.score(one, *context) for one in found.texts
             ]
+        features[features[:, BIGRAMS] <= features[0, BIGRAMS], LIKELIER] = 0
         return features
 
     def probabilities(
@@ -235,13 +276,14 @@ class RankedBackend(CharacterBackend):
     def fit(self, examples: Iterable[tuple[str, str, Context]], batch_size: int = 64) -> None:
         """Gives the ranker the weights under which right words are most probable.
 
-        The weight of ``capital`` stays: a list of misspellings has hardly any names.
+        The weight of ``capital`` stays: a list of misspellings has hardly any names. So do those of
+        words that are written for one another, which hardly any text has enough of.
 
         Args:
             examples: words, wrong or right, as they should be, and their contexts.
         """
         some = [(one.lower(), meant.lower(), words) for one, meant, words in examples
-                if self.readable(one)]  # fmt: skip
+                if self.readable(one) and one.lower() not in self.ranker.confused]  # fmt: skip
         found = self.ranker.candidates([one for one, _, _ in some], batch_size)
         chosen = [(one, meant, words) for one, (_, meant, words) in zip(found, some)
                   if meant in one.texts]  # fmt: skip
@@ -252,7 +294,7 @@ class RankedBackend(CharacterBackend):
                 torch.tensor([n for n, (one, _, _) in enumerate(chosen) for _ in one.texts]),
                 torch.tensor([text == meant for one, meant, _ in chosen for text in one.texts]),
                 torch.tensor(self.ranker.weights),
-                torch.arange(len(FEATURES)).ne(CAPITAL),
+                ~torch.isin(torch.arange(len(FEATURES)), torch.tensor(KEPT)),
             )
 
     def _answer(self, word: str, context: Context) -> Answer:

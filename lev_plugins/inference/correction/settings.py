@@ -11,13 +11,19 @@ from ...errors import UserError
 from ...io.output import whole_file
 from ...io.reading import checksum
 from .bigrams import Bigrams
+from .confusions import Confusions
 from .lexicon import Lexicon, Lookup
 from .ranking import DEFAULTS, FEATURES, Resources
 
 NAME = "corrector.json"
 LEXICON, LOOKUP = "corrector.lexicon", "corrector.lookup"
 #: Settings that name a file → its name beside the checkpoint.
-FILES: Mapping[str, str] = {"lexicon": LEXICON, "lookup": LOOKUP, "bigrams": "corrector.bigrams"}
+FILES: Mapping[str, str] = {
+    "lexicon": LEXICON,
+    "lookup": LOOKUP,
+    "bigrams": "corrector.bigrams",
+    "confusions": "corrector.confusions",
+}
 #: Settings of the search, as ``Corrector.from_pretrained`` has them; None: its default.
 SEARCH = ("beam", "max_iter", "delete_threshold")
 
@@ -27,10 +33,11 @@ class Settings:
     """What ``correct`` uses unless it is told otherwise.
 
     unit, window: as of :class:`~.corrector.Corrector`. min_confidence: threshold of edits.
-    lexicon, lookup, bigrams: paths of files. weights: of the ranking. longest: letters that a
-    correction may have more than the word. tuned: what it was tuned for, in words. temperature: of
-    the probabilities, and calibration_error: how far off they are on the development set, without
-    it and with it (:mod:`.calibration`). beam, max_iter, delete_threshold: of the search.
+    lexicon, lookup, bigrams, confusions: paths of files. weights: of the ranking. longest: letters
+    that a correction may have more than the word. tuned: what it was tuned for, in words.
+    temperature: of the probabilities, and calibration_error: how far off they are on the
+    development set, without it and with it (:mod:`.calibration`). beam, max_iter, delete_threshold:
+    of the search.
     """
 
     unit: str | None = None
@@ -44,6 +51,7 @@ class Settings:
     temperature: float = 1.0
     calibration_error: Sequence[float] = ()
     bigrams: str | None = None
+    confusions: str | None = None
     beam: int | None = None
     max_iter: int | None = None
     delete_threshold: float | None = None
@@ -59,6 +67,7 @@ class Settings:
             Lookup.read(self.lookup) if self.lookup else None,
             longest=self.longest,
             bigrams=Bigrams.read(self.bigrams) if self.bigrams else None,
+            confusions=Confusions.read(self.confusions) if self.confusions else None,
         )
 
 
@@ -144,7 +153,7 @@ def _check(settings: Settings) -> None:
         raise ValueError(f"a temperature of {settings.temperature}")
     if not set(settings.weights) <= set(FEATURES):
         raise ValueError(f"there are no weights but {', '.join(FEATURES)}")
-    for name in (settings.lexicon, settings.lookup, settings.bigrams):
+    for name in (getattr(settings, key) for key in FILES):
         if name is not None and os.path.basename(name) != name:
             raise ValueError(f"{name!r} is not beside it")
 
