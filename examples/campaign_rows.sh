@@ -121,17 +121,37 @@ translation.levt() { translation levt 1000 "ours, references, of today"; }
 row translation.distilled 0.8 multi30k "the same, ours, from the transformer's translations"
 translation.distilled() { translation distilled 1000 "ours, distilled, of today"; }
 
+learned() { # learned NAME TITLE: adds to rows what levt_learning.py measured of a row of its own
+  local seed
+  rows+=(--row "$2" --seeds $seeds)
+  for seed in $seeds; do rows+=(--take "$work/$row/out/$1.$seed/figures.json" .); done
+}
+
 row levt-learning.today 0.8 multi30k "how fast LevT learns, stock and ours, 1,000 updates"
 levt-learning.today() {
-  local out="$work/$row/out" seed stock=() ours=()
+  local rows=()
   bitext
   step measure python "$root/benchmarks/levt_learning.py" "$work/$row/w" --updates "$(updates 1000)" \
-    --seeds "${seeds// /,}" --out "$out"
-  for seed in $seeds; do
-    stock+=(--take "$out/stock.$seed/figures.json" .)
-    ours+=(--take "$out/ours.$seed/figures.json" .)
-  done
-  result --row "stock, of today" --seeds $seeds "${stock[@]}" --row "ours, of today" --seeds $seeds "${ours[@]}"
+    --seeds "${seeds// /,}" --out "$work/$row/out"
+  learned stock "stock, of today"
+  learned ours "ours, of today"
+  result "${rows[@]}"
+}
+
+row levt-ablations.today 4 multi30k "Table 2 of the LevT paper: shared blocks and roll-in, 2,000 updates"
+levt-ablations.today() {
+  local rows=()
+  bitext
+  step measure python "$root/benchmarks/levt_learning.py" "$work/$row/w" --updates "$(updates 2000)" \
+    --seeds "${seeds// /,}" --out "$work/$row/out" --only ours,plh-tok,tok-del,none,dae \
+    --row 'plh-tok=--weight-sharing plh-tok' --row 'tok-del=--weight-sharing tok-del' \
+    --row 'none=--weight-sharing none' --row 'dae=--roll-in-tokens random' -- --bf16
+  learned ours "all share, own insertions (the default), of today"
+  learned plh-tok "placeholders and tokens share, of today"
+  learned tok-del "tokens and deletion share, of today"
+  learned none "none share, of today"
+  learned dae "all share, random tokens (DAE), of today"
+  result "${rows[@]}"
 }
 
 post_editing() { # post_editing WAY UPDATES TITLE FLAGS…: one way with each seed, real and synthetic triples
