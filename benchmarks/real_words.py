@@ -1,12 +1,12 @@
-"""Words written for other words that exist too (then for than), in right text of your own.
+"""Real-word errors: words written for others that exist (then for than), in right text of yours.
 
     python benchmarks/real_words.py TEXT… --path CHECKPOINT --confusions SETS --lexicon WORDS
 
 TEXT has right sentences. A quarter of the words that SETS has are put in the place of one another,
 and the corrector reads that, with SETS and without; so does symspellpy with the corrector's words
 (``--lexicon``). Printed are how many of these words are right afterwards, and how many others
-became wrong. Then the text is read as it came: ``--show`` prints the words that are changed for the
-sets' sake, with what stands around them, since text that is called right holds such errors, too.
+became wrong. Then the text is read as it came: ``--show`` prints the words that only
+the sets change, with what stands around them, since right text holds such errors, too.
 """
 
 import argparse
@@ -55,7 +55,7 @@ def counted(
 
 
 def changes(lines: Sequence[str], without: Sequence[str], outputs: Sequence[str]) -> list[str]:
-    """The words that are changed for the sets' sake, with what stands around them."""
+    """The words that only the sets change, with what stands around them."""
     found = []
     for line, one, other in zip(lines, without, outputs, strict=True):
         if one == other:
@@ -96,7 +96,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             made.backend.ranker.confused = {}
         return lambda lines: [one.text for one in made.correct(lines)]
 
-    without, model = corrector(), corrector(confusions=args.confusions)
+    model = corrector(confusions=args.confusions)  # first: it refuses a model without a lexicon
+    without = corrector()
     systems = {
         "no edits": list,
         "symspellpy": symspell(Lexicon.read(args.lexicon).counts),
@@ -110,7 +111,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"{name:14}{row['words']:>9,}{row['confused']:>10,}{share:>18}"
               f"{row['miscorrected']:>14,}")  # fmt: skip
     changed = changes(clean, without(clean), model(clean))
-    print(f"\nas it came: {len(changed)} words are changed for the sets' sake")
+    print(f"\nas it came: words that only the sets change: {len(changed)}")
     if args.show:
         print("\n".join(changed))
     if args.json:

@@ -30,7 +30,7 @@ LISTS = {
     "heldout": "misspellings, held out",
     "inside": "the same in running text",
     "everyday": "misspellings, another list",
-    "confused": "words for other words",
+    "confused": "real-word errors",
     "known": "right, known",
     "unknown": "right, unknown",
     "running": "right, running text",
