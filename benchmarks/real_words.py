@@ -35,7 +35,8 @@ AROUND = 30  # characters shown on both sides of a change
 
 def plain(line: str) -> str:
     """A tokenized line as people write it: no space before a comma, nor in *don't*."""
-    return re.sub(r" (n't|'(?:s|re|ve|ll|d|m)\b|[,.;:!?)])", r"\1", line).replace("( ", "(")
+    line = re.sub(r"\b([Gg]ot|[Gg]on|[Ww]an) (ta|na)\b", r"\1\2", line)
+    return re.sub(r" (n't|nt\b|'(?:s|re|ve|ll|d|m)\b|[,.;:!?)])", r"\1", line).replace("( ", "(")
 
 
 def counted(

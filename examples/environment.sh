@@ -39,7 +39,8 @@ import sys
 
 wanted = "torch fairseq sacrebleu sentencepiece editdistance lev_plugins"
 wanted += " codespell_lib hypothesis matplotlib pytest rouge_score safetensors tokenizers"
-wanted += " selenium shtab starlette symspellpy transformers google.protobuf uvicorn xdist"
+wanted += " selenium shtab spellchecker starlette symspellpy transformers google.protobuf uvicorn"
+wanted += " xdist"
 if not all(importlib.util.find_spec(name) for name in wanted.split()):
     sys.exit(1)
 root = pathlib.Path(sys.argv[1])

@@ -28,6 +28,7 @@ def lines(folder: Path, name: str) -> list[str]:
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("symspellpy")
+    pytest.importorskip("spellchecker")
     out = tmp_path_factory.mktemp("typos") / "data"
     command = [sys.executable, str(EXAMPLE / "prepare_typos.py"), str(out), "--lines", "4000"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -87,17 +88,28 @@ def test_made_up_misspellings_use_the_edits_of_others_and_are_the_same_for_a_see
     assert all(typist(word) for typist in made for word in ("a", "it"))
 
 
-def test_a_missing_dictionary_is_one_error_line(tmp_path: Path) -> None:
+def test_american_and_british_spellings_are_known_and_misspellings_are_not(written: Path) -> None:
+    words = dict(line.split() for line in lines(written, "lexicon.txt"))
+    assert {"colors", "colours", "traveling", "travelling", "tumor", "tumour"} <= words.keys()
+    assert not words.keys() & {"recieve", "definately", "supercede", "dependancy"}
+    assert int(words["colors"]) > 10 * int(words["lackluster"])
+    assert len(words) > 125_000 and all("'" not in word or word.count("'") == 1 for word in words)
+
+
+@pytest.mark.parametrize(
+    ("module", "package"), [("symspellpy", "symspellpy"), ("spellchecker", "pyspellchecker")]
+)
+def test_a_missing_dictionary_is_one_error_line(tmp_path: Path, module: str, package: str) -> None:
     (tmp_path / "hide").mkdir()
-    hidden = tmp_path / "hide" / "symspellpy.py"
-    hidden.write_text("raise ModuleNotFoundError('symspellpy')\n")
+    hidden = tmp_path / "hide" / f"{module}.py"
+    hidden.write_text(f"raise ModuleNotFoundError({module!r})\n")
     command = [sys.executable, str(EXAMPLE / "prepare_typos.py"), str(tmp_path / "out")]
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, env={"PYTHONPATH": str(hidden.parent)}
     )
     assert done.returncode == 1 and not (tmp_path / "out").exists()
     assert (
-        done.stderr.startswith("error: symspellpy is not installed")
+        done.stderr.startswith(f"error: {package} is not installed")
         and done.stderr.count("\n") == 1
     )
 

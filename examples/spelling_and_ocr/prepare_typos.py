@@ -2,9 +2,10 @@
 
     python examples/spelling_and_ocr/prepare_typos.py OUT_DIR
 
-From two packages that pip installs: ``codespell`` (real misspellings; see prepare_codespell.py)
-and ``symspellpy`` (82,765 English words and 242,342 pairs of neighbouring ones with their
-frequencies, MIT licence). In small letters.
+From three packages that pip installs: ``codespell`` (real misspellings; see prepare_codespell.py),
+``symspellpy`` (82,765 English words and 242,342 pairs of neighbouring ones with their frequencies,
+MIT licence) and ``pyspellchecker`` (160,572 words with theirs, American spellings such as *colors*
+among them, which symspellpy lacks, MIT licence). In small letters.
 
 OUT_DIR gets, of characters with spaces between them:
 
@@ -34,12 +35,15 @@ exist too.
 from __future__ import annotations
 
 import argparse
+import gzip
 import importlib.metadata
 import importlib.resources
+import json
 import os
 import random
 import re
 import shutil
+import statistics
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -64,12 +68,14 @@ from lev_plugins.inference.correction.confusions import Confusions  # noqa: E402
 
 FREQUENCIES = "frequency_dictionary_en_82_765.txt"
 BIGRAMS = "frequency_bigramdictionary_en_243_342.txt"
+MORE_WORDS = ("resources", "en.json.gz")
 EVERYDAY = Path(__file__).with_name("everyday.tsv")
 CONFUSIONS = Path(__file__).with_name("confusions.txt")
 HELD_OUT, AT_LEAST = 1500, 10  # as prepare_codespell.py
 UNKNOWN = 500  # words to measure with
 OUTSIDE = 70  # in running text one word in so many is in no lexicon; so it is in what is tuned on
-RARE = 20_000  # words of a lower rank may be held out; also the count of words without one
+RARE = 60_000  # words of a lower rank may be held out
+UNCOUNTED = 20_000  # the count of words without one
 MISSPELT = 0.25  # of the words in running text of which there are misspellings or others
 WORD = re.compile(r"\b[a-z]+(?:'[a-z]+)?")
 CONTRACTIONS = (
@@ -93,20 +99,30 @@ class Words:
     held: Mapping[str, Sequence[Pair]]
 
 
-def installed(name: str) -> list[str]:
-    """Lines of a file that symspellpy brings."""
+def installed(package: str, module: str, *path: str) -> bytes:
+    """A file that a package brings."""
     try:
-        package = importlib.resources.files("symspellpy")
+        return importlib.resources.files(module).joinpath(*path).read_bytes()
     except ModuleNotFoundError:
         raise ValueError(
-            "symspellpy is not installed and its dictionary is data: pip install symspellpy"
+            f"{package} is not installed and its words are data: pip install {package}"
         ) from None
-    return (package / name).read_text(encoding="utf-8-sig").splitlines()
+
+
+def installed_lines(name: str) -> list[str]:
+    """Lines of a file that symspellpy brings."""
+    return installed("symspellpy", "symspellpy", name).decode("utf-8-sig").splitlines()
 
 
 def installed_frequencies() -> dict[str, float]:
-    """Words and how often each is met."""
-    return {word: float(count) for word, count in map(str.split, installed(FREQUENCIES))}
+    """Words and how often each is met: symspellpy's, and pyspellchecker's others at its scale."""
+    counts = {word: float(count) for word, count in map(str.split, installed_lines(FREQUENCIES))}
+    more = json.loads(gzip.decompress(installed("pyspellchecker", "spellchecker", *MORE_WORDS)))
+    scale = statistics.median(counts[word] / more[word] for word in more if word in counts)
+    for word, count in more.items():
+        if WORD.fullmatch(word) and "'" not in word:
+            counts.setdefault(word, scale * count)
+    return counts
 
 
 def everyday() -> list[Pair]:
@@ -137,7 +153,7 @@ def gather(rng: random.Random) -> Words:
         del counts[word]
     for word in (*sorted(corrections), *CONTRACTIONS):
         if WORD.fullmatch(word):
-            counts.setdefault(word, RARE)
+            counts.setdefault(word, UNCOUNTED)
     listed = [
         (typo, word)
         for typo, word in pairs
@@ -245,7 +261,7 @@ def write(
             "lexicon.txt", (f"{word} {int(count)}" for word, count in sorted(words.counts.items()))
         )
         save("lookup.tsv", (f"{typo}\t{word}" for typo, word in words.listed))
-        save("bigrams.txt", installed(BIGRAMS))
+        save("bigrams.txt", installed_lines(BIGRAMS))
         save("confusions.txt", confusions())
         save("words.txt", words.often)
         if out.exists():
@@ -270,9 +286,8 @@ def main() -> None:
         write(words, lines, lists(words, random.Random(args.seed)), args.out_dir)
     except (OSError, ValueError) as error:
         sys.exit(f"error: {' '.join(str(error).split())}")
-    versions = [
-        f"{name} {importlib.metadata.version(name)}" for name in ("codespell", "symspellpy")
-    ]
+    sources = ("codespell", "symspellpy", "pyspellchecker")
+    versions = [f"{name} {importlib.metadata.version(name)}" for name in sources]
     same = sum(typo == word for typo, word in lines)
     print(
         f"{', '.join(versions)}: {len(words.counts):,} words, {len(words.listed):,} listed "

@@ -21,6 +21,7 @@ from lev_plugins.inference.correction.ranking import (
     Resources,
     consonants,
     with_case,
+    without_emphasis,
 )
 from lev_plugins.inference.correction.tuning import Counts, Goal, count, tune
 
@@ -129,12 +130,51 @@ def test_words_of_the_lexicon_stay_and_the_model_is_not_asked(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("word", "right"), [("teh", "the"), ("Teh", "The"), ("TEH", "THE"), ("(recieve)", "(receive)")]
+    ("word", "right"),
+    [("teh", "the"), ("Teh", "The"), ("RECIEVE", "RECEIVE"), ("(recieve)", "(receive)")],
 )
 def test_a_misspelling_becomes_a_near_word_with_its_capitals(monkeypatch, word, right):
     (found,) = corrector(Scripted(likes={"the": 0.0, "receive": 0.0}), monkeypatch).correct([word])
     assert found.text == right
     assert all(0.5 < edit.probability <= 1 for edit in found.edits)
+
+
+def test_a_short_word_all_in_capitals_stays_unless_it_is_listed(monkeypatch):
+    found = corrector(
+        Scripted(likes={"the": 0.0, "cats": 0.0}), monkeypatch, pairs=[("hte", "the")]
+    )
+    assert [one.text for one in found.correct(["TEH CTA", "HTE", "CATTS"])] == [
+        "TEH CTA",
+        "THE",
+        "CATTS",
+    ]
+
+
+def test_a_letter_repeated_for_emphasis_counts_as_two(monkeypatch):
+    """*toooooo* is five edits away from *to*, and more than the three letters of *too*."""
+    assert [without_emphasis(word) for word in ("soooo", "too", "aaabbbb")] == [
+        "soo",
+        "too",
+        "aabb",
+    ]
+    model = Scripted(likes={"to": 0.0})
+    (found,) = corrector(model, monkeypatch).correct(["Toooooo"])
+    assert found.text == "To" and model.asked == ["too"]
+
+
+def test_a_short_word_that_is_not_listed_is_taken_for_an_abbreviation(monkeypatch):
+    """The feature ``short``: at most three letters, and only of the word itself."""
+    ranker = corrector(Scripted(), monkeypatch, pairs=[("hte", "the")]).backend.ranker
+    short = ranking.FEATURES.index("short")
+    for word, flag in [("km", 1.0), ("tha", 1.0), ("hte", 0.0), ("catt", 0.0)]:
+        (found,) = ranker.candidates([word], 1)
+        assert found.features[0, short] == flag and not found.features[1:, short].any()
+    alone = ranker.candidates(["tha"], 1)[0]
+    before = ranker.probabilities(alone, False)[0]
+    ranker.set_weights({**WEIGHTS, "short": 3.0})
+    after = ranker.probabilities(alone, False)[0]
+    odds = after / (1 - after) * (1 - before) / before
+    assert odds == pytest.approx(math.exp(3.0), rel=1e-9)
 
 
 def test_capitals_inside_and_letters_that_the_model_lacks_stay(monkeypatch):

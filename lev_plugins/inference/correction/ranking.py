@@ -39,6 +39,7 @@ DEFAULTS: Mapping[str, float] = {
     "last": -0.7,  # its last letter is another one
     "shape": 0.7,  # it is the word itself: how much that looks like words of the lexicon
     "length": -0.5,  # it is the word itself: its letters
+    "short": 2.0,  # it is the word itself, not listed and short, mostly an abbreviation (km)
     "bigrams": 1.0,  # how well it stands beside its neighbours (see :class:`.bigrams.Bigrams`)
     "confused": -5.0,  # it is another word, for one of the lexicon (see :mod:`.confusions`)
     "likelier": 1.0,  # which fits better: the logarithm of how much more often it is met
@@ -48,9 +49,13 @@ FEATURES = tuple(DEFAULTS)
 CAPITAL, BIGRAMS = FEATURES.index("capital"), FEATURES.index("bigrams")
 CONFUSED, LIKELIER = FEATURES.index("confused"), FEATURES.index("likelier")
 LATER = ("bigrams", "confused", "likelier")  # than the first settings that were written
-KEPT = (CAPITAL, CONFUSED, LIKELIER)  # by fitting
+KEPT = (CAPITAL, FEATURES.index("short"), CONFUSED, LIKELIER)  # by fitting
 #: Where "shape" and "length" are 0: log-probability of a letter, in nats, and letters of a word.
 TYPICAL, SHORT = -2.0, 6
+#: Letters of an abbreviation at most: in small letters (km), and in capitals (NATO).
+ABBREVIATION, ACRONYM = 3, 5
+#: A letter that is repeated for emphasis (soooo).
+_REPEATED = re.compile(r"(.)\1{2,}")
 #: Words whose candidates are kept for when they are met again.
 MOST_KEPT = 100_000
 
@@ -121,13 +126,17 @@ class Ranker:
         """Features that are not named have weight 0."""
         self.weights = feature_weights(weights, FEATURES)
 
+    def listed(self, word: str) -> bool:
+        """Whether the look-up table has corrections of a word."""
+        return self.resources.lookup is not None and word in self.resources.lookup.corrections
+
     def settled(self, word: str) -> bool:
         """Whether a word needs no model: it is one letter, such as the *s* of *it 's*, or stands in
         the lexicon, with what an apostrophe adds to it or without, and is not known to be wrong
         or written for another.
         """
-        known, lookup = self.resources.lexicon, self.resources.lookup
-        if known is None or (lookup is not None and word in lookup.corrections):
+        known = self.resources.lexicon
+        if known is None or self.listed(word):
             return False
         if word in self.confused:
             return False
@@ -151,10 +160,10 @@ class Ranker:
         return Candidates(texts, features)
 
     def _corrections(self, words: Sequence[str], batch_size: int) -> list[Candidates]:
-        units = [self.backend.tokens(word) for word in words]
+        units = [self.backend.tokens(without_emphasis(word)) for word in words]
         texts = []
         for word, written in zip(words, self.scorer.nbest(units, batch_size), strict=True):
-            found = dict.fromkeys([word, *self._near(word)])
+            found = dict.fromkeys([word, *self._near(without_emphasis(word))])
             found |= dict.fromkeys(self.backend.text(tokens) for tokens in written)
             limit = len(word) + self.resources.longest
             texts.append([text for text in found if text and len(text) <= limit or text == word])
@@ -177,7 +186,8 @@ class Ranker:
         parts = text.split() or [text]
         counts = [lexicon.counts.get(part, -1.0) for part in parts] if lexicon else [-1.0]
         known = min(counts) >= 0
-        edits = distance(word, text)
+        plain = word if text == word else without_emphasis(word)
+        edits = distance(plain, text)
         corrections = lookup.corrections.get(word, ()) if lookup else ()
         return [
             score,
@@ -187,13 +197,14 @@ class Ranker:
             0.0,
             float(text in corrections),
             math.log1p(lookup.misspellings.get(text, 0)) if lookup else 0.0,
-            edits / len(word),
+            edits / len(plain),
             float(distance(consonants(word), consonants(text))) if edits else 0.0,
-            float(len(text) - len(word)),
+            float(len(text) - len(plain)),
             float(text[:1] != word[:1]),
             float(text[-1:] != word[-1:]),
             self.letters.per_letter(word) - TYPICAL if self.letters and text == word else 0.0,
             float(len(word) - SHORT) if text == word else 0.0,
+            float(text == word and len(word) <= ABBREVIATION and not corrections),
             0.0,
             0.0,
             0.0,
@@ -231,7 +242,8 @@ class RankedBackend(CharacterBackend):
     """A :class:`~.backends.Backend` that reads words and writes the best candidate of each.
 
     Words are ranked in small letters and written with the capitals that they had. One with capitals
-    inside (iPhone), or with a character that the model cannot spell, stays as it is.
+    inside (iPhone), a short one all in capitals that is not listed as misspelt (NATO), or one with
+    a character that the model cannot spell, stays as it is.
 
     Args:
         ranker: what ranks.
@@ -267,8 +279,11 @@ class RankedBackend(CharacterBackend):
     def readable(self, word: str) -> bool:
         """Whether a word is one for the model."""
         plain, ranker = word.lower(), self.ranker
+        forms = [plain, plain.capitalize()]
+        if len(word) > ACRONYM or ranker.listed(plain):
+            forms.append(plain.upper())
         return (
-            word in (plain, plain.upper(), plain.capitalize())
+            word in forms
             and not ranker.settled(plain)
             and ranker.scorer.knows(ranker.backend.tokens(plain))
         )
@@ -276,8 +291,9 @@ class RankedBackend(CharacterBackend):
     def fit(self, examples: Iterable[tuple[str, str, Context]], batch_size: int = 64) -> None:
         """Gives the ranker the weights under which right words are most probable.
 
-        The weight of ``capital`` stays: a list of misspellings has hardly any names. So do those of
-        words that are written for one another, which hardly any text has enough of.
+        The weight of ``capital`` stays: a list of misspellings has hardly any names. So does that
+        of ``short``, since it has no abbreviations, and those of words that are written for one
+        another, which hardly any text has enough of.
 
         Args:
             examples: words, wrong or right, as they should be, and their contexts.
@@ -312,6 +328,11 @@ def consonants(text: str) -> str:
     """
     plain = (one for one in unicodedata.normalize("NFD", text) if not unicodedata.combining(one))
     return re.sub(r"(.)\1+", r"\1", re.sub("[aeiouyhw'’]", "", "".join(plain)))
+
+
+def without_emphasis(word: str) -> str:
+    """A word without more than two of a letter in a row (*soo* for *soooo*)."""
+    return _REPEATED.sub(r"\1\1", word)
 
 
 def with_case(text: str, word: str) -> str:
