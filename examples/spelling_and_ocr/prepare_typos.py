@@ -120,7 +120,7 @@ def installed_frequencies() -> dict[str, float]:
     more = json.loads(gzip.decompress(installed("pyspellchecker", "spellchecker", *MORE_WORDS)))
     scale = statistics.median(counts[word] / more[word] for word in more if word in counts)
     for word, count in more.items():
-        if WORD.fullmatch(word) and "'" not in word:
+        if WORD.fullmatch(word) and not word.endswith("'s"):
             counts.setdefault(word, scale * count)
     return counts
 
@@ -148,7 +148,8 @@ def gather(rng: random.Random) -> Words:
     counts = {word: count for word, count in installed_frequencies().items() if word not in wrong}
     rare = sorted(counts, key=lambda word: -counts[word])[RARE:]
     corrections = {word for _, word in pairs}
-    unknown = rng.sample([w for w in rare if len(w) > 3 and w not in corrections], 2 * UNKNOWN)
+    rare = [word for word in rare if len(word) > 3 and word.isalpha() and word not in corrections]
+    unknown = rng.sample(rare, 2 * UNKNOWN)
     for word in unknown:
         del counts[word]
     for word in (*sorted(corrections), *CONTRACTIONS):
