@@ -35,7 +35,7 @@ AROUND = 30  # characters shown on both sides of a change
 
 def plain(line: str) -> str:
     """A tokenized line as people write it: no space before a comma, nor in *don't*."""
-    line = re.sub(r"\b([Gg]ot|[Gg]on|[Ww]an) (ta|na)\b", r"\1\2", line)
+    line = re.sub(r"\b([Gg]o[tn]|[Ww]an) (ta|na)\b", r"\1\2", line)
     line = re.sub(r" (n['’]t|nt\b|['’](?:s|re|ve|ll|d|m)\b|[,.;:!?)])", r"\1", line)
     return line.replace("( ", "(")
 

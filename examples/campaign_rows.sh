@@ -66,7 +66,7 @@ spelling-text.pbd() {
       "$q/run-1/checkpoint_best.pt" --data "$q/data" --json "$q/scores.json"
     flags+=(--take "$q/scores.json" "this model")
   done
-  result --baseline "$first" "symspellpy, 1,491 words" dictionary --baseline "$first" "symspellpy, 83,622 words" dictionary \
+  result --baseline "$first" "symspellpy, 1,491 words" dictionary --baseline "$first" "symspellpy, 130,815 words" dictionary \
     --row "PBD, ${MINUTES:-15} minutes" --seeds $seeds "${flags[@]}"
 }
 row jfleg.pbd 0.8 jfleg "the quickstart's corrector on sentences of learners, GLEU"

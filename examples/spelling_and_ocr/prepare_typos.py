@@ -115,13 +115,16 @@ def installed_lines(name: str) -> list[str]:
 
 
 def installed_frequencies() -> dict[str, float]:
-    """Words and how often each is met: symspellpy's, and pyspellchecker's others at its scale."""
+    """Words and how often each is met: symspellpy's, and pyspellchecker's others at its scale.
+
+    The counts of contractions (don't) are pyspellchecker's: symspellpy has stand-ins for them.
+    """
     counts = {word: float(count) for word, count in map(str.split, installed_lines(FREQUENCIES))}
     more = json.loads(gzip.decompress(installed("pyspellchecker", "spellchecker", *MORE_WORDS)))
     scale = statistics.median(counts[word] / more[word] for word in more if word in counts)
     for word, count in more.items():
-        if WORD.fullmatch(word) and not word.endswith("'s"):
-            counts.setdefault(word, scale * count)
+        if WORD.fullmatch(word) and not word.endswith("'s") and (word not in counts or "'" in word):
+            counts[word] = scale * count
     return counts
 
 

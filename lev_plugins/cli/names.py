@@ -120,9 +120,8 @@ def completion(shell: str) -> str:
     try:
         for script, command in SCRIPTS.items():
             sys.argv[0] = script  # the name that its parser goes by
-            parts.append(
-                shtab.complete(import_module(f".{command}", __package__).build_parser(), shell)
-            )
+            parser = import_module(f".{command}", __package__).build_parser()
+            parts.append(shtab.complete(parser, shell))
     finally:
         sys.argv[0] = typed
     return "\n".join(parts)

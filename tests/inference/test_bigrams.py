@@ -90,8 +90,8 @@ def in_context(monkeypatch, weight=3.0, **more):
 
 def test_the_words_beside_it_decide_what_a_misspelling_becomes(monkeypatch):
     made = in_context(monkeypatch)
-    lines = ["the cax sat", "the cax drives", "The CAX DRIVES!"]
-    wanted = ["the cat sat", "the car drives", "The CAR DRIVES!"]
+    lines = ["the cax sat", "the cax drives", "The Cax DRIVES!"]
+    wanted = ["the cat sat", "the car drives", "The Car DRIVES!"]
     assert [one.text for one in made.correct(lines)] == wanted
     assert [made.correct([line])[0].text for line in lines] == wanted  # whatever else is read
     assert [one.text for one in made.correct(lines, batch_size=1)] == wanted

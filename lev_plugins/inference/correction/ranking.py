@@ -280,7 +280,7 @@ class RankedBackend(CharacterBackend):
         """Whether a word is one for the model."""
         plain, ranker = word.lower(), self.ranker
         forms = [plain, plain.capitalize()]
-        if len(word) > ACRONYM or ranker.listed(plain):
+        if len(word) > ACRONYM or ranker.listed(plain) or plain in ranker.confused:
             forms.append(plain.upper())
         return (
             word in forms
