@@ -331,8 +331,10 @@ def consonants(text: str) -> str:
 
 
 def without_emphasis(word: str) -> str:
-    """A word without more than two of a letter in a row (*soo* for *soooo*)."""
-    return _REPEATED.sub(r"\1\1", word)
+    """A word without more than two of a letter in a row (*soo* for *soooo*), unless it is short
+    (*www*).
+    """
+    return word if len(word) <= ABBREVIATION else _REPEATED.sub(r"\1\1", word)
 
 
 def with_case(text: str, word: str) -> str:
