@@ -41,13 +41,17 @@ Edit = tuple[int, int, int, str]  # line, first word, behind its last word, what
 
 
 def edits(lines: Sequence[str], outputs: Sequence[str]) -> Iterator[Edit]:
-    """What was written in the place of which words."""
+    """What was written in the place of which words; one word for one is an edit by itself."""
     for number, (line, output) in enumerate(zip(lines, outputs, strict=True)):
         before, after = line.split(), output.split()
         blocks = [(0, 0, 0), *Levenshtein.editops(before, after).as_matching_blocks()]
         for (one, other, size), (start, first, _) in zip(blocks, blocks[1:]):
-            if one + size < start or other + size < first:
-                yield number, one + size, start, " ".join(after[other + size : first])
+            gone, written = before[one + size : start], after[other + size : first]
+            if len(gone) == len(written):
+                yield from ((number, place, place + 1, word)
+                            for place, word in enumerate(written, one + size))  # fmt: skip
+            else:
+                yield number, one + size, start, " ".join(written)
 
 
 def small(line: str, edit: Edit) -> bool:

@@ -6,6 +6,7 @@ import pytest
 from test_benchmarks import script, scripts  # noqa: F401
 
 from lev_plugins.errors import UserError
+from lev_plugins.inference.correction import Corrector
 
 benchmark = script("judge_edits")
 LINES = ["we saw teh cat", "colors of alot of tihngs"]
@@ -70,3 +71,34 @@ def test_a_sheet_that_lost_a_row_is_refused(benchmark, sheet):
     sheet.write_text("".join(sheet.read_text().splitlines(keepends=True)[:-1]))
     with pytest.raises(UserError, match="has 4 rows, 5 were written"):
         benchmark.count(sheet)
+
+
+def test_a_text_is_read_by_both_and_the_peer_is_counted_once_more_without_names(
+    benchmark, tmp_path, monkeypatch, capsys
+):
+    pytest.importorskip("symspellpy")
+    (tmp_path / "text").write_text("Cta saw teh don't cat\n")
+    (tmp_path / "words").write_text("".join(f"{word} 5\n" for word in "the cat saw dont".split()))
+
+    class Known:
+        def correct(self, lines):
+            return [type("Correction", (), {"text": line.replace("teh", "the")}) for line in lines]
+
+    monkeypatch.setattr(Corrector, "from_pretrained", lambda path, data: Known())
+    sheet = tmp_path / "sheet.tsv"
+    command = ["write", str(sheet), str(tmp_path / "text"), "--path", "x"]
+    assert benchmark.main([*command, "--lexicon", str(tmp_path / "words")]) == 0
+    assert "3 edits; put r, w or n" in capsys.readouterr().out
+    with pytest.raises(UserError, match="is there already"):
+        benchmark.main([*command, "--lexicon", str(tmp_path / "words")])
+    judged(sheet, {"teh": "r", "Cta": "n", "don't": "w"})
+    assert benchmark.main(["count", str(sheet), "--json", str(tmp_path / "json")]) == 0
+    found = json.loads((tmp_path / "json").read_text())["systems"]
+    numbers = {
+        name: [row[key] for key in ("edits", "right", "wrong")] for name, row in found.items()
+    }
+    assert numbers == {
+        "symspellpy": [3, 1, 1],
+        "symspellpy, small letters": [1, 1, 0],
+        "this model": [1, 1, 0],
+    }
