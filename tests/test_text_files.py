@@ -1,7 +1,9 @@
 """Text files: counted as fairseq counts them, refused where it would guess."""
 
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from fairseq.tokenizer import tokenize_line
@@ -9,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lev_plugins.errors import UserError
+from lev_plugins.io import text_files
 from lev_plugins.io.text_files import (
     LineNumbers,
     Side,
@@ -43,6 +46,13 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("text") / "file"
 
 
+@pytest.fixture(scope="class", params=[1, 6, text_files.BLOCK])
+def block(request: pytest.FixtureRequest) -> Iterator[None]:
+    with mock.patch.object(text_files, "BLOCK", request.param):
+        yield
+
+
+@pytest.mark.usefixtures("block")
 class TestReading:
     @given(text=TEXT, windows=st.booleans())
     def test_lines_are_those_of_text_mode(self, scratch: Path, text: str, windows: bool) -> None:

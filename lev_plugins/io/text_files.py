@@ -3,7 +3,7 @@
 fairseq opens text with universal newlines and splits lines at whitespace. Here the same
 lines are counted, and what fairseq would swallow without a word (bytes that are no UTF-8,
 a carriage return that cuts a line in two, a special symbol typed as a word) is refused with
-the file and the line named. Everything streams: memory holds one line of each file.
+the file and the line named. Everything streams: memory holds some lines of each file.
 
 Line numbers count from 1, byte offsets from 0 at the start of the file.
 """
@@ -33,6 +33,8 @@ SUBWORDS = {
 #: sentence there, ``<pad>`` would be masked, ``<s>`` and ``<plh>`` have a meaning of their own.
 SPECIAL_TOKENS = frozenset({"<s>", "<pad>", "</s>", "<plh>"})
 
+#: Bytes that are read and decoded at once, and more up to the end of a line.
+BLOCK = 1 << 16
 _BYTE_ORDER_MARK = "\ufeff"
 _ALIGNMENT = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")
 
@@ -106,11 +108,22 @@ def read_lines(path: str) -> Iterator[str]:
         UserError: the file cannot be opened, a byte is not UTF-8, a carriage return stands
             inside a line, or the file begins with a byte order mark.
     """
-    start = 0
+    number, start = 1, 0
     with reading(path), open(path, "rb") as file:
-        for number, raw in enumerate(file, start=1):
-            yield _decode(path, number, start, raw)
-            start += len(raw)
+        while raw_lines := file.readlines(BLOCK):
+            block = b"".join(raw_lines)
+            try:
+                text = block.decode("utf-8").removesuffix("\n")
+            except UnicodeDecodeError:
+                text = "\r"  # one by one, to find where
+            if "\r" in text or number == 1 and text.startswith(_BYTE_ORDER_MARK):
+                offset = start
+                for place, raw in enumerate(raw_lines, start=number):
+                    yield _decode(path, place, offset, raw)
+                    offset += len(raw)
+            else:
+                yield from text.split("\n")
+            number, start = number + len(raw_lines), start + len(block)
 
 
 def _decode(path: str, number: int, start: int, raw: bytes) -> str:

@@ -5,15 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lev_plugins import UserError
-from lev_plugins.inference.correction.lexicon import DISTANCE, Lexicon, Lookup, distance
+from lev_plugins.inference.correction.lexicon import DISTANCE, UNINDEXED, Lexicon, Lookup, distance
 
 WORD = st.text("abc", min_size=1, max_size=10)
 
 
 @given(st.sets(WORD, min_size=1, max_size=30), WORD)
-def test_the_index_finds_every_word_that_is_near_and_no_other(words, word):
-    found = Lexicon(dict.fromkeys(words, 1.0)).near(word, 99)
-    assert set(found) == {one for one in words if distance(word, one) <= DISTANCE}
+def test_every_word_that_is_near_is_found_and_no_other_before_the_index_pays_and_then(words, word):
+    lexicon = Lexicon(dict.fromkeys(words, 1.0))
+    near = {one for one in words if distance(word, one) <= DISTANCE}
+    assert all(set(lexicon.near(word, 99)) == near for _ in range(UNINDEXED + 2))
 
 
 def test_the_nearest_come_first_and_of_these_the_most_frequent():

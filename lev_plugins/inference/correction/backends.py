@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from fairseq.data.encoders.characters import Characters
+
 from ...data.batch import TextEncoder
 from .edits import Change
 from .units import UNREADABLE, Context
@@ -102,8 +104,11 @@ class TextProcessing:
         self, tokenizer: TextEncoder | None = None, bpe: TextEncoder | None = None
     ) -> None:
         self.tokenizer, self.bpe = tokenizer, bpe
+        self.by_letter = tokenizer is None and isinstance(bpe, Characters)
 
     def tokens(self, text: str) -> Tokens:
+        if self.by_letter and text.split() == [text]:
+            return tuple(text)  # a lexicon has many words
         text = self.tokenizer.encode(text) if self.tokenizer else text
         return tuple((self.bpe.encode(text) if self.bpe else text).split())
 

@@ -127,7 +127,7 @@ class AutoregressiveScorer:
         backend, dictionary = self.backend, self.backend.task.target_dictionary
         number = {token: dictionary.index(token) for token in self._spelling}
         spelt = (tokens for tokens in map(backend.tokens, self.words) if number.keys() >= {*tokens})
-        numbers = (tuple(map(number.__getitem__, tokens)) for tokens in spelt)
+        numbers = ([number[token] for token in tokens] for tokens in spelt)
         tree = PrefixTree(numbers, dictionary.eos())
         more = [backend.constrained(tree, LEXICON_BEAM)] if tree.words else []
         return [backend.generator, *more]

@@ -28,10 +28,16 @@ class LetterModel:
         self.letters = np.unique(code_points(words))
         self.base = len(self.letters) + 3  # begin, end and a letter of none of the words
         self.order = min(ORDER, int(62 / math.log2(self.base)))
-        self.tables = [_Table(keys, self.base) for keys in self._keys(words)]
+        keys, counts = np.unique(self._keys(words), return_counts=True)
+        self.tables = [_Table(keys, counts, self.base)]
+        for size in range(self.order - 1, 0, -1):
+            # the last letters of an n-gram are one of a smaller size, met as often
+            keys, places = np.unique(keys % self.base**size, return_inverse=True)
+            counts = np.bincount(places, counts).astype(np.int64)
+            self.tables.insert(0, _Table(keys, counts, self.base))
 
-    def _keys(self, words: Sequence[str]) -> list[_Numbers]:
-        """For each size the n-gram that ends at each letter, as a number; ends of words count."""
+    def _keys(self, words: Sequence[str]) -> _Numbers:
+        """The n-gram that ends at each letter, as a number; ends of words count."""
         letters, sizes = code_points(words), np.array([len(word) for word in words])
         places = np.searchsorted(self.letters, letters)
         known = np.append(self.letters, 0)[places] == letters
@@ -40,26 +46,23 @@ class LetterModel:
         text[np.cumsum(sizes + self.order) - 1] = _END
         front = np.repeat(self.order * np.arange(1, len(words) + 1) - 1, sizes)
         text[np.arange(len(letters)) + front] = np.where(known, places + 2, self.base - 1)
-        key, keys = np.zeros_like(text), []
-        for size in range(self.order):
-            key = key + np.roll(text, size) * self.base**size
-            keys.append(key[text != _BEGIN])
-        return keys
+        keys = sum(np.roll(text, size) * self.base**size for size in range(self.order))
+        return keys[text != _BEGIN]
 
     def per_letter(self, word: str) -> float:
         """Mean log-probability, in nats, of the letters of a word and of its end."""
         chances = np.full(len(word) + 1, 1 / self.base)
-        for table, keys in zip(self.tables, self._keys([word]), strict=True):
-            chances = table.smoothed(keys, chances)
+        keys = self._keys([word])
+        for size, table in enumerate(self.tables, start=1):
+            chances = table.smoothed(keys % self.base**size, chances)
         return math.fsum(np.log(chances)) / len(chances)
 
 
 class _Table:
-    """Counts of n-grams of one size, and of the letters before their last."""
+    """Counts of n-grams of one size, in order, and of the letters before their last."""
 
-    def __init__(self, keys: _Numbers, base: int) -> None:
-        self.base = base
-        self.grams, self.counts = np.unique(keys, return_counts=True)
+    def __init__(self, grams: _Numbers, counts: _Numbers, base: int) -> None:
+        self.grams, self.counts, self.base = grams, counts, base
         self.contexts, first = np.unique(self.grams // base, return_index=True)
         self.totals = np.add.reduceat(self.counts, first)
         self.kinds = np.diff([*first, len(self.grams)])

@@ -7,6 +7,7 @@ from itertools import combinations, groupby
 
 import numpy as np
 from numpy.typing import NDArray
+from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
 from ...errors import UserError
@@ -14,6 +15,8 @@ from ...io.text_files import read_lines
 
 #: Two words within this many edits are near each other.
 DISTANCE = 2
+#: So many words are compared with all others; for more, an index pays.
+UNINDEXED = 30
 #: Of a longer word only the beginning is indexed.
 PREFIX = 7
 _FACTOR, _MASK = 0x9E3779B97F4A7C15, 2**64 - 1
@@ -24,7 +27,7 @@ class Lexicon:
 
     Near words are found by symmetric deletion: two words within ``d`` edits have a common text that
     is left of both when at most ``d`` letters are deleted. Texts are kept as numbers, in 8 bytes
-    each, and are made when they are first needed.
+    each, and are made when more than :data:`UNINDEXED` words were asked for.
 
     Args:
         counts: how often each word is met; 0 where that is not known.
@@ -35,6 +38,7 @@ class Lexicon:
         self.words = sorted(self.counts)
         self._keys = np.empty(0, dtype=np.uint32)
         self._places = np.empty(0, dtype=np.int32)
+        self._asked = 0
 
     @classmethod
     def read(cls, path: str) -> "Lexicon":
@@ -74,18 +78,21 @@ class Lexicon:
         Args:
             most: words at most.
         """
+        self._asked += 1
+        some = self.words if self._asked <= UNINDEXED else self._indexed(word)
+        near = process.extract_iter(word, some, scorer=OSA.distance, score_cutoff=DISTANCE)
+        found = sorted((edits, -self.counts[one], one) for one, edits, _ in near)
+        return [one for _, _, one in found[:most]]
+
+    def _indexed(self, word: str) -> Iterator[str]:
+        """Words that may be near."""
         if not len(self._keys):
             self._index()
         keys = np.array([_checksum(text) for text in _left(word[:PREFIX])], dtype=np.uint32)
         first = np.searchsorted(self._keys, keys, "left")
         last = np.searchsorted(self._keys, keys, "right")
         places = {int(p) for a, b in zip(first, last) for p in self._places[a:b]}
-        found = []
-        for one in (self.words[place] for place in places):
-            edits = distance(word, one, DISTANCE)
-            if edits <= DISTANCE:
-                found.append((edits, -self.counts[one], one))
-        return [one for _, _, one in sorted(found)[:most]]
+        return map(self.words.__getitem__, places)
 
     def _index(self) -> None:
         begins = [word[:PREFIX] for word in self.words]
