@@ -135,6 +135,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("--path", required=True, help="checkpoint of a corrector, with corrector.json beside it")
     add("--data", help="folder with the dictionaries")
     add("--lexicon", required=True, help="words and counts, for symspellpy")
+    add("--min-confidence", type=float, nargs="*", default=(), metavar="P",
+        help="the corrector once more at each of these thresholds")  # fmt: skip
     add("--seed", type=int, default=1, help="of the order of the rows (default 1)")
     add = steps.add_parser("count", help="count the verdicts").add_argument
     add("sheet", type=Path)
@@ -153,6 +155,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             "symspellpy, small letters": [one for one in peer if small(lines[one[0]], one)],
             "this model": list(edits(lines, [one.text for one in model.correct(lines)])),
         }
+        for least in args.min_confidence:
+            sure = [one.text for one in model.correct(lines, min_confidence=least)]
+            found[f"this model, {least}"] = list(edits(lines, sure))
         rows = write(args.sheet, lines, found, args.seed)
         print(f"{args.sheet}: {rows:,} edits; put r, w or n into the first column")
         return 0

@@ -33,7 +33,7 @@ COMMANDS = (
 )
 HELP = {f"{name} --help": ["-m", f"lev_plugins.cli.{name}", "--help"] for name in COMMANDS}
 COMPLETION = {"--completion bash": ["-m", "lev_plugins", "--completion", "bash"]}
-LINE = b"one line of words\n"
+LINE = b"one line of wrods\n"
 
 
 def seconds(arguments: Sequence[str], tree: Path, given: bytes = b"") -> float:
