@@ -11,7 +11,7 @@ from refusals import refuses
 from tiny import Triple
 
 from lev_plugins.systems.levenshtein import criterion as criterions
-from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss
+from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss, EditPolicyLossConfig
 
 HEADS = {"deletion": "del", "placeholder": "plh", "token": "tok"}
 ROWS = tiny.triples(12, seed=9)
@@ -99,6 +99,20 @@ def test_the_loss_is_the_weighted_sum_over_heads_and_actions(
         for head, weight, smoothing in zip(HEADS, weights, smoothings, strict=True)
     )
     assert float(loss.detach()) == pytest.approx(expected, rel=1e-5)
+
+
+def test_no_gap_has_a_label_that_the_placeholder_head_lacks(task, model, monkeypatch):
+    asked = []
+    expert = criterions.expert_labels
+    monkeypatch.setattr(criterions, "expert_labels", lambda *a: asked.append(a[2]) or expert(*a))
+    criterion(task)(model, sample_of(task))
+    assert asked == [model.placeholder_head.num_embeddings - 1]
+
+
+def test_the_heads_weigh_the_same_and_two_are_smoothed_unless_told_otherwise():
+    weights = EditPolicyLossConfig()
+    assert weights.deletion_weight == weights.placeholder_weight == weights.token_weight == 1
+    assert (weights.label_smoothing, weights.placeholder_label_smoothing) == (0.1, 0.01)
 
 
 def test_what_is_logged_is_the_likelihood_without_smoothing_and_the_share_right(task, fixed):

@@ -123,7 +123,7 @@ class AutoregressiveScorer:
 
     @cached_property
     def generators(self) -> list[SequenceGenerator]:
-        """fairseq's, made when they are first needed: spelling a lexicon takes a second."""
+        """fairseq's, made when they are first needed: a lexicon has to be spelt for them."""
         backend, dictionary = self.backend, self.backend.task.target_dictionary
         number = {token: dictionary.index(token) for token in self._spelling}
         spelt = (tokens for tokens in map(backend.tokens, self.words) if number.keys() >= {*tokens})
