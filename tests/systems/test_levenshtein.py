@@ -18,6 +18,7 @@ from torch import Tensor
 from lev_plugins.errors import UserError
 from lev_plugins.nn import TransformerBlock
 from lev_plugins.systems.levenshtein import LevenshteinEditorConfig, LevenshteinEditorModel
+from lev_plugins.systems.levenshtein import roll_in as roll_ins
 from lev_plugins.systems.levenshtein.config import exit_depths
 from lev_plugins.systems.levenshtein.model import source_at_placeholders
 from lev_plugins.systems.levenshtein.roll_in import expert_labels
@@ -155,6 +156,18 @@ def test_labels_are_the_experts():
     assert labels["deletion"].tolist() == deletions
     assert labels["placeholder"].tolist() == [min(count, 5) for count in insertions]
     assert "".join(symbols[i] for i in labels["token"].tolist()) == written
+
+
+def test_no_more_rows_are_aligned_for_labels_than_the_model_wrote(monkeypatch):
+    task, model = sharp()
+    sample = tiny.training_batch(task, DRAFTED, alpha=0.5, beta=1.0)
+    roll_in = sample["roll_in"]
+    _, inputs = model(sample["net_input"]["src_tokens"], None, roll_in)
+    aligned = []
+    masks = roll_ins.lcs_masks
+    monkeypatch.setattr(roll_ins, "lcs_masks", lambda a, *b: aligned.append(len(a)) or masks(a, *b))
+    expert_labels(roll_in, inputs, model.cfg.max_insertions)
+    assert aligned == [int((~roll_in.delete_draft).sum())] and 0 < aligned[0] < len(DRAFTED)
 
 
 def edits(draft: str, target: str) -> tuple[list[int], list[int], str]:
