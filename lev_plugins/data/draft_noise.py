@@ -17,6 +17,7 @@ from itertools import accumulate
 import editdistance
 
 from ..errors import UserError
+from .near_words import NearWords
 
 #: Tokens of up to this many characters are similar at one edit, longer ones at two.
 SHORT = 5
@@ -98,7 +99,7 @@ class Vocabulary:
         self._ends = list(accumulate(self.counts.values()))
         self._positions = {token: position for position, token in enumerate(self.tokens)}
         self._near: dict[str, tuple[str, ...]] = {}
-        self._index: SimilarTokens | None = None  # made when first asked: it takes memory
+        self._words = NearWords(self.tokens)
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -135,79 +136,14 @@ class Vocabulary:
         ``MOST_SIMILAR`` are returned.
         """
         if token not in self._near:
-            if self._index is None:
-                self._index = SimilarTokens(self.tokens)
-            found = sorted(self._index.find(token), key=lambda near: (-self.counts[near], near))
+            near = (one for one, _ in self._words.find(token) if _is_similar(token, one))
+            found = sorted(near, key=lambda one: (-self.counts[one], one))
             self._near[token] = tuple(found[:MOST_SIMILAR])
         return self._near[token]
 
 
-class SimilarTokens:
-    """Finds the tokens within a small edit distance without a look at all of them.
-
-    A token is cut into one piece more than edits are allowed. However the edits fall, one piece
-    stays whole, and moves by no more places than there are edits to its left or to its right. So
-    only tokens that share such a piece are compared character by character (Pass-Join, Li et al.
-    2011, with the windows of their section 4.3).
-
-    Args:
-        tokens: the tokens that can be found.
-    """
-
-    def __init__(self, tokens: Sequence[str]) -> None:
-        self.tokens = tokens
-        # (edits, length of the token, number of the piece) → piece → tokens, by their positions
-        self._pieces: dict[tuple[int, int, int], dict[str, list[int]]] = {}
-        for position, token in enumerate(tokens):
-            for edits in (1, 2):
-                if _may_be_found(len(token), edits):
-                    for number, (start, end) in enumerate(_cuts(len(token), edits)):
-                        pieces = self._pieces.setdefault((edits, len(token), number), {})
-                        pieces.setdefault(token[start:end], []).append(position)
-
-    def find(self, token: str) -> list[str]:
-        """All tokens similar to ``token`` but itself, in no particular order."""
-        edits = _edits(len(token))
-        candidates: set[int] = set()
-        for length in range(max(len(token) - edits, 1), len(token) + edits + 1):
-            for number, (start, end) in enumerate(_cuts(length, edits)):
-                pieces = self._pieces.get((edits, length, number))
-                if pieces is not None:
-                    for begin in _begins(start, len(token) - length, number, edits):
-                        if 0 <= begin <= len(token) - (end - start):
-                            candidates.update(pieces.get(token[begin : begin + end - start], ()))
-        return [self.tokens[i] for i in candidates if _is_similar(token, self.tokens[i], edits)]
-
-
-def _edits(length: int) -> int:
-    """The edits at which a token of that length has similar ones."""
-    return 1 if length <= SHORT else 2
-
-
-def _may_be_found(length: int, edits: int) -> bool:
-    """Whether a token of that length can be ``edits`` away from one that allows so many."""
-    return length <= SHORT + 1 if edits == 1 else length > SHORT - 2
-
-
-def _cuts(length: int, edits: int) -> list[tuple[int, int]]:
-    """``edits`` + 1 pieces of nearly equal size, as start and end."""
-    ends = [length * piece // (edits + 1) for piece in range(edits + 2)]
-    return list(zip(ends, ends[1:], strict=False))
-
-
-def _begins(start: int, longer: int, number: int, edits: int) -> range:
-    """Where piece ``number``, which begins at ``start``, may begin in a similar token.
-
-    It suffices to find the first piece that stays whole, with an edit in each one before it, so
-    ``number`` edits may have moved it, and the others what is behind it. ``longer`` is by how
-    many characters the similar token is longer.
-    """
-    right = edits - number
-    first, last = max(-number, longer - right), min(number, longer + right)
-    return range(start + first, start + last + 1)
-
-
-def _is_similar(token: str, other: str, edits: int) -> bool:
+def _is_similar(token: str, other: str) -> bool:
+    edits = 1 if len(token) <= SHORT else 2
     distance = editdistance.eval(token, other)
     return 0 < distance <= edits and distance < max(len(token), len(other))
 

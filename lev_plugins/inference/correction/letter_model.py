@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from .lexicon import code_points
+from ...data.near_words import code_points
 
 #: Letters of an n-gram, at most; fewer where so many would not fit in 64 bits.
 ORDER = 5

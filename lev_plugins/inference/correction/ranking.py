@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from ...data.near_words import distance
 from ...ops.sequences import common_ends
 from .backends import Answer, Backend, CharacterBackend, Tokens
 from .bigrams import Bigrams
@@ -20,7 +21,7 @@ from .candidates import Scorer, feature_weights, score_texts, scorer_of, softmax
 from .confusions import Confusions
 from .fitting import most_likely
 from .letter_model import LetterModel
-from .lexicon import Lexicon, Lookup, distance
+from .lexicon import Lexicon, Lookup
 from .units import NO_CONTEXT, Context
 
 #: Name of a feature → its weight where nothing was tuned: found on misspellings of English words.

@@ -13,11 +13,12 @@ import editdistance
 import numpy as np
 import torch
 
+from ...data.near_words import distance
 from ...metrics.word_edits import WordEdit, word_edits
 from .backends import Answer, Backend, CharacterBackend, Tokens
 from .candidates import Scorer, feature_weights, score_texts, scorer_of, softmax
 from .fitting import most_likely
-from .lexicon import Lexicon, distance
+from .lexicon import Lexicon
 from .ranking import MOST_KEPT, Resources, with_case
 
 #: Weights where nothing was tuned.
