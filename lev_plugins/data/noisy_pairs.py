@@ -1,5 +1,6 @@
 """Pairs of lines, read from text, made noisy and cut into tokens when they are asked for."""
 
+import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -126,10 +127,10 @@ class NoisySide(TextSide):
             self._epoch.fill_(epoch)
 
     def text(self, number: int) -> str:
-        epoch = int(self._epoch)
-        run = 0 if self.run is None else self.run
-        rng = sentence_random(self.seed, epoch, number, run)
-        return self.noise(self.lines[number], rng)
+        return self.noise(self.lines[number], self._random(number))
+
+    def _random(self, number: int) -> random.Random:
+        return sentence_random(self.seed, int(self._epoch), number, self.run or 0)
 
     def __getitem__(self, number: int) -> Tensor:
         tokens = self.tokens(self.text(number))
@@ -206,7 +207,7 @@ class RenoisedSide(NoisySide):
 
     def _made(self, number: int) -> Tensor | None:
         """Tokens of a line made anew, None where it is read as it is."""
-        rng = sentence_random(self.seed, int(self._epoch), number, self.run or 0)
+        rng = self._random(number)
         if rng.random() >= self.share:
             return None
         line = self.lines[number]

@@ -223,10 +223,14 @@ def test_noise_on_validation_and_test_is_fixed_and_can_be_another(folder):
     assert texts(another, loaded(another, "valid")) == before
 
 
-def test_training_noise_has_the_seed_of_the_training(folder):
+@pytest.mark.parametrize("real", [False, True])
+def test_training_noise_has_the_seed_of_the_training(folder, real):
+    if real:
+        mixed_folder(folder, False)
+    options = {"noise_target_share": 0.9} if real else {}
     made = []
     for seed in (1, 1, 2):
-        task = task_of(folder, noise="keyboard", seed=seed)
+        task = task_of(folder, noise="keyboard", seed=seed, **options)
         data = loaded(task)
         data.set_epoch(1)
         made.append(texts(task, data))
