@@ -58,4 +58,4 @@ python -m lev_plugins.cli.preprocess \
   --source-lang noisy --target-lang clean --draft-lang draft --joined-dictionary \
   --trainpref "$work/characters/train" --validpref "$work/characters/dev" \
   --testpref "$work/characters/test" --destdir "$work/data"
-echo "prepare: done; next: bash examples/spelling_and_ocr/train_ocr.sh $work levt"
+echo "prepare: done; next: bash examples/spelling_and_ocr/train_ocr.sh $work pbd"
