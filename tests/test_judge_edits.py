@@ -31,6 +31,11 @@ def judged(sheet, verdicts):
     sheet.write_text("\n".join([head, *rows]) + "\n")
 
 
+def test_the_peer_keeps_the_capitals_of_words_that_it_does_not_know(benchmark):
+    correct = benchmark.symspell({"stoff": 5, "und": 9})
+    assert correct(["Sotff udn Xylophonist, UDN NATO"]) == ["Stoff und Xylophonist, UND NATO"]
+
+
 def test_an_edit_says_what_was_written_in_the_place_of_which_words(benchmark):
     assert list(benchmark.edits(LINES, OUTPUTS["one"])) == [
         (0, 2, 3, "the"),

@@ -47,18 +47,23 @@ Correct = Callable[[Sequence[str]], list[str]]
 
 
 def symspell(words: dict) -> Correct:
-    """symspellpy with given words and counts, on the letters of a line, with its capitals."""
+    """symspellpy with given words and counts, on the letters of a line, with its capitals.
+
+    Its own ``transfer_casing`` writes words that it does not know in small letters, and exchanged
+    letters with the capitals where they were (Sotff: SToff), so capitals are put back here.
+    """
     from symspellpy import SymSpell, Verbosity
+
+    from lev_plugins.inference.correction.ranking import with_case
 
     speller = SymSpell(max_dictionary_edit_distance=2, prefix_length=7)
     for word, count in words.items():
         speller.create_dictionary_entry(word, max(int(count), 1))
 
     def word_of(word: str) -> str:
-        found = speller.lookup(
-            word, Verbosity.TOP, include_unknown=True, transfer_casing=True, max_edit_distance=2
-        )
-        return found[0].term
+        small = word.lower()
+        found = speller.lookup(small, Verbosity.TOP, max_edit_distance=2)
+        return with_case(found[0].term, word) if found and found[0].term != small else word
 
     def line_of(line: str) -> str:
         parts, place = [], 0
