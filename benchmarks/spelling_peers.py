@@ -36,6 +36,7 @@ from benchmarks.machine import machine  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
 from lev_plugins.fairseq_patches import run_cli  # noqa: E402
 from lev_plugins.inference import averaging  # noqa: E402
+from lev_plugins.inference.correction.ranking import with_case  # noqa: E402
 from lev_plugins.io.text_files import read_lines  # noqa: E402
 
 SPACE = prepare_codespell.SPACE
@@ -151,22 +152,17 @@ def symspell(frequencies: Counter[str] | None, distance: int) -> System:
         name = "symspellpy, training words"
         for word, frequency in frequencies.items():
             speller.create_dictionary_entry(word, frequency)
-    # its own dictionary has lower case only, and gives a word the case of the misspelling
-    casing = frequencies is None
+    # its own dictionary has lower case only; capitals are put back here (see score_typos.symspell)
+    small = frequencies is None
 
-    def correct(words: Sequence[str]) -> list[str]:
-        return [
-            speller.lookup(
-                word,
-                Verbosity.TOP,
-                max_edit_distance=distance,
-                include_unknown=True,
-                transfer_casing=casing,
-            )[0].term
-            for word in words
-        ]
+    def word_of(word: str) -> str:
+        asked = word.lower() if small else word
+        found = speller.lookup(asked, Verbosity.TOP, max_edit_distance=distance)
+        if not found or found[0].term == asked:
+            return word
+        return with_case(found[0].term, word) if small else found[0].term
 
-    return System(name, correct, f"{len(speller.words):,} words")
+    return System(name, lambda words: list(map(word_of, words)), f"{len(speller.words):,} words")
 
 
 def trained(name: str, path: str, data: str | None, args: argparse.Namespace) -> System:
