@@ -15,6 +15,7 @@ from here; they are loaded when asked for.
 ``indexed``           index files are believed
 ``divergence``        a training that diverges ends in tracebacks, and its last loss is NaN
 ``resuming``          a resumed training forgets its patience and the last loss
+``lengths``           a checkpoint does not say how long the texts were that its model learnt from
 ``training``          a training in a sweep inherits the best score of the one before
 ``preemption``        a signal that asks a training to end costs all since the last save
 ``launch``            several processes on a CPU crash, train nothing, or train each for itself

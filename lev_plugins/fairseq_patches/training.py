@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..io.program import program_modules
 from .divergence import stop_when_diverged
+from .lengths import say_lengths
 from .precision import ignore_overflows_on_cpu
 from .preemption import save_on_signals
 from .resuming import restore_early_stopping
@@ -58,6 +59,7 @@ def prepare_trainings() -> None:
         forget_last_training(checkpoint_utils.save_checkpoint)
         ignore_overflows_on_cpu()
         stop_when_diverged()
+        say_lengths()
         for program in program_modules("train"):
             forget_last_training(program.should_stop_early)
             restore_early_stopping(program.main)

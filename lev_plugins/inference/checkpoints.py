@@ -17,7 +17,7 @@ from torch import Tensor
 
 from ..data.batch import TextEncoder
 from ..errors import UserError
-from ..fairseq_patches import Origin, explain, wrap_checkpoint_errors
+from ..fairseq_patches import WORDS_LEARNT, Origin, explain, wrap_checkpoint_errors
 from ..systems.levenshtein.decoding.policy import is_edit_model
 
 
@@ -99,6 +99,12 @@ def load_state(path: str) -> CheckpointState:
         raise UserError(f"checkpoint {path} is not a fairseq checkpoint")
     Origin((path,)).check_task(cfg.task)
     return state
+
+
+def words_learnt(state: CheckpointState) -> int | None:
+    """Words that a checkpoint's model learnt to read at once; None where it does not say."""
+    found = (state.get("extra_state") or {}).get(WORDS_LEARNT)
+    return found if isinstance(found, int) and found > 0 else None
 
 
 def load_model(

@@ -20,6 +20,13 @@ Sink = Callable[[str, int, "Correction"], None]
 REPORTS = ("csv", "edits", "html")
 # Seconds before progress is shown, and between two lines of it where no terminal reads them.
 PATIENCE, INTERVAL = 5.0, 60.0
+# Characters that an edit takes away where a model may have lost the rest of a line.
+_LOST = 20
+_UNTERMINATED = "left as it was, in whole or in part, because the model's answer had no end"
+_SHORTENED = (
+    f"{_LOST} characters or more are gone at one place, as from models that learnt from shorter "
+    "lines; --edits FILE shows them, --window N reads N words at once"
+)
 
 
 def json_sink(stream: TextIO, named: bool) -> Sink:
@@ -92,7 +99,7 @@ class Report:
         self.named = bool(files)
         self.file = STANDARD_STREAM
         self.line = self.lines = self.wanted = self.applied = 0
-        self.unterminated: dict[str, LineNumbers] = {}
+        self.told: dict[tuple[str, str], LineNumbers] = {}
         typed = is_terminal(sys.stdin) and (not files or STANDARD_STREAM in files)
         self.watched = is_terminal(sys.stderr) and (
             progress is not None or not (typed or is_terminal(sys.stdout))
@@ -126,25 +133,27 @@ class Report:
         self.lines += 1
         self.wanted += len(correction.edits)
         self.applied += sum(edit.applied for edit in correction.edits)
+        lost = (len(one.before) - len(one.after) for one in correction.edits if one.applied)
         if correction.unterminated:
-            self.unterminated.setdefault(self.file, LineNumbers()).add(self.line)
+            self._tell(_UNTERMINATED)
+        if max(lost, default=0) >= _LOST:
+            self._tell(_SHORTENED)
         for sink in self.sinks:
             sink(self.file, self.line, correction)
 
+    def _tell(self, what: str) -> None:
+        self.told.setdefault((self.file, what), LineNumbers()).add(self.line)
+
     def close(self) -> None:
-        """The end of the progress line; lines whose units had to be left alone."""
+        """The end of the progress line; lines that had to be left alone or lost much."""
         if self.progress is not None:
             if self.watched and self.progress.shown is not None:
                 sys.stderr.write("\n")
         elif self.watched:
             sys.stderr.write(f"\r{self}\n")
-        for file, lines in self.unterminated.items():
+        for (file, what), lines in self.told.items():
             place = f"{file}: " if self.named else ""
-            print(
-                f"{place}left as it was, in whole or in part, because the model's answer had no "
-                f"end: {lines.count} lines ({lines})",
-                file=sys.stderr,
-            )
+            print(f"{place}{what}: {lines.count} lines ({lines})", file=sys.stderr)
 
     def __str__(self) -> str:
         return f"{self.lines:,} lines, {self.applied:,} of {self.wanted:,} edits made"

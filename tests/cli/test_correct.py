@@ -186,10 +186,18 @@ def test_nothing_is_said_where_nobody_looks_on_and_counts_where_someone_does(
     assert terminal.getvalue().endswith("1 lines, 2 of 2 edits made\n")
 
 
+def test_lines_that_lose_much_at_one_place_are_named(run, capsys):
+    text = b"short\n" + b"x" * 20 + b" kept\n" + b"y" * 19 + b" kept\n"
+    run(text, "--unit line", {"x" * 20: "", "y" * 19: "z"})
+    told = capsys.readouterr().err
+    assert told.startswith("20 characters or more are gone at one place")
+    assert told.endswith("--window N reads N words at once: 1 lines (2)\n")
+
+
 @pytest.mark.parametrize(
     "flags, message",
     [
-        ("--window 3", "--window 3 needs --unit window"),
+        ("--unit line --window 3", "--window 3 is no size of --unit line; leave one of them out"),
         ("--unit window", "--window N"),
         ("--min-confidence 1.5", "--min-confidence 1.5 is outside"),
         ("--batch-size 0", "--batch-size 0: must be 1 or more"),

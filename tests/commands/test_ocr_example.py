@@ -18,7 +18,7 @@ from example_scripts import modules, succeed
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lev_plugins.inference.correction import Correction, Edit, loading, settings
+from lev_plugins.inference.correction import Correction, Corrector, Edit, loading, settings
 
 LETTERS = "abcdefgh"
 
@@ -270,7 +270,7 @@ def test_prepare_train_and_evaluate_end_in_one_table(tmp_path):
     ):
         if script == "evaluate_ocr.sh":
             shutil.copytree(work / "pbd-no-future", work / "pbd-twin")
-        sizes = {"UPDATES": "3", "WORDS": "1", "LAYERS": "1"}
+        sizes = {"UPDATES": "3", "WORDS": "2", "LAYERS": "1"}
         out = succeed(f"spelling_and_ocr/{script}", *arguments, **sizes, **environ)
     assert f"PBD is not trained: bash examples/spelling_and_ocr/train_ocr.sh {work} pbd" in out
     tried = re.findall(r"^dev  (\w+) .* (\S+), --[bd].* WER +[\d.]+$", out, re.M)
@@ -287,7 +287,10 @@ def test_prepare_train_and_evaluate_end_in_one_table(tmp_path):
     ranked = [name for one in systems for name in (one, f"{one}, ranked")]
     assert list(rows) == ["no-edit baseline", "look-up", *ranked]
     assert rows["PBD no-future"] == rows["PBD twin"] == rows["PBD no-future + PBD twin"]
-    assert settings.read(str(work / "levt" / settings.NAME)).window == 1
+    assert settings.read(str(work / "levt" / settings.NAME)).window == 2
+    for system in ("levt", "ar", "pbd-no-future"):  # without settings, what a checkpoint says
+        learnt = Corrector.from_pretrained(str(work / system), settings="none")
+        assert (learnt.unit, learnt.window) == ("window", 2)
     assert rows["no-edit baseline"][-2:] == ["0", "0"]
     numbers = json.loads((tmp_path / "scores.json").read_text())["systems"]
     assert list(numbers) == list(rows) and numbers["AR"]["parameters"] > 1000

@@ -310,13 +310,26 @@ def test_a_model_of_single_words_reads_single_words():
         Corrector(backend, "line")
 
 
+def test_a_model_reads_as_many_words_as_it_learnt_to_read_unless_it_is_told_otherwise():
+    backend = FakeBackend()
+    backend.words_learnt = 3
+    made = Corrector(backend)
+    made.correct(["a b  c d"])
+    assert ["".join(unit) for unit in backend.seen] == ["a▁b▁c", "d"]
+    assert (made.unit, made.window) == ("window", 3)
+    for unit, window in (("line", None), ("sentence", None), ("window", 2), (None, 5)):
+        told = Corrector(backend, unit, window)
+        assert (told.unit, told.window) == (unit or "window", window or 0)
+    backend.knows_spaces = False
+    assert Corrector(backend).unit == "word"
+
+
 @pytest.mark.parametrize(
     "unit, window, message",
     [
         ("paragraph", None, "choose one of word, letters, line, sentence, window"),
         ("window", None, "--window N"),
-        ("line", 3, "--window 3 needs --unit window"),
-        (None, 3, "--window 3 needs --unit window"),
+        ("line", 3, "--window 3 is no size of --unit line"),
         ("window", 0, "must be 1 or more"),
     ],
 )

@@ -60,6 +60,8 @@ class Autoregressive:
         precision: fp32, bf16 or int8.
     """
 
+    words_learnt: int | None = None
+
     def __init__(
         self,
         models: Sequence[FairseqEncoderDecoderModel],

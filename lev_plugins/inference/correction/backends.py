@@ -46,8 +46,8 @@ class Answer:
 class Backend(Protocol):
     """A model that corrects.
 
-    limit: tokens of a unit at most. spaces: whether it knows spaces; one that does not reads
-    single words.
+    limit: tokens of a unit at most. knows_spaces: one that does not reads single words. It may
+    have ``words_learnt`` too: words of the units that it learnt to read, or None.
     """
 
     limit: int

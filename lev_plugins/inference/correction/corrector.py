@@ -96,9 +96,10 @@ class Corrector:
 
     Args:
         backend: the model.
-        unit: what it reads at once: ``word``, ``line``, ``sentence`` or ``window``; by default
-            ``word`` for a model of characters that knows no space, else ``line``.
-        window: words in a window, with ``unit="window"`` alone.
+        unit: what it reads at once: ``word``, ``letters``, ``line``, ``sentence`` or ``window``;
+            by default ``word`` for a model of characters that knows no space, else a window of the
+            words that it learnt to read at once, or ``line`` where that is not known.
+        window: words in a window, which then is the unit.
         min_confidence: probability of the edits that are made, where a call gives none.
         longest: characters that an edit may add, at most.
         temperature: of the model's probabilities (:mod:`.calibration`).
@@ -123,6 +124,9 @@ class Corrector:
         self.backend, self.min_confidence, self.longest = backend, min_confidence, longest
         self.temperature = temperature
         knows_spaces = renamed_field(backend, "knows_spaces", old="blanks")
+        learnt = getattr(backend, "words_learnt", None) if knows_spaces else None
+        if unit is None and window is None:
+            window = learnt
         self.unit: UnitKind = check_unit(unit, window) or ("line" if knows_spaces else "word")
         self.window = window or 0
         single = self.unit in ("word", "letters") or self.window == 1
@@ -163,7 +167,7 @@ class Corrector:
             data: folder with the dictionaries; by default those that the checkpoint carries, else
                 those of its data folder, else those beside it.
             device: such as ``cuda``; the CPU by default.
-            unit, window: as of the class.
+            unit, window: as of the class; by default as it was tuned.
             beam: width of the search of a left-to-right model; default: as it was tuned, else 5.
             max_iter, delete_threshold: of an edit model; default: as it was tuned, else 10 and the
                 task's.
@@ -188,7 +192,7 @@ class Corrector:
         from .loading import load_backend
         from .ranked import ranked
 
-        check_unit(unit, window)
+        unit = check_unit(unit, window)
         files = {"lexicon": lexicon, "lookup": lookup, "bigrams": bigrams, "confusions": confusions}
         use, file = stored.chosen(path, settings, files)
         backend = load_backend(
@@ -308,18 +312,20 @@ def _text_processing() -> Iterable[str]:
 
 
 def check_unit(unit: str | None, window: int | None) -> UnitKind | None:
-    """The unit, None for the default.
+    """The unit, ``window`` where its size alone is given, None for the default.
 
     Raises:
-        UserError: a name that is not known, a window without its size or a size without a window.
+        UserError: a name that is not known, a window without its size or a size with another unit.
     """
+    if unit is None and window is not None:
+        unit = "window"
     kind = next((kind for kind in KINDS if kind == unit), None)
     if unit is not None and kind is None:
         raise UserError(f"--unit {unit}: choose one of {', '.join(KINDS)}")
     if kind == "window" and window is None:
         raise UserError("--unit window needs the number of words: --window N")
     if window is not None and kind != "window":
-        raise UserError(f"--window {window} needs --unit window")
+        raise UserError(f"--window {window} is no size of --unit {unit}; leave one of them out")
     if window is not None and window < 1:
         raise UserError(f"--window {window}: must be 1 or more")
     return kind

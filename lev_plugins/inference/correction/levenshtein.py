@@ -126,6 +126,8 @@ class LevenshteinBackend:
         delete_threshold: probability above which a token is deleted; default: the task's.
     """
 
+    words_learnt: int | None = None
+
     def __init__(
         self,
         editor: LevenshteinEditor,

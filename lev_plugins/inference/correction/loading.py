@@ -24,6 +24,7 @@ from ..checkpoints import (
     load_state,
     separate_paths,
     text_encoders,
+    words_learnt,
 )
 from ..editor import LevenshteinEditor
 from .autoregressive import Autoregressive
@@ -80,13 +81,17 @@ def load_backend(
     if delete_threshold is None:
         delete_threshold = stored.delete_threshold
     if name in WRITING:
-        return _autoregressive(paths, state, data, place, beam or 5, precision, given)
+        writer = _autoregressive(paths, state, data, place, beam or 5, precision, given)
+        writer.words_learnt = words_learnt(state)
+        return writer
     editor = LevenshteinEditor.from_pretrained(
         path, data, str(place), precision=precision, **_overrides(given)
     )
     encoders = _processing(editor.tokenizer, editor.bpe, given, editor.task.src_dict)
     knows_spaces = _knows_spaces(encoders, editor.task.src_dict)
-    return LevenshteinBackend(editor, encoders, knows_spaces, max_iter or 10, delete_threshold)
+    made = LevenshteinBackend(editor, encoders, knows_spaces, max_iter or 10, delete_threshold)
+    made.words_learnt = words_learnt(state)
+    return made
 
 
 def _check_options(

@@ -271,6 +271,7 @@ class RerankedBackend(CharacterBackend):
     def __init__(self, reranker: Reranker) -> None:
         self.reranker, self.limit = reranker, reranker.backend.limit
         self.knows_spaces = reranker.backend.knows_spaces
+        self.words_learnt: int | None = getattr(reranker.backend, "words_learnt", None)
 
     def write(self, units: Sequence[Tokens], batch_size: int) -> list[Answer | None]:
         """See :class:`~.backends.Backend`; an answer always comes to an end."""

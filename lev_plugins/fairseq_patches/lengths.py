@@ -1,0 +1,89 @@
+"""A checkpoint says how many words the sources had that its model learnt from.
+
+Fault: a model that learnt from segments, or from short lines, stops early in longer ones, and the
+rest of the line is lost; nothing in a checkpoint of fairseq's tells them apart.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from fairseq.data import Dictionary
+    from fairseq.trainer import Trainer
+
+WORDS_LEARNT = "words_learnt"  # in a checkpoint's ``extra_state``
+_LOOKED_AT = 2000  # sources
+_RARE = 99  # percentile
+
+
+def _marked(dictionary: "Dictionary") -> np.ndarray:
+    """Of each symbol, whether a word begins, or ends, with it, as the marks of subwords tell."""
+    symbols = dictionary.symbols
+    usual = symbols[dictionary.nspecial :]
+    if any(one.startswith("\u2581") for one in usual):  # sentencepiece; a space among characters
+        found = [one.startswith("\u2581") for one in symbols]
+    elif any(one.endswith("@@") for one in usual):  # on all but the last piece of a word
+        found = [not one.endswith("@@") for one in symbols]
+    else:  # BERT's, or words
+        found = [not one.startswith("##") for one in symbols]
+    return np.array(found)
+
+
+def words_learnt(sources: Sequence[Any], dictionary: "Dictionary") -> int | None:
+    """Words that a model learns to read at once.
+
+    Where more than half of the sources have the same number it is this: segments, of which only
+    what was torn or ends a line differs. Else 99 % of them have at most so many.
+
+    Args:
+        sources: tensors of ids, one or more; 2,000 of them, evenly spaced, are looked at.
+
+    Returns:
+        None where all are empty.
+    """
+    marked = _marked(dictionary)
+    silent = (dictionary.pad(), dictionary.bos(), dictionary.eos())
+    counts = []
+    for place in sorted({int(one) for one in np.linspace(0, len(sources) - 1, _LOOKED_AT)}):
+        found = marked[[one for one in sources[place].tolist() if one not in silent]]
+        if len(found):  # among characters a space stands between words, at neither end
+            counts.append(int(found.sum()) + int(not found[0] and not found[-1]))
+    if not counts:
+        return None
+    usual = int(np.bincount(counts).argmax())
+    if counts.count(usual) > len(counts) / 2:
+        return usual
+    return int(np.ceil(np.percentile(counts, _RARE)))
+
+
+def _of_training(trainer: "Trainer") -> int | None:
+    """:func:`words_learnt` of the training set; None for what has no pairs."""
+    data = trainer.task.datasets.get(trainer.cfg.dataset.train_subset)
+    sources, dictionary = getattr(data, "src", None), getattr(data, "src_dict", None)
+    if sources is None or dictionary is None:
+        return None
+    return words_learnt(sources, dictionary) if len(sources) else None
+
+
+def say_lengths() -> None:
+    """Let checkpoints of trainings say how many words their models learnt to read at once."""
+    from fairseq.trainer import Trainer
+
+    stock: Callable[..., object] = Trainer.save_checkpoint
+
+    @functools.wraps(stock, assigned=())
+    def save_checkpoint(self: "Trainer", filename: str, extra_state: dict[str, Any]) -> object:
+        """fairseq's, with the number of words; sources are looked at once."""
+        if not hasattr(self, WORDS_LEARNT):
+            setattr(self, WORDS_LEARNT, _of_training(self))
+        words = getattr(self, WORDS_LEARNT)
+        if words is not None:
+            extra_state = {**extra_state, WORDS_LEARNT: words}
+        return stock(self, filename, extra_state)
+
+    save_checkpoint.words_learnt = True  # type: ignore[attr-defined]
+    if not getattr(stock, "words_learnt", False):
+        Trainer.save_checkpoint = save_checkpoint
