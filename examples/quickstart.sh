@@ -123,7 +123,7 @@ train() {
 tune() { # at most one right word in two hundred is to be changed; correct then does so by itself
   logged tune "$python" -m lev_plugins.cli.correct --path "$save/checkpoint_best.pt" --data "$data" \
     --lexicon "$text/lexicon.txt" --lookup "$text/lookup.tsv" --bigrams "$text/bigrams.txt" \
-    --confusions "$text/confusions.txt" \
+    --confusions "$text/confusions.txt" --weight lookup=2.4 \
     --tune "$text/dev.noisy" "$text/dev.clean" --goal changed:0.5 --png "$save/corrector.png"
   grep '^calibrated' "$work/tune.log" || true
   echo "what other thresholds give: $save/corrector.png"

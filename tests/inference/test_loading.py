@@ -17,6 +17,7 @@ from lev_plugins.cli import correct
 from lev_plugins.inference.correction import settings
 from lev_plugins.inference.correction.autoregressive import Autoregressive
 from lev_plugins.inference.correction.levenshtein import LevenshteinBackend
+from lev_plugins.inference.correction.ranking import FEATURES
 from lev_plugins.inference.correction.reranking import WEIGHTS, RerankedBackend
 
 # Said by hydra whenever fairseq composes a configuration.
@@ -139,12 +140,14 @@ def test_what_was_tuned_is_used_from_then_on(folder, tmp_path, capsys, monkeypat
     words = ["--lexicon", str(tmp_path / "words"), "--lookup", str(tmp_path / "pairs")]
     (tmp_path / "sets").write_text("beef dead\n")
     words += ["--bigrams", str(tmp_path / "bigrams"), "--confusions", str(tmp_path / "sets")]
+    words += ["--weight", "lookup=2"]
     data = ["--data", str(folder / "bin")]
     assert correct.main(["--path", path, *data, *words, "--tune", *files]) == 0
     assert "1 of 1 wrong ones corrected, 0 of 3 right ones changed" in capsys.readouterr().out
     (tmp_path / "words").unlink()  # a copy stands beside the checkpoint
     corrector = Corrector.from_pretrained(path, str(folder / "bin"))
     assert corrector.backend.uses_context
+    assert corrector.backend.ranker.weights[FEATURES.index("lookup")] == 2
     assert corrector.backend.ranker.confused == {"beef": ("dead",), "dead": ("beef",)}
     assert corrector.unit == "letters" and corrector.correct(["(dea)!"])[0].text == "(dead)!"
     assert corrector.correct(["dea"], min_confidence=1)[0].text == "dea"

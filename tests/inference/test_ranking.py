@@ -11,9 +11,10 @@ from editors import edit_corrector, writing_corrector
 from refusals import refuses
 
 from lev_plugins import UserError
-from lev_plugins.inference.correction import Corrector, ranking, settings
+from lev_plugins.inference.correction import Corrector, ranking, reranking, settings
 from lev_plugins.inference.correction.candidates import scorer_of
 from lev_plugins.inference.correction.lexicon import Lexicon, Lookup
+from lev_plugins.inference.correction.ranked import ranked
 from lev_plugins.inference.correction.ranking import (
     DEFAULTS,
     RankedBackend,
@@ -175,6 +176,25 @@ def test_a_short_word_that_is_not_listed_is_taken_for_an_abbreviation(monkeypatc
     after = ranker.probabilities(alone, False)[0]
     odds = after / (1 - after) * (1 - before) / before
     assert odds == pytest.approx(math.exp(3.0), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("unit", "lexicon"),
+    [("letters", None), ("line", None), ("line", "words"), ("letters", "words")],
+)
+def test_what_a_table_lists_is_done_where_nothing_was_tuned(monkeypatch, tmp_path, unit, lexicon):
+    monkeypatch.setattr(ranking, "scorer_of", lambda backend, words: backend)
+    monkeypatch.setattr(reranking, "scorer_of", lambda backend: backend)
+    (tmp_path / "words").write_text("cat 3\n")
+    (tmp_path / "pairs").write_text("Fido\tFelix\nhund\tHund\nkat\tcat\n")
+    model = Scripted(likes={"Felix": -30.0, "Felix hund kat": -30.0})
+    model.knows_spaces = True
+    files = {"lexicon": lexicon and str(tmp_path / lexicon), "lookup": str(tmp_path / "pairs")}
+    use = settings.Settings(**files)
+    (found,) = Corrector(ranked(model, use, unit, {}), unit).correct(["Fido hund kat"])
+    assert found.text == "Felix Hund cat"
+    other = ranked(model, use, unit, {"lookup": -40.0})
+    assert Corrector(other, unit).correct(["Fido hund"])[0].text == "Fido hund"
 
 
 def test_capitals_inside_and_letters_that_the_model_lacks_stay(monkeypatch):

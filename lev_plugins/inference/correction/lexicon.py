@@ -79,6 +79,12 @@ class Lookup:
                 self.corrections[wrong] = (*known, right)
                 self.misspellings[right] = self.misspellings.get(right, 0) + 1
 
+    def in_small_letters(self) -> "Lookup":
+        """The same, to be asked in small letters; corrections keep their capitals."""
+        return Lookup(
+            (one.lower(), right) for one, some in self.corrections.items() for right in some
+        )
+
     @classmethod
     def read(cls, path: str) -> "Lookup":
         """A file with a misspelling, a tab and its correction on each line.

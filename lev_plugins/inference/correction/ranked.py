@@ -8,6 +8,9 @@ from .ranking import DEFAULTS, LATER, RankedBackend, Ranker
 from .reranking import RerankedBackend, Reranker, tuned_weights
 from .settings import Settings
 
+#: Weight of a listed correction where none was tuned: a table that somebody wrote is followed.
+LISTED = 30.0
+
 
 def ranked(
     backend: Backend, use: Settings, unit: str | None, weights: Mapping[str, float]
@@ -28,6 +31,7 @@ def ranked(
         if unused:
             raise UserError(f"{unused[0]}: there is no ranking; give --lexicon")
         return backend
+    listed = {} if use.tuned else {"lookup": LISTED}
     if unit in ("word", "letters"):
         if use.confusions and not (use.bigrams and use.lexicon):
             missing = "--bigrams" if use.lexicon else "--lexicon"
@@ -36,12 +40,12 @@ def ranked(
                 f"say; give {missing} too"
             )
         # settings of an older version do not name the later weights
-        weights = {name: DEFAULTS[name] for name in LATER} | {**use.weights, **weights}
+        weights = {name: DEFAULTS[name] for name in LATER} | {**use.weights, **listed, **weights}
         return RankedBackend(Ranker(backend, use.resources(), weights))
     if unused:
         raise UserError(
             f"{unused[0]}: for words that are ranked one by one; --unit letters, or "
             "leave the file out (--settings none where the settings name it)"
         )
-    weights = {**tuned_weights(use.weights), **weights}
+    weights = {**tuned_weights(use.weights), **listed, **weights}
     return RerankedBackend(Reranker(backend, use.resources(), weights))

@@ -8,7 +8,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -27,7 +27,7 @@ from .units import NO_CONTEXT, Context
 #: Name of a feature → its weight where nothing was tuned: found on misspellings of English words.
 DEFAULTS: Mapping[str, float] = {
     "model": 0.23,  # log-probability of the model
-    "lexicon": 6.9,  # all words stand in the lexicon
+    "lexicon": 6.9,  # all words stand in the lexicon, or it is a listed correction
     "frequency": 0.44,  # log(1 + count) of the rarest of them, above the mean of the lexicon
     "unchanged": 3.8,  # it is the word itself
     "capital": 4.5,  # it is the word itself, which begins with a capital letter
@@ -113,6 +113,8 @@ class Ranker:
         self, backend: Backend, resources: Resources, weights: Mapping[str, float] = DEFAULTS
     ) -> None:
         self.set_weights(weights)
+        if resources.lookup is not None:
+            resources = replace(resources, lookup=resources.lookup.in_small_letters())
         self.backend, self.resources = backend, resources
         words = resources.lexicon.words if resources.lexicon else ()
         self.scorer: Scorer = scorer_of(backend, words)
@@ -192,7 +194,7 @@ class Ranker:
         corrections = lookup.corrections.get(word, ()) if lookup else ()
         return [
             score,
-            float(known),
+            float(known or text in corrections),
             math.log1p(min(counts)) - self.common if known else 0.0,
             float(text == word),
             0.0,
