@@ -3,6 +3,7 @@
 import random
 import re
 from collections import Counter
+from functools import partial
 
 import editdistance
 import pytest
@@ -21,7 +22,7 @@ from lev_plugins.data.noise import (
 )
 from lev_plugins.data.noise import rng as noise_rng
 from lev_plugins.data.noise.clusters import clusters, is_letter, split_words
-from lev_plugins.data.noise.letters import NEIGHBOURS, alphabet, exchanged
+from lev_plugins.data.noise.letters import NEIGHBOURS, alphabet, exchanged, without_marks
 from lev_plugins.errors import UserError
 
 HOSTILE = (
@@ -34,6 +35,7 @@ TEXT = st.text(
     | st.characters(exclude_categories=("Cs",)),
     max_size=60,
 ).map(lambda text: text.replace("\n", " "))
+KEYBOARD = partial(kinds.keyboard, NEIGHBOURS["keyboard"])
 ONE_KIND = st.sampled_from(KINDS)
 NUMBERS = st.integers(0, 5)
 
@@ -81,12 +83,12 @@ def test_short_words_stay_and_others_are_changed_no_oftener_than_asked(line, kin
         assert count >= 4
 
 
-@given(TEXT, st.sampled_from(["keyboard", "swap", "delete"]), NUMBERS)
-@example(HOSTILE, "delete", 0)
+@given(TEXT, st.sampled_from([KEYBOARD, kinds.swap, kinds.delete, kinds.diacritics]), NUMBERS)
+@example(HOSTILE, kinds.delete, 0)
 def test_what_is_no_letter_stays_in_order(line, kind, number):
     for word in words(line):
         parts = clusters(word)
-        after = getattr(kinds, kind)(parts, 9, sentence_random(1, 1, number))
+        after = kind(parts, 9, sentence_random(1, 1, number))
         assert [one for one in after if not is_letter(one)] == [
             one for one in parts if not is_letter(one)
         ]
@@ -129,7 +131,7 @@ def test_a_word_is_edited_no_oftener_than_asked_and_never_lost(word, count, numb
         after = edit(word, count, rng)
         assert after and editdistance.eval(word, after) <= count
     assert editdistance.eval(word, kinds.swap(word, count, rng)) <= 2 * count
-    after = kinds.keyboard(word, count, rng)
+    after = KEYBOARD(word, count, rng)
     assert len(after) == len(word) and editdistance.eval(word, after) <= count
 
 
@@ -159,20 +161,52 @@ def test_all_kinds_of_a_list_are_sampled_one_for_each_line():
 # the kinds ---------------------------------------------------------------------------------------
 
 
-def test_keys_touch_each_other_and_never_themselves():
-    for key, near in NEIGHBOURS.items():
+@pytest.mark.parametrize(
+    ("kind", "beside"),
+    [
+        ("keyboard", {"s": "awedxz", "P": "OL"}),
+        ("qwertz", {"y": "asx", "z": "tuhg", "Ö": "PÜÄL"}),
+        ("azerty", {"a": "zq", "m": "lpù"}),
+        ("jcuken", {"а": "кевпсм", "Э": "ЖЪХ"}),
+    ],
+)
+def test_keys_touch_each_other_and_never_themselves(kind, beside):
+    keys = NEIGHBOURS[kind]
+    for key, near in keys.items():
         assert near and key not in near and len(set(near)) == len(near)
-        assert all(key in NEIGHBOURS[other] for other in near)
+        assert all(key in keys[other] for other in near)
         assert near.isupper() == key.isupper()
-    assert set(NEIGHBOURS["s"]) == set("awedxz") and set(NEIGHBOURS["P"]) == set("OL")
+    for key, near in beside.items():
+        assert set(keys[key]) == set(near)
 
 
-@given(TEXT, NUMBERS)
-def test_keyboard_noise_keeps_the_case_and_leaves_unknown_keys(line, number):
-    after = noisy(line, "keyboard", number=number, word_rate=1, char_rate=1, min_length=1)
+@given(TEXT, st.sampled_from(list(NEIGHBOURS)), NUMBERS)
+def test_keyboard_noise_keeps_the_case_and_leaves_unknown_keys(line, kind, number):
+    after = noisy(line, kind, number=number, word_rate=1, char_rate=1, min_length=1)
     assert len(after) == len(line)
     for one, other in zip(line, after, strict=True):
-        assert other == one or other in NEIGHBOURS[one]
+        assert other == one or other in NEIGHBOURS[kind][one]
+
+
+@pytest.mark.parametrize(
+    ("letter", "typed"),
+    [
+        ("é", {"e"}),
+        ("e\u0301", {"e"}),
+        ("Ä", {"A", "Ae"}),
+        ("ß", {"ss"}),
+        ("ł", {"l"}),
+        ("Œ", {"Oe"}),
+        ("ё", {"е"}),
+        ("ή", {"η"}),
+        *((one, set()) for one in ("e", "й", "한", "नि", "が", "1", "\u0301")),
+    ],
+)
+def test_marks_are_left_out_or_spelt(letter, typed):
+    assert set(without_marks(letter)) == typed
+    seen = {noisy(letter * 4, "diacritics", number=number) for number in range(40)}
+    rest = {letter * place + one + letter * (3 - place) for one in typed for place in range(4)}
+    assert seen == (rest or {letter * 4})
 
 
 def test_words_without_known_keys_are_not_chosen():
@@ -246,7 +280,9 @@ def test_what_happens_depends_on_seed_epoch_sentence_and_run_alone():
 
 def test_noise_is_the_same_on_every_machine():
     line = "The quick brown fox jumps over the lazy dog"
-    assert [noisy(line, kind, number=3) for kind in KINDS] == GOLDEN
+    assert [noisy(line, kind, number=3) for kind in KINDS[:6]] == GOLDEN
+    line = "Größere Äpfel für наблюдение"
+    assert [noisy(line, kind, number=3) for kind in KINDS[6:]] == GOLDEN_ELSEWHERE
 
 
 GOLDEN = [
@@ -256,6 +292,12 @@ GOLDEN = [
     "The quick brwn fox jups over the lazy dog",
     "The quick brown fox over jumps the lazy dog",
     "The quick bröwn fox junips over the lazy dog",
+]
+GOLDEN_ELSEWHERE = [
+    "Größere Öpfel für наблюдение",
+    "Größere Älfel für наблюдение",
+    "Größere Äpfel für нвблюжкние",
+    "Größere Apfel für наблюдение",
 ]
 
 

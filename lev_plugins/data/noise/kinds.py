@@ -5,10 +5,10 @@ some of them. Words are lists of grapheme clusters, none is torn, and a word kee
 """
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from .clusters import is_letter
-from .letters import NEIGHBOURS, exchanged, other_letter
+from .letters import exchanged, other_letter, without_marks
 from .rng import choose, sample
 
 RANDOM_EDITS = ("insert", "delete", "substitute", "swap")
@@ -19,9 +19,14 @@ def letters(word: Sequence[str]) -> list[int]:
     return [i for i, one in enumerate(word) if is_letter(one)]
 
 
-def keys(word: Sequence[str]) -> list[int]:
-    """Places of letters whose keys are known."""
-    return [i for i, one in enumerate(word) if one in NEIGHBOURS]
+def keys(near: Mapping[str, str], word: Sequence[str]) -> list[int]:
+    """Places of letters that have a key of their own (``near``: letter → those around it)."""
+    return [i for i, one in enumerate(word) if one in near]
+
+
+def marked(word: Sequence[str]) -> list[int]:
+    """Places of letters with marks that may be left out."""
+    return [i for i, one in enumerate(word) if without_marks(one)]
 
 
 def pairs(word: Sequence[str]) -> list[int]:
@@ -41,11 +46,21 @@ def delete(word: Sequence[str], count: int, rng: random.Random) -> list[str]:
     return [one for i, one in enumerate(word) if i not in gone]
 
 
-def keyboard(word: Sequence[str], count: int, rng: random.Random) -> list[str]:
+def keyboard(
+    near: Mapping[str, str], word: Sequence[str], count: int, rng: random.Random
+) -> list[str]:
     """Hits the key beside the right one, ``count`` times; the case stays."""
     made = list(word)
-    for i in sorted(sample(rng, keys(word), count)):
-        made[i] = choose(rng, NEIGHBOURS[made[i]])
+    for i in sorted(sample(rng, keys(near, word), count)):
+        made[i] = choose(rng, near[made[i]])
+    return made
+
+
+def diacritics(word: Sequence[str], count: int, rng: random.Random) -> list[str]:
+    """Leaves out the marks of ``count`` letters, or spells them (*ae* for *ä*)."""
+    made = list(word)
+    for i in sorted(sample(rng, marked(word), count)):
+        made[i] = choose(rng, without_marks(made[i]))
     return made
 
 

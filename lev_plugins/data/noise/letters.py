@@ -3,19 +3,31 @@
 import random
 import string
 import unicodedata
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from .rng import choose
 
-_ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+_ROWS = {
+    "keyboard": ("qwertyuiop", "asdfghjkl", "zxcvbnm"),
+    "qwertz": ("qwertzuiopü", "asdfghjklöä", "yxcvbnm"),
+    "azerty": ("azertyuiop", "qsdfghjklmù", "wxcvbn"),
+    "jcuken": ("йцукенгшщзхъ", "фывапролджэ", "ячсмитьбю"),
+}
+# Letters that are one with their mark, and those for which people write another vowel behind.
+_SPELT_OUT = {
+    "ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "æ": "ae", "œ": "oe", "ø": "oe", "å": "aa",
+    "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i",
+}  # fmt: skip
+_WITH_MARKS = ("LATIN", "GREEK", "CYRILLIC")
 _BLOCK = 128  # scripts take up whole stretches of this many code points, or share one
 _SPECIAL = "!@#$%^&*()_+"
 
 
-def _neighbours() -> dict[str, str]:
+def _neighbours(rows: Sequence[str]) -> dict[str, str]:
     """Keys that touch: beside, above to the right, below to the left (each row is set off)."""
     found = {}
-    for row, keys in enumerate(_ROWS):
+    for row, keys in enumerate(rows):
         for place, key in enumerate(keys):
             spots = [(row, place - 1), (row, place + 1)]
             spots += [
@@ -25,13 +37,32 @@ def _neighbours() -> dict[str, str]:
                 (row + 1, place),
             ]
             found[key] = "".join(
-                _ROWS[r][p] for r, p in spots if 0 <= r < len(_ROWS) and 0 <= p < len(_ROWS[r])
+                rows[r][p] for r, p in spots if 0 <= r < len(rows) and 0 <= p < len(rows[r])
             )
     return found | {key.upper(): near.upper() for key, near in found.items()}
 
 
-#: QWERTY: letter → the letters whose keys touch its key, in its own case.
-NEIGHBOURS: dict[str, str] = _neighbours()
+#: Keyboards (``keyboard`` is QWERTY): letter → the letters whose keys touch its key, in its case.
+NEIGHBOURS: Mapping[str, Mapping[str, str]] = {
+    name: _neighbours(rows) for name, rows in _ROWS.items()
+}
+
+
+@lru_cache(maxsize=4096)
+def without_marks(cluster: str) -> tuple[str, ...]:
+    """What is typed for a letter where its marks are left out; nothing for one that has none.
+
+    ``é`` → ``e``; ``Ä`` → ``A`` or ``Ae``; of Latin, Greek and Cyrillic letters.
+    """
+    letter = unicodedata.normalize("NFC", cluster)
+    if _script(letter[0]) not in _WITH_MARKS or letter in "йЙ":  # a letter of its own
+        return ()
+    apart = unicodedata.normalize("NFD", letter)
+    bare = "".join(one for one in apart if not unicodedata.combining(one))
+    spelt = _SPELT_OUT.get(letter.lower(), "")
+    if letter != letter.lower():
+        spelt = spelt.capitalize()
+    return tuple(one for one in dict.fromkeys((bare, spelt)) if one and one != letter)
 
 
 @lru_cache(maxsize=4096)

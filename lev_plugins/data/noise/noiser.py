@@ -8,16 +8,18 @@ A.2): 30 % of the words, at most 10 a text, of 4 letters or more; in each 30 % o
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from ...errors import UserError
 from . import kinds
 from .clusters import clusters, count_letters, split_words
 from .confusions import BUILT_IN, Confusions
+from .letters import NEIGHBOURS
 from .rng import budget, choose, sample
 
 #: Kinds of noise in the paper.
 PAPER = ("random", "keyboard", "swap", "delete")
-KINDS = (*PAPER, "swap-words", "ocr")
+KINDS = (*PAPER, "swap-words", "ocr", "qwertz", "azerty", "jcuken", "diacritics")
 DEFAULT_EDITS = ("insert", "delete", "substitute")
 
 Places = Callable[[Sequence[str]], Sequence[object]]
@@ -121,11 +123,13 @@ class Noise:
         self.confusions = options.confusions or BUILT_IN
         self._kinds: dict[str, tuple[Places, Edit]] = {
             "random": (kinds.letters, kinds.random_edits(options.random_edits)),
-            "keyboard": (kinds.keys, kinds.keyboard),
             "swap": (kinds.pairs, kinds.swap),
             "delete": (kinds.letters, kinds.delete),
             "ocr": (self.confusions.places, self.confusions.edit),
+            "diacritics": (kinds.marked, kinds.diacritics),
         }
+        for name, near in NEIGHBOURS.items():
+            self._kinds[name] = partial(kinds.keys, near), partial(kinds.keyboard, near)
 
     def __reduce__(self) -> tuple[type["Noise"], tuple[NoiseOptions]]:
         return Noise, (self.options,)  # the edits of the kind random cannot be pickled
