@@ -116,9 +116,9 @@ def _add_choice(parser: argparse.ArgumentParser) -> None:
         "--unit KIND",
         "what the model reads at once: word, letters, line, sentence or window (default: as "
         "tuned, else letters with --lexicon or --lookup, word for a model of characters that "
-        "knows no space, else line); longer than the model reads is cut",
+        "knows no space, else window, or line for a checkpoint that says no number of words)",
     )
-    add("--window N", "words in a window, for --unit window", type=int)
+    add("--window N", "words in a window (default: as the model learnt to read)", type=int)
     add(
         "--min-confidence P",
         "make only edits of at least this probability (default: as tuned, else 0, all)",

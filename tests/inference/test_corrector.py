@@ -317,6 +317,8 @@ def test_a_model_reads_as_many_words_as_it_learnt_to_read_unless_it_is_told_othe
     made.correct(["a b  c d"])
     assert ["".join(unit) for unit in backend.seen] == ["a▁b▁c", "d"]
     assert (made.unit, made.window) == ("window", 3)
+    asked = Corrector(backend, "window")
+    assert (asked.unit, asked.window) == ("window", 3)
     for unit, window in (("line", None), ("sentence", None), ("window", 2), (None, 5)):
         told = Corrector(backend, unit, window)
         assert (told.unit, told.window) == (unit or "window", window or 0)

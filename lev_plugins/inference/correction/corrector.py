@@ -99,7 +99,7 @@ class Corrector:
         unit: what it reads at once: ``word``, ``letters``, ``line``, ``sentence`` or ``window``;
             by default ``word`` for a model of characters that knows no space, else a window of the
             words that it learnt to read at once, or ``line`` where that is not known.
-        window: words in a window, which then is the unit.
+        window: words in a window, which then is the unit; by default those that it learnt to read.
         min_confidence: probability of the edits that are made, where a call gives none.
         longest: characters that an edit may add, at most.
         temperature: of the model's probabilities (:mod:`.calibration`).
@@ -125,7 +125,7 @@ class Corrector:
         self.temperature = temperature
         knows_spaces = renamed_field(backend, "knows_spaces", old="blanks")
         learnt = getattr(backend, "words_learnt", None) if knows_spaces else None
-        if unit is None and window is None:
+        if unit in (None, "window") and window is None:
             window = learnt
         self.unit: UnitKind = check_unit(unit, window) or ("line" if knows_spaces else "word")
         self.window = window or 0
@@ -135,6 +135,8 @@ class Corrector:
             if not hasattr(backend, "ranker"):
                 why = "the model's dictionary has no space, so it was trained on single words"
             raise UserError(f"--unit {self.unit}: {why}; --unit word or --unit letters")
+        if self.unit == "window" and window is None:
+            raise UserError("--unit window: the checkpoint does not say how many words: --window N")
 
     @classmethod
     @checks_arguments(lambda: _text_processing())
@@ -315,15 +317,13 @@ def check_unit(unit: str | None, window: int | None) -> UnitKind | None:
     """The unit, ``window`` where its size alone is given, None for the default.
 
     Raises:
-        UserError: a name that is not known, a window without its size or a size with another unit.
+        UserError: a name that is not known, a size below 1 or of another unit.
     """
     if unit is None and window is not None:
         unit = "window"
     kind = next((kind for kind in KINDS if kind == unit), None)
     if unit is not None and kind is None:
         raise UserError(f"--unit {unit}: choose one of {', '.join(KINDS)}")
-    if kind == "window" and window is None:
-        raise UserError("--unit window needs the number of words: --window N")
     if window is not None and kind != "window":
         raise UserError(f"--window {window} is no size of --unit {unit}; leave one of them out")
     if window is not None and window < 1:
