@@ -157,7 +157,9 @@ def verdict(choice: Choice) -> str:
     if counts.gained > 0:
         return (
             f"verdict: {counts.gained:,} words more are right than without edits "
-            f"({counts.corrected:,} corrected, {counts.changed:,} right ones changed)"
+            f"({counts.corrected:,} corrected, {counts.changed:,} right ones changed), in text of "
+            f"this kind, of whose words {counts.wrong / (counts.wrong + counts.right):.1%} are "
+            "wrong; fewer wrong words want a higher --min-confidence"
         )
     at, best = max(choice.curve, key=lambda point: point[1].gained)
     other = f"; at best {best.gained:,} words gained, with --min-confidence {at:.3g}"
