@@ -59,31 +59,33 @@ def words_learnt(sources: Sequence[Any], dictionary: "Dictionary") -> int | None
     return int(np.ceil(np.percentile(counts, _RARE)))
 
 
-def _of_training(trainer: "Trainer") -> int | None:
-    """:func:`words_learnt` of the training set; None for what has no pairs."""
+def look_at_lengths(trainer: "Trainer") -> None:
+    """Let the checkpoints of a training that begins say :func:`words_learnt` of its training set.
+
+    Without pairs of texts they say nothing.
+    """
+    _say_lengths()
     data = trainer.task.datasets.get(trainer.cfg.dataset.train_subset)
     sources, dictionary = getattr(data, "src", None), getattr(data, "src_dict", None)
-    if sources is None or dictionary is None:
-        return None
-    return words_learnt(sources, dictionary) if len(sources) else None
+    words = None
+    if sources is not None and dictionary is not None and len(sources):
+        words = words_learnt(sources, dictionary)
+    setattr(trainer, WORDS_LEARNT, words)
 
 
-def say_lengths() -> None:
-    """Let checkpoints of trainings say how many words their models learnt to read at once."""
+def _say_lengths() -> None:
     from fairseq.trainer import Trainer
 
     stock: Callable[..., object] = Trainer.save_checkpoint
+    if hasattr(stock, WORDS_LEARNT):
+        return
 
     @functools.wraps(stock, assigned=())
     def save_checkpoint(self: "Trainer", filename: str, extra_state: dict[str, Any]) -> object:
-        """fairseq's, with the number of words; sources are looked at once."""
-        if not hasattr(self, WORDS_LEARNT):
-            setattr(self, WORDS_LEARNT, _of_training(self))
-        words = getattr(self, WORDS_LEARNT)
-        if words is not None:
-            extra_state = {**extra_state, WORDS_LEARNT: words}
-        return stock(self, filename, extra_state)
+        """fairseq's, with the number of words."""
+        words = getattr(self, WORDS_LEARNT, None)
+        more = {} if words is None else {WORDS_LEARNT: words}
+        return stock(self, filename, {**extra_state, **more})
 
-    save_checkpoint.words_learnt = True  # type: ignore[attr-defined]
-    if not getattr(stock, "words_learnt", False):
-        Trainer.save_checkpoint = save_checkpoint
+    setattr(save_checkpoint, WORDS_LEARNT, True)
+    Trainer.save_checkpoint = save_checkpoint

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..io.program import program_modules
 from .divergence import stop_when_diverged
-from .lengths import say_lengths
+from .lengths import look_at_lengths
 from .precision import ignore_overflows_on_cpu
 from .preemption import save_on_signals
 from .resuming import restore_early_stopping
@@ -59,7 +59,6 @@ def prepare_trainings() -> None:
         forget_last_training(checkpoint_utils.save_checkpoint)
         ignore_overflows_on_cpu()
         stop_when_diverged()
-        say_lengths()
         for program in program_modules("train"):
             forget_last_training(program.should_stop_early)
             restore_early_stopping(program.main)
@@ -70,6 +69,7 @@ def prepare_trainings() -> None:
             optimizer.prepare_model(trainer.model)
         with resumed_by(trainer.task):
             found = stock(cfg, trainer, **options)
+        look_at_lengths(trainer)
         forget_training_time(cfg, trainer)
         return found
 

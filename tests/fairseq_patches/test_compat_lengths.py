@@ -8,7 +8,7 @@ import pytest
 import torch
 from fairseq.data import Dictionary
 
-from lev_plugins.fairseq_patches.lengths import WORDS_LEARNT, say_lengths, words_learnt
+from lev_plugins.fairseq_patches.lengths import WORDS_LEARNT, look_at_lengths, words_learnt
 
 SPACED = {
     "characters": lambda line: " ".join(line.replace(" ", "\u2581")),
@@ -83,9 +83,12 @@ def test_a_training_of_pairs_says_it_in_its_checkpoints(monkeypatch, data, told)
     if told:
         data.src_dict.add_symbol("a")
     monkeypatch.setattr(fairseq.trainer, "Trainer", Trainer)
-    say_lengths()
+    trainer = Trainer()
+    look_at_lengths(trainer)
     once = Trainer.save_checkpoint
-    say_lengths()
+    look_at_lengths(trainer)
     assert Trainer.save_checkpoint is once
-    Trainer().save_checkpoint("last", {"epoch": 3})
+    trainer.save_checkpoint("last", {"epoch": 3})
     assert disk["last"] == {"epoch": 3, **told}
+    Trainer().save_checkpoint("last", {"epoch": 4})
+    assert disk["last"] == {"epoch": 4}, "what has not begun has learnt nothing"

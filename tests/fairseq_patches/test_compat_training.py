@@ -38,8 +38,11 @@ def begin(monkeypatch):
         trainer = SimpleNamespace(
             checkpoint_suffix="",
             tpu=False,
-            cfg=SimpleNamespace(optimizer=SimpleNamespace(_name="adam")),
-            task=None,
+            cfg=SimpleNamespace(
+                optimizer=SimpleNamespace(_name="adam"),
+                dataset=SimpleNamespace(train_subset="train"),
+            ),
+            task=SimpleNamespace(datasets={}),
             load_checkpoint=lambda *path, **resets: extra,
             get_train_iterator=lambda **options: epochs,
             lr_step=lambda epoch: None,
