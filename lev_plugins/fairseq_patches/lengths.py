@@ -22,8 +22,11 @@ _RARE = 99  # percentile
 def _marked(dictionary: "Dictionary") -> np.ndarray:
     """Of each symbol, whether a word begins, or ends, with it, as the marks of subwords tell."""
     symbols = dictionary.symbols
-    usual = symbols[dictionary.nspecial :]
-    if any(one.startswith("\u2581") for one in usual):  # sentencepiece; a space among characters
+    usual = [one for one in symbols[dictionary.nspecial :] if not one.startswith(("madeup", "<"))]
+    letters = sum(len(one) == 1 for one in usual)
+    begun = sum(one.startswith("\u2581") for one in usual)
+    # sentencepiece, or a space among characters; not a mark that a text had somewhere
+    if begun and max(2 * letters, 10 * begun) > len(usual):
         found = [one.startswith("\u2581") for one in symbols]
     elif any(one.endswith("@@") for one in usual):  # on all but the last piece of a word
         found = [not one.endswith("@@") for one in symbols]
@@ -48,7 +51,8 @@ def words_learnt(sources: Sequence[Any], dictionary: "Dictionary") -> int | None
     silent = (dictionary.pad(), dictionary.bos(), dictionary.eos())
     counts = []
     for place in sorted({int(one) for one in np.linspace(0, len(sources) - 1, _LOOKED_AT)}):
-        found = marked[[one for one in sources[place].tolist() if one not in silent]]
+        ids = sources[place].tolist()  # data of another dictionary are refused later
+        found = marked[[one for one in ids if one not in silent and one < len(marked)]]
         if len(found):  # among characters a space stands between words, at neither end
             counts.append(int(found.sum()) + int(not found[0] and not found[-1]))
     if not counts:

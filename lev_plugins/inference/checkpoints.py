@@ -103,8 +103,9 @@ def load_state(path: str) -> CheckpointState:
 
 def words_learnt(state: CheckpointState) -> int | None:
     """Words that a checkpoint's model learnt to read at once; None where it does not say."""
-    found = (state.get("extra_state") or {}).get(WORDS_LEARNT)
-    return found if isinstance(found, int) and found > 0 else None
+    extra: object = state.get("extra_state")  # untrusted: it may be anything
+    found = extra.get(WORDS_LEARNT) if isinstance(extra, dict) else None
+    return found if type(found) is int and found > 0 else None
 
 
 def load_model(

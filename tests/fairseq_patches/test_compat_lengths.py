@@ -31,6 +31,18 @@ def test_words_are_counted_however_they_are_cut(kind):
     assert learnt(["abc", "de", "fgh ab"], kind) == 1
 
 
+@pytest.mark.parametrize("kind", ["words", "subword-nmt"])
+def test_a_mark_that_a_text_had_somewhere_is_no_mark_of_words(kind):
+    words = [f"w{number}" for number in range(60)]
+    assert learnt([" ".join(words[i : i + 3]) for i in range(58)] + ["\u2581x b c"], kind) == 3
+
+
+def test_ids_of_another_dictionary_are_left_to_what_refuses_them():
+    dictionary = Dictionary()
+    dictionary.add_symbol("a")
+    assert words_learnt([torch.tensor([4, 900, 2])], dictionary) == 1
+
+
 def test_segments_have_the_number_that_most_have():
     assert learnt(["a b c"] * 60 + ["a b c d e"] * 30 + ["a"] * 10) == 3
 

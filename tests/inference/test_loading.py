@@ -14,6 +14,7 @@ from saved import changed, save
 import lev_plugins
 from lev_plugins import Corrector, UserError
 from lev_plugins.cli import correct
+from lev_plugins.inference.checkpoints import words_learnt
 from lev_plugins.inference.correction import settings
 from lev_plugins.inference.correction.autoregressive import Autoregressive
 from lev_plugins.inference.correction.levenshtein import LevenshteinBackend
@@ -158,6 +159,12 @@ def test_what_was_tuned_is_used_from_then_on(folder, tmp_path, capsys, monkeypat
     assert f"settings of {tmp_path}/corrector.json: --unit letters" in capsys.readouterr().err
     without = Corrector.from_pretrained(path, str(folder / "bin"), settings="none")
     assert without.unit == "word" and without.settings is None
+
+
+@pytest.mark.parametrize("extra", [None, [], {}, {"words_learnt": True}, {"words_learnt": "3"}])
+def test_a_checkpoint_may_say_nothing_or_nonsense_about_the_words_that_it_learnt(extra):
+    assert words_learnt({"extra_state": extra}) is None
+    assert words_learnt({"extra_state": {"words_learnt": 3}}) == 3
 
 
 def test_the_search_that_was_tuned_is_used_where_the_kind_of_model_has_it(folder, tmp_path):

@@ -197,6 +197,12 @@ def test_what_a_table_lists_is_done_where_nothing_was_tuned(monkeypatch, tmp_pat
     assert Corrector(other, unit).correct(["Fido hund"])[0].text == "Fido hund"
 
 
+def test_what_is_listed_with_a_capital_leaves_the_small_word_of_the_lexicon_alone(monkeypatch):
+    made = corrector(Scripted(), monkeypatch, pairs=[("Cats", "Katz"), ("Xat", "Katz")])
+    made.backend.ranker.set_weights({"lookup": 30.0})
+    assert made.correct(["cats Cats Xat"])[0].text == "cats Cats Katz"
+
+
 def test_capitals_inside_and_letters_that_the_model_lacks_stay(monkeypatch):
     (found,) = corrector(Scripted(), monkeypatch).correct(["tEh tehé cAt"])
     assert found.text == "tEh tehé cAt"

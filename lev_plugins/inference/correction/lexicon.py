@@ -1,7 +1,7 @@
 """Words that there are, how often each is met, and which of them are near a misspelling."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 
 from ...data.near_words import NearWords
 from ...errors import UserError
@@ -79,10 +79,17 @@ class Lookup:
                 self.corrections[wrong] = (*known, right)
                 self.misspellings[right] = self.misspellings.get(right, 0) + 1
 
-    def in_small_letters(self) -> "Lookup":
-        """The same, to be asked in small letters; corrections keep their capitals."""
+    def in_small_letters(self, known: Container[str] = ()) -> "Lookup":
+        """The same, to be asked in small letters; corrections keep their capitals.
+
+        Args:
+            known: words that what is listed with capitals alone does not touch (*May*, *may*).
+        """
         return Lookup(
-            (one.lower(), right) for one, some in self.corrections.items() for right in some
+            (one.lower(), right)
+            for one, some in self.corrections.items()
+            if one == one.lower() or one.lower() not in known
+            for right in some
         )
 
     @classmethod

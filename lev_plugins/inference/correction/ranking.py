@@ -114,7 +114,8 @@ class Ranker:
     ) -> None:
         self.set_weights(weights)
         if resources.lookup is not None:
-            resources = replace(resources, lookup=resources.lookup.in_small_letters())
+            known = resources.lexicon.counts if resources.lexicon else ()
+            resources = replace(resources, lookup=resources.lookup.in_small_letters(known))
         self.backend, self.resources = backend, resources
         words = resources.lexicon.words if resources.lexicon else ()
         self.scorer: Scorer = scorer_of(backend, words)
