@@ -1,9 +1,16 @@
 """Words, those near a misspelling, and known misspellings."""
 
+import itertools
+from types import SimpleNamespace
+
 import pytest
+from fairseq.data import Dictionary
+from test_ranking import Scripted
 
 from lev_plugins import UserError
+from lev_plugins.inference.correction import ranking, reranking, settings
 from lev_plugins.inference.correction.lexicon import Lexicon, Lookup
+from lev_plugins.inference.correction.ranked import ranked
 
 
 def test_the_nearest_come_first_and_of_these_the_most_frequent():
@@ -29,6 +36,45 @@ def test_a_file_without_words_is_refused(tmp_path):
     (tmp_path / "words").write_text("\n")
     with pytest.raises(UserError, match="holds no words"):
         Lexicon.read(str(tmp_path / "words"))
+
+
+def list_of(number, *words):
+    """A lexicon of so many words, without ß, of which some are given."""
+    letters = itertools.product("abcdefghijklmnopqrst", repeat=4)
+    more = map("".join, itertools.islice(letters, number - len(words)))
+    return Lexicon(dict.fromkeys([*more, *words], 1.0))
+
+
+def learnt(often):
+    """A dictionary of characters in which one letter of 500 is ß, and one of 2,000 é."""
+    dictionary = Dictionary()
+    for letter, count in {"a": 1995, "S": 100, "ß": 4, "é": 1, ",": 999, "1": 999}.items():
+        dictionary.add_symbol(letter, often * count)
+    dictionary.pad_to_multiple_(16)
+    return dictionary
+
+
+def test_a_letter_that_a_case_folded_list_lacks_is_found():
+    assert list_of(6_000).lacking(learnt(100)) == {"ß": 525}
+    assert list_of(6_000, "große").lacking(learnt(100)) == {}
+    assert list_of(6_000, "GROẞE").lacking(learnt(100)) == {}
+    assert list_of(4_000).lacking(learnt(100)) == {}  # too few words to tell
+    assert list_of(6_000).lacking(learnt(10)) == {}  # too little text
+
+
+@pytest.mark.parametrize("unit", ["letters", "line"])
+def test_the_user_is_told_which_list_lacks_a_letter(monkeypatch, tmp_path, caplog, unit):
+    monkeypatch.setattr(ranking, "scorer_of", lambda backend, words: backend)
+    monkeypatch.setattr(reranking, "scorer_of", lambda backend: backend)
+    (tmp_path / "words").write_text("\n".join(list_of(6_000).words))
+    use = settings.Settings(lexicon=str(tmp_path / "words"))
+    backend = Scripted()
+    ranked(backend, use, unit, {})
+    assert not caplog.messages  # a model that does not say what it learnt
+    backend.task = SimpleNamespace(target_dictionary=learnt(100))
+    ranked(backend, use, unit, {})
+    (said,) = caplog.messages
+    assert said.startswith(f"{tmp_path / 'words'}: no word has 'ß', which is one in 525 letters")
 
 
 def test_a_look_up_table_counts_the_misspellings_of_a_word(tmp_path):

@@ -1,11 +1,20 @@
 """Words that there are, how often each is met, and which of them are near a misspelling."""
 
 import math
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from ...data.near_words import NearWords
 from ...errors import UserError
 from ...io.text_files import read_lines
+
+if TYPE_CHECKING:
+    from fairseq.data import Dictionary
+
+#: A lexicon of so many words has each letter of its language that is one in so many of a text's,
+#: which has so many letters or more.
+WORDS, ONE_IN, LETTERS = 5_000, 1_000, 100_000
 
 
 class Lexicon:
@@ -61,6 +70,26 @@ class Lexicon:
         near = self._near.find(word)
         found = sorted((edits, -self.counts[one], one) for one, edits in near)
         return [one for _, _, one in found[:most]]
+
+    def lacking(self, dictionary: "Dictionary") -> dict[str, int]:
+        """Letters that no word has and a text often has: the list spells them in another way, as
+        one that was case-folded has *ss* for *ß* and *σ* for *ς*.
+
+        Args:
+            dictionary: of the text, with its counts.
+
+        Returns:
+            each letter in small, and one in how many letters of the text it is.
+        """
+        met: Counter[str] = Counter()
+        for symbol, count in list(zip(dictionary.symbols, dictionary.count))[dictionary.nspecial :]:
+            for one in filter(str.isalpha, symbol.lower()):
+                met[one] += count
+        if len(self) < WORDS or met.total() < LETTERS:
+            return {}
+        known = {one for word in self.words for one in word.lower()}
+        shares = {one: met.total() // count for one, count in met.items() if count}
+        return {one: n for one, n in shares.items() if n <= ONE_IN and one not in known}
 
 
 class Lookup:

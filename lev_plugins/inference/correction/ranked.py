@@ -1,12 +1,15 @@
 """Which ranking a model gets: of single words or of units, or none."""
 
+import logging
 from collections.abc import Mapping
 
 from ...errors import UserError
 from .backends import Backend
-from .ranking import DEFAULTS, LATER, RankedBackend, Ranker
+from .ranking import DEFAULTS, LATER, RankedBackend, Ranker, Resources
 from .reranking import RerankedBackend, Reranker, tuned_weights
 from .settings import Settings
+
+logger = logging.getLogger(__name__)
 
 #: Weight of a listed correction where none was tuned: a table that somebody wrote is followed.
 LISTED = 30.0
@@ -41,11 +44,25 @@ def ranked(
             )
         # settings of an older version do not name the later weights
         weights = {name: DEFAULTS[name] for name in LATER} | {**use.weights, **listed, **weights}
-        return RankedBackend(Ranker(backend, use.resources(), weights))
+        return RankedBackend(Ranker(backend, _resources(use, backend), weights))
     if unused:
         raise UserError(
             f"{unused[0]}: for words that are ranked one by one; --unit letters, or "
             "leave the file out (--settings none where the settings name it)"
         )
     weights = {**tuned_weights(use.weights), **listed, **weights}
-    return RerankedBackend(Reranker(backend, use.resources(), weights))
+    return RerankedBackend(Reranker(backend, _resources(use, backend), weights))
+
+
+def _resources(use: Settings, backend: Backend) -> Resources:
+    """The files of the settings; a lexicon that spells otherwise than the model is named."""
+    found = use.resources()
+    dictionary = getattr(getattr(backend, "task", None), "target_dictionary", None)
+    if found.lexicon and dictionary:
+        for letter, often in found.lexicon.lacking(dictionary).items():
+            logger.warning(
+                f"{use.lexicon}: no word has {letter!r}, which is one in {often} letters of the "
+                "text that the model learnt; right words with it may be changed, so give a list "
+                "that was not case-folded (examples/spelling_and_ocr/word_list.py makes one)"
+            )
+    return found

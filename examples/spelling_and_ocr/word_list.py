@@ -1,0 +1,132 @@
+"""Makes a public list of words, as ``correct --lexicon`` and prepare_ocr.sh take it.
+
+    python examples/spelling_and_ocr/word_list.py de > words.txt
+    python examples/spelling_and_ocr/word_list.py de --own own.txt > words.txt
+
+The words and their frequencies are those of wordfreq (``pip install wordfreq``), which folds case:
+its German has *schliesslich* for *schließlich*, its Greek *λογοσ* for *λόγος*. Taken as it is,
+such a list makes every right word with these letters a misspelling. Here *ς* stands at the end of
+Greek words again, and German words get *ß* where pyspellchecker's words (``pip install
+pyspellchecker``) or those of ``--own`` have it, also in compounds of two of them.
+
+``--own`` is a list of your own text, such as examples/denoising/words.py writes: its words are
+added, and public words are counted as in a text of the same length.
+"""
+
+import argparse
+import importlib
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from lev_plugins.errors import UserError
+from lev_plugins.fairseq_patches import run_cli
+from lev_plugins.inference.correction.lexicon import Lexicon
+
+#: Words that are less frequent are left out: they are names, other languages and misspellings.
+RAREST = 1e-7
+#: Words of the text that frequencies become counts of, where there is no text.
+LENGTH = 1e9
+#: Letters of a compound's part at least.
+SHORTEST = 3
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Writes the list to standard output, the most frequent word first."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("language", help="two letters, such as de")
+    parser.add_argument("--own", metavar="FILE", help="words of your text and their counts")
+    args = parser.parse_args(argv)
+    own = Lexicon.read(args.own).counts if args.own else {}
+    listed = frequencies(args.language)
+    if args.language == "de":
+        checker = package("spellchecker", "pyspellchecker")
+        spelled = checker.SpellChecker(language="de").word_frequency.dictionary
+        listed = with_sharp_s(listed, {**spelled, **own})
+    elif args.language == "el":
+        listed = {with_final_sigma(word): share for word, share in listed.items()}
+    counts = together(listed, own)
+    sys.stdout.writelines(f"{word} {count:.10g}\n" for word, count in counts)
+
+
+def package(module: str, name: str) -> Any:
+    """A module of a package that only this script needs.
+
+    Raises:
+        UserError: it is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise UserError(f"{name} is not installed; pip install {name}") from error
+
+
+def frequencies(language: str) -> dict[str, float]:
+    """Words of letters alone, and their share of all words.
+
+    Raises:
+        UserError: wordfreq is not installed, or lacks the language.
+    """
+    wordfreq = package("wordfreq", "wordfreq")
+    known = sorted(wordfreq.available_languages("best"))
+    if language not in known:
+        raise UserError(f"there are no words of {language!r}; give one of {', '.join(known)}")
+    listed = wordfreq.get_frequency_dict(language, "best").items()
+    return {word: share for word, share in listed if word.isalpha() and share >= RAREST}
+
+
+def with_final_sigma(word: str) -> str:
+    """A Greek word, its last letter *ς* where it is a sigma."""
+    return f"{word[:-1]}ς" if word.endswith("σ") and len(word) > 1 else word
+
+
+def with_sharp_s(listed: Mapping[str, float], spelled: Mapping[str, float]) -> dict[str, float]:
+    """German words, of which those with *ß* have *ss*, as they are spelled.
+
+    A word that is spelled in both ways (*Maße*, *Masse*) is both, its share divided by how often
+    each is met.
+
+    Args:
+        listed: words and their shares.
+        spelled: words with *ß*, and how often each is met.
+    """
+    forms: dict[str, list[str]] = defaultdict(list)
+    for word in spelled:
+        forms[word.lower().replace("ß", "ss")].append(word.lower())
+    found: Counter[str] = Counter()
+    for word, share in listed.items():
+        some = _spellings(word, forms) if "ss" in word else [word]
+        met = [1 + spelled.get(one, 0) for one in some]
+        for one, count in zip(some, met, strict=True):
+            found[one] += share * count / sum(met)
+    return dict(found)
+
+
+def _spellings(word: str, forms: Mapping[str, Iterable[str]]) -> list[str]:
+    """How a word is spelled, or else how its two parts are, the first as long as may be."""
+    if word in forms:
+        return sorted({*forms[word]})
+    for end in range(len(word) - SHORTEST, SHORTEST - 1, -1):
+        if word[:end] in forms and word[end:] in forms:
+            return sorted({a + b for a in forms[word[:end]] for b in forms[word[end:]]})
+    return [word]
+
+
+def together(listed: Mapping[str, float], own: Mapping[str, float]) -> Iterator[tuple[str, float]]:
+    """Words and counts, the most frequent first.
+
+    Args:
+        listed: words and their shares.
+        own: words of a text and their counts, or none.
+    """
+    length = sum(own.values()) or LENGTH
+    counts = Counter({word: share * length for word, share in listed.items()})
+    counts.update(own)
+    yield from counts.most_common()
+
+
+if __name__ == "__main__":
+    run_cli(main)

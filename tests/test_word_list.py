@@ -1,0 +1,93 @@
+"""examples/spelling_and_ocr/word_list.py: public words, spelled as a text spells them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from refusals import refuses
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "examples" / "spelling_and_ocr"))
+
+import word_list  # noqa: E402
+
+from lev_plugins.inference.correction.lexicon import Lexicon  # noqa: E402
+
+GERMAN = {
+    "dass": 0.2,
+    "strasse": 0.1,
+    "masse": 0.04,
+    "hauptstrasse": 0.02,
+    "hesse": 0.01,
+    "a1": 0.3,
+}
+SPELLED = {"dass": 9, "straße": 5, "maße": 2, "masse": 5, "haupt": 3}
+GREEK = {"λόγοσ": 0.2, "σ": 0.1, "σοφία": 0.05, "rare": 1e-8}
+
+
+@pytest.fixture(autouse=True)
+def packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """wordfreq and pyspellchecker, with few words."""
+    listed = {"de": GERMAN, "el": GREEK, "fr": {"où": 0.5}}
+    wordfreq = SimpleNamespace(
+        available_languages=lambda wordlist: {name: wordlist for name in listed},
+        get_frequency_dict=lambda language, wordlist: listed[language],
+    )
+    checker = SimpleNamespace(word_frequency=SimpleNamespace(dictionary=SPELLED))
+    monkeypatch.setitem(sys.modules, "wordfreq", wordfreq)
+    monkeypatch.setitem(
+        sys.modules, "spellchecker", SimpleNamespace(SpellChecker=lambda language: checker)
+    )
+
+
+def written(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, float]:
+    """What the command prints, which is the most frequent word first."""
+    word_list.main(list(map(str, arguments)))
+    counts = {
+        word: float(count) for word, count in map(str.split, capsys.readouterr().out.splitlines())
+    }
+    assert list(counts.values()) == sorted(counts.values(), reverse=True)
+    return counts
+
+
+def test_german_words_get_their_sharp_s(capsys: pytest.CaptureFixture[str]) -> None:
+    counts = written(capsys, "de")
+    assert counts == pytest.approx({
+        "dass": 2e8, "straße": 1e8, "masse": 4e7 * 2 / 3, "maße": 4e7 / 3,  # 1 + 5 and 1 + 2
+        "hauptstraße": 2e7, "hesse": 1e7,  # a compound, and a name that no list has
+    })  # fmt: skip
+
+
+def test_a_greek_sigma_at_the_end_is_a_final_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert written(capsys, "el") == {"λόγος": 2e8, "σ": 1e8, "σοφία": 5e7}
+
+
+def test_words_of_ones_own_text_are_counted_with_the_public_ones(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = tmp_path / "own.txt"
+    own.write_text("straße 60\nhesse 30\nheße 10\n", encoding="utf-8")
+    counts = written(capsys, "de", "--own", own)
+    assert counts["straße"] == pytest.approx(60 + 0.1 * 100)
+    assert counts["dass"] == pytest.approx(0.2 * 100)
+    # the own text spells this name in two ways, 31 to 11
+    assert counts["hesse"] == pytest.approx(30 + 31 / 42)
+    assert counts["heße"] == pytest.approx(10 + 11 / 42)
+    assert written(capsys, "fr", "--own", own)["où"] == 50
+    (tmp_path / "list.txt").write_text(
+        "".join(f"{word} {count}\n" for word, count in counts.items())
+    )
+    assert Lexicon.read(str(tmp_path / "list.txt")).counts == counts
+
+
+def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    with refuses("'xx'", "de, el, fr"):
+        word_list.main(["xx"])
+    monkeypatch.setitem(sys.modules, "spellchecker", None)
+    with refuses("pip install pyspellchecker"):
+        word_list.main(["de"])
+    monkeypatch.setitem(sys.modules, "wordfreq", None)
+    with refuses("pip install wordfreq"):
+        word_list.main(["el"])
