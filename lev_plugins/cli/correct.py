@@ -7,10 +7,9 @@
 Serves every corrector of the package: edit models, and any model of fairseq's that writes from left
 to right. Lines end at ``\\n`` alone. Bytes that are not UTF-8 pass through.
 
-``--edits FILE`` writes one JSON object for each edit that the model wants, in the order of the
-text: ``file`` (where files were given), ``line`` (of the file, from 1), ``offset`` and ``length``
-(characters of the input line, from 0), ``before``, ``after``, ``probability``, ``made``, and
-``reason`` where it was not made (see :class:`lev_plugins.inference.correction.Edit`).
+``--edits FILE`` gets one JSON object for each edit that the model wants: ``file`` (where files were
+given), ``line`` (of the file, from 1) and the fields of
+:class:`lev_plugins.inference.correction.Edit`.
 """
 
 import argparse

@@ -51,10 +51,8 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
         "write each file to one of its name in DIR, folders with all below them; what is there "
         "already is finished and skipped",
     )
-    add(
-        "--skip-invalid",
-        "of --output-dir: leave out files that are not UTF-8 (default: correct none)",
-    )
+    add("--skip-invalid", "of --output-dir: leave out files that are not UTF-8 (default: correct "
+        "none)")  # fmt: skip
     add(
         "--edits FILE",
         "also write every edit, made or not, as one JSON object a line; whole or not at all. With "
@@ -96,11 +94,7 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
         required=True,
     )
     add_model_data(add, "; none for none")
-    add(
-        "--beam N",
-        "left-to-right models: width of the search (default: tuned, else 5)",
-        type=int,
-    )
+    add("--beam N", "left-to-right models: width of the search (default: tuned, else 5)", type=int)
     add("--max-iter N", "edit models: most iterations (default: tuned, else 10)", type=int)
     add(
         "--delete-threshold P",
@@ -166,6 +160,9 @@ def _add_ranking(parser: argparse.ArgumentParser) -> None:
         nargs=2,
     )
     add("--tune-weights", "of --tune: choose the weights of ranking too")
+    add("--tune-oov SHARE", "of --tune: the lexicon lacks so many of CLEAN's different words "
+        "meanwhile, the rarest: other text has right words that no lexicon has (default: 0)",
+        0.0)  # fmt: skip
     add(
         "--png FILE",
         "of --tune: also draw what thresholds give, and a reliability diagram; needs matplotlib",
@@ -206,8 +203,9 @@ def check(args: argparse.Namespace) -> None:
         check_confidence(args.min_confidence)
     if args.tune:
         _check_tuning(args)
-    elif args.png:
-        raise UserError(f"--png {args.png} needs --tune NOISY CLEAN")
+    for name in ("png", "tune_weights", "tune_oov"):
+        if getattr(args, name) and not args.tune:
+            raise UserError(f"--{name.replace('_', '-')} needs --tune NOISY CLEAN")
     at_least_one(args, "batch_size", "buffer")
     if args.html_lines and not args.html:
         raise UserError(f"--html-lines {args.html_lines} needs --html FILE")
