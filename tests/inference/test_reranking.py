@@ -78,6 +78,21 @@ def test_a_word_that_the_lexicon_lacks_keeps_its_punctuation_in_what_is_near(rer
 
 
 @pytest.mark.parametrize(
+    "word, written",
+    [("teh", "the"), ("(teh),", "(the),"), ("Teh", "The"), ("«TEH»", "«THE»"), ("alot.", "a lot."),
+     ("i.e", "that is"), ("--", "—"), ("tehs", "tehs"), ("LIM", "lim"), ("lim", "lim")],
+)  # fmt: skip
+def test_a_table_is_followed_with_punctuation_and_capitals_around_its_words(
+    word, written, reranker
+):
+    pairs = [("teh", "the"), ("alot", "a lot"), ("i.e", "that is"), ("--", "—"), ("LIM", "lim")]
+    made = reranker(lexicon=None, pairs=pairs, model=1.0, lookup=30.0)
+    made.readable = lambda text: True
+    (line,) = Corrector(RerankedBackend(made), "line").correct([f"cat {word} sat"])
+    assert line.text == f"cat {written} sat"
+
+
+@pytest.mark.parametrize(
     "unit, text",
     [("teh cat", "the cat"), ("teh kat", "the cat"), ("a b", "a x b"), ("a x b", "a b"),
      ("x a b", "a b"), ("a b x", "a b"), ("th e cat sta", "the cat sat"), ("a b", "x a b y"),

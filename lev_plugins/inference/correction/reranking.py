@@ -130,12 +130,18 @@ class Reranker:
 
     def _listed(self, words: Sequence[str]) -> list[WordEdit]:
         """What the table makes of words that it has one correction for."""
+        found = ((place, self._corrections(word)) for place, word in enumerate(words))
+        return [WordEdit(place, place + 1, some) for place, some in found if len(some) == 1]
+
+    def _corrections(self, text: str) -> tuple[str, ...]:
+        """What the table has for a text as it stands, else without punctuation around it, else in
+        small letters, with its punctuation and capitals."""
         table = self.resources.lookup.corrections if self.resources.lookup else {}
-        return [
-            WordEdit(place, place + 1, (next(iter(table[word])),))
-            for place, word in enumerate(words)
-            if len(table.get(word, ())) == 1
-        ]
+        core = _core(text)
+        if text in table or not core:
+            return table.get(text, ())
+        found = table.get(core) or [with_case(one, core) for one in table.get(core.lower(), ())]
+        return tuple(text.replace(core, one, 1) for one in found)
 
     def _near(self, words: Sequence[str]) -> Iterator[WordEdit]:
         """Near words for those that the lexicon lacks, the nearest first."""
@@ -166,8 +172,7 @@ class Reranker:
             if lookup is None:
                 break
             right = " ".join(edit.words)
-            wrong = " ".join(words[edit.start : edit.end])
-            listed += right in lookup.corrections.get(wrong, ())
+            listed += right in self._corrections(" ".join(words[edit.start : edit.end]))
             misspelt += math.log1p(lookup.misspellings.get(right, 0))
         return [
             score,
