@@ -10,7 +10,8 @@ Greek words again, and German words get *ß* where pyspellchecker's words (``pip
 pyspellchecker``) or those of ``--own`` have it, also in compounds of two of them.
 
 ``--own`` is a list of your own text, such as examples/denoising/words.py writes: its words are
-added, and public words are counted as in a text of the same length.
+added, and public words are counted as in a text of the same length. ``--rarest 0`` keeps all words:
+for languages that have many forms of each, such as Finnish.
 """
 
 import argparse
@@ -24,7 +25,7 @@ from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
 from lev_plugins.inference.correction.lexicon import Lexicon
 
-#: Words that are less frequent are left out: they are names, other languages and misspellings.
+#: What is less frequent has many names, words of other languages and misspellings.
 RAREST = 1e-7
 #: Words of the text that frequencies become counts of, where there is no text.
 LENGTH = 1e9
@@ -39,9 +40,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("language", help="two letters, such as de")
     parser.add_argument("--own", metavar="FILE", help="words of your text and their counts")
+    parser.add_argument(
+        "--rarest", type=float, metavar="SHARE", default=RAREST,
+        help="leave words out that are less frequent (default: 1e-7, one in ten million)",
+    )  # fmt: skip
     args = parser.parse_args(argv)
     own = Lexicon.read(args.own).counts if args.own else {}
-    listed = frequencies(args.language)
+    listed = frequencies(args.language, args.rarest)
     if args.language == "de":
         checker = package("spellchecker", "pyspellchecker")
         spelled = checker.SpellChecker(language="de").word_frequency.dictionary
@@ -64,8 +69,8 @@ def package(module: str, name: str) -> Any:
         raise UserError(f"{name} is not installed; pip install {name}") from error
 
 
-def frequencies(language: str) -> dict[str, float]:
-    """Words of letters alone, and their share of all words.
+def frequencies(language: str, rarest: float) -> dict[str, float]:
+    """Words of letters alone, and their share of all words, which is ``rarest`` or more.
 
     Raises:
         UserError: wordfreq is not installed, or lacks the language.
@@ -75,7 +80,7 @@ def frequencies(language: str) -> dict[str, float]:
     if language not in known:
         raise UserError(f"there are no words of {language!r}; give one of {', '.join(known)}")
     listed = wordfreq.get_frequency_dict(language, "best").items()
-    return {word: share for word, share in listed if word.isalpha() and share >= RAREST}
+    return {word: share for word, share in listed if word.isalpha() and share >= rarest}
 
 
 def with_final_sigma(word: str) -> str:
