@@ -230,7 +230,7 @@ def verdict(choice: Choice) -> str:
         if choice.unknown is not None and choice.unknown < FEW:
             said += (
                 f". The lexicon lacks {choice.unknown:.1%} of the right words: for text with more "
-                "names and rare words tune with --tune-oov 0.3"
+                "names and rare words tune with --tune-oov 0.2"
             )
         return said
     at, best = max(choice.curve, key=lambda point: point[1].gained)
