@@ -160,9 +160,6 @@ def _add_ranking(parser: argparse.ArgumentParser) -> None:
         nargs=2,
     )
     add("--tune-weights", "of --tune: choose the weights of ranking too")
-    add("--tune-oov SHARE", "of --tune: the lexicon lacks so many of CLEAN's different words "
-        "meanwhile, the rarest: other text has right words that no lexicon has (default: 0)",
-        0.0)  # fmt: skip
     add(
         "--png FILE",
         "of --tune: also draw what thresholds give, and a reliability diagram; needs matplotlib",
@@ -203,7 +200,7 @@ def check(args: argparse.Namespace) -> None:
         check_confidence(args.min_confidence)
     if args.tune:
         _check_tuning(args)
-    for name in ("png", "tune_weights", "tune_oov"):
+    for name in ("png", "tune_weights"):
         if getattr(args, name) and not args.tune:
             raise UserError(f"--{name.replace('_', '-')} needs --tune NOISY CLEAN")
     at_least_one(args, "batch_size", "buffer")

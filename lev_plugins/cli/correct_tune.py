@@ -17,8 +17,7 @@ def tune(corrector: "Corrector", args: argparse.Namespace) -> int:
     from ..inference.correction import calibration, settings, tuning
 
     noisy, clean = (list(read_lines(path)) for path in args.tune)
-    goal = tuning.Goal.parse(args.goal)
-    choice = tuning.tune(corrector, noisy, clean, goal, args.tune_weights, args.tune_oov)
+    choice = tuning.tune(corrector, noisy, clean, tuning.Goal.parse(args.goal), args.tune_weights)
     before = calibration.reliability(choice.outcomes)
     after = calibration.reliability(choice.outcomes, choice.temperature)
     errors = [round(calibration.expected_error(bins), 4) for bins in (before, after)]
@@ -26,7 +25,7 @@ def tune(corrector: "Corrector", args: argparse.Namespace) -> int:
     said = (
         f"tuned for {args.goal} on {counts.right + counts.wrong:,} words: {counts.corrected:,} of "
         f"{counts.wrong:,} wrong ones corrected, {counts.changed:,} of {counts.right:,} right ones "
-        f"changed{f', {args.tune_oov:.0%} of the words unknown' if args.tune_oov else ''}"
+        "changed"
     )
     if args.png:
         save(choice, before, after, args.png)

@@ -117,7 +117,7 @@ def test_a_picture_without_matplotlib_is_refused_before_anything_is_tuned(tuned,
     assert not Path("model/corrector.json").exists()
 
 
-@pytest.mark.parametrize("flags", ["--png x", "--tune-weights", "--tune-oov 0.3"])
+@pytest.mark.parametrize("flags", ["--png x", "--tune-weights"])
 def test_an_option_of_tuning_is_refused_where_nothing_is_tuned(flags):
     with refuses(f"{flags.split()[0]} needs --tune NOISY CLEAN"):
         correct.main(["--path", "model.pt", *flags.split()])
@@ -140,10 +140,6 @@ def test_the_verdict_names_the_no_edit_baseline_where_nothing_is_gained(tuned):
     said = tuned("--goal", "changed:0")
     assert "verdict: 18 words more are right than without edits (18 corrected, 0 right" in said
     assert "of whose words 66.7% are wrong; fewer wrong words want a higher --min-conf" in said
-    assert "--tune-oov" not in said  # one word in three is unknown
-    Path("clean").write_text("the cat\ncat\n" * 9)
-    assert ". The lexicon lacks 0.0% of the right words: for text with more names" in tuned()
-    assert ", 30% of the words unknown; --min-confidence" in tuned("--tune-oov", "0.3")
     Path("noisy").write_text("zog zog\n")
     Path("clean").write_text("zog zog\n")
     said = tuned("--goal", "changed:0")

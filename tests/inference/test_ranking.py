@@ -24,7 +24,7 @@ from lev_plugins.inference.correction.ranking import (
     with_case,
     without_emphasis,
 )
-from lev_plugins.inference.correction.tuning import Counts, Goal, count, rarest, tune
+from lev_plugins.inference.correction.tuning import Counts, Goal, count, tune
 
 WEIGHTS = {"model": 0.7, "lexicon": 4.0, "frequency": 0.15, "unchanged": 2.0, "capital": 3.0,
            "lookup": 4.0, "misspelt": 0.3}  # fmt: skip
@@ -352,52 +352,6 @@ def test_the_threshold_keeps_right_words_and_loses_as_few_corrections_as_it_can(
     done = made.correct(noisy, min_confidence=choice.min_confidence)
     assert [one.text for one in done] == clean
     assert set(choice.weights) == set(DEFAULTS)
-
-
-DEVELOPMENT = ["the Cats teh", "to rat kat"], ["the Cats the", "to rat cat"]
-
-
-def with_ranking(unit, lexicon):
-    weights = {"model": 1.0, "lexicon": 4.0, "unchanged": 1.0}
-    model = Scripted({"kat": ["cat"]}, {"the": -1.0, "cat": -1.0})
-    if unit == "letters":
-        return Corrector(RankedBackend(Ranker(model, Resources(lexicon), weights)), unit)
-    model.knows_spaces = True
-    made = reranking.Reranker(model, Resources(lexicon), weights)
-    return Corrector(reranking.RerankedBackend(made), unit, 1)
-
-
-@pytest.mark.parametrize("weights_too", [False, True])
-@pytest.mark.parametrize("unit", ["letters", "window"])
-def test_rare_words_can_be_unknown_while_tuning(monkeypatch, unit, weights_too):
-    """As if the lexicon had never had them, which it has again afterwards."""
-    monkeypatch.setattr(ranking, "scorer_of", lambda backend, words: backend)
-    monkeypatch.setattr(reranking, "scorer_of", lambda backend: backend)
-    known = Lexicon({**LEXICON.counts, "Cats": 1.0, "rare": 0.5})
-    assert rarest(known, DEVELOPMENT[1], 0.2) == rarest(known, DEVELOPMENT[1], 0.3) == {"cats"}
-    assert rarest(known, DEVELOPMENT[1], 0.5) == {"cats", "cat"}  # it has four of the five words
-    less = known.without({"cats"})
-    assert {*known.counts} - {*less.counts} == {"cats", "Cats"}
-    made, other = with_ranking(unit, known), with_ranking(unit, less)
-    backend, goal = made.backend, Goal("changed", 0)
-    choice = tune(made, *DEVELOPMENT, goal, weights_too, oov=0.2)
-    assert choice == tune(other, *DEVELOPMENT, goal, weights_too)
-    assert choice != tune(with_ranking(unit, known), *DEVELOPMENT, goal, weights_too)
-    assert made.backend is backend and choice.unknown == 2 / 6
-    assert made.temperature == other.temperature and made.longest == other.longest
-    name = "ranker" if unit == "letters" else "reranker"
-    one, fewer = getattr(backend, name), getattr(other.backend, name)
-    assert one.weights.tolist() == fewer.weights.tolist()
-    assert one.resources == dataclasses.replace(fewer.resources, lexicon=known)
-
-
-@pytest.mark.parametrize("share", [-0.1, 1.0, math.nan])
-def test_a_share_of_unknown_words_that_cannot_be_is_refused(monkeypatch, share):
-    made = corrector(Scripted(), monkeypatch)
-    with refuses(f"--tune-oov {share:g}", "a share between 0 and 1"):
-        tune(made, ["a"], ["a"], Goal(), oov=share)
-    with refuses("--tune-oov 0.5", "--lexicon"):
-        tune(corrector(Scripted(), monkeypatch, None), ["a"], ["a"], Goal(), oov=0.5)
 
 
 @pytest.mark.parametrize("text", ["changed:x", "luck", "changed:101", "f0.5:-1"])

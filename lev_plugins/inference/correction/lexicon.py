@@ -71,12 +71,6 @@ class Lexicon:
         found = sorted((edits, -self.counts[one], one) for one, edits in near)
         return [one for _, _, one in found[:most]]
 
-    def without(self, words: Container[str]) -> "Lexicon":
-        """The same but for words that are given in small letters."""
-        return Lexicon(
-            {one: count for one, count in self.counts.items() if one.lower() not in words}
-        )
-
     def lacking(self, dictionary: "Dictionary") -> dict[str, int]:
         """Letters that no word has and a text often has: the list spells them in another way, as
         one that was case-folded has *ss* for *ß* and *σ* for *ς*.

@@ -1,23 +1,19 @@
 """Choosing threshold and weights on a development set, for a goal."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ...errors import UserError
 from . import calibration
-from .backends import Backend
 from .corrector import Correction, Corrector
-from .lexicon import Lexicon
 from .ranking import FEATURES, RankedBackend, Ranker
-from .reranking import RerankedBackend, Reranker, fit
+from .reranking import RerankedBackend, fit
 from .review import whole_words
 from .units import Context, context, spans
 
-#: Of the words of most text a lexicon lacks more.
-FEW = 0.02
 #: Thresholds that are tried: quantiles of the edits' probabilities.
 STEPS = 40
 OFFSETS = (-3.0, -2.0, -1.0, -0.5, 0.5, 1.0, 2.0, 3.0)  # of the weight of the unchanged word
@@ -98,7 +94,6 @@ class Choice:
     candidates are not ranked. longest: characters that a correction of the development set adds at
     most. temperature: of the probabilities (:mod:`.calibration`). outcomes: probabilities before
     calibration, and whether their words are right. curve: thresholds and what they give.
-    unknown: share of the words of ``clean`` that the lexicon lacks; None without one.
     """
 
     min_confidence: float
@@ -108,7 +103,6 @@ class Choice:
     temperature: float = 1.0
     outcomes: Sequence[tuple[float, bool]] = ()
     curve: Sequence[tuple[float, Counts]] = ()
-    unknown: float | None = None
 
 
 def tune(
@@ -117,7 +111,6 @@ def tune(
     clean: Sequence[str],
     goal: Goal,
     weights_too: bool = False,
-    oov: float = 0.0,
 ) -> Choice:
     """The threshold, and the weights where candidates are ranked, that are best for a goal.
 
@@ -130,16 +123,11 @@ def tune(
         weights_too: all weights, by maximum likelihood, from those of the corrector. They soon fit
             a uniform development set too well: one of often misspelt words makes the model correct
             into these words alone.
-        oov: share of the different words of ``clean`` that the lexicon lacks meanwhile, the rarest:
-            text from elsewhere has right words that no lexicon has, such as names, and a
-            development set like the training text hardly any.
 
     Raises:
-        UserError: lines that do not correspond, ``oov`` without a lexicon or outside [0, 1).
+        UserError: lines that do not correspond.
     """
     _check(noisy, clean)
-    if oov:
-        return _with_oov(corrector, noisy, clean, goal, weights_too, oov)
     backend, longest = corrector.backend, _longest(noisy, clean)
     corrector.longest, corrector.temperature = longest, 1.0
     weights = None
@@ -160,79 +148,19 @@ def tune(
     corrector.temperature = warmth = calibration.temperature(found)
     points = [(calibration.calibrated(at, warmth), counts) for at, counts in curve(done, clean)]
     threshold = calibration.calibrated(best.min_confidence, warmth)
-    ranker, unknown = _ranker(backend), None
-    if ranker and ranker.resources.lexicon:
-        counts = [count < 0 for _, count in _in_lexicon(ranker.resources.lexicon, clean)]
-        unknown = sum(counts) / max(len(counts), 1)
-    return Choice(threshold, best.counts, weights, longest, warmth, found, points, unknown)
-
-
-def _with_oov(
-    corrector: Corrector,
-    noisy: Sequence[str],
-    clean: Sequence[str],
-    goal: Goal,
-    weights_too: bool,
-    share: float,
-) -> Choice:
-    """:func:`tune` with a lexicon that lacks words; the corrector keeps its own."""
-    backend = corrector.backend
-    ranker = _ranker(backend)
-    lexicon = ranker.resources.lexicon if ranker else None
-    if ranker is None or lexicon is None or not 0 < share < 1:
-        raise UserError(f"--tune-oov {share:g}: give a share between 0 and 1, and --lexicon")
-    less = lexicon.without(rarest(lexicon, clean, share))
-    other = type(ranker)(ranker.backend, replace(ranker.resources, lexicon=less))
-    other.weights = ranker.weights
-    made = RankedBackend(other) if isinstance(other, Ranker) else RerankedBackend(other)
-    corrector.backend = made
-    try:
-        choice = tune(corrector, noisy, clean, goal, weights_too)
-    finally:
-        corrector.backend = backend
-    ranker.weights = other.weights
-    ranker.resources = replace(ranker.resources, longest=other.resources.longest)
-    return choice
-
-
-def _ranker(backend: Backend) -> Ranker | Reranker | None:
-    if isinstance(backend, RankedBackend):
-        return backend.ranker
-    return backend.reranker if isinstance(backend, RerankedBackend) else None
-
-
-def _in_lexicon(lexicon: Lexicon, lines: Iterable[str]) -> Iterator[tuple[str, float]]:
-    """The words of a text in small letters, and their counts; -1 for those that it lacks."""
-    for line in lines:
-        for start, end in spans(line, "letters"):
-            forms = {line[start:end], line[start:end].lower()}
-            yield line[start:end].lower(), max(lexicon.counts.get(one, -1.0) for one in forms)
-
-
-def rarest(lexicon: Lexicon, lines: Iterable[str], share: float) -> set[str]:
-    """So large a share of the different words of a text that a lexicon has, those with the lowest
-    counts; in small letters."""
-    counts = {word: count for word, count in _in_lexicon(lexicon, lines) if count >= 0}
-    words = sorted(counts, key=lambda word: (counts[word], word))
-    return set(words[: round(share * len(words))])
+    return Choice(threshold, best.counts, weights, longest, warmth, found, points)
 
 
 def verdict(choice: Choice) -> str:
     """Whether the corrector helps, and at which threshold it would help most."""
     counts = choice.counts
     if counts.gained > 0:
-        said = (
+        return (
             f"verdict: {counts.gained:,} words more are right than without edits "
             f"({counts.corrected:,} corrected, {counts.changed:,} right ones changed), in text of "
             f"this kind, of whose words {counts.wrong / (counts.wrong + counts.right):.1%} are "
             "wrong; fewer wrong words want a higher --min-confidence"
         )
-        if choice.unknown is not None and choice.unknown < FEW:
-            said += (
-                f". The lexicon lacks {choice.unknown:.1%} of the right words: for text with more "
-                "names and rare words tune with --tune-oov 0.2"
-            )
-        return said
     at, best = max(choice.curve, key=lambda point: point[1].gained)
     other = f"; at best {best.gained:,} words gained, with --min-confidence {at:.3g}"
     return (
