@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +13,7 @@ from refusals import refuses
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples" / "spelling_and_ocr"))
 
+import prepare_typos  # noqa: E402
 import word_list  # noqa: E402
 
 from lev_plugins.inference.correction.lexicon import Lexicon  # noqa: E402
@@ -35,11 +38,9 @@ def packages(monkeypatch: pytest.MonkeyPatch) -> None:
         available_languages=lambda wordlist: {name: wordlist for name in listed},
         get_frequency_dict=lambda language, wordlist: listed[language],
     )
-    checker = SimpleNamespace(word_frequency=SimpleNamespace(dictionary=SPELLED))
     monkeypatch.setitem(sys.modules, "wordfreq", wordfreq)
-    monkeypatch.setitem(
-        sys.modules, "spellchecker", SimpleNamespace(SpellChecker=lambda language: checker)
-    )
+    packed = gzip.compress(json.dumps(SPELLED).encode())
+    monkeypatch.setattr(word_list, "installed", lambda *names: packed)
 
 
 def written(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, float]:
@@ -85,11 +86,10 @@ def test_words_of_ones_own_text_are_counted_with_the_public_ones(
 
 
 def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    with refuses("pip install this-is-not-there"):
+        prepare_typos.installed("this-is-not-there", "this_is_not_there")
     with refuses("'xx'", "de, el, fr"):
         word_list.main(["xx"])
-    monkeypatch.setitem(sys.modules, "spellchecker", None)
-    with refuses("pip install pyspellchecker"):
-        word_list.main(["de"])
     monkeypatch.setitem(sys.modules, "wordfreq", None)
     with refuses("pip install wordfreq"):
         word_list.main(["el"])

@@ -64,6 +64,7 @@ from prepare_codespell import (  # noqa: E402
     whole_number,
 )
 
+from lev_plugins.errors import UserError  # noqa: E402
 from lev_plugins.inference.correction.confusions import Confusions  # noqa: E402
 
 FREQUENCIES = "frequency_dictionary_en_82_765.txt"
@@ -100,11 +101,15 @@ class Words:
 
 
 def installed(package: str, module: str, *path: str) -> bytes:
-    """A file that a package brings."""
+    """A file that a package brings.
+
+    Raises:
+        UserError: it is not installed.
+    """
     try:
         return importlib.resources.files(module).joinpath(*path).read_bytes()
     except ModuleNotFoundError:
-        raise ValueError(
+        raise UserError(
             f"{package} is not installed and its words are data: pip install {package}"
         ) from None
 

@@ -15,15 +15,17 @@ for languages that have many forms of each, such as Finnish.
 """
 
 import argparse
-import importlib
-import sys
+import gzip
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+
+from prepare_typos import installed
 
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
 from lev_plugins.inference.correction.lexicon import Lexicon
+from lev_plugins.io.output import standard_output
 
 #: What is less frequent has many names, words of other languages and misspellings.
 RAREST = 1e-7
@@ -48,25 +50,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     own = Lexicon.read(args.own).counts if args.own else {}
     listed = frequencies(args.language, args.rarest)
     if args.language == "de":
-        checker = package("spellchecker", "pyspellchecker")
-        spelled = checker.SpellChecker(language="de").word_frequency.dictionary
-        listed = with_sharp_s(listed, {**spelled, **own})
+        packed = installed("pyspellchecker", "spellchecker", "resources", "de.json.gz")
+        listed = with_sharp_s(listed, {**json.loads(gzip.decompress(packed)), **own})
     elif args.language == "el":
         listed = {with_final_sigma(word): share for word, share in listed.items()}
     counts = together(listed, own)
-    sys.stdout.writelines(f"{word} {count:.10g}\n" for word, count in counts)
-
-
-def package(module: str, name: str) -> Any:
-    """A module of a package that only this script needs.
-
-    Raises:
-        UserError: it is not installed.
-    """
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise UserError(f"{name} is not installed; pip install {name}") from error
+    standard_output().writelines(f"{word} {count:.10g}\n" for word, count in counts)
 
 
 def frequencies(language: str, rarest: float) -> dict[str, float]:
@@ -75,7 +64,10 @@ def frequencies(language: str, rarest: float) -> dict[str, float]:
     Raises:
         UserError: wordfreq is not installed, or lacks the language.
     """
-    wordfreq = package("wordfreq", "wordfreq")
+    try:
+        import wordfreq
+    except ImportError as error:
+        raise UserError("wordfreq is not installed; pip install wordfreq") from error
     known = sorted(wordfreq.available_languages("best"))
     if language not in known:
         raise UserError(f"there are no words of {language!r}; give one of {', '.join(known)}")

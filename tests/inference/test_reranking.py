@@ -92,6 +92,12 @@ def test_a_table_is_followed_with_punctuation_and_capitals_around_its_words(
     assert line.text == f"cat {written} sat"
 
 
+def test_a_word_that_the_lexicon_has_with_a_capital_is_not_what_the_table_lists_without(reranker):
+    known = {"lexicon": LEXICON, "pairs": [("mat", "sat"), ("on", "sat")], "lookup": 30.0}
+    (line,) = Corrector(RerankedBackend(reranker(**known)), "line").correct(["Mat mat On"])
+    assert line.text == "Mat sat Sat"
+
+
 @pytest.mark.parametrize(
     "unit, text",
     [("teh cat", "the cat"), ("teh kat", "the cat"), ("a b", "a x b"), ("a x b", "a b"),

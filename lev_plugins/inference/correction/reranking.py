@@ -135,13 +135,15 @@ class Reranker:
 
     def _corrections(self, text: str) -> tuple[str, ...]:
         """What the table has for a text as it stands, else without punctuation around it, else in
-        small letters, with its punctuation and capitals."""
+        small letters, where the lexicon lacks it with its capitals (*Mus*, a noun, for *mus*)."""
         table = self.resources.lookup.corrections if self.resources.lookup else {}
         core = _core(text)
         if text in table or not core:
             return table.get(text, ())
-        found = table.get(core) or [with_case(one, core) for one in table.get(core.lower(), ())]
-        return tuple(text.replace(core, one, 1) for one in found)
+        found = table.get(core)
+        if found is None and core not in (self.resources.lexicon or ()):
+            found = tuple(with_case(one, core) for one in table.get(core.lower(), ()))
+        return tuple(text.replace(core, one, 1) for one in found or ())
 
     def _near(self, words: Sequence[str]) -> Iterator[WordEdit]:
         """Near words for those that the lexicon lacks, the nearest first."""
