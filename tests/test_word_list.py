@@ -93,3 +93,32 @@ def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "wordfreq", None)
     with refuses("pip install wordfreq"):
         word_list.main(["el"])
+
+
+def test_names_are_rare_words_that_are_no_misspellings(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Words that the list has, and those near one that is ten times as frequent (a thousand times
+    if they are short) are left out; of what two languages have the greater share counts."""
+    listed = {
+        "de": {"schiff": 1e-3, "schif": 9e-8, "sciff": 2e-8, "hamra": 1e-8, "strasse": 1e-8,
+               "ah": 1e-8, "x2": 1e-8, "eigen": 1e-8, "bahnhof": 1e-4},
+        "en": {"schif": 2e-6, "yorker": 1e-6, "schiff": 1e-6, "bahnhor": 9e-6, "bahnhov": 2e-5},
+        "fr": {"rennes": 1e-7},
+    }  # fmt: skip
+    wordfreq = SimpleNamespace(
+        available_languages=lambda wordlist: dict.fromkeys(listed),
+        get_frequency_dict=lambda language, wordlist: listed[language],
+    )
+    monkeypatch.setitem(sys.modules, "wordfreq", wordfreq)
+    own = tmp_path / "own.txt"
+    own.write_text("eigen 3\nBahnhof 1\n")
+
+    def names(*more: object) -> list[str]:
+        word_list.main(["de", *map(str, more)])
+        return capsys.readouterr().out.splitlines()
+
+    assert names("--names") == ["Bahnhov", "Eigen", "Hamra", "Schif", "Straße", "Yorker"]
+    assert names("--own", own, "--names", "fr") == ["Hamra", "Rennes", "Schiff", "Straße"]
+    with refuses("there are no words of 'xx'; give one of de, en, fr"):
+        names("--names", "xx")

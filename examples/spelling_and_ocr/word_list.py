@@ -2,6 +2,7 @@
 
     python examples/spelling_and_ocr/word_list.py de > words.txt
     python examples/spelling_and_ocr/word_list.py de --own own.txt > words.txt
+    python examples/spelling_and_ocr/word_list.py de --own words.txt --names > names.txt
 
 The words and their frequencies are those of wordfreq (``pip install wordfreq``), which folds case:
 its German has *schliesslich* for *schließlich*, its Greek *λογοσ* for *λόγος*. Taken as it is,
@@ -12,6 +13,12 @@ pyspellchecker``) or those of ``--own`` have it, also in compounds of two of the
 ``--own`` is a list of your own text, such as examples/denoising/words.py writes: its words are
 added, and public words are counted as in a text of the same length. ``--rarest 0`` keeps all words:
 for languages that have many forms of each, such as Finnish.
+
+``--names`` writes what ``correct --protect-words`` takes: words of the language and of English, the
+rarest too, that the list (``--own`` or what would be written without ``--names``) lacks, with a
+capital. Most are names of people and places, which a small model would change. Some are
+misspellings, so one is left out that differs by a letter from a public word that is ten times as
+frequent, or a thousand times if it is short: there are words a letter away from most short names.
 """
 
 import argparse
@@ -31,8 +38,11 @@ from lev_plugins.io.output import standard_output
 RAREST = 1e-7
 #: Words of the text that frequencies become counts of, where there is no text.
 LENGTH = 1e9
-#: Letters of a compound's part at least.
+#: Letters of a compound's part at least, and of a name.
 SHORTEST = 3
+#: So many times as frequent is a word whose misspelling a name of so many letters or more may be,
+#: and one with fewer letters.
+LONG, TIMES, TIMES_IF_SHORT = 7, 10, 1000
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -46,16 +56,36 @@ def main(argv: Sequence[str] | None = None) -> None:
         "--rarest", type=float, metavar="SHARE", default=RAREST,
         help="leave words out that are less frequent (default: 1e-7, one in ten million)",
     )  # fmt: skip
+    parser.add_argument(
+        "--names", nargs="*", metavar="LANGUAGE",
+        help="write names, for --protect-words: rare words of these languages too (default: en)",
+    )  # fmt: skip
     args = parser.parse_args(argv)
     own = Lexicon.read(args.own).counts if args.own else {}
-    listed = frequencies(args.language, args.rarest)
-    if args.language == "de":
+    listed = spelled(args.language, args.rarest, own)
+    if args.names is None:
+        lines = [f"{word} {count:.10g}\n" for word, count in together(listed, own)]
+    else:
+        others = [spelled(one, 0, own) for one in (args.language, *(args.names or ["en"]))]
+        known = {word.lower() for word in own or listed}
+        lines = [f"{name}\n" for name in names(listed, others) if name.lower() not in known]
+    standard_output().writelines(lines)
+
+
+def spelled(language: str, rarest: float, own: Mapping[str, float]) -> dict[str, float]:
+    """wordfreq's words of a language and their shares, as texts spell them.
+
+    Args:
+        rarest: words that are less frequent are left out.
+        own: words of a text, which say where *ß* stands.
+    """
+    listed = frequencies(language, rarest)
+    if language == "de":
         packed = installed("pyspellchecker", "spellchecker", "resources", "de.json.gz")
-        listed = with_sharp_s(listed, {**json.loads(gzip.decompress(packed)), **own})
-    elif args.language == "el":
-        listed = {with_final_sigma(word): share for word, share in listed.items()}
-    counts = together(listed, own)
-    standard_output().writelines(f"{word} {count:.10g}\n" for word, count in counts)
+        return with_sharp_s(listed, {**json.loads(gzip.decompress(packed)), **own})
+    if language == "el":
+        return {with_final_sigma(word): share for word, share in listed.items()}
+    return listed
 
 
 def frequencies(language: str, rarest: float) -> dict[str, float]:
@@ -110,6 +140,34 @@ def _spellings(word: str, forms: Mapping[str, Iterable[str]]) -> list[str]:
         if word[:end] in forms and word[end:] in forms:
             return sorted({a + b for a in forms[word[:end]] for b in forms[word[end:]]})
     return [word]
+
+
+def names(listed: Mapping[str, float], others: Sequence[Mapping[str, float]]) -> Iterator[str]:
+    """Words with a capital that are no misspellings.
+
+    Args:
+        listed: words that may have been misspelt, and their shares.
+        others: words of languages and their shares, small ones too.
+    """
+    often: dict[str, float] = {}
+    for word, share in listed.items():
+        for text in _with_a_letter_less(word):
+            often[text] = max(share, often.get(text, 0.0))
+    shares: Counter[str] = Counter()
+    for some in others:
+        shares |= Counter(some)
+    for word in sorted(shares):
+        near = max(often.get(text, 0.0) for text in _with_a_letter_less(word))  # itself at least
+        times = TIMES if len(word) >= LONG else TIMES_IF_SHORT
+        if len(word) >= SHORTEST and near < times * shares[word]:
+            yield word.capitalize()
+
+
+def _with_a_letter_less(word: str) -> Iterator[str]:
+    """The word, and what is left of it without one letter: two that differ by a letter that is
+    inserted, deleted, substituted or exchanged with its neighbour have one of these in common."""
+    yield word
+    yield from (word[:place] + word[place + 1 :] for place in range(len(word)))
 
 
 def together(listed: Mapping[str, float], own: Mapping[str, float]) -> Iterator[tuple[str, float]]:

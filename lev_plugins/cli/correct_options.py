@@ -232,7 +232,8 @@ def _check_tuning(args: argparse.Namespace) -> None:
 
     Goal.parse(args.goal)
     given = {"FILE": args.files, "--output-dir": args.output_dir, "--edits": args.edits}
-    given |= {"--csv": args.csv, "--html": args.html}
+    given |= {"--csv": args.csv, "--html": args.html, "--protect": args.protect}
+    given |= {"--protect-words": args.protect_words}
     for name, value in given.items():
         if value:
             raise UserError(f"--tune corrects nothing: leave {name} out, and correct afterwards")

@@ -203,6 +203,37 @@ def test_what_is_listed_with_a_capital_leaves_the_small_word_of_the_lexicon_alon
     assert made.correct(["cats Cats Xat"])[0].text == "cats Cats Katz"
 
 
+NAMES = Lexicon({"the": 100.0, "Hund": 9.0, "London": 20.0, "Mark": 2.0, "mark": 3.0, "USA": 5.0})
+
+
+@pytest.mark.parametrize(
+    ("line", "right"),
+    [("London LONDON London's Mark mark", None), ("Lonodn", "London"), ("lonodn", "London"),
+     ("Hudn LONNDON", "Hund LONDON"), ("Teh", "The"), ("Usa", None), ("marrk", "mark")],
+)  # fmt: skip
+def test_words_that_a_lexicon_has_with_capitals_stay_and_are_written_so(monkeypatch, line, right):
+    """As in spelling dictionaries, /usr/share/dict/words and lists of names."""
+    model = Scripted(likes={"hund": 0.0, "the": 0.0, "london": 0.0, "mark": 0.0})
+    (found,) = corrector(model, monkeypatch, NAMES).correct([line])
+    assert found.text == (right or line)
+    assert bool(model.asked) == bool(right)
+
+
+def test_a_small_word_may_get_the_capital_that_the_lexicon_has(monkeypatch):
+    """Its capital is one edit, so the model's and the lexicon's weights decide."""
+    ranker = corrector(Scripted(), monkeypatch, NAMES).backend.ranker
+    (found,) = ranker.candidates(["london"], 8)
+    assert found.texts[:2] == ("london", "London")
+    known, edits = (ranking.FEATURES.index(name) for name in ("lexicon", "edits"))
+    assert found.features[:2, known].tolist() == [0.0, 1.0]
+    assert found.features[:2, edits].tolist() == [0.0, pytest.approx(1 / 6)]
+
+
+def test_a_lexicon_in_capitals_alone_says_nothing_about_them(monkeypatch):
+    made = corrector(Scripted(likes={"the": 0.0}), monkeypatch, Lexicon({"THE": 9.0, "CAT": 5.0}))
+    assert [one.text for one in made.correct(["the cat", "teh Cat"])] == ["the cat", "the Cat"]
+
+
 def test_capitals_inside_and_letters_that_the_model_lacks_stay(monkeypatch):
     (found,) = corrector(Scripted(), monkeypatch).correct(["tEh tehé cAt"])
     assert found.text == "tEh tehé cAt"

@@ -61,6 +61,23 @@ class Lexicon:
     def __contains__(self, word: str) -> bool:
         return word in self.counts
 
+    def in_small_letters(self) -> tuple["Lexicon", dict[str, str]]:
+        """The same words, to be asked in small letters, and how those are spelled that stand here
+        with capitals alone (*london*: *London*): none where every word has capitals.
+        """
+        if all(word == word.lower() for word in self.counts):
+            return self, {}
+        counts: dict[str, float] = {}
+        spelled: dict[str, str] = {}
+        for word, count in sorted(self.counts.items(), key=lambda one: one[1]):
+            counts[word.lower()] = counts.get(word.lower(), 0.0) + count
+            spelled[word.lower()] = word  # the most frequent of several
+        if all(word != word.lower() for word in self.counts):
+            return Lexicon(counts), {}
+        return Lexicon(counts), {
+            word: one for word, one in spelled.items() if word not in self.counts
+        }
+
     def near(self, word: str, most: int) -> list[str]:
         """Words within two edits, the nearest first, of these the most frequent.
 

@@ -27,10 +27,11 @@ class Protection:
         self.patterns = [_compiled(pattern) for pattern in patterns]
         # by their first token, longest first: a line is then read once, however long the list
         self.words: dict[str, list[str]] = {}
-        for word in sorted({word.strip() for word in words}, key=lambda word: (-len(word), word)):
-            first = _FIRST_TOKEN.match(word)
-            if first is not None:
-                self.words.setdefault(first.group(), []).append(word)
+        for word in {word.strip() for word in words}:
+            if first := word if word.isalnum() else _first_token(word):
+                self.words.setdefault(first, []).append(word)
+        for some in self.words.values():
+            some.sort(key=len, reverse=True)
 
     def __bool__(self) -> bool:
         return bool(self.patterns or self.words)
@@ -84,6 +85,11 @@ class Protection:
             if (start + shift, end + shift) not in remaining:
                 return True
         return False
+
+
+def _first_token(text: str) -> str:
+    found = _FIRST_TOKEN.match(text)
+    return found.group() if found else ""
 
 
 def _ends_word(line: str, end: int) -> bool:

@@ -89,8 +89,9 @@ class Resources:
 class Candidates:
     """Of a word in small letters: the texts it may become, itself first, and their features.
 
-    features: texts × :data:`FEATURES`; ``capital`` and ``bigrams`` are left at 0, since the word
-    may stand with a capital letter or without, and anywhere.
+    texts: with capitals where a list has them with these alone. features: texts ×
+    :data:`FEATURES`; ``capital`` and ``bigrams`` are left at 0, since the word may stand with a
+    capital letter or without, and anywhere.
     """
 
     texts: tuple[str, ...]
@@ -116,6 +117,10 @@ class Ranker:
         if resources.lookup is not None:
             known = resources.lexicon.counts if resources.lexicon else ()
             resources = replace(resources, lookup=resources.lookup.in_small_letters(known))
+        self.spelled: Mapping[str, str] = {}
+        if resources.lexicon is not None:
+            small, self.spelled = resources.lexicon.in_small_letters()
+            resources = replace(resources, lexicon=small)
         self.backend, self.resources = backend, resources
         words = resources.lexicon.words if resources.lexicon else ()
         self.scorer: Scorer = scorer_of(backend, words)
@@ -137,14 +142,15 @@ class Ranker:
     def settled(self, word: str) -> bool:
         """Whether a word needs no model: it is one letter, such as the *s* of *it 's*, or stands in
         the lexicon, with what an apostrophe adds to it or without, and is not known to be wrong
-        or written for another.
+        or written for another. What the lexicon has with capitals alone needs one (*London*).
         """
-        known = self.resources.lexicon
-        if known is None or self.listed(word):
+        small, known = word.lower(), self.resources.lexicon
+        if known is None or self.listed(small) or small in self.confused:
             return False
-        if word in self.confused:
-            return False
-        return len(word) == 1 or word in known or re.split("['’]", word)[0] in known
+        return len(word) == 1 or any(
+            one.lower() in known and (one not in self.spelled)
+            for one in (word, re.split("['’]", word)[0])
+        )
 
     def candidates(self, words: Sequence[str], batch_size: int) -> list[Candidates]:
         """For each word, which is in small letters and made of what the model can spell."""
@@ -173,9 +179,17 @@ class Ranker:
             texts.append([text for text in found if text and len(text) <= limit or text == word])
         scores = score_texts(self.backend, self.scorer, units, texts, batch_size)
         return [
-            Candidates(tuple(some), np.array([self._features(word, *one) for one in zip(some, of)]))
+            self._candidates(word, dict(zip(some, of, strict=True)))
             for word, some, of in zip(words, texts, scores, strict=True)
         ]
+
+    def _candidates(self, word: str, scores: Mapping[str, float]) -> Candidates:
+        found = {word: scores[word]}
+        for text, score in scores.items():
+            spelled = self.spelled.get(text, text)
+            found[spelled] = max(score, found.get(spelled, score))
+        features = [self._features(word, *one) for one in found.items()]
+        return Candidates(tuple(found), np.array(features))
 
     def _near(self, word: str) -> list[str]:
         lexicon, lookup, most = self.resources.lexicon, self.resources.lookup, self.resources.most
@@ -184,14 +198,22 @@ class Ranker:
             found += words.near(word, most) if words else []
         return found
 
+    def _count(self, word: str) -> float:
+        """How often the lexicon has a word, spelled as it is there; -1 if it has not."""
+        small = word.lower()
+        if self.resources.lexicon is None or self.spelled.get(small, small) != word:
+            return -1.0
+        return self.resources.lexicon.counts.get(small, -1.0)
+
     def _features(self, word: str, text: str, score: float) -> list[float]:
-        lexicon, lookup = self.resources.lexicon, self.resources.lookup
+        lookup = self.resources.lookup
         # a correction of several words is known where all of them are
-        parts = text.split() or [text]
-        counts = [lexicon.counts.get(part, -1.0) for part in parts] if lexicon else [-1.0]
+        counts = [self._count(part) for part in text.split() or [text]]
         known = min(counts) >= 0
+        # the lexicon's capital counts as an edit where nothing else differs
+        small = text.lower() if known and text.lower() != word else text
         plain = word if text == word else without_emphasis(word)
-        edits = distance(plain, text)
+        edits = distance(plain, small)
         corrections = lookup.corrections.get(word, ()) if lookup else ()
         return [
             score,
@@ -202,10 +224,10 @@ class Ranker:
             float(text in corrections),
             math.log1p(lookup.misspellings.get(text, 0)) if lookup else 0.0,
             edits / len(plain),
-            float(distance(consonants(word), consonants(text))) if edits else 0.0,
+            float(distance(consonants(word), consonants(small))) if edits else 0.0,
             float(len(text) - len(plain)),
-            float(text[:1] != word[:1]),
-            float(text[-1:] != word[-1:]),
+            float(small[:1] != word[:1]),
+            float(small[-1:] != word[-1:]),
             self.letters.per_letter(word) - TYPICAL if self.letters and text == word else 0.0,
             float(len(word) - SHORT) if text == word else 0.0,
             float(text == word and len(word) <= ABBREVIATION and not corrections),
@@ -230,7 +252,7 @@ class Ranker:
         enough = all(context) if found.features[-1, CONFUSED] else any(context)
         if self.resources.bigrams and enough:
             features[:, BIGRAMS] = [
-                self.resources.bigrams.score(one, *context) for one in found.texts
+                self.resources.bigrams.score(one.lower(), *context) for one in found.texts
             ]
         features[features[:, BIGRAMS] <= features[0, BIGRAMS], LIKELIER] = 0
         return features
@@ -288,7 +310,7 @@ class RankedBackend(CharacterBackend):
             forms.append(plain.upper())
         return (
             word in forms
-            and not ranker.settled(plain)
+            and not ranker.settled(word)
             and ranker.scorer.knows(ranker.backend.tokens(plain))
         )
 
@@ -302,11 +324,11 @@ class RankedBackend(CharacterBackend):
         Args:
             examples: words, wrong or right, as they should be, and their contexts.
         """
-        some = [(one.lower(), meant.lower(), words) for one, meant, words in examples
+        some = [(one, meant, words) for one, meant, words in examples
                 if self.readable(one) and one.lower() not in self.ranker.confused]  # fmt: skip
-        found = self.ranker.candidates([one for one, _, _ in some], batch_size)
-        chosen = [(one, meant, words) for one, (_, meant, words) in zip(found, some)
-                  if meant in one.texts]  # fmt: skip
+        found = self.ranker.candidates([one.lower() for one, _, _ in some], batch_size)
+        chosen = [(one, meant, words) for one, (word, text, words) in zip(found, some)
+                  if (meant := _meant(one.texts, word, text)) is not None]  # fmt: skip
         if chosen:
             features = [self.ranker.features(one, False, words) for one, _, words in chosen]
             self.ranker.weights = most_likely(
@@ -322,6 +344,13 @@ class RankedBackend(CharacterBackend):
         chances = self.ranker.probabilities(found, word[0] != word[0].lower(), context)
         best = int(chances.argmax())
         return whole(word, with_case(found.texts[best], word), math.log(chances[best]))
+
+
+def _meant(texts: Iterable[str], word: str, meant: str) -> str | None:
+    """Which text is what was meant by a word; only its capitals may differ, if none is it."""
+    alike = [text for text in texts if text.lower() == meant.lower()]
+    exact = [text for text in alike if with_case(text, word) == meant]
+    return next(iter(exact + alike), None)
 
 
 def consonants(text: str) -> str:
