@@ -175,8 +175,14 @@ def minilm(folder: Path) -> dict[str, str]:
     return {"PYTHONPATH": str(package.parent)}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name, start", [("tagging.enct5", False), ("tagging.minilm", True)])
+@pytest.mark.parametrize(
+    "name, start",
+    [
+        # its steps are also those of test_classification_example.py, and its rows are alike
+        pytest.param("tagging.enct5", False, marks=pytest.mark.long),
+        pytest.param("tagging.minilm", True, marks=pytest.mark.slow),
+    ],
+)
 def test_a_tagger_goes_the_whole_way(folders, name, start):
     rng = random.Random(1)
     tags = {"a": "DET", "cat": "NOUN", "dog": "NOUN", "runs": "VERB", "sits": "VERB", "now": "ADV"}
