@@ -157,7 +157,7 @@ def names(listed: Mapping[str, float], others: Sequence[Mapping[str, float]]) ->
     for some in others:
         shares |= Counter(some)
     for word in sorted(shares):
-        near = max(often.get(text, 0.0) for text in _with_a_letter_less(word))  # itself at least
+        near = max(often.get(text, 0.0) for text in _with_a_letter_less(word))
         times = TIMES if len(word) >= LONG else TIMES_IF_SHORT
         if len(word) >= SHORTEST and near < times * shares[word]:
             yield word.capitalize()

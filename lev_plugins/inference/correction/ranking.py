@@ -148,7 +148,7 @@ class Ranker:
         if known is None or self.listed(small) or small in self.confused:
             return False
         return len(word) == 1 or any(
-            one.lower() in known and (one not in self.spelled)
+            one.lower() in known and one not in self.spelled
             for one in (word, re.split("['’]", word)[0])
         )
 
