@@ -221,12 +221,20 @@ def test_words_that_a_lexicon_has_with_capitals_stay_and_are_written_so(monkeypa
 
 def test_a_small_word_may_get_the_capital_that_the_lexicon_has(monkeypatch):
     """Its capital is one edit, so the model's and the lexicon's weights decide."""
-    ranker = corrector(Scripted(), monkeypatch, NAMES).backend.ranker
+    model = Scripted({"catts": ["Cats"]})
+    made = corrector(model, monkeypatch, NAMES)
+    made.correct(["london"])
+    assert model.asked == ["london"]
+    ranker = made.backend.ranker
     (found,) = ranker.candidates(["london"], 8)
     assert found.texts[:2] == ("london", "London")
     known, edits = (ranking.FEATURES.index(name) for name in ("lexicon", "edits"))
     assert found.features[:2, known].tolist() == [0.0, 1.0]
     assert found.features[:2, edits].tolist() == [0.0, pytest.approx(1 / 6)]
+    # a capital that the model alone writes is none of the lexicon's
+    (found,) = corrector(model, monkeypatch).backend.ranker.candidates(["catts"], 8)
+    written = found.texts.index("Cats")
+    assert found.features[written, [known, edits]].tolist() == [0.0, pytest.approx(2 / 5)]
 
 
 def test_a_lexicon_in_capitals_alone_says_nothing_about_them(monkeypatch):
@@ -315,15 +323,24 @@ def test_features_compare_a_candidate_with_the_word(monkeypatch):
     assert same["unchanged"] == 1.0 and same["lexicon"] == 0.0
 
 
-def test_fitted_weights_make_the_right_words_most_probable(monkeypatch):
-    made = corrector(Scripted(likes={"cats": -1.0}), monkeypatch)
-    backend, pairs = made.backend, [("catz", "cats"), ("teh", "the"), ("Toe", "Toe")]
+@pytest.mark.parametrize(
+    ("lexicon", "pairs"),
+    [
+        (LEXICON, [("catz", "cats"), ("teh", "the"), ("Toe", "Toe")]),
+        (NAMES, [("Hudn", "Hund"), ("lonodn", "London"), ("london", "london")]),
+    ],
+    ids=["small letters", "capitals"],
+)
+def test_fitted_weights_make_the_right_words_most_probable(monkeypatch, lexicon, pairs):
+    backend = corrector(Scripted(likes={"cats": -1.0}), monkeypatch, lexicon).backend
     examples = [(*pair, ("", "")) for pair in pairs]
 
     def chances():
         found = backend.ranker.candidates([one.lower() for one, _ in pairs], 8)
         return [
-            backend.ranker.probabilities(one, False)[one.texts.index(right.lower())]
+            backend.ranker.probabilities(one, False)[
+                one.texts.index(right if right in one.texts else right.lower())
+            ]
             for one, (_, right) in zip(found, pairs, strict=True)
         ]
 

@@ -142,7 +142,7 @@ class Ranker:
     def settled(self, word: str) -> bool:
         """Whether a word needs no model: it is one letter, such as the *s* of *it 's*, or stands in
         the lexicon, with what an apostrophe adds to it or without, and is not known to be wrong
-        or written for another. What the lexicon has with capitals alone needs one (*London*).
+        or written for another. Small letters are unknown where it has capitals alone (*London*).
         """
         small, known = word.lower(), self.resources.lexicon
         if known is None or self.listed(small) or small in self.confused:
