@@ -76,6 +76,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 0
         corrector = load_corrector(args)
         if args.tune:
+            if args.protect_words:
+                corrector.protection = protection
             return tune(corrector, args)
         if corrector.settings:
             print(_used(corrector, args), file=sys.stderr)

@@ -127,7 +127,7 @@ def _add_choice(parser: argparse.ArgumentParser) -> None:
     add(
         "--protect-words FILE",
         "file of words or phrases, one a line, that stay where they stand as whole words in this "
-        "spelling",
+        "spelling, besides those that --tune was given",
     )
 
 
@@ -155,7 +155,8 @@ def _add_ranking(parser: argparse.ArgumentParser) -> None:
     add(
         "--tune",
         "correct nothing: choose the threshold on these files, and write it, with lexicon, "
-        "look-up table, bigrams and confusions, beside the checkpoint, where correct finds them",
+        "look-up table, bigrams, confusions and protected words, beside the checkpoint, where "
+        "correct finds them",
         metavar=("NOISY", "CLEAN"),
         nargs=2,
     )
@@ -233,7 +234,6 @@ def _check_tuning(args: argparse.Namespace) -> None:
     Goal.parse(args.goal)
     given = {"FILE": args.files, "--output-dir": args.output_dir, "--edits": args.edits}
     given |= {"--csv": args.csv, "--html": args.html, "--protect": args.protect}
-    given |= {"--protect-words": args.protect_words}
     for name, value in given.items():
         if value:
             raise UserError(f"--tune corrects nothing: leave {name} out, and correct afterwards")

@@ -224,7 +224,6 @@ def test_lines_that_lose_much_at_one_place_are_named(run, capsys):
         ("--output-dir o words.txt --tune words.txt words.txt", "leave FILE out"),
         ("--output-dir o --tune words.txt words.txt", "leave --output-dir out"),
         ("--edits e.jsonl --tune words.txt words.txt", "leave --edits out"),
-        ("--protect-words words.txt --tune words.txt words.txt", "leave --protect-words out"),
     ],
 )
 def test_a_mistake_is_told_before_anything_is_written(run, flags, message):

@@ -110,6 +110,15 @@ def test_tune_says_and_keeps_the_calibration_and_draws_it(tuned, caplog):
     assert Path("tune.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_the_threshold_is_chosen_with_the_protected_words_and_they_are_kept(tuned):
+    assert "18 of 18 wrong ones corrected" in tuned("--goal", "changed:100")
+    Path("names").write_text("zat\n")
+    said = tuned("--goal", "changed:100", "--protect-words", "names")
+    assert "9 of 18 wrong ones corrected" in said
+    kept = settings.read("model/corrector.json")
+    assert kept.protection().spans("a zat zats") == {(2, 5)}
+
+
 def test_a_picture_without_matplotlib_is_refused_before_anything_is_tuned(tuned, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(UserError, match=r"--png needs the library matplotlib; install it"):

@@ -141,17 +141,21 @@ def test_what_was_tuned_is_used_from_then_on(folder, tmp_path, capsys, monkeypat
     words = ["--lexicon", str(tmp_path / "words"), "--lookup", str(tmp_path / "pairs")]
     (tmp_path / "sets").write_text("beef dead\n")
     words += ["--bigrams", str(tmp_path / "bigrams"), "--confusions", str(tmp_path / "sets")]
-    words += ["--weight", "lookup=2"]
+    (tmp_path / "names").write_text("zzz dea\n")
+    words += ["--weight", "lookup=2", "--protect-words", str(tmp_path / "names")]
     data = ["--data", str(folder / "bin")]
     assert correct.main(["--path", path, *data, *words, "--tune", *files]) == 0
     assert "1 of 1 wrong ones corrected, 0 of 3 right ones changed" in capsys.readouterr().out
-    (tmp_path / "words").unlink()  # a copy stands beside the checkpoint
+    for one in ("words", "names"):  # copies stand beside the checkpoint
+        (tmp_path / one).unlink()
     corrector = Corrector.from_pretrained(path, str(folder / "bin"))
     assert corrector.backend.uses_context
     assert corrector.backend.ranker.weights[FEATURES.index("lookup")] == 2
     assert corrector.backend.ranker.confused == {"beef": ("dead",), "dead": ("beef",)}
     assert corrector.unit == "letters" and corrector.correct(["(dea)!"])[0].text == "(dead)!"
     assert corrector.correct(["dea"], min_confidence=1)[0].text == "dea"
+    (left,) = corrector.correct(["zzz dea"], min_confidence=0, protect=["[0-9]"])
+    assert left.text == "zzz dea" and left.edits[-1].reason == "protected"
     output = io.TextIOWrapper(io.BytesIO())
     monkeypatch.setattr(sys, "stdout", output)
     assert correct.main(["--path", path, *data, files[0]]) == 0

@@ -123,6 +123,8 @@ class Corrector:
     ):
         self.backend, self.min_confidence, self.longest = backend, min_confidence, longest
         self.temperature = temperature
+        #: What every call leaves alone, besides what it is given itself.
+        self.protection = Protection()
         knows_spaces = renamed_field(backend, "knows_spaces", old="blanks")
         learnt = getattr(backend, "words_learnt", None) if knows_spaces else None
         if unit in (None, "window") and window is None:
@@ -197,6 +199,7 @@ class Corrector:
         unit = check_unit(unit, window)
         files = {"lexicon": lexicon, "lookup": lookup, "bigrams": bigrams, "confusions": confusions}
         use, file = stored.chosen(path, settings, files)
+        protection = use.protection()
         backend = load_backend(
             path, data, device, beam, max_iter, delete_threshold, precision, processing, use
         )
@@ -205,6 +208,7 @@ class Corrector:
             unit, window = use.unit, use.window
         longest = use.longest if use.tuned else None
         made = cls(backend, unit, window, use.min_confidence, longest, use.temperature)
+        made.protection = protection
         if file is not None:
             made.tuned, made.settings = use.tuned, file
         return made
@@ -233,7 +237,8 @@ class Corrector:
             min_confidence: only edits of at least this probability are made; by default what the
                 model was tuned to, or all.
             protect: regular expressions; an edit that touches what they match is not made.
-            protect_words: words that stay where they stand as whole words.
+            protect_words: words that stay where they stand as whole words, besides those kept by
+                ``correct --tune``.
             batch_size: units that the model reads at once; does not change the outcome.
 
         Returns:
@@ -274,8 +279,9 @@ class Corrector:
             for key, answer in zip(wanted, answers, strict=True)
             if answer is not None
         }
+        both = (self.protection, protection)
         return [
-            _corrected(line, of_line, found, min_confidence, protection, self.longest)
+            _corrected(line, of_line, found, min_confidence, both, self.longest)
             for line, of_line in zip(lines, units, strict=True)
         ]
 
@@ -342,7 +348,7 @@ def _corrected(
     units: Sequence[Unit],
     found: Mapping[tuple[str, Context], Sequence[Proposal]],
     min_confidence: float,
-    protection: Protection,
+    protections: Sequence[Protection],
     longest: int | None,
 ) -> Correction:
     """A line with the edits of its units that are sure enough and touch nothing protected."""
@@ -354,7 +360,7 @@ def _corrected(
             continue
         for proposal in found[unit.text, unit.context]:
             placed = [(unit.places[i], unit.places[j], after) for i, j, after in proposal.edits]
-            reason = _objection(line, placed, proposal.probability, min_confidence, protection)
+            reason = _objection(line, placed, proposal.probability, min_confidence, protections)
             grown = sum(len(after) - (end - start) for start, end, after in placed)
             if longest is not None and grown > longest:
                 reason = reason or "length"
@@ -370,12 +376,12 @@ def _objection(
     edits: Sequence[tuple[int, int, str]],
     probability: float,
     min_confidence: float,
-    protection: Protection,
+    protections: Sequence[Protection],
 ) -> Reason | None:
     """Why edits are not made, None if they are."""
     if any(UNREADABLE in after for _, _, after in edits):
         return "unknown"
-    if protection and protection.touched(line, edits):
+    if any(one.touched(line, edits) for one in protections if one):
         return "protected"
     return "confidence" if probability < min_confidence else None
 

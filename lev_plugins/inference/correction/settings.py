@@ -10,9 +10,11 @@ from typing import Any
 from ...errors import UserError
 from ...io.output import whole_file
 from ...io.reading import checksum
+from ...io.text_files import read_lines
 from .bigrams import Bigrams
 from .confusions import Confusions
 from .lexicon import Lexicon, Lookup
+from .protection import Protection
 from .ranking import DEFAULTS, FEATURES, Resources
 
 NAME = "corrector.json"
@@ -23,6 +25,7 @@ FILES: Mapping[str, str] = {
     "lookup": LOOKUP,
     "bigrams": "corrector.bigrams",
     "confusions": "corrector.confusions",
+    "protect_words": "corrector.protected",
 }
 #: Settings of the search, as ``Corrector.from_pretrained`` has them; None: its default.
 SEARCH = ("beam", "max_iter", "delete_threshold")
@@ -33,8 +36,8 @@ class Settings:
     """What ``correct`` uses unless it is told otherwise.
 
     unit, window: as of :class:`~.corrector.Corrector`. min_confidence: threshold of edits.
-    lexicon, lookup, bigrams, confusions: paths of files. weights: of the ranking. longest: letters
-    that a correction may have more than the word. tuned: what it was tuned for, in words.
+    lexicon, lookup, bigrams, confusions, protect_words: paths of files. weights: of the ranking.
+    longest: letters that a correction may have more than the word. tuned: what it was tuned for.
     temperature: of the probabilities, and calibration_error: how far off they are on the
     development set, without it and with it (:mod:`.calibration`). beam, max_iter, delete_threshold:
     of the search.
@@ -55,6 +58,15 @@ class Settings:
     beam: int | None = None
     max_iter: int | None = None
     delete_threshold: float | None = None
+    protect_words: str | None = None
+
+    def protection(self) -> Protection:
+        """Of the words of :attr:`protect_words`.
+
+        Raises:
+            UserError: a file that cannot be read.
+        """
+        return Protection(words=read_lines(self.protect_words) if self.protect_words else ())
 
     def resources(self) -> Resources:
         """Reads the files.
