@@ -172,8 +172,8 @@ def _used(corrector: "Corrector", args: argparse.Namespace) -> str:
     """One line on the settings in use."""
     sure = corrector.min_confidence if args.min_confidence is None else args.min_confidence
     return (
-        f"settings of {corrector.settings}: --unit {corrector.unit} --min-confidence {sure:.3g} "
-        f"({corrector.tuned})"
+        f"settings of {corrector.settings}: --unit {corrector.unit} --min-confidence {sure:.3g}"
+        f"{', protected words' if corrector.protection else ''} ({corrector.tuned})"
     )
 
 

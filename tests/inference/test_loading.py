@@ -160,7 +160,9 @@ def test_what_was_tuned_is_used_from_then_on(folder, tmp_path, capsys, monkeypat
     monkeypatch.setattr(sys, "stdout", output)
     assert correct.main(["--path", path, *data, files[0]]) == 0
     assert output.buffer.getvalue().decode() == "abc dead\nbeef zzz\n"
-    assert f"settings of {tmp_path}/corrector.json: --unit letters" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"settings of {tmp_path}/corrector.json: --unit letters" in said
+    assert "protected words (tuned for" in said
     without = Corrector.from_pretrained(path, str(folder / "bin"), settings="none")
     assert without.unit == "word" and without.settings is None
 
