@@ -1,16 +1,19 @@
 """Real commands over small corpora: where they run, what they are given and what they print."""
 
+import functools
 import json
 import os
 import random
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import example_scripts
 import pytest
+from shell import Programs
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "lev_plugins"
@@ -189,6 +192,15 @@ def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
     made = Commands(tmp_path_factory.mktemp("streams"))
     yield made
     made.close()
+
+
+@pytest.fixture(scope="session")
+def succeed(
+    commands: Commands, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[..., str]]:
+    """Runs a script of examples/, whose programs don't wait for torch to be imported."""
+    with Programs(commands, tmp_path_factory.mktemp("programs")).serving() as folder:
+        yield functools.partial(example_scripts.succeed, programs=folder)
 
 
 class Corpus(NamedTuple):

@@ -20,6 +20,7 @@ def run(
     found = os.pathsep.join(filter(None, places))
     return subprocess.run(
         ["bash", str(EXAMPLES / script), *map(str, arguments)],
+        stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         env={**os.environ, "PATH": found, "OMP_NUM_THREADS": "1", **environ},
@@ -27,9 +28,9 @@ def run(
     )
 
 
-def succeed(script: str, *arguments: object, **environ: str) -> str:
+def succeed(script: str, *arguments: object, programs: Path | None = None, **environ: str) -> str:
     """What a script prints, which has to succeed."""
-    done = run(script, *arguments, **environ)
+    done = run(script, *arguments, programs=programs, **environ)
     assert done.returncode == 0, f"{script}: {done.stdout[-800:]} {done.stderr[-2000:]}"
     return done.stdout
 

@@ -1,25 +1,30 @@
-"""Runs a guide's commands as they stand: bash, with our programs in the process of ``commands``.
+"""Runs scripts as they stand: bash, with our programs in the process of ``commands``.
 
 Each program is a stub that leaves its arguments, folder and standard input in a folder, writes its
 number into a pipe and waits for its status. A thread reads the pipe and runs the programs one after
 the other (see warm.py), so nothing waits for torch to be imported. A script must not kill them.
 """
 
+import contextlib
 import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from conftest import Commands
+if TYPE_CHECKING:
+    from conftest import Commands
 
 STUB = """#!/bin/bash
-ask="$GUIDE_REQUESTS/$BASHPID"
+if [ "$1" = -c ] || [ "$1" = - ]; then exec {home}/"$(basename "$0")" "$@"; fi
+ask="{requests}/$BASHPID"
 mkfifo "$ask.reply"
 printf '%s\\0' "$PWD" "$(basename "$0")" "$@" > "$ask.words"
+env -0 > "$ask.environ"
 cat > "$ask.in"
-echo "$BASHPID" > "$GUIDE_REQUESTS/pipe"
+echo "$BASHPID" > "{requests}/pipe"
 read -r status < "$ask.reply"
 cat "$ask.out"
 cat "$ask.err" >&2
@@ -33,28 +38,35 @@ PROGRAMS = (
     "python fairseq-train fairseq-generate fairseq-interactive fairseq-preprocess fairseq-validate "
     "lev-preprocess lev-correct lev-trace lev-report lev-tune lev-gates lev-noise lev-predict"
 ).split()
+#: of a script's own environment, what says nothing to a program
+OWN = {"_", "PATH", "PWD", "OLDPWD", "SHLVL"}
 
 
-class Shell:
-    """bash in a folder, in which these programs are ours."""
+class Programs:
+    """A folder of programs that are ours, for scripts that find it before all others."""
 
-    def __init__(self, commands: Commands, folder: Path, requests: Path) -> None:
-        self.commands, self.folder, self.requests = commands, folder, requests
-        os.mkfifo(requests / "pipe")
-        torchrun = TORCHRUN.format(home=Path(sys.executable).parent)
-        for name, text in {**dict.fromkeys(PROGRAMS, STUB), "torchrun": torchrun}.items():
-            (requests / name).write_text(text)
-            (requests / name).chmod(0o755)
+    def __init__(self, commands: "Commands", folder: Path) -> None:
+        self.commands, self.folder = commands, folder
+        os.mkfifo(folder / "pipe")
+        home = Path(sys.executable).parent
+        stub = STUB.format(requests=folder, home=home)
+        torchrun = TORCHRUN.format(home=home)
+        for name, text in {**dict.fromkeys(PROGRAMS, stub), "torchrun": torchrun}.items():
+            (folder / name).write_text(text)
+            (folder / name).chmod(0o755)
 
     def _serve(self, change: Callable[[list[str]], list[str]]) -> None:
-        while number := (self.requests / "pipe").read_text().split()[:1]:
+        while number := (self.folder / "pipe").read_text().split()[:1]:
             if number == ["end"]:
                 return
-            ask = self.requests / number[0]
+            ask = self.folder / number[0]
             folder, *words = ask.with_suffix(".words").read_text().split("\0")[:-1]
             words[:1] = self._program(words[0])
             done = self.commands(
-                change(words), Path(folder), stdin=ask.with_suffix(".in").read_bytes()
+                change(words),
+                Path(folder),
+                stdin=ask.with_suffix(".in").read_bytes(),
+                environ=self._environ(ask.with_suffix(".environ").read_text()),
             )
             ask.with_suffix(".out").write_text(done.out, "utf-8", "surrogateescape")
             ask.with_suffix(".err").write_text(done.err, "utf-8")
@@ -64,15 +76,41 @@ class Shell:
     def _program(name: str) -> Sequence[str]:
         return ["python", "-m", "lev_plugins", name] if name.startswith("lev-") else [name]
 
+    @staticmethod
+    def _environ(text: str) -> dict[str, str]:
+        """What a script has set itself."""
+        found = dict(line.split("=", 1) for line in text.split("\0")[:-1])
+        return {
+            name: value
+            for name, value in found.items()
+            if name not in OWN and os.environ.get(name) != value
+        }
+
+    @contextlib.contextmanager
+    def serving(self, change: Callable[[list[str]], list[str]] = list) -> Iterator[Path]:
+        """Inside, the programs answer; ``change`` sees every call."""
+        thread = threading.Thread(target=self._serve, args=(change,), daemon=True)
+        thread.start()
+        try:
+            yield self.folder
+        finally:
+            (self.folder / "pipe").write_text("end\n")
+            thread.join(timeout=300)
+
+
+class Shell:
+    """bash in a folder, in which these programs are ours."""
+
+    def __init__(self, commands: "Commands", folder: Path, requests: Path) -> None:
+        self.folder = folder
+        self.programs = Programs(commands, requests)
+
     def run(
         self, script: str, change: Callable[[list[str]], list[str]], environ: Mapping[str, str]
     ) -> subprocess.CompletedProcess[str]:
         """Run a script until the first command that fails; ``change`` sees every call of ours."""
-        thread = threading.Thread(target=self._serve, args=(change,), daemon=True)
-        thread.start()
-        found = f"{self.requests}{os.pathsep}{os.environ['PATH']}"
-        extra = {"GUIDE_REQUESTS": str(self.requests), "PATH": found, "LC_ALL": "C.UTF-8"}
-        try:
+        with self.programs.serving(change) as found:
+            extra = {"PATH": f"{found}{os.pathsep}{os.environ['PATH']}", "LC_ALL": "C.UTF-8"}
             return subprocess.run(
                 ["bash", "-euo", "pipefail", "-c", script],
                 cwd=self.folder,
@@ -82,6 +120,3 @@ class Shell:
                 env={**os.environ, **extra, **environ},
                 timeout=300,
             )
-        finally:
-            (self.requests / "pipe").write_text("end\n")
-            thread.join(timeout=300)

@@ -13,7 +13,7 @@ from pathlib import Path
 import checkpoints
 import pytest
 import torch
-from example_scripts import modules, refusal, succeed, trained_with, write
+from example_scripts import modules, refusal, trained_with, write
 from fairseq import options
 from hypothesis import given
 from hypothesis import strategies as st
@@ -356,7 +356,7 @@ def write_data(folder: Path, kind: str) -> Path:
         pytest.param("classification", {"PACK": "0"}, "Matthews", marks=pytest.mark.long),
     ],
 )
-def test_prepare_train_and_evaluate_end_in_a_table(kind, environ, metric, tmp_path):
+def test_prepare_train_and_evaluate_end_in_a_table(kind, environ, metric, tmp_path, succeed):
     data, work = write_data(tmp_path / "data", kind), tmp_path / "work"
     succeed("classification/prepare.sh", kind, data, work, "--max-length", "100", **SIZES)
     flags = ["--num-workers", "0", "--cpu"]
@@ -377,7 +377,7 @@ def test_prepare_train_and_evaluate_end_in_a_table(kind, environ, metric, tmp_pa
 
 
 @pytest.mark.slow
-def test_training_can_begin_with_a_bert_which_predictions_do_without(tmp_path):
+def test_training_can_begin_with_a_bert_which_predictions_do_without(tmp_path, succeed):
     data, work = write_data(tmp_path / "data", "multilabel"), tmp_path / "work"
     bert = checkpoints.bert(tmp_path / "bert")
     flags = ["--num-workers", "0", "--cpu"]
@@ -415,7 +415,7 @@ def test_a_start_that_cannot_be_is_refused_before_anything_is_made(environ, said
 
 
 @pytest.mark.long
-def test_training_can_begin_with_a_t5(tmp_path):
+def test_training_can_begin_with_a_t5(tmp_path, succeed):
     data, work = write_data(tmp_path / "data", "classification"), tmp_path / "work"
     t5 = checkpoints.sized_t5(tmp_path / "t5", rows=259, extra_ids=0)
     flags = ["--num-workers", "0", "--cpu", "--disable-validation"]

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from example_scripts import modules, refusal, succeed, trained_with, write
+from example_scripts import modules, refusal, trained_with, write
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -101,7 +101,7 @@ SMALL = ["--encoder-ffn-embed-dim", "16", "--num-workers", "0", "--disable-valid
 
 
 @pytest.mark.slow
-def test_prepare_train_and_evaluate_end_in_a_table_for_each_noise(tmp_path):
+def test_prepare_train_and_evaluate_end_in_a_table_for_each_noise(tmp_path, succeed):
     data, work = write_text(tmp_path / "data", "clean"), tmp_path / "work"
     subprocess.run(["gzip", str(data / "train.clean")], check=True)
     other = tmp_path / "other.txt"
@@ -178,7 +178,7 @@ def test_words_and_neighbours_are_counted_without_marks_and_capitals(tmp_path):
     assert pairs == ["a dog's 3", "the café 1", "café a 1"]
 
 
-def test_captions_have_their_marks_apart(tmp_path):
+def test_captions_have_their_marks_apart(tmp_path, succeed):
     for part, line in (
         ("train", "A (big) dog, he runs."),
         ("valid", "Two  cats"),
@@ -196,7 +196,7 @@ def test_captions_have_their_marks_apart(tmp_path):
 
 
 @pytest.mark.slow
-def test_real_noisy_pairs_stay_as_they_are(tmp_path):
+def test_real_noisy_pairs_stay_as_they_are(tmp_path, succeed):
     data, work = write_text(tmp_path / "data", "clean", "noisy"), tmp_path / "work"
     succeed("denoising/prepare.sh", data, work)
     for part, split in (("train", "train"), ("dev", "valid"), ("test", "test")):
@@ -207,7 +207,9 @@ def test_real_noisy_pairs_stay_as_they_are(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_translator_of_noisy_text_is_trained_and_scored_with_and_without_symspellpy(tmp_path):
+def test_a_translator_of_noisy_text_is_trained_and_scored_with_and_without_symspellpy(
+    tmp_path, succeed
+):
     draw, data, work = random.Random(5), tmp_path / "data", tmp_path / "work"
     german = {"house": "haus", "garden": "garten", "water": "wasser", "summer": "sommer"}
     for part, size in (("train", 60), ("valid", 4), ("test", 5)):

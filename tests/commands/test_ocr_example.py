@@ -14,7 +14,7 @@ from pathlib import Path
 
 import editdistance
 import pytest
-from example_scripts import modules, succeed
+from example_scripts import modules
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -223,7 +223,7 @@ ENCODER = "--encoder-embed-dim 24 --encoder-ffn-embed-dim 16 --disable-validatio
 DECODER = "--decoder-embed-dim 24 --decoder-ffn-embed-dim 16".split()
 
 
-def test_with_a_list_of_words_two_thirds_of_the_training_lines_are_made_up(tmp_path):
+def test_with_a_list_of_words_two_thirds_of_the_training_lines_are_made_up(tmp_path, succeed):
     data, work = write_text(tmp_path / "data"), tmp_path / "work"
     (tmp_path / "words").write_text("deaf 900\nfaced 90\nbee\nzoo 10\n")
     sizes = {"WORDS": "2", "MADE_UP": "200", "LEXICON": str(tmp_path / "words")}
@@ -253,7 +253,7 @@ def test_with_a_list_of_words_two_thirds_of_the_training_lines_are_made_up(tmp_p
 
 
 @pytest.mark.slow
-def test_prepare_train_and_evaluate_end_in_one_table(tmp_path):
+def test_prepare_train_and_evaluate_end_in_one_table(tmp_path, succeed):
     data, work = write_text(tmp_path / "data"), tmp_path / "work"
     subprocess.run(["gzip", str(data / "train.clean")], check=True)
     search = "--thresholds 0.5,0.9 --max-iter 2 --beam 2 --nbest 3".split()

@@ -4,10 +4,11 @@ import random
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from example_scripts import EXAMPLES, succeed, trained_with, write
+from example_scripts import EXAMPLES, trained_with, write
 
 GRIDS = sorted((EXAMPLES / "translation" / "grid").glob("*.txt"))
 TINY = [
@@ -152,7 +153,7 @@ SCORED = r"^{} sentences .*\nno-edit baseline .* 100.0%\npost-edited .*%$"
 
 
 @pytest.fixture(scope="module")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def prepared(tmp_path_factory: pytest.TempPathFactory, succeed: Callable[..., str]) -> Path:
     """What prepare.sh makes of a bitext whose files are called as Multi30k's are."""
     folder = tmp_path_factory.mktemp("translation")
     write_bitext(folder / "data", {"train": 80, "val": 10, "test_2016_flickr": 11}, ("en", "de"))
@@ -161,7 +162,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.long
-def test_translation_goes_the_whole_way(prepared, tmp_path):
+def test_translation_goes_the_whole_way(prepared, tmp_path, succeed):
     for system in ("ar", "stock", "levt"):
         succeed("translation/train.sh", prepared, system, *SHALLOW, UPDATES="2")
     succeed("translation/distill.sh", prepared, "--max-len-b", "20")
@@ -190,7 +191,7 @@ def test_the_teacher_is_a_point_of_the_learning_curve(prepared):
 
 
 @pytest.mark.long
-def test_a_weak_system_makes_triples_of_the_second_half(prepared, tmp_path):
+def test_a_weak_system_makes_triples_of_the_second_half(prepared, tmp_path, succeed):
     small = ["--encoder-embed-dim", 16, "--encoder-hidden-size", 16]
     small += ["--decoder-embed-dim", 16, "--decoder-hidden-size", 16, "--decoder-out-embed-dim", 16]
     out = tmp_path / "triples"
@@ -203,7 +204,7 @@ def test_a_weak_system_makes_triples_of_the_second_half(prepared, tmp_path):
 
 
 @pytest.mark.long
-def test_synthetic_triples_serve_every_way(prepared, tmp_path):
+def test_synthetic_triples_serve_every_way(prepared, tmp_path, succeed):
     real = tmp_path / "real"
     write_triples(real, {"train": 30, "dev": 9, "test": 11})
     triples, work = tmp_path / "triples", tmp_path / "work"
@@ -220,7 +221,7 @@ def test_synthetic_triples_serve_every_way(prepared, tmp_path):
 
 
 @pytest.mark.slow
-def test_post_editing_goes_the_whole_way(tmp_path):
+def test_post_editing_goes_the_whole_way(tmp_path, succeed):
     data, work = tmp_path / "data", tmp_path / "work"
     write_triples(data, {"train": 60, "dev": 9, "test": 11})
     succeed("post_editing/prepare.sh", data, work, VOCABULARY="90")
