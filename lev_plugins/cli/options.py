@@ -20,7 +20,10 @@ class Group(Protocol):
 
 def make_parser(command: str, description: str, example: str = "") -> argparse.ArgumentParser:
     """A command's parser; ``example`` is what may stand behind its name."""
-    parser = argparse.ArgumentParser(prog=prog(command), description=description)
+    # else correct's --output FILE would be taken for --output-dir
+    parser = argparse.ArgumentParser(
+        prog=prog(command), description=description, allow_abbrev=False
+    )
     if example:
         parser.epilog = f"example: {parser.prog} {example}"
     return parser

@@ -194,6 +194,15 @@ def test_lines_that_lose_much_at_one_place_are_named(run, capsys):
     assert told.endswith("--window N reads N words at once: 1 lines (2)\n")
 
 
+def test_an_option_is_not_taken_for_a_longer_one(run, capsys):
+    """``--output FILE`` would make a folder of that name, as ``--output-dir``."""
+    Path("words.txt").write_text("x\n")
+    with pytest.raises(SystemExit):
+        run(b"", "words.txt --output new.txt")
+    assert "unrecognized arguments: --output new.txt" in capsys.readouterr().err
+    assert not Path("new.txt").exists()
+
+
 @pytest.mark.parametrize(
     "flags, message",
     [

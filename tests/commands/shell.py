@@ -66,7 +66,9 @@ class Programs:
                 change(words),
                 Path(folder),
                 stdin=ask.with_suffix(".in").read_bytes(),
-                environ=self._environ(ask.with_suffix(".environ").read_text()),
+                environ=self._environ(
+                    ask.with_suffix(".environ").read_text("utf-8", "surrogateescape")
+                ),
             )
             ask.with_suffix(".out").write_text(done.out, "utf-8", "surrogateescape")
             ask.with_suffix(".err").write_text(done.err, "utf-8")

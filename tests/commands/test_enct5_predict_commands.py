@@ -92,13 +92,18 @@ def trained(commands, folder, kind, label):
     enct5_prepare.main(["--kind", kind, "--bytes", *files, "--destdir", str(folder / "data")])
     commands.done(f"fairseq-train data {MODEL} --save-dir ck", folder, task="enct5")
     command = "fairseq-validate data --path ck/checkpoint_best.pt --batch-size 4 --cpu"
+    return scored(commands, command, folder)
+
+
+def scored(commands, command, folder):
+    """What fairseq-validate says of one set: metric → value."""
     log = commands.done(command, folder, task="enct5").out
-    (told,) = re.findall(r"valid on 'valid' subset \| (.*)", log)
+    (told,) = re.findall(r"valid on '\w+' subset \| (.*)", log)
     return {name: float(value) for name, value in (one.split(" ") for one in told.split(" | "))}
 
 
-def rows(folder):
-    return [line.split("\t") for line in (folder / "valid.tsv").read_text().splitlines()]
+def rows(folder, split="valid"):
+    return [line.split("\t") for line in (folder / f"{split}.tsv").read_text().splitlines()]
 
 
 def test_the_tags_are_those_that_validation_counts(commands, tmp_path):
@@ -138,6 +143,19 @@ def test_labels_hold_above_the_threshold_of_the_validation(commands, predict, tm
         found = [set(record["labels"]) for record in records(out)]
         assert micro_f1(found, wanted) == pytest.approx(told[metric], abs=0.01)
     assert told["micro_f1_tuned"] > told["micro_f1"] + 3, "any threshold is as good"
+
+
+def test_labels_of_another_set_are_scored_as_they_are_predicted(commands, predict, tmp_path):
+    """Not by the threshold that would be best there."""
+    told = trained(commands, tmp_path, "multilabel", some_labels)
+    command = "fairseq-validate data --path ck/checkpoint_best.pt --batch-size 4 --cpu"
+    other = scored(commands, f"{command} --valid-subset train", tmp_path)
+    text = "".join(f"{words}\n" for _, words in rows(tmp_path, "train"))
+    out, _ = predict(tmp_path / "ck" / "checkpoint_best", text=text)
+    found = [set(record["labels"]) for record in records(out)]
+    wanted = [set(labels.split(",")) - {""} for labels, _ in rows(tmp_path, "train")]
+    assert other["threshold"] == told["threshold"]
+    assert micro_f1(found, wanted) == pytest.approx(other["micro_f1_tuned"], abs=0.01)
 
 
 # records ------------------------------------------------------------------------------------

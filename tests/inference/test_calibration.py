@@ -119,6 +119,29 @@ def test_the_threshold_is_chosen_with_the_protected_words_and_they_are_kept(tune
     assert kept.protection().spans("a zat zats") == {(2, 5)}
 
 
+@pytest.mark.parametrize(
+    "noisy, said",
+    [
+        ("zog zog\n", "none of 2 words is wrong; give text with errors"),
+        ("teh zat\n", "all 2 words are wrong, so --goal changed cannot be judged; add lines"),
+    ],
+)
+def test_what_cannot_choose_a_threshold_is_refused_and_settings_stay(tuned, noisy, said):
+    tuned("--goal", "changed:0")
+    before = Path("model/corrector.json").read_bytes()
+    Path("noisy").write_text(noisy)
+    Path("clean").write_text("zog zog\n")
+    with refuses(said):
+        tuned()
+    assert Path("model/corrector.json").read_bytes() == before
+
+
+def test_text_without_right_words_can_be_tuned_for_what_counts_corrections(tuned):
+    Path("noisy").write_text("teh zat\n")
+    Path("clean").write_text("the cat\n")
+    assert "of 2 wrong ones corrected, 0 of 0 right ones changed" in tuned("--goal", "f0.5")
+
+
 def test_a_picture_without_matplotlib_is_refused_before_anything_is_tuned(tuned, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(UserError, match=r"--png needs the library matplotlib; install it"):
@@ -149,8 +172,8 @@ def test_the_verdict_names_the_no_edit_baseline_where_nothing_is_gained(tuned):
     said = tuned("--goal", "changed:0")
     assert "verdict: 18 words more are right than without edits (18 corrected, 0 right" in said
     assert "of whose words 66.7% are wrong; fewer wrong words want a higher --min-conf" in said
-    Path("noisy").write_text("zog zog\n")
-    Path("clean").write_text("zog zog\n")
+    Path("noisy").write_text("zog zzz\n")
+    Path("clean").write_text("zog yyy\n")
     said = tuned("--goal", "changed:0")
     wanted = "verdict: no better than the no-edit baseline yet (0 words corrected, 0 right ones"
     assert wanted in said and "train longer, about twice" in said

@@ -349,5 +349,7 @@ def test_a_confidence_is_a_probability(value):
 def test_a_single_string_is_no_list_of_lines():
     with pytest.raises(UserError, match="not a single string"):
         Corrector(FakeBackend()).correct("abc")
+    with pytest.raises(UserError, match=r"correct\(\): None is no line of text"):
+        Corrector(FakeBackend()).correct(["abc", None])
     with pytest.raises(UserError, match="--batch-size 0"):
         Corrector(FakeBackend()).correct(["abc"], batch_size=0)

@@ -196,7 +196,11 @@ def test_the_search_that_was_tuned_is_used_where_the_kind_of_model_has_it(folder
 def test_lines_are_reranked_with_a_lexicon_and_the_tuned_weights_come_back(folder, tmp_path):
     shutil.copy(folder / "lines.pt", tmp_path / "lines.pt")
     path, data = str(tmp_path / "lines.pt"), str(folder / "spaced")
-    for name, lines in (("words", "abc\ndead\n"), ("noisy", "abd dea\n"), ("clean", "abc dead\n")):
+    for name, lines in (
+        ("words", "abc\ndead\n"),
+        ("noisy", "abd dea\nabc\n"),
+        ("clean", "abc dead\nabc\n"),
+    ):
         (tmp_path / name).write_text(lines)
     words = [
         "--lexicon",

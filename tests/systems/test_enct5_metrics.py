@@ -243,6 +243,10 @@ def test_the_tuned_threshold_is_the_best_of_a_hundred(scores, seed, precise):
     assert found["micro_f1_tuned"] == pytest.approx(f1)
     assert found["threshold"] == threshold
     assert found["micro_f1"] <= found["micro_f1_tuned"]
+    half = summary(
+        ProblemType.MULTILABEL, statistics(ProblemType.MULTILABEL, said, targets), threshold=0.5
+    )
+    assert (half["micro_f1_tuned"], half["threshold"]) == (found["micro_f1"], 0.5)
 
 
 def test_of_thresholds_that_are_equally_good_the_middle_one_is_taken():

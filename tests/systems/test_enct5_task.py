@@ -323,15 +323,16 @@ def test_in_validation_long_examples_are_skipped_only_where_that_is_asked_for(ta
 # metrics --------------------------------------------------------------------------------------
 
 
-def validated(task, split, size):
-    """Metrics of a set as fairseq's trainer counts them, batch after batch."""
+def validated(task, split, size, training=True):
+    """Metrics of a set as fairseq's trainer (or fairseq-validate) counts them."""
     task.load_dataset(split)
     data, built = task.dataset(split), model(task)
     torch.manual_seed(4)
     for parameter in built.parameters():
         torch.nn.init.normal_(parameter, std=0.7)
     counts = criterion(task)
-    task.begin_valid_epoch(1, built)
+    if training:
+        task.begin_valid_epoch(1, built)
     with metrics.aggregate(new_root=True) as counted:
         for at in range(0, len(data), size):
             sample = data.collater([data[i] for i in range(at, min(at + size, len(data)))])
@@ -410,6 +411,16 @@ def test_the_threshold_kept_is_that_of_the_first_set_validated(task):
         assert made.threshold == made.state_dict()["threshold"] == first
 
 
+def test_a_set_that_nothing_is_selected_by_is_scored_with_the_threshold_kept(task):
+    best = validated(task("multilabel"), "train", 7)
+    made = task("multilabel")
+    made.state.merge_state_dict({"threshold": 0.97})
+    told = validated(made, "train", 7, training=False)
+    assert best["threshold"] != told["threshold"] == made.threshold == 0.97
+    assert told["micro_f1_tuned"] < best["micro_f1_tuned"]
+    assert told["micro_f1"] == best["micro_f1"]
+
+
 def test_a_batch_alone_does_not_change_the_threshold(task):
     made = task("multilabel")
     validated(made, "train", 3)
@@ -475,6 +486,7 @@ def saved(task, path: Path) -> Path:
 @pytest.mark.parametrize("flag", ["restore_file", "continue_once", "finetune_from_model"])
 def test_a_training_takes_over_what_its_first_checkpoint_keeps(task, tmp_path, flag):
     first = task("multilabel")
+    first.begin_valid_epoch(1, None)
     first.post_validate(None, {"threshold": 0.23}, None)
     path = saved(first, tmp_path / "some.pt")
     made = task("multilabel", **{flag: str(path)})
@@ -485,6 +497,7 @@ def test_a_training_takes_over_what_its_first_checkpoint_keeps(task, tmp_path, f
 
 def test_a_training_that_is_taken_up_looks_into_its_own_folder(task, tmp_path):
     first = task("multilabel")
+    first.begin_valid_epoch(1, None)
     first.post_validate(None, {"threshold": 0.23}, None)
     saved(first, tmp_path / "checkpoint_last.pt")
     other = saved(task("multilabel"), tmp_path / "other.pt")

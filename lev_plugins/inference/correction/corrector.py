@@ -245,8 +245,8 @@ class Corrector:
             a correction for every line, in order.
 
         Raises:
-            UserError: a single string for ``lines``, a probability outside [0, 1], a pattern that
-                is none, a batch size below 1.
+            UserError: a single string for ``lines``, a line that is no string, a probability
+                outside [0, 1], a pattern that is none, a batch size below 1.
         """
         protection = Protection(protect, protect_words)
         return self.correct_protected(lines, min_confidence, protection, batch_size)
@@ -261,6 +261,8 @@ class Corrector:
         """:meth:`correct` with patterns that were read once for many calls."""
         if isinstance(lines, str):
             raise UserError("correct() takes a list of lines, not a single string")
+        if other := [line for line in lines if not isinstance(line, str)]:
+            raise UserError(f"correct(): {other[0]!r:.60} is no line of text; give strings")
         if min_confidence is None:
             min_confidence = self.min_confidence
         check_confidence(min_confidence)

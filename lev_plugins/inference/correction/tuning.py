@@ -125,9 +125,10 @@ def tune(
             into these words alone.
 
     Raises:
-        UserError: lines that do not correspond.
+        UserError: lines that do not correspond, or in which no word is wrong, or for the goal
+            ``changed`` none right.
     """
-    _check(noisy, clean)
+    _check(noisy, clean, goal)
     backend, longest = corrector.backend, _longest(noisy, clean)
     corrector.longest, corrector.temperature = longest, 1.0
     weights = None
@@ -209,7 +210,7 @@ def _units(
             yield " ".join(before[start : start + size]), " ".join(after[start : start + size])
 
 
-def _check(noisy: Sequence[str], clean: Sequence[str]) -> None:
+def _check(noisy: Sequence[str], clean: Sequence[str], goal: Goal) -> None:
     if len(noisy) != len(clean) or not noisy:
         raise UserError(
             f"--tune: {len(noisy)} noisy and {len(clean)} clean lines; line n of each must belong "
@@ -221,6 +222,18 @@ def _check(noisy: Sequence[str], clean: Sequence[str]) -> None:
                 f"--tune: line {number} has {len(one.split())} noisy and {len(other.split())} "
                 "clean words; leave such lines out"
             )
+    pairs = [(one.split(), other.split()) for one, other in zip(noisy, clean, strict=True)]
+    wrong = sum(word != other for pair in pairs for word, other in zip(*pair, strict=True))
+    words = sum(len(one) for one, _ in pairs)
+    if not wrong:
+        raise UserError(
+            f"--tune: none of {words} words is wrong; give text with errors, and the same corrected"
+        )
+    if wrong == words and goal.name == "changed":
+        raise UserError(
+            f"--tune: all {words} words are wrong, so --goal changed cannot be judged; add lines "
+            "that are right, or give --goal f0.5"
+        )
 
 
 def _longest(noisy: Sequence[str], clean: Sequence[str]) -> int:

@@ -61,15 +61,18 @@ def statistics(
     return _class_statistics(scores.argmax(-1), targets, scores.size(-1), cut)
 
 
-def summary(kind: ProblemType, sums: Mapping[str, float]) -> dict[str, float]:
+def summary(
+    kind: ProblemType, sums: Mapping[str, float], threshold: float | None = None
+) -> dict[str, float]:
     """The metrics, in percent but for the threshold and the squared error.
 
     Args:
         sums: of the statistics.
+        threshold: of ``micro_f1_tuned``, for many labels; None: the best one for these sums.
     """
     if kind is ProblemType.REGRESSION:
         return _value_summary(sums)
-    return _label_summary(sums) if kind.many else _class_summary(kind, sums)
+    return _label_summary(sums, threshold) if kind.many else _class_summary(kind, sums)
 
 
 def names(kind: ProblemType, number: int, groups: Mapping[str, Tensor] | None = None) -> list[str]:
@@ -170,13 +173,13 @@ def _thresholds() -> Tensor:
     return torch.arange(BINS, dtype=torch.double) / BINS
 
 
-def _label_summary(sums: Mapping[str, float]) -> dict[str, float]:
+def _label_summary(sums: Mapping[str, float], threshold: float | None) -> dict[str, float]:
     right, wrong = (_series(sums, name, BINS + 1) for name in ("right", "wrong"))
     positives = float(right.sum())
     # above threshold i are the labels that are above more than i thresholds
     true, false = (one.flip(0).cumsum(0).flip(0)[1:] for one in (right, wrong))
     f1 = 100 * 2 * true / (true + false + positives).clamp(min=1)
-    best = _nearest(f1, BINS // 2)
+    best = _nearest(f1, BINS // 2) if threshold is None else min(round(threshold * BINS), BINS - 1)
     found = {
         "micro_f1": float(f1[BINS // 2]),
         "micro_f1_tuned": float(f1[best]),

@@ -73,7 +73,7 @@ class EncT5Task(FairseqTask):
         self.metric_names = names(self.kind, self.number, self.groups)
         self.state.merge_state_dict({"description": asdict(metadata), "threshold": 0.5})
         self.trains = False
-        self.first_subset = True
+        self.first_subset = False
         self.summed: tuple[Tensor | None, dict[str, float]] = (None, {})
 
     def _check(self) -> None:
@@ -363,10 +363,14 @@ class EncT5Task(FairseqTask):
             log.log_derived(name, functools.partial(self._metric, name, counted))
 
     def _metric(self, name: str, counted: Sequence[str], meters: MetersDict) -> float:
-        """A metric as fairseq prints it, to six digits."""
+        """A metric as fairseq prints it, to six digits.
+
+        Only the set that a training selects by may choose the threshold that it is scored with.
+        """
         sums = meters[SUMS].sum
         if self.summed[0] is not sums:  # for all names one after the other
-            self.summed = sums, summary(self.kind, dict(zip(counted, sums.tolist())))
+            threshold = None if self.first_subset else self.threshold
+            self.summed = sums, summary(self.kind, dict(zip(counted, sums.tolist())), threshold)
         return float(f"{self.summed[1][name]:.6g}")
 
     # what this task does not do ---------------------------------------------------------------
