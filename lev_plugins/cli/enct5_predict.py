@@ -33,6 +33,7 @@ from .options import adder, at_least_one, make_parser
 
 if TYPE_CHECKING:
     from ..inference.enct5 import EncT5, Prediction, Tagged
+    from ..reports.predictions import ReadingReport
 
     Answer = Prediction | Tagged
 
@@ -56,9 +57,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         written = tsv_record(model, labels) if args.format == "tsv" else json_record
         report = ReadingReport(model)
         if model.metadata.texts > 1 and not is_stream(args.input):
-            for _ in _texts(args, model):  # as check_lines does, and for its tabs
+            for _ in _texts(args, model, report):  # as check_lines does, and for its tabs
                 pass
-        records = progress(_found(model, args, labels), "lines", lines_of(args.input), args.output)
+        answers = _found(model, args, labels, report)
+        records = progress(answers, "lines", lines_of(args.input), args.output)
         for number, found in enumerate(records, start=1):
             out.write(written(number, found))
             if to_stdout:
@@ -67,11 +69,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     report.close("" if to_stdout else f" written to {args.output}")
 
 
-def _texts(args: argparse.Namespace, model: "EncT5") -> Iterator[str | list[str]]:
+def _texts(
+    args: argparse.Namespace, model: "EncT5", report: "ReadingReport"
+) -> Iterator[str | list[str]]:
     """What each line holds for the model; for one that reads one text a tab is a space."""
     count = model.metadata.texts
     if count == 1:
-        return input_lines(args.input, _PROMPT)
+        return report.looked_at(input_lines(args.input, _PROMPT))
     form = "the model was trained on pairs of texts, so a line is one text, a tab and the other"
     return input_fields(args.input, _PROMPT, {count}, form)
 
@@ -159,13 +163,13 @@ def _check(args: argparse.Namespace) -> list[str] | None:
 
 
 def _found(
-    model: "EncT5", args: argparse.Namespace, labels: list[str] | None
+    model: "EncT5", args: argparse.Namespace, labels: list[str] | None, report: "ReadingReport"
 ) -> Iterator["Answer"]:
     """What is found in all lines; memory holds one buffer of them."""
     from ..systems.enct5.problem_types import ProblemType
 
     size = chunk_size(args.input, args.buffer)
-    texts = _texts(args, model)
+    texts = _texts(args, model, report)
     if model.kind is not ProblemType.TAGGING:
         return model.stream(texts, args.top_k, args.threshold, labels, size)
     if args.threshold is not None:

@@ -53,8 +53,14 @@ def build_parser() -> argparse.ArgumentParser:
         help_text = f"examples of the {split} set" + (several if split != "train" else "")
         add(f"--{split} FILE", help_text, required=split == "train")
     add("--destdir DIR", "new folder; whole or not at all", required=True)
-    add("--format", "of the files (default: tsv)", "tsv", choices=FORMATS)
-    add("--label-column N", "of a TSV, from 1 (default: 1)", type=int)
+    add(
+        "--format",
+        "of the files (default: tsv); columns: a word a line, its tag behind it, empty lines "
+        "between sentences, -DOCSTART- left out",
+        "tsv",
+        choices=FORMATS,
+    )
+    add("--label-column N", "from 1 (default: 1 of a TSV, the last of two columns)", type=int)
     add(
         "--text-columns N[,N]",
         "of a TSV: one text, or two as 2,3 (default: 2); other columns are left alone",
@@ -150,7 +156,8 @@ def _layout(args: argparse.Namespace) -> "Layout":
     kind = ProblemType(args.kind)
     if args.format != "tsv" and kind is not ProblemType.TAGGING:
         raise UserError(f"--format {args.format} is for --kind tagging")
-    _refuse(args, args.format == "tsv", "--format tsv", "label_column", "text_columns", "header")
+    _refuse(args, args.format == "tsv", "--format tsv", "text_columns", "header")
+    _refuse(args, args.format != "conllu", "--format tsv or columns", "label_column")
     _refuse(args, args.format == "conllu", "--format conllu", "tags")
     _refuse(args, kind.many, "--kind multilabel", "label_separator")
     _refuse(
@@ -199,11 +206,16 @@ def _refuse(args: argparse.Namespace, fits: bool, where: str, *names: str) -> No
             raise UserError(f"--{name.replace('_', '-')} is for {where}; leave it out")
 
 
-def _columns(args: argparse.Namespace) -> tuple[int, list[int]]:
-    """Columns of the label and of the texts, from 0."""
+def _columns(args: argparse.Namespace) -> tuple[int | None, list[int]]:
+    """Columns of the label and of the texts, from 0; None where two columns say which it is."""
+    words = args.format == "columns"
     label = 1 if args.label_column is None else args.label_column
     if label < 1:
         raise UserError(f"--label-column {label}: columns count from 1")
+    if words and args.label_column == 1:
+        raise UserError("--label-column 1: holds the words; the tag is in a later one")
+    if args.format != "tsv":
+        return (args.label_column and label - 1 if words else label - 1), [0]
     written = "2" if args.text_columns is None else args.text_columns
     columns = written.split(",")
     if len(columns) > 2 or not all(column.isdecimal() and int(column) > 0 for column in columns):

@@ -18,6 +18,8 @@ from .recipes import with_our_flags
 _TRACEBACK = "LEV_PLUGINS_TRACEBACK"
 _BROKEN_PIPE_STATUS = 128 + 13  # what a shell reports for a program ended by SIGPIPE
 _INTERRUPTED_STATUS = 128 + 2
+#: how the usage of a command of ours begins
+_OWN = ("lev-", f"python -m {(__package__ or '').partition('.')[0]}")
 
 ExceptHook = Callable[[type[BaseException], BaseException, TracebackType | None], None]
 
@@ -35,7 +37,7 @@ def _print_error(error: BaseException, line: str) -> None:
 def show_usage_errors() -> None:
     """Let argparse show control characters of the command line and not send them to a terminal.
 
-    A flag of a recipe for fairseq's own LevT is named with ours.
+    A flag of a recipe for fairseq's own LevT is named with ours, but not in a command of ours.
     """
     show = argparse.ArgumentParser.error
     if hasattr(show, "__wrapped__"):
@@ -44,7 +46,7 @@ def show_usage_errors() -> None:
     @functools.wraps(show, assigned=())
     def error(self: argparse.ArgumentParser, message: str) -> NoReturn:
         """argparse's usage and message."""
-        show(self, printable(with_our_flags(message)))
+        show(self, printable(message if self.prog.startswith(_OWN) else with_our_flags(message)))
 
     setattr(argparse.ArgumentParser, "error", error)  # noqa: B010  (mypy: a method)
 

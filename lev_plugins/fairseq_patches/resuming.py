@@ -1,6 +1,7 @@
 """What a training must know to resume, and fairseq does not keep."""
 
 import functools
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -9,8 +10,11 @@ if TYPE_CHECKING:
     from fairseq.trainer import Trainer
     from omegaconf import DictConfig
 
+logger = logging.getLogger(__name__)
+
 _KEPT = "carried_over"  # in a checkpoint's ``extra_state``
 _PATIENCE = ("best", "num_runs")
+_METRIC = ("best_checkpoint_metric", "maximize_best_checkpoint_metric")
 _PLATEAU = ("num_bad_epochs", "cooldown_counter", "last_epoch")
 
 
@@ -24,6 +28,11 @@ def _numbers(holder: object, names: tuple[str, ...]) -> dict[str, float]:
     # a loss may be one of numpy's or torch's
     plain = {name: one.item() if hasattr(one, "item") else one for name, one in found.items()}
     return {name: one for name, one in plain.items() if one is not None}
+
+
+def _metric(trainer: "Trainer") -> list[object]:
+    """What the best checkpoint is chosen by, and whether more is better."""
+    return [getattr(trainer.cfg.checkpoint, name, None) for name in _METRIC]
 
 
 def _ended_an_epoch(extra: dict[str, Any]) -> bool:
@@ -64,9 +73,11 @@ def _compared(cfg: "DictConfig") -> Iterator[None]:
 def restore_early_stopping(main: Callable[..., object]) -> None:
     """Let a training that is resumed stop, and lower its learning rate, when it would have.
 
-    Faults: ``--patience`` counts validations without progress from nought after every break. A
-    checkpoint is written at an epoch's end before ``--lr-scheduler reduce_lr_on_plateau`` has seen
-    the loss, which it then never sees; nor does it remember how many epochs brought nothing.
+    Faults: the best value so far is compared with those of another metric, if the training is
+    resumed with one, so that it may stay the best for ever. ``--patience`` counts validations
+    without progress from nought after every break. A checkpoint is written at an epoch's end before
+    ``--lr-scheduler reduce_lr_on_plateau`` has seen the loss, which it then never sees; nor does it
+    remember how many epochs brought nothing.
 
     Args:
         main: what trains; the function beside it that stops early keeps its count as attributes.
@@ -90,6 +101,7 @@ def _kept(save: Callable[..., object], should_stop_early: object) -> Callable[..
         kept = {
             "patience": _numbers(should_stop_early, _PATIENCE),
             "plateau": _numbers(_plateau(self), _PLATEAU),
+            "metric": _metric(self),
         }
         return save(self, filename, {**extra_state, _KEPT: kept})
 
@@ -115,7 +127,12 @@ def _given_back(
         with _compared(self.cfg.model):
             extra = load(self, filename, *resets)
         kept = (extra or {}).get(_KEPT, {})
-        if kept and not (reset_optimizer or reset_meters):
+        same = kept.get("metric", _metric(self)) == _metric(self)
+        if extra and not same:
+            said = "%s: its best value was of %s; the best of %s is looked for from here on"
+            logger.info(said, filename, kept["metric"][0], _metric(self)[0])
+            extra.pop("best", None)
+        if kept and same and not (reset_optimizer or reset_meters):
             vars(should_stop_early).update(kept["patience"])
         if extra and kept and not (reset_optimizer or reset_lr_scheduler):
             if _plateau(self) is not None:

@@ -133,8 +133,9 @@ def test_a_text_and_its_class_a_line(folder):
     assert said.splitlines() == [
         "pieces: 259",
         "train: 3 examples of train, 22 pieces",
-        "labels: 2",
+        "labels: 2 (good 2, bad 1)",
         "valid: 1 examples of valid, 2 pieces",
+        "train: columns not read: 3 (--text-columns 2; two are given as 2,3)",
         "prepared in data",
     ]
 
@@ -680,3 +681,95 @@ def test_every_word_of_english_ewt_keeps_its_tag(folder, lev_data):
     for text, one, span in zip(folder.texts(), words, spans):
         kept = " ".join(one[: max(span)])
         assert text == kept[: 63 if max(span) == 1 else None] + "|"
+
+
+# what looks odd -------------------------------------------------------------------------------
+
+NOT_READ = "train: columns not read: 3 (--text-columns 2; two are given as 2,3)"
+
+
+@pytest.mark.parametrize(
+    ("change", "flags", "said"),
+    [
+        (lambda lines: lines, [], None),
+        (lambda lines: [f"{line}\tmore" for line in lines], [], NOT_READ),
+        (
+            lambda lines: ["label\ttext", *lines],
+            [],
+            "train: the label of the first example, 'label', occurs there alone; if line 1 "
+            "names the columns, give --header",
+        ),
+        (lambda lines: ["label\ttext", *lines], ["--header"], None),
+        (
+            lambda lines: ["\t".join(line.split("\t")[::-1]) for line in lines],
+            [],
+            "train: 42 labels for 42 examples; is column 1 the label (--label-column)?",
+        ),
+        (
+            lambda lines: ["\t".join(line.split("\t")[::-1]) for line in lines],
+            ["--label-column", "2", "--text-columns", "1"],
+            None,
+        ),
+        (
+            lambda lines: [*lines, 'odd\t"a, b"', 'odd\t"'],
+            [],
+            "train: 1 of 44 texts stand in quotes, which are read as text",
+        ),
+    ],
+)
+@pytest.mark.parametrize("kind", ["classification", "multilabel"])
+def test_what_looks_odd_is_said(folder, kind, change, flags, said):
+    folder.write(train="\n".join(change(TSV.splitlines())) + "\n")
+    told = folder.prepare(kind, *flags).splitlines()
+    odd = [
+        line for line in told if line.startswith("train: ") and " examples of train, " not in line
+    ]
+    assert odd == ([] if said is None else [said])
+
+
+def test_the_most_frequent_labels_are_shown(folder):
+    counts = {"a": 1, "b": 7, "c": 3, "d": 2, "e": 4, "f": 5}
+    folder.write(train="".join(f"{label}\tx\n" * count for label, count in counts.items()))
+    told = folder.prepare("classification")
+    assert "labels: 6 (b 7, f 5, e 4, c 3, d 2, …)\n" in told
+
+
+# CoNLL-2003 -----------------------------------------------------------------------------------
+
+CONLL = """-DOCSTART- -X- -X- O
+
+EU NNP B-NP B-ORG
+rejects VBZ B-VP O
+
+Peter NNP B-NP B-PER
+"""
+
+
+def test_the_tag_of_several_columns_is_named(folder):
+    folder.write(train=CONLL)
+    folder.prepare("tagging", "--format", "columns", "--label-column", "4")
+    assert folder.names() == [["B-ORG", "O"], ["B-PER"]]
+    shutil.rmtree("data")
+    folder.prepare("tagging", "--format", "columns", "--label-column", "2")
+    assert folder.names() == [["NNP", "VBZ"], ["NNP"]]
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (
+            [],
+            "train: line 3: 4 columns, and 2 are needed, a word and its tag; --label-column N "
+            "says which is the tag",
+        ),
+        (
+            ["--label-column", "5"],
+            "train: line 3: 4 columns, and the tag is in column 5; see --label-column",
+        ),
+        (["--label-column", "1"], "--label-column 1: holds the words; the tag is in a later one"),
+        (["--text-columns", "2"], "--text-columns is for --format tsv; leave it out"),
+    ],
+)
+def test_columns_that_do_not_fit_are_refused(folder, flags, said):
+    folder.write(train=CONLL)
+    assert folder.refused("tagging", "--format", "columns", *flags) == said

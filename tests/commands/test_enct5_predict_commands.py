@@ -184,11 +184,36 @@ def test_what_was_not_read_at_once_is_told(predict):
     longer = f"longer than {LIMIT} pieces"
     told = [f"{longer}, read in several windows: 1 lines (6)"]
     told.append(f"a word {longer}, cut off: 1 lines (5)")
+    told.append(
+        "tabs, read as spaces: 1 lines (3); labels are not to be given, text alone (cut -f2 FILE)"
+    )
     assert err.splitlines()[:-1] == told
     assert [record["windows"] for record in records(out)] == [1, 0, 1, 1, 1, 2]
-    told = [f"{longer}, cut off: 2 lines (5, 6)"]
+    told = [f"{longer}, cut off: 2 lines (5, 6)", told[-1]]
     assert predict("classification")[1].splitlines()[:-1] == told
     assert "longer" not in predict("classification", text="a\n")[1]
+
+
+TABS = "tabs, read as spaces: 2 lines (1, 3); labels are not to be given, text alone (cut -f2 FILE)"
+WORDS = ("one word a line in all 12; a line is a sentence, its words with spaces between them",)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("classification", "red\tthe sky\nplain\nblue\tit\n", (TABS,)),
+        ("tagging", "1\tdo\n\n2\tnot\n", (TABS,)),
+        ("tagging", "word\n\n" * 12, WORDS),
+        ("tagging", "word\n" * 9, ()),
+        ("tagging", "word\n" * 12 + "two words\n", ()),
+        ("classification", "word\n" * 12, ()),
+        ("pairs", "one\ttwo\n", ()),
+    ],
+)
+def test_what_looks_like_a_labelled_file_is_told(predict, name, text, told):
+    out, err = predict(name, text=text)
+    assert tuple(err.splitlines()[:-1]) == told
+    assert len(records(out)) == text.count("\n"), "and read all the same"
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -83,7 +83,8 @@ def stock(monkeypatch):
     class Trainer:
         def __init__(self) -> None:
             self.lr_scheduler = SimpleNamespace(lr_scheduler=SimpleNamespace(num_bad_epochs=0))
-            self.cfg = SimpleNamespace(model=SimpleNamespace(_name="checked"))
+            chosen = SimpleNamespace(best_checkpoint_metric="loss")
+            self.cfg = SimpleNamespace(model=SimpleNamespace(_name="checked"), checkpoint=chosen)
             self.seen: list[Any] = []
 
         def save_checkpoint(self, filename, extra_state):
@@ -114,7 +115,8 @@ def saved(stock: Any, place: int = 0) -> None:
     trainer = stock.Trainer()
     trainer.lr_scheduler.lr_scheduler.num_bad_epochs = 2
     stock.stop.best, stock.stop.num_runs = torch.tensor(1.5), 2
-    extra = {"val_loss": 1.75, "train_iterator": {"epoch": 3, "iterations_in_epoch": place}}
+    place_in_data = {"epoch": 3, "iterations_in_epoch": place}
+    extra = {"val_loss": 1.75, "best": 1.5, "train_iterator": place_in_data}
     trainer.save_checkpoint("last", extra)
     vars(stock.stop).clear()  # another process
 
@@ -124,6 +126,18 @@ def test_patience_is_counted_on(stock):
     stock.Trainer().load_checkpoint("last")
     assert vars(stock.stop) == {"best": 1.5, "num_runs": 2}
     assert type(stock.stop.best) is float, "a checkpoint holds plain numbers"
+
+
+@pytest.mark.parametrize(("metric", "kept"), [("loss", True), ("bleu", False)])
+def test_the_best_value_is_compared_with_those_of_its_own_metric(stock, metric, kept, caplog):
+    saved(stock)
+    trainer = stock.Trainer()
+    trainer.cfg.checkpoint.best_checkpoint_metric = metric
+    with caplog.at_level("INFO"):
+        extra = trainer.load_checkpoint("last")
+    assert ("best" in extra) is bool(vars(stock.stop)) is kept
+    assert ("its best value was of loss; the best of bleu" in caplog.text) is not kept
+    assert trainer.lr_scheduler.lr_scheduler.num_bad_epochs == 2
 
 
 def test_the_loss_of_an_epochs_end_is_seen_once_when_the_training_resumes(stock):

@@ -48,7 +48,7 @@ def cutter(folder: Path) -> Tokenizer:
 def a_task(kind: ProblemType, pieces: Any = PIECES, longest: int = PLACES) -> Namespace:
     """All of a task that a model looks at."""
     made = enct5_models.task(kind, pieces=pieces)
-    made.metadata = Namespace(max_length=longest)
+    made.metadata = Namespace(max_length=longest, wordpiece=None)
     return made
 
 
@@ -230,6 +230,25 @@ def test_options_that_contradict_each_other_are_refused(folder):
     swapped = [*PIECES[:-2], PIECES[-1], PIECES[-2]]
     with refuses("prepared with another vocabulary (subword 13", "--bert-dir of the same folder"):
         EncT5Model.build_model(settings(folder), a_task(TAGGING, swapped))
+
+
+def test_a_training_from_scratch_on_a_berts_subwords_says_so(folder, caplog):
+    task = a_task(TAGGING)
+    task.metadata.wordpiece, said = "{}", "--bert-dir to start from the BERT"
+    for trains, bert, told in ((True, None, True), (False, None, False), (True, folder, False)):
+        task.trains = trains
+        caplog.clear()
+        with caplog.at_level("INFO"):
+            EncT5Model.build_model(settings(bert), task)
+        assert (said in caplog.text) is told
+
+
+def test_a_training_from_a_bert_is_resumed_with_it(folder):
+    stored = settings(folder)
+    with refuses(f"last.pt: was trained with --bert-dir {folder}: give this option to resume it"):
+        EncT5Model.check_resumed(settings(None), stored, "last.pt")
+    EncT5Model.check_resumed(settings(folder), stored, "last.pt")
+    EncT5Model.check_resumed(settings(folder), settings(None), "last.pt")
 
 
 def test_data_are_held_against_what_stands_before_a_text_and_its_length(folder, tmp_path):

@@ -8,6 +8,7 @@ import pytest
 import tiny
 from fairseq import models, tasks
 
+from lev_plugins.cli import noise
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches.recipes import STOCK_FLAGS, with_our_flags
 from lev_plugins.fairseq_patches.reports import show_usage_errors
@@ -54,6 +55,14 @@ def test_a_stock_flag_is_named_with_ours_in_the_error_line(given, hint, capsys):
     line = capsys.readouterr().err.splitlines()[-1]
     assert f"{UNKNOWN}{given}; " in line and hint in line
     assert line.count("--weight-sharing") == ("share" in given)
+
+
+def test_a_command_of_ours_has_no_stock_flags(capsys):
+    show_usage_errors()
+    with pytest.raises(SystemExit):
+        noise.build_parser().parse_args(["--noise", "x"])
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert line.endswith("unrecognized arguments: --noise x")
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import os
 from typing import TYPE_CHECKING
 
 from fairseq.models import BaseFairseqModel, register_model
+from omegaconf import DictConfig
 from torch import Tensor, nn
 
 from ...errors import UserError
@@ -90,6 +91,25 @@ class EncT5Model(BaseFairseqModel):
                 logger.info("sizes of %s, whatever other options say: %s", place, sizes)
 
     @classmethod
+    def check_resumed(cls, cfg: EncT5Config, stored: DictConfig, path: str) -> None:
+        """Called before a training resumes: what it started from has to be named again.
+
+        Args:
+            stored: the checkpoint's settings of its model.
+            path: of the checkpoint.
+
+        Raises:
+            UserError: it is not.
+        """
+        for name in DIRECTORIES:
+            place = getattr(stored, name, None)
+            if place and not getattr(cfg, name):
+                raise UserError(
+                    f"{path}: was trained with --{name.replace('_', '-')} {place}: give this "
+                    "option to resume it, or another --save-dir"
+                )
+
+    @classmethod
     def build_model(cls, cfg: EncT5Config, task: "EncT5Task") -> "EncT5Model":
         """Builds it for what a task predicts; the weights of ``--t5-dir`` or ``--bert-dir`` are in.
 
@@ -103,6 +123,11 @@ class EncT5Model(BaseFairseqModel):
         if directory is not None:
             directory.settle(cfg)
             directory.check_pieces(task.source_dictionary.symbols)
+        elif task.trains and task.metadata.wordpiece and not cfg.bert_plan:
+            logger.info(
+                "the data have a BERT's subwords, and the model starts from scratch; give "
+                "--bert-dir to start from the BERT"
+            )
         rows = max(cfg.t5_rows, len(task.source_dictionary))
         bert = bert_plan(cfg.bert_plan) if cfg.bert_plan else None
         if bert is not None:

@@ -12,6 +12,8 @@ from ..problem_types import ProblemType
 #: column of a word and of its tags in CoNLL-U, from 0
 CONLLU_WORD, CONLLU_TAGS = 1, {"upos": 3, "xpos": 4}
 FORMATS = ("tsv", "conllu", "columns")
+#: what stands before a document in CoNLL-2003, in the place of a word
+DOCUMENT = "-DOCSTART-"
 #: words that other lines hold word by word, and words that are not in the text
 _RANGE_OR_EMPTY = re.compile(r"[0-9]+(-|\.)[0-9]+")
 
@@ -39,13 +41,14 @@ class Labelled:
 class Layout:
     """How files are written.
 
-    form: one of :data:`FORMATS`. label, texts: columns of a TSV, from 0. header: its first line
-    names the columns. separator: between the labels of one text. tags: which of CoNLL-U's tags.
+    form: one of :data:`FORMATS`. label, texts: columns of a TSV, from 0; of ``columns`` the tag's
+    alone, None where there are two. header: its first line names the columns. separator: between
+    the labels of one text. tags: which of CoNLL-U's tags.
     """
 
     kind: ProblemType
     form: str = "tsv"
-    label: int = 0
+    label: int | None = 0
     texts: Sequence[int] = (1,)
     header: bool = False
     separator: str = ","
@@ -83,6 +86,7 @@ class Layout:
     # a text a line ----------------------------------------------------------------------------
 
     def _tsv(self, path: str) -> Iterator[Labelled]:
+        assert self.label is not None
         columns = max(self.label, *self.texts) + 1
         for number, line in enumerate(read_lines(path), start=1):
             if self.header and number == 1:
@@ -148,14 +152,23 @@ class Layout:
             raise UserError(f"{where}: the word has no {self.tags} tag (_); see --tags")
         return cells[CONLLU_WORD], cells[tag_at]
 
-    def _plain_word(self, where: str, line: str, place: int) -> tuple[str, str]:
-        """A word and its tag, with a tab or spaces between them."""
+    def _plain_word(self, where: str, line: str, place: int) -> tuple[str, str] | None:
+        """A word and its tag, with tabs or spaces between them; None for a mark of a document."""
         cells = line.split("\t") if "\t" in line else line.split()
-        if len(cells) != 2:
+        if cells[0] == DOCUMENT:
+            return None
+        if self.label is None and len(cells) != 2:
+            hint = "; --label-column N says which is the tag" if len(cells) > 2 else ""
             raise UserError(
-                f"{where}: {_columns(len(cells))}, and 2 are needed, a word and its tag"
+                f"{where}: {_columns(len(cells))}, and 2 are needed, a word and its tag{hint}"
             )
-        return cells[0], cells[1]
+        tag_at = 1 if self.label is None else self.label
+        if len(cells) <= tag_at:
+            raise UserError(
+                f"{where}: {_columns(len(cells))}, and the tag is in column {tag_at + 1}; "
+                "see --label-column"
+            )
+        return cells[0], cells[tag_at]
 
 
 def _filled(where: str, name: str, cell: str) -> str:

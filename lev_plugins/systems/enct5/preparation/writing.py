@@ -22,6 +22,7 @@ from ..problem_types import ProblemType
 from ..t5_directory import T5Directory
 from ..tokenizer import SPECIAL, UNK, Tokenizer, WordpieceTokenizer
 from .labels import Labels
+from .oddities import most_frequent, oddities
 from .reading import Labelled, Layout
 
 #: The subwords that are found depend on the number of threads, so it is not the machine's.
@@ -277,7 +278,12 @@ def write_all(
         elif split == "train":
             metadata.counts = [summary.counts[i] for i in range(len(labels.names))]
             zero = metadata.counts.count(0)
-            say(f"labels: {len(labels.names):,}" + (f", {zero:,} not in train" if zero else ""))
+            shown = most_frequent(labels.names, metadata.counts)
+            absent = f", {zero:,} not in train" if zero else ""
+            say(f"labels: {len(labels.names):,}{absent} ({shown})")
+    for path in files.values():
+        for odd in oddities(layout, path):
+            say(odd)
     write_labels(folder, labels.names)
     metadata.write(folder)
 
