@@ -9,7 +9,10 @@ import copy
 from typing import Any, NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
+
+from .linear import filled
 
 # with less padding than this the copies cost more than they save
 LEAST_SHARE = 0.1
@@ -20,28 +23,47 @@ class Packing:
 
     Args:
         real: B × T, bool.
+        fills: more rows than N may be packed, all readers take what :meth:`pack` gives.
+
+    Attributes:
+        index: N, long, the real positions in the batch laid flat.
+        source: B·T, long, which of the N stands at each position; at padding the one before it.
     """
 
-    def __init__(self, real: Tensor) -> None:
-        self.shape = real.shape
-        self.index = real.flatten().nonzero().squeeze(1)
+    def __init__(self, real: Tensor, fills: bool = False) -> None:
+        self.shape, self.fills = real.shape, fills
+        flat = real.flatten()
+        self.index = flat.nonzero().squeeze(1)
+        self.source = (flat.cumsum(0) - 1).clamp(min=0)
 
     @classmethod
     def maybe_pack(cls, mask: Tensor | None) -> "Packing | None":
         """The packing for an attention mask (B × 1 × 1 × T), None where it would save little."""
         if mask is None:
             return None
-        packing = cls(mask[:, 0, 0])
+        packing = cls(mask[:, 0, 0], fills=True)
         return packing if packing.index.numel() < (1 - LEAST_SHARE) * mask.numel() else None
 
     def pack(self, x: Tensor) -> Tensor:
-        """B × T × C → N × C."""
-        return rows_at(x.flatten(0, 1), self.index)
+        """B × T × C → N × C; in decoding more rows than N where that spares kernels."""
+        x = x.flatten(0, 1)
+        decodes = self.fills and not torch.is_grad_enabled()
+        if decodes and x.dtype == torch.bfloat16 and x.device.type == "cpu":
+            rows = len(self.index)
+            missing = filled(rows, x.dtype) - rows
+            return x.index_select(0, F.pad(self.index, (0, missing)))
+        return rows_at(x, self.index)
 
     def unpack(self, x: Tensor) -> Tensor:
         """N × C → B × T × C, zeros at the padding."""
-        b, t = self.shape
-        return _Scatter.apply(x, self.index, b * t).view(b, t, -1)
+        real = torch.zeros_like(self.source, dtype=x.dtype).index_fill_(0, self.index, 1)
+        return self.spread(x) * real.view(*self.shape, 1)
+
+    def spread(self, x: Tensor) -> Tensor:
+        """:meth:`unpack` for who does not look at padding, where some of the N stand again."""
+        if not len(x):
+            return F.pad(x, (0, 0, 0, len(self.source))).unflatten(0, self.shape)
+        return _Spread.apply(x, self.source, self.index).unflatten(0, self.shape)
 
 
 class Layout(NamedTuple):
@@ -60,7 +82,7 @@ class Layout(NamedTuple):
         mask = real[:, None, None, :]
         if real.device.type != "cpu" and not waits:
             return cls(mask, None)
-        packing = Packing(real)
+        packing = Packing(real, fills=True)
         number = packing.index.numel()
         if number == real.numel():
             return cls(None, None)
@@ -72,16 +94,13 @@ class Layout(NamedTuple):
         if packing is not None:
             packing = copy.copy(packing)
             packing.index = packing.index.to(device, non_blocking=True)
+            packing.source = packing.source.to(device, non_blocking=True)
         return Layout(None if mask is None else mask.to(device, non_blocking=True), packing)
 
 
 def rows_at(x: Tensor, index: Tensor) -> Tensor:
     """N × C, the rows of ``x`` (any × C) at ``index`` (N), each of which comes once at most."""
     return _Gather.apply(x, index)
-
-
-def _scattered(x: Tensor, index: Tensor, rows: int) -> Tensor:
-    return x.new_zeros(rows, x.size(1)).index_copy_(0, index, x)
 
 
 class _Gather(torch.autograd.Function):
@@ -96,16 +115,20 @@ class _Gather(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         (index,) = ctx.saved_tensors
-        return _scattered(grad, index, ctx.rows), None
+        return grad.new_zeros(ctx.rows, grad.size(1)).index_copy_(0, index, grad), None
 
 
-class _Scatter(torch.autograd.Function):
-    """The reverse of :class:`_Gather`."""
+class _Spread(torch.autograd.Function):
+    """Rows at ``source``; the gradient is that of the real positions, at ``index``.
+
+    One pass over the memory, where zeros and a copy into them are two. What stands at padding is
+    not looked at, so nothing comes back from there.
+    """
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, index: Tensor, rows: int) -> Tensor:
+    def forward(ctx: Any, x: Tensor, source: Tensor, index: Tensor) -> Tensor:
         ctx.save_for_backward(index)
-        return _scattered(x, index, rows)
+        return x.index_select(0, source)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
