@@ -25,16 +25,16 @@ from ..fairseq_patches.precision import knows_bfloat16
 
 #: multiplications below which starting oneDNN takes longer than it saves
 LEAST_PRODUCT = 2**21
-#: the same where the weights are prepacked
-LEAST_READY = 2**20
+#: the same where the weights are prepacked, in single precision and in bfloat16
+LEAST_READY, LEAST_READY_BF16 = 2**20, 2**17
 #: with fewer rows the weights' way through the memory is all that counts
 LEAST_ROWS = 4
 #: that weights are laid out for: a sentence
 ROWS = 25
-#: below FEW_ROWS rows are filled up to a multiple of it, so that few shapes come
-FEW_ROWS, GRAIN = 64, 4
+#: from as many rows on single precision is not filled up (:func:`filled`)
+FEW_ROWS = 64
 #: shapes whose kernels oneDNN and torch keep, each some ten kilobytes; theirs are 1,024
-CAPACITIES = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "256", "LRU_CACHE_CAPACITY": "256"}
+CAPACITIES = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "1024", "LRU_CACHE_CAPACITY": "1024"}
 #: 0 or 1 in this variable of the environment: oneDNN never, or wherever torch has it
 SWITCH = "LEV_PLUGINS_ONEDNN"
 CPUINFO = Path("/proc/cpuinfo")
@@ -53,23 +53,29 @@ class _LaidOut(NamedTuple):
 laid_out: dict[int, _LaidOut] = {}
 
 
-def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """``torch.nn.functional.linear``: … × inputs, outputs × inputs, outputs → … × outputs."""
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, *, relu: bool = False) -> Tensor:
+    """``torch.nn.functional.linear``: … × inputs, outputs × inputs, outputs → … × outputs.
+
+    Args:
+        relu: negative results become 0.
+    """
     if needs_upcast(x) and x.dtype == weight.dtype and not torch.is_autocast_enabled("cpu"):
         bias = None if bias is None else upcast(bias)
-        return linear(upcast(x), upcast(weight), bias).to(x.dtype)
-    if x.numel() * weight.size(0) < LEAST_READY or not possible(x, weight):
-        return F.linear(x, weight, bias)
+        return linear(upcast(x), upcast(weight), bias, relu=relu).to(x.dtype)
     learning = torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad)
-    ready = None if learning else prepacked(weight)
-    if not _pays(x, weight, ready):
-        return F.linear(x, weight, bias)
-    flat = x.reshape(-1, x.size(-1))
-    if learning:
-        out = _Linear.apply(flat, weight, bias)
+    least = LEAST_READY if x.dtype == torch.float32 else LEAST_READY_BF16
+    large = x.numel() * weight.size(0) >= least and possible(x, weight)
+    ready = prepacked(weight) if large and not learning else None
+    if ready is not None:
+        out = _filled_up(x.reshape(-1, x.size(-1)), ready, bias, "relu" if relu else "none")
+        return out.view(*x.shape[:-1], weight.size(0))
+    if not (large and _wanted and _pays(x, weight)):
+        out = F.linear(x, weight, bias)
     else:
-        out = product(flat, weight, bias) if ready is None else _filled_up(flat, ready, bias)
-    return out.view(*x.shape[:-1], weight.size(0))
+        flat = x.reshape(-1, x.size(-1))
+        multiplied = _Linear.apply if learning else product
+        out = multiplied(flat, weight, bias).view(*x.shape[:-1], weight.size(0))
+    return F.relu_(out) if relu else out  # nothing else reads what was there
 
 
 def prepack_weight(weight: Tensor) -> None:
@@ -78,8 +84,10 @@ def prepack_weight(weight: Tensor) -> None:
     Products with few rows take two thirds of the time then. The copy serves until the weight
     changes or is gone. What was made in inference mode is left alone: its changes are not counted.
     """
-    if not _wanted or weight.dtype not in KINDS or weight.device.type != "cpu":
+    if not _prepacks or weight.dtype not in KINDS or weight.device.type != "cpu":
         return
+    if weight.dtype == torch.float32 and not _wanted:
+        return  # where MKL is the better one, it is so here too
     if needs_upcast(weight) or weight.is_inference():
         return
     laid = torch.ops.mkldnn._reorder_linear_weight(weight.detach().contiguous(), ROWS)
@@ -91,9 +99,9 @@ def prepack_weight(weight: Tensor) -> None:
 class Linear(nn.Linear):
     """A layer of torch, multiplied by :func:`linear`."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """… × inputs → … × outputs."""
-        return linear(input, self.weight, self.bias)
+    def forward(self, input: Tensor, *, relu: bool = False) -> Tensor:
+        """… × inputs → … × outputs, and with ``relu`` 0 in the place of what is negative."""
+        return linear(input, self.weight, self.bias, relu=relu)
 
 
 def uses_one_dnn() -> bool:
@@ -104,12 +112,13 @@ def uses_one_dnn() -> bool:
 @contextlib.contextmanager
 def one_dnn(wanted: bool) -> Iterator[None]:
     """Inside the block oneDNN multiplies always (where torch has it), or never."""
-    global _wanted
-    before, _wanted = _wanted, wanted and available()
+    global _wanted, _prepacks
+    before = _wanted, _prepacks
+    _wanted = _prepacks = wanted and available()
     try:
         yield
     finally:
-        _wanted = before
+        _wanted, _prepacks = before
 
 
 def available() -> bool:
@@ -135,6 +144,11 @@ def by_default() -> bool:
     return available() and torch.backends.mkl.is_available() and not is_intel()
 
 
+def prepacks_by_default() -> bool:
+    """Whether oneDNN multiplies by weights that were prepacked, which is sooner on any CPU."""
+    return available() and os.environ.get(SWITCH, "") != "0"
+
+
 def is_intel() -> bool:
     """Whether this is one of Intel's CPUs, which MKL is made for."""
     if not CPUINFO.is_file():
@@ -149,15 +163,15 @@ def _keep_few_kernels() -> None:
         os.environ.setdefault(name, count)
 
 
-_wanted = by_default()
-if _wanted:
+_wanted, _prepacks = by_default(), prepacks_by_default()
+if _prepacks:
     _keep_few_kernels()
 
 
 def possible(x: Tensor, weight: Tensor) -> bool:
     """Whether oneDNN is wanted and can multiply these."""
     return (
-        _wanted
+        _prepacks
         and x.dtype == weight.dtype
         and x.dtype in KINDS
         and x.device.type == weight.device.type == "cpu"
@@ -165,9 +179,7 @@ def possible(x: Tensor, weight: Tensor) -> bool:
     )
 
 
-def _pays(x: Tensor, weight: Tensor, ready: Tensor | None) -> bool:
-    if ready is not None:
-        return True
+def _pays(x: Tensor, weight: Tensor) -> bool:
     # torch itself multiplies bfloat16 by oneDNN
     enough = x.dtype == torch.float32 and x.numel() * weight.size(0) >= LEAST_PRODUCT
     return enough and x.numel() >= LEAST_ROWS * weight.size(1)
@@ -185,17 +197,32 @@ def prepacked(weight: Tensor) -> Tensor | None:
     return laid.copy
 
 
-def _filled_up(x: Tensor, ready: Tensor, bias: Tensor | None) -> Tensor:
+def filled(rows: int, dtype: torch.dtype) -> int:
+    """How many rows to multiply in the place of so many, a sixteenth more at most.
+
+    oneDNN makes a kernel for each shape that it has not met. With tiles (AMX) that takes longer
+    than most products do; in single precision only small products are worth the filling.
+    """
+    if rows >= FEW_ROWS and dtype == torch.float32:
+        return rows
+    return rows + -rows % (1 << max(rows.bit_length() - 5, 0))
+
+
+def _filled_up(x: Tensor, ready: Tensor, bias: Tensor | None, then: str) -> Tensor:
     rows = len(x)
-    missing = -rows % GRAIN if rows < FEW_ROWS else 0
+    missing = filled(rows, x.dtype) - rows
     if missing:
         x = F.pad(x, (0, 0, 0, missing))
-    return multiply(x, ready, bias)[:rows]
+    return multiply(x, ready, bias, then)[:rows]
 
 
-def multiply(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """oneDNN's own product, N × inputs → N × outputs; the weight may be prepacked."""
-    out: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
+def multiply(x: Tensor, weight: Tensor, bias: Tensor | None, then: str = "none") -> Tensor:
+    """oneDNN's own product, N × inputs → N × outputs; the weight may be prepacked.
+
+    Args:
+        then: what is done to each result, ``none`` or ``relu``.
+    """
+    out: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, then, [], "")
     return out
 
 

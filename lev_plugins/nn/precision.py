@@ -7,21 +7,25 @@ where 8 would be too many (:func:`overflows`). Both round, so outputs may differ
 precision, with int8 also from batch to batch.
 """
 
+import os
 import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..errors import UserError
 from ..io.program import running_command
-from .linear import Linear, needs_upcast, prepack_weight
+from .linear import Linear, filled, needs_upcast, prepack_weight
 
 PRECISIONS = ("fp32", "bf16", "int8")
 DECODING = ("generate", "interactive")
 #: layers with fewer weights are not worth the rounding
 LEAST_WEIGHTS = 4096
+#: rows from which products of tiles are the faster ones
+LEAST_ROWS = 64
 PLAIN = (nn.Linear, Linear)
 
 
@@ -36,13 +40,46 @@ class Int8Linear(nn.Module):
         super().__init__()
         self.out_features, self.in_features = weight.shape
         self.packed = _pack(weight, bias)
+        self.tiled = _in_tiles(self.packed)  # a second copy, for many rows
         self.reduce_range = overflows()
 
-    def forward(self, x: Tensor) -> Tensor:
-        """… × inputs → … × outputs, in the type that came."""
-        packed, reduce_range = self.packed, self.reduce_range
-        out: Tensor = torch.ops.quantized.linear_dynamic(x.float(), packed, reduce_range)
-        return out.to(x.dtype)
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the second copy, whose layout would be lost."""
+        return {**vars(self), "tiled": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Makes the second copy again."""
+        super().__setstate__(state)
+        self.tiled = _in_tiles(self.packed)
+
+    def forward(self, x: Tensor, *, relu: bool = False) -> Tensor:
+        """… × inputs → … × outputs, in the type that came; ``relu`` as :class:`.Linear` has it."""
+        kind, x = x.dtype, x.float()
+        if self.tiled is None or x.numel() < LEAST_ROWS * self.in_features:
+            return self._multiply(x, self.packed, relu).to(kind)
+        flat = x.reshape(-1, self.in_features)
+        rows = len(flat)
+        missing = filled(rows, torch.qint8) - rows  # zeros change no scale
+        out = self._multiply(F.pad(flat, (0, 0, 0, missing)) if missing else flat, self.tiled, relu)
+        return out[:rows].view(*x.shape[:-1], self.out_features).to(kind)
+
+    def _multiply(self, x: Tensor, packed: Any, relu: bool) -> Tensor:
+        quantized = torch.ops.quantized
+        multiply = quantized.linear_relu_dynamic if relu else quantized.linear_dynamic
+        out: Tensor = multiply(x, packed, self.reduce_range)
+        return out
+
+
+def multiplies_tiles() -> bool:
+    """Whether this CPU multiplies whole tiles of 8-bit numbers (AMX), which oneDNN alone uses."""
+    knows = getattr(torch.cpu, "_is_amx_tile_supported", None)
+    # who holds oneDNN to older instructions, as tests do, has no use for it
+    return (
+        knows is not None
+        and bool(knows())
+        and "ONEDNN_MAX_CPU_ISA" not in os.environ
+        and "onednn" in torch.backends.quantized.supported_engines
+    )
 
 
 def overflows() -> bool:
@@ -64,6 +101,18 @@ def _pack(weight: Tensor, bias: Tensor | None = None) -> Any:
         small = torch.quantize_per_channel(weight, scales, zeros, 0, torch.qint8)
     bias = None if bias is None else bias.detach().float()
     return torch.ops.quantized.linear_prepack(small, bias)
+
+
+def _in_tiles(packed: Any) -> Any:
+    """The same weight and bias once more, laid out by oneDNN; None where it has no tiles."""
+    if not multiplies_tiles():
+        return None
+    before = torch.backends.quantized.engine
+    try:
+        torch.backends.quantized.engine = "onednn"
+        return torch.ops.quantized.linear_prepack(*torch.ops.quantized.linear_unpack(packed))
+    finally:
+        torch.backends.quantized.engine = before
 
 
 def quantize(models: Iterable[nn.Module], precision: str) -> None:

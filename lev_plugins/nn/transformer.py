@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from .bf16_attention import attend_bf16, is_for
 from .dropout import dropout
 from .linear import Linear, linear, needs_upcast, upcast
 from .packing import Layout, Packing
@@ -122,14 +123,17 @@ class Attention(nn.Module):
             return self.attend_parts(query, [(key, value)], mask)
         share, kind = self.dropout if self.training else 0.0, query.dtype
         backward = query.requires_grad and query.device.type == "cpu"
-        if kind == torch.bfloat16 and (backward or needs_upcast(query)):
-            # torch goes back through it nine times faster in single precision there
-            query, key, value = query.float(), key.float(), value.float()
-        if mask is not None and mask.dtype != torch.bool:
-            mask = mask.to(query.dtype)
-        out = F.scaled_dot_product_attention(
-            query, key, value, attn_mask=mask, dropout_p=share, scale=self.scale
-        )
+        if backward and kind == torch.bfloat16 and not share and is_for(query, key, mask):
+            out = attend_bf16(query, key, value, mask, self.scale)
+        else:
+            if kind == torch.bfloat16 and (backward or needs_upcast(query)):
+                # torch goes back through it nine times faster in single precision there
+                query, key, value = query.float(), key.float(), value.float()
+            if mask is not None and mask.dtype != torch.bool:
+                mask = mask.to(query.dtype)
+            out = F.scaled_dot_product_attention(
+                query, key, value, attn_mask=mask, dropout_p=share, scale=self.scale
+            )
         out = out.to(kind).transpose(1, 2).flatten(2)
         return self.output(out if packing is None else packing.pack(out))
 
@@ -198,7 +202,7 @@ class Attention(nn.Module):
 
 
 def _unpacked(x: Tensor, packing: Packing | None) -> Tensor:
-    return x if packing is None else packing.unpack(x)
+    return x if packing is None else packing.spread(x)
 
 
 class TransformerBlock(nn.Module):
@@ -260,7 +264,8 @@ class TransformerBlock(nn.Module):
 
     def feed_forward(self, x: Tensor) -> Tensor:
         """The last sub-layer, without its norm."""
-        x = self.activation(self.fc1(x))
+        relu = self.activation is F.relu
+        x = self.fc1(x, relu=True) if relu else self.activation(self.fc1(x))
         return self.fc2(dropout(x, self.activation_dropout, self.training))
 
     def forward(

@@ -49,6 +49,7 @@ def products(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
 
     monkeypatch.setattr(linear_module, "LEAST_PRODUCT", 0)
     monkeypatch.setattr(linear_module, "LEAST_READY", 0)
+    monkeypatch.setattr(linear_module, "LEAST_READY_BF16", 0)
     monkeypatch.setattr(linear_module, "product", noting)
     return seen
 
@@ -219,12 +220,13 @@ def ready_products(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     seen: list[bool] = []
     one_dnn_itself = linear_module.multiply
 
-    def noting(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    def noting(x: Tensor, weight: Tensor, *more: object) -> Tensor:
         seen.append(weight.is_mkldnn)
-        return one_dnn_itself(x, weight, bias)
+        return one_dnn_itself(x, weight, *more)
 
     monkeypatch.setattr(linear_module, "LEAST_PRODUCT", 0)
     monkeypatch.setattr(linear_module, "LEAST_READY", 0)
+    monkeypatch.setattr(linear_module, "LEAST_READY_BF16", 0)
     monkeypatch.setattr(linear_module, "multiply", noting)
     return seen
 
@@ -326,6 +328,26 @@ def test_small_products_are_left_to_torch_even_where_the_weight_lies_ready(monke
 
 
 @needs_one_dnn
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_where_mkl_multiplies_single_precision_bfloat16_alone_is_laid_out(monkeypatch, dtype):
+    monkeypatch.setattr(linear_module, "_wanted", False)
+    monkeypatch.setattr(linear_module, "_prepacks", True)
+    monkeypatch.setattr(linear_module, "knows_bfloat16", lambda: True)
+    weight = torch.ones(24, 16, dtype=dtype)
+    prepack_weight(weight)
+    assert (linear_module.prepacked(weight) is not None) == (dtype == torch.bfloat16)
+
+
+@pytest.mark.parametrize("said", [None, "0", "1"])
+def test_nothing_is_laid_out_where_one_dnn_is_switched_off(monkeypatch, said):
+    monkeypatch.delenv(linear_module.SWITCH, raising=False)
+    if said is not None:
+        monkeypatch.setenv(linear_module.SWITCH, said)
+    monkeypatch.setattr(linear_module, "available", lambda: True)
+    assert linear_module.prepacks_by_default() == (said != "0")
+
+
+@needs_one_dnn
 def test_weights_that_are_not_on_the_cpu_are_not_laid_out():
     weight = torch.ones(24, 16, device="meta")
     with one_dnn(True):
@@ -360,9 +382,9 @@ def test_decoders_have_their_weights_ready_and_save_them_as_ever():
 def test_few_rows_are_filled_up_so_that_few_shapes_come(monkeypatch):
     seen, one_dnn_itself = set(), linear_module.multiply
 
-    def noting(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    def noting(x: Tensor, *more: object) -> Tensor:
         seen.add(len(x))
-        return one_dnn_itself(x, weight, bias)
+        return one_dnn_itself(x, *more)
 
     monkeypatch.setattr(linear_module, "LEAST_READY", 0)
     monkeypatch.setattr(linear_module, "multiply", noting)
@@ -372,8 +394,16 @@ def test_few_rows_are_filled_up_so_that_few_shapes_come(monkeypatch):
         for rows in range(1, linear_module.FEW_ROWS + 2):
             x = torch.randn(rows, 16)
             torch.testing.assert_close(layer(x), F.linear(x, layer.weight, layer.bias), **CLOSE)
-    grain = linear_module.GRAIN
-    assert seen == {*range(grain, linear_module.FEW_ROWS + 1, grain), linear_module.FEW_ROWS + 1}
+    assert seen == {*range(1, 32), *range(32, 65, 2), linear_module.FEW_ROWS + 1}
+
+
+def test_a_sixteenth_more_rows_at_most_and_sixteen_numbers_of_rows_to_an_octave():
+    counts = [linear_module.filled(rows, torch.bfloat16) for rows in range(1, 2049)]
+    for rows, count in enumerate(counts, 1):
+        assert rows <= count <= rows + rows / 16
+        assert linear_module.filled(count, torch.bfloat16) == count
+    assert len({count for count in counts if count > 1024}) == 16
+    assert linear_module.filled(1000, torch.float32) == 1000
 
 
 @needs_one_dnn

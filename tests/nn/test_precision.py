@@ -1,5 +1,6 @@
 """Fewer bits for decoding."""
 
+import copy
 import os
 import platform
 import subprocess
@@ -13,8 +14,9 @@ from fairseq.modules import MultiheadAttention
 from torch import nn
 
 from lev_plugins.errors import UserError
-from lev_plugins.nn import linear
+from lev_plugins.nn import linear, precision
 from lev_plugins.nn.precision import (
+    LEAST_ROWS,
     Int8Linear,
     decoding_precision,
     quantize,
@@ -44,6 +46,41 @@ def test_a_layer_in_eight_bits_keeps_shape_and_type():
     assert small(torch.randn(2, 3, 64)).shape == (2, 3, 64)
     assert small(torch.randn(2, 64).bfloat16()).dtype == torch.bfloat16
     assert small(torch.zeros(0, 64)).shape == (0, 64)
+
+
+@pytest.mark.skipif(
+    "onednn" not in torch.backends.quantized.supported_engines, reason="this torch has no oneDNN"
+)
+@pytest.mark.parametrize("rows", [LEAST_ROWS - 1, LEAST_ROWS, 3 * LEAST_ROWS + 1])
+def test_many_rows_are_multiplied_in_tiles_where_the_cpu_has_them(monkeypatch, rows):
+    torch.manual_seed(rows)
+    layer, x = nn.Linear(64, 96).requires_grad_(False), torch.randn(rows, 64)
+    monkeypatch.setattr(precision, "multiplies_tiles", lambda: False)
+    plain = Int8Linear(layer.weight, layer.bias)
+    monkeypatch.setattr(precision, "multiplies_tiles", lambda: True)
+    tiled, seen = Int8Linear(layer.weight, layer.bias), []
+    itself = Int8Linear._multiply
+
+    def noting(self, x, packed, relu):
+        seen.append(packed is self.tiled)
+        return itself(self, x, packed, relu)
+
+    monkeypatch.setattr(Int8Linear, "_multiply", noting)
+    found = tiled(x)
+    assert seen == [rows >= LEAST_ROWS]
+    # a step of what comes in, rounded to the other side here and there
+    step = float(x.max() - x.min()) / (127 if tiled.reduce_range else 255)
+    assert (found - plain(x)).abs().max() <= step * float(layer.weight.abs().sum(1).max())
+    assert torch.equal(copy.deepcopy(tiled)(x), found), "a copy keeps both layouts"
+
+
+@pytest.mark.parametrize("rows", [3, 200])
+@pytest.mark.parametrize("less", [False, True])
+def test_a_layer_cuts_off_what_is_negative_where_it_is_asked_to(less, rows):
+    layer = linear.Linear(64, 96).requires_grad_(False)
+    one = Int8Linear(layer.weight, layer.bias) if less else layer
+    x = torch.randn(rows, 64)
+    assert torch.equal(one(x, relu=True), one(x).relu())
 
 
 @pytest.mark.parametrize("instructions", ["AVX2", "ALL"])
