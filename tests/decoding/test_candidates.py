@@ -9,6 +9,7 @@ import torch
 from fake_policy import RandomPolicy, ScriptedPolicy
 
 from lev_plugins.errors import UserError
+from lev_plugins.nn import blocks
 from lev_plugins.systems.levenshtein.decoding import (
     RefinementGenerator,
     RefinementOptions,
@@ -112,6 +113,16 @@ def outcomes(found: list[list[Hypothesis]]) -> list[list[tuple]]:
 
 
 # answers and their kinds ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{}, {"stock": True}, {"unk_penalty": 1.0}])
+@pytest.mark.parametrize("kind", ["length", "noise"])
+def test_tokens_chosen_a_row_at_a_time_are_those_chosen_together(monkeypatch, kind, options):
+    together = candidates(policy(), count=3, kind=kind, scale=1.0, **options)
+    monkeypatch.setattr(blocks, "AT_ONCE", 1)
+    assert all_plain(candidates(policy(), count=3, kind=kind, scale=1.0, **options)) == all_plain(
+        together
+    )
 
 
 @pytest.mark.parametrize("kind", DIVERSITY)

@@ -4,7 +4,6 @@ import math
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from fairseq.criterions import FairseqCriterion, register_criterion
 from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
@@ -15,6 +14,7 @@ from ...data.batch import LogOutput
 from ...errors import UserError
 from ...options import option
 from .config import HEADS
+from .loss import smoothed
 from .roll_in import TrainingBatch, expert_labels
 
 
@@ -73,13 +73,11 @@ class EditPolicyLoss(FairseqCriterion):
         log: LogOutput = {}
         loss = torch.zeros((), device=source["src_tokens"].device)
         for name in HEADS:
-            logits, label = outputs[name].float(), labels[name]
-            head, nll = smoothed(logits, label, self.smoothing[name])
+            label = labels[name]
+            head, nll, right = smoothed(outputs[name], label, self.smoothing[name])
             loss = loss + self.weights[name] * head
-            with torch.no_grad():
-                log[f"{name}_nll"] = nll.detach()
-                log[f"{name}_right"] = (logits.argmax(1) == label).sum()
-                log[f"{name}_count"] = label.numel()
+            log[f"{name}_nll"], log[f"{name}_right"] = nll, right
+            log[f"{name}_count"] = label.numel()
         sample_size = sample["ntokens"]
         log.update(
             loss=loss.detach(),
@@ -110,19 +108,3 @@ class EditPolicyLoss(FairseqCriterion):
     @staticmethod
     def logging_outputs_can_be_summed() -> bool:
         return True
-
-
-def smoothed(logits: Tensor, labels: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
-    """Sums over positions of the loss with label smoothing, and of −log p of the labels.
-
-    As torch's ``cross_entropy`` gives them; probabilities are normalised once for both.
-
-    Args:
-        logits: P × classes. labels: P. smoothing: share that all classes have in common.
-    """
-    log_probs = F.log_softmax(logits, 1)
-    nll = F.nll_loss(log_probs, labels, reduction="sum")
-    if not smoothing:
-        return nll, nll
-    even = -log_probs.sum(1).sum()
-    return (1 - smoothing) * nll + smoothing / logits.size(1) * even, nll

@@ -14,6 +14,7 @@ from fairseq.data import Dictionary
 from torch import Tensor
 
 from ...data.batch import Batch
+from ...nn.blocks import rows_at_once, without
 from ...nn.packing import Layout
 from ...ops.alignment import lcs_masks
 from ...ops.edits import InsertionLabels, insertion_labels
@@ -273,11 +274,10 @@ def token_predictions(logits: Tensor, roll_in: RollIn, never: list[int]) -> Tens
     Returns:
         P, long.
     """
-    logits = logits.clone()
-    for symbol in never:  # numbers that the device need not be sent
-        logits[:, symbol] = float("-inf")
     if roll_in.token_noise is None:
-        return logits.argmax(1)
+        parts = logits.split(rows_at_once(logits))  # max takes half of the time of argmax
+        return torch.cat([without(part, never).max(1).indices for part in parts])
+    logits = without(logits, never)
     noise = roll_in.token_noise.flatten().index_select(0, roll_in.places.gaps)
     if roll_in.frequencies is not None:
         # counts are whole numbers: their sums are exact on any device

@@ -18,6 +18,7 @@ from torch import Tensor
 from ....data.batch import Batch
 from ....errors import UserError
 from ....fairseq_patches import refuse_non_finite_scores
+from ....nn.blocks import rows_at_once, without
 from ....ops.edits import Compaction, limit_insertions
 from .constraints import EditConstraints, mask_forbidden, symbol_edges
 from .diversity import sentence_keys
@@ -323,11 +324,13 @@ class _Decoding(Generic[MemoryT]):
             return logits
         slots = logits.size(1)
         places = torch.arange(slots, device=rows.device).repeat(len(rows))
-        candidates = rows.repeat_interleave(slots)
-        noise = self.diversity.noise(
-            self.keys[candidates], candidates, 2 * step, places, logits.size(2)
-        )
+        noise = self._noise(rows.repeat_interleave(slots), 2 * step, places, logits.size(2))
         return logits + noise.view_as(logits)
+
+    def _noise(self, candidates: Tensor, stream: int, places: Tensor, classes: int) -> Tensor:
+        """What the candidates (P) differ by at ``places`` (P): P × ``classes``."""
+        assert self.keys is not None
+        return self.diversity.noise(self.keys[candidates], candidates, stream, places, classes)
 
     def _insert(self, counts: Tensor, step: int) -> None:
         """Opens the slots and fills every placeholder."""
@@ -350,30 +353,37 @@ class _Decoding(Generic[MemoryT]):
 
     def _fill(self, where: Tensor, step: int) -> None:
         """Writes the likeliest token at each place of ``where`` (R × T, bool)."""
-        state = self.state
-        logits = self.policy.token_logits(state.tokens, state.memory, where).float()
-        never = [self.placeholder] if self.options.stock else self.never
-        logits = logits.clone()
-        for symbol in never:  # numbers that the device need not be sent
-            logits[:, symbol] = float("-inf")
+        state, constraints = self.state, self.constraints
+        logits = self.policy.token_logits(state.tokens, state.memory, where)
+        place = None if self.keys is None else where.nonzero()
+        onto = None
+        if constraints is not None and constraints.whole_words:
+            onto = constraints.growing(where, state.origin, state.rows)
+        removes = constraints is not None and constraints.removes  # looked for in all at once
+        size = len(logits) if removes else rows_at_once(logits)
+        tokens, scores = [], []
+        for first in range(0, len(logits), size):
+            part = slice(first, first + size)
+            allowed = choice = self._allowed(logits[part])
+            if place is not None:
+                row, column = place[part].unbind(1)
+                choice = choice + self._noise(state.rows[row], 2 * step + 1, column, len(choice[0]))
+            if onto is not None:
+                choice = choice.masked_fill(onto[part], float("-inf"))
+            found = choice.max(1).indices  # sooner than argmax
+            if constraints is not None and removes:
+                filled = state.tokens.masked_scatter(where, found)
+                found = mask_forbidden(choice.clone(), where, filled, constraints, state.rows)
+            tokens.append(found)
+            scores.append(allowed.gather(1, found.unsqueeze(1)).squeeze(1) - allowed.logsumexp(1))
+        state.fill(where, torch.cat(tokens), torch.cat(scores))
+
+    def _allowed(self, logits: Tensor) -> Tensor:
+        """A copy in single precision, P × V, without the symbols that are never written."""
+        logits = without(logits.float(), [self.placeholder] if self.options.stock else self.never)
         if self.options.unk_penalty:
             logits[:, self.unk] -= self.options.unk_penalty
-        choice = logits
-        if self.keys is not None:
-            place = where.nonzero()
-            candidates = state.rows[place[:, 0]]
-            choice = logits + self.diversity.noise(
-                self.keys[candidates], candidates, 2 * step + 1, place[:, 1], logits.size(1)
-            )
-        if self.constraints is not None and self.constraints.whole_words:
-            onto = self.constraints.growing(where, state.origin, state.rows)
-            choice = choice.masked_fill(onto, float("-inf"))
-        tokens = choice.argmax(1)
-        if self.constraints is not None and self.constraints.removes:
-            filled = state.tokens.masked_scatter(where, tokens)
-            tokens = mask_forbidden(choice.clone(), where, filled, self.constraints, state.rows)
-        scores = logits.gather(1, tokens.unsqueeze(1)).squeeze(1) - logits.logsumexp(1)
-        state.fill(where, tokens, scores)
+        return logits
 
     # limits ---------------------------------------------------------------------------------
 
