@@ -115,7 +115,7 @@ def outcomes(found: list[list[Hypothesis]]) -> list[list[tuple]]:
 # answers and their kinds ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("options", [{}, {"stock": True}, {"unk_penalty": 1.0}])
+@pytest.mark.parametrize("options", [{}, {"unk_penalty": 1.0}])
 @pytest.mark.parametrize("kind", ["length", "noise"])
 def test_tokens_chosen_a_row_at_a_time_are_those_chosen_together(monkeypatch, kind, options):
     together = candidates(policy(), count=3, kind=kind, scale=1.0, **options)
