@@ -6,7 +6,8 @@ rounded in another order. Where oneDNN is not the better one, or not there, thes
 layers.
 
 On CPUs without AVX-512 both multiply bfloat16 ten times as slowly as single precision: there it is
-multiplied in single precision, and rounded to bfloat16 again.
+multiplied in single precision, and rounded to bfloat16 again. Elsewhere torch takes oneDNN for it
+too; called directly it is faster in training.
 """
 
 import contextlib
@@ -66,16 +67,17 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, *, relu: bool 
     least = LEAST_READY if x.dtype == torch.float32 else LEAST_READY_BF16
     large = x.numel() * weight.size(0) >= least and possible(x, weight)
     ready = prepacked(weight) if large and not learning else None
+    flat = x.reshape(-1, x.size(-1))
     if ready is not None:
-        out = _filled_up(x.reshape(-1, x.size(-1)), ready, bias, "relu" if relu else "none")
-        return out.view(*x.shape[:-1], weight.size(0))
-    if not (large and _wanted and _pays(x, weight)):
-        out = F.linear(x, weight, bias)
+        out = _filled_up(flat, ready, bias, "relu" if relu else "none")
     else:
-        flat = x.reshape(-1, x.size(-1))
-        multiplied = _Linear.apply if learning else product
-        out = multiplied(flat, weight, bias).view(*x.shape[:-1], weight.size(0))
-    return F.relu_(out) if relu else out  # nothing else reads what was there
+        if large and _pays(x, weight, learning):
+            out = (_Linear.apply if learning else product)(flat, weight, bias)
+        else:
+            out = F.linear(flat, weight, bias)
+        # nothing else reads what was there; a view of it torch would copy
+        out = F.relu_(out) if relu else out
+    return out.view(*x.shape[:-1], weight.size(0))
 
 
 def prepack_weight(weight: Tensor) -> None:
@@ -179,10 +181,12 @@ def possible(x: Tensor, weight: Tensor) -> bool:
     )
 
 
-def _pays(x: Tensor, weight: Tensor) -> bool:
-    # torch itself multiplies bfloat16 by oneDNN
-    enough = x.dtype == torch.float32 and x.numel() * weight.size(0) >= LEAST_PRODUCT
-    return enough and x.numel() >= LEAST_ROWS * weight.size(1)
+def _pays(x: Tensor, weight: Tensor, learning: bool) -> bool:
+    """Whether oneDNN is the faster one where no weight was prepacked."""
+    # torch takes it for bfloat16 by itself, but copies the bias, and the slope of weights is slow
+    wanted = learning if x.dtype == torch.bfloat16 else _wanted
+    enough = x.numel() * weight.size(0) >= LEAST_PRODUCT
+    return wanted and enough and x.numel() >= LEAST_ROWS * weight.size(1)
 
 
 def _state(weight: Tensor) -> tuple[int, int, torch.dtype]:
@@ -248,6 +252,13 @@ class _Linear(torch.autograd.Function):
         wanted = ctx.needs_input_grad
         return (
             product(grad, weight.t()) if wanted[0] else None,
-            product(grad.t(), x.t()) if wanted[1] else None,
+            _slope(grad, x) if wanted[1] else None,
             grad.sum(0) if wanted[2] else None,
         )
+
+
+def _slope(grad: Tensor, x: Tensor) -> Tensor:
+    """N × outputs, N × inputs → outputs × inputs, the sum over N."""
+    if x.dtype == torch.bfloat16 and grad.size(1) > x.size(1):
+        return grad.t() @ x  # here torch spares a copy of the wider one
+    return product(grad.t(), x.t())
