@@ -99,6 +99,30 @@ def test_all_three_products_of_an_update_are_one_dnns(products):
     assert products == [(10, 16, 24), (10, 24, 16), (24, 10, 16)]
 
 
+@pytest.mark.skipif(not linear_module.knows_bfloat16(), reason="this CPU has no bfloat16")
+@needs_one_dnn
+@pytest.mark.parametrize(("inputs", "outputs"), [(16, 24), (24, 16)])
+@pytest.mark.parametrize("relu", [False, True])
+def test_bfloat16_learns_by_one_dnn_called_directly_even_on_intels_cpus(
+    products, monkeypatch, inputs, outputs, relu
+):
+    torch.manual_seed(inputs)
+    monkeypatch.setattr(linear_module, "LEAST_READY_BF16", 0)
+    monkeypatch.setattr(linear_module, "_wanted", False)
+    monkeypatch.setattr(linear_module, "_prepacks", True)
+    leaves = [torch.randn(*shape).bfloat16() for shape in ((2, 5, inputs), (outputs, inputs))]
+    leaves.append(torch.randn(outputs).bfloat16())
+    results = []
+    for change in (torch.Tensor.bfloat16, torch.Tensor.double):
+        own = [change(one).requires_grad_() for one in leaves]
+        out = linear(*own, relu=relu)
+        results.append((out, *torch.autograd.grad((out * out.detach()).sum(), own)))
+    for found, wanted in zip(*results, strict=True):
+        assert found.dtype == torch.bfloat16
+        assert float((found.double() - wanted).norm()) <= 2**-6 * float(wanted.norm())
+    assert (10, inputs, outputs) in products and (10, outputs, inputs) in products
+
+
 @needs_one_dnn
 def test_nothing_is_multiplied_for_gradients_that_nobody_wants(products):
     x, weight = normal(8, 16), normal(24, 16)
