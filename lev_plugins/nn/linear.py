@@ -34,8 +34,6 @@ LEAST_ROWS = 4
 ROWS = 25
 #: from as many rows on single precision is not filled up (:func:`filled`)
 FEW_ROWS = 64
-#: shapes whose kernels oneDNN and torch keep, each some ten kilobytes; theirs are 1,024
-CAPACITIES = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "1024", "LRU_CACHE_CAPACITY": "1024"}
 #: 0 or 1 in this variable of the environment: oneDNN never, or wherever torch has it
 SWITCH = "LEV_PLUGINS_ONEDNN"
 CPUINFO = Path("/proc/cpuinfo")
@@ -159,15 +157,7 @@ def is_intel() -> bool:
         return any("GenuineIntel" in line for line in lines if line.startswith("vendor_id"))
 
 
-def _keep_few_kernels() -> None:
-    """Both read this when they are first used; batches have new shapes all the time."""
-    for name, count in CAPACITIES.items():
-        os.environ.setdefault(name, count)
-
-
 _wanted, _prepacks = by_default(), prepacks_by_default()
-if _prepacks:
-    _keep_few_kernels()
 
 
 def possible(x: Tensor, weight: Tensor) -> bool:

@@ -431,19 +431,6 @@ def test_a_sixteenth_more_rows_at_most_and_sixteen_numbers_of_rows_to_an_octave(
 
 
 @needs_one_dnn
-@pytest.mark.parametrize("said", [None, "7"])
-def test_few_kernels_are_kept_unless_somebody_says_how_many(said):
-    name = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
-    environ = {key: value for key, value in os.environ.items() if key != name}
-    environ |= {linear_module.SWITCH: "1"} | ({} if said is None else {name: said})
-    program = f"import os, lev_plugins.nn.linear; print(os.environ['{name}'])"
-    done = subprocess.run(
-        [sys.executable, "-c", program], env=environ, capture_output=True, text=True
-    )
-    assert done.stdout.split()[-1] == (said or linear_module.CAPACITIES[name]), done.stderr
-
-
-@needs_one_dnn
 def test_a_ready_model_can_be_pickled_and_copied_and_takes_its_copies_with_it():
     layer, x = Linear(16, 24), torch.randn(8, 16)
     gc.collect()  # what earlier tests left
