@@ -439,13 +439,12 @@ def time_decoding(peers: Peers, args: argparse.Namespace) -> tuple[list[Row], li
             required = name == "same" and side_by_side.precision(args) is torch.float32
             said = agreement(decode, name, samples, required, expected)
             notes.append(f"decoding, batch {size}, {label}: {said}")
-        now = side_by_side.clock(args)
-        times = side_by_side.milliseconds(decode, samples, now, warm=size == 1)
+        times = side_by_side.milliseconds(decode, samples, side_by_side.clock(args))
         for name, label in labels.items():
             title, both = f"decoding: batch {size}, {label}", (times["stock"], times[name])
             rows.append(side_by_side.row(title, *both, of_medians=True))
         if args.drafts:
-            notes.append(_drafted(decode["own"], samples, size, now))
+            notes.append(_drafted(decode["own"], samples, size, side_by_side.clock(args)))
     return rows, notes
 
 

@@ -113,19 +113,11 @@ def milliseconds(
     contestants: Mapping[str, Callable[[Sample], object]],
     samples: Iterable[Sample],
     now: Callable[[], float],
-    warm: bool = False,
 ) -> dict[str, list[float]]:
-    """Of everybody with every sample, in turn.
-
-    Args:
-        warm: each does it once unmeasured right before. Who runs one model finds its weights in the
-            cache; here several take turns and drive each other's out.
-    """
+    """Of everybody with every sample, in turn."""
     times: dict[str, list[float]] = {name: [] for name in contestants}
     for number, sample in enumerate(samples):
         for name in in_turn(contestants, number):
-            if warm:
-                contestants[name](sample)
             started = now()
             contestants[name](sample)
             times[name].append(1000 * (now() - started))
