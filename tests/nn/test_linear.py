@@ -356,10 +356,10 @@ def test_small_products_are_left_to_torch_even_where_the_weight_lies_ready(monke
 def test_where_mkl_multiplies_single_precision_bfloat16_alone_is_laid_out(monkeypatch, dtype):
     monkeypatch.setattr(linear_module, "_wanted", False)
     monkeypatch.setattr(linear_module, "_prepacks", True)
-    monkeypatch.setattr(linear_module, "knows_bfloat16", lambda: True)
     weight = torch.ones(24, 16, dtype=dtype)
     prepack_weight(weight)
-    assert (linear_module.prepacked(weight) is not None) == (dtype == torch.bfloat16)
+    laid_out = dtype == torch.bfloat16 and linear_module.knows_bfloat16()
+    assert (linear_module.prepacked(weight) is not None) == laid_out
 
 
 @pytest.mark.parametrize("said", [None, "0", "1"])
