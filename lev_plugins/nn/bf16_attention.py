@@ -1,6 +1,6 @@
-"""Attention in bfloat16 on a CPU, forth and back.
+"""Attention in bfloat16 on a CPU, forward and backward.
 
-torch's own kernel goes back through bfloat16 five times as slowly as through single precision.
+The backward pass of torch's own kernel takes five times as long in bfloat16 as in single precision.
 Products of whole batches are fast in both: here the scores and the softmax have single precision,
 as in torch's kernel, and all other products bfloat16.
 """
@@ -16,7 +16,7 @@ from .linear import needs_upcast
 MOST_SCORES = 2**17
 
 
-def is_for(query: Tensor, key: Tensor, mask: Tensor | None) -> bool:
+def fits_bf16(query: Tensor, key: Tensor, mask: Tensor | None) -> bool:
     """Whether :func:`attend_bf16` is the faster one for these, and can take them."""
     few = query.size(2) * key.size(2) <= MOST_SCORES
     return few and (mask is None or mask.dtype == torch.bool) and not needs_upcast(query)
@@ -46,19 +46,21 @@ class _Attention(torch.autograd.Function):
         scores = torch.bmm(query.float(), key.float().transpose(1, 2)).mul_(scale)
         if mask is not None:
             scores.unflatten(0, ctx.shape).masked_fill_(~mask, float("-inf"))
-        shares = scores.softmax(2).to(value.dtype)
-        ctx.save_for_backward(query, key, value, shares)
-        return torch.bmm(shares, value).unflatten(0, ctx.shape)
+        weights = scores.softmax(2).to(value.dtype)
+        ctx.save_for_backward(query, key, value, weights)
+        return torch.bmm(weights, value).unflatten(0, ctx.shape)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        query, key, value, shares = ctx.saved_tensors
+        query, key, value, weights = ctx.saved_tensors
         grad = grad.reshape(query.shape)
-        by_share = torch.bmm(grad, value.transpose(1, 2))
-        scores = torch._softmax_backward_data(by_share, shares, 2, shares.dtype).mul_(ctx.scale)
+        by_weight = torch.bmm(grad, value.transpose(1, 2))
+        by_score = torch._softmax_backward_data(by_weight, weights, 2, weights.dtype).mul_(
+            ctx.scale
+        )
         found = (
-            torch.bmm(scores, key),
-            torch.bmm(scores.transpose(1, 2), query),
-            torch.bmm(shares.transpose(1, 2), grad),
+            torch.bmm(by_score, key),
+            torch.bmm(by_score.transpose(1, 2), query),
+            torch.bmm(weights.transpose(1, 2), grad),
         )
         return *(one.unflatten(0, ctx.shape) for one in found), None, None

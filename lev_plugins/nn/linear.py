@@ -145,7 +145,7 @@ def by_default() -> bool:
 
 
 def prepacks_by_default() -> bool:
-    """Whether oneDNN multiplies by weights that were prepacked, which is sooner on any CPU."""
+    """Whether weights are prepacked for oneDNN: in bfloat16 that is faster on any CPU."""
     return available() and os.environ.get(SWITCH, "") != "0"
 
 
@@ -173,7 +173,7 @@ def possible(x: Tensor, weight: Tensor) -> bool:
 
 def _pays(x: Tensor, weight: Tensor, learning: bool) -> bool:
     """Whether oneDNN is the faster one where no weight was prepacked."""
-    # torch takes it for bfloat16 by itself, but copies the bias, and the slope of weights is slow
+    # torch takes it for bfloat16 by itself, but copies the bias, and is slow at the gradient of weights
     wanted = learning if x.dtype == torch.bfloat16 else _wanted
     enough = x.numel() * weight.size(0) >= LEAST_PRODUCT
     return wanted and enough and x.numel() >= LEAST_ROWS * weight.size(1)
@@ -242,12 +242,12 @@ class _Linear(torch.autograd.Function):
         wanted = ctx.needs_input_grad
         return (
             product(grad, weight.t()) if wanted[0] else None,
-            _slope(grad, x) if wanted[1] else None,
+            _weight_gradient(grad, x) if wanted[1] else None,
             grad.sum(0) if wanted[2] else None,
         )
 
 
-def _slope(grad: Tensor, x: Tensor) -> Tensor:
+def _weight_gradient(grad: Tensor, x: Tensor) -> Tensor:
     """N × outputs, N × inputs → outputs × inputs, the sum over N."""
     if x.dtype == torch.bfloat16 and grad.size(1) > x.size(1):
         return grad.t() @ x  # here torch spares a copy of the wider one

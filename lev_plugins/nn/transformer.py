@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .bf16_attention import attend_bf16, is_for
+from .bf16_attention import attend_bf16, fits_bf16
 from .dropout import dropout
 from .linear import Linear, linear, needs_upcast, upcast
 from .packing import Layout, Packing
@@ -123,7 +123,7 @@ class Attention(nn.Module):
             return self.attend_parts(query, [(key, value)], mask)
         share, kind = self.dropout if self.training else 0.0, query.dtype
         backward = query.requires_grad and query.device.type == "cpu"
-        if backward and kind == torch.bfloat16 and not share and is_for(query, key, mask):
+        if backward and kind == torch.bfloat16 and not share and fits_bf16(query, key, mask):
             out = attend_bf16(query, key, value, mask, self.scale)
         else:
             if kind == torch.bfloat16 and (backward or needs_upcast(query)):

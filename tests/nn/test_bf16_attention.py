@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lev_plugins.nn import bf16_attention
-from lev_plugins.nn.bf16_attention import attend_bf16, is_for
+from lev_plugins.nn.bf16_attention import attend_bf16, fits_bf16
 from lev_plugins.nn.linear import knows_bfloat16
 from lev_plugins.nn.transformer import Attention, attention_mask
 
@@ -72,5 +72,5 @@ def test_a_layer_that_learns_in_bfloat16_takes_it_unless_weights_drop_out(monkey
 
 def test_it_is_not_for_long_sequences_and_biases():
     short, long = torch.empty(1, 1, 8, 4), torch.empty(1, 1, bf16_attention.MOST_SCORES, 4)
-    assert is_for(short, short, None) and not is_for(long, short, None)
-    assert not is_for(short, short, torch.zeros(1, 1, 8, 8))
+    assert fits_bf16(short, short, None) and not fits_bf16(long, short, None)
+    assert not fits_bf16(short, short, torch.zeros(1, 1, 8, 8))

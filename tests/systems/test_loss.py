@@ -36,6 +36,14 @@ def test_loss_likelihood_hits_and_gradient_are_torchs(at_once, dtype, rows, smoo
     torch.testing.assert_close(slope.double(), expected, rtol=0, atol=max(7 * step, 1e-5))
 
 
+def test_a_class_that_cannot_be_costs_nothing_without_smoothing():
+    logits = torch.tensor([[0.0, 0.0, float("-inf")]], requires_grad=True)
+    loss, _, _ = smoothed(logits, torch.tensor([1]), 0.0)
+    (slope,) = torch.autograd.grad(loss, logits)
+    assert float(loss.detach()) == pytest.approx(0.6931472)
+    assert slope[0].tolist() == pytest.approx([0.5, -0.5, 0.0])
+
+
 def test_large_logits_do_not_overflow():
     logits = torch.tensor([[1e4, -1e4, 0.0]], requires_grad=True)
     loss, nll, _ = smoothed(logits, torch.tensor([1]), 0.1)

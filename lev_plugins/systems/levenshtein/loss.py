@@ -1,8 +1,8 @@
 """Cross-entropy with label smoothing, over a few rows at a time.
 
-The logits of a batch's tokens are the largest matrix of an update. torch goes over all of it for
-each of its ten steps, forth and back; here each few rows are done with while the cache holds them,
-gradient included.
+The logits of a batch's tokens are the largest matrix of an update, and torch goes over all of it at
+every step of the loss. Here a few rows at a time are done with while the cache holds them, in the
+forward and again in the backward pass.
 """
 
 from collections.abc import Iterator
@@ -56,16 +56,18 @@ class _Smoothed(torch.autograd.Function):
         nll, even = reduce(torch.add, sums).unbind()
         found = reduce(torch.add, right)
         ctx.mark_non_differentiable(nll, found)
-        return torch.lerp(nll, even, smoothing), nll, found
+        # without smoothing a class of probability 0 costs nothing
+        loss = torch.lerp(nll, even, smoothing) if smoothing else nll.clone()
+        return loss, nll, found
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor, *unused: Tensor) -> tuple[Tensor, None, None]:
         # d/dx of −(1 − ε) log p(label) − ε mean log p = p − ε / classes − (1 − ε) [label]
         logits, labels, norms = ctx.saved_tensors
-        slopes = torch.empty_like(logits)
-        places = slopes.split(rows_at_once(slopes))
+        gradient = torch.empty_like(logits)
+        places = gradient.split(rows_at_once(gradient))
         for place, (part, own, norm) in zip(places, _blocks(logits, labels, norms)):
-            slope = (part - norm).exp_().sub_(ctx.smoothing / part.size(1))
-            slope.scatter_add_(1, own, torch.full_like(norm, ctx.smoothing - 1))
-            place.copy_(slope.mul_(grad))
-        return slopes, None, None
+            rows = (part - norm).exp_().sub_(ctx.smoothing / part.size(1))
+            rows.scatter_add_(1, own, torch.full_like(norm, ctx.smoothing - 1))
+            place.copy_(rows.mul_(grad))
+        return gradient, None, None
