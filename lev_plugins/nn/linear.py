@@ -173,7 +173,7 @@ def possible(x: Tensor, weight: Tensor) -> bool:
 
 def _pays(x: Tensor, weight: Tensor, learning: bool) -> bool:
     """Whether oneDNN is the faster one where no weight was prepacked."""
-    # torch takes it for bfloat16 by itself, but copies the bias, and is slow at the gradient of weights
+    # torch itself takes it for bfloat16, but copies the bias and is slow at weight gradients
     wanted = learning if x.dtype == torch.bfloat16 else _wanted
     enough = x.numel() * weight.size(0) >= LEAST_PRODUCT
     return wanted and enough and x.numel() >= LEAST_ROWS * weight.size(1)
