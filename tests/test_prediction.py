@@ -1,6 +1,7 @@
 """EncT5 from Python: a checkpoint alone, answers in order, the same in any batch."""
 
 import copy
+import dataclasses
 import functools
 import itertools
 import math
@@ -23,6 +24,7 @@ from lev_plugins import EncT5, UserError
 from lev_plugins.inference.enct5 import Prediction, Tagged
 from lev_plugins.systems.enct5 import EncT5Task, EncT5TaskConfig
 from lev_plugins.systems.enct5.dataset import Example, collate
+from lev_plugins.systems.enct5.entities import entities
 from lev_plugins.systems.enct5.metadata import Metadata
 from lev_plugins.systems.enct5.preparation.writing import trained_cutter
 from lev_plugins.systems.enct5.problem_types import KINDS, ProblemType
@@ -446,6 +448,20 @@ def test_a_string_is_cut_at_spaces(models):
     text = "  one\u00a0two\tthree  four \n"
     assert_same(model.predict_tags([text]), model.predict_tags([["one", "two", "three", "four"]]))
     assert model.predict_tags(["", " "]) == [Tagged((), (), (), windows=0)] * 2
+
+
+def test_entities_that_tags_mark_are_named(tmp_path):
+    of = dataclasses.replace(metadata("tagging"), labels=["O", "B-X", "I-X"], counts=[1] * 3)
+    model = EncT5.from_pretrained(str(save(tmp_path / "model.pt", "tagging", of)))
+    (found,) = model.predict_tags(["a b c d e f g h"])
+    assert found.entities == tuple(entities(found.tags)) and len(set(found.tags)) > 1
+    told = [{"label": one.label, "start": one.start, "end": one.end} for one in found.entities]
+    assert found.to_dict()["entities"] == told
+
+
+def test_tags_of_another_kind_name_no_entities(models):
+    (found,) = models["tagging"].predict_tags(["a b"])
+    assert found.entities is None and "entities" not in found.to_dict()
 
 
 # without an end -----------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from .. import html
+from ..systems.enct5.entities import Entity, entities, marks_entities
 from ..systems.enct5.problem_types import ProblemType
 from ..systems.enct5.tokenizer import Encoding
 
@@ -65,7 +66,8 @@ class Tagged:
 
     words: of it. tags, scores: one a word, and its probability. top: the likeliest tags of each
     word, where they were asked for. windows: how many subwords of text the sentence was read in.
-    cut: whether a word was longer than the model reads, so that its end was not.
+    cut: whether a word was longer than the model reads, so that its end was not. entities: that the
+    tags mark; None where the model's tags are of another kind.
     """
 
     words: tuple[str, ...]
@@ -74,6 +76,7 @@ class Tagged:
     top: tuple[tuple[Scored, ...], ...] | None = None
     windows: int = 1
     cut: bool = False
+    entities: tuple[Entity, ...] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON; probabilities have six digits."""
@@ -84,6 +87,8 @@ class Tagged:
         }
         if self.top is not None:
             found["top"] = [[one.to_dict() for one in word] for word in self.top]
+        if self.entities is not None:
+            found["entities"] = [one._asdict() for one in self.entities]
         return {**found, "windows": self.windows, "cut": self.cut}
 
     def _repr_html_(self) -> str:
@@ -139,13 +144,15 @@ class Wanted:
     def tagged(self, reading: Reading, scores: Sequence[Tensor]) -> Tagged:
         """From scores W × N of each window."""
         ranked = [word for window in scores for word in self._ranked(window)]
+        tags = tuple(word[0].label for word in ranked)
         return Tagged(
             words=reading.texts,
-            tags=tuple(word[0].label for word in ranked),
+            tags=tags,
             scores=tuple(word[0].score for word in ranked),
             top=None if self.top_k is None else tuple(tuple(w[: self.top_k]) for w in ranked),
             windows=len(scores),
             cut=reading.cut,
+            entities=tuple(entities(tags)) if marks_entities(self.names) else None,
         )
 
     def _ranked(self, scores: Tensor) -> list[list[Scored]]:

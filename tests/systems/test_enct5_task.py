@@ -20,6 +20,7 @@ from lev_plugins.cli import enct5_prepare
 from lev_plugins.errors import UserError
 from lev_plugins.systems.enct5 import EncT5Config, EncT5Model, EncT5Task, EncT5TaskConfig
 from lev_plugins.systems.enct5.criterion import EncT5Criterion
+from lev_plugins.systems.enct5.metrics import ENTITY_METRICS
 from lev_plugins.systems.enct5.problem_types import ProblemType
 
 LINES = {
@@ -350,6 +351,19 @@ def test_metrics_are_of_the_whole_set_however_it_is_cut_into_batches(task, kind)
     assert set(whole) == {"loss", *task(kind).metric_names}
     for size in (3, 7):
         assert validated(task(kind), "train", size) == pytest.approx(whole, rel=1e-5)
+
+
+def test_tags_that_mark_entities_are_scored_by_entity_too(task, tmp_path):
+    lines = ["B-X I-X O\ta b c", "O B-Y\tc a", "I-X\tb", "B-Y\ta"]
+    (tmp_path / "tags").write_text("".join(f"{line}\n" for line in lines * 5))
+    files = [f"--{split}={tmp_path}/tags" for split in ("train", "valid")]
+    enct5_prepare.main([*files, "--kind=tagging", "--bytes", f"--destdir={tmp_path}/data"])
+    best = {"best_checkpoint_metric": "entity_f1", "maximize_best_checkpoint_metric": True}
+    made = {"data": str(tmp_path / "data"), **best}
+    whole = validated(task("tagging", **made), "valid", 40)
+    assert set(whole) == {"loss", "word_accuracy", *ENTITY_METRICS}
+    assert validated(task("tagging", **made), "valid", 3) == pytest.approx(whole, rel=1e-5)
+    assert task("tagging").metric_names == ["word_accuracy"]  # whose tags are A, B and C
 
 
 def test_in_training_nothing_is_counted_but_the_loss(task):

@@ -58,7 +58,7 @@ class EncT5Criterion(FairseqCriterion):
         }
         if not model.training:
             scores = kind.scores(logits.detach()).cpu()
-            counted = self.task.statistics(scores, targets.cpu(), sample["cut"])
+            counted = self.task.statistics(scores, targets.cpu(), sample)
             log.update({PREFIX + name: value for name, value in counted.items()})
         return loss, targets.numel(), log
 

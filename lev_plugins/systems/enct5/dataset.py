@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from ...fairseq_patches import batch_every_sentence
+from .entities import Sentences
 from .packing import pack
 from .problem_types import ProblemType
 
@@ -95,19 +96,22 @@ class EncT5Dataset(FairseqDataset):
     def collater(self, samples: Sequence[list[Example]]) -> dict[str, Any]:
         """Rows of examples → a batch; ``target`` are the labels of its examples in order.
 
-        ``cut``: how many words the length limit cut off.
+        ``cut``: how many words the length limit cut off. ``sentences``: for tagging, the tags of
+        each sentence.
         """
         if not samples:
             return {}
         rows = collate(samples, self.kind, self.number)
         examples = [example for row in samples for example in row]
         reached = [self._reached(example) for example in examples]
+        sentences = Sentences([one.labels for one in examples], [len(tags) for tags in reached])
         return {
             "nsentences": len(examples),
             "ntokens": int(rows["segments"].ne(0).sum()),
             "net_input": rows,
             "target": self.kind.targets(reached, self.number),
-            "cut": sum(len(one.labels) for one in examples) - sum(map(len, reached)),
+            "cut": sum(map(len, sentences.tags)) - sum(sentences.reached),
+            "sentences": sentences,
         }
 
     def _reached(self, example: Example) -> Tensor:

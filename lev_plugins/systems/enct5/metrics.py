@@ -18,6 +18,7 @@ CELLS = 40  # bins of values for Spearman's ρ, each way
 ROUNDING = 1e-13  # of a sum of squares may be nothing but rounding
 GROUPS = ("all", "frequent", "few", "zero")
 FREQUENT = 50  # a label that was seen more often in training is frequent (paper, §4.2)
+ENTITY_METRICS = ("entity_f1", "entity_precision", "entity_recall")
 PREFIX = "_"  # of the statistics' names in fairseq's logging outputs
 Statistics = dict[str, float]
 
@@ -75,17 +76,23 @@ def summary(
     return _label_summary(sums, threshold) if kind.many else _class_summary(kind, sums)
 
 
-def names(kind: ProblemType, number: int, groups: Mapping[str, Tensor] | None = None) -> list[str]:
+def names(
+    kind: ProblemType,
+    number: int,
+    groups: Mapping[str, Tensor] | None = None,
+    entities: bool = False,
+) -> list[str]:
     """The metrics that there are.
 
     Args:
         number: of labels or classes.
         groups: see :func:`label_groups`; those without a label have no metrics.
+        entities: whether tags mark entities.
     """
     if kind is ProblemType.REGRESSION:
         return ["pearson", "spearman", "mse"]
     if kind is ProblemType.TAGGING:
-        return ["word_accuracy"]
+        return ["word_accuracy", *(ENTITY_METRICS if entities else [])]
     if kind is ProblemType.CLASSIFICATION:
         return ["accuracy", "macro_f1", "mcc", *(["f1"] if number == 2 else [])]
     found = ["micro_f1", "micro_f1_tuned", "threshold"]
@@ -122,7 +129,7 @@ def _class_summary(kind: ProblemType, sums: Mapping[str, float]) -> dict[str, fl
     answers = total + sums.get("cut", 0.0)
     accuracy = _percent(right, answers)
     if kind is ProblemType.TAGGING:
-        return {"word_accuracy": accuracy}
+        return {"word_accuracy": accuracy, **_entity_summary(sums)}
     f1 = 2 * both / (true + said).clamp(min=1)
     found = {"accuracy": accuracy, "macro_f1": 100 * float(f1.mean())}
     if number == 2:
@@ -132,6 +139,15 @@ def _class_summary(kind: ProblemType, sums: Mapping[str, float]) -> dict[str, fl
     spread = (total**2 - float((said**2).sum())) * (total**2 - float((true**2).sum()))
     found["mcc"] = 100 * across / spread**0.5 if spread > 0 else 0.0
     return found
+
+
+def _entity_summary(sums: Mapping[str, float]) -> dict[str, float]:
+    """F1 of entities, if tags mark such: one counts if its words and its type are right."""
+    if "entities_true" not in sums:
+        return {}
+    true, said, both = (sums[f"entities_{name}"] for name in ("true", "said", "both"))
+    values = _percent(2 * both, true + said), _percent(both, said), _percent(both, true)
+    return dict(zip(ENTITY_METRICS, values))
 
 
 # any number of labels an example -----------------------------------------------------------

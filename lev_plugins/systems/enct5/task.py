@@ -25,6 +25,7 @@ from .binarized import BinarizedSplit
 from .config import strip_pretrained
 from .criterion import CRITERION
 from .dataset import EncT5Dataset
+from .entities import entity_statistics, marks_entities
 from .metadata import PIECES, Metadata
 from .metrics import PREFIX, Statistics, label_groups, names, statistics, summary
 from .model import EncT5Model
@@ -70,7 +71,8 @@ class EncT5Task(FairseqTask):
         self.groups: dict[str, Tensor] | None = None
         if self.kind.many and metadata.counts:
             self.groups = label_groups(metadata.counts)
-        self.metric_names = names(self.kind, self.number, self.groups)
+        self.entities = self.kind is ProblemType.TAGGING and marks_entities(metadata.labels)
+        self.metric_names = names(self.kind, self.number, self.groups, self.entities)
         self.state.merge_state_dict({"description": asdict(metadata), "threshold": 0.5})
         self.trains = False
         self.first_subset = False
@@ -342,10 +344,14 @@ class EncT5Task(FairseqTask):
             self.state.merge_state_dict({NEITHER: float(stats[NEITHER])})
         self.first_subset = False
 
-    def statistics(self, scores: Tensor, targets: Tensor, cut: int) -> Statistics:
+    def statistics(self, scores: Tensor, targets: Tensor, sample: Mapping[str, Any]) -> Statistics:
         """What a validation batch adds to the metrics."""
         span = self.metadata.low, self.metadata.high
-        return statistics(self.kind, scores, targets, cut, self.groups, span)
+        sums = statistics(self.kind, scores, targets, sample["cut"], self.groups, span)
+        if self.entities:
+            labels, found = self.metadata.labels, scores.argmax(-1)
+            sums.update(entity_statistics(labels, found, sample["sentences"]))
+        return sums
 
     def reduce_metrics(
         self, logging_outputs: list[Mapping[str, Any]], criterion: FairseqCriterion
