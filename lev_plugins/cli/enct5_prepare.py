@@ -23,6 +23,7 @@ from ..registration import register
 from .options import adder, make_parser
 
 if TYPE_CHECKING:
+    from ..systems.enct5.metadata import Metadata
     from ..systems.enct5.preparation.labels import Labels
     from ..systems.enct5.preparation.reading import Layout
     from ..systems.enct5.tokenizer import Tokenizer
@@ -95,6 +96,11 @@ def _add_subwords(parser: argparse.ArgumentParser) -> None:
         type=int,
     )
     pieces("--bytes", "bytes instead of subwords, as ByT5")
+    pieces(
+        "--subwords-of PATH",
+        "those of data that this command wrote, or of a checkpoint: it can then be fine-tuned to "
+        "other labels",
+    )
 
 
 def _add_sampling(parser: argparse.ArgumentParser) -> None:
@@ -117,9 +123,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     register(lean=True)
     from ..systems.enct5.preparation.writing import Sampling, longest_text, write_all
 
+    kept = _kept_subwords(args.subwords_of) if args.subwords_of else None
+    of_bert = args.bert_dir is not None
+    if kept is not None and kept.wordpiece is not None:
+        of_bert, args.max_length = True, args.max_length or kept.max_length
     if args.max_length is None:
         args.max_length = longest_text(args.bert_dir)
-    layout, files = _layout(args), _files(args)
+    layout, files = _layout(args, of_bert), _files(args)
     given = [*files.values(), *filter(None, (args.labels, args.sentencepiece_model))]
     compressed = [path for path in given if path.endswith(".gz") and os.path.isfile(path)]
     if compressed:
@@ -133,7 +143,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     for path in files.values():  # every line is judged before the work begins
         for example in layout.read(path):
             labels.stored(example)
-    tokenizer = _cutter(args, layout)
+    tokenizer = _cutter(args, layout) if kept is None else kept.tokenizer(args.subwords_of)
     with staged(args.destdir) as folder:
         asked = {"alpha": args.sampling_alpha, "seed": args.seed}
         chosen = {name: value for name, value in asked.items() if value is not None}
@@ -143,8 +153,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     print(f"prepared in {args.destdir}", file=sys.stderr)
 
 
-def _layout(args: argparse.Namespace) -> "Layout":
+def _layout(args: argparse.Namespace, of_bert: bool) -> "Layout":
     """How the files are written.
+
+    Args:
+        of_bert: whether something stands before every text.
 
     Raises:
         UserError: options that contradict each other, or would mean nothing.
@@ -170,7 +183,7 @@ def _layout(args: argparse.Namespace) -> "Layout":
     if args.label_numbers and not args.labels:
         raise UserError("--label-numbers needs --labels FILE, whose lines are counted")
     least = 2 if args.text_columns is None else 1 + len(args.text_columns.split(","))
-    least += args.bert_dir is not None  # what stands before every text
+    least += of_bert
     if not least <= args.max_length <= LARGEST:
         raise UserError(f"--max-length {args.max_length}: give {least} or more")
     _check_sampling(args)
@@ -270,6 +283,18 @@ def _cutter(args: argparse.Namespace, layout: "Layout") -> "Tokenizer":
     if layout.kind is ProblemType.TAGGING:
         return trained_cutter((" ".join(words) for words in examples), args.vocab_size)
     return trained_cutter(chain.from_iterable(examples), args.vocab_size)
+
+
+def _kept_subwords(path: str) -> "Metadata":
+    """What prepared data, or a checkpoint, say of their subwords."""
+    from ..inference.checkpoints import find_checkpoint, load_state
+    from ..systems.enct5.metadata import DESCRIPTION, Metadata
+    from ..systems.enct5.starting import description
+
+    if os.path.isfile(os.path.join(path, DESCRIPTION)):
+        return Metadata.read(path)
+    checkpoint = find_checkpoint(path)
+    return description(load_state(checkpoint).get("task_state"), checkpoint)
 
 
 def _say(line: str) -> None:

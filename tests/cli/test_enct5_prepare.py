@@ -566,6 +566,21 @@ def test_pieces_of_a_given_model_in_t5s_order(folder):
     assert message == "no such file: no; check the path"
 
 
+def test_subwords_of_data_that_were_prepared(folder):
+    folder.write(train=TSV, other="A\tnine two\nB\tunseen\n")
+    folder.prepare("classification", pieces=("--vocab-size", "40"))
+    before = folder.description()
+    shutil.move("data", "old")
+    folder.write(train="A\tnine two\nB\tunseen\n")
+    folder.prepare("classification", pieces=("--subwords-of", "old"))
+    found = folder.description()
+    assert (found.pieces, found.model) == (before.pieces, before.model)
+    assert found.labels != before.labels
+    shutil.rmtree("data")
+    message = folder.refused("classification", pieces=("--subwords-of", "no"))
+    assert message == "checkpoint no does not exist"
+
+
 def test_pieces_of_a_t5_with_its_extra_ids(folder):
     folder.write(train=TSV)
     tokenizer = trained_cutter(iter(TEXTS), 40)

@@ -74,11 +74,17 @@ class Corpus(NamedTuple):
         return self.commands.plugin(command, self.folder, "enct5")
 
 
-def prepared(commands: Commands, folder: Path, kind: str) -> Corpus:
-    """Writes text and prepares it, as bytes: train, valid and valid1."""
+def prepared(commands: Commands, folder: Path, kind: str, subwords: str = "--bytes") -> Corpus:
+    """Writes text and prepares it: train, valid and valid1."""
     write_corpus(folder, kind)
     files = {split: str(folder / f"{split}.tsv") for split in LENGTHS}
-    arguments = ["--kind", kind.removesuffix("_pooled"), "--bytes", "--train", files["train"]]
+    arguments = [
+        "--kind",
+        kind.removesuffix("_pooled"),
+        *subwords.split(),
+        "--train",
+        files["train"],
+    ]
     arguments += ["--valid", f"{files['valid']},{files['valid1']}"]
     enct5_prepare.main([*arguments, "--destdir", str(folder / "data")])
     return Corpus(commands, folder, kind)

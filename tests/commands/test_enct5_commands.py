@@ -124,20 +124,33 @@ def test_two_processes_train_count_and_tune_as_one_does(corpus, commands, tmp_pa
 # mistakes -------------------------------------------------------------------------------------
 
 
-def test_labels_that_a_checkpoint_does_not_have_are_refused(corpus, commands, tmp_path):
+def test_a_model_is_fine_tuned_to_other_labels_and_not_resumed_with_them(
+    corpus, commands, tmp_path
+):
     made = corpus("multilabel_pooled")
     made.done(made.train(f"--max-update 1 --disable-validation --bf16 --save-dir {tmp_path}"))
     checkpoint = (tmp_path / "checkpoint_last.pt").rename(tmp_path / "some.pt")
     assert state(checkpoint)["task_state"]["threshold"] == 0.5
-    other = prepared(commands, tmp_path, "multilabel_pooled")
+    other = prepared(commands, tmp_path, "multilabel_pooled", f"--subwords-of {checkpoint}")
     description = json.loads((other.data / "enct5.json").read_text())
     description["labels"][1] = "z"
     (other.data / "enct5.json").write_text(json.dumps(description))
-    start = f"--finetune-from-model {checkpoint} --max-update 2 --save-dir {tmp_path}/new"
-    error = other(other.train(start)).error
+    new = f"--max-update 1 --disable-validation --save-dir {tmp_path}/new"
+    error = other(other.train(f"--restore-file {checkpoint} {new}")).error
     assert f"{other.data}: its labels are not those that the checkpoint was trained with" in error
     assert "(number 1 is 'z', there 'b')" in error
     assert not list(tmp_path.glob("new/*.pt"))
+    log = other.done(other.train(f"--finetune-from-model {checkpoint} --lr 0 {new}")).out
+    assert "trained for other labels (multilabel)" in log
+    before, after = (
+        state(path)["model"] for path in (checkpoint, tmp_path / "new/checkpoint_last.pt")
+    )
+    assert {name for name in before if not torch.equal(before[name].float(), after[name])} == {
+        "head.weight",
+        "head.bias",
+        "decoder.table.weight",
+    }
+    other.done(other.train(f"{new} --max-update 2"))  # which is resumed as any other
 
 
 @pytest.mark.parametrize(

@@ -504,9 +504,7 @@ def test_a_training_takes_over_what_its_first_checkpoint_keeps(task, tmp_path, f
     first.post_validate(None, {"threshold": 0.23}, None)
     path = saved(first, tmp_path / "some.pt")
     made = task("multilabel", **{flag: str(path)})
-    made.trains = True
-    criterion(made)
-    assert made.threshold == 0.23
+    assert made.restore_task_state() == () and made.threshold == 0.23
 
 
 def test_a_training_that_is_taken_up_looks_into_its_own_folder(task, tmp_path):
@@ -521,9 +519,7 @@ def test_a_training_that_is_taken_up_looks_into_its_own_folder(task, tmp_path):
         restore_file="checkpoint_last.pt",
         finetune_from_model=str(other),
     )
-    made.trains = True
-    criterion(made)
-    assert made.threshold == 0.23
+    assert made.restore_task_state() == () and made.threshold == 0.23
 
 
 def changed(state, **values):
@@ -558,8 +554,25 @@ def test_a_checkpoint_of_other_data_or_a_hostile_one_is_refused(task, change, sa
 def test_a_checkpoint_that_cannot_be_read_is_left_to_fairseq(task, tmp_path):
     (tmp_path / "half.pt").write_bytes(b"PK\x03\x04 nothing")
     made = task("multilabel", finetune_from_model=str(tmp_path / "half.pt"))
-    made.trains = True
-    assert isinstance(criterion(made), EncT5Criterion) and made.threshold == 0.5
+    assert made.restore_task_state() == () and made.threshold == 0.5
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind", "anew"),
+    [
+        (["a", "b", "c"], "multilabel", ()),
+        (["a", "c", "b"], "multilabel", ("head.", "decoder.table.")),
+        (["a", "b"], "tagging", ("head.", "decoder.table.")),
+    ],
+)
+def test_what_belongs_to_labels_begins_anew_where_a_model_is_fine_tuned_to_others(
+    task, tmp_path, labels, kind, anew
+):
+    stored = changed(task("multilabel").state_dict(), labels=labels, kind=kind, counts=[])
+    path = tmp_path / "some.pt"
+    torch.save({"model": {}, "task_state": {**stored, "threshold": 0.23}}, path)
+    made = task("multilabel", finetune_from_model=str(path))
+    assert made.restore_task_state() == anew and made.threshold == (0.5 if anew else 0.23)
 
 
 # what does not go together --------------------------------------------------------------------

@@ -3,7 +3,7 @@
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -129,18 +129,24 @@ class Metadata:
             raise UserError(
                 f"{where} was prepared for {self.kind}, and the checkpoint is of {kept.kind}"
             )
-        for name, here, there, flags in (
-            ("labels", self.labels, kept.labels, "--labels"),
-            ("subwords", self.pieces, kept.pieces, "--sentencepiece-model, --t5-dir or --bert-dir"),
-        ):
-            found = difference(here, there)
-            if found is not None:
-                index, one, other = found
-                raise UserError(
-                    f"{where}: its {name} are not those that the checkpoint was trained with "
-                    f"(number {index} is {one}, there {other}); prepare the data with the same "
-                    f"{flags}"
-                )
+        _check_equal("labels", self.labels, kept.labels, where, "the same --labels")
+        self.check_subwords(kept, where)
+
+    def check_subwords(self, kept: "Metadata", where: str) -> None:
+        """Refuses a checkpoint that reads other subwords.
+
+        Args:
+            kept: what the checkpoint says of its data. where: these are, for messages.
+
+        Raises:
+            UserError: they differ.
+        """
+        way_out = "--subwords-of CHECKPOINT"
+        _check_equal("subwords", self.pieces, kept.pieces, where, way_out)
+
+    def predicts_the_same(self, other: "Metadata") -> bool:
+        """Whether both are of one kind and have the same labels."""
+        return (self.kind, self.labels) == (other.kind, other.labels)
 
     def write(self, folder: str) -> None:
         """Writes it into a folder."""
@@ -166,6 +172,18 @@ class Metadata:
         if self.wordpiece is not None:
             return WordpieceTokenizer(self.wordpiece, self.pieces, where)
         return Tokenizer(self.model, self.pieces, where)
+
+
+def _check_equal(
+    name: str, here: Sequence[str], there: Sequence[str], where: str, way_out: str
+) -> None:
+    found = difference(here, there)
+    if found is not None:
+        index, one, other = found
+        raise UserError(
+            f"{where}: its {name} are not those that the checkpoint was trained with "
+            f"(number {index} is {one}, there {other}); prepare the data with {way_out}"
+        )
 
 
 def _finite(value: Any) -> bool:

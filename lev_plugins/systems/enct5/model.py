@@ -46,6 +46,9 @@ class EncT5Model(BaseFairseqModel):
         bert: the BERT that takes the place of T5's encoder, or None.
     """
 
+    #: prefixes of parameters that are not taken from a checkpoint
+    begins_anew: tuple[str, ...] = ()
+
     def __init__(
         self,
         size: T5Size,
@@ -71,6 +74,15 @@ class EncT5Model(BaseFairseqModel):
             self.head = LabelHeads(size.dim, number)
         else:
             self.head = SharedHead(size.dim, 1 if kind is ProblemType.REGRESSION else number)
+
+    def upgrade_state_dict_named(self, state_dict: dict[str, Tensor], name: str) -> None:
+        """Keeps what begins anew (:attr:`begins_anew`) as it is here."""
+        if self.begins_anew:
+            for key in [key for key in state_dict if key.startswith(self.begins_anew)]:
+                del state_dict[key]
+            own = self.state_dict().items()
+            state_dict |= {key: value for key, value in own if key.startswith(self.begins_anew)}
+        super().upgrade_state_dict_named(state_dict, name)
 
     @classmethod
     def settle(cls, cfg: EncT5Config) -> None:

@@ -19,7 +19,6 @@ from omegaconf import DictConfig
 from torch import Tensor
 
 from ...errors import UserError
-from ...fairseq_patches import read_checkpoint
 from ...io.program import running_command
 from .binarized import BinarizedSplit
 from .config import strip_pretrained
@@ -30,6 +29,7 @@ from .metadata import PIECES, Metadata
 from .metrics import PREFIX, Statistics, label_groups, names, statistics, summary
 from .model import EncT5Model
 from .problem_types import ProblemType
+from .starting import anew_for, description, starting_state
 from .task_config import EncT5TaskConfig, problem_type, resolved
 from .tokenizer import SubwordDictionary
 
@@ -37,7 +37,6 @@ logger = logging.getLogger(__name__)
 
 TASK = "enct5"
 SUMS = "_statistics"
-LAST = "checkpoint_last.pt"  # fairseq looks for it in --save-dir, for others where they are
 PREDICT = "python -m lev_plugins.cli.enct5_predict"
 PREPARE = "python -m lev_plugins.cli.enct5_prepare"
 #: of which less is better; the threshold is neither good nor bad
@@ -152,7 +151,10 @@ class EncT5Task(FairseqTask):
         if found is not None and not issubclass(found, EncT5Model):
             raise UserError(f"--arch {name} is no EncT5; --task {TASK} goes with --arch enct5_…")
         self.trains = not from_checkpoint
-        return super().build_model(strip_pretrained(cfg) if from_checkpoint else cfg)
+        model = super().build_model(strip_pretrained(cfg) if from_checkpoint else cfg)
+        if self.trains:
+            model.begins_anew = self.restore_task_state()
+        return model
 
     def build_criterion(self, cfg: DictConfig, from_checkpoint: bool = False) -> FairseqCriterion:
         """Builds the criterion; what a training begins with and selects by is checked here too.
@@ -166,7 +168,6 @@ class EncT5Task(FairseqTask):
             raise UserError(f"--criterion {name}: --task {TASK} goes with --criterion {CRITERION}")
         if self.trains:
             self._check_best_metric()
-            self.restore_task_state()
         return super().build_criterion(cfg, from_checkpoint)
 
     def _check_best_metric(self) -> None:
@@ -186,28 +187,24 @@ class EncT5Task(FairseqTask):
                 way = f"lower is better; leave {flag} out"
             raise UserError(f"--best-checkpoint-metric {best}: {way}")
 
-    def restore_task_state(self) -> None:
+    def restore_task_state(self) -> tuple[str, ...]:
         """Takes over what the checkpoint keeps with which a training begins.
 
         fairseq's trainer saves the state of a task and does not give it back.
+
+        Returns:
+            Prefixes of the parameters that the checkpoint has for other labels: those begin anew.
+
+        Raises:
+            UserError: it was trained on other subwords, or on other labels and is resumed.
         """
-        restored = resolved(self.cfg.restore_file)
-        if restored == LAST:
-            restored = os.path.join(resolved(self.cfg.save_dir) or "", LAST)
-        starts = (
-            restored,
-            resolved(self.cfg.continue_once),
-            resolved(self.cfg.finetune_from_model),
-        )
-        path = next((path for path in starts if path and os.path.isfile(path)), None)
-        if path is None:
-            return
-        try:
-            state = read_checkpoint(path, mmap=True)
-            kept = state["task_state"]
-        except Exception:  # fairseq reads it next, and says what is wrong with it
-            return
-        self.load_state_dict(kept)
+        kept, finetuned = starting_state(self.cfg)
+        if kept is None:
+            return ()
+        anew = anew_for(self.metadata, kept, str(self.cfg.data)) if finetuned else ()
+        if not anew:
+            self.load_state_dict(kept)
+        return anew
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Takes over what a checkpoint keeps.
@@ -215,11 +212,7 @@ class EncT5Task(FairseqTask):
         Raises:
             UserError: it was trained on other labels or subwords, or holds something else.
         """
-        values = state_dict.get("description") if isinstance(state_dict, dict) else None
-        if not isinstance(values, dict):
-            raise UserError("the checkpoint holds no description of its data: it is no EncT5's")
-        kept = Metadata.of(values, "the checkpoint")
-        self.metadata.check_same(kept, str(self.cfg.data))
+        self.metadata.check_same(description(state_dict), str(self.cfg.data))
         threshold = state_dict.get("threshold")
         if not isinstance(threshold, float) or not 0 <= threshold <= 1:
             raise UserError(f"the checkpoint's threshold is {threshold!r}, no number from 0 to 1")
