@@ -32,7 +32,7 @@ LEAST_READY, LEAST_READY_BF16 = 2**20, 2**17
 LEAST_ROWS = 4
 #: that weights are laid out for: a sentence
 ROWS = 25
-#: from as many rows on single precision is not filled up (:func:`filled`)
+#: from as many rows on single precision is not padded (:func:`padded_rows`)
 FEW_ROWS = 64
 #: 0 or 1 in this variable of the environment: oneDNN never, or wherever torch has it
 SWITCH = "LEV_PLUGINS_ONEDNN"
@@ -67,7 +67,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, *, relu: bool 
     ready = prepacked(weight) if large and not learning else None
     flat = x.reshape(-1, x.size(-1))
     if ready is not None:
-        out = _filled_up(flat, ready, bias, "relu" if relu else "none")
+        out = _padded_product(flat, ready, bias, "relu" if relu else "none")
     else:
         if large and _pays(x, weight, learning):
             out = (_Linear.apply if learning else product)(flat, weight, bias)
@@ -191,20 +191,20 @@ def prepacked(weight: Tensor) -> Tensor | None:
     return laid.copy
 
 
-def filled(rows: int, dtype: torch.dtype) -> int:
+def padded_rows(rows: int, dtype: torch.dtype) -> int:
     """How many rows to multiply in the place of so many, a sixteenth more at most.
 
     oneDNN makes a kernel for each shape that it has not met. With tiles (AMX) that takes longer
-    than most products do; in single precision only small products are worth the filling.
+    than most products do; in single precision only small products are worth the padding.
     """
     if rows >= FEW_ROWS and dtype == torch.float32:
         return rows
     return rows + -rows % (1 << max(rows.bit_length() - 5, 0))
 
 
-def _filled_up(x: Tensor, ready: Tensor, bias: Tensor | None, then: str) -> Tensor:
+def _padded_product(x: Tensor, ready: Tensor, bias: Tensor | None, then: str) -> Tensor:
     rows = len(x)
-    missing = filled(rows, x.dtype) - rows
+    missing = padded_rows(rows, x.dtype) - rows
     if missing:
         x = F.pad(x, (0, 0, 0, missing))
     return multiply(x, ready, bias, then)[:rows]

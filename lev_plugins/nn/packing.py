@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .linear import filled
+from .linear import padded_rows
 
 # with less padding than this the copies cost more than they save
 LEAST_SHARE = 0.1
@@ -23,15 +23,15 @@ class Packing:
 
     Args:
         real: B × T, bool.
-        fills: more rows than N may be packed, all readers take what :meth:`pack` gives.
+        pads_rows: more rows than N may be packed, all readers take what :meth:`pack` gives.
 
     Attributes:
         index: N, long, the real positions in the batch laid flat.
         source: B·T, long, which of the N stands at each position; at padding the one before it.
     """
 
-    def __init__(self, real: Tensor, fills: bool = False) -> None:
-        self.shape, self.fills = real.shape, fills
+    def __init__(self, real: Tensor, pads_rows: bool = False) -> None:
+        self.shape, self.pads_rows = real.shape, pads_rows
         flat = real.flatten()
         self.index = flat.nonzero().squeeze(1)
         self.source = (flat.cumsum(0) - 1).clamp(min=0)
@@ -41,29 +41,29 @@ class Packing:
         """The packing for an attention mask (B × 1 × 1 × T), None where it would save little."""
         if mask is None:
             return None
-        packing = cls(mask[:, 0, 0], fills=True)
+        packing = cls(mask[:, 0, 0], pads_rows=True)
         return packing if packing.index.numel() < (1 - LEAST_SHARE) * mask.numel() else None
 
     def pack(self, x: Tensor) -> Tensor:
         """B × T × C → N × C; in decoding more rows than N where that spares kernels."""
         x = x.flatten(0, 1)
-        decodes = self.fills and not torch.is_grad_enabled()
+        decodes = self.pads_rows and not torch.is_grad_enabled()
         if decodes and x.dtype == torch.bfloat16 and x.device.type == "cpu":
             rows = len(self.index)
-            missing = filled(rows, x.dtype) - rows
+            missing = padded_rows(rows, x.dtype) - rows
             return x.index_select(0, F.pad(self.index, (0, missing)))
         return rows_at(x, self.index)
 
     def unpack(self, x: Tensor) -> Tensor:
         """N × C → B × T × C, zeros at the padding."""
         real = torch.zeros_like(self.source, dtype=x.dtype).index_fill_(0, self.index, 1)
-        return self.spread(x) * real.view(*self.shape, 1)
+        return self.unpack_repeating(x) * real.view(*self.shape, 1)
 
-    def spread(self, x: Tensor) -> Tensor:
+    def unpack_repeating(self, x: Tensor) -> Tensor:
         """:meth:`unpack` for who does not look at padding, where some of the N stand again."""
         if not len(x):
             return F.pad(x, (0, 0, 0, len(self.source))).unflatten(0, self.shape)
-        return _Spread.apply(x, self.source, self.index).unflatten(0, self.shape)
+        return _UnpackRepeating.apply(x, self.source, self.index).unflatten(0, self.shape)
 
 
 class Layout(NamedTuple):
@@ -82,7 +82,7 @@ class Layout(NamedTuple):
         mask = real[:, None, None, :]
         if real.device.type != "cpu" and not waits:
             return cls(mask, None)
-        packing = Packing(real, fills=True)
+        packing = Packing(real, pads_rows=True)
         number = packing.index.numel()
         if number == real.numel():
             return cls(None, None)
@@ -118,7 +118,7 @@ class _Gather(torch.autograd.Function):
         return grad.new_zeros(ctx.rows, grad.size(1)).index_copy_(0, index, grad), None
 
 
-class _Spread(torch.autograd.Function):
+class _UnpackRepeating(torch.autograd.Function):
     """Rows at ``source``; the gradient is that of the real positions, at ``index``.
 
     One pass over the memory, where zeros and a copy into them are two. What stands at padding is

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from ..errors import UserError
 from ..io.program import running_command
-from .linear import Linear, filled, needs_upcast, prepack_weight
+from .linear import Linear, needs_upcast, padded_rows, prepack_weight
 
 PRECISIONS = ("fp32", "bf16", "int8")
 DECODING = ("generate", "interactive")
@@ -59,7 +59,7 @@ class Int8Linear(nn.Module):
             return self._multiply(x, self.packed, relu).to(kind)
         flat = x.reshape(-1, self.in_features)
         rows = len(flat)
-        missing = filled(rows, torch.qint8) - rows  # zeros change no scale
+        missing = padded_rows(rows, torch.qint8) - rows  # zeros change no scale
         out = self._multiply(F.pad(flat, (0, 0, 0, missing)) if missing else flat, self.tiled, relu)
         return out[:rows].view(*x.shape[:-1], self.out_features).to(kind)
 

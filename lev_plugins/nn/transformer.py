@@ -202,7 +202,7 @@ class Attention(nn.Module):
 
 
 def _unpacked(x: Tensor, packing: Packing | None) -> Tensor:
-    return x if packing is None else packing.spread(x)
+    return x if packing is None else packing.unpack_repeating(x)
 
 
 class TransformerBlock(nn.Module):

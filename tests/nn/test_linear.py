@@ -422,12 +422,12 @@ def test_few_rows_are_filled_up_so_that_few_shapes_come(monkeypatch):
 
 
 def test_a_sixteenth_more_rows_at_most_and_sixteen_numbers_of_rows_to_an_octave():
-    counts = [linear_module.filled(rows, torch.bfloat16) for rows in range(1, 2049)]
+    counts = [linear_module.padded_rows(rows, torch.bfloat16) for rows in range(1, 2049)]
     for rows, count in enumerate(counts, 1):
         assert rows <= count <= rows + rows / 16
-        assert linear_module.filled(count, torch.bfloat16) == count
+        assert linear_module.padded_rows(count, torch.bfloat16) == count
     assert len({count for count in counts if count > 1024}) == 16
-    assert linear_module.filled(1000, torch.float32) == 1000
+    assert linear_module.padded_rows(1000, torch.float32) == 1000
 
 
 @needs_one_dnn

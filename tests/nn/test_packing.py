@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from lev_plugins.nn.linear import filled
+from lev_plugins.nn.linear import padded_rows
 from lev_plugins.nn.packing import Layout, Packing
 
 LENGTHS = st.lists(st.integers(0, 6), min_size=1, max_size=5)
@@ -26,16 +26,16 @@ def test_what_is_packed_and_unpacked_is_the_batch_with_zeros_at_padding(lengths,
     packing = Packing(real)
     assert torch.equal(packing.pack(x), x[real])
     assert torch.equal(packing.unpack(x[real]), x * real.unsqueeze(2))
-    spread = packing.spread(x[real])
-    assert torch.equal(spread[real], x[real]), "padding is anything"
-    assert spread.shape == x.shape
+    repeated = packing.unpack_repeating(x[real])
+    assert torch.equal(repeated[real], x[real]), "padding is anything"
+    assert repeated.shape == x.shape
 
 
 @given(lengths=LENGTHS, left=st.booleans())
 def test_gradients_come_back_from_real_positions_alone(lengths, left):
     real, x = made(lengths, left)
     packing, slope = Packing(real), torch.randn(x.shape)
-    for way in (packing.unpack, packing.spread):
+    for way in (packing.unpack, packing.unpack_repeating):
         rows = x[real].requires_grad_()
         (found,) = torch.autograd.grad(way(rows), rows, slope)
         assert torch.equal(found, slope[real])
@@ -49,7 +49,7 @@ def test_in_decoding_rows_are_filled_up_in_bfloat16_and_come_off_again(dtype):
     assert len(packing.pack(x.clone().requires_grad_())) == 100
     with torch.no_grad():
         rows = packing.pack(x)
-    assert len(rows) == (100 if dtype == torch.float32 else filled(100, dtype))
+    assert len(rows) == (100 if dtype == torch.float32 else padded_rows(100, dtype))
     assert torch.equal(packing.unpack(rows), x * real.unsqueeze(2))
     assert torch.equal(packing.unpack(rows[:100]), packing.unpack(rows))
 
