@@ -55,7 +55,7 @@ def test_what_was_written_in_a_scheme_is_read_from_it(sentence, scheme):
     [
         ("I-X I-X", [("X", 0, 2)]),  # begins without B
         ("B-X I-Y", [("X", 0, 1), ("Y", 1, 2)]),  # the type changes
-        ("B-X E-X I-X", [("X", 0, 2), ("X", 2, 3)]),  # goes on behind an end
+        ("B-X E-X I-X", [("X", 0, 2), ("X", 2, 3)]),  # continues behind an end
         ("E-X E-X", [("X", 0, 1), ("X", 1, 2)]),
         ("S-X I-X", [("X", 0, 1), ("X", 1, 2)]),
         ("O L-X O", [("X", 1, 2)]),
