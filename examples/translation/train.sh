@@ -10,8 +10,8 @@
 # distilled  ours; the expert is the teacher's translation, from distill.sh; it starts from the teacher's
 #            parameters (TEACHER=none: from random ones; TEACHER: another checkpoint of these sizes)
 #
-# UPDATES (1500) is the length of the training: the learning rate falls to zero just then. Flags given
-# here come last and win. WORK/ar, WORK/stock and so on get the checkpoints; a second call resumes from
+# UPDATES (1500) is the length of the training, or with MINUTES=N the time: the learning rate falls to
+# zero just then. Flags given here come last and win. WORK/ar, WORK/stock and so on get the checkpoints; a second call resumes from
 # there. A GPU is used where there is one.
 set -euo pipefail
 unset CDPATH
@@ -26,6 +26,8 @@ work="$(cd "$1" && pwd)"
 system="$2"
 shift 2
 whole UPDATES "$updates" updates
+minutes="${MINUTES:-}"
+[ -z "$minutes" ] || whole MINUTES "$minutes" minutes
 [[ "$seed" =~ ^[0-9]+$ ]] || fail "SEED=$seed: give a whole number"
 
 data="$work/data"
@@ -64,13 +66,18 @@ for side in encoder decoder; do
     "--$side-attention-heads" 4 "--$side-normalize-before")
 done
 
+length=(--lr-scheduler polynomial_decay --warmup-updates "$((updates / 10 + 1))"
+  --total-num-update "$updates" --max-update "$updates")
+if [ -n "$minutes" ]; then
+  length=(--lr-scheduler time_budget --stop-time-hours "$(awk "BEGIN { print $minutes / 60 }")")
+fi
+
 exec fairseq-train "$data" \
   --user-dir "$root/lev_plugins" "${recipe[@]}" "${sizes[@]}" \
   --bpe sentencepiece --sentencepiece-model "$work/spm.model" \
   --share-all-embeddings --dropout 0.1 \
   "${optimizer[@]}" --adam-betas '(0.9, 0.98)' --clip-norm 1.0 \
-  --lr-scheduler polynomial_decay --warmup-updates "$((updates / 10 + 1))" \
-  --total-num-update "$updates" --max-update "$updates" \
+  "${length[@]}" \
   --max-tokens 1800 --seed "$seed" \
   --save-dir "$work/$system" --no-epoch-checkpoints \
   --log-format simple --log-interval 50 "$@"

@@ -123,6 +123,7 @@ translation/train.sh {tmp} ar | no data in
 translation/train.sh {work} rnn | no system rnn: ar, stock, levt
 UPDATES=ten translation/train.sh {work} ar | UPDATES=ten
 SEED=-1 translation/train.sh {work} ar | SEED=-1
+MINUTES=soon translation/train.sh {work} ar | MINUTES=soon
 translation/distill.sh | a folder is needed
 translation/distill.sh {tmp} | no data in
 translation/distill.sh {work} | no teacher

@@ -65,6 +65,13 @@ def test_every_system_takes_an_update(commands, work, tmp_path, system, task, ar
     assert "'loss': 'nan'" not in log and "loss=nan" not in log
 
 
+def test_a_training_may_be_as_long_as_the_clock_says(commands, work, tmp_path):
+    words = trained_with(tmp_path, "translation/train.sh", work, "levt", *SHALLOW, MINUTES="3")
+    assert words[words.index("--stop-time-hours") + 1] == "0.05" and "--max-update" not in words
+    log = trained(commands, [*words, "--source-lang", "src", "--target-lang", "tgt"], tmp_path)
+    assert "minutes_left=" in log
+
+
 def test_a_distilled_model_starts_from_its_teacher(commands, work, tmp_path):
     words = trained_with(tmp_path, "translation/train.sh", work, "ar", *SHALLOW)
     languages = ["--source-lang", "src", "--target-lang", "tgt"]
