@@ -50,7 +50,7 @@ def statistics(
 
     Args:
         scores: probabilities of classes or labels, E × N, or values, E × 1.
-        targets: as :meth:`Kind.targets` gives them.
+        targets: as :meth:`.ProblemType.targets` gives them.
         cut: words that the length limit cut off, which count as errors.
         groups: see :func:`label_groups`; for many labels.
         span: least and greatest value in training, for regression.
