@@ -45,6 +45,11 @@ def tune(corrector: "Corrector", args: argparse.Namespace) -> int:
         ),
         checkpoint,
     )
+    if choice.left_out:
+        print(
+            f"left out: {len(choice.left_out):,} of {len(noisy):,} lines, which have more or fewer "
+            f"noisy than clean words (the first is line {choice.left_out[0]})"
+        )
     print(f"{said}; --min-confidence {choice.min_confidence:.3g}")
     print(
         f"calibrated with a temperature of {choice.temperature:.3g}: expected calibration error "

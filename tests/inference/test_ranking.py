@@ -24,7 +24,7 @@ from lev_plugins.inference.correction.ranking import (
     with_case,
     without_emphasis,
 )
-from lev_plugins.inference.correction.tuning import Counts, Goal, count, tune
+from lev_plugins.inference.correction.tuning import Choice, Counts, Goal, count, tune
 
 WEIGHTS = {"model": 0.7, "lexicon": 4.0, "frequency": 0.15, "unchanged": 2.0, "capital": 3.0,
            "lookup": 4.0, "misspelt": 0.3}  # fmt: skip
@@ -402,6 +402,19 @@ def test_the_threshold_keeps_right_words_and_loses_as_few_corrections_as_it_can(
     assert set(choice.weights) == set(DEFAULTS)
 
 
+def test_lines_with_other_numbers_of_words_are_left_out_and_named(monkeypatch):
+    noisy, clean = ["teh zat"] * 9, ["the cat"] * 9
+
+    def tuned(more: list[str], other: list[str]) -> Choice:
+        model = Scripted({"zat": ["cat"]}, {"cat": -1.0, "the": -0.5})
+        lines = [*more, *noisy, *more], [*other, *clean, *other]
+        return tune(corrector(model, monkeypatch), *lines, Goal("accuracy"))
+
+    whole, mixed = tuned([], []), tuned(["a lot"], ["alot"])
+    assert (whole.left_out, mixed.left_out) == ([], [1, 11])
+    assert (mixed.counts, mixed.min_confidence) == (whole.counts, whole.min_confidence)
+
+
 @pytest.mark.parametrize("text", ["changed:x", "luck", "changed:101", "f0.5:-1"])
 def test_a_goal_that_there_is_not_is_refused(text):
     with pytest.raises(UserError, match=f"--goal {text}: give changed:N"):
@@ -411,7 +424,7 @@ def test_a_goal_that_there_is_not_is_refused(text):
 @pytest.mark.parametrize(
     ("noisy", "clean", "said"),
     [([], [], "0 noisy and 0 clean"), (["a"], ["a", "b"], "1 noisy and 2 clean"),
-     (["a", "a"], ["a", "a b"], "line 2 has 1 noisy and 2 clean words")],
+     (["a", "b"], ["a b", ""], "no line has as many noisy as clean words")],
 )  # fmt: skip
 def test_lines_that_do_not_belong_together_are_refused(monkeypatch, noisy, clean, said):
     with pytest.raises(UserError, match=said):

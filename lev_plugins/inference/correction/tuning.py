@@ -93,7 +93,8 @@ class Choice:
     min_confidence: the threshold, of calibrated probabilities. weights: of the ranking; None:
     candidates are not ranked. longest: characters that a correction of the development set adds at
     most. temperature: of the probabilities (:mod:`.calibration`). outcomes: probabilities before
-    calibration, and whether their words are right. curve: thresholds and what they give.
+    calibration, and whether their words are right. curve: thresholds and what they give. left_out:
+    numbers of the lines that have more or fewer words in one text than in the other.
     """
 
     min_confidence: float
@@ -103,6 +104,7 @@ class Choice:
     temperature: float = 1.0
     outcomes: Sequence[tuple[float, bool]] = ()
     curve: Sequence[tuple[float, Counts]] = ()
+    left_out: Sequence[int] = ()
 
 
 def tune(
@@ -119,7 +121,8 @@ def tune(
     The corrector gets what is found, with the temperature of its probabilities.
 
     Args:
-        noisy, clean: lines with the same number of words between whitespace.
+        noisy, clean: lines that belong together. Those with different numbers of words between
+            whitespace are left out, since their words are not known to belong together.
         weights_too: all weights, by maximum likelihood, from those of the corrector. They soon fit
             a uniform development set too well: one of often misspelt words makes the model correct
             into these words alone.
@@ -128,6 +131,7 @@ def tune(
         UserError: lines that do not correspond, or in which no word is wrong, or for the goal
             ``changed`` none right.
     """
+    noisy, clean, left_out = _same_words(noisy, clean)
     _check(noisy, clean, goal)
     backend, longest = corrector.backend, _longest(noisy, clean)
     corrector.longest, corrector.temperature = longest, 1.0
@@ -149,7 +153,7 @@ def tune(
     corrector.temperature = warmth = calibration.temperature(found)
     points = [(calibration.calibrated(at, warmth), counts) for at, counts in curve(done, clean)]
     threshold = calibration.calibrated(best.min_confidence, warmth)
-    return Choice(threshold, best.counts, weights, longest, warmth, found, points)
+    return Choice(threshold, best.counts, weights, longest, warmth, found, points, left_out)
 
 
 def verdict(choice: Choice) -> str:
@@ -210,18 +214,29 @@ def _units(
             yield " ".join(before[start : start + size]), " ".join(after[start : start + size])
 
 
-def _check(noisy: Sequence[str], clean: Sequence[str], goal: Goal) -> None:
+def _same_words(
+    noisy: Sequence[str], clean: Sequence[str]
+) -> tuple[list[str], list[str], list[int]]:
+    """The lines with as many noisy as clean words, and the numbers of the others, from 1.
+
+    Raises:
+        UserError: there is no such line, or not a clean line for each noisy one.
+    """
     if len(noisy) != len(clean) or not noisy:
         raise UserError(
             f"--tune: {len(noisy)} noisy and {len(clean)} clean lines; line n of each must belong "
             "together"
         )
-    for number, (one, other) in enumerate(zip(noisy, clean, strict=True), start=1):
-        if len(one.split()) != len(other.split()):
-            raise UserError(
-                f"--tune: line {number} has {len(one.split())} noisy and {len(other.split())} "
-                "clean words; leave such lines out"
-            )
+    pairs = list(zip(noisy, clean, strict=True))
+    same = [len(one.split()) == len(other.split()) for one, other in pairs]
+    if not any(same):
+        raise UserError("--tune: no line has as many noisy as clean words; give lines that have")
+    kept = [pair for pair, holds in zip(pairs, same, strict=True) if holds]
+    others = [number for number, holds in enumerate(same, start=1) if not holds]
+    return [one for one, _ in kept], [other for _, other in kept], others
+
+
+def _check(noisy: Sequence[str], clean: Sequence[str], goal: Goal) -> None:
     pairs = [(one.split(), other.split()) for one, other in zip(noisy, clean, strict=True)]
     wrong = sum(word != other for pair in pairs for word, other in zip(*pair, strict=True))
     words = sum(len(one) for one, _ in pairs)
