@@ -126,6 +126,14 @@ def available() -> bool:
     return torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
+def has_tiles() -> bool:
+    """Whether this CPU multiplies tiles of bf16 and of 8 bits (AMX), which oneDNN alone uses."""
+    knows = getattr(torch.cpu, "_is_amx_tile_supported", None)
+    # who holds oneDNN to older instructions, as tests do, has no use for it
+    held = "ONEDNN_MAX_CPU_ISA" in os.environ or not torch.backends.mkldnn.is_available()
+    return knows is not None and bool(knows()) and not held
+
+
 def needs_upcast(x: Tensor) -> bool:
     """Whether products of this tensor are faster in single precision: bfloat16 on some CPUs."""
     return x.dtype == torch.bfloat16 and x.device.type == "cpu" and not knows_bfloat16()

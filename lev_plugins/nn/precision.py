@@ -7,7 +7,6 @@ where 8 would be too many (:func:`overflows`). Both round, so outputs may differ
 precision, with int8 also from batch to batch.
 """
 
-import os
 import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
@@ -18,7 +17,7 @@ from torch import Tensor, nn
 
 from ..errors import UserError
 from ..io.program import running_command
-from .linear import Linear, needs_upcast, padded_rows, prepack_weight
+from .linear import Linear, has_tiles, needs_upcast, padded_rows, prepack_weight
 
 PRECISIONS = ("fp32", "bf16", "int8")
 DECODING = ("generate", "interactive")
@@ -71,15 +70,8 @@ class Int8Linear(nn.Module):
 
 
 def multiplies_tiles() -> bool:
-    """Whether this CPU multiplies whole tiles of 8-bit numbers (AMX), which oneDNN alone uses."""
-    knows = getattr(torch.cpu, "_is_amx_tile_supported", None)
-    # who holds oneDNN to older instructions, as tests do, has no use for it
-    return (
-        knows is not None
-        and bool(knows())
-        and "ONEDNN_MAX_CPU_ISA" not in os.environ
-        and "onednn" in torch.backends.quantized.supported_engines
-    )
+    """Whether 8-bit numbers are multiplied in tiles here."""
+    return has_tiles() and "onednn" in torch.backends.quantized.supported_engines
 
 
 def overflows() -> bool:

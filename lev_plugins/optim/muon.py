@@ -1,15 +1,17 @@
 """Muon for the matrices of hidden layers, fairseq's Adam for all other parameters."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from fairseq.optim import register_optimizer
 from fairseq.optim.adam import Adam, FairseqAdam, FairseqAdamConfig
+from omegaconf import II
 from torch import Tensor, nn
 
 from ..errors import UserError
+from ..nn.linear import has_tiles
 from ..options import option
 
 HIDDEN = "hidden"  # the parameters' param_group, which fairseq carries over to fp32 copies
@@ -28,21 +30,22 @@ def mark_hidden_matrices(model: nn.Module) -> None:
                 parameter.param_group = HIDDEN  # type: ignore[attr-defined]
 
 
-def orthogonalized(matrices: Tensor) -> Tensor:
+def orthogonalized(matrices: Tensor, half: bool = False) -> Tensor:
     """U·Vᵀ of each matrix U·S·Vᵀ, nearly: singular values between about 0.7 and 1.2.
 
     Five Newton-Schulz iterations, as in torch.optim.Muon. That one computes in bf16 always, which
-    is slow on a CPU without bf16 and differs from one CPU to another; here a CPU computes in fp32.
+    most CPUs are slow at: here a CPU computes in fp32, but for one with AMX where that is allowed.
 
     Args:
         matrices: N × R × C, N matrices of one shape.
+        half: bf16 is precise enough on a CPU too.
 
     Returns:
         N × R × C, fp32.
     """
     wide = matrices.size(1) <= matrices.size(2)
     x = matrices if wide else matrices.transpose(1, 2)
-    x = x.bfloat16() if x.is_cuda else x.float()
+    x = x.bfloat16() if x.is_cuda or (half and has_tiles()) else x.float()
     x = x / x.norm(dim=(1, 2), keepdim=True).clamp(min=1e-7)
     a, b, c = _COEFFICIENTS
     for _ in range(_STEPS):
@@ -56,8 +59,15 @@ class MuonWithAdam(Adam):
 
     Args:
         groups: parameter groups; those with ``momentum`` hold matrices only.
+        half: the model is trained in half precision, so that Muon may compute in it.
         **options: of fairseq's Adam.
     """
+
+    def __init__(
+        self, groups: Sequence[dict[str, Any]], half: bool = False, **options: Any
+    ) -> None:
+        super().__init__(groups, **options)
+        self.half = half
 
     @property
     def supports_flat_params(self) -> bool:
@@ -84,7 +94,8 @@ class MuonWithAdam(Adam):
             if p.grad is not None:
                 by_shape.setdefault(p.shape, []).append(p)
         for (rows, columns), alike in by_shape.items():
-            updates = orthogonalized(torch.stack([self._lookahead(p, group) for p in alike]))
+            ahead = torch.stack([self._lookahead(p, group) for p in alike])
+            updates = orthogonalized(ahead, self.half)
             # an orthogonal matrix has elements of 1/√max(rows, columns) on average
             size = group["lr"] * group["update_rms"] * max(rows, columns) ** 0.5
             for p, update in zip(alike, updates):
@@ -110,6 +121,7 @@ class MuonConfig(FairseqAdamConfig):
         0.8,
         "root mean square of an update of a hidden matrix, in units of --lr; Adam's is 0.2 to 0.4",
     )
+    bf16: bool = II("common.bf16")
 
 
 @register_optimizer("muon", dataclass=MuonConfig)
@@ -148,7 +160,7 @@ class Muon(FairseqAdam):
                 "update_rms": cfg.muon_update_rms,
             },
         ]
-        self._optimizer = MuonWithAdam(groups, **self.optimizer_config)
+        self._optimizer = MuonWithAdam(groups, cfg.bf16, **self.optimizer_config)
 
     @classmethod
     def prepare_model(cls, model: nn.Module) -> None:

@@ -10,13 +10,14 @@ from omegaconf import OmegaConf
 from torch import nn
 
 from lev_plugins import UserError
-from lev_plugins.optim import MuonConfig
+from lev_plugins.optim import MuonConfig, muon
 from lev_plugins.optim.muon import HIDDEN, Muon, mark_hidden_matrices, orthogonalized
 from tests.closeness import assert_near
 
 
 def config(**changes):
-    values = {"lr": [0.01], "adam_betas": "(0.9, 0.98)", "tpu": False, "_name": "muon", **changes}
+    values = {"lr": [0.01], "adam_betas": "(0.9, 0.98)", "tpu": False, "bf16": False}
+    values.update({"_name": "muon", **changes})
     return OmegaConf.merge(OmegaConf.structured(MuonConfig), values)
 
 
@@ -51,6 +52,24 @@ def test_an_orthogonalized_matrix_is_near_to_that_of_its_singular_vectors(shape)
     diagonal = inner.diagonal(dim1=1, dim2=2)
     assert_near(inner, torch.diag_embed(diagonal))
     assert 0.5 < diagonal.min() and diagonal.max() < 1.3
+
+
+@pytest.mark.parametrize(("half", "tiles"), [(True, True), (True, False), (False, True)])
+def test_half_precision_is_for_trainings_in_it_on_cpus_that_are_fast_at_it(
+    monkeypatch, half, tiles
+):
+    monkeypatch.setattr(muon, "has_tiles", lambda: tiles)
+    matrices = torch.randn(2, 24, 40, generator=torch.Generator().manual_seed(1))
+    whole, found = orthogonalized(matrices), orthogonalized(matrices, half)
+    assert torch.equal(found, whole) == (not (half and tiles))
+    assert found.dtype == torch.float32
+    # bf16 has 8 bits, and five iterations of two products each round
+    assert (found - whole).norm() < 10 * 2**-8 * whole.norm()
+    model = Model()
+    asked: list[bool] = []
+    monkeypatch.setattr(muon, "orthogonalized", lambda x, h: asked.append(h) or x)
+    train(model, Muon(config(bf16=half), model.parameters()), [1])
+    assert asked == [half] * 2
 
 
 def test_only_matrices_of_hidden_layers_are_marked():
