@@ -70,8 +70,7 @@ def build_parser() -> argparse.ArgumentParser:
     add("--label-numbers", "labels are lines of --labels, from 0")
     add("--tags", "of CoNLL-U (default: upos)", choices=TAGS)
     add(
-        "--labels FILE",
-        "all labels in their order, one a line (default: those of --train, sorted)",
+        "--labels FILE", "all labels in their order, one a line (default: those of --train, sorted)"
     )
     _add_subwords(parser)
     add(

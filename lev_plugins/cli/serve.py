@@ -40,12 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         from ..serve import app, model
 
         served = model.load(
-            args.path,
-            args.data,
-            args.device,
-            args.batch_size,
-            args.settings,
-            text_processing(args),
+            args.path, args.data, args.device, args.batch_size, args.settings, text_processing(args)
         )
         served.info["model"] = os.path.basename(os.path.normpath(args.path))
         application = app.make_app(served, token, hosts_of(args.host), _limits(args))

@@ -195,10 +195,7 @@ def _watched_epochs(stock: Callable[..., Losses]) -> Callable[..., Losses]:
 
     @functools.wraps(stock, assigned=())
     def train(
-        cfg: "DictConfig",
-        trainer: "Trainer",
-        task: "FairseqTask",
-        epoch_itr: "EpochBatchIterator",
+        cfg: "DictConfig", trainer: "Trainer", task: "FairseqTask", epoch_itr: "EpochBatchIterator"
     ) -> Losses:
         """fairseq's, with handlers up to the end of the last epoch."""
         WATCH.install()

@@ -136,10 +136,7 @@ def text_processing() -> Iterator[str]:
 
 
 def text_encoders(
-    cfg: DictConfig,
-    overrides: Mapping[str, object],
-    paths: Sequence[str],
-    data: str | None = None,
+    cfg: DictConfig, overrides: Mapping[str, object], paths: Sequence[str], data: str | None = None
 ) -> list[TextEncoder | None]:
     """fairseq's tokenizer and BPE, from the checkpoint's configuration or as asked for.
 

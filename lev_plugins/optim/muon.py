@@ -142,11 +142,7 @@ class Muon(FairseqAdam):
             )
         groups: list[dict[str, Any]] = [
             {"params": others},
-            {
-                "params": hidden,
-                "momentum": cfg.muon_momentum,
-                "update_rms": cfg.muon_update_rms,
-            },
+            {"params": hidden, "momentum": cfg.muon_momentum, "update_rms": cfg.muon_update_rms},
         ]
         self._optimizer = MuonWithAdam(groups, **self.optimizer_config)
 

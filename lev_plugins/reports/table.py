@@ -146,10 +146,7 @@ def _sentences(figures: Figures, systems: Sequence[System]) -> list[Row]:
         if figures["reference_tokens"] is not None:
             label = "as good as the draft" if key == "equal" else f"{key} than the draft"
             rows.append(
-                _row(
-                    f"  {label}",
-                    [_share(one["against_draft"][key], total) for one in systems],
-                )
+                _row(f"  {label}", [_share(one["against_draft"][key], total) for one in systems])
             )
     rows.append(_row("  left as they were", [_share(one["unchanged"], total) for one in systems]))
     return rows

@@ -5,19 +5,10 @@ from typing import Any
 
 from omegaconf import II
 
-from ..data.noise import (
-    DEFAULT_EDITS,
-    KINDS,
-    PAPER,
-    NoiseOptions,
-    parse_edits,
-    parse_kinds,
-)
+from ..data.noise import DEFAULT_EDITS, KINDS, PAPER, NoiseOptions, parse_edits, parse_kinds
 from ..errors import UserError
 from ..options import OptionalStr, option
-from .evaluation import (
-    EvaluationConfig,
-)
+from .evaluation import EvaluationConfig
 
 
 @dataclass

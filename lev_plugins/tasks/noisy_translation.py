@@ -18,12 +18,7 @@ from fairseq.tasks import register_task
 from torch import Tensor
 
 from ..data.batch import TextEncoder
-from ..data.noise import (
-    Confusions,
-    Noise,
-    NoiseOptions,
-    load_confusions,
-)
+from ..data.noise import Confusions, Noise, NoiseOptions, load_confusions
 from ..data.noisy_pairs import BinarizedText, NoisyPairs, NoisySide, RenoisedSide, TextSide
 from ..data.plain_text import PlainText
 from ..errors import UserError

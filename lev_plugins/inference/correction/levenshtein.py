@@ -193,11 +193,7 @@ class LevenshteinBackend:
         }
 
     def _answer(
-        self,
-        unit: Tokens,
-        hypothesis: EditHypothesis,
-        steps: Sequence[_Step],
-        oov_words: OOVWords,
+        self, unit: Tokens, hypothesis: EditHypothesis, steps: Sequence[_Step], oov_words: OOVWords
     ) -> Answer:
         gone, places = replay(hypothesis["history"], steps, len(unit))
         numbers = hypothesis["tokens"].tolist()[1:-1]

@@ -57,11 +57,7 @@ class Recorder:
         self.longest_source, self.longest_target = map(int, limits)
 
     def records(
-        self,
-        sources: Sequence[str],
-        targets: Sequence[str] | None,
-        batch_size: int,
-        first: int = 1,
+        self, sources: Sequence[str], targets: Sequence[str] | None, batch_size: int, first: int = 1
     ) -> Iterator[Record]:
         """The records of lines, in order.
 
