@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 import numpy as np
+from rapidfuzz.distance import LCSseq
 
 from ..ops.sequences import common_ends
 
@@ -50,15 +51,7 @@ def agreement(tokens: Sequence[str], first: Sequence[str], second: Sequence[str]
 
 def common(tokens: Sequence[str], other: Sequence[str]) -> int:
     """Length of the longest common subsequence of two sequences."""
-    places = _places(other)
-    row = np.zeros(len(other) + 1, dtype=np.int64)
-    for token in tokens:
-        if token in places:
-            at = places[token]
-            best = row.copy()
-            best[at + 1] = np.maximum(best[at + 1], row[at] + 1)
-            row = np.maximum.accumulate(best)
-    return int(row[-1])
+    return LCSseq.similarity(tokens, other)
 
 
 def _longest_pair(
