@@ -143,11 +143,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _layout(args: argparse.Namespace) -> "Layout":
-    """How the files are written.
-
-    Raises:
-        UserError: options that contradict each other, or would mean nothing.
-    """
+    """How the files are written."""
     from ..systems.enct5.metadata import LARGEST
     from ..systems.enct5.preparation.reading import Layout
     from ..systems.enct5.problem_types import ProblemType

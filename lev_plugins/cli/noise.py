@@ -168,11 +168,7 @@ def _check_paths(args: argparse.Namespace) -> None:
 
 
 def _lines(path: str) -> Iterator[tuple[str, str]]:
-    """Lines and their ends, which only the last may lack.
-
-    Raises:
-        UserError: a byte is not UTF-8, or the file cannot be read.
-    """
+    """Lines and their ends, which only the last may lack."""
     name = "standard input" if path == STANDARD_STREAM else path
     for number, raw in enumerate(raw_lines(path), start=1):
         body = raw.removesuffix(b"\n")

@@ -98,11 +98,7 @@ class Recorder:
         yield from (found[number] for number in range(len(sources)))
 
     def _tokens(self, line: str, number: int, side: str) -> list[str]:
-        """Those of a line, which the model can take.
-
-        Raises:
-            UserError: there are too many.
-        """
+        """Those of a line, which the model can take."""
         tokens = list(self.backend.tokens(line))
         limit = self.longest_source if side == "source" else self.longest_target
         if len(tokens) + 1 > limit:
