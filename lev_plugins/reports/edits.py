@@ -7,7 +7,6 @@ that nothing counts as miscorrected that need not.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 import numpy as np
@@ -87,8 +86,7 @@ def _places(tokens: Sequence[str]) -> dict[str, np.ndarray]:
     return {token: np.array(places) for token, places in found.items()}
 
 
-@dataclass
-class EditCounts:
+class EditCounts(NamedTuple):
     """Tokens of drafts and outputs by what was done and whether that was right.
 
     ``right_kept`` + ``right_miscorrected`` + ``wrong_gone`` + ``wrong_left`` are the draft's
@@ -105,11 +103,6 @@ class EditCounts:
     wrong_inserted: int = 0
     needed: int = 0
     remaining: int = 0
-
-    def __add__(self, other: "EditCounts") -> "EditCounts":
-        return EditCounts(
-            *(getattr(self, one.name) + getattr(other, one.name) for one in fields(self))
-        )
 
 
 def count_edits(
