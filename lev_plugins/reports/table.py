@@ -200,9 +200,8 @@ def _remarks(figures: Figures) -> list[str]:
     lines = []
     if figures["systems"][0]["words"] is not None:
         lines.append(
-            "corrected: of the words that were wrong; miscorrected: of those that were right; "
-            "by alignments "
-            "with the fewest insertions, deletions and substitutions"
+            "corrected: of the words that were wrong; miscorrected: of those that were right; by "
+            "alignments with the fewest insertions, deletions and substitutions"
         )
     if figures["draft_tokens"] is not None and figures["reference_tokens"] is not None:
         lines.append(
