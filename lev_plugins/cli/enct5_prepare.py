@@ -12,6 +12,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -137,8 +138,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         asked = {"alpha": args.sampling_alpha, "seed": args.seed}
         chosen = {name: value for name, value in asked.items() if value is not None}
         copies = Sampling(args.sampled_copies, **chosen)
-        sizes = args.max_length, args.vocab_size
-        write_all(folder, layout, files, labels, tokenizer, *sizes, _say, copies)
+        sizes, say = (args.max_length, args.vocab_size), partial(print, file=sys.stderr)
+        write_all(folder, layout, files, labels, tokenizer, *sizes, say, copies)
     print(f"prepared in {args.destdir}", file=sys.stderr)
 
 
@@ -265,10 +266,6 @@ def _cutter(args: argparse.Namespace, layout: "Layout") -> "Tokenizer":
     if layout.kind is ProblemType.TAGGING:
         return trained_cutter((" ".join(words) for words in examples), args.vocab_size)
     return trained_cutter(chain.from_iterable(examples), args.vocab_size)
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr)
 
 
 if __name__ == "__main__":

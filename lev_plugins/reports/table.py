@@ -48,7 +48,7 @@ def render_table(figures: Figures) -> str:
     """The figures of :func:`.figures.compute` as text that ends in a line end."""
     systems = figures["systems"]
     blocks = [
-        _head(systems),
+        [("", [short_name(system["name"]) for system in systems])],
         _scores(figures["metrics"], systems),
         _words(systems),
         _edits(figures, systems),
@@ -81,10 +81,6 @@ def _title(figures: Figures) -> str:
         if figures[f"{side}_tokens"] is not None:
             parts.append(f"{figures[f'{side}_tokens']} {unit}s in the {side}s")
     return ", ".join(parts)
-
-
-def _head(systems: Sequence[System]) -> list[Row]:
-    return [("", [short_name(system["name"]) for system in systems])]
 
 
 def _row(label: str, cells: Iterable[str | None]) -> Row:
