@@ -187,7 +187,8 @@ class MovedModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         for size in range(len(parts), 0, -1):
             new = self.names.get(".".join(parts[:size]))
             if new is not None:
-                return ".".join([new, *parts[size:]])
+                found = ".".join([new, *parts[size:]])
+                return self._moved(found) or found  # it may have moved on since
         return None
 
     def _script(self, fullname: str, path: str) -> importlib.machinery.ModuleSpec | None:
