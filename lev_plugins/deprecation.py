@@ -45,6 +45,11 @@ MODULES = {
     "generators.instructions": "systems.levenshtein.decoding.constraints",
     "generators.variants": "systems.levenshtein.decoding.diversity",
     "hub": "inference.editor",
+    "metrics.accuracy": "metrics.scorers",
+    "metrics.metric_scorer": "metrics.scorers",
+    "metrics.rouge": "metrics.scorers",
+    "metrics.ter": "metrics.scorers",
+    "metrics.word_scorers": "metrics.scorers",
     "models": "systems",
     "models.enct5.description": "systems.enct5.metadata",
     "models.enct5.kinds": "systems.enct5.problem_types",
@@ -182,7 +187,8 @@ class MovedModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         for size in range(len(parts), 0, -1):
             new = self.names.get(".".join(parts[:size]))
             if new is not None:
-                return ".".join([new, *parts[size:]])
+                found = ".".join([new, *parts[size:]])
+                return self._moved(found) or found  # it may have moved on since
         return None
 
     def _script(self, fullname: str, path: str) -> importlib.machinery.ModuleSpec | None:

@@ -1,6 +1,6 @@
 """Edits as HTML that a notebook shows: escaped text, struck or underlined, no style sheet.
 
-The pages of the commands have their own (:mod:`.cli.page`) and share the escaping.
+The pages of the commands have their own (:mod:`.reports.page`) and share the escaping.
 """
 
 from collections.abc import Iterable

@@ -17,12 +17,7 @@ from contextlib import ExitStack
 
 from ..errors import UserError
 from ..fairseq_patches import run_cli
-from ..io.output import (
-    refuse_overwriting,
-    require_names,
-    standard_output,
-    whole_file,
-)
+from ..io.output import refuse_overwriting, require_names, standard_output, whole_file
 from ..metrics.corpus import METRICS, Metric
 from ..metrics.significance import scipy_stats, sentence_metric
 from ..reports.comparison import compare, render_table
@@ -46,8 +41,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
     parser = make_parser(
-        "compare",
-        "Welch's t-test between two systems' outputs, sentence by sentence.",
+        "compare", "Welch's t-test between two systems' outputs, sentence by sentence."
     )
     add = adder(parser)
     add("a A", "outputs of a system, one line a sentence")

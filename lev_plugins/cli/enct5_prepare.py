@@ -12,6 +12,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -71,8 +72,7 @@ def build_parser() -> argparse.ArgumentParser:
     add("--label-numbers", "labels are lines of --labels, from 0")
     add("--tags", "of CoNLL-U (default: upos)", choices=TAGS)
     add(
-        "--labels FILE",
-        "all labels in their order, one a line (default: those of --train, sorted)",
+        "--labels FILE", "all labels in their order, one a line (default: those of --train, sorted)"
     )
     _add_subwords(parser)
     add(
@@ -148,20 +148,13 @@ def main(argv: Sequence[str] | None = None) -> None:
         asked = {"alpha": args.sampling_alpha, "seed": args.seed}
         chosen = {name: value for name, value in asked.items() if value is not None}
         copies = Sampling(args.sampled_copies, **chosen)
-        sizes = args.max_length, args.vocab_size
-        write_all(folder, layout, files, labels, tokenizer, *sizes, _say, copies)
+        sizes, say = (args.max_length, args.vocab_size), partial(print, file=sys.stderr)
+        write_all(folder, layout, files, labels, tokenizer, *sizes, say, copies)
     print(f"prepared in {args.destdir}", file=sys.stderr)
 
 
 def _layout(args: argparse.Namespace, of_bert: bool) -> "Layout":
-    """How the files are written.
-
-    Args:
-        of_bert: whether something stands before every text.
-
-    Raises:
-        UserError: options that contradict each other, or would mean nothing.
-    """
+    """How the files are written; ``of_bert``: whether something stands before every text."""
     from ..systems.enct5.metadata import LARGEST
     from ..systems.enct5.preparation.reading import Layout
     from ..systems.enct5.problem_types import ProblemType
@@ -295,10 +288,6 @@ def _kept_subwords(path: str) -> "Metadata":
         return Metadata.read(path)
     checkpoint = find_checkpoint(path)
     return description(load_state(checkpoint).get("task_state"), checkpoint)
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -85,19 +85,15 @@ def _add_learning(parser: argparse.ArgumentParser) -> None:
 def _add_rates(parser: argparse.ArgumentParser) -> None:
     """How much is changed, with the defaults of NoiseOptions."""
     default, add = NoiseOptions(), adder(parser)
-    for name, what in (
-        ("word-rate", "share of a line's words that are changed"),
-        ("char-rate", "share of the letters of such a word that are changed"),
+    for name, shown, what in (
+        ("word-rate", "SHARE", "share of a line's words that are changed"),
+        ("char-rate", "SHARE", "share of the letters of such a word that are changed"),
+        ("max-words", "N", "changed words in a line, at most"),
+        ("max-chars", "N", "changed letters in a word, at most"),
+        ("min-length", "N", "words of fewer letters are left alone"),
     ):
         value = getattr(default, name.replace("-", "_"))
-        add(f"--{name} SHARE", f"{what} (%(default)s)", value, type=float)
-    for name, what in (
-        ("max-words", "changed words in a line, at most"),
-        ("max-chars", "changed letters in a word, at most"),
-        ("min-length", "words of fewer letters are left alone"),
-    ):
-        value = getattr(default, name.replace("-", "_"))
-        add(f"--{name} N", f"{what} (%(default)s)", value, type=int)
+        add(f"--{name} {shown}", f"{what} (%(default)s)", value)
     add(
         "--random-edits EDITS",
         "what random noise does to a letter: insert, delete, substitute, swap (%(default)s)",
@@ -112,7 +108,6 @@ def _add_rates(parser: argparse.ArgumentParser) -> None:
         "--confusion-scale X",
         "the rates of --confusions are multiplied by this (%(default)s)",
         default.confusion_scale,
-        type=float,
     )
 
 
@@ -168,11 +163,7 @@ def _check_paths(args: argparse.Namespace) -> None:
 
 
 def _lines(path: str) -> Iterator[tuple[str, str]]:
-    """Lines and their ends, which only the last may lack.
-
-    Raises:
-        UserError: a byte is not UTF-8, or the file cannot be read.
-    """
+    """Lines and their ends, which only the last may lack."""
     name = "standard input" if path == STANDARD_STREAM else path
     for number, raw in enumerate(raw_lines(path), start=1):
         body = raw.removesuffix(b"\n")

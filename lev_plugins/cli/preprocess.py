@@ -21,12 +21,7 @@ from pathlib import Path
 from ..errors import UserError
 from ..fairseq_patches import run_cli
 from ..io.staging import staged
-from ..io.text_files import (
-    Side,
-    Split,
-    check_split,
-    require_files,
-)
+from ..io.text_files import Side, Split, check_split, require_files
 from ..registration import register
 from .names import prog
 from .options import adder

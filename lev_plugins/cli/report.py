@@ -70,11 +70,7 @@ def _given(args: argparse.Namespace) -> Given:
 
 
 def _names(args: argparse.Namespace) -> list[str]:
-    """A name for every system: those given, else the files', as short as tells them apart.
-
-    Raises:
-        UserError: more or fewer names than systems, or one name twice.
-    """
+    """A name for every system: those given, else the files', as short as tells them apart."""
     paths = [*args.outputs, *args.hypotheses]
     if args.names is None:
         names = [os.path.basename(path) for path in paths]

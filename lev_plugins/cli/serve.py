@@ -12,15 +12,11 @@ import importlib.util
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from ..errors import UserError
 from ..fairseq_patches import run_cli
 from ..serve.server import LOOPBACK, address, hosts_of, listen, read_token, run
 from .options import add_model_data, adder, make_parser, text_processing
-
-if TYPE_CHECKING:
-    from ..serve.app import Limits
 
 _NEEDED = ("starlette", "uvicorn")
 _MAX_PORT = 65_535
@@ -40,15 +36,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         from ..serve import app, model
 
         served = model.load(
-            args.path,
-            args.data,
-            args.device,
-            args.batch_size,
-            args.settings,
-            text_processing(args),
+            args.path, args.data, args.device, args.batch_size, args.settings, text_processing(args)
         )
         served.info["model"] = os.path.basename(os.path.normpath(args.path))
-        application = app.make_app(served, token, hosts_of(args.host), _limits(args))
+        limits = app.Limits(
+            args.max_rows, args.max_bytes, args.timeout, args.max_waiting, args.batch_size
+        )
+        application = app.make_app(served, token, hosts_of(args.host), limits)
         port = listening.getsockname()[1]
         print(address(args.host, port, token), flush=True)
         if args.host not in LOOPBACK:
@@ -61,12 +55,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     finally:
         listening.close()
     return 0
-
-
-def _limits(args: argparse.Namespace) -> "Limits":
-    from ..serve.app import Limits
-
-    return Limits(args.max_rows, args.max_bytes, args.timeout, args.max_waiting, args.batch_size)
 
 
 def _check(args: argparse.Namespace) -> None:

@@ -49,8 +49,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
     parser = make_parser(
-        "tune",
-        "Chooses the empty penalty and the deletion threshold on a validation set.",
+        "tune", "Chooses the empty penalty and the deletion threshold on a validation set."
     )
     add = adder(parser)
     add("data DATA", "folder that preprocess wrote")

@@ -194,11 +194,7 @@ def _swapped(
 
 
 def _corrupt_token(
-    word: str,
-    rates: NoiseRates,
-    vocabulary: Vocabulary,
-    rng: random.Random,
-    counts: NoiseCounts,
+    word: str, rates: NoiseRates, vocabulary: Vocabulary, rng: random.Random, counts: NoiseCounts
 ) -> list[str]:
     """What becomes of one token."""
     sampled = rng.random()

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
+#: Letters inserted, deleted or substituted, and neighbours exchanged, at least.
+distance = OSA.distance
 #: Two words within this many edits are near each other.
 DISTANCE = 2
 #: So many words are compared with all others; for more, an index pays.
@@ -36,10 +38,10 @@ class NearWords:
         self._asked = 0
 
     def find(self, word: str) -> Iterator[tuple[str, int]]:
-        """Words within :data:`DISTANCE` edits (:func:`distance`), and these, in no order."""
+        """Words within :data:`DISTANCE` edits (:data:`distance`), and these, in no order."""
         self._asked += 1
         some = self.words if self._asked <= UNINDEXED else self._indexed(word)
-        near = process.extract_iter(word, some, scorer=OSA.distance, score_cutoff=DISTANCE)
+        near = process.extract_iter(word, some, scorer=distance, score_cutoff=DISTANCE)
         return ((one, edits) for one, edits, _ in near)
 
     def _indexed(self, word: str) -> Iterator[str]:
@@ -90,12 +92,3 @@ def _checksum(text: str) -> int:
 def _left(word: str) -> set[str]:
     """What is left of a word when up to :data:`DISTANCE` letters are deleted."""
     return {"".join(word[place] for place in kept) for kept in _kept(len(word))}
-
-
-def distance(one: str, other: str, most: int | None = None) -> int:
-    """Letters inserted, deleted or substituted, and neighbours exchanged, at least.
-
-    Args:
-        most: where there are more, the answer is ``most + 1``.
-    """
-    return OSA.distance(one, other, score_cutoff=most)

@@ -247,13 +247,7 @@ class NoisyPairs(LanguagePairDataset):
     ) -> None:
         sizes = None if target is None else target.sizes
         super().__init__(
-            source,
-            source.sizes,
-            source_dictionary,
-            target,
-            sizes,
-            target_dictionary,
-            **options,
+            source, source.sizes, source_dictionary, target, sizes, target_dictionary, **options
         )
 
     def set_epoch(self, epoch: int) -> None:

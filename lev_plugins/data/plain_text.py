@@ -2,7 +2,7 @@
 
 import mmap
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -74,12 +74,3 @@ class PlainText(Sequence[str]):
             raise IndexError(number)
         place = bisect_right(self._ends, number)
         return self.files[place][number - (self._ends[place - 1] if place else 0)]
-
-    def __iter__(self) -> Iterator[str]:
-        return (self[number] for number in range(len(self)))
-
-    def where(self, number: int) -> tuple[str, int]:
-        """File and line, from 1, of line ``number``."""
-        place = bisect_right(self._ends, number)
-        start = self._ends[place - 1] if place else 0
-        return self.files[place].path, number - start + 1

@@ -37,11 +37,7 @@ def stop_when_diverged() -> None:
 
     @functools.wraps(fairseq_step, assigned=())
     def train_step(self: trainer.Trainer, *args: object, **options: object) -> object:
-        """fairseq's.
-
-        Raises:
-            UserError: the training has diverged.
-        """
+        """fairseq's; a training that has diverged ends in a UserError."""
         try:
             return fairseq_step(self, *args, **options)
         except Exception as error:

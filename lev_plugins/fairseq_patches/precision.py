@@ -14,12 +14,6 @@ from ..errors import UserError
 logger = logging.getLogger(__name__)
 
 
-def _sections_with_tpu(cfg: DictConfig) -> list[DictConfig]:
-    """Parts of a ``FairseqConfig`` that hold a ``tpu`` switch of their own."""
-    sections = [cfg.get(name) for name in cfg]
-    return [part for part in sections if getattr(part, "tpu", None) is not None]
-
-
 def bf16_without_tpu(cfg: DictConfig) -> None:
     """Let ``--bf16`` work on the device that is there.
 
@@ -32,8 +26,9 @@ def bf16_without_tpu(cfg: DictConfig) -> None:
     from fairseq.distributed import utils
 
     if cfg.common.bf16 and cfg.common.tpu and utils.xm is None:
-        for section in _sections_with_tpu(cfg):
-            section.tpu = False
+        for section in map(cfg.get, cfg):
+            if getattr(section, "tpu", None) is not None:
+                section.tpu = False
 
 
 def refuse_fp16_on_cpu(cfg: DictConfig) -> None:

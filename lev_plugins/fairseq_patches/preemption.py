@@ -124,11 +124,7 @@ def _path(place: _Place) -> str:
 
 
 def _end(place: _Place) -> NoReturn:
-    """End the training once all processes have come here, and the first has saved.
-
-    Raises:
-        SystemExit: with 128 and the number of the signal.
-    """
+    """End the training once all processes have come here, and the first has saved."""
     number = _agreed(place.trainer)
     if place.trainer.is_data_parallel_master:
         saved = f"{_path(place)} is saved, the same command resumes it"
@@ -195,10 +191,7 @@ def _watched_epochs(stock: Callable[..., Losses]) -> Callable[..., Losses]:
 
     @functools.wraps(stock, assigned=())
     def train(
-        cfg: "DictConfig",
-        trainer: "Trainer",
-        task: "FairseqTask",
-        epoch_itr: "EpochBatchIterator",
+        cfg: "DictConfig", trainer: "Trainer", task: "FairseqTask", epoch_itr: "EpochBatchIterator"
     ) -> Losses:
         """fairseq's, with handlers up to the end of the last epoch."""
         WATCH.install()

@@ -35,10 +35,6 @@ def _metric(trainer: "Trainer") -> list[object]:
     return [getattr(trainer.cfg.checkpoint, name, None) for name in _METRIC]
 
 
-def _ended_an_epoch(extra: dict[str, Any]) -> bool:
-    return not extra.get("train_iterator", {}).get("iterations_in_epoch", 1)
-
-
 @contextmanager
 def _compared(cfg: "DictConfig") -> Iterator[None]:
     """Let a model look at the settings of a checkpoint that is read meanwhile.
@@ -137,7 +133,8 @@ def _given_back(
         if extra and kept and not (reset_optimizer or reset_lr_scheduler):
             if _plateau(self) is not None:
                 vars(_plateau(self)).update(kept["plateau"])
-            self.loss_to_see = extra.get("val_loss") if _ended_an_epoch(extra) else None
+            within = extra.get("train_iterator", {}).get("iterations_in_epoch", 1)
+            self.loss_to_see = None if within else extra.get("val_loss")
         return extra
 
     return load_checkpoint

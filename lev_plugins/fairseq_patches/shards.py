@@ -26,11 +26,7 @@ def decode_shards() -> None:
 
         @functools.wraps(stock, assigned=())
         def main(cfg: DictConfig, output: TextIO, stock: Callable[..., object] = stock) -> object:
-            """fairseq's, as process I of N.
-
-            Raises:
-                UserError: there is no such shard.
-            """
+            """fairseq's, as process I of N."""
             number, count = cfg.dataset.shard_id, cfg.dataset.num_shards
             if not 0 <= number < count:
                 raise UserError(

@@ -112,11 +112,7 @@ def keep_symbols() -> None:
 
     @functools.wraps(give_back, assigned=())
     def load_state_dict(self: TranslationTask, state_dict: dict[str, Any]) -> None:
-        """fairseq's, where the dictionaries are those of the checkpoint.
-
-        Raises:
-            UserError: they are not.
-        """
+        """fairseq's, where the dictionaries are those of the checkpoint; else a UserError."""
         compare_symbols(self, state_dict)
         give_back(self, {name: one for name, one in state_dict.items() if name != _SYMBOLS})
 

@@ -7,8 +7,8 @@ from dataclasses import fields
 from typing import Any, TypedDict
 
 import torch
-from fairseq import checkpoint_utils
-from fairseq.data import encoders
+from fairseq import checkpoint_utils, utils
+from fairseq.data import Dictionary, encoders
 from fairseq.models import BaseFairseqModel
 from fairseq.registry import REGISTRIES
 from fairseq.tasks import FairseqTask
@@ -19,6 +19,7 @@ from ..data.batch import TextEncoder
 from ..errors import UserError
 from ..fairseq_patches import WORDS_LEARNT, Origin, explain, wrap_checkpoint_errors
 from ..systems.levenshtein.decoding.policy import is_edit_model
+from ..systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
 
 
 class CheckpointState(TypedDict, total=False):
@@ -127,6 +128,37 @@ def load_model(
     return models[0]
 
 
+def editing_task(state: CheckpointState, path: str, data: str | None) -> TranslationEditTask:
+    """The task, with the dictionaries of ``data``, else of the checkpoint, else of its data."""
+    cfg = state["cfg"].task
+    symbols = state.get("task_state") or {}
+    if cfg._name not in ("translation_edit", "translation_lev"):
+        raise UserError(f"{path} was trained with task {cfg._name}, not translation_edit")
+    config = TranslationEditConfig()
+    for field in fields(config):
+        default = getattr(config, field.name)
+        known = field.name in cfg and field.name != "_name"
+        if known:
+            setattr(config, field.name, cfg[field.name])
+        elif isinstance(default, str) and default.startswith("${"):
+            setattr(config, field.name, 1 if field.name == "seed" else None)
+    if data is None and "source_symbols" in symbols:
+        sides = (_dictionary(symbols[f"{side}_symbols"]) for side in ("source", "target"))
+        return TranslationEditTask(config, *sides)
+    if data is not None:
+        config.data = data
+    elif not os.path.isdir(utils.split_paths(config.data)[0]):
+        config.data = os.path.dirname(os.path.abspath(path))
+    return TranslationEditTask.setup_task(config)
+
+
+def _dictionary(symbols: Sequence[str]) -> Dictionary:
+    dictionary = Dictionary()
+    for symbol in symbols[dictionary.nspecial :]:
+        dictionary.add_symbol(symbol)
+    return dictionary
+
+
 def text_processing() -> Iterator[str]:
     """The names of fairseq's options of text processing, such as ``bpe``, and of our own."""
     for kind in ("tokenizer", "bpe"):
@@ -136,10 +168,7 @@ def text_processing() -> Iterator[str]:
 
 
 def text_encoders(
-    cfg: DictConfig,
-    overrides: Mapping[str, object],
-    paths: Sequence[str],
-    data: str | None = None,
+    cfg: DictConfig, overrides: Mapping[str, object], paths: Sequence[str], data: str | None = None
 ) -> list[TextEncoder | None]:
     """fairseq's tokenizer and BPE, from the checkpoint's configuration or as asked for.
 

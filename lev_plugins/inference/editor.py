@@ -27,6 +27,7 @@ from ..systems.levenshtein.oov import OOVWords
 from ..systems.levenshtein.task import TranslationEditTask
 from .checkpoints import (
     device_named,
+    editing_task,
     find_checkpoint,
     load_model,
     load_state,
@@ -34,7 +35,6 @@ from .checkpoints import (
     text_encoders,
     text_processing,
 )
-from .editing_task import editing_task
 from .sentences import Item
 
 T = TypeVar("T")

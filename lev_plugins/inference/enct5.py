@@ -222,11 +222,7 @@ class EncT5:
     def _wanted(
         self, top_k: int | None, threshold: float | None, labels: Sequence[str] | None
     ) -> Wanted:
-        """Checks it.
-
-        Raises:
-            UserError: something that the kind does not have, or that cannot be.
-        """
+        """Checks it."""
         given = (("top_k", top_k), ("labels", labels), ("threshold", threshold))
         for name, value in given:
             has = self.kind.many or (
@@ -303,11 +299,7 @@ class EncT5:
 
     @torch.inference_mode()
     def _scores(self, cuts: Sequence[Encoding]) -> list[Tensor]:
-        """Probabilities or values of each text, 1 × N, or of its words, W × N.
-
-        Raises:
-            UserError: the model gives something that is no number.
-        """
+        """Probabilities or values of each text, 1 × N, or of its words, W × N."""
         found = [torch.zeros(0)] * len(cuts)
         for batch in self._batches(cuts):
             rows = [[_example(cuts[i])] for i in batch]
@@ -352,11 +344,7 @@ def _refuse_string(name: str, given: object) -> None:
 
 
 def _strings(where: str, given: object) -> tuple[str, ...]:
-    """One text or several.
-
-    Raises:
-        UserError: something that is no text.
-    """
+    """One text or several."""
     texts = (given,) if isinstance(given, str) else given
     if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
         raise UserError(f"{where}: {given!r:.60} is no text; give strings, or lists of them")
@@ -369,11 +357,7 @@ def _example(cut: Encoding) -> Example:
 
 
 def _task(state: CheckpointState, path: str) -> EncT5Task:
-    """The task, of what the checkpoint keeps.
-
-    Raises:
-        UserError: it belongs to another task, or keeps no description.
-    """
+    """The task, of what the checkpoint keeps."""
     cfg = state["cfg"].task
     name = getattr(cfg, "_name", None)
     if name != TASK:

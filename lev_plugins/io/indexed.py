@@ -35,11 +35,7 @@ def check_index_files() -> None:
     def make_dataset(
         path: str, impl: str, fix_lua_indexing: bool = False, dictionary: "Dictionary | None" = None
     ) -> object:
-        """fairseq's data set, once its files agree with each other and the dictionary.
-
-        Raises:
-            UserError: they do not.
-        """
+        """fairseq's data set, where its files agree with each other and the dictionary."""
         check = {"mmap": _check_mmap, "lazy": _check_old, "cached": _check_old}.get(impl)
         if check is not None and indexed_dataset.dataset_exists(path, impl):
             check(path, None if dictionary is None else len(dictionary))

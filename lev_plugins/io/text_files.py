@@ -10,7 +10,7 @@ Line numbers count from 1, byte offsets from 0 at the start of the file.
 
 import os
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import ClassVar
@@ -188,12 +188,10 @@ def has_carriage_returns(path: str) -> bool:
         return any(b"\r" in block for block in iter(lambda: file.read(1 << 20), b""))
 
 
-def refuse_special_tokens(
-    path: str, number: int, words: Sequence[str], special: Collection[str] = SPECIAL_TOKENS
-) -> None:
+def refuse_special_tokens(path: str, number: int, words: Sequence[str]) -> None:
     """Raise :class:`UserError` where a word of line ``number`` is one of the control symbols."""
     for position, word in enumerate(words, start=1):
-        if word in special:
+        if word in SPECIAL_TOKENS:
             raise UserError(
                 f"{path}: line {number}, word {position}: {word} is a control symbol of the "
                 f"dictionary and cannot be text; spell it otherwise, &lt;{word[1:-1]}&gt; say"

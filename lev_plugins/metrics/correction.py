@@ -105,14 +105,6 @@ def word_totals(totals: Sequence[float]) -> CorrectionCounts:
     return CorrectionCounts(*map(int, totals))
 
 
-def _correction_rate(totals: Sequence[float]) -> float:
-    return word_totals(totals).correction_rate
-
-
-def _miscorrection_rate(totals: Sequence[float]) -> float:
-    return word_totals(totals).miscorrection_rate
-
-
 def _of_edits(rate: Callable[[Sequence[float]], float]) -> Callable[[Sequence[float]], float]:
     """The rate of right, wrong and missing edits; 0 where there is no sentence at all."""
     return lambda totals: rate(totals[:3]) if totals[3] else 0.0
@@ -123,8 +115,8 @@ _EDIT_RATES = {"precision": precision, "recall": recall, "f05": f_half}
 CORRECTION_METRICS: dict[
     str, tuple[bool, Callable[[], Counts], Callable[[Sequence[float]], float]]
 ] = {
-    "correction_rate": (True, WordCounts, _correction_rate),
-    "words_broken": (False, WordCounts, _miscorrection_rate),
+    "correction_rate": (True, WordCounts, lambda totals: word_totals(totals).correction_rate),
+    "words_broken": (False, WordCounts, lambda totals: word_totals(totals).miscorrection_rate),
     **{f"edit_{name}": (True, EditCounts, _of_edits(rate)) for name, rate in _EDIT_RATES.items()},
     **{
         f"errant_{name}": (True, ErrantCounts, _of_edits(rate))

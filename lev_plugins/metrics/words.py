@@ -20,8 +20,7 @@ class CorrectionCounts:
     """The words of references by what they were in the source and what they are in the output.
 
     right_before: right in the source. miscorrected: of these, no longer right in the output.
-        corrected:
-    wrong in the source and right in the output. ``+`` adds the counts of two texts.
+    corrected: wrong in the source and right in the output. ``+`` adds the counts of two texts.
     """
 
     words: int = 0

@@ -146,7 +146,9 @@ class Muon(FairseqAdam):
             raise UserError(f"--muon-momentum {cfg.muon_momentum}: give 0 … below 1")
         if cfg.muon_update_rms <= 0:
             raise UserError(f"--muon-update-rms {cfg.muon_update_rms}: give a number above 0")
-        hidden, others = _divided(params)
+        params = list(params)
+        hidden = [one for one in params if getattr(one, "param_group", None) == HIDDEN]
+        others = [one for one in params if getattr(one, "param_group", None) != HIDDEN]
         if not hidden:
             raise UserError(
                 "--optimizer muon: the model has no hidden matrices; take --optimizer adam (with "
@@ -154,11 +156,7 @@ class Muon(FairseqAdam):
             )
         groups: list[dict[str, Any]] = [
             {"params": others},
-            {
-                "params": hidden,
-                "momentum": cfg.muon_momentum,
-                "update_rms": cfg.muon_update_rms,
-            },
+            {"params": hidden, "momentum": cfg.muon_momentum, "update_rms": cfg.muon_update_rms},
         ]
         self._optimizer = MuonWithAdam(groups, cfg.bf16, **self.optimizer_config)
 
@@ -166,11 +164,3 @@ class Muon(FairseqAdam):
     def prepare_model(cls, model: nn.Module) -> None:
         """Called before the optimizer is built."""
         mark_hidden_matrices(model)
-
-
-def _divided(params: Iterable[nn.Parameter]) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
-    hidden: list[nn.Parameter] = []
-    others: list[nn.Parameter] = []
-    for one in params:
-        (hidden if getattr(one, "param_group", None) == HIDDEN else others).append(one)
-    return hidden, others

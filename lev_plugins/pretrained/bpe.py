@@ -265,11 +265,7 @@ def _type(directory: Directory) -> str | None:
 
 
 def _check_type(directory: Directory, name: str) -> None:
-    """That the tokenizer is of the kind that was asked for.
-
-    Raises:
-        UserError: it is another; the right name is in the message.
-    """
+    """That the tokenizer is of the kind that was asked for."""
     found = _type(directory)
     if found not in (None, TYPES[name]):
         raise UserError(

@@ -176,10 +176,7 @@ def fill_encoder(encoder: T5Encoder, filling: Filling) -> None:
 
 
 def fill_decoder(
-    blocks: list[nn.Module],
-    bias: nn.Module | None,
-    norm: nn.Module | None,
-    filling: Filling,
+    blocks: list[nn.Module], bias: nn.Module | None, norm: nn.Module | None, filling: Filling
 ) -> None:
     """Puts a checkpoint's decoder in; there may be fewer blocks than it has."""
     for number, block in enumerate(blocks):

@@ -32,29 +32,12 @@ _EXTRA = re.compile(r"▁?<extra_id_0>")
 _SHOWN = 5
 
 
-@dataclass
-class Roles:
-    """Which of a checkpoint's tokens fairseq's symbols stand for: key of the setting, default.
-
-    bos: None where a decoder starts with the padding (T5).
-    """
-
-    bos: str | None
-    pad: str
-    eos: str
-    unk: str
-
-    def settings(self) -> dict[str, str]:
-        """fairseq's symbol → name of the setting."""
-        found = {PAD: self.pad, EOS: self.eos, UNK: self.unk}
-        return found if self.bos is None else {BOS: self.bos, **found}
-
-
-#: for each kind of model; and what the tokens are where nothing says otherwise
+#: for each kind of model: fairseq's symbol → name of the setting whose token it stands for (T5's
+#: decoder starts with the padding); and what the tokens are where nothing says otherwise
 ROLES = {
-    "bert": Roles("cls_token", "pad_token", "sep_token", "unk_token"),
-    "bart": Roles("bos_token", "pad_token", "eos_token", "unk_token"),
-    "t5": Roles(None, "pad_token", "eos_token", "unk_token"),
+    "bert": {BOS: "cls_token", PAD: "pad_token", EOS: "sep_token", UNK: "unk_token"},
+    "bart": {BOS: "bos_token", PAD: "pad_token", EOS: "eos_token", UNK: "unk_token"},
+    "t5": {PAD: "pad_token", EOS: "eos_token", UNK: "unk_token"},
 }
 USUAL = {
     "bert": {
@@ -195,7 +178,7 @@ def read_vocabulary(directory: Directory) -> Vocabulary:
         if isinstance(row, bool) or not isinstance(row, int) or row < 0:
             raise UserError(f"{file}: the token {token!r} has no row but {row!r}")
     chosen = special_tokens(directory, kind)
-    specials = {symbol: chosen[name] for symbol, name in ROLES[kind].settings().items()}
+    specials = {symbol: chosen[name] for symbol, name in ROLES[kind].items()}
     mask = chosen.get("mask_token")
     if kind == "t5":
         mask = next((token for token in rows if _EXTRA.fullmatch(token)), None)

@@ -7,10 +7,10 @@ that nothing counts as miscorrected that need not.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 import numpy as np
+from rapidfuzz.distance import LCSseq
 
 from ..ops.sequences import common_ends
 
@@ -50,15 +50,7 @@ def agreement(tokens: Sequence[str], first: Sequence[str], second: Sequence[str]
 
 def common(tokens: Sequence[str], other: Sequence[str]) -> int:
     """Length of the longest common subsequence of two sequences."""
-    places = _places(other)
-    row = np.zeros(len(other) + 1, dtype=np.int64)
-    for token in tokens:
-        if token in places:
-            at = places[token]
-            best = row.copy()
-            best[at + 1] = np.maximum(best[at + 1], row[at] + 1)
-            row = np.maximum.accumulate(best)
-    return int(row[-1])
+    return LCSseq.similarity(tokens, other)
 
 
 def _longest_pair(
@@ -94,8 +86,7 @@ def _places(tokens: Sequence[str]) -> dict[str, np.ndarray]:
     return {token: np.array(places) for token, places in found.items()}
 
 
-@dataclass
-class EditCounts:
+class EditCounts(NamedTuple):
     """Tokens of drafts and outputs by what was done and whether that was right.
 
     ``right_kept`` + ``right_miscorrected`` + ``wrong_gone`` + ``wrong_left`` are the draft's
@@ -112,11 +103,6 @@ class EditCounts:
     wrong_inserted: int = 0
     needed: int = 0
     remaining: int = 0
-
-    def __add__(self, other: "EditCounts") -> "EditCounts":
-        return EditCounts(
-            *(getattr(self, one.name) + getattr(other, one.name) for one in fields(self))
-        )
 
 
 def count_edits(

@@ -162,7 +162,7 @@ def _system(
             count_edits(cut(draft), cut(output), cut(reference))
             for draft, output, reference in zip(corpus.drafts, outputs, corpus.references)
         ]
-        edits = asdict(sum(counts, EditCounts()))
+        edits = EditCounts(*map(sum, zip(*counts)))._asdict()
         against = _against_draft(counts)
         totals = _correction_totals(metrics, corpus.drafts, outputs, corpus.references)
         words = asdict(word_totals(totals[WordCounts()]))

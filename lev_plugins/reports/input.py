@@ -153,11 +153,7 @@ def _text_sides(given: Given) -> dict[str, Side]:
 def _corrected_sources(
     given: Given, sides: Mapping[str, Side], systems: Sequence[Printed], numbers: Sequence[int]
 ) -> Side:
-    """The sources as what was corrected: for a system that reads the noisy text and no draft.
-
-    Raises:
-        UserError: there are none, or two outputs have other ones.
-    """
+    """The sources as what was corrected: for a system that reads the noisy text and no draft."""
     if "sources" not in sides:
         raise UserError("--against source: there are no S- lines; give the sources with --sources")
     if given.sources is None:
@@ -213,11 +209,7 @@ def _common_numbers(
 
 
 def _printed_side(kind: str, systems: Sequence[Printed], numbers: Sequence[int]) -> Side | None:
-    """References, drafts or sources that were printed beside outputs; None where there are none.
-
-    Raises:
-        UserError: two outputs have other references or drafts.
-    """
+    """References, drafts or sources that were printed beside outputs; None where there are none."""
     letter, flag = LETTERS[kind], f"--{kind}"
     having = [system for system in systems if getattr(system, kind)]
     if kind == "drafts":  # what was written from nothing has an empty first step

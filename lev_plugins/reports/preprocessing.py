@@ -10,10 +10,7 @@ from fairseq.data import Dictionary
 
 from ..data.binarization import safe_workers
 from ..inference.correction.loading import single_characters
-from ..io.text_files import (
-    Side,
-    Split,
-)
+from ..io.text_files import Side, Split
 
 PACKAGE = Path(__file__).resolve().parents[1]
 # What the next command trains with: first generation, then more and more drafts.
@@ -26,10 +23,7 @@ ROLL_IN = "--alpha-start 0.3 --alpha 0.9 --beta-start 0.3 --beta 0.9 --roll-in-u
 
 
 def summarise(
-    args: argparse.Namespace,
-    splits: Sequence[Split],
-    source: Dictionary,
-    target: Dictionary | None,
+    args: argparse.Namespace, splits: Sequence[Split], source: Dictionary, target: Dictionary | None
 ) -> str:
     """What was read and written, what deserves a look, and the command to type next."""
     lines = [f"{args.destdir}: {_dictionary_line(args, source, target)}"]

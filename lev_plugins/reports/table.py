@@ -48,7 +48,7 @@ def render_table(figures: Figures) -> str:
     """The figures of :func:`.figures.compute` as text that ends in a line end."""
     systems = figures["systems"]
     blocks = [
-        _head(systems),
+        [("", [short_name(system["name"]) for system in systems])],
         _scores(figures["metrics"], systems),
         _words(systems),
         _edits(figures, systems),
@@ -81,10 +81,6 @@ def _title(figures: Figures) -> str:
         if figures[f"{side}_tokens"] is not None:
             parts.append(f"{figures[f'{side}_tokens']} {unit}s in the {side}s")
     return ", ".join(parts)
-
-
-def _head(systems: Sequence[System]) -> list[Row]:
-    return [("", [short_name(system["name"]) for system in systems])]
 
 
 def _row(label: str, cells: Iterable[str | None]) -> Row:
@@ -146,10 +142,7 @@ def _sentences(figures: Figures, systems: Sequence[System]) -> list[Row]:
         if figures["reference_tokens"] is not None:
             label = "as good as the draft" if key == "equal" else f"{key} than the draft"
             rows.append(
-                _row(
-                    f"  {label}",
-                    [_share(one["against_draft"][key], total) for one in systems],
-                )
+                _row(f"  {label}", [_share(one["against_draft"][key], total) for one in systems])
             )
     rows.append(_row("  left as they were", [_share(one["unchanged"], total) for one in systems]))
     return rows
@@ -203,9 +196,8 @@ def _remarks(figures: Figures) -> list[str]:
     lines = []
     if figures["systems"][0]["words"] is not None:
         lines.append(
-            "corrected: of the words that were wrong; miscorrected: of those that were right; "
-            "by alignments "
-            "with the fewest insertions, deletions and substitutions"
+            "corrected: of the words that were wrong; miscorrected: of those that were right; by "
+            "alignments with the fewest insertions, deletions and substitutions"
         )
     if figures["draft_tokens"] is not None and figures["reference_tokens"] is not None:
         lines.append(

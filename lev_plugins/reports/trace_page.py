@@ -33,7 +33,7 @@ def render_html(traces: Sequence[EditTrace], title: str, *, joiner: str | None =
     Args:
         traces: the sentences; may be empty.
         title: shown at the top and as the page's name.
-        joiner: what stands between tokens; None: see :func:`.render.choose_joiner`.
+        joiner: what stands between tokens; None: see :func:`.choose_joiner`.
     """
     return render(
         "trace.html",

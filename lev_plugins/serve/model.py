@@ -185,15 +185,7 @@ def _correction(one: Correction) -> Result:
 
 
 def _edit_record(edit: Edit) -> Result:
-    return {
-        "offset": edit.offset,
-        "length": len(edit.before),
-        "before": edit.before,
-        "after": edit.after,
-        "probability": round(edit.probability, 6),
-        "applied": edit.applied,
-        "reason": edit.reason,
-    }
+    return {**edit.to_dict(), "probability": round(edit.probability, 6)}
 
 
 def _predict(

@@ -5,19 +5,10 @@ from typing import Any
 
 from omegaconf import II
 
-from ..data.noise import (
-    DEFAULT_EDITS,
-    KINDS,
-    PAPER,
-    NoiseOptions,
-    parse_edits,
-    parse_kinds,
-)
+from ..data.noise import DEFAULT_EDITS, KINDS, PAPER, NoiseOptions, parse_edits, parse_kinds
 from ..errors import UserError
 from ..options import OptionalStr, option
-from .evaluation import (
-    EvaluationConfig,
-)
+from .evaluation import EvaluationConfig
 
 
 @dataclass
@@ -30,17 +21,13 @@ class NoisyTranslationConfig(EvaluationConfig):
     )
     noise_valid: OptionalStr = option(
         None,
-        (
-            "noise of splits named valid…, the same every time (default: as "
-            "--noise, none with --noise-target-share)"
-        ),
+        "noise of splits named valid…, the same every time (default: as --noise, none with "
+        "--noise-target-share)",
     )
     noise_test: OptionalStr = option(
         None,
-        (
-            "noise of all splits but these and the training set, the same every "
-            "time (default: as --noise, none with --noise-target-share)"
-        ),
+        "noise of all splits but these and the training set, the same every time (default: as "
+        "--noise, none with --noise-target-share)",
     )
     noise_word_rate: float = option(0.3, "share of the words of a sentence that are changed")
     noise_char_rate: float = option(0.3, "share of the letters of such a word that are changed")

@@ -18,12 +18,7 @@ from fairseq.tasks import register_task
 from torch import Tensor
 
 from ..data.batch import TextEncoder
-from ..data.noise import (
-    Confusions,
-    Noise,
-    NoiseOptions,
-    load_confusions,
-)
+from ..data.noise import Confusions, Noise, NoiseOptions, load_confusions
 from ..data.noisy_pairs import BinarizedText, NoisyPairs, NoisySide, RenoisedSide, TextSide
 from ..data.plain_text import PlainText
 from ..errors import UserError
@@ -123,11 +118,7 @@ class NoisyTranslationTask(EvaluatedTask):
         return flag, Noise(options)
 
     def _text_files(self, folder: str, split: str, combine: bool) -> dict[str, list[str]] | None:
-        """Language → files of a split and, with ``combine``, its further parts; None without.
-
-        Raises:
-            UserError: a part lacks a side that others have.
-        """
+        """Language → files of a split and, with ``combine``, its further parts; None without."""
         langs = dict.fromkeys((self.cfg.source_lang, self.cfg.target_lang))
         found: dict[str, list[str]] = {}
         part = 0

@@ -22,12 +22,7 @@ from torch import Tensor
 from ..errors import UserError
 from ..fairseq_patches import refuse_other_symbols
 from ..options import OptionalStr, option
-from .evaluation import (
-    EvaluatedTask,
-    EvaluationConfig,
-    existing_folder,
-    require_dictionaries,
-)
+from .evaluation import EvaluatedTask, EvaluationConfig, existing_folder, require_dictionaries
 
 PLACEHOLDER = "<plh>"
 logger = logging.getLogger(__name__)
@@ -169,10 +164,7 @@ class PostEditingTask(EvaluatedTask):
         )
 
     def encode_lines(
-        self,
-        lines: list[str],
-        encode_fn: Callable[[str], str],
-        encode_draft: Callable[[str], Any],
+        self, lines: list[str], encode_fn: Callable[[str], str], encode_draft: Callable[[str], Any]
     ) -> tuple[list[Any], list[int]]:
         """:meth:`get_interactive_tokens_and_lengths` with a way to encode drafts.
 

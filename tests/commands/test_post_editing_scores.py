@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from fairseq.scoring.bleu import SacrebleuConfig, SacrebleuScorer
 
-from lev_plugins.metrics.ter import TerConfig, TerScorer
+from lev_plugins.metrics.scorers import TerConfig, TerScorer
 
 SCORES = Path(__file__).resolve().parents[2] / "examples" / "post_editing" / "scores.py"
 REFERENCES = ["Herzog Conan war hier .", "das Haus von Hoël , drei", "ein Ende mit α4 ist gut so"]

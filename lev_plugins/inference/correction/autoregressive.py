@@ -113,7 +113,7 @@ class Autoregressive:
         self, units: Sequence[Tokens], generator: SequenceGenerator | None = None
     ) -> list[tuple[int, list[Hypothesis]]]:
         """The place of each unit in a batch, and what the search found for it, best first."""
-        sources = [self._numbers(unit) for unit in units]
+        sources = [numbered(unit, self.task.source_dictionary) for unit in units]
         lengths = [len(source) for source in sources]
         items = [(source, source) for source in sources] if self.drafted else sources
         data = self.task.build_dataset_for_inference(items, lengths)
@@ -134,13 +134,6 @@ class Autoregressive:
             raise UserError(said) from error
         return list(zip(batch["id"].tolist(), found, strict=True))
 
-    def _numbers(self, unit: Tokens) -> torch.Tensor:
-        """A unit's tokens as numbers, </s> behind them; a special symbol typed is unknown."""
-        dictionary = self.task.source_dictionary
-        found = (dictionary.index(token) for token in unit)
-        numbers = [dictionary.unk() if n < dictionary.nspecial else n for n in found]
-        return torch.tensor([*numbers, dictionary.eos()])
-
     def _answer(self, unit: Tokens, hypotheses: Sequence[Hypothesis]) -> Answer | None:
         """The best hypothesis that came to an end by itself.
 
@@ -159,6 +152,13 @@ class Autoregressive:
     def _known(self, token: str) -> bool:
         dictionary = self.task.target_dictionary
         return dictionary.index(token) in self.symbols
+
+
+def numbered(tokens: Sequence[str], dictionary: Dictionary) -> torch.Tensor:
+    """Tokens as numbers, </s> behind them; a special symbol typed is unknown."""
+    found = (dictionary.index(token) for token in tokens)
+    numbers = [dictionary.unk() if n < dictionary.nspecial else n for n in found]
+    return torch.tensor([*numbers, dictionary.eos()])
 
 
 def answer(

@@ -21,9 +21,9 @@ class Answer:
     tokens: None where it wrote what has no spelling (``<unk>``). changes: a script of tokens
     (:mod:`.edits`), which need not be minimal; outside of it tokens are those of the unit.
     delete_log_probs: for each token of the unit the probability with which it was deleted.
-        insert_log_probs: for each
-    of ``tokens`` the probability with which it was written. boundary_log_probs: the probability
-    with which a change ends before each of them, and before the end.
+    insert_log_probs: for each of ``tokens`` the probability with which it was written.
+    boundary_log_probs: the probability with which a change ends before each of them, and before
+    the end.
 
     A change ``(i, j, k, l)`` has the sum of ``delete_log_probs[i:j]``, ``insert_log_probs[k:l]``
     and ``boundary_log_probs[l]``.

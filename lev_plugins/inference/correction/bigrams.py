@@ -44,9 +44,7 @@ class Bigrams:
                 raise UserError(
                     f"{path}, line {number}: {line!r} is not two words and their count, above 0"
                 )
-            some = counts.get(left)
-            if some is None:
-                some = counts[left] = {}
+            some = counts.setdefault(left, {})
             some[right] = some.get(right, 0.0) + count
         if not counts:
             raise UserError(f"{path} holds no pairs of words")

@@ -16,7 +16,7 @@ from ...errors import UserError
 from ...ops.alignment import lcs_masks
 from ...ops.edits import insertion_labels
 from ...systems.levenshtein.decoding.policy import with_features
-from .autoregressive import Autoregressive
+from .autoregressive import Autoregressive, numbered
 from .backends import Backend, Tokens
 from .levenshtein import LevenshteinBackend
 from .prefix_tree import PrefixTree
@@ -163,7 +163,7 @@ class AutoregressiveScorer:
         backend = self.backend
         dictionary = backend.task.target_dictionary
         units = list(dict.fromkeys(unit for unit, _ in pairs))  # each is encoded once
-        sources = [backend._numbers(unit) for unit in units]
+        sources = [numbered(unit, backend.task.source_dictionary) for unit in units]
         data = backend.task.build_dataset_for_inference(sources, [len(one) for one in sources])
         batch = data.collater([data[i] for i in range(len(data))])
         inputs = {name: one.to(backend.device) for name, one in batch["net_input"].items()

@@ -43,15 +43,7 @@ class Edit:
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
-        return {
-            "offset": self.offset,
-            "length": len(self.before),
-            "before": self.before,
-            "after": self.after,
-            "probability": self.probability,
-            "applied": self.applied,
-            "reason": self.reason,
-        }
+        return {"offset": self.offset, "length": len(self.before)} | vars(self)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ _NEVER = 1 << 60
 
 
 def script(before: Sequence[object], after: Sequence[object]) -> list[Change]:
-    """SharedLock ``before`` into ``after`` with as few items deleted and inserted as possible.
+    """Make ``before`` into ``after`` with as few items deleted and inserted as possible.
 
     Edit distance without substitutions, as the expert policy's (Levenshtein Transformer paper,
     Eq. 8); of all such scripts one with the fewest separate changes. Texts so different that the
@@ -41,13 +41,13 @@ def _aligned(x: Sequence[object], y: Sequence[object]) -> list[Change]:
     while (len(x) + 1) * (2 * band + 1) <= MOST_CELLS:
         cost, kept = _banded(x, y, band)
         if cost <= band or band >= longest:
-            return _gaps(kept, len(x), len(y))
+            return gaps(kept, len(x), len(y))
         band *= 2
     return [(0, len(x), 0, len(y))]
 
 
-def _gaps(kept: Sequence[tuple[int, int]], n: int, m: int) -> list[Change]:
-    """The changes between kept pairs."""
+def gaps(kept: Sequence[tuple[int, int]], n: int, m: int) -> list[Change]:
+    """The changes between kept pairs (i, j) of n items before and m after, in order."""
     found = []
     i = k = 0
     for j, end in [*kept, (n, m)]:

@@ -1,6 +1,6 @@
 """Models that edit by deletion and insertion: each unit is its own draft."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -16,7 +16,7 @@ from ...systems.levenshtein.oov import OOVWords
 from ..editor import LevenshteinEditor
 from .autoregressive import LENGTH_SHARE
 from .backends import Answer, TextProcessing, Tokens
-from .edits import Change
+from .edits import Change, gaps
 
 
 @dataclass
@@ -193,11 +193,7 @@ class LevenshteinBackend:
         }
 
     def _answer(
-        self,
-        unit: Tokens,
-        hypothesis: EditHypothesis,
-        steps: Sequence[_Step],
-        oov_words: OOVWords,
+        self, unit: Tokens, hypothesis: EditHypothesis, steps: Sequence[_Step], oov_words: OOVWords
     ) -> Answer:
         gone, places = replay(hypothesis["history"], steps, len(unit))
         numbers = hypothesis["tokens"].tolist()[1:-1]
@@ -214,20 +210,15 @@ class LevenshteinBackend:
         return Answer(tuple(tokens), changes, tuple(gone), tuple(made), still)
 
 
-def changed(origins: Sequence[int | None], size: int) -> Iterator[Change]:
+def changed(origins: Sequence[int | None], size: int) -> list[Change]:
     """The script that tokens have gone through.
 
     Args:
         origins: for each token of the outcome its place in the draft, None where it is new.
         size: tokens of the draft.
     """
-    start = begin = 0
-    for place, origin in enumerate([*origins, size]):
-        if origin is None:
-            continue
-        if origin > start or place > begin:
-            yield start, origin, begin, place
-        start, begin = origin + 1, place + 1
+    kept = [(origin, place) for place, origin in enumerate(origins) if origin is not None]
+    return gaps(kept, size, len(origins))
 
 
 def replay(

@@ -95,11 +95,7 @@ def load_backend(
 
 
 def _check_options(
-    path: str,
-    edits: bool,
-    beam: int | None,
-    max_iter: int | None,
-    delete_threshold: float | None,
+    path: str, edits: bool, beam: int | None, max_iter: int | None, delete_threshold: float | None
 ) -> None:
     """Refuses what the kind of model does not have, and numbers out of range."""
     if edits and beam is not None:

@@ -20,7 +20,7 @@ def trace_edits(trace: EditTrace, processing: TextProcessing) -> list[Edit]:
     """What turns the draft of a trace into its text, in whole words, in order.
 
     Args:
-        trace: with probabilities, as :meth:`.hub.LevenshteinEditor.edit` returns it.
+        trace: with probabilities, as :meth:`.LevenshteinEditor.edit` returns it.
         processing: the text processing of its model.
 
     Returns:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...errors import UserError
 from . import calibration
-from .corrector import Correction, Corrector
+from .corrector import Correction, Corrector, apply_edits
 from .ranking import FEATURES, RankedBackend, Ranker
 from .reranking import RerankedBackend, fit
 from .review import whole_words
@@ -272,19 +272,11 @@ def curve(done: Sequence[Correction], clean: Sequence[str]) -> Iterator[tuple[fl
     chances = [edit.probability for one in done for edit in one.edits]
     steps = np.quantile(chances, np.linspace(0, 1, STEPS)).tolist() if chances else []
     for threshold in [0.0, *sorted(set(steps)), 1.0]:
-        outputs = (_made(one, threshold) for one in done)
+        outputs = (
+            apply_edits(one.source, (edit for edit in one.edits if edit.probability >= threshold))
+            for one in done
+        )
         yield threshold, count([one.source for one in done], list(outputs), clean)
-
-
-def _made(one: Correction, threshold: float) -> str:
-    if all(edit.probability >= threshold for edit in one.edits):
-        return one.text
-    parts, place = [], 0
-    for edit in one.edits:
-        if edit.applied and edit.probability >= threshold:
-            parts += [one.source[place : edit.offset], edit.after]
-            place = edit.end
-    return "".join(parts) + one.source[place:]
 
 
 def count(noisy: Sequence[str], output: Sequence[str], clean: Sequence[str]) -> Counts:

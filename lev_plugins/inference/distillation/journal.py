@@ -5,7 +5,6 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import BinaryIO
 
 from ...errors import UserError
@@ -124,9 +123,8 @@ class Journal:
             os.fsync(self.file.fileno())
         except OSError as error:
             raise UserError(
-                f"{self.path}: cannot be written ({error.strerror}); free some space "
-                "and continue with "
-                "--resume"
+                f"{self.path}: cannot be written ({error.strerror}); free some space and continue "
+                "with --resume"
             ) from error
 
     def append(self, records: Sequence[Record]) -> None:
@@ -154,12 +152,7 @@ class Journal:
     def __enter__(self) -> "Journal":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         if kind is not None and not self.done:
             os.unlink(self.path)
         self.file.close()

@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from fairseq import utils
-from fairseq.data import Dictionary, data_utils
+from fairseq.data import data_utils
 from fairseq.dataclass.configs import GenerationConfig
 from torch import Tensor
 
 from ...errors import UserError
+from ...inference.correction.autoregressive import Autoregressive, numbered
 from .record import END, GATES, Record
 
 if TYPE_CHECKING:
-    from ...inference.correction.autoregressive import Autoregressive
     from ...inference.correction.backends import Backend
 
 #: gates, probabilities and tokens of a line, as :class:`Record` names them
@@ -57,11 +57,7 @@ class Recorder:
         self.longest_source, self.longest_target = map(int, limits)
 
     def records(
-        self,
-        sources: Sequence[str],
-        targets: Sequence[str] | None,
-        batch_size: int,
-        first: int = 1,
+        self, sources: Sequence[str], targets: Sequence[str] | None, batch_size: int, first: int = 1
     ) -> Iterator[Record]:
         """The records of lines, in order.
 
@@ -80,11 +76,11 @@ class Recorder:
             given = [self._tokens(line, first + i, "target") for i, line in enumerate(targets)]
         found: dict[int, Record] = {}
         for numbers in by_length(map(len, units), batch_size):
-            rows = [_numbers(units[number], self.task.source_dictionary) for number in numbers]
+            rows = [numbered(units[number], self.task.source_dictionary) for number in numbers]
             if given is None:
                 wanted = self._search(rows)
             else:
-                wanted = [_numbers(given[n], self.task.target_dictionary) for n in numbers]
+                wanted = [numbered(given[n], self.task.target_dictionary) for n in numbers]
             for number, measured in zip(numbers, self._forced(rows, wanted), strict=True):
                 tokens, text = measured.pop("tokens"), None
                 if given is not None and targets is not None:
@@ -102,11 +98,7 @@ class Recorder:
         yield from (found[number] for number in range(len(sources)))
 
     def _tokens(self, line: str, number: int, side: str) -> list[str]:
-        """Those of a line, which the model can take.
-
-        Raises:
-            UserError: there are too many.
-        """
+        """Those of a line, which the model can take."""
         tokens = list(self.backend.tokens(line))
         limit = self.longest_source if side == "source" else self.longest_target
         if len(tokens) + 1 > limit:
@@ -166,15 +158,7 @@ def _gated(path: str, backend: "Backend") -> "Autoregressive":
         raise UserError(f"{path} is no gated model; train one with --arch gated_transformer")
     if models[0].encoder.mask_gate is None and models[0].decoder.gates is None:
         raise UserError(f"{path} was trained with --gates none: there is nothing to show")
-    return cast("Autoregressive", backend)
-
-
-def _numbers(tokens: Sequence[str], dictionary: Dictionary) -> Tensor:
-    """Tokens as numbers, </s> behind them; a special symbol typed is unknown."""
-    found = (dictionary.index(token) for token in tokens)
-    special = {dictionary.bos(), dictionary.pad(), dictionary.eos()}
-    numbers = [dictionary.unk() if n in special else n for n in found]
-    return torch.tensor([*numbers, dictionary.eos()])
+    return cast(Autoregressive, backend)
 
 
 def _rounded(values: Tensor) -> list[float]:
