@@ -1,10 +1,12 @@
-"""Flags of fairseq's commands that had another name in version 0.5."""
+"""The command line of fairseq's commands: old names of our flags, and the whole help."""
 
 import argparse
 import functools
 from collections.abc import Sequence
 
 from ..deprecation import FLAGS, renamed_flags
+
+HELP = ("-h", "--help")
 
 
 def accept_renamed_flags() -> None:
@@ -17,7 +19,29 @@ def accept_renamed_flags() -> None:
     def parse(
         parser: argparse.ArgumentParser, input_args: Sequence[str] | None = None, **how: object
     ) -> object:
-        """fairseq's, with the new names."""
-        return stock(parser, renamed_flags(input_args, FLAGS), **how)
+        """fairseq's, with the new names, and with all that is registered in its help."""
+        given = renamed_flags(input_args, FLAGS)
+        if set(HELP) & set(given):
+            _hold_help_back(parser)
+        return stock(parser, given, **how)
 
     options.parse_args_and_arch = parse
+
+
+def _hold_help_back(parser: argparse.ArgumentParser) -> None:
+    """Leaves --help to the second of fairseq's two passes over the arguments.
+
+    Fault: in the first pass, which finds out what is asked for, argparse prints the help and ends
+    the program: the options of task, model, criterion and optimizer come after it.
+    """
+    whole = parser.parse_known_args
+
+    def first(given: Sequence[str]) -> object:
+        del parser.parse_known_args  # of the instance: that of the class serves the second pass
+        found = whole([one for one in given if one not in HELP])
+        if getattr(found[0], "arch", "") is None:  # fairseq-train, where fairseq asks for one
+            parser.print_help()
+            parser.exit()
+        return found
+
+    parser.parse_known_args = first  # type: ignore[assignment, method-assign]
