@@ -1,5 +1,6 @@
 """What tasks on triples share: source, target and, where there is one, a draft of the target."""
 
+import copy
 import logging
 import os
 from collections.abc import Callable, Sequence
@@ -197,6 +198,14 @@ class PostEditingTask(EvaluatedTask):
         special = (words < dictionary.nspecial) | words.eq(dictionary.index(PLACEHOLDER))
         words.masked_fill_(special, dictionary.unk())
         return torch.cat([tokens.new_tensor([dictionary.bos()]), tokens])
+
+
+def without_placeholder(dictionary: Dictionary) -> Dictionary:
+    """A copy of a dictionary, without the placeholder and what stands behind it."""
+    plain = copy.deepcopy(dictionary)
+    end = plain.indices.pop(PLACEHOLDER)
+    del plain.symbols[end:], plain.count[end:]
+    return plain
 
 
 def _split_prefixes(

@@ -72,7 +72,8 @@ def test_what_cannot_be_chosen_from_is_refused(words, said):
         parsed(*words)
 
 
-def test_a_choice_that_is_kept_is_how_the_checkpoint_decodes(tmp_path):
+def test_a_choice_that_is_kept_is_how_the_checkpoint_decodes_and_that_is_said(tmp_path, caplog):
+    caplog.set_level("INFO")
     task = tiny.task()
     model = tiny.model(task)
     names = {
@@ -102,3 +103,5 @@ def test_a_choice_that_is_kept_is_how_the_checkpoint_decodes(tmp_path):
     assert decoding() == (1.5, 0.8)
     assert decoding(0.5, delete_threshold=0.6) == (0.5, 0.6)
     assert decoding(untuned=True) == decoding(stock_decoding=True) == (0.0, 0.5)
+    assert task.state_dict()["tuned"] == state["tuned"], "a training that resumes keeps it"
+    assert caplog.text.count("--iter-decode-eos-penalty 1.5 --delete-threshold 0.8") == 3

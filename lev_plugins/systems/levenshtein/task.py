@@ -1,6 +1,7 @@
 """Task ``translation_edit``: from a source, and a draft where there is one, to a target."""
 
 import copy
+import logging
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -22,7 +23,7 @@ from ...data.edit_dataset import EditDataset
 from ...errors import UserError
 from ...fairseq_patches import compare_symbols
 from ...nn.packing import Layout
-from ...tasks.post_editing import PLACEHOLDER
+from ...tasks.post_editing import PLACEHOLDER, without_placeholder
 from .config import LevenshteinEditorConfig
 from .decoding import RefinementGenerator, RefinementOptions
 from .decoding.policy import is_edit_model
@@ -30,6 +31,7 @@ from .drafts import Draft, DraftEncoding
 from .roll_in import RollInOptions, TrainingBatch, build_roll_in
 from .task_config import TranslationEditConfig
 
+logger = logging.getLogger(__name__)
 # how to read other projects' model configurations: name → function of (cfg) → our configuration
 MODEL_ADAPTERS: dict[str, Callable[[Namespace], LevenshteinEditorConfig]] = {}
 
@@ -37,6 +39,10 @@ Generator: TypeAlias = RefinementGenerator | SequenceGenerator
 # a source and, where the line has one, its draft
 EncodedLine = tuple[Tensor, Draft | None]
 TUNED = "tuned"  # in a checkpoint's state of the task: γ and the deletion threshold
+KEPT = (
+    "tune --keep chose how this checkpoint decodes where no flag says otherwise: "
+    "--iter-decode-eos-penalty %(empty_penalty)g --delete-threshold %(delete_threshold)g"
+)
 
 
 @register_task("translation_edit", dataclass=TranslationEditConfig)
@@ -307,9 +313,9 @@ class TranslationEditTask(DraftEncoding):
     def _without_placeholder(self) -> "TranslationEditTask":
         """This task with the dictionaries that other tasks know."""
         plain = copy.copy(self)
-        plain.src_dict = _trimmed(self.src_dict)
+        plain.src_dict = without_placeholder(self.src_dict)
         joined = self.src_dict is self.tgt_dict
-        plain.tgt_dict = plain.src_dict if joined else _trimmed(self.tgt_dict)
+        plain.tgt_dict = plain.src_dict if joined else without_placeholder(self.tgt_dict)
         return plain
 
     def build_generator(
@@ -335,16 +341,12 @@ class TranslationEditTask(DraftEncoding):
         """As the options say, else as the checkpoint was tuned, else 0.5."""
         if self.cfg.delete_threshold is not None:
             return self.cfg.delete_threshold
-        return self._tuned("delete_threshold", 0.5)
+        return self.tuned.get("delete_threshold", 0.5)
 
     @property
     def empty_penalty(self) -> float:
         """γ, as the checkpoint was tuned, else 0."""
-        return self._tuned("empty_penalty", 0.0)
-
-    def _tuned(self, name: str, default: float) -> float:
-        ignored = self.cfg.untuned or self.cfg.stock_decoding
-        return default if ignored else self.tuned.get(name, default)
+        return self.tuned.get("empty_penalty", 0.0)
 
     def decoding_options(self) -> dict[str, object]:
         """What the task, and not fairseq, says about decoding."""
@@ -385,15 +387,11 @@ class TranslationEditTask(DraftEncoding):
         """
         compare_symbols(self, state_dict)
         self.trained_here = "target_symbols" in state_dict
-        self.tuned = dict(state_dict.get(TUNED, {}))
+        if kept := dict(state_dict.get(TUNED, {})):
+            self.state.merge_state_dict({TUNED: kept})  # for a training that resumes
+        self.tuned = {} if self.cfg.untuned or self.cfg.stock_decoding else kept
+        if self.tuned:
+            logger.info(KEPT, {"empty_penalty": 0.0, "delete_threshold": 0.5} | kept)
         for side, dictionary in (("source", self.src_dict), ("target", self.tgt_dict)):
             saved = state_dict.get(f"{side}_symbols", dictionary.symbols)
             self.refuse_other_symbols(f"another {side} dictionary", saved, dictionary)
-
-
-def _trimmed(dictionary: Dictionary) -> Dictionary:
-    """A dictionary without the placeholder and what stands behind it."""
-    plain = copy.deepcopy(dictionary)
-    end = plain.indices.pop(PLACEHOLDER)
-    del plain.symbols[end:], plain.count[end:]
-    return plain
