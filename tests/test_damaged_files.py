@@ -31,7 +31,6 @@ from lev_plugins.pretrained.loading import inspect
 from lev_plugins.systems.enct5 import EncT5Config, EncT5Model, EncT5Task, EncT5TaskConfig
 from lev_plugins.systems.enct5.t5_directory import T5Directory
 
-pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
 LINES = {
     "classification": ["yes\ta b", "no\tb", "no\tc c c", "yes\ta"],
     "regression": ["0.5\ta b", "0\tb", "-1.25\tc c c", "3\ta"],

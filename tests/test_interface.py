@@ -20,9 +20,6 @@ import tiny
 from lev_plugins import Corrector, EncT5, LevenshteinEditor, UserError
 from lev_plugins.systems.levenshtein.task import TranslationEditTask
 
-# Said by hydra whenever fairseq composes a configuration.
-pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
-
 
 @pytest.mark.parametrize("kind", [LevenshteinEditor, Corrector, EncT5])
 def test_a_device_that_is_not_here_is_one_line_before_anything_is_read(kind):

@@ -28,9 +28,6 @@ from lev_plugins.systems.enct5.preparation.writing import trained_cutter
 from lev_plugins.systems.enct5.problem_types import KINDS, ProblemType
 from lev_plugins.systems.enct5.tokenizer import Tokenizer
 
-# Said by hydra whenever fairseq composes a configuration.
-pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
-
 SIZES = (
     "--encoder-embed-dim 16 --encoder-ffn-embed-dim 16 --encoder-layers 1 "
     "--encoder-attention-heads 2 --attention-head-dim 8"

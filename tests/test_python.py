@@ -13,8 +13,6 @@ import pytest
 import lev_plugins
 from lev_plugins import Correction, Edit, EditTrace, Iteration, Tagged
 
-# Said by hydra whenever fairseq composes a configuration.
-pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
 HOSTILE = "<b>&\"'\x1b\u202e"
 SHOWN = "&lt;b&gt;&amp;&quot;&#x27;\\x1b\\u202e"
 

@@ -30,9 +30,6 @@ from lev_plugins.inference.distillation.lines import judge, make_batches
 from lev_plugins.inference.distillation.teacher import Teacher, Translation, no_text
 from lev_plugins.io.text_files import check_parallel
 
-# said by hydra when a checkpoint of the kind that fairseq wrote once is made, or read
-pytestmark = pytest.mark.filterwarnings(r"ignore:(?s).*ConfigStore schema:UserWarning")
-
 LETTERS = "abcdefgh"
 SIZES = (
     "--encoder-embed-dim 16 --encoder-ffn-embed-dim 24 --encoder-layers 1 "

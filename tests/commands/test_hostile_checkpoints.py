@@ -27,7 +27,6 @@ from lev_plugins import fairseq_patches as patches
 from lev_plugins.cli import enct5_prepare
 from lev_plugins.systems.transformer_concat import TransformerConcatModel
 
-pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
 LETTERS = "abcdefgh"
 LANGUAGES = "--source-lang src --target-lang tgt"
 

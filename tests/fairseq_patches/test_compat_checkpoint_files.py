@@ -35,8 +35,6 @@ from lev_plugins.inference import averaging
 from lev_plugins.inference.checkpoints import load_state
 from lev_plugins.io import evaluation
 
-pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
-
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:

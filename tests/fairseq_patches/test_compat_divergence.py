@@ -23,9 +23,6 @@ from lev_plugins import fairseq_patches as patches
 from lev_plugins.fairseq_patches import divergence
 from lev_plugins.inference import averaging
 
-# Said by hydra whenever fairseq composes a configuration.
-pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
-
 NAN, INF = float("nan"), float("inf")
 
 

@@ -12,7 +12,6 @@ from fairseq.data import Dictionary, data_utils, indexed_dataset
 
 from lev_plugins import UserError
 
-pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
 LINES = ("abc", "h", "gfedcba", "", "aa")
 IMPLS = ("mmap", "cached", "lazy")
 HEAD = struct.calcsize("<9sQBQ")

@@ -35,7 +35,6 @@ from torch import nn
 import lev_plugins  # noqa: F401  (keeps fairseq's own below ``__wrapped__``)
 from lev_plugins.fairseq_patches import logs
 
-pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
 stock_load = checkpoint_utils.load_model_ensemble_and_task.__wrapped__
 
 

@@ -31,7 +31,6 @@ from lev_plugins.io import trust
 from lev_plugins.systems.gated import model as gated
 from lev_plugins.tasks import NoisyTranslationConfig, NoisyTranslationTask
 
-pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
 URL = "https://example.org/file"
 
 

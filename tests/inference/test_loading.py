@@ -21,9 +21,6 @@ from lev_plugins.inference.correction.levenshtein import LevenshteinBackend
 from lev_plugins.inference.correction.ranking import FEATURES
 from lev_plugins.inference.correction.reranking import WEIGHTS, RerankedBackend
 
-# Said by hydra whenever fairseq composes a configuration.
-pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
-
 LINE = "abc  hgx\tzz \u2028dead beef \udcff.\r"
 
 

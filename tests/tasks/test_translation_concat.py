@@ -15,12 +15,6 @@ from lev_plugins.systems.transformer_concat.task import (
     TranslationConcatTask,
 )
 
-pytestmark = [
-    # said by torch about fairseq
-    pytest.mark.filterwarnings("ignore:Support for mismatched key_padding_mask:UserWarning"),
-    pytest.mark.filterwarnings("ignore:.torch.cuda.amp.autocast:FutureWarning"),
-]
-
 ROWS = [
     tiny.Triple("abcd", "abcdefgh", "abdgh"),
     tiny.Triple("hg", "cafe", "cafebabe"),
