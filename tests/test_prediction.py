@@ -80,11 +80,7 @@ def configuration() -> Any:
 
 
 def save(
-    path: Path,
-    kind: str,
-    of: Metadata | None = None,
-    threshold: float | None = 0.4,
-    rows: int = 0,
+    path: Path, kind: str, of: Metadata | None = None, threshold: float | None = 0.4, rows: int = 0
 ) -> Path:
     """A checkpoint as fairseq-train writes it, of a model that was not trained."""
     of = metadata(kind) if of is None else of

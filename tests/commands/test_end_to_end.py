@@ -30,8 +30,7 @@ def test_validating_gives_the_loss_that_training_saw_last(commands, corpus):
     (*_, last) = [line for line in log.splitlines() if "valid on 'valid' subset" in line]
     flags = f"--path {corpus.checkpoint} --cpu --batch-size 4 --log-format simple"
     result = commands.done(
-        f"fairseq-validate {corpus.data} {corpus.flags} --valid-subset valid {flags}",
-        corpus.folder,
+        f"fairseq-validate {corpus.data} {corpus.flags} --valid-subset valid {flags}", corpus.folder
     )
     (line,) = [line for line in result.out.splitlines() if "valid on 'valid' subset" in line]
     assert losses(line) == losses(last) and len(losses(line)) == 7

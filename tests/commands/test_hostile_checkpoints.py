@@ -17,12 +17,7 @@ import torch
 from conftest import SIZES, TRAINING, Result
 from saved import Malicious, save
 
-from lev_plugins import (
-    Corrector,
-    EncT5,
-    LevenshteinEditor,
-    UserError,
-)
+from lev_plugins import Corrector, EncT5, LevenshteinEditor, UserError
 from lev_plugins import fairseq_patches as patches
 from lev_plugins.cli import enct5_prepare
 from lev_plugins.systems.transformer_concat import TransformerConcatModel

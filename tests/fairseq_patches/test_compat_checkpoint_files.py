@@ -24,12 +24,7 @@ from hypothesis import strategies as st
 from saved import Malicious, changed, save
 
 import lev_plugins
-from lev_plugins import (
-    Corrector,
-    EncT5,
-    LevenshteinEditor,
-    UserError,
-)
+from lev_plugins import Corrector, EncT5, LevenshteinEditor, UserError
 from lev_plugins import fairseq_patches as patches
 from lev_plugins.inference import averaging
 from lev_plugins.inference.checkpoints import load_state
@@ -193,8 +188,7 @@ def forged(folder: Path, outcome: Path, kind: str, **settings: Any) -> Path:
 
 @pytest.mark.parametrize("kind", ["editor", "stock", "concat"])
 @pytest.mark.parametrize(
-    "name",
-    ["encoder_embed_dim", "encoder_layers", "encoder_ffn_embed_dim", "max_source_positions"],
+    "name", ["encoder_embed_dim", "encoder_layers", "encoder_ffn_embed_dim", "max_source_positions"]
 )
 def test_settings_of_another_size_take_no_memory(folder, tmp_path, kind, name):
     for value in (HUGE, 2**70, 0, -1, "x", None, [1]):

@@ -13,12 +13,7 @@ import torch
 from fairseq import checkpoint_utils, nan_detector
 from torch import nn
 
-from lev_plugins import (
-    Corrector,
-    EncT5,
-    LevenshteinEditor,
-    UserError,
-)
+from lev_plugins import Corrector, EncT5, LevenshteinEditor, UserError
 from lev_plugins import fairseq_patches as patches
 from lev_plugins.fairseq_patches import divergence
 from lev_plugins.inference import averaging
