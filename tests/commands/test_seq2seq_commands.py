@@ -445,11 +445,6 @@ def test_a_draft_above_the_limit_is_named_and_source_and_draft_may_each_reach_it
     assert list(result.lines("H")) == [0]
 
 
-def test_constraints_are_refused(concat):
-    result = concat.typed(["a b"], "--constraints")
-    assert result.error == "--constraints is not supported by translation_concat"
-
-
 # ---------------------------------------------------------------- gated_transformer
 
 
