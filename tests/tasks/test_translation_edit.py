@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import tiny
 import torch
-from fairseq.data import Dictionary, indexed_dataset
+from fairseq.data import Dictionary
 from fairseq.sequence_generator import SequenceGenerator
 
 from lev_plugins.errors import UserError
@@ -30,11 +30,8 @@ def write(folder: Path, split: str, rows: list[tiny.Triple], pair: str = "src-tg
         symbols.save(str(folder / f"dict.{language}.txt"))
     sides = zip(("src", "tgt", "mt"), zip(*rows, strict=True), strict=True)
     for language, lines in sides:
-        prefix = str(folder / f"{split}.{pair}.{language}")
-        builder = indexed_dataset.make_builder(f"{prefix}.bin", "mmap", vocab_size=len(symbols))
-        for line in lines:
-            builder.add_item(tiny.sentence(line, symbols)[1:])
-        builder.finalize(f"{prefix}.idx")
+        prefix = folder / f"{split}.{pair}.{language}"
+        tiny.write_indexed(prefix, (tiny.sentence(line, symbols)[1:] for line in lines))
 
 
 def configured(folder: Path | str, **options: Any) -> TranslationEditConfig:
