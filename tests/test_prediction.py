@@ -44,9 +44,8 @@ ODD = [
     "👩‍👩‍👧 ☃",
     "</s> <pad>",
     "\ud800",
-    "x" * 100_000,
-    "word " * 2_000,
 ]
+ODD += ["x" * 100_000, "word " * 2_000]
 
 
 def metadata(kind: str, texts: int = 1, pieces: bool = False, limit: int = LIMIT) -> Metadata:

@@ -36,16 +36,10 @@ def task():
 
 def make_model(task, seed=1):
     torch.manual_seed(seed)
-    cfg = TransformerConcatConfig(
-        encoder_embed_dim=8,
-        encoder_ffn_embed_dim=12,
-        encoder_layers=1,
-        encoder_attention_heads=2,
-        decoder_layers=1,
-        dropout=0.0,
-        max_source_positions=16,
-        max_target_positions=16,
-    )
+    sizes = {name: size for name, size in tiny.SIZES.items() if name.startswith("encoder_")}
+    layers = {"encoder_layers": 1, "decoder_layers": 1, "dropout": 0.0}
+    limits = {"max_source_positions": 16, "max_target_positions": 16}
+    cfg = TransformerConcatConfig(**sizes | layers | limits)
     return tiny.sharpen(TransformerConcatModel.build_model(cfg, task)).eval()
 
 
