@@ -24,7 +24,6 @@ from lev_plugins.errors import UserError
 from lev_plugins.inference.correction import settings
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
-SCRIPT = BENCHMARKS / "levt_speed.py"
 TINY = (
     "--dim 32 --layers 1 --ffn 64 --heads 2 --vocab 100 --steps 1 --tokens 300 --length 12 "
     "--threads 1"
@@ -55,6 +54,14 @@ def scripts() -> Iterator[Callable[[str], ModuleType]]:
 def script(name: str) -> Any:
     """A fixture that is one of them."""
     return pytest.fixture(scope="module")(lambda scripts: scripts(name))
+
+
+def ran(*words: str, **environ: str) -> str:
+    """What a program prints, which has to succeed."""
+    env = {**os.environ, **environ}
+    done = subprocess.run(words, capture_output=True, text=True, timeout=600, env=env)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 speed, against, growth, scaling, pbd = map(
@@ -91,13 +98,11 @@ def test_the_table_comes_out_with_what_was_equal(speed, capsys):
 
 @pytest.mark.slow
 def test_each_side_measures_its_memory_in_a_process_of_its_own():
-    command = [sys.executable, str(SCRIPT), *TINY, "--clock", "cpu"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr
-    rows = {match[1]: match for match in ROW.finditer(done.stdout)}
+    out = ran(sys.executable, str(BENCHMARKS / "levt_speed.py"), *TINY, "--clock", "cpu")
+    rows = {match[1]: match for match in ROW.finditer(out)}
     for name in ("memory: process at its peak", "memory: two updates on top"):
         assert rows[name][3] == "MiB" and float(rows[name][2]) > 0 and float(rows[name][4]) > 0
-    assert "|clock:cpu|" in done.stdout
+    assert "|clock:cpu|" in out
 
 
 def test_a_difference_in_the_weights_is_noticed(speed):
@@ -686,34 +691,22 @@ def test_learning_measures_both_and_a_variant_and_does_nothing_twice(tmp_path):
         for side in ("en", "de"):
             (corpus / f"{part}.{side}").write_text("\n".join(words) + "\n")
     prepare = BENCHMARKS.parent / "examples" / "translation" / "prepare.sh"
-    made = subprocess.run(
-        ["bash", str(prepare), str(corpus), str(work)],
-        env={**os.environ, "VOCABULARY": "30"},
-        capture_output=True,
-        text=True,
-    )
-    assert made.returncode == 0, made.stderr
+    ran("bash", str(prepare), str(corpus), str(work), VOCABULARY="30")
     sizes = [f"--{side}-embed-dim 8" for side in ("encoder", "decoder")]
     command = [sys.executable, str(BENCHMARKS / "levt_learning.py"), str(work), "--updates", "2"]
     command += ["--seeds", "1", "--gammas", "0,1", "--row", "plain=--source-copy none", "--"]
     command += " ".join(sizes).split()
     outputs = []
     for _ in range(2):
-        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
-        assert done.returncode == 0, done.stderr
-        outputs.append(done.stdout)
+        outputs.append(ran(*command))
         for log in work.glob("learning-2/*/train.log"):
             log.unlink()  # a second training would write it again
     assert outputs[0] == outputs[1] and not list(work.glob("learning-2/*/train.log"))
     assert "note:" not in outputs[0], "all rows have the same batches"
     assert re.search(r"^plain, 1( +-?[\d.]+){15}$", outputs[0], re.M)
+    both = r"stock [\d.]+, ours [\d.]+"
     last = outputs[0].splitlines()[-1]
-    number = r"[\d.]+"
-    assert re.fullmatch(
-        f"token bits: stock {number}, ours {number}; BLEU: stock {number}, ours {number}; "
-        f"seconds: stock {number}, ours {number}",
-        last,
-    )
+    assert re.fullmatch(f"token bits: {both}; BLEU: {both}; seconds: {both}", last)
 
 
 @pytest.mark.slow
@@ -721,10 +714,8 @@ def test_a_server_under_load_loses_and_mixes_up_nothing():
     pytest.importorskip("starlette")
     pytest.importorskip("uvicorn")
     words = "--clients 4 --seconds 1 --length 6 --dim 64 --layers 1 --vocab 50".split()
-    command = [sys.executable, str(BENCHMARKS / "serve_load.py"), *words]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    assert "lost 0, mixed up 0, " in done.stdout and "alone: 6 words" in done.stdout
+    out = ran(sys.executable, str(BENCHMARKS / "serve_load.py"), *words)
+    assert "lost 0, mixed up 0, " in out and "alone: 6 words" in out
 
 
 # ---------------------------------------------------------------- what cannot be measured

@@ -18,7 +18,6 @@ import tiny
 import torch
 from damage import VALUES, damaged, flipped, garbled, outcome
 from fairseq import tasks
-from fairseq.data import indexed_dataset
 from omegaconf import OmegaConf
 from safetensors.torch import load_file
 from saved import Malicious, parsed, save
@@ -31,7 +30,6 @@ from lev_plugins.pretrained.loading import inspect
 from lev_plugins.systems.enct5 import EncT5Config, EncT5Model, EncT5Task, EncT5TaskConfig
 from lev_plugins.systems.enct5.t5_directory import T5Directory
 
-pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
 LINES = {
     "classification": ["yes\ta b", "no\tb", "no\tc c c", "yes\ta"],
     "regression": ["0.5\ta b", "0\tb", "-1.25\tc c c", "3\ta"],
@@ -128,10 +126,8 @@ def binarised(kind: str) -> Callable[[Path], Path]:
             if language != "mt":
                 symbols.save(str(folder / "bin" / f"dict.{language}.txt"))
             prefix = folder / "bin" / f"train.src-tgt.{language}"
-            builder = indexed_dataset.make_builder(f"{prefix}.bin", "mmap", len(symbols))
-            for line in ("abc", "h", "gfedcba", "", "aa"):
-                builder.add_item(tiny.sentence(line, symbols)[1:].int())
-            builder.finalize(f"{prefix}.idx")
+            lines = ("abc", "h", "gfedcba", "", "aa")
+            tiny.write_indexed(prefix, (tiny.sentence(line, symbols)[1:] for line in lines))
         return folder / "bin"
 
     return make

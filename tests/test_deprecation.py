@@ -17,12 +17,8 @@ from lev_plugins.scoring import CorrectionCounts
 
 def test_an_old_name_of_a_module_is_the_new_one(monkeypatch):
     module = ModuleType("some_module")
-    module.new, module.__getattr__ = (
-        object(),
-        deprecation.renamed_names(  # type: ignore
-            "some_module", {"old": "new", "moved": "math:pi"}
-        ),
-    )
+    renamed = deprecation.renamed_names("some_module", {"old": "new", "moved": "math:pi"})
+    module.new, module.__getattr__ = object(), renamed  # type: ignore
     monkeypatch.setitem(sys.modules, "some_module", module)
     with pytest.warns(FutureWarning, match="some_module.old is deprecated.* some_module.new$"):
         assert module.old is module.new
@@ -53,13 +49,8 @@ def test_old_arguments_and_attributes_give_what_the_new_ones_give():
 def test_old_flags_become_new_ones_with_their_values(capsys):
     names = {"--old": "--new"}
     given = ["file", "--old", "--older", "--old=5=6", "--new"]
-    assert deprecation.renamed_flags(given, names) == [
-        "file",
-        "--new",
-        "--older",
-        "--new=5=6",
-        "--new",
-    ]
+    renamed = ["file", "--new", "--older", "--new=5=6", "--new"]
+    assert deprecation.renamed_flags(given, names) == renamed
     assert capsys.readouterr().err.splitlines() == ["warning: --old is deprecated; use --new"] * 2
 
 

@@ -17,9 +17,6 @@ from lev_plugins.fairseq_patches import read_interactive_lines
 from lev_plugins.inference.correction.units import KINDS, spans
 from lev_plugins.systems.levenshtein.decoding.history import EditTrace
 
-# Said by hydra whenever fairseq composes a configuration.
-pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
-
 #: what is known, what only looks known, spaces of all kinds, marks, and halves of characters
 PIECES = [
     *"abcdefgh _-.1\t\0\r\n\x0b\x0c\x1c\x1d\x1e\x1f\x85\xa0\u2028\u2029\u3000",

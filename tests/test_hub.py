@@ -19,9 +19,6 @@ from lev_plugins.systems.levenshtein import LevenshteinEditorModel
 from lev_plugins.systems.levenshtein.decoding.history import EditTrace
 from lev_plugins.systems.levenshtein.task import TranslationEditTask
 
-# Said by hydra whenever fairseq composes a configuration.
-pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
-
 PACKAGE = Path(lev_plugins.__file__).parent
 SIZES = (
     "--encoder-embed-dim 16 --encoder-ffn-embed-dim 16 --encoder-layers 1 "

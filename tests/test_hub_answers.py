@@ -12,9 +12,6 @@ from tiny import holds
 from lev_plugins import LevenshteinEditor, UserError
 from lev_plugins.systems.levenshtein.decoding.history import EditTrace
 
-# Said by hydra whenever fairseq composes a configuration.
-pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
-
 SOURCES, DRAFTS = inputs(12)
 
 

@@ -16,18 +16,16 @@ import editors
 import pytest
 import saved
 import tiny
+from refusals import refuses
 
-from lev_plugins import Corrector, EncT5, LevenshteinEditor, UserError
+from lev_plugins import Corrector, EncT5, LevenshteinEditor
 from lev_plugins.systems.levenshtein.task import TranslationEditTask
-
-# Said by hydra whenever fairseq composes a configuration.
-pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
 
 
 @pytest.mark.parametrize("kind", [LevenshteinEditor, Corrector, EncT5])
 def test_a_device_that_is_not_here_is_one_line_before_anything_is_read(kind):
     for device in ("cuda:99", "abacus"):
-        with pytest.raises(UserError, match=f"^device {device} cannot be used here .*leave it out"):
+        with refuses(match=f"^device {device} cannot be used here .*leave it out"):
             kind.from_pretrained("nowhere.pt", device=device)
 
 

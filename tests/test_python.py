@@ -13,8 +13,6 @@ import pytest
 import lev_plugins
 from lev_plugins import Correction, Edit, EditTrace, Iteration, Tagged
 
-# Said by hydra whenever fairseq composes a configuration.
-pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
 HOSTILE = "<b>&\"'\x1b\u202e"
 SHOWN = "&lt;b&gt;&amp;&quot;&#x27;\\x1b\\u202e"
 
@@ -24,6 +22,7 @@ def test_every_public_name_is_there_and_in_dir():
         assert getattr(lev_plugins, name).__name__.rpartition(".")[2] == name
     assert set(lev_plugins.__all__) <= set(dir(lev_plugins))
     assert {*lev_plugins._LAZY} < {*lev_plugins.__all__}
+    assert lev_plugins.__version__.count(".") == 2
     with pytest.raises(AttributeError, match="has no attribute 'Levenshtein'"):
         lev_plugins.Levenshtein  # noqa: B018
 

@@ -13,9 +13,6 @@ import pytest
 from lev_plugins.inference.correction.backends import TextProcessing
 from lev_plugins.inference.correction.levenshtein import LevenshteinBackend
 
-# Said by hydra whenever fairseq composes a configuration.
-pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
-
 THREADS = 4
 
 

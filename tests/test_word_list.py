@@ -18,14 +18,8 @@ import word_list  # noqa: E402
 
 from lev_plugins.inference.correction.lexicon import Lexicon  # noqa: E402
 
-GERMAN = {
-    "dass": 0.2,
-    "strasse": 0.1,
-    "masse": 0.04,
-    "hauptstrasse": 0.02,
-    "hesse": 0.01,
-    "a1": 0.3,
-}
+GERMAN = {"dass": 0.2, "strasse": 0.1, "masse": 0.04, "hauptstrasse": 0.02}
+GERMAN |= {"hesse": 0.01, "a1": 0.3}
 SPELLED = {"dass": 9, "straße": 5, "maße": 2, "masse": 5, "haupt": 3}
 GREEK = {"λόγοσ": 0.2, "σ": 0.1, "σοφία": 0.05, "rare": 1e-8}
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from fairseq.data import Dictionary
+from fairseq.data import Dictionary, indexed_dataset
 from torch import Tensor
 
 from lev_plugins.systems.levenshtein import LevenshteinEditorConfig, LevenshteinEditorModel
@@ -58,6 +58,16 @@ def dictionaries(folder: Path, letters: str = LETTERS) -> Path:
     for side in ("src", "tgt"):
         dictionary(letters).save(str(folder / f"dict.{side}.txt"))
     return folder
+
+
+def write_indexed(
+    prefix: Path, rows: Iterable[Tensor], size: int = 100, impl: str = "mmap"
+) -> None:
+    """Tokens as preprocess writes them, ``size`` being that of the dictionary."""
+    builder = indexed_dataset.make_builder(f"{prefix}.bin", impl, size)
+    for row in rows:
+        builder.add_item(row.int())
+    builder.finalize(f"{prefix}.idx")
 
 
 def sentencepiece_model(path: Path, lines: Iterable[str], **options: Any) -> Path:

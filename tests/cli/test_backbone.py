@@ -59,15 +59,14 @@ def test_a_broken_model_writes_nothing(folder, tmp_path):
 
 
 def test_bad_arguments_are_named(folder, tmp_path):
-    text = tmp_path / "text"
-    text.write_text("a\n")
-    with pytest.raises(UserError, match="--input and --output go together"):
-        main([str(folder), "--input", str(text)])
-    with pytest.raises(UserError, match="--output would write over --input"):
-        main([str(folder), "--input", str(text), "--output", str(text)])
-    with pytest.raises(UserError, match="gone: cannot be read"):
-        main([str(folder), "--input", str(tmp_path / "gone"), "--output", str(tmp_path / "out")])
-    with pytest.raises(UserError, match="nowhere/dict.txt: cannot be written"):
-        main([str(folder), "--dict", str(tmp_path / "nowhere" / "dict.txt")])
+    (tmp_path / "text").write_text("a\n")
+    for flags, said in (
+        ("--input {0}/text", "--input and --output go together"),
+        ("--input {0}/text --output {0}/text", "--output would write over --input"),
+        ("--input {0}/gone --output {0}/out", "gone: cannot be read"),
+        ("--dict {0}/nowhere/dict.txt", "nowhere/dict.txt: cannot be written"),
+    ):
+        with pytest.raises(UserError, match=said):
+            main([str(folder), *flags.format(tmp_path).split()])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bert", "text"]
     assert json.loads((folder / "config.json").read_text()) == checkpoints.BERT_CONFIG

@@ -16,9 +16,6 @@ from lev_plugins.inference.enct5 import EncT5
 from lev_plugins.io.lines import standard_input
 from lev_plugins.reports.gates import recorder
 
-# Said by hydra whenever fairseq composes a configuration.
-pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
-
 MODEL = ("--path", "model.pt")
 COMMANDS: dict[ModuleType, tuple[str, ...]] = {
     correct: (*MODEL, "--edits", "out"),

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import saved
 import torch
 from fairseq import options, tasks
 from fairseq.data import Dictionary
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from hypothesis import given
 from hypothesis import strategies as st
-from omegaconf import OmegaConf
 from refusals import refuses
 
 from lev_plugins.cli import distill, preprocess
@@ -29,9 +29,6 @@ from lev_plugins.inference.distillation.journal import EMPTY, ENDLESS, FINE, RAT
 from lev_plugins.inference.distillation.lines import judge, make_batches
 from lev_plugins.inference.distillation.teacher import Teacher, Translation, no_text
 from lev_plugins.io.text_files import check_parallel
-
-# said by hydra when a checkpoint of the kind that fairseq wrote once is made, or read
-pytestmark = pytest.mark.filterwarnings(r"ignore:(?s).*ConfigStore schema:UserWarning")
 
 LETTERS = "abcdefgh"
 SIZES = (
@@ -69,15 +66,10 @@ def save_teacher(path: Path, args: argparse.Namespace, seed: int = 1, old: bool 
                 parameter.copy_(2 * torch.randn(parameter.shape) * parameter.size(1) ** -0.5)
         prefer(model.decoder, bias=6.0, tokens=("<s>", "<unk>", "madeupword0000"))
         prefer(model.decoder, bias=2.1, tokens=("</s>",))
-    state = {
-        "args": args if old else None,
-        "cfg": None if old else OmegaConf.to_container(cfg, resolve=True, enum_to_str=True),
-        "model": model.state_dict(),
-        "optimizer_history": [{"criterion_name": "X", "num_updates": 1, "lr_scheduler_state": {}}],
-        "extra_state": {"epoch": 1},
-        "last_optimizer_state": {},
-    }
-    torch.save(state, path)
+    saved.write(path, cfg, model, {})
+    if old:
+        state = torch.load(path, weights_only=True)
+        torch.save({**state, "args": args, "cfg": None}, path)
 
 
 def prefer(decoder: Any, bias: float, tokens: Sequence[str]) -> None:
@@ -555,15 +547,14 @@ def refused(home: Path, text: list[str]) -> Callable[[str], str]:
         ("--path empty.pt", "checkpoint empty.pt is not a fairseq checkpoint"),
     ],
 )
-def test_options_that_cannot_be(refused, flags, said):
+def test_options_that_cannot_be(refused, home, flags, said):
     put("short.de", ["a"])
     put("control.en", ["b </s> c"])
     Path("broken").mkdir()
     put("broken/dict.en.txt", ["no count"])
     put("broken/dict.de.txt", ["A 1"])
-    history = [{"criterion_name": "X", "num_updates": 1, "lr_scheduler_state": {}}]
-    state = {"cfg": None, "model": {}, "optimizer_history": history, "extra_state": {"epoch": 1}}
-    torch.save(state, "empty.pt")
+    state = torch.load(home / "one.pt", weights_only=True)
+    torch.save({**state, "cfg": None, "model": {}}, "empty.pt")
     assert said in refused(flags)
 
 

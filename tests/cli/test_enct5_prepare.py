@@ -304,12 +304,7 @@ BAD_LINES: list[tuple[str, str, str | bytes, str]] = [  # kind, format, content,
     ("tagging", "conllu", "1\t\ta\tA\n", "line 1: the word is empty"),
     ("tagging", "conllu", "# only a comment\n", "holds no examples"),
     ("classification", "tsv", b"a\tx\nb\t\xff\n", "line 2, byte offset 6: 0xff is not"),
-    (
-        "tagging",
-        "columns",
-        "a X\nb Y\n\nc Y\nd Z\ne X\n",
-        "line 5: the label 'Z' is not",
-    ),
+    ("tagging", "columns", "a X\nb Y\n\nc Y\nd Z\ne X\n", "line 5: the label 'Z' is not"),
     ("tagging", "conllu", "\n# x\n1\ta\ta\tX\n\n1\ta\ta\tZ\n", "line 5: the label 'Z' is not"),
 ]
 

@@ -100,13 +100,8 @@ def test_a_scale_runs_from_the_lowest_to_the_highest_value_or_from_0_to_1():
     assert found["mask"] == Scale(0.0, 0.9)
     assert found["copy"] == found["generate"] == Scale(0.3, 0.5) and "skip" not in found
     assert set(gate_scales(rows, "unit").values()) == {Scale(0.0, 1.0)}
-    assert [Scale(0.3, 0.5).shade(value) for value in (0.1, 0.3, 0.4, 0.5, 0.9)] == [
-        0,
-        0,
-        5,
-        10,
-        10,
-    ]
+    shades = [Scale(0.3, 0.5).shade(value) for value in (0.1, 0.3, 0.4, 0.5, 0.9)]
+    assert shades == [0, 0, 5, 10, 10]
 
 
 @pytest.mark.parametrize("value", [0.0, 0.3, 0.5, 1.0])

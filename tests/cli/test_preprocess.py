@@ -4,6 +4,7 @@ import logging
 import os
 import shlex
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,11 @@ def preprocess_command(*argv: str) -> None:
             handler.close()
 
 
+def run(flags: str, langs: Sequence[str] = TRIPLE) -> None:
+    """Ours, into ``bin`` unless told otherwise."""
+    assert preprocess.main([*langs, "--destdir", "bin", *flags.split()]) == 0
+
+
 def binarised(folder: str, name: str, dictionary: Dictionary) -> list[str]:
     data = data_utils.load_indexed_dataset(f"{folder}/{name}", dictionary)
     return [dictionary.string(data[i]) for i in range(len(data))]
@@ -100,14 +106,14 @@ class TestPlainPairs:
     def test_the_data_are_those_of_fairseq_byte_for_byte(self, corpus, flags):
         put("given.txt", [f"{letter}{i} {30 - i}" for i in range(20) for letter in "st"])
         preprocess_command(*PLAIN, *flags.split(), "--destdir", "stock")
-        assert preprocess.main([*PLAIN, *flags.split(), "--destdir", "ours"]) == 0
+        run(f"{flags} --destdir ours", PLAIN)
         assert snapshot(corpus / "ours") == snapshot(corpus / "stock")
 
     def test_text_without_languages_is_one_side(self, corpus):
         shutil.copy("train.src", "mono")
-        flags = ["--only-source", "--trainpref", "mono", "--workers", "2"]
-        preprocess_command(*flags, "--destdir", "stock")
-        preprocess.main([*flags, "--destdir", "ours"])
+        flags = "--only-source --trainpref mono --workers 2 --destdir"
+        preprocess_command(*flags.split(), "stock")
+        run(f"{flags} ours", ())
         assert snapshot(corpus / "ours") == snapshot(corpus / "stock")
 
     def test_the_alignment_dictionary_holds_the_most_frequent_partner(self, corpus):
@@ -115,25 +121,22 @@ class TestPlainPairs:
         put("train.src", ["a b", "a rare", "a", ""])
         put("train.pe", ["x y", "y x", "y", "y"])
         put("train.align", ["0-0 1-1", "0-0 1-1", "0-0", ""])
-        flags = ["--trainpref", "train", "--alignfile", "train.align"]
         put("given.txt", ["a 3", "b 1"])
-        preprocess.main([*PLAIN, *flags, "--srcdict", "given.txt", "--destdir", "bin"])
+        run("--trainpref train --alignfile train.align --srcdict given.txt", PLAIN)
         assert Path("bin/alignment.src-pe.txt").read_text() == "a y\nb y\n"
 
     def test_alignments_of_every_validation_set_are_written(self, corpus, capsys):
         shutil.copy("train.align", "more.align")
-        flags = ["--trainpref", "train", "--validpref", "valid,more", "--align-suffix", "align"]
-        preprocess.main([*PLAIN, *flags, "--destdir", "bin"])
+        run("--trainpref train --validpref valid,more --align-suffix align", PLAIN)
         assert (corpus / "bin/valid1.align.src-pe.bin").is_file()
         assert not (corpus / "bin/valid.align.src-pe.bin").exists()
         assert "note: valid has no .align file" in capsys.readouterr().out
 
 
 class TestDrafts:
-    @pytest.mark.parametrize("extra", [[], ["--joined-dictionary"], ["--workers", "3"]])
+    @pytest.mark.parametrize("extra", ["", "--joined-dictionary", "--workers 3"])
     def test_drafts_are_read_back_as_they_were_typed(self, corpus, extra):
-        flags = ["--trainpref", "train", "--validpref", "valid,more", "--testpref", "test"]
-        preprocess.main([*TRIPLE, *flags, *extra, "--destdir", "bin"])
+        run(f"--trainpref train --validpref valid,more --testpref test {extra}")
         dictionary = Dictionary.load("bin/dict.pe.txt")
         names = {"train": "train", "valid": "valid", "valid1": "more", "test": "test"}
         for name, part in names.items():
@@ -142,15 +145,13 @@ class TestDrafts:
                 assert found == lines_of(part, lang)
 
     def test_raw_drafts_are_copied(self, corpus):
-        preprocess.main(
-            [*TRIPLE, "--trainpref", "train", "--dataset-impl", "raw", "--destdir", "bin"]
-        )
+        run("--trainpref train --dataset-impl raw")
         assert (corpus / "bin/train.src-pe.mt").read_bytes() == Path("train.mt").read_bytes()
 
     def test_sources_and_targets_do_not_depend_on_drafts(self, corpus):
         put("train.mt", lines_of("train", "pe"))
-        preprocess.main([*PLAIN, "--trainpref", "train", "--destdir", "pairs"])
-        preprocess.main([*TRIPLE, "--trainpref", "train", "--destdir", "triples"])
+        run("--trainpref train --destdir pairs", PLAIN)
+        run("--trainpref train --destdir triples")
         pairs, triples = snapshot(corpus / "pairs"), snapshot(corpus / "triples")
         assert set(triples) - set(pairs) == {"train.src-pe.mt.bin", "train.src-pe.mt.idx"}
         for name in ("train.src-pe.src.bin", "train.src-pe.pe.idx", "dict.src.txt"):
@@ -160,38 +161,33 @@ class TestDrafts:
         (corpus / "other").mkdir()
         for part in ("train", "valid", "more", "test"):
             Path(f"{part}.mt").rename(f"other/{part}.mt")
-        flags = "--trainpref train --validpref valid,more --testpref test --destdir bin".split()
-        moved = [f"--draftpref-{part}=other/{part}" for part in ("train", "test")]
-        preprocess.main([*TRIPLE, *flags, *moved, "--draftpref-valid", "other/valid,other/more"])
+        moved = "--draftpref-train=other/train --draftpref-test=other/test"
+        moved += " --draftpref-valid other/valid,other/more"
+        run(f"--trainpref train --validpref valid,more --testpref test {moved}")
         dictionary = Dictionary.load("bin/dict.pe.txt")
         assert binarised("bin", "valid1.src-pe.mt", dictionary) == lines_of("more", "mt")
 
-    @pytest.mark.parametrize("joined", [[], ["--joined-dictionary"]])
+    @pytest.mark.parametrize("joined", ["", "--joined-dictionary"])
     def test_training_drafts_count_towards_the_dictionary(self, corpus, joined):
         put("valid.mt", ["unseen"] * 40)
-        flags = ["--trainpref", "train", "--validpref", "valid", *joined]
-        preprocess.main([*TRIPLE, *flags, "--destdir", "bin"])
+        run(f"--trainpref train --validpref valid {joined}")
         dictionary = Dictionary.load("bin/dict.pe.txt")
         assert "only1" in dictionary and "unseen" not in dictionary
         assert ("only1" in Dictionary.load("bin/dict.src.txt")) == bool(joined)
         targets = " ".join(lines_of("train", "pe") + lines_of("train", "mt")).split()
         assert dictionary.get_count(dictionary.index("t5")) == targets.count("t5")
 
-    @pytest.mark.parametrize("joined", [[], ["--joined-dictionary"]])
+    @pytest.mark.parametrize("joined", ["", "--joined-dictionary"])
     def test_a_given_dictionary_stays_as_it_is(self, corpus, joined, capsys):
         put("given.txt", [f"t{i} {50 - i}" for i in range(23)])
-        flags = ["--trainpref", "train", "--tgtdict", "given.txt", *joined]
-        preprocess.main([*TRIPLE, *flags, "--destdir", "bin"])
+        run(f"--trainpref train --tgtdict given.txt {joined}")
         assert Path("bin/dict.pe.txt").read_bytes() == Path("given.txt").read_bytes()
         drafts = binarised("bin", "train.src-pe.mt", Dictionary.load("given.txt"))
         assert drafts[1].endswith("<unk>")
         unknown = sum("only" in line for line in lines_of("train", "mt"))
         tokens = sum(len(line.split()) for line in lines_of("train", "mt"))
-        (row,) = [
-            row
-            for row in capsys.readouterr().out.splitlines()
-            if row.split()[:2] == ["train", "draft"]
-        ]
+        rows = capsys.readouterr().out.splitlines()
+        (row,) = [row for row in rows if row.split()[:2] == ["train", "draft"]]
         assert f"{100 * unknown / tokens:.2f} %" in row
 
 
@@ -200,7 +196,7 @@ class TestSummary:
         put("train.mt", ["", *lines_of("train", "mt")[1:39], ""])
         put("train.src", [*lines_of("train", "src")[:39], ""])
         put("train.pe", [*lines_of("train", "pe")[:38], "t1 " * 1023, ""])
-        preprocess.main([*TRIPLE, "--trainpref", "train", "--testpref", "test", "--destdir", "bin"])
+        run("--trainpref train --testpref test")
         out = capsys.readouterr().out
         assert "drafts that need no edit: train 13 of 40, test 14 of 40" in out
         assert "note: train.mt: empty lines 1, 40: generated from scratch" in out
@@ -212,30 +208,28 @@ class TestSummary:
         assert out.partition("bin: dict")[2] in Path("bin/preprocess.log").read_text()
 
     def test_the_length_to_warn_of_can_be_set(self, corpus, capsys):
-        flags = [*PLAIN, "--trainpref", "train", "--destdir", "bin", "--warn-length"]
-        preprocess.main([*flags, "8"])
+        run("--trainpref train --warn-length 8", PLAIN)
         assert "warning" not in capsys.readouterr().out
         shutil.rmtree("bin")
-        preprocess.main([*flags, "7"])
+        run("--trainpref train --warn-length 7", PLAIN)
         out = capsys.readouterr().out
         assert "warning: train.src: lines 1, 2, 3, 4, 5, ... have more than 7 tokens" in out
         assert "--max-source-positions" in out
 
     def test_the_next_command_fits_the_data(self, corpus, capsys):
-        preprocess.main([*PLAIN, "--trainpref", "train", "--destdir", "one"])
+        run("--trainpref train --destdir one", PLAIN)
         out = capsys.readouterr().out
         for flag in ("--draft-lang", "--share-all", "--bpe", "--alpha"):
             assert flag not in out
         assert out.rstrip().endswith("--disable-validation")
-        flags = ["--trainpref", "train", "--validpref", "valid", "--joined-dictionary"]
-        preprocess.main([*TRIPLE, *flags, "--destdir", "four"])
+        run("--trainpref train --validpref valid --joined-dictionary --destdir four")
         out = capsys.readouterr().out
         assert "--share-all-embeddings" in out and "--disable-validation" not in out
         assert "--alpha-start 0.3 --alpha 0.9" in out and "--roll-in-updates" in out
-        dictionaries = ["--srcdict", "one/dict.src.txt", "--tgtdict", "one/dict.pe.txt"]
-        preprocess.main([*TRIPLE, *dictionaries, "--testpref", "test", "--destdir", "two"])
+        dictionaries = "--srcdict one/dict.src.txt --tgtdict one/dict.pe.txt"
+        run(f"{dictionaries} --testpref test --destdir two")
         assert "next: fairseq-generate two " in capsys.readouterr().out
-        preprocess.main([*PLAIN, "--trainpref", "train", "--dict-only", "--destdir", "three"])
+        run("--trainpref train --dict-only --destdir three", PLAIN)
         assert "next:" not in capsys.readouterr().out
 
     @pytest.mark.parametrize(
@@ -251,12 +245,12 @@ class TestSummary:
     ):
         for lang in LANGS[:2]:
             put(f"new.{lang}", [f"{word} a b ▁"])
-        preprocess.main([*PLAIN, "--trainpref", "new", "--destdir", "bin"])
+        run("--trainpref new", PLAIN)
         assert wanted in capsys.readouterr().out
 
-    @pytest.mark.parametrize("flags", [[*PLAIN], [*TRIPLE, "--joined-dictionary"]])
-    def test_fairseq_knows_every_word_of_the_next_command(self, corpus, capsys, flags):
-        preprocess.main([*flags, "--trainpref", "train", "--destdir", "bin"])
+    @pytest.mark.parametrize("langs, flags", [(PLAIN, ""), (TRIPLE, "--joined-dictionary")])
+    def test_fairseq_knows_every_word_of_the_next_command(self, corpus, capsys, langs, flags):
+        run(f"--trainpref train {flags}", langs)
         words = shlex.split(capsys.readouterr().out.rpartition("next: fairseq-train ")[2])
         args = options.parse_args_and_arch(options.get_training_parser(), words)
         assert args.max_update and args.task == "translation_edit" and args.adam_betas
@@ -286,8 +280,7 @@ class TestCarriageReturns:
         for end, folder in (("\n", "unix"), ("\r\n", "dos")):
             for lang in LANGS:
                 put(f"train.{lang}", ASTRAY, end)
-            flags = ["--trainpref", "train", "--workers", "2", "--destdir", folder]
-            preprocess.main([*TRIPLE, *flags])
+            run(f"--trainpref train --workers 2 --destdir {folder}")
         assert snapshot(corpus / "dos") == snapshot(corpus / "unix")
         assert "note: train.mt has \\r\\n line ends" in capsys.readouterr().out
 
@@ -296,66 +289,49 @@ def spoil(name: str, content: bytes):
     return lambda: Path(name).write_bytes(content)
 
 
-MISTAKES = {
-    "missing draft": (lambda: os.remove("train.mt"), [], "no such file: train.mt; drafts are"),
-    "missing source": (lambda: os.remove("valid.src"), [], "no such file: valid.src"),
-    "missing dictionary": (None, ["--tgtdict", "none.txt"], "no such file: none.txt"),
-    "count": (spoil("valid.mt", b"a\n"), [], "valid.src has 40, valid.pe has 40, valid.mt has 1"),
-    "control symbol": (spoil("train.mt", b"a </s> b\n"), [], "train.mt: line 1, word 2: </s>"),
-    "no dictionary": (
-        spoil("given.txt", b"a 1\nno-count\n"),
-        ["--tgtdict", "given.txt"],
-        "given.txt: is no dictionary",
-    ),
-    "doubled word": (
-        spoil("given.txt", b"a 1\na 1\n"),
-        ["--srcdict", "given.txt"],
-        "given.txt: is no dictionary",
-    ),
-    "undecodable dictionary": (
-        spoil("given.txt", b"a 1\n\xff 1\n"),
-        ["--srcdict", "given.txt"],
-        "given.txt: line 2, byte offset 4",
-    ),
-    "draft is source": (None, ["--draft-lang", "src"], "--draft-lang src is the --source-lang too"),
-    "draft is target": (None, ["--draft-lang", "pe"], "--draft-lang pe is the --target-lang too"),
-    "empty draft suffix": (None, ["--draft-lang", ""], "--draft-lang is empty"),
-    "one side": (None, ["--only-source"], "--draft-lang needs the target side"),
-    "prefix count": (None, ["--draftpref-valid", "a,b"], "--draftpref-valid a,b: needs as many"),
-    "prefix unused": (None, ["--draftpref-test", "a"], "--draftpref-test a: needs as many"),
-    "workers": (None, ["--workers", "0"], "--workers 0: at least 1"),
-    "length": (None, ["--warn-length", "0"], "--warn-length 0: give a length"),
-    "format": (None, ["--dataset-impl", "huffman"], "--dataset-impl huffman cannot be written"),
-    "two dictionaries": (
-        None,
-        ["--joined-dictionary", "--srcdict", "a", "--tgtdict", "b"],
-        "--joined-dictionary has one dictionary",
-    ),
-    "user folder": (None, ["--user-dir", "none"], "--user-dir none: no such folder"),
-    "alignment": (
+#: what is done to the corpus, flags, what is said
+MISTAKES = [
+    (lambda: os.remove("train.mt"), "", "no such file: train.mt; drafts are"),
+    (lambda: os.remove("valid.src"), "", "no such file: valid.src"),
+    (None, "--tgtdict none.txt", "no such file: none.txt"),
+    (spoil("valid.mt", b"a\n"), "", "valid.src has 40, valid.pe has 40, valid.mt has 1"),
+    (spoil("train.mt", b"a </s> b\n"), "", "train.mt: line 1, word 2: </s>"),
+    (spoil("given", b"a 1\nno-count\n"), "--tgtdict given", "given: is no dictionary"),
+    (spoil("given", b"a 1\na 1\n"), "--srcdict given", "given: is no dictionary"),
+    (spoil("given", b"a 1\n\xff 1\n"), "--srcdict given", "given: line 2, byte offset 4"),
+    (None, "--draft-lang src", "--draft-lang src is the --source-lang too"),
+    (None, "--draft-lang pe", "--draft-lang pe is the --target-lang too"),
+    (None, "--draft-lang=", "--draft-lang is empty"),
+    (None, "--only-source", "--draft-lang needs the target side"),
+    (None, "--draftpref-valid a,b", "--draftpref-valid a,b: needs as many"),
+    (None, "--draftpref-test a", "--draftpref-test a: needs as many"),
+    (None, "--workers 0", "--workers 0: at least 1"),
+    (None, "--warn-length 0", "--warn-length 0: give a length"),
+    (None, "--dataset-impl huffman", "--dataset-impl huffman cannot be written"),
+    (None, "--joined-dictionary --srcdict a --tgtdict b", "--joined-dictionary has one dictionary"),
+    (None, "--user-dir none", "--user-dir none: no such folder"),
+    (
         spoil("train.align", b"0-0\n" * 39 + b"0-9\n"),
-        ["--align-suffix", "align"],
+        "--align-suffix align",
         "train.align: line 40: 0-9 points past the end",
     ),
-    "no alignment file": (None, ["--alignfile", "none"], "no such file: none"),
-    "destination": (None, ["--destdir", "train.src"], "--destdir train.src: "),
-}
+    (None, "--alignfile none", "no such file: none"),
+    (None, "--destdir train.src", "--destdir train.src: "),
+]
 
 
 class TestMistakes:
     @pytest.mark.parametrize("there", [False, True], ids=["new", "existing"])
-    @pytest.mark.parametrize("mistake", MISTAKES)
-    def test_one_line_says_what_and_nothing_is_written(self, corpus, mistake, there):
-        do, flags, message = MISTAKES[mistake]
+    @pytest.mark.parametrize(("do", "flags", "message"), MISTAKES)
+    def test_one_line_says_what_and_nothing_is_written(self, corpus, do, flags, message, there):
         if there:
             (corpus / "bin").mkdir()
             (corpus / "bin/precious").write_text("kept")
         if do is not None:
             do()
         before = snapshot(corpus)
-        base = [*TRIPLE, "--trainpref", "train", "--validpref", "valid", "--destdir", "bin"]
         with refuses(message):
-            preprocess.main([*base, *flags])
+            run(f"--trainpref train --validpref valid {flags}")
         assert snapshot(corpus) == before
 
     @pytest.mark.parametrize(
@@ -382,7 +358,7 @@ class TestMistakes:
         put(f"bin/dict.{lang}.txt", ["old 1"])
         before = snapshot(corpus)
         with pytest.raises(UserError, match=rf"bin/dict.{lang}.txt is there already"):
-            preprocess.main([*TRIPLE, "--trainpref", "train", "--destdir", "bin"])
+            run("--trainpref train")
         assert snapshot(corpus) == before
 
 
@@ -444,12 +420,12 @@ class TestAllOrNothing:
     def test_a_link_to_a_folder_is_followed(self, corpus):
         (corpus / "real").mkdir()
         (corpus / "bin").symlink_to("real")
-        preprocess.main([*PLAIN, "--trainpref", "train", "--destdir", "bin"])
+        run("--trainpref train", PLAIN)
         assert (corpus / "bin").is_symlink() and (corpus / "real/dict.src.txt").is_file()
 
     def test_a_new_folder_can_be_read_by_others_as_usual(self, corpus):
         (corpus / "plain").mkdir()
-        preprocess.main([*PLAIN, "--trainpref", "train", "--destdir", "bin"])
+        run("--trainpref train", PLAIN)
         assert (corpus / "bin").stat().st_mode == (corpus / "plain").stat().st_mode
 
     def test_lines_lost_by_fairseq_are_an_error(self, corpus, monkeypatch):
@@ -464,7 +440,7 @@ class TestAllOrNothing:
 
 def test_fairseq_logger_is_left_alone(corpus):
     before = list(logging.getLogger("fairseq_cli.preprocess").handlers)
-    preprocess.main([*PLAIN, "--trainpref", "train", "--destdir", "bin"])
+    run("--trainpref train", PLAIN)
     assert list(logging.getLogger("fairseq_cli.preprocess").handlers) == before
 
 

@@ -31,8 +31,6 @@ from lev_plugins.serve.model import (  # noqa: E402
 )
 from lev_plugins.serve.requests import EditRequest  # noqa: E402
 
-# Said by hydra whenever fairseq composes a configuration.
-pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
 TOKEN = "right-token"
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
 

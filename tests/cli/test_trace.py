@@ -78,17 +78,9 @@ def iterations(draw: Any, tokens: st.SearchStrategy[str] = RISKY) -> Iteration:
 
 
 def test_text_follows_the_papers_figure():
-    shown = render_text(
-        traced(
-            edit("-teh", "-teh", "cat", "+sat"),
-            edit("cat", "-sat", "+slept"),
-            edit("cat", "slept"),
-            source="die Katze schlief",
-            draft="teh teh cat",
-            text="cat slept",
-        ),
-        number=3,
-    )
+    steps = [("-teh", "-teh", "cat", "+sat"), ("cat", "-sat", "+slept"), ("cat", "slept")]
+    given = {"source": "die Katze schlief", "draft": "teh teh cat", "text": "cat slept"}
+    shown = render_text(traced(*(edit(*step) for step in steps), **given), number=3)
     assert shown == (
         "(sentence 3)    source » die Katze schlief\n"
         "                draft  » teh teh cat\n"
@@ -104,18 +96,9 @@ def test_text_follows_the_papers_figure():
 
 
 def test_text_says_when_nothing_was_deleted_or_inserted_and_what_is_empty():
-    shown = render_text(
-        traced(
-            edit("+a", "+b"),
-            edit("a", "-b"),
-            edit("a"),
-            source="",
-            text="",
-            terminated="max_iterations",
-        ),
-        number=1,
-        joiner=" ",
-    )
+    steps = edit("+a", "+b"), edit("a", "-b"), edit("a")
+    trace = traced(*steps, source="", text="", terminated="max_iterations")
+    shown = render_text(trace, number=1, joiner=" ")
     assert shown.splitlines() == [
         "(sentence 1)    source » (empty)",
         "(iteration 1)   nothing to delete",
@@ -144,17 +127,17 @@ def test_marks_in_a_word_of_characters_are_joined_and_merged():
 @pytest.mark.parametrize(
     ("words", "joiner"),
     [
-        (("a", "+▁", "b"), ""),
-        (("a", "-<unk>", "é", "e\u0301"), ""),
-        (("語", "+の"), ""),
-        (("a", "+bc"), " "),
-        (("+▁the", "▁cat"), " "),
-        (("-<unk>",), " "),
-        ((), " "),
+        ("a +▁ b", ""),
+        ("a -<unk> é e\u0301", ""),
+        ("語 +の", ""),
+        ("a +bc", " "),
+        ("+▁the ▁cat", " "),
+        ("-<unk>", " "),
+        ("", " "),
     ],
 )
 def test_the_joiner_is_empty_for_characters_only(words, joiner):
-    assert choose_joiner(traced(edit(*words))) == joiner
+    assert choose_joiner(traced(edit(*words.split()))) == joiner
 
 
 def test_a_given_joiner_wins():

@@ -162,23 +162,16 @@ class Commands:
         assert result.code == 0, f"{command}\n{result.out[-3000:]}\n{result.err[-3000:]}"
         return result
 
-    def ranks(
-        self,
-        command: str,
-        cwd: Path,
-        task: str = "translation_edit",
-        processes: int = 2,
-        flags: str = TWO,
-    ) -> list[Result]:
-        """Run a command as so many of two processes, told what torchrun would tell them."""
+    def ranks(self, command: str, cwd: Path, task: str = "translation_edit") -> list[Result]:
+        """Run a command as two processes, told what torchrun would tell them."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = str(free.getsockname()[1])
-        words = [*f"{command} {flags}".split(), "--user-dir", "lev_plugins", "--task", task]
+        words = [*f"{command} {TWO}".split(), "--user-dir", "lev_plugins", "--task", task]
         told = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2"}
         started = [
             self.start(words, cwd, environ={**told, "RANK": str(rank), "LOCAL_RANK": str(rank)})
-            for rank in range(processes)
+            for rank in range(2)
         ]
         return [self.finish(one) for one in started]
 

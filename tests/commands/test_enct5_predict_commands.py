@@ -13,9 +13,6 @@ from lev_plugins.cli import enct5_prepare
 from lev_plugins.cli.enct5_predict import main
 from lev_plugins.systems.enct5.problem_types import KINDS
 
-# Said by hydra whenever fairseq composes a configuration.
-pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
-
 ODD = "one two\n\n\0 a\tb\u2028c\n👩‍👩‍👧 ☃\n" + "x" * 100_000 + "\n" + "y z " * 9 + "last"
 COUNT = ODD.count("\n") + 1
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import sentencepiece
+import tiny
 
 LEARNT = 9  # of eleven sentences, at least: what training makes of the tiny corpora
 
@@ -30,8 +31,7 @@ def test_validating_gives_the_loss_that_training_saw_last(commands, corpus):
     (*_, last) = [line for line in log.splitlines() if "valid on 'valid' subset" in line]
     flags = f"--path {corpus.checkpoint} --cpu --batch-size 4 --log-format simple"
     result = commands.done(
-        f"fairseq-validate {corpus.data} {corpus.flags} --valid-subset valid {flags}",
-        corpus.folder,
+        f"fairseq-validate {corpus.data} {corpus.flags} --valid-subset valid {flags}", corpus.folder
     )
     (line,) = [line for line in result.out.splitlines() if "valid on 'valid' subset" in line]
     assert losses(line) == losses(last) and len(losses(line)) == 7
@@ -132,16 +132,9 @@ def test_a_corpus_in_sentence_pieces_goes_the_whole_way(commands, triples, tmp_p
     for side, lines in raw.items():
         for split in ("train", "valid"):
             lines += [line.replace(" ", "") for line in triples.text(split, side)]
-    (tmp_path / "raw").write_text("\n".join(line for lines in raw.values() for line in lines))
-    sentencepiece.SentencePieceTrainer.train(
-        input=str(tmp_path / "raw"),
-        model_prefix=str(tmp_path / "pieces"),
-        model_type="char",
-        vocab_size=24,
-        hard_vocab_limit=False,
-        minloglevel=2,
-    )
-    pieces = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "pieces.model"))
+    options = {"model_type": "char", "vocab_size": 24, "hard_vocab_limit": False}
+    path = tiny.sentencepiece_model(tmp_path / "pieces.model", sum(raw.values(), []), **options)
+    pieces = sentencepiece.SentencePieceProcessor(model_file=str(path))
     for side, lines in raw.items():
         encoded = [" ".join(pieces.encode(line, out_type=str)) for line in lines]
         (tmp_path / f"train.{side}").write_text("\n".join(encoded[:256]) + "\n")

@@ -200,7 +200,7 @@ OVERRIDES = {
     "classification/config_muon": ["model.encoder_embed_dim=16"],
     "denoising/config": ["model.encoder_embed_dim=16"],
     "spelling_and_ocr/config": [
-        *(*SHARED, "model.encoder_embed_dim=16", "model.no_future_modelling=true"),
+        *(*SHARED, "model.encoder_embed_dim=16", "model.no_future_modelling=true")
     ],
     "translation/config": [
         *SHARED,

@@ -8,6 +8,12 @@ import checkpoints
 import pytest
 
 LANGUAGES = "--source-lang noisy --target-lang clean"
+TRAIN = (
+    f"fairseq-train . {LANGUAGES} --arch gated_bert_minilm --bpe hf_wordpiece --hf-directory bert "
+    "--criterion label_smoothed_cross_entropy --optimizer backbone_adam --backbone-lr-ratio 0.1 "
+    "--lr 0.01 --batch-size 8 --max-update 2 --num-workers 0 --cpu --save-dir run "
+    "--max-source-positions 9 --max-target-positions 9 --no-epoch-checkpoints"
+)
 LINES = ["the cat sat", "a cat sat on the mat", "the mat", "unhappy cats sat", "a mat", "on a mat"]
 
 
@@ -28,15 +34,7 @@ def folder(commands, tmp_path_factory):
 @pytest.fixture(scope="module")
 def trained(commands, folder):
     """Two updates, with a smaller learning rate for what was loaded."""
-    command = (
-        f"fairseq-train . {LANGUAGES} --arch gated_bert_minilm "
-        "--backbone bert --bpe hf_wordpiece --hf-directory bert "
-        "--criterion label_smoothed_cross_entropy "
-        "--optimizer backbone_adam --backbone-lr-ratio 0.1 --lr 0.01 "
-        "--batch-size 8 --max-update 2 --num-workers 0 --cpu --save-dir run "
-        "--max-source-positions 9 --max-target-positions 9 --no-epoch-checkpoints"
-    )
-    result = commands.plugin(command, folder, task="noisy_translation")
+    result = commands.plugin(f"{TRAIN} --backbone bert", folder, task="noisy_translation")
     assert result.code == 0, result.err
     return folder / "run" / "checkpoint_last.pt"
 
@@ -71,10 +69,5 @@ def test_the_plan_that_is_kept_is_the_backbones(trained):
 
 
 def test_a_directory_that_is_none_is_one_error(commands, folder):
-    command = (
-        f"fairseq-train . {LANGUAGES} --arch gated_bert_minilm "
-        "--backbone nowhere --bpe hf_wordpiece --hf-directory bert --criterion cross_entropy "
-        "--optimizer adam --lr 0.01 --batch-size 8 --max-update 2 --num-workers 0 --cpu"
-    )
-    result = commands.plugin(command, folder, task="noisy_translation")
+    result = commands.plugin(f"{TRAIN} --backbone nowhere", folder, task="noisy_translation")
     assert "nowhere" in result.error

@@ -17,17 +17,11 @@ import torch
 from conftest import SIZES, TRAINING, Result
 from saved import Malicious, save
 
-from lev_plugins import (
-    Corrector,
-    EncT5,
-    LevenshteinEditor,
-    UserError,
-)
+from lev_plugins import Corrector, EncT5, LevenshteinEditor, UserError
 from lev_plugins import fairseq_patches as patches
 from lev_plugins.cli import enct5_prepare
 from lev_plugins.systems.transformer_concat import TransformerConcatModel
 
-pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
 LETTERS = "abcdefgh"
 LANGUAGES = "--source-lang src --target-lang tgt"
 
@@ -208,10 +202,16 @@ def places(folder: Path, evil: Path, victim: Path) -> dict[str, Path]:
     }
 
 
-@pytest.mark.parametrize("entry", [marked(one, one) for one in ENTRIES])
-def test_no_way_in_runs_a_pickle(entry, places, victim, commands, capsys, monkeypatch, tmp_path):
+@pytest.fixture
+def enter(places, commands, capsys, monkeypatch, tmp_path) -> Callable[[str], str]:
+    """The line in which an entry ends."""
     given = {"commands": commands, "capsys": capsys, "monkeypatch": monkeypatch}
-    said = ENTRIES[entry](places=places, tmp_path=tmp_path, **given)
+    return lambda entry: ENTRIES[entry](places=places, tmp_path=tmp_path, **given)
+
+
+@pytest.mark.parametrize("entry", [marked(one, one) for one in ENTRIES])
+def test_no_way_in_runs_a_pickle(entry, enter, places, victim, tmp_path):
+    said = enter(entry)
     assert not victim.exists(), "it was run"
     assert "system" in said, "refused, but for another reason"
     assert any(str(places[name]) in said for name in ("evil", "home", "t5"))
@@ -227,17 +227,14 @@ BUILDING = (
 
 
 @pytest.mark.parametrize("base, entry", [marked("-".join(one), *one) for one in BUILDING])
-def test_no_way_in_runs_a_setting(
-    base, entry, places, folder, victim, commands, capsys, monkeypatch, tmp_path
-):
+def test_no_way_in_runs_a_setting(base, entry, enter, places, folder, victim):
     state = torch.load(folder / f"{base}.pt", weights_only=True)
     call = f"__import__('os').system('touch {victim}') or [(8, 3)]"
     state["cfg"]["model"] = Namespace(
         _name="fconv", arch="fconv", encoder_layers=call, decoder_layers=call
     )
     torch.save(state, places["evil"])
-    given = {"commands": commands, "capsys": capsys, "monkeypatch": monkeypatch}
-    said = ENTRIES[entry](places=places, tmp_path=tmp_path, **given)
+    said = enter(entry)
     assert not victim.exists(), "it was run"
     assert "nothing is run" in said or "no gates" in said, "refused, but for another reason"
 
@@ -249,13 +246,10 @@ OURS = [one for one in ENTRIES if not re.match("train|generate|interactive|valid
 @pytest.mark.parametrize(
     "entry", [one for one in OURS if "prepare" not in one and one != "backbone"]
 )
-def test_half_a_checkpoint_is_told_by_its_name(
-    entry, places, folder, commands, capsys, monkeypatch, tmp_path
-):
+def test_half_a_checkpoint_is_told_by_its_name(entry, enter, places, folder):
     whole = (folder / "editor.pt").read_bytes()
     places["evil"].write_bytes(whole[: len(whole) // 2])
-    given = {"commands": commands, "capsys": capsys, "monkeypatch": monkeypatch}
-    said = ENTRIES[entry](places=places, tmp_path=tmp_path, **given)
+    said = enter(entry)
     assert f"checkpoint {places['evil']} is truncated, damaged or not a checkpoint" in said
 
 

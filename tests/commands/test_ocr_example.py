@@ -423,16 +423,12 @@ def test_the_threshold_breaks_no_more_than_it_may(most, miscorrected, corrected)
     edits = {"x": ("c", 0.9), "a": ("z", 0.6), "y": ("d", 0.5), "w": ("e", 0.4)}
 
     def correct(lines, *, min_confidence, batch_size):
-        found = [
-            [Edit(0, line, *edits[line], edits[line][1] >= min_confidence)]
-            for line in lines
-            if line in edits
-        ]
-        made = {one.before: one for (one,) in found}
+        made = {
+            line: (Edit(0, line, after, chance, chance >= min_confidence),)
+            for line, (after, chance) in edits.items()
+        }
         return [
-            Correction(line, made[line].after if line in made else line, (made[line],))
-            if line in made
-            else Correction(line, line, ())
+            Correction(line, made[line][0].after if line in made else line, made.get(line, ()))
             for line in lines
         ]
 

@@ -27,8 +27,7 @@ def curve(commands):
 
     def run(corpus, path, folder, more):
         command = f"{COMMAND} {corpus.data} --path {path} --cpu --csv out.csv {more}"
-        result = commands.ok(command, folder)
-        return result
+        return commands.ok(command, folder)
 
     return run
 

@@ -206,7 +206,6 @@ def test_validation_counts_every_sentence(system):
     assert loss == pytest.approx(-sum(values) / len(values), abs=2e-3)
 
 
-@pytest.mark.filterwarnings("ignore:'pin_memory' argument:UserWarning")
 def test_the_python_interface_gives_what_the_command_gives(system, generated):
     hub = system.kind.model.from_pretrained(
         str(system.checkpoint.parent), system.checkpoint.name, str(system.corpus.data)
@@ -394,7 +393,6 @@ def test_lines_typed_without_drafts_are_answered_as_data_without_drafts(concat):
     assert next(scores) != next(scores)
 
 
-@pytest.mark.filterwarnings("ignore:'pin_memory' argument:UserWarning")
 def test_in_python_an_empty_draft_is_none_and_two_tabs_are_refused(concat):
     hub = TransformerConcatModel.from_pretrained(
         str(concat.checkpoint.parent), "checkpoint_last.pt", str(concat.corpus.data)
@@ -445,11 +443,6 @@ def test_a_draft_above_the_limit_is_named_and_source_and_draft_may_each_reach_it
     assert result.error.startswith("line 2 has 3/0/13 tokens (source/target/draft)")
     assert "limit is 12/1024" in result.error
     assert list(result.lines("H")) == [0]
-
-
-def test_constraints_are_refused(concat):
-    result = concat.typed(["a b"], "--constraints")
-    assert result.error == "--constraints is not supported by translation_concat"
 
 
 # ---------------------------------------------------------------- gated_transformer

@@ -50,21 +50,9 @@ def test_train_and_evaluate_end_in_a_model_and_its_score(data):
 
 def test_pbd_learns_from_the_same_data_and_is_scored_the_same_way(data):
     save = data.parent / "pbd"
-    small = ["--encoder-embed-dim", "16", "--encoder-ffn-embed-dim", "16"]
-    flags = [
-        "--minutes",
-        "0.05",
-        "--system",
-        "pbd",
-        "--",
-        *small,
-        "--no-segment-embedding",
-        "--optimizer",
-        "adam",
-        "--log-interval",
-        "1",
-    ]
-    said = call(SPELLING / "train.py", data, save, *flags)
+    small = "--encoder-embed-dim 16 --encoder-ffn-embed-dim 16 --optimizer adam --log-interval 1"
+    flags = f"--minutes 0.05 --system pbd -- {small} --no-segment-embedding"
+    said = call(SPELLING / "train.py", data, save, *flags.split())
     assert "--task translation" in said and "--no-segment-embedding" in said
     assert "--optimizer adam" in said and "muon" not in said
     assert re.search(r"update \d+  loss [\d.]+ bits  perplexity [\d.]+", said)

@@ -110,12 +110,3 @@ def test_processes_that_fairseq_spawns_end_as_they_do(commands, pairs, tmp_path)
     assert result.code == 128 + signal.SIGTERM
     assert result.err.count("SIGTERM: the training ends after") == 1
     assert (tmp_path / "saved" / "checkpoint_last.pt").exists()
-
-
-def test_processes_that_would_each_train_alone_are_refused(commands, pairs, tmp_path, root):
-    command = pairs.train(f"{FLAGS} {tmp_path}/alone")
-    (result,) = commands.ranks(command, root, processes=1, flags="")
-    assert (
-        "each would train alone" in result.error and "torchrun --nproc_per_node 2" in result.error
-    )
-    assert not (tmp_path / "alone").exists()

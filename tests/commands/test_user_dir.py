@@ -12,9 +12,7 @@ SHORT = "--max-update 2 --disable-validation"
 def decoded(commands, corpus, user_dir, checkpoint, cwd):
     """What fairseq-generate writes with the plug-in taken from ``user_dir``."""
     command = corpus.generate("--gen-subset test1", checkpoint)
-    words = f"{command} --user-dir {user_dir} --task translation_edit"
-    result = commands.ok(words, cwd)
-    return result.texts("H")
+    return commands.ok(f"{command} --user-dir {user_dir} --task translation_edit", cwd).texts("H")
 
 
 @pytest.mark.parametrize("place", ["relative", "absolute", "renamed"])
@@ -34,8 +32,7 @@ def test_training_and_generating_find_the_plug_in(commands, triples, tmp_path, r
             environ={"PYTHONPATH": str(tmp_path)},
         )
         assert "--user-dir my_edits --task translation_edit" in result.out.splitlines()[-1]
-        same = ("train.src-tgt.mt.bin", "dict.tgt.txt")
-        for name in same:
+        for name in ("train.src-tgt.mt.bin", "dict.tgt.txt"):
             assert (tmp_path / "bin" / name).read_bytes() == (triples.data / name).read_bytes()
     command = triples.train(f"{SHORT} --save-dir {tmp_path}/ck")
     commands.ok(f"{command} --user-dir {user_dir} --task translation_edit", cwd)

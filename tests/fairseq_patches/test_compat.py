@@ -215,9 +215,9 @@ def test_data_paths_become_absolute_where_they_exist(tmp_path, monkeypatch):
 
 
 def training_config(**changes: Any) -> Any:
-    """``FairseqConfig`` of a training on the CPU, ``distributed_training`` changed."""
+    """``FairseqConfig`` of a training here, ``distributed_training`` changed."""
     cfg = OmegaConf.structured(FairseqConfig())
-    cfg.common.cpu = True
+    cfg.common.cpu = not torch.cuda.is_available()
     cfg.task = {"_name": "translation", "data": "nowhere"}
     for name, value in changes.items():
         cfg.distributed_training[name] = value
@@ -232,6 +232,16 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
     return []
+
+
+@pytest.fixture
+def spawned(started: list[Any], monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Calls of a stand-in for what spawns processes, on a machine with two GPUs."""
+    calls: list[Any] = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.multiprocessing, "spawn", lambda **kwargs: calls.append(kwargs))
+    return calls
 
 
 def launch(cfg: Any, started: list[Any], stock: bool = False) -> None:
@@ -268,19 +278,12 @@ def test_with_gpus_fairseqs_own_choice_of_device_stands(started, monkeypatch):
     assert (cfg.device_id, cfg.distributed_rank) == (3, 7)
 
 
-def test_launches_on_gpus_pass_unchecked(started, monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    spawned: list[Any] = []
-    monkeypatch.setattr(torch.multiprocessing, "spawn", lambda **kwargs: spawned.append(kwargs))
-    cfg = training_config(distributed_world_size=2, distributed_init_method="tcp://host:1")
-    cfg.common.cpu = False
+def test_launches_on_gpus_pass_unchecked(started, spawned, monkeypatch):
+    cfg = training_config(distributed_world_size=4, distributed_init_method="tcp://host:1")
     launch(cfg, started)
-    assert [call["nprocs"] for call in spawned] == [1]
+    assert [call["nprocs"] for call in spawned] == [2]
     set_torchrun(monkeypatch)
-    cfg = training_config()
-    cfg.common.cpu = False
-    launch(cfg, started)
+    launch(training_config(), started)
     assert len(started) == 1
 
 
@@ -334,14 +337,9 @@ def test_backends_that_need_a_gpu_are_refused(started, monkeypatch, settings, na
 
 
 @pytest.mark.parametrize("backend", ["fully_sharded", "slowmo"])
-def test_fairscale_is_asked_for_before_anything_is_built(started, monkeypatch, backend):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    spawned: list[Any] = []
-    monkeypatch.setattr(torch.multiprocessing, "spawn", lambda **kwargs: spawned.append(kwargs))
+def test_fairscale_is_asked_for_before_anything_is_built(started, spawned, monkeypatch, backend):
     settings = {"distributed_world_size": 2, "distributed_init_method": "tcp://host:1"}
     cfg = training_config(**settings, ddp_backend=backend)
-    cfg.common.cpu = False
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(UserError, match=f"--ddp-backend {backend} needs the library fairscale"):
         launch(cfg, started)
@@ -437,7 +435,6 @@ def test_fp16_without_a_gpu_is_refused_where_fairseq_crashes(started):
 def test_bf16_says_where_it_gains_no_time(started, caplog, monkeypatch, known):
     monkeypatch.setattr(f"{patches.__package__}.precision.knows_bfloat16", lambda: known)
     cfg = training_config()
-    cfg.common.cpu = True
     launch(cfg, started)
     assert "bfloat16" not in caplog.text
     cfg.common.bf16 = True
@@ -630,16 +627,7 @@ def test_a_checkpoint_of_another_dictionary_is_named(checkpoint, folder, tmp_pat
     for language in ("en", "de"):
         words = (folder / "bin" / f"dict.{language}.txt").read_text().splitlines()
         (tmp_path / f"dict.{language}.txt").write_text("\n".join(words[:4]) + "\n")
-    task = tasks.setup_task(
-        OmegaConf.create(
-            {
-                "_name": "translation",
-                "data": str(tmp_path),
-                "source_lang": "en",
-                "target_lang": "de",
-            }
-        )
-    )
+    task = setup(tmp_path, source_lang="en", target_lang="de")
     error = caught(checkpoint_utils.load_model_ensemble, [str(saved)], task=task)
     line = patches.explain(error)
     if names_symbols:
@@ -747,19 +735,11 @@ def test_what_the_commands_assert_is_said_in_one_line():
 
 
 @pytest.mark.parametrize(
-    "error",
-    [
-        RuntimeError("some fault"),
-        KeyError("loss"),
-        AssertionError("a fault in our code"),
-        ValueError("a fault in our code"),
-        OSError("no errno"),
-        TypeError("a fault"),
-    ],
+    "kind", [RuntimeError, KeyError, AssertionError, ValueError, OSError, TypeError]
 )
-def test_anything_else_keeps_its_traceback(error):
+def test_anything_else_keeps_its_traceback(kind):
     def fail() -> None:
-        raise error
+        raise kind("a fault")
 
     assert patches.explain(caught(fail)) is None
 
@@ -888,10 +868,9 @@ def test_encoders_without_a_configuration_can_be_chosen(name):
 
 
 def test_applying_twice_changes_nothing():
-    before = (distributed_utils.call_main, sys.excepthook, list(logging.getLogger().handlers))
+    def now() -> list[Any]:
+        return [distributed_utils.call_main, sys.excepthook, *logging.getLogger().handlers]
+
+    before = now()
     patches.apply()
-    assert before == (
-        distributed_utils.call_main,
-        sys.excepthook,
-        list(logging.getLogger().handlers),
-    )
+    assert now() == before

@@ -36,10 +36,6 @@ def compressed(path: Path, method: int, state: Any = STATE) -> Path:
     return path
 
 
-def fairseq_loads(path: str) -> Any:
-    return checkpoint_utils.load_checkpoint_to_cpu(path)
-
-
 def folder_loads(path: str) -> Any:
     (Path(path).parent / "config.json").write_text("{}")
     return Directory(str(Path(path).parent)).weights()
@@ -48,7 +44,7 @@ def folder_loads(path: str) -> Any:
 READERS: dict[str, Callable[[str], Any]] = {
     "ours": load_state,
     "average_checkpoints": lambda path: averaging.load(Path(path)),
-    "fairseq": fairseq_loads,
+    "fairseq": checkpoint_utils.load_checkpoint_to_cpu,
     "pre-trained": folder_loads,
 }
 
@@ -135,18 +131,13 @@ def test_a_size_beyond_four_gigabytes_is_believed_as_little():
         patches.check_archive(forged)
 
 
-def saved() -> bytes:
-    stream = io.BytesIO()
-    torch.save(STATE, stream)
-    return stream.getvalue()
-
-
-SAVED = saved()
+SAVED = io.BytesIO()
+torch.save(STATE, SAVED)
 
 
 @given(st.data())
 def test_whatever_stands_at_the_end_is_read_or_refused(data):
-    content = bytearray(SAVED)
+    content = bytearray(SAVED.getvalue())
     for place in data.draw(st.lists(st.integers(1, 700), max_size=4)):
         content[-place] = data.draw(st.integers(0, 255))
     content = content[: data.draw(st.sampled_from([len(content), -1, -22, -60, 30, 4]))]

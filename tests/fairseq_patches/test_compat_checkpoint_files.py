@@ -24,18 +24,11 @@ from hypothesis import strategies as st
 from saved import Malicious, changed, save
 
 import lev_plugins
-from lev_plugins import (
-    Corrector,
-    EncT5,
-    LevenshteinEditor,
-    UserError,
-)
+from lev_plugins import Corrector, EncT5, LevenshteinEditor, UserError
 from lev_plugins import fairseq_patches as patches
 from lev_plugins.inference import averaging
 from lev_plugins.inference.checkpoints import load_state
 from lev_plugins.io import evaluation
-
-pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
 
 
 @pytest.fixture(scope="module")
@@ -195,8 +188,7 @@ def forged(folder: Path, outcome: Path, kind: str, **settings: Any) -> Path:
 
 @pytest.mark.parametrize("kind", ["editor", "stock", "concat"])
 @pytest.mark.parametrize(
-    "name",
-    ["encoder_embed_dim", "encoder_layers", "encoder_ffn_embed_dim", "max_source_positions"],
+    "name", ["encoder_embed_dim", "encoder_layers", "encoder_ffn_embed_dim", "max_source_positions"]
 )
 def test_settings_of_another_size_take_no_memory(folder, tmp_path, kind, name):
     for value in (HUGE, 2**70, 0, -1, "x", None, [1]):
@@ -299,10 +291,7 @@ def test_the_forgery_is_read_where_it_says_the_truth(tmp_path, legacy):
     [
         (5, (5,), (1,)),
         (2**36, (2**36,), (1,)),
-        (2**45, (4,), (1,)),
-        (2**62, (4,), (1,)),
-        (2**70, (4,), (1,)),
-        (-1, (4,), (1,)),
+        *((count, (4,), (1,)) for count in (2**45, 2**62, 2**70, -1)),
         (4, (HUGE, HUGE), (0, 0)),
         (4, (-1,), (1,)),
         (4, (2,), (-1,)),

@@ -11,30 +11,15 @@ import saved
 import tiny
 import torch
 from fairseq import checkpoint_utils, nan_detector
+from saved import resumable
 from torch import nn
 
-from lev_plugins import (
-    Corrector,
-    EncT5,
-    LevenshteinEditor,
-    UserError,
-)
+from lev_plugins import Corrector, EncT5, LevenshteinEditor, UserError
 from lev_plugins import fairseq_patches as patches
 from lev_plugins.fairseq_patches import divergence
 from lev_plugins.inference import averaging
 
-# Said by hydra whenever fairseq composes a configuration.
-pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
-
 NAN, INF = float("nan"), float("inf")
-
-
-def resumable(path: Path, value: float = 1.0, updates: int = 7) -> Path:
-    """A file with all that a training is resumed from."""
-    extra, history = {"train_iterator": {"epoch": 1}}, [{"num_updates": updates}]
-    state = {"extra_state": extra, "optimizer_history": history, "last_optimizer_state": {}}
-    torch.save({**state, "model": {"one": torch.ones(3), "two": torch.tensor([1.0, value])}}, path)
-    return path
 
 
 # what is written ------------------------------------------------------------------------------
@@ -43,7 +28,7 @@ def resumable(path: Path, value: float = 1.0, updates: int = 7) -> Path:
 @pytest.mark.parametrize("value", [NAN, INF, -INF])
 def test_a_checkpoint_that_is_not_finite_replaces_none(tmp_path, value):
     last = resumable(tmp_path / "checkpoint_last.pt")
-    resumable(tmp_path / "checkpoint1.pt", NAN, updates=9)  # from before
+    resumable(tmp_path / "checkpoint1.pt", 9, NAN)  # from before
     before = last.read_bytes()
     model = {"count": torch.tensor([1]), "head.weight": torch.tensor([[1.0, value]])}
     with pytest.raises(UserError) as caught:

@@ -42,7 +42,6 @@ def batches(iterator: Any) -> list[list[int]]:
     return [list(map(int, batch)) for batch in iterator.frozen_batches]
 
 
-@pytest.mark.filterwarnings("ignore:.*pin_memory.*:UserWarning")
 def test_batches_do_not_depend_on_the_epoch_in_which_a_training_is_taken_up():
     """Whatever the task: fairseq's own, which PBD and gated-Trans train with, have no more."""
     _, first = begun(1)

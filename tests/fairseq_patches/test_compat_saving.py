@@ -14,6 +14,7 @@ import pytest
 import torch
 from fairseq import checkpoint_utils
 from fairseq.file_io import PathManager
+from saved import resumable
 
 import lev_plugins  # noqa: F401  (patches fairseq)
 from lev_plugins import fairseq_patches as patches
@@ -283,14 +284,6 @@ def test_writing_while_the_training_resumes_is_refused(path):
 
 
 # a torn checkpoint at the start -----------------------------------------------------------------
-
-
-def resumable(path: Path, updates: int) -> None:
-    """A file with all that a training resumes from."""
-    extra = {"train_iterator": {"epoch": 1}}
-    history = [{"num_updates": updates}]
-    state = {"extra_state": extra, "optimizer_history": history, "last_optimizer_state": {}}
-    torch.save({**NEW, **state}, path)
 
 
 def test_the_newest_whole_checkpoint_is_named(tmp_path):

@@ -35,7 +35,6 @@ from torch import nn
 import lev_plugins  # noqa: F401  (keeps fairseq's own below ``__wrapped__``)
 from lev_plugins.fairseq_patches import logs
 
-pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
 stock_load = checkpoint_utils.load_model_ensemble_and_task.__wrapped__
 
 
@@ -225,10 +224,7 @@ def test_data_are_looked_for_from_the_folder_in_which_a_command_runs(checkpoint,
 def test_an_index_that_is_damaged_gives_other_sentences_in_silence(tmp_path):
     """``indexed.check_index_files`` can go once this fails."""
     prefix, symbols = tmp_path / "train.src", tiny.dictionary()
-    builder = indexed_dataset.make_builder(f"{prefix}.bin", "mmap", len(symbols))
-    for line in ("abc", "gfe"):
-        builder.add_item(tiny.sentence(line, symbols).int())
-    builder.finalize(f"{prefix}.idx")
+    tiny.write_indexed(prefix, (tiny.sentence(line, symbols) for line in ("abc", "gfe")))
     index = bytearray(Path(f"{prefix}.idx").read_bytes())
     index[-8:] = struct.pack("<q", 0)  # the second sentence begins where the first does
     Path(f"{prefix}.idx").write_bytes(index)

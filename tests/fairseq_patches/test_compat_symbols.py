@@ -14,7 +14,6 @@ from fairseq.dataclass.configs import CheckpointConfig
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import training
 
-pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
 KINDS = ["stock", "editor", "concat"]
 SWAPPED = r"another (target )?dictionary \(symbol 6 is 'c' there and 'd' in .*preprocess yours with"
 

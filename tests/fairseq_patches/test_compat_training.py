@@ -98,7 +98,6 @@ def orders(made: EpochBatchIterator, *epochs: int) -> list[list[int]]:
     return [list(made.next_epoch_itr(shuffle=epoch > 1)) for epoch in epochs]
 
 
-@pytest.mark.filterwarnings("ignore:.*pin_memory.*:UserWarning")
 def test_a_curriculum_ends_and_a_resumed_training_has_its_order():
     whole = orders(iterator(), 1, 2, 3)
     assert whole[0] == sorted(whole[0])
@@ -112,7 +111,6 @@ def test_a_curriculum_ends_and_a_resumed_training_has_its_order():
         assert rest == [whole[epoch - 1][done:], *whole[epoch:]]
 
 
-@pytest.mark.filterwarnings("ignore:.*pin_memory.*:UserWarning")
 def test_fairseq_alone_keeps_the_order_of_its_first_epoch(monkeypatch):
     """``batches.shuffle_when_asked`` can go once this fails."""
     monkeypatch.setattr(EpochBatchIterator, "_get_iterator_for_epoch", STOCK_EPOCH)

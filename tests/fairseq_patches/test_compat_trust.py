@@ -31,7 +31,6 @@ from lev_plugins.io import trust
 from lev_plugins.systems.gated import model as gated
 from lev_plugins.tasks import NoisyTranslationConfig, NoisyTranslationTask
 
-pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
 URL = "https://example.org/file"
 
 
@@ -129,7 +128,7 @@ def test_no_model_runs_a_second_pickle(folder, evil, payload, monkeypatch, capsy
     assert not victim.exists(), "it was run"
     said = patches.explain(raised.value) or ""
     if allowed:
-        assert f"{second} asks for posix.system" in said
+        assert f"{second} asks for posix.system, which is not allowed" in said
     else:
         assert f"{evil} is of --arch xm_transformer" in said
         assert "LEV_PLUGINS_ALLOW=xm_transformer" in said

@@ -14,16 +14,8 @@ from lev_plugins.inference.correction.ranked import ranked
 from lev_plugins.inference.correction.ranking import DEFAULTS, FEATURES
 from lev_plugins.inference.correction.tuning import Goal, tune
 
-COUNTS = {
-    "then": 5e6,
-    "than": 6e6,
-    "more": 9e6,
-    "that": 2e7,
-    "and": 9e7,
-    "he": 5e7,
-    "went": 1e6,
-    "zoo": 1e3,
-}
+COUNTS = {"then": 5e6, "than": 6e6, "more": 9e6, "that": 2e7, "and": 9e7}
+COUNTS |= {"he": 5e7, "went": 1e6, "zoo": 1e3}
 PAIRS = {("more", "than"): 8e5, ("more", "then"): 9e2, ("than", "that"): 2e5, ("then", "he"): 1e5,
          ("and", "then"): 9e5, ("he", "went"): 9e5, ("and", "than"): 1e3}  # fmt: skip
 

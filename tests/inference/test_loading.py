@@ -11,7 +11,6 @@ import tiny
 from refusals import refuses
 from saved import changed, save
 
-import lev_plugins
 from lev_plugins import Corrector, UserError
 from lev_plugins.cli import correct
 from lev_plugins.inference.checkpoints import words_learnt
@@ -20,9 +19,6 @@ from lev_plugins.inference.correction.autoregressive import Autoregressive
 from lev_plugins.inference.correction.levenshtein import LevenshteinBackend
 from lev_plugins.inference.correction.ranking import FEATURES
 from lev_plugins.inference.correction.reranking import WEIGHTS, RerankedBackend
-
-# Said by hydra whenever fairseq composes a configuration.
-pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
 
 LINE = "abc  hgx\tzz \u2028dead beef \udcff.\r"
 
@@ -103,8 +99,6 @@ def test_dictionaries_may_stand_elsewhere(folder, tmp_path):
         ("stock.pt", {"max_iter": 4}, "--max-iter 4: .*stock.pt writes from left to right"),
         ("stock.pt", {"delete_threshold": 0.5}, "--delete-threshold 0.5: .*has no such option"),
         ("stock.pt", {"beam": 0}, "--beam 0: must be 1 or more"),
-        ("stock.pt", {"device": "cuda:99"}, "device cuda:99 cannot be used here"),
-        ("stock.pt", {"device": "quick"}, "device quick cannot be used here"),
         ("stock.pt", {"bpe": "nonsense"}, "bpe 'nonsense' is not one that fairseq has"),
         ("stock.pt", {"unit": "line"}, "--unit line: the model's dictionary has no space"),
         ("stock.pt", {"unit": "page"}, "--unit page: choose one of"),
@@ -176,18 +170,13 @@ def test_a_checkpoint_may_say_nothing_or_nonsense_about_the_words_that_it_learnt
 def test_the_search_that_was_tuned_is_used_where_the_kind_of_model_has_it(folder, tmp_path):
     stored = settings.Settings(beam=3, max_iter=4, delete_threshold=0.7)
     file = settings.write(stored, str(tmp_path / "model.pt"))
-    edits = Corrector.from_pretrained(str(folder / "editor.pt"), settings=file).backend
-    assert (edits.generator.options.max_iter, edits.generator.options.delete_threshold) == (4, 0.7)
-    given = {"max_iter": 2, "delete_threshold": 0.2}
-    edits = Corrector.from_pretrained(str(folder / "editor.pt"), settings=file, **given).backend
-    assert (edits.generator.options.max_iter, edits.generator.options.delete_threshold) == (2, 0.2)
+    for given in ({}, {"max_iter": 2, "delete_threshold": 0.2}):
+        edits = Corrector.from_pretrained(str(folder / "editor.pt"), settings=file, **given)
+        found, wanted = edits.backend.generator.options, {"max_iter": 4, "delete_threshold": 0.7}
+        assert vars(found).items() >= {**wanted, **given}.items()
     data = str(folder / "bin")
-    assert (
-        Corrector.from_pretrained(
-            str(folder / "stock.pt"), data, settings=file
-        ).backend.generator.beam_size
-        == 3
-    )
+    writes = Corrector.from_pretrained(str(folder / "stock.pt"), data, settings=file)
+    assert writes.backend.generator.beam_size == 3
     Path(file).write_text(Path(file).read_text().replace('"beam": 3', '"beam": 0'))
     with pytest.raises(UserError, match="is no settings file .beam and max_iter must be whole"):
         Corrector.from_pretrained(str(folder / "stock.pt"), data, settings=file)
@@ -196,31 +185,17 @@ def test_the_search_that_was_tuned_is_used_where_the_kind_of_model_has_it(folder
 def test_lines_are_reranked_with_a_lexicon_and_the_tuned_weights_come_back(folder, tmp_path):
     shutil.copy(folder / "lines.pt", tmp_path / "lines.pt")
     path, data = str(tmp_path / "lines.pt"), str(folder / "spaced")
-    for name, lines in (
-        ("words", "abc\ndead\n"),
-        ("noisy", "abd dea\nabc\n"),
-        ("clean", "abc dead\nabc\n"),
-    ):
+    files = {"words": "abc\ndead\n", "noisy": "abd dea\nabc\n", "clean": "abc dead\nabc\n"}
+    for name, lines in files.items():
         (tmp_path / name).write_text(lines)
-    words = [
-        "--lexicon",
-        str(tmp_path / "words"),
-        "--unit",
-        "window",
-        "--window",
-        "2",
-        "--data",
-        data,
-    ]
-    files = [str(tmp_path / one) for one in ("noisy", "clean")]
-    tune = ["--path", path, *words, "--tune", *files]
+    lexicon, *texts = (str(tmp_path / name) for name in files)
+    words = ["--lexicon", lexicon, "--unit", "window", "--window", "2", "--data", data]
+    tune = ["--path", path, *words, "--tune", *texts]
     assert correct.main([*tune, "--tune-weights", "--beam", "7"]) == 0
     corrector = Corrector.from_pretrained(path, data)
     assert corrector.backend.reranker.backend.generator.beam_size == 7
-    assert (
-        Corrector.from_pretrained(path, data, beam=3).backend.reranker.backend.generator.beam_size
-        == 3
-    )
+    given = Corrector.from_pretrained(path, data, beam=3)
+    assert given.backend.reranker.backend.generator.beam_size == 3
     assert isinstance(corrector.backend, RerankedBackend)
     assert (corrector.unit, corrector.window) == ("window", 2)
     # the weights are random: whether "dead" is among the seven best depends on the CPU's rounding
@@ -231,10 +206,4 @@ def test_lines_are_reranked_with_a_lexicon_and_the_tuned_weights_come_back(folde
     again = json.loads((tmp_path / "corrector.json").read_text())
     assert (stored["beam"], again["beam"]) == (7, 7)
     with pytest.raises(UserError, match="no space"):
-        Corrector.from_pretrained(
-            str(folder / "stock.pt"), unit="line", lexicon=str(tmp_path / "words")
-        )
-
-
-def test_the_package_offers_it():
-    assert lev_plugins.Corrector is Corrector
+        Corrector.from_pretrained(str(folder / "stock.pt"), unit="line", lexicon=lexicon)

@@ -11,7 +11,6 @@ from lev_plugins.inference.correction.corrector import apply_edits
 from lev_plugins.inference.correction.traces import trace_edits, words_only
 from lev_plugins.systems.levenshtein.decoding.history import EditTrace, Iteration
 
-pytestmark = pytest.mark.filterwarnings(r"ignore:\s*'.*' is validated:UserWarning")
 PLAIN = TextProcessing()
 
 

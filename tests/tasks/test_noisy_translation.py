@@ -6,8 +6,9 @@ import pickle
 import re
 
 import pytest
+import tiny
 import torch
-from fairseq.data import Dictionary, LanguagePairDataset, indexed_dataset
+from fairseq.data import Dictionary, LanguagePairDataset
 
 from lev_plugins.cli import noise as command
 from lev_plugins.errors import UserError
@@ -83,12 +84,9 @@ def mixed_folder(folder, binary):
 
 def write_binarised(folder, split, lang):
     symbols = Dictionary.load(str(folder / f"dict.{lang}.txt"))
-    prefix = str(folder / f"{split}.noisy-clean.{lang}")
-    builder = indexed_dataset.make_builder(prefix + ".bin", "mmap", len(symbols))
-    for line in (folder / f"{split}.{lang}").read_text().splitlines():
-        pieces = " ".join(line.replace(" ", "▁"))
-        builder.add_item(symbols.encode_line(pieces, add_if_not_exist=False))
-    builder.finalize(prefix + ".idx")
+    lines = (folder / f"{split}.{lang}").read_text().replace(" ", "▁").splitlines()
+    rows = (symbols.encode_line(" ".join(line), add_if_not_exist=False) for line in lines)
+    tiny.write_indexed(folder / f"{split}.noisy-clean.{lang}", rows)
 
 
 @pytest.mark.parametrize("binary", [False, True], ids=["text", "binarised"])
@@ -267,11 +265,8 @@ def test_folders_take_turns_in_training(folder, tmp_path):
 
 def binarised(folder, split="train"):
     for lang in ("noisy", "clean"):
-        prefix = str(folder / f"{split}.noisy-clean.{lang}")
-        builder = indexed_dataset.make_builder(prefix + ".bin", impl="mmap", vocab_size=100)
-        for row in ([4, 5, 2], [6, 2]):
-            builder.add_item(torch.tensor(row))
-        builder.finalize(prefix + ".idx")
+        rows = map(torch.tensor, ([4, 5, 2], [6, 2]))
+        tiny.write_indexed(folder / f"{split}.noisy-clean.{lang}", rows)
 
 
 def test_binarised_data_are_read_where_there_is_no_text_and_no_noise(folder):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import tiny
 import torch
-from fairseq.data import Dictionary, indexed_dataset
+from fairseq.data import Dictionary
 from fairseq.sequence_generator import SequenceGenerator
 
 from lev_plugins.errors import UserError
@@ -30,14 +30,11 @@ def write(folder: Path, split: str, rows: list[tiny.Triple], pair: str = "src-tg
         symbols.save(str(folder / f"dict.{language}.txt"))
     sides = zip(("src", "tgt", "mt"), zip(*rows, strict=True), strict=True)
     for language, lines in sides:
-        prefix = str(folder / f"{split}.{pair}.{language}")
-        builder = indexed_dataset.make_builder(f"{prefix}.bin", "mmap", vocab_size=len(symbols))
-        for line in lines:
-            builder.add_item(tiny.sentence(line, symbols)[1:])
-        builder.finalize(f"{prefix}.idx")
+        prefix = folder / f"{split}.{pair}.{language}"
+        tiny.write_indexed(prefix, (tiny.sentence(line, symbols)[1:] for line in lines))
 
 
-def configured(folder: Path, **options: Any) -> TranslationEditConfig:
+def configured(folder: Path | str, **options: Any) -> TranslationEditConfig:
     values = {"source_lang": "src", "target_lang": "tgt", "draft_lang": "mt", "seed": 1, **options}
     # what the commands take from another part of their configuration
     elsewhere = {"dataset_impl": None, "train_subset": "train", "required_seq_len_multiple": 1}
@@ -48,6 +45,15 @@ def configured(folder: Path, **options: Any) -> TranslationEditConfig:
 def folder(tmp_path: Path) -> Path:
     write(tmp_path / "bin", "train", ROWS)
     return tmp_path / "bin"
+
+
+def loaded(
+    folder: Path | str, split: str = "train", combine: bool = False, **options: Any
+) -> TranslationEditTask:
+    """A task that has read a split."""
+    task = TranslationEditTask.setup_task(configured(folder, **options))
+    task.load_dataset(split, combine=combine)
+    return task
 
 
 def rows_of(task: TranslationEditTask, split: str = "train") -> list[tuple[str, ...]]:
@@ -91,16 +97,14 @@ def test_folders_without_data_are_refused(tmp_path):
 
 
 def test_languages_are_inferred_from_the_files(folder):
-    task = TranslationEditTask.setup_task(configured(folder, source_lang=None, target_lang=None))
+    task = loaded(folder, source_lang=None, target_lang=None)
     assert (task.cfg.source_lang, task.cfg.target_lang) == ("src", "tgt")
-    task.load_dataset("train")
     assert rows_of(task) == [tuple(row) for row in ROWS]
 
 
 @pytest.mark.parametrize("way", [copy.deepcopy, lambda task: pickle.loads(pickle.dumps(task))])
 def test_a_task_is_copied_with_its_data(folder, way):
-    task = TranslationEditTask.setup_task(configured(folder, source_lang=None, target_lang=None))
-    task.load_dataset("train")
+    task = loaded(folder, source_lang=None, target_lang=None)
     batches = task.get_batch_iterator(task.dataset("train"), max_sentences=2)
     copied = way(task)
     assert rows_of(copied) == rows_of(task) == [tuple(row) for row in ROWS]
@@ -121,28 +125,19 @@ def test_both_dictionaries_end_in_the_placeholder(joined):
 
 
 def test_triples_are_read_side_by_side(folder):
-    task = TranslationEditTask.setup_task(configured(folder))
-    task.load_dataset("train")
-    assert rows_of(task) == [tuple(row) for row in ROWS]
-    plain = TranslationEditTask.setup_task(configured(folder, draft_lang=None))
-    plain.load_dataset("train")
-    assert rows_of(plain) == [row[:2] for row in ROWS]
+    assert rows_of(loaded(folder)) == [tuple(row) for row in ROWS]
+    assert rows_of(loaded(folder, draft_lang=None)) == [row[:2] for row in ROWS]
 
 
 def test_data_made_in_the_other_direction_serve_too(folder):
     write(folder, "valid", FURTHER, pair="tgt-src")
-    task = TranslationEditTask.setup_task(configured(folder))
-    task.load_dataset("valid")
-    assert rows_of(task, "valid") == [tuple(row) for row in FURTHER]
+    assert rows_of(loaded(folder, "valid"), "valid") == [tuple(row) for row in FURTHER]
 
 
 def test_parts_of_a_split_are_joined_when_asked_for(folder):
     write(folder, "train1", FURTHER)
-    task = TranslationEditTask.setup_task(configured(folder))
-    task.load_dataset("train")
-    assert len(task.dataset("train")) == 12
-    task.load_dataset("train", combine=True)
-    assert rows_of(task) == [tuple(row) for row in ROWS + FURTHER]
+    assert len(loaded(folder).dataset("train")) == 12
+    assert rows_of(loaded(folder, combine=True)) == [tuple(row) for row in ROWS + FURTHER]
 
 
 def test_shards_take_turns_in_training_only(folder, tmp_path):
@@ -160,9 +155,7 @@ def test_shards_take_turns_in_training_only(folder, tmp_path):
 def test_a_set_without_targets_can_be_decoded(folder):
     for end in ("bin", "idx"):
         (folder / f"train.src-tgt.tgt.{end}").unlink()
-    task = TranslationEditTask.setup_task(configured(folder))
-    task.load_dataset("train")
-    data = task.dataset("train")
+    data = loaded(folder).dataset("train")
     batch = data.collater([data[i] for i in range(3)])
     assert batch["target"] is None and batch["draft"].size(0) == 3
 
@@ -173,9 +166,8 @@ def test_a_set_without_targets_can_be_decoded(folder):
 def test_a_side_that_is_missing_is_named(folder, side, said):
     for end in ("bin", "idx"):
         (folder / f"train.src-tgt.{side}.{end}").unlink()
-    task = TranslationEditTask.setup_task(configured(folder))
     with pytest.raises(UserError, match=said) as caught:
-        task.load_dataset("train")
+        loaded(folder)
     assert f"train.src-tgt.{side}.bin" in str(caught.value)
 
 
@@ -185,15 +177,13 @@ def test_sides_of_unequal_length_are_refused(folder, side):
     for end in ("bin", "idx"):
         shorter = folder / f"valid.src-tgt.{side}.{end}"
         shorter.replace(folder / f"train.src-tgt.{side}.{end}")
-    task = TranslationEditTask.setup_task(configured(folder))
     with pytest.raises(UserError, match=f"12 sources but 4 lines of {side}; preprocess"):
-        task.load_dataset("train")
+        loaded(folder)
 
 
 def test_sources_are_cut_at_the_limit_when_asked_for(folder):
     options = {"max_source_positions": 5, "max_target_positions": 64, "truncate_source": True}
-    task = TranslationEditTask.setup_task(configured(folder, **options))
-    task.load_dataset("train")
+    task = loaded(folder, **options)
     assert [row[0] for row in rows_of(task)] == [row.source[:3] for row in ROWS]
     data = task.dataset("train")
     indices = data.ordered_indices()
@@ -217,17 +207,8 @@ def test_batches_do_not_depend_on_the_epoch_in_which_a_training_is_taken_up(fold
     assert batches[0] == batches[1] and sorted(sum(batches[0], [])) == list(range(12))
 
 
-def test_a_set_in_which_all_lines_are_too_long_is_refused(folder):
-    task = TranslationEditTask.setup_task(configured(folder))
-    task.load_dataset("train")
-    data = task.dataset("train")
-    with pytest.raises(UserError, match="all 12 lines are above the limit of 1/1 tokens"):
-        task.filter_indices_by_size(data.ordered_indices(), data, (1, 1), True)
-
-
-def test_lines_above_a_limit_are_named_or_skipped_aloud(folder, caplog):
-    task = TranslationEditTask.setup_task(configured(folder))
-    task.load_dataset("train")
+def test_lines_above_a_limit_are_named_or_skipped_aloud_and_never_all(folder, caplog):
+    task = loaded(folder)
     data = task.dataset("train")
     long = [n for n, row in enumerate(ROWS, 1) if max(map(len, row)) > 5]
     assert 1 < len(long) < 12
@@ -239,26 +220,24 @@ def test_lines_above_a_limit_are_named_or_skipped_aloud(folder, caplog):
         kept = task.filter_indices_by_size(data.ordered_indices(), data, (7, 7), True)
     assert sorted(int(i) + 1 for i in kept) == [n for n in range(1, 13) if n not in long]
     assert f"skipped: {', '.join(map(str, long))}" in caplog.text
+    with pytest.raises(UserError, match="all 12 lines are above the limit of 1/1 tokens"):
+        task.filter_indices_by_size(data.ordered_indices(), data, (1, 1), True)
 
 
 # typed lines
 
 
-def identity(text: str) -> str:
-    return text
-
-
 def test_typed_text_cannot_be_a_special_symbol():
     task = tiny.task()
-    tokens = task.encode_text("a <s> zz </s> <pad> b", identity, task.tgt_dict)
+    tokens = task.encode_text("a <s> zz </s> <pad> b", str, task.tgt_dict)
     assert tiny.letters(tokens, task.tgt_dict) == "a____b"
-    assert tiny.letters(task.encode_text("  ", identity, task.tgt_dict), task.tgt_dict) == ""
+    assert tiny.letters(task.encode_text("  ", str, task.tgt_dict), task.tgt_dict) == ""
 
 
 def test_a_line_is_a_source_or_a_source_and_a_draft():
     task = tiny.task()
     pairs, lengths = task.get_interactive_tokens_and_lengths(
-        ["a b", "c\td e", "", "\t", "f\t"], identity
+        ["a b", "c\td e", "", "\t", "f\t"], str
     )
     read = [
         (tiny.letters(s, task.src_dict), d if d is None else tiny.letters(d.tokens, task.tgt_dict))
@@ -271,20 +250,20 @@ def test_a_line_is_a_source_or_a_source_and_a_draft():
 def test_lines_are_counted_from_the_first_that_was_typed():
     task = tiny.task(max_target_positions=4)
     for lines in (["a", "b"], ["c"]):
-        task.get_interactive_tokens_and_lengths(lines, identity)
-    pairs, lengths = task.get_interactive_tokens_and_lengths(["d", "e\ta b c"], identity)
+        task.get_interactive_tokens_and_lengths(lines, str)
+    pairs, lengths = task.get_interactive_tokens_and_lengths(["d", "e\ta b c"], str)
     data = task.build_dataset_for_inference(pairs, lengths)
     with pytest.raises(UserError, match="^line 5 has 3/0/5 tokens"):
         task.filter_indices_by_size(data.ordered_indices(), data, task.max_positions())
     with pytest.raises(UserError, match="^input line 7 has 2 tabs"):
-        task.get_interactive_tokens_and_lengths(["d", "e\ta\tb"], identity)
+        task.get_interactive_tokens_and_lengths(["d", "e\ta\tb"], str)
 
 
 def test_typed_drafts_reach_the_decoder_and_outputs_keep_their_order():
     task = tiny.task()
     model = tiny.sharpen(tiny.model(task), 2.0)
     lines = ["a b\tb", "", "c d e f\th g", "a\t", "h g f e d c"]
-    pairs, lengths = task.get_interactive_tokens_and_lengths(lines, identity)
+    pairs, lengths = task.get_interactive_tokens_and_lengths(lines, str)
     generator = task.build_generator([model], Namespace(iter_decode_max_iter=1))
     assert isinstance(generator, RefinementGenerator)
     data = task.build_dataset_for_inference(pairs, lengths)
@@ -311,16 +290,10 @@ def test_what_edit_models_do_not_do_is_refused():
     generator = task.build_generator([model], Namespace())
     with pytest.raises(UserError, match="--prefix-size is not supported"):
         task.inference_step(generator, [model], {}, prefix_tokens=torch.zeros(1, 1))
-    refused = {
-        "print_alignment": "hard",
-        "score_reference": True,
-        "sampling": True,
-        "retain_dropout": True,
-    }
-    for name, value in refused.items():
+    for name in ("print_alignment", "score_reference", "sampling", "retain_dropout"):
         flag = "--" + name.replace("_", "-")
         with pytest.raises(UserError, match=f"{flag} .*not supported by edit models"):
-            task.build_generator([model], Namespace(**{name: value}))
+            task.build_generator([model], Namespace(**{name: "hard"}))
 
 
 # training
