@@ -16,6 +16,7 @@ from omegaconf import OmegaConf
 from refusals import refuses
 from torch import Tensor
 
+from lev_plugins.errors import UserError
 from lev_plugins.systems.levenshtein import LevenshteinEditorModel
 from lev_plugins.systems.levenshtein.stock import convert_parameters, editor_config, is_stock
 from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
@@ -334,6 +335,28 @@ def test_an_autoregressive_transformer_is_a_start(setting, sharing):
             assert torch.equal(made[name], made[name.replace(".deletion.", ".token.")])
     assert torch.equal(model.deletion_head.weight, heads[0])
     assert torch.equal(model.placeholder_head.weight, heads[1])
+
+
+@pytest.mark.parametrize(
+    ("setting", "before", "said"),
+    [
+        ("post-norm", True, "encoder is post-norm.* --arch levenshtein_editor without --encoder-n"),
+        ("pre-norm", False, "encoder is pre-norm; give --encoder-normalize-before to be so too"),
+    ],
+)
+def test_a_start_with_its_norms_elsewhere_is_refused_with_the_way_out(setting, before, said):
+    words = TINY.replace("translation_lev", "translation").replace("levenshtein_", "").split()
+    args = options.parse_args_and_arch(
+        options.get_training_parser(), [*words, *SETTINGS[setting].split()]
+    )
+    source, target = dictionaries(args)
+    teacher = TransformerModel.build_model(args, TranslationTask(args, source, target))
+    task = TranslationEditTask(TranslationEditConfig(), source, target)
+    cfg = editor_config(args)
+    cfg.encoder_normalize_before = cfg.decoder_normalize_before = before
+    model = task.build_model(OmegaConf.structured(cfg))
+    with pytest.raises(UserError, match=said):
+        model.load_state_dict(teacher.state_dict())
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ Shapes: B sentences, T tokens of the sequence being edited, S source tokens, C c
 V symbols, K = ``max_insertions``. Slot k lies between tokens k and k + 1.
 """
 
+import logging
 import re
 from dataclasses import dataclass, replace
 from typing import Self
@@ -25,9 +26,10 @@ from ...nn.seq2seq.config import check_heads, check_shared
 from ...nn.transformer import TransformerBlock
 from .config import HEADS, STACKS, LevenshteinEditorConfig, exit_depths
 from .roll_in import RollIn, join_deletion_inputs, token_predictions
-from .stock import convert_parameters, is_stock, is_transformer
+from .stock import check_norms, convert_parameters, is_stock, is_transformer
 from .task import TranslationEditTask
 
+logger = logging.getLogger(__name__)
 MODEL = "levenshtein_editor"
 COPY = "source_copy"
 
@@ -323,15 +325,17 @@ class LevenshteinEditorModel(BaseFairseqModel):
         """Takes parameters of fairseq's own levenshtein_transformer and transformer too.
 
         Raises:
-            UserError: the embeddings do not fit the dictionaries.
+            UserError: the embeddings do not fit the dictionaries, or norms stand elsewhere.
         """
         if is_stock(state_dict):
             warm_start = is_transformer(state_dict)
             converted = convert_parameters(state_dict, self.unk)
+            check_norms(converted, self.state_dict())
             state_dict.clear()
             state_dict.update(converted)
             if warm_start:
                 self._complete(state_dict)
+                logger.info("begins with a transformer's parameters; its heads for editing are new")
         # parameters of 0.5.0 and of fairseq's model have learned without it
         copies = state_dict.setdefault(COPY, torch.zeros(1))
         self.copies_source = bool(copies.any())

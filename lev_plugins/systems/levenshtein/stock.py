@@ -150,6 +150,26 @@ def is_transformer(names: Collection[str]) -> bool:
     return is_stock(names) and "decoder.embed_word_del.weight" not in names
 
 
+def check_norms(theirs: Collection[str], ours: Collection[str]) -> None:
+    """Refuses the parameters of blocks whose norms stand elsewhere.
+
+    Args:
+        theirs, ours: names of converted parameters, and of the model's own.
+
+    Raises:
+        UserError: one has its norms before the blocks and the other behind them.
+    """
+    for side in ("encoder", "decoder"):
+        flag, last = f"--{side}-normalize-before", f"{side}_norm.weight"
+        if last in theirs and last not in ours:
+            raise UserError(f"the checkpoint's {side} is pre-norm; give {flag} to be so too")
+        if last in ours and last not in theirs:
+            raise UserError(
+                f"the checkpoint's {side} is post-norm, and this model's pre-norm; give --arch "
+                f"levenshtein_editor without {flag}, and the checkpoint's sizes"
+            )
+
+
 def convert_parameters(state: dict[str, Tensor], unk: int) -> dict[str, Tensor]:
     """Stock parameters under our names, with a row for the placeholder.
 
