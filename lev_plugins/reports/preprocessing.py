@@ -4,6 +4,7 @@ import argparse
 import os
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from fairseq.data import Dictionary
@@ -13,13 +14,33 @@ from ..inference.correction.loading import single_characters
 from ..io.text_files import Side, Split
 
 PACKAGE = Path(__file__).resolve().parents[1]
-# What the next command trains with: first generation, then more and more drafts.
-TRAINING = (
-    "--criterion edit_policy_loss --label-smoothing 0.1 --dropout 0.1 --optimizer adam "
-    "--clip-norm 1 --lr 0.0005 --lr-scheduler inverse_sqrt --warmup-updates 4000 "
-    "--max-tokens 4000 --max-update 100000 --save-dir checkpoints"
+MANY = 1_000_000  # training lines from which a model of base size is proposed
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How the next command trains; with drafts their share in training grows by ``roll_in``."""
+
+    arch: str
+    training: str
+    roll_in: str
+
+
+#: of the guides, and of the paper's size
+SMALL = Recipe(
+    "levenshtein_editor_small",
+    "--optimizer muon --muon-update-rms 0.4 --lr 0.004 --warmup-updates 500 --max-update 20000",
+    "--alpha-start 0 --beta-start 0 --roll-in-updates 5000",
 )
-ROLL_IN = "--alpha-start 0.3 --alpha 0.9 --beta-start 0.3 --beta 0.9 --roll-in-updates 70000"
+LARGE = Recipe(
+    "levenshtein_editor",
+    "--optimizer adam --lr 0.0005 --warmup-updates 4000 --max-update 100000",
+    "--alpha-start 0.3 --alpha 0.9 --beta-start 0.3 --beta 0.9 --roll-in-updates 70000",
+)
+COMMON = (
+    "--criterion edit_policy_loss --label-smoothing 0.1 --dropout 0.1 --clip-norm 1 "
+    "--lr-scheduler inverse_sqrt --max-tokens 4000 --save-dir checkpoints"
+)
 
 
 def summarise(
@@ -42,7 +63,7 @@ def summarise(
             for side in split.sides
             if safe_workers(side.path, args.workers) == 1
         ]
-    command = next_command(args, target)
+    command = next_command(args, target, max((split.lines for split in splits), default=0))
     if command and target is not None:
         lines += _subword_note(target)
         lines.append(f"next: {command}")
@@ -118,8 +139,12 @@ def _subword_note(dictionary: Dictionary) -> list[str]:
     ]
 
 
-def next_command(args: argparse.Namespace, target: Dictionary | None) -> str:
-    """The fairseq command that takes the data further, empty where there is none."""
+def next_command(args: argparse.Namespace, target: Dictionary | None, lines: int) -> str:
+    """The fairseq command that takes the data further, empty where there is none.
+
+    Args:
+        lines: of the largest split.
+    """
     if args.dict_only or target is None:
         return ""
     package = os.path.relpath(PACKAGE) if PACKAGE.is_relative_to(Path.cwd()) else str(PACKAGE)
@@ -133,9 +158,10 @@ def next_command(args: argparse.Namespace, target: Dictionary | None) -> str:
         subset = "test" if args.testpref else "valid"
         words += ["--gen-subset", subset, "--path", "checkpoints/checkpoint_best.pt"]
         return shlex.join(words)
-    words += ["--arch", "levenshtein_editor_char" if characters else "levenshtein_editor"]
+    recipe = SMALL if lines < MANY else LARGE
+    words += ["--arch", "levenshtein_editor_char" if characters else recipe.arch]
     words += ["--share-all-embeddings"] if args.joined_dictionary else []
-    words += TRAINING.split() + ["--adam-betas", "(0.9, 0.98)"]
-    words += ROLL_IN.split() if args.draft_lang else []
+    words += [*COMMON.split(), *recipe.training.split(), "--adam-betas", "(0.9, 0.98)"]
+    words += recipe.roll_in.split() if args.draft_lang else []
     words += [] if args.validpref else ["--disable-validation"]
     return shlex.join(words)

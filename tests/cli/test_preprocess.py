@@ -17,6 +17,7 @@ from refusals import refuses
 from lev_plugins.cli import preprocess
 from lev_plugins.errors import UserError
 from lev_plugins.io.text_files import SPECIAL_TOKENS
+from lev_plugins.reports import preprocessing
 from lev_plugins.systems.levenshtein.task import PLACEHOLDER
 
 LANGS = ("src", "pe", "mt")
@@ -225,7 +226,8 @@ class TestSummary:
         run("--trainpref train --validpref valid --joined-dictionary --destdir four")
         out = capsys.readouterr().out
         assert "--share-all-embeddings" in out and "--disable-validation" not in out
-        assert "--alpha-start 0.3 --alpha 0.9" in out and "--roll-in-updates" in out
+        assert "levenshtein_editor_small" in out and "--optimizer muon" in out
+        assert "--alpha-start 0 --beta-start 0 --roll-in-updates 5000" in out
         dictionaries = "--srcdict one/dict.src.txt --tgtdict one/dict.pe.txt"
         run(f"{dictionaries} --testpref test --destdir two")
         assert "next: fairseq-generate two " in capsys.readouterr().out
@@ -248,12 +250,19 @@ class TestSummary:
         run("--trainpref new", PLAIN)
         assert wanted in capsys.readouterr().out
 
+    @pytest.mark.parametrize(
+        ("many", "arch"), [(41, "levenshtein_editor_small"), (40, "levenshtein_editor")]
+    )
     @pytest.mark.parametrize("langs, flags", [(PLAIN, ""), (TRIPLE, "--joined-dictionary")])
-    def test_fairseq_knows_every_word_of_the_next_command(self, corpus, capsys, langs, flags):
+    def test_fairseq_knows_every_word_of_the_next_command(
+        self, corpus, capsys, monkeypatch, langs, flags, many, arch
+    ):
+        monkeypatch.setattr(preprocessing, "MANY", many)  # train has 40 lines
         run(f"--trainpref train {flags}", langs)
         words = shlex.split(capsys.readouterr().out.rpartition("next: fairseq-train ")[2])
         args = options.parse_args_and_arch(options.get_training_parser(), words)
         assert args.max_update and args.task == "translation_edit" and args.adam_betas
+        assert args.arch == arch
 
     def test_help_shows_our_options_in_a_group_of_their_own(self):
         text = preprocess.build_parser().format_help()
