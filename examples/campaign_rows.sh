@@ -87,7 +87,7 @@ jfleg.pbd() {
 
 # ---------------------------------------------------------------- translation and post-editing
 
-bitext() { # bitext: Multi30k, prepared
+bitext() { # bitext: Multi30k, prepared in WORK/ROW/w
   fresh prepare "$work/$row/w"
   step prepare bash "$root/examples/translation/prepare.sh" "$data/multi30k" "$work/$row/w"
 }
@@ -120,6 +120,45 @@ row translation.levt 0.5 multi30k "the same, ours"
 translation.levt() { translation levt 1000 "ours, references, of today"; }
 row translation.distilled 0.8 multi30k "the same, ours, from the transformer's translations"
 translation.distilled() { translation distilled 1000 "ours, distilled, of today"; }
+
+row translation.large 5.5 multi30k "the same with d = 256, 85 minutes a seed: plain, together, ranked by the teacher"
+translation.large() {
+  local w="$work/$row/w" size=() seed side together="" train="$root/examples/translation/train.sh"
+  for side in encoder decoder; do
+    size+=("--$side-embed-dim" 256 "--$side-ffn-embed-dim" 1024 "--$side-layers" 3)
+  done
+  size+=(--bf16 --dropout 0.2)
+  bitext
+  step teacher env UPDATES="$(updates 1600)" bash "$train" "$w" ar "${size[@]}" --optimizer muon \
+    --muon-update-rms 0.4 --lr 0.003 --max-tokens 4000
+  fresh distil "$w/distilled-data"
+  step distil bash "$root/examples/translation/distill.sh" "$w"
+  for seed in $seeds; do
+    step "train-$seed" env MINUTES="${MINUTES:-85}" SEED="$seed" bash "$train" "$w" distilled "${size[@]}" \
+      --max-tokens 2500 --early-exit 1,2 --beta 0.4 --disable-validation --save-dir "$w/seed-$seed"
+    step "tune-$seed" python -m lev_plugins.cli.tune "$w/data" --path "$w/seed-$seed/checkpoint_last.pt" \
+      --remove-bpe sentencepiece --gammas 0,0.3,0.6,1 --thresholds 0.5,0.7,0.85 --keep
+    together+="${together:+:}$w/seed-$seed/checkpoint_last.pt"
+  done
+  local flags=(--row "ours, d = 256, distilled, 85 minutes" --seeds $seeds)
+  for seed in $seeds; do decoded "$seed" "$seed" "$w/seed-$seed/checkpoint_last.pt"; done
+  flags+=(--row "several of them together (--path a:b)")
+  decoded together "${seeds%% *}" "$together"
+  local ranked=(--iter-decode-with-external-reranker --iter-decode-with-beam 20 --diversity noise --noise-scale 0.5 --lenpen 2)
+  flags+=(--row "one, 20 candidates by noise, ranked by the transformer" --seeds $seeds)
+  for seed in $seeds; do
+    decoded "ranked-$seed" "$seed" "$w/seed-$seed/checkpoint_last.pt:$w/ar/checkpoint_last.pt" "${ranked[@]}"
+  done
+  result "${flags[@]}"
+}
+
+decoded() { # decoded STAMP SEED PATH FLAGS…: translates the test set; adds the scores to flags
+  local stamp="$1" seed="$2" path="$3"
+  shift 3
+  step "decode-$stamp" env SYSTEMS="seed-$seed" bash "$root/examples/translation/generate.sh" "$w" --path "$path" "$@"
+  step "keep-$stamp" mv "$w/report.json" "$work/$row/$stamp.json"
+  flags+=(--take "$work/$row/$stamp.json" "seed-$seed")
+}
 
 learned() { # learned NAME TITLE: adds to rows what levt_learning.py measured of a row of its own
   local seed
