@@ -130,7 +130,7 @@ class PostEditingTask(EvaluatedTask):
 
     def _truncated(self, source: FairseqDataset) -> FairseqDataset:
         eos = self.src_dict.eos()
-        room = self.cfg.max_source_positions - 2  # <s> and </s>
+        room = self.longest_source - 2  # <s> and </s>
         return AppendTokenDataset(TruncateDataset(StripTokenDataset(source, eos), room), eos)
 
     def max_positions(self) -> tuple[int, int]:
@@ -184,7 +184,8 @@ class PostEditingTask(EvaluatedTask):
                 draft = encode_draft(rest[0]) if rest else None
             except UserError as error:
                 raise UserError(f"input line {number}: {error}") from error
-            pairs.append((self.encode_text(source, encode_fn, self.src_dict), draft))
+            tokens = self.encode_text(source, encode_fn, self.src_dict)
+            pairs.append((self.cut_source(tokens), draft))
         return pairs, [len(pair[0]) for pair in pairs]
 
     @staticmethod
