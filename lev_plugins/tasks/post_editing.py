@@ -21,6 +21,7 @@ from torch import Tensor
 
 from ..errors import UserError
 from ..fairseq_patches import refuse_other_symbols
+from ..io.notes import say_no_draft
 from ..options import OptionalStr, option
 from .evaluation import EvaluatedTask, EvaluationConfig, existing_folder, require_dictionaries
 
@@ -73,6 +74,9 @@ class PostEditingTask(EvaluatedTask):
         Raises:
             UserError: a file that is not there, or sides of different length.
         """
+        trained = getattr(kwargs.get("task_cfg"), "draft_lang", None)
+        if trained and not self.cfg.draft_lang:
+            say_no_draft(f"{split} is read without drafts", trained, f"Give --draft-lang {trained}")
         folder = self.data_folder(split, epoch)
         self.datasets[split] = self._load_triples(folder, split, combine)
 

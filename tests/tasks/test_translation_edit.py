@@ -248,6 +248,18 @@ def test_lines_above_a_limit_are_named_or_skipped_aloud(folder, caplog):
     assert f"skipped: {', '.join(map(str, long))}" in caplog.text
 
 
+@pytest.mark.parametrize("trained", ["mt", None])
+@pytest.mark.parametrize("here", ["mt", None])
+def test_drafts_that_a_model_was_trained_with_and_a_command_lacks_are_noted(
+    folder, capsys, trained, here
+):
+    task = TranslationEditTask.setup_task(configured(folder, draft_lang=here))
+    task.load_dataset("train", task_cfg=configured(folder, draft_lang=trained))
+    said = capsys.readouterr().err
+    assert said.startswith("note: train is read without drafts") == (trained == "mt" != here)
+    assert said.count("\n") == said.count("Give --draft-lang mt")
+
+
 # typed lines
 
 
