@@ -3,23 +3,30 @@
     python examples/post_editing/pieces.py WORK VOCABULARY train,dev,test src,mt,pe
 
 Learns WORK/spm.model, of about VOCABULARY subwords, from all sides of the first part of WORK/text,
-and writes WORK/pieces/PART.SIDE for every WORK/text/PART.SIDE.
+and writes WORK/pieces/PART.SIDE for every WORK/text/PART.SIDE. Spaces of any kind are plain ones.
 """
 
 import sys
+from collections.abc import Iterator
 
 import sentencepiece
 
 from lev_plugins.fairseq_patches import run_cli
-from lev_plugins.io.text_files import check_parallel, read_lines
+from lev_plugins.io.text_files import check_parallel, plain_spaces, read_lines
+
+
+def text_lines(path: str) -> Iterator[str]:
+    """Lines in which every space is a plain one, as ``--bpe sentencepiece`` reads them later."""
+    return map(plain_spaces, read_lines(path))
 
 
 def main() -> None:
     work, vocabulary, parts, sides = sys.argv[1:]
     for part in parts.split(","):
         check_parallel([f"{work}/text/{part}.{side}" for side in sides.split(",")])
+    first = [f"{work}/text/{parts.split(',')[0]}.{side}" for side in sides.split(",")]
     sentencepiece.SentencePieceTrainer.train(
-        input=[f"{work}/text/{parts.split(',')[0]}.{side}" for side in sides.split(",")],
+        sentence_iterator=(line for path in first for line in text_lines(path)),
         model_prefix=f"{work}/spm",
         vocab_size=int(vocabulary),
         hard_vocab_limit=False,  # little text holds fewer subwords than were asked for
@@ -31,7 +38,7 @@ def main() -> None:
     for part in parts.split(","):
         for side in sides.split(","):
             with open(f"{work}/pieces/{part}.{side}", "w", encoding="utf-8") as file:
-                for line in read_lines(f"{work}/text/{part}.{side}"):
+                for line in text_lines(f"{work}/text/{part}.{side}"):
                     file.write(" ".join(pieces.encode(line, out_type=str)) + "\n")
 
 

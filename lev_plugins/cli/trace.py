@@ -24,6 +24,7 @@ from ..io.lines import (
     is_stream,
     json_line,
 )
+from ..io.notes import GIVE_DRAFTS, say_no_draft
 from ..io.output import refuse_overwriting, require_names, standard_output, whole_file
 from ..io.progress import lines_of, progress
 from ..registration import register
@@ -136,12 +137,7 @@ def _noted(pairs: Iterator[Pair], draft_lang: str | None) -> Iterator[Pair]:
     for number, (source, draft) in enumerate(pairs, start=1):
         if draft is None and not told:
             told = True
-            print(
-                f"note: line {number} has no draft, and the model was trained to correct drafts "
-                f"(--draft-lang {draft_lang}): such lines are generated from nothing. Give "
-                "'source<TAB>draft'; where the source itself is to be corrected: paste FILE FILE",
-                file=sys.stderr,
-            )
+            say_no_draft(f"line {number} has no draft", draft_lang or "", GIVE_DRAFTS)
         yield source, draft
 
 

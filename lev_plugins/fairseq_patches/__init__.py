@@ -25,7 +25,7 @@ from here; they are loaded when asked for.
 ``shards``            ``--num-shards`` changes nothing
 ``symbols``           a dictionary whose symbols have moved goes unnoticed
 ``interactive``       input lines lose their tabs and bad bytes end in a traceback
-``encoders``          ``--bpe characters`` dies before anything begins
+``encoders``          ``--bpe characters`` dies before anything begins; odd spaces join words
 ``scorers``           the chrF scorer cannot give its score
 ``adafactor``         ``--scale-parameter`` multiplies the sizes of all tensors
 ``progress``          progress bars show what metrics are made of

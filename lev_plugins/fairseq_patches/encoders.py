@@ -1,8 +1,14 @@
-"""Text encoders that fairseq registers without a configuration."""
+"""Text encoders that fairseq registers without a configuration, or that lose spaces."""
 
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from ..io.text_files import plain_spaces
+
 _PLAIN = ("characters", "bytes")
+#: those that know the plain space alone
+_ONE_SPACE = ("sentencepiece", "characters", "subword_nmt")
 
 
 def configure_plain_encoders() -> None:
@@ -27,3 +33,26 @@ def configure_plain_encoders() -> None:
         node._name = name
         known[name] = PlainEncoderConfig
         ConfigStore.instance().store(name=name, group="bpe", node=node, provider="fairseq")
+
+
+def keep_words_apart() -> None:
+    """Let ``--bpe sentencepiece``, ``characters`` and ``subword_nmt`` take every space for one.
+
+    Fault: they leave a non-breaking or another space of Unicode as it is (sentencepiece where its
+    model does not normalise), as a token or a part of one. Where their tokens are told apart, at
+    whitespace, it vanishes, and the words beside it are joined.
+    """
+    from fairseq.registry import REGISTRIES
+
+    known = REGISTRIES["bpe"]["registry"]
+    for kind in (known[name] for name in _ONE_SPACE if name in known):
+        stock: Callable[..., str] = kind.encode
+
+        @functools.wraps(stock, assigned=())
+        def encode(*arguments: object, stock: Callable[..., str] = stock) -> str:
+            """fairseq's, of the text with plain spaces; the text comes last."""
+            *owner, text = arguments
+            return stock(*owner, plain_spaces(str(text)))
+
+        static = isinstance(vars(kind)["encode"], staticmethod)
+        kind.encode = staticmethod(encode) if static else encode

@@ -6,8 +6,10 @@ import importlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from ..errors import UserError
+from ..io.notes import GIVE_DRAFTS, TRAINED, CutNotes, encoder_name, say_no_draft
 from ..io.program import running_command
 from .logs import untouched_root_logger
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 
-Batches = Callable[..., Iterator[object]]
+Batches = Callable[..., Iterator[Any]]
 
 
 @contextlib.contextmanager
@@ -79,6 +81,54 @@ def read_interactive_lines(input: str, buffer_size: int) -> Iterator[list[str]]:
         yield buffer
 
 
+class _Notes:
+    """What is said once of lines that are not what a task's checkpoint was trained for."""
+
+    def __init__(self, cfg: "DictConfig", task: Any) -> None:
+        trained = TRAINED.get(task)
+        drafts = None if cfg.generation.constraints else getattr(trained, "task", None)
+        self.draft_lang: str | None = getattr(drafts, "draft_lang", None)
+        self.known, self.lines = task.source_dictionary, 0
+        names = (encoder_name(getattr(one, "bpe", None)) for one in (cfg, trained))
+        self.cut = CutNotes(self.known.symbols[self.known.nspecial :], *names)
+
+    def look_at_drafts(self, lines: Sequence[str]) -> None:
+        """Looks for a line without one."""
+        for number, line in enumerate(lines, start=self.lines + 1):
+            if self.draft_lang and "\t" not in line:
+                say_no_draft(f"line {number} has no draft", self.draft_lang, GIVE_DRAFTS)
+                self.draft_lang = None
+        self.lines += len(lines)
+
+    def look_at_sources(self, lines: Sequence[str], tokens: Any) -> None:
+        """Looks at the tokens (B × S) of some of the lines."""
+        if not self.cut.done:
+            unknown = tokens.eq(self.known.unk())
+            words = tokens.ge(self.known.nspecial) | unknown
+            self.cut.look_at(lines, int(words.sum()), int(unknown.sum()))
+
+
+_notes: WeakKeyDictionary[Any, _Notes] = WeakKeyDictionary()
+
+
+def _looked_at(
+    stock: Batches, lines: Sequence[str], cfg: "DictConfig", task: Any, *rest: object
+) -> Iterator[Any]:
+    """fairseq's batches, with notes on what they hold."""
+    from fairseq.tasks.translation import TranslationTask
+
+    if not isinstance(task, TranslationTask):
+        yield from stock(lines, cfg, task, *rest)
+        return
+    if task not in _notes:
+        _notes[task] = _Notes(cfg, task)
+    notes, sources = _notes[task], [line.split("\t")[0] for line in lines]
+    notes.look_at_drafts(lines)
+    for batch in stock(lines, cfg, task, *rest):
+        notes.look_at_sources(sources, batch.src_tokens)
+        yield batch
+
+
 def _forgetful(stock: Batches) -> Batches:
     """fairseq's ``make_batches``, which lets go of a buffer when it has been answered.
 
@@ -92,7 +142,7 @@ def _forgetful(stock: Batches) -> Batches:
     ) -> Iterator[object]:
         """The batches of a buffer."""
         try:
-            yield from stock(lines, cfg, task, *rest)
+            yield from _looked_at(stock, lines, cfg, task, *rest)
         finally:
             task.dataset_to_epoch_iter.clear()
 

@@ -31,7 +31,7 @@ from .batches import (
 )
 from .checkpoints import absolute_data_paths, allow_checkpoint_globals
 from .copies import allow_copies
-from .encoders import configure_plain_encoders
+from .encoders import configure_plain_encoders, keep_words_apart
 from .flags import accept_renamed_flags
 from .interactive import patch_interactive_reader, read_interactive_lines
 from .launch import check_launches, infer_torchrun_on_cpu
@@ -87,5 +87,6 @@ def apply(lean: bool = False) -> None:
     patch_adafactor()
     hide_private_stats()
     configure_plain_encoders()
+    keep_words_apart()
     stop_prefetch_threads()
     _applied = True

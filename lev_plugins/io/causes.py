@@ -16,6 +16,7 @@ from types import FrameType
 from ..errors import UserError
 from .archives import DamagedArchive
 from .finite import NOT_FINITE
+from .limits import tightest, way_out
 from .saving import recovery_hint
 
 _READERS = {
@@ -217,15 +218,16 @@ def _too_long(error: BaseException) -> str | None:
     )
     if told is None:
         return None
-    before = [frame.f_locals.get("start_id") for frame in _frames(error)]
+    places = [frame.f_locals for frame in _frames(error)]
+    before = (place.get("start_id") for place in places)
     number = int(told[1]) + 1 + next((count for count in before if isinstance(count, int)), 0)
-    sizes, limits = (re.findall(r"\b\d+\b", text) for text in told.group(2, 3))
+    sizes, limits = (list(map(int, re.findall(r"\b\d+\b", text))) for text in told.group(2, 3))
+    loaded = next((place["models"] for place in places if place.get("models")), None)
+    learnt = loaded and tightest(*(model.max_positions() for model in loaded))
     sides = " (source/target)" if len(sizes) == 2 else ""
     return (
-        f"line {number} has {'/'.join(sizes)} tokens{sides}, </s> counted, where the limit is "
-        f"{'/'.join(limits)}; shorten it, raise --max-source-positions and --max-target-positions "
-        "as far as the model was trained for, or leave such lines out with "
-        "--skip-invalid-size-inputs-valid-test"
+        f"line {number} has {'/'.join(map(str, sizes))} tokens{sides}, </s> counted, where the "
+        f"limit is {'/'.join(map(str, limits))}; {way_out(sizes, limits, learnt)}"
     )
 
 

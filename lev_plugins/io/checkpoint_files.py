@@ -16,6 +16,7 @@ from ..errors import UserError
 from .archives import check_archive
 from .causes import explain
 from .finite import refuse_non_finite
+from .notes import TRAINED
 from .trust import check_criterion, settings_of
 
 _MOST_SETTINGS = 100_000
@@ -136,6 +137,7 @@ def harden_checkpoint_loading() -> None:
             with settings_of(filenames, arg_overrides) as origin:
                 found = stock(filenames, arg_overrides, *args, **options)
                 check_criterion(origin, found[1])
+                TRAINED[found[2]] = found[1]
                 return found
 
     checkpoint_utils.load_model_ensemble_and_task = load_model_ensemble_and_task

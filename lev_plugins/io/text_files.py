@@ -37,6 +37,12 @@ SPECIAL_TOKENS = frozenset({"<s>", "<pad>", "</s>", "<plh>"})
 BLOCK = 1 << 16
 _BYTE_ORDER_MARK = "\ufeff"
 _ALIGNMENT = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")
+_SPACE = re.compile(r"\s")
+
+
+def plain_spaces(text: str) -> str:
+    """A text with a plain space for every character that is whitespace."""
+    return _SPACE.sub(" ", text)
 
 
 @dataclass

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from ..io.lines import STANDARD_STREAM, is_terminal, json_line
+from ..io.notes import CutNotes
 from ..io.output import refuse_overwriting
 from ..io.text_files import LineNumbers
 
@@ -91,6 +92,9 @@ class Report:
         progress: of a run over many files, which counts are shown with; None for one to standard
             output.
     """
+
+    #: What is said of text that is not cut as the model's was.
+    cut: CutNotes | None = None
 
     def __init__(
         self, sinks: Sequence[Sink], files: Sequence[str], progress: Progress | None = None

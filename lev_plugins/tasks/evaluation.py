@@ -6,11 +6,12 @@ import logging
 import os
 import re
 from argparse import Namespace
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+import torch
 from fairseq import utils
 from fairseq.criterions import FairseqCriterion
 from fairseq.data import Dictionary, FairseqDataset, encoders
@@ -25,6 +26,7 @@ from torch import Tensor, nn
 
 from ..data.batch import Batch, LogOutput, TextEncoder
 from ..errors import UserError
+from ..io.limits import tightest, way_out
 from ..metrics.corpus import METRICS, WORD_METRICS, Metric, add_up, bleu, make_metric
 from ..metrics.words import is_char_tokenized
 from ..nn.precision import PRECISIONS
@@ -72,6 +74,8 @@ class EvaluatedTask(TranslationTask):
     sides = "source/target"
     #: What interactive has read before the present lines.
     lines_before = 0
+    #: Most source and target tokens of the models that were loaded; None before.
+    learnt_positions: tuple[int | None, int | None] | None = None
 
     def __init__(self, cfg: EvaluationConfig, src_dict: Dictionary, tgt_dict: Dictionary) -> None:
         super().__init__(cfg, src_dict, tgt_dict)
@@ -122,23 +126,45 @@ class EvaluatedTask(TranslationTask):
         long = sorted(map(int, ignored))
         lines = [index + 1 + self.lines_before for index in long]
         shown = ", ".join(map(str, lines[:20])) + (" …" if len(lines) > 20 else "")
-        limits = _joined(max_positions)
+        limits, sizes = _joined(max_positions), dataset.size(long[0])
         if not ignore_invalid_inputs:
+            all_lines = f"; {len(lines)} such lines: {shown}" if len(lines) > 1 else ""
             raise UserError(
-                f"line {lines[0]} has {_joined(dataset.size(long[0]))} tokens ({self.sides}) where "
-                f"the limit is {limits}; {len(lines)} such lines: {shown}; raise "
-                "--max-source-positions and --max-target-positions, shorten the lines, give "
-                "--truncate-source, or skip them with --skip-invalid-size-inputs-valid-test"
+                f"line {lines[0]} has {_joined(sizes)} tokens ({self.sides}) where the limit is "
+                f"{limits}{all_lines}; {self._way_out(sizes, max_positions)}"
             )
         if len(kept) == 0 and getattr(dataset, "tgt", None) is not None:
-            raise UserError(
-                f"all {len(lines)} lines are above the limit of {limits} tokens; raise "
-                "--max-source-positions and --max-target-positions, or shorten the lines"
-            )
-        logger.warning(
-            "%d lines above the limit of %s tokens are skipped: %s", len(lines), limits, shown
-        )
+            way = self._way_out(sizes, max_positions, skip=False)
+            raise UserError(f"all {len(lines)} lines are above the limit of {limits} tokens; {way}")
+        count, are = ("1 line", "is") if len(lines) == 1 else (f"{len(lines)} lines", "are")
+        logger.warning("%s above the limit of %s tokens %s skipped: %s", count, limits, are, shown)
         return kept
+
+    def _way_out(self, sizes: Limits, limits: Limits, skip: bool = True) -> str:
+        """What to do about a line of so many tokens."""
+        cut = not self.cfg.truncate_source
+        return way_out(_sides(sizes), _sides(limits), self.learnt_positions, cut, skip)
+
+    @property
+    def longest_source(self) -> int:
+        """Most tokens of a source that the task and the models that were loaded read."""
+        limits = (self.cfg.max_source_positions, (self.learnt_positions or (None,))[0])
+        return min(limit for limit in limits if limit is not None)
+
+    def cut_source(self, tokens: Tensor) -> Tensor:
+        """A source with its end; the text is cut where ``--truncate-source`` asks for it."""
+        longest = self.longest_source
+        if not self.cfg.truncate_source or len(tokens) <= longest:
+            return tokens
+        return torch.cat([tokens[: longest - 1], tokens[-1:]])
+
+    def get_interactive_tokens_and_lengths(
+        self, lines: list[str], encode_fn: Callable[[str], str]
+    ) -> tuple[list[Any], list[int]]:
+        """fairseq's, with ``--truncate-source``."""
+        found, _ = super().get_interactive_tokens_and_lengths(lines, encode_fn)
+        sources = list(map(self.cut_source, found))
+        return sources, list(map(len, sources))
 
     def build_model(self, cfg: FairseqDataclass, from_checkpoint: bool = False) -> BaseFairseqModel:
         """Builds the model and, for a training, what decodes and counts in validation.
@@ -149,6 +175,9 @@ class EvaluatedTask(TranslationTask):
         # not TranslationTask's own: it prepares for BLEU alone
         model = super(TranslationTask, self).build_model(cfg, from_checkpoint)
         self.trains = not from_checkpoint
+        if from_checkpoint:
+            limits = getattr(model, "max_positions", lambda: None)()
+            self.learnt_positions = tightest(limits, self.learnt_positions)
         if self.trains:
             self._prepare(model)
             for metric in self.text_metrics:
@@ -347,6 +376,10 @@ def _keys(metric: Metric) -> list[str]:
 
 def _score(metric: Metric, meters: MetersDict) -> float:
     return round(metric.score([meters[key].sum for key in _keys(metric)]), 2)
+
+
+def _sides(sizes: Limits) -> tuple[int, ...]:
+    return sizes if isinstance(sizes, tuple) else (sizes or 0,)
 
 
 def _joined(sizes: Limits) -> str:

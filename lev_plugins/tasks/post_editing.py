@@ -22,6 +22,7 @@ from torch import Tensor
 
 from ..errors import UserError
 from ..fairseq_patches import refuse_other_symbols
+from ..io.notes import say_no_draft
 from ..options import OptionalStr, option
 from .evaluation import EvaluatedTask, EvaluationConfig, existing_folder, require_dictionaries
 
@@ -74,6 +75,9 @@ class PostEditingTask(EvaluatedTask):
         Raises:
             UserError: a file that is not there, or sides of different length.
         """
+        trained = getattr(kwargs.get("task_cfg"), "draft_lang", None)
+        if trained and not self.cfg.draft_lang:
+            say_no_draft(f"{split} is read without drafts", trained, f"Give --draft-lang {trained}")
         folder = self.data_folder(split, epoch)
         self.datasets[split] = self._load_triples(folder, split, combine)
 
@@ -131,7 +135,7 @@ class PostEditingTask(EvaluatedTask):
 
     def _truncated(self, source: FairseqDataset) -> FairseqDataset:
         eos = self.src_dict.eos()
-        room = self.cfg.max_source_positions - 2  # <s> and </s>
+        room = self.longest_source - 2  # <s> and </s>
         return AppendTokenDataset(TruncateDataset(StripTokenDataset(source, eos), room), eos)
 
     def max_positions(self) -> tuple[int, int]:
@@ -185,7 +189,8 @@ class PostEditingTask(EvaluatedTask):
                 draft = encode_draft(rest[0]) if rest else None
             except UserError as error:
                 raise UserError(f"input line {number}: {error}") from error
-            pairs.append((self.encode_text(source, encode_fn, self.src_dict), draft))
+            tokens = self.encode_text(source, encode_fn, self.src_dict)
+            pairs.append((self.cut_source(tokens), draft))
         return pairs, [len(pair[0]) for pair in pairs]
 
     @staticmethod

@@ -115,6 +115,17 @@ def test_an_interactive_draft_above_the_limit_is_named_by_its_line(refused, comm
     assert list(result.lines("H")) == [0, 1, 2, 4]
 
 
+def test_what_a_checkpoint_was_trained_with_and_a_command_lacks_is_noted_once(commands, triples):
+    bare = triples.generate("").replace(" --draft-lang mt", "")
+    result = commands.done(bare, triples.folder)
+    assert result.err.count("note: test is read without drafts") == result.err.count("note:") == 1
+    lines = "a b\tA .\na\nb\nzz zz zz zz zz zz\nb\n"
+    result = commands.done(triples.interactive(), triples.folder, stdin=lines)
+    notes = [line for line in result.err.splitlines() if line.startswith("note: ")]
+    assert len(notes) == 2 and notes[0].startswith("note: line 2 has no draft, and the model was")
+    assert notes[1].startswith("note: 60.0% of the first 10 source tokens are not in the dict")
+
+
 @pytest.mark.parametrize(
     ("option", "said"),
     [

@@ -336,6 +336,8 @@ def test_long_sources_are_cut_where_that_is_asked_for(folder):
     _, found = batches(task, data, 1)
     assert sorted(i for batch in found for i in batch) == list(range(12))
     assert max(len(data[i]["source"]) for i in range(12)) == 20
+    (typed, short), lengths = task.get_interactive_tokens_and_lengths(["a " * 20, "a"], " ".join)
+    assert lengths == [20, 2] and typed[-1] == short[-1] == task.src_dict.eos()
 
 
 # what is said ------------------------------------------------------------------------------------

@@ -7,13 +7,16 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import tiny
 import torch
 from fairseq.data import Dictionary
 from fairseq.sequence_generator import SequenceGenerator
+from omegaconf import OmegaConf
 
 from lev_plugins.errors import UserError
+from lev_plugins.systems.levenshtein import LevenshteinEditorConfig
 from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss
 from lev_plugins.systems.levenshtein.decoding import RefinementGenerator
 from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
@@ -216,6 +219,10 @@ def test_lines_above_a_limit_are_named_or_skipped_aloud_and_never_all(folder, ca
         task.filter_indices_by_size(data.ordered_indices(), data, (7, 7))
     assert str(caught.value).startswith(f"line {long[0]} has ")
     assert f"{len(long)} such lines: {', '.join(map(str, long))};" in str(caught.value)
+    assert "--truncate-source" in str(caught.value)
+    with pytest.raises(UserError) as caught:
+        task.filter_indices_by_size(np.array([long[0] - 1]), data, (7, 7))
+    assert "where the limit is 7/7; raise " in str(caught.value)
     with caplog.at_level(logging.WARNING):
         kept = task.filter_indices_by_size(data.ordered_indices(), data, (7, 7), True)
     assert sorted(int(i) + 1 for i in kept) == [n for n in range(1, 13) if n not in long]
@@ -224,7 +231,41 @@ def test_lines_above_a_limit_are_named_or_skipped_aloud_and_never_all(folder, ca
         task.filter_indices_by_size(data.ordered_indices(), data, (1, 1), True)
 
 
+@pytest.mark.parametrize("trained", ["mt", None])
+@pytest.mark.parametrize("here", ["mt", None])
+def test_drafts_that_a_model_was_trained_with_and_a_command_lacks_are_noted(
+    folder, capsys, trained, here
+):
+    task = TranslationEditTask.setup_task(configured(folder, draft_lang=here))
+    task.load_dataset("train", task_cfg=configured(folder, draft_lang=trained))
+    said = capsys.readouterr().err
+    assert said.startswith("note: train is read without drafts") == (trained == "mt" != here)
+    assert said.count("\n") == said.count("Give --draft-lang mt")
+
+
 # typed lines
+
+
+@pytest.mark.parametrize("limit, learnt", [(5, 64), (64, 5)], ids=["task", "model"])
+def test_typed_sources_are_cut_at_the_tighter_limit_when_asked_for(limit, learnt):
+    task = tiny.task(max_source_positions=limit, truncate_source=True)
+    sizes = {**tiny.SIZES, "max_source_positions": learnt, "_name": "levenshtein_editor"}
+    task.trained_here = True
+    task.build_model(OmegaConf.structured(LevenshteinEditorConfig(**sizes)), from_checkpoint=True)
+    pairs, lengths = task.get_interactive_tokens_and_lengths(["a b c d e\ta b c d e"], str)
+    data = task.build_dataset_for_inference(pairs, lengths)
+    assert lengths == [5] and data.size(0) == (5, 0, 7)
+    assert tiny.letters(data[0]["source"], task.src_dict) == "abc"
+    task.cfg.truncate_source = False
+    pairs, lengths = task.get_interactive_tokens_and_lengths(["a b c d e"], str)
+    data = task.build_dataset_for_inference(pairs, lengths)
+    with pytest.raises(UserError) as caught:
+        task.filter_indices_by_size(data.ordered_indices(), data, (5, 64))
+    raised = "raise --max-source-positions (to 64 at most), " if learnt > limit else ""
+    assert str(caught.value).startswith(
+        "line 2 has 7/0/2 tokens (source/target/draft) where the limit is 5/64; "
+        f"{raised}give --truncate-source, shorten such lines, or leave them out with"
+    )
 
 
 def test_typed_text_cannot_be_a_special_symbol():

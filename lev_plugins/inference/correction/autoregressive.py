@@ -75,6 +75,7 @@ class Autoregressive:
     ) -> None:
         self.models, self.task, self.device = list(models), task, torch.device(device)
         self.tokens, self.text, self.knows_spaces = processing.tokens, processing.text, knows_spaces
+        self.processing = processing
         self.drafted = cfg.task._name == "translation_concat"
         options = GenerationConfig(beam=beam, max_len_a=LONGEST_RATIO, max_len_b=LONGEST_MORE)
         with open_dict(cfg):
