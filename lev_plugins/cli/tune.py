@@ -78,6 +78,7 @@ def check(args: argparse.Namespace) -> None:
         UserError: values that nothing can be decoded with.
     """
     from ..inference.checkpoints import separate_paths
+    from ..systems.levenshtein.decoding.diversity import LARGEST_PENALTY
 
     at_least_one(args, "max_iter", "batch_size")
     if args.keep and len(separate_paths(args.path)) > 1:
@@ -86,7 +87,7 @@ def check(args: argparse.Namespace) -> None:
         raise UserError(f"--metric {args.metric}: choose one of {', '.join(METRICS)}")
     if args.references is not None and not os.path.isfile(args.references):
         raise UserError(f"--references {args.references} does not exist; check the path")
-    args.gammas = _numbers("--gammas", args.gammas, 3.0)
+    args.gammas = _numbers("--gammas", args.gammas, LARGEST_PENALTY)
     args.thresholds = _numbers("--thresholds", args.thresholds, 1.0)
     args.delete_threshold = args.thresholds[0]
 
