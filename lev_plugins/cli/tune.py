@@ -29,6 +29,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command with the arguments ``argv`` (default: those of the process)."""
     args = build_parser().parse_args(argv)
     register(lean=True)
+    from ..inference.checkpoints import find_checkpoint
     from ..inference.corpus import load, read_corpus
     from ..inference.decoding_search import best_of, choose, keep, render
 
@@ -42,8 +43,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     out.write(f"{args.gen_subset}: {len(corpus.references)} sentences\n")
     out.write(render(choices, metric))
     if args.keep:
-        keep(best_of(choices, metric), args.path)
-        out.write(f"kept in {args.path}\n")
+        checkpoint = find_checkpoint(args.path)
+        keep(best_of(choices, metric), checkpoint)
+        out.write(f"kept in {checkpoint}\n")
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -53,7 +55,11 @@ def build_parser() -> argparse.ArgumentParser:
     )
     add = adder(parser)
     add("data DATA", "folder that preprocess wrote")
-    add("--path FILES", "checkpoint, or several joined by colons: an ensemble", required=True)
+    add(
+        "--path FILES",
+        "checkpoint or its folder, or several joined by colons: an ensemble",
+        required=True,
+    )
     add("--gen-subset SPLIT", "split to decode (default: valid)", "valid")
     add("--source-lang -s LANG", "default: as the data folder says")
     add("--target-lang -t LANG", "default: as the data folder says")

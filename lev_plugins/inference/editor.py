@@ -29,9 +29,9 @@ from .checkpoints import (
     device_named,
     editing_task,
     find_checkpoint,
+    find_checkpoints,
     load_model,
     load_state,
-    separate_paths,
     text_encoders,
     text_processing,
 )
@@ -94,7 +94,7 @@ class LevenshteinEditor:
                 other dictionaries; a device that is not here; an argument that is not known.
         """
         place = device_named(device)
-        paths = [find_checkpoint(one) for one in separate_paths(path)]
+        paths = find_checkpoints(path)
         state = load_state(paths[0])
         with wrap_checkpoint_errors(paths[0]):
             task = editing_task(state, paths[0], data)
