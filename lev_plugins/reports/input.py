@@ -210,7 +210,7 @@ def _common_numbers(
 
 
 def _other_set(system: Printed, total: tuple[int, str]) -> str:
-    """How an error begins where a file goes on behind the last output: it may be another set's."""
+    """How an error begins where a file has lines behind the last output: it may be another set."""
     (count, name), there = total, len(system.outputs)
     if not name or max(system.outputs) >= there:
         return ""
