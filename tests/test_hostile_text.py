@@ -84,8 +84,9 @@ def test_an_editor_answers_every_line_in_order(lines, data, characters, size):
 
 @given(LINES)
 def test_a_draft_that_nothing_may_change_comes_back_word_for_word(lines):
-    cautious = {"delete_threshold": 1.0, "empty_penalty": -1000.0, "max_iter": 2}
-    traces = editor().edit(["a"] * len(lines), lines, **cautious)
+    cautious = editors.editor()
+    cautious.task.tuned = {"empty_penalty": -1000.0}  # nothing is inserted
+    traces = cautious.edit(["a"] * len(lines), lines, delete_threshold=1.0, max_iter=2)
     assert [trace.text for trace in traces] == [" ".join(line.split()) for line in lines]
     assert all(trace.terminated == "unchanged" for trace in traces)
 

@@ -270,7 +270,7 @@ def test_unknown_words_that_are_kept_stand_in_the_text_as_they_were_typed(editor
 def test_more_insertions_come_with_a_penalty_for_none(editor):
     sources, drafts = inputs(10)
     plain = editor.edit(sources, drafts, max_iter=1)
-    longer = editor.edit(sources, drafts, max_iter=1, empty_penalty=20.0)
+    longer = editor.edit(sources, drafts, max_iter=1, empty_penalty=3)
     assert sum(map(len, texts(longer))) > sum(map(len, texts(plain)))
 
 
@@ -308,8 +308,6 @@ def test_files_of_a_sentencepiece_model_may_have_moved(folder, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("a b",), "lists of sentences, not a single string"),
-        ((["a"], "a"), "lists of sentences, not a single string"),
         ((["a", "b"], ["a"]), "2 sources but 1 drafts"),
         ((["a"], []), "1 sources but 0 drafts"),
         ((["a", "b " * 39],), "source 2 has 41 tokens where the model's limit is 40"),
@@ -319,8 +317,3 @@ def test_files_of_a_sentencepiece_model_may_have_moved(folder, tmp_path):
 def test_what_cannot_be_edited_is_refused(editor, arguments, said):
     with pytest.raises(UserError, match=said):
         editor.edit(*arguments)
-
-
-def test_at_least_one_iteration_is_needed(editor):
-    with pytest.raises(UserError, match="0: at least one iteration"):
-        editor.edit(["a"], max_iter=0)

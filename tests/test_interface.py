@@ -16,6 +16,7 @@ import editors
 import pytest
 import saved
 import tiny
+from fairseq.data.encoders.sentencepiece_bpe import SentencepieceBPE, SentencepieceConfig
 from refusals import refuses
 
 from lev_plugins import Corrector, EncT5, LevenshteinEditor
@@ -50,6 +51,66 @@ EDITOR, CORRECTOR = editors.editor, editors.edit_corrector
 def test_an_argument_that_is_not_known_is_named_with_what_was_meant(call, said):
     with pytest.raises(TypeError, match="^" + said.replace("()", r"\(\)") if ")" in said else said):
         call()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((None,), "sources: takes a list, not None"),
+        ((3,), "sources: takes a list, not 3"),
+        (("a b",), "sources: takes a list, not a single string ('a b')"),
+        ((b"a b",), "sources: takes a list, not b'a b'"),
+        ((["a", None],), "source 2: None is no text; give strings"),
+        (([b"a"],), "source 1: b'a' is no text; give strings"),
+        ((["a"], "a"), "drafts: takes a list, not a single string ('a')"),
+        ((["a", "a"], [None, 3.5]), "draft 2: 3.5 is no text; give strings, or None for none"),
+    ],
+)
+def test_an_editor_takes_any_iterable_of_strings_and_nothing_else(arguments, said):
+    for edit in (EDITOR().edit, EDITOR().edit_nbest):
+        with refuses(match=f"^{re.escape(said)}$"):
+            edit(*arguments)
+    words, drafts = ["a b", "c"], ["b", None]
+    assert EDITOR().edit(iter(words), iter(drafts)) == EDITOR().edit(words, drafts)
+    terms = ((one for one in ["a"]), None)
+    assert EDITOR().edit(words, terms=iter(terms)) == EDITOR().edit(words, terms=[["a"], None])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"max_iter": "10"}, "max_iter '10': must be a whole number"),
+        ({"max_iter": 2.5}, "max_iter 2.5: must be a whole number"),
+        ({"max_iter": None}, "max_iter None: must be a whole number"),
+        ({"max_iter": 0}, "max_iter 0: must be 1 or more"),
+        ({"batch_size": 0}, "batch_size 0: must be 1 or more"),
+        ({"nbest": 0}, "nbest 0: must be 1 or more"),
+        ({"candidates": 0}, "candidates 0: must be 1 or more"),
+        ({"nbest": 5, "candidates": 3}, "nbest 5: give candidates=5 or more, not 3"),
+        ({"empty_penalty": 99}, "empty_penalty 99: must be a number from 0 to 3"),
+        ({"empty_penalty": "1"}, "empty_penalty '1': must be a number from 0 to 3"),
+        ({"delete_threshold": 2}, "delete_threshold 2: must be a number from 0 to 1"),
+        ({"delete_threshold": float("nan")}, "delete_threshold nan: must be a number from 0 to 1"),
+        ({"diversity": "luck"}, "diversity 'luck': choose one of length, penalty, noise"),
+        ({"noise_scale": -1.0}, "noise_scale -1.0: must be a number, 0 or more"),
+        ({"seed": "x"}, "seed 'x': must be a whole number"),
+    ],
+)
+def test_an_option_of_an_editor_that_cannot_be_is_named_as_python_names_it(options, said):
+    for words in (["a"], []):
+        with refuses(match=f"^{re.escape(said)}$"):
+            EDITOR().edit_nbest(words, words, **options)
+
+
+def test_half_of_a_surrogate_pair_is_a_question_mark_to_what_cuts_text(tmp_path):
+    """As to an EncT5; where words are looked up whole, they come back as they were typed."""
+    model = tiny.sentencepiece_model(tmp_path / "spm", ["a b"], model_type="char", vocab_size=6)
+    made = EDITOR()
+    made.bpe = SentencepieceBPE(SentencepieceConfig(sentencepiece_model=str(model)))
+    halves, marks = ["a \ud800 b", "\udfff"], ["a ? b", "?"]
+    found, expected = (made.edit(given, given, max_iter=2) for given in (halves, marks))
+    assert [one.text for one in found] == [one.text for one in expected]
+    assert [(one.source, one.draft) for one in found] == list(zip(halves, halves))
 
 
 def test_without_a_history_the_edited_text_is_the_same():

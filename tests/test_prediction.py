@@ -494,6 +494,7 @@ def test_nothing_in_nothing_out(models):
         ("multilabel", lambda m: m.predict_tags(["a"]), r"for multilabel .* use predict\(\)"),
         ("classification", lambda m: m.predict("a b"), "a list, not a single string"),
         ("tagging", lambda m: m.predict_tags("a b"), "a list, not a single string"),
+        ("tagging", lambda m: m.predict_tags(None), "predict_tags: takes a list, not None"),
         ("classification", lambda m: m.predict(["a", ("a", "b")]), "text 2: 2 given; .* single"),
         ("pairs", lambda m: m.predict([("a", "b"), "ab"]), "text 2: 1 given; .* pairs"),
         ("pairs", lambda m: m.predict([("a", "b", "c")]), "text 1: 3 given; .* pairs"),
@@ -511,6 +512,7 @@ def test_nothing_in_nothing_out(models):
         ("regression", lambda m: m.predict([], labels=["red"]), "labels: has no meaning"),
         ("classification", lambda m: m.predict([], top_k=0), "top_k 0: must be 1 or more"),
         ("classification", lambda m: m.stream([], buffer=0), "buffer 0: must be 1 or more"),
+        ("classification", lambda m: m.predict([], top_k="3"), "top_k '3': must be a whole number"),
     ],
 )
 def test_wrong_use_is_told_in_one_line(models, name, call, message):

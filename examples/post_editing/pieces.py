@@ -6,7 +6,7 @@ Learns WORK/spm.model, of about VOCABULARY subwords, from all sides of the first
 and writes WORK/pieces/PART.SIDE for every WORK/text/PART.SIDE. Spaces of any kind are plain ones.
 """
 
-import sys
+import argparse
 from collections.abc import Iterator
 
 import sentencepiece
@@ -21,22 +21,28 @@ def text_lines(path: str) -> Iterator[str]:
 
 
 def main() -> None:
-    work, vocabulary, parts, sides = sys.argv[1:]
-    for part in parts.split(","):
-        check_parallel([f"{work}/text/{part}.{side}" for side in sides.split(",")])
-    first = [f"{work}/text/{parts.split(',')[0]}.{side}" for side in sides.split(",")]
+    parser = argparse.ArgumentParser(description="Cut the text of an example into sentence pieces.")
+    parser.add_argument("work", metavar="WORK", help="folder with text/PART.SIDE")
+    parser.add_argument("vocabulary", metavar="VOCABULARY", type=int, help="subwords, about")
+    parser.add_argument("parts", metavar="PARTS", help="such as train,dev,test")
+    parser.add_argument("sides", metavar="SIDES", help="such as src,mt,pe")
+    args = parser.parse_args()
+    work, parts, sides = args.work, args.parts.split(","), args.sides.split(",")
+    for part in parts:
+        check_parallel([f"{work}/text/{part}.{side}" for side in sides])
+    first = [f"{work}/text/{parts[0]}.{side}" for side in sides]
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=(line for path in first for line in text_lines(path)),
         model_prefix=f"{work}/spm",
-        vocab_size=int(vocabulary),
+        vocab_size=args.vocabulary,
         hard_vocab_limit=False,  # little text holds fewer subwords than were asked for
         character_coverage=1.0,
         normalization_rule_name="identity",  # what is kept comes out as it went in
         minloglevel=2,
     )
     pieces = sentencepiece.SentencePieceProcessor(model_file=f"{work}/spm.model")
-    for part in parts.split(","):
-        for side in sides.split(","):
+    for part in parts:
+        for side in sides:
             with open(f"{work}/pieces/{part}.{side}", "w", encoding="utf-8") as file:
                 for line in text_lines(f"{work}/text/{part}.{side}"):
                     file.write(" ".join(pieces.encode(line, out_type=str)) + "\n")

@@ -1,6 +1,6 @@
 """Score post-edited text beside the drafts as they came.
 
-    python examples/post_editing/scores.py DRAFTS REFERENCES GENERATE_OUTPUT [JSON]
+    python examples/post_editing/scores.py DRAFTS REFERENCES OUTPUT [JSON]
 
 The first two are text; the third is what fairseq-generate printed; JSON gets the numbers. Sentences
 that it left out are left out of both rows. BLEU and TER (normalised, case-sensitive) are
@@ -11,6 +11,7 @@ symbol that it lacks is <<unk>> there, of which a written <unk> is half right. W
 difference, a row more has its scores.
 """
 
+import argparse
 import json
 import sys
 
@@ -47,8 +48,17 @@ def scores(texts: list[str], expected: list[str], drafts: list[str]) -> dict[str
 
 
 def main() -> None:
-    drafts, references = ([line.strip() for line in read(path)] for path in sys.argv[1:3])
-    outputs, binarised, steps = generated(sys.argv[3])
+    parser = argparse.ArgumentParser(
+        description="Score post-edited text beside the drafts as they came."
+    )
+    for name, what in (("drafts", "text"), ("references", "text"), ("output", "of generate")):
+        parser.add_argument(name, metavar=name.upper(), help=what)
+    parser.add_argument("json", metavar="JSON", nargs="?", help="file that gets the numbers")
+    args = parser.parse_args()
+    drafts, references = (
+        [line.strip() for line in read(path)] for path in (args.drafts, args.references)
+    )
+    outputs, binarised, steps = generated(args.output)
     chosen = sorted(outputs)
     if not chosen:
         sys.exit("error: fairseq-generate wrote no output")
@@ -70,8 +80,8 @@ def main() -> None:
     if steps:
         print(f"{sum(steps.values()) / len(steps):.2f} iterations on average")
     print(*(metric.get_signature() for metric in METRICS.values()), sep="\n")
-    if sys.argv[4:]:
-        with open(sys.argv[4], "w", encoding="utf-8") as file:
+    if args.json:
+        with open(args.json, "w", encoding="utf-8") as file:
             json.dump({"systems": systems}, file, indent=1)
 
 

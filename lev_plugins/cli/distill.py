@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import UserError
 from ..fairseq_patches import run_cli
-from ..io.output import require_folder
+from ..io.output import made_folder, require_place
 from ..io.text_files import require_files
 from ..registration import register
 from .options import adder, at_least_one, make_parser
@@ -44,7 +44,8 @@ def build_parser() -> argparse.ArgumentParser:
     add = adder(parser)
     add(
         "--path CHECKPOINT",
-        "the teacher, a checkpoint of fairseq's task translation; a.pt:b.pt is an ensemble",
+        "the teacher, a checkpoint of fairseq's task translation or its folder; a.pt:b.pt is an "
+        "ensemble",
         required=True,
     )
     add("--data DIR", "folder with the teacher's dictionaries", required=True)
@@ -127,15 +128,13 @@ def _has_gpu() -> bool:
 
 def require_inputs(args: argparse.Namespace) -> None:
     """Raise :class:`UserError` where a file or folder that the options name is not there."""
-    from fairseq import utils
+    from ..inference.checkpoints import find_checkpoints
 
-    for path in utils.split_paths(args.path):
-        if not os.path.isfile(path):
-            raise UserError(f"checkpoint {path} does not exist; check --path")
+    find_checkpoints(args.path)
     require_files([path for path in (args.source, args.reference) if path is not None])
     if not os.path.isdir(args.data):
         raise UserError(f"--data {args.data}: no such folder; give the teacher's data folder")
-    require_folder("--output-prefix", args.output_prefix)
+    require_place("--output-prefix", args.output_prefix)
     if os.path.basename(args.output_prefix) == "":
         raise UserError(
             f"--output-prefix {args.output_prefix}: names a folder; give {args.output_prefix}train"
@@ -146,14 +145,13 @@ def run_settings(
     args: argparse.Namespace, files: "Files", languages: Sequence[str]
 ) -> dict[str, object]:
     """All that the distilled lines depend on, by the flag that sets it."""
-    from fairseq import utils
-
     from ..data.binarization import dictionary_path
+    from ..inference.checkpoints import find_checkpoints
     from ..inference.distillation.journal import digest
 
     flags = ("beam", "lenpen", "max_len_a", "max_len_b", "max_ratio", "chunk_size", "fp16")
     return {
-        "--path": digest(utils.split_paths(args.path)),
+        "--path": digest(find_checkpoints(args.path)),
         "--data": digest([dictionary_path(args.data, lang) for lang in languages]),
         "--source": digest([files.source]),
         "--reference": digest(files.inputs[1:]),
@@ -184,7 +182,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
     settings = run_settings(args, files, languages)
-    with Journal(files.journal, settings, args.chunk_size, text.lines) as journal:
+    with (
+        made_folder(args.output_prefix),
+        Journal(files.journal, settings, args.chunk_size, text.lines) as journal,
+    ):
         if journal.done:
             print(f"resuming after line {journal.done:,} of {text.lines:,}", file=sys.stderr)
         decode_all(files, journal, teacher, text.lines, args)

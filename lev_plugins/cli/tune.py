@@ -29,6 +29,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command with the arguments ``argv`` (default: those of the process)."""
     args = build_parser().parse_args(argv)
     register(lean=True)
+    from ..inference.checkpoints import find_checkpoint
     from ..inference.corpus import load, read_corpus
     from ..inference.decoding_search import best_of, choose, keep, render
 
@@ -42,8 +43,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     out.write(f"{args.gen_subset}: {len(corpus.references)} sentences\n")
     out.write(render(choices, metric))
     if args.keep:
-        keep(best_of(choices, metric), args.path)
-        out.write(f"kept in {args.path}\n")
+        checkpoint = find_checkpoint(args.path)
+        keep(best_of(choices, metric), checkpoint)
+        out.write(f"kept in {checkpoint}\n")
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -53,7 +55,11 @@ def build_parser() -> argparse.ArgumentParser:
     )
     add = adder(parser)
     add("data DATA", "folder that preprocess wrote")
-    add("--path FILES", "checkpoint, or several joined by colons: an ensemble", required=True)
+    add(
+        "--path FILES",
+        "checkpoint or its folder, or several joined by colons: an ensemble",
+        required=True,
+    )
     add("--gen-subset SPLIT", "split to decode (default: valid)", "valid")
     add("--source-lang -s LANG", "default: as the data folder says")
     add("--target-lang -t LANG", "default: as the data folder says")
@@ -78,6 +84,7 @@ def check(args: argparse.Namespace) -> None:
         UserError: values that nothing can be decoded with.
     """
     from ..inference.checkpoints import separate_paths
+    from ..systems.levenshtein.decoding.diversity import LARGEST_PENALTY
 
     at_least_one(args, "max_iter", "batch_size")
     if args.keep and len(separate_paths(args.path)) > 1:
@@ -86,7 +93,7 @@ def check(args: argparse.Namespace) -> None:
         raise UserError(f"--metric {args.metric}: choose one of {', '.join(METRICS)}")
     if args.references is not None and not os.path.isfile(args.references):
         raise UserError(f"--references {args.references} does not exist; check the path")
-    args.gammas = _numbers("--gammas", args.gammas, 3.0)
+    args.gammas = _numbers("--gammas", args.gammas, LARGEST_PENALTY)
     args.thresholds = _numbers("--thresholds", args.thresholds, 1.0)
     args.delete_threshold = args.thresholds[0]
 

@@ -4,7 +4,7 @@
 from here; they are loaded when asked for.
 
 ====================  ==============================================================================
-``logs``              importing fairseq turns the root logger to DEBUG; hydra's warnings
+``logs``              importing fairseq turns the root logger to DEBUG; hydra's and torch's warnings
 ``checkpoints``       torch refuses fairseq's checkpoints; checkpoints keep relative data paths
 ``saving``            a kill or a full disk leaves half a checkpoint where a whole one stood
 ``archives``          a checkpoint may be small on the disk and have no end in memory

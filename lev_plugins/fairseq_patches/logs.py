@@ -1,8 +1,9 @@
-"""What importing fairseq does to the root logger."""
+"""What importing fairseq does to the root logger, and warnings that are not for users."""
 
 import contextlib
 import logging
 import os
+import re
 import warnings
 from collections.abc import Iterator
 
@@ -15,6 +16,8 @@ HYDRA_SAYS = (
     "'.*' is validated against ConfigStore schema",
     "The strict flag in the compose API",
 )
+# as warnings.filterwarnings keeps it
+_MASKS = re.compile("Support for mismatched key_padding_mask and attn_mask is deprecated", re.I)
 
 
 @contextlib.contextmanager
@@ -52,3 +55,14 @@ def filter_hydra_warnings() -> None:
     if running_command() is not None:
         for start in HYDRA_SAYS:
             warnings.filterwarnings("ignore", rf"\s*{start}", UserWarning)
+
+
+def filter_mask_warning() -> None:
+    """Say nothing of the masks of fairseq's Transformer; for what runs one on whole sentences.
+
+    Fault: its attention gets a mask of padding that is boolean and one of the future that is not,
+    of which torch warns. The filter holds for the whole process: one that is put aside afterwards
+    is not safe among threads.
+    """
+    if ("ignore", _MASKS, UserWarning, None, 0) not in warnings.filters:
+        warnings.filterwarnings("ignore", _MASKS.pattern, UserWarning)

@@ -36,7 +36,7 @@ from .flags import accept_renamed_flags
 from .interactive import patch_interactive_reader, read_interactive_lines
 from .launch import check_launches, infer_torchrun_on_cpu
 from .lengths import WORDS_LEARNT
-from .logs import filter_hydra_warnings, restore_log_level
+from .logs import filter_hydra_warnings, filter_mask_warning, restore_log_level
 from .precision import bf16_without_tpu, refuse_fp16_on_cpu
 from .progress import hide_private_stats
 from .registries import import_fairseq, is_lean

@@ -73,6 +73,11 @@ def find_checkpoint(path: str) -> str:
     return path
 
 
+def find_checkpoints(path: str) -> list[str]:
+    """One or several joined by ``:``, each as of :func:`find_checkpoint`, which raises."""
+    return [find_checkpoint(one) for one in separate_paths(path)]
+
+
 def load_state(path: str) -> CheckpointState:
     """What a checkpoint holds, with its configuration in today's form.
 

@@ -44,9 +44,10 @@ def load(args: argparse.Namespace) -> tuple["TranslationEditTask", list["BaseFai
         UserError: no such data, a checkpoint that does not fit them, or no edit model.
     """
     import torch
-    from fairseq import checkpoint_utils, options, tasks, utils
+    from fairseq import checkpoint_utils, options, tasks
 
     from ..systems.levenshtein.decoding.policy import is_edit_model
+    from .checkpoints import find_checkpoints
 
     words = [args.data, "--task=translation_edit", f"--path={args.path}"]
     words += [f"--delete-threshold={args.delete_threshold}", "--untuned"]
@@ -64,7 +65,7 @@ def load(args: argparse.Namespace) -> tuple["TranslationEditTask", list["BaseFai
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # advice to fairseq's programmers
         models, _, _ = checkpoint_utils.load_model_ensemble_and_task(
-            utils.split_paths(args.path), task=task
+            find_checkpoints(args.path), task=task
         )
     for model in models:
         if not is_edit_model(model):

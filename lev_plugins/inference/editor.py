@@ -5,8 +5,8 @@
 >>> editor.edit(["a source"], ["its draft"])[0].text
 """
 
-from collections.abc import Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import torch
 from fairseq.models import FairseqEncoderDecoderModel
@@ -29,17 +29,14 @@ from .checkpoints import (
     device_named,
     editing_task,
     find_checkpoint,
+    find_checkpoints,
     load_model,
     load_state,
-    separate_paths,
     text_encoders,
     text_processing,
 )
+from .editing import Row, Terms, check_decoding, read_rows
 from .sentences import Item
-
-T = TypeVar("T")
-# a source, its draft and its terms
-Row = tuple[str, str | None, Sequence[str] | None]
 
 
 class LevenshteinEditor:
@@ -97,7 +94,7 @@ class LevenshteinEditor:
                 other dictionaries; a device that is not here; an argument that is not known.
         """
         place = device_named(device)
-        paths = [find_checkpoint(one) for one in separate_paths(path)]
+        paths = find_checkpoints(path)
         state = load_state(paths[0])
         with wrap_checkpoint_errors(paths[0]):
             task = editing_task(state, paths[0], data)
@@ -141,8 +138,8 @@ class LevenshteinEditor:
     @checks_arguments(nbest="edit() gives one output for each source; use edit_nbest()")
     def edit(
         self,
-        sources: Sequence[str],
-        drafts: Sequence[str | None] | None = None,
+        sources: Iterable[str],
+        drafts: Iterable[str | None] | None = None,
         *,
         max_iter: int = 10,
         batch_size: int = 64,
@@ -153,14 +150,15 @@ class LevenshteinEditor:
         noise_scale: float = 0.5,
         seed: int = 1,
         markup: bool = False,
-        terms: Sequence[Sequence[str] | None] | None = None,
+        terms: Terms | None = None,
         hard_terms: bool = True,
         history: bool = True,
     ) -> list[EditTrace]:
         """Edits every draft, or writes an output for every source that has none.
 
         Args:
-            sources: plain text, one sentence each.
+            sources: plain text, one sentence each; half of a surrogate pair is a question mark to
+                what cuts the text.
             drafts: a draft or None for every source; None where there are no drafts at all.
             max_iter … history: as of :meth:`edit_nbest`.
 
@@ -195,8 +193,8 @@ class LevenshteinEditor:
     @checks_arguments()
     def edit_nbest(
         self,
-        sources: Sequence[str],
-        drafts: Sequence[str | None] | None = None,
+        sources: Iterable[str],
+        drafts: Iterable[str | None] | None = None,
         nbest: int = 1,
         *,
         max_iter: int = 10,
@@ -208,7 +206,7 @@ class LevenshteinEditor:
         noise_scale: float = 0.5,
         seed: int = 1,
         markup: bool = False,
-        terms: Sequence[Sequence[str] | None] | None = None,
+        terms: Terms | None = None,
         hard_terms: bool = True,
         history: bool = True,
     ) -> list[list[EditTrace]]:
@@ -219,8 +217,8 @@ class LevenshteinEditor:
             nbest: candidates given back at most.
             max_iter: T_max, iterations at most.
             batch_size: sentences decoded at once; does not change the outputs.
-            empty_penalty: γ, makes longer outputs likelier (paper, §3.3); default: as the
-                checkpoint was tuned, else 0.
+            empty_penalty: γ in [0, 3], makes longer outputs likelier (paper, §3.3); default: as
+                the checkpoint was tuned, else 0.
             delete_threshold: probability above which a token is deleted; default: the task's.
             candidates: candidates made for each source, ``nbest`` by default; the first is that of
                 plain decoding.
@@ -234,11 +232,23 @@ class LevenshteinEditor:
             history: False leaves ``iterations`` empty, which takes a little less time.
 
         Raises:
-            UserError: as many drafts (terms) as sources are needed; a sentence beyond the model's
-                limit; marks that cannot be read; a hard term that is not in the vocabulary.
+            UserError: as many drafts (terms) as sources are needed, all of them strings; an option
+                that cannot be; a sentence beyond the model's limit; marks that cannot be read; a
+                hard term that is not in the vocabulary.
         """
-        rows = _rows(sources, drafts, terms)
-        count = max(nbest, 1) if candidates is None else candidates
+        count = nbest if candidates is None else candidates
+        check_decoding(
+            max_iter=max_iter,
+            batch_size=batch_size,
+            nbest=nbest,
+            candidates=count,
+            empty_penalty=empty_penalty,
+            delete_threshold=delete_threshold,
+            diversity=diversity,
+            noise_scale=noise_scale,
+            seed=seed,
+        )
+        rows = read_rows(sources, drafts, terms)
         how = Diversity(count, diversity, noise_scale, seed)
         generator = self._generator(
             delete_threshold,
@@ -249,7 +259,7 @@ class LevenshteinEditor:
             retain_history=history,
         )
         items = self._items(rows, markup, hard_terms)
-        return self._decode(generator, items, max(batch_size, 1))
+        return self._decode(generator, items, batch_size)
 
     def _generator(
         self,
@@ -286,6 +296,8 @@ class LevenshteinEditor:
     # text to tokens ---------------------------------------------------------------------------
 
     def _apply(self, text: str) -> str:
+        if self.tokenizer or self.bpe:  # most of them fail at half of a surrogate pair
+            text = text.encode("utf-8", "replace").decode()
         text = self.tokenizer.encode(text) if self.tokenizer else text
         return self.bpe.encode(text) if self.bpe else text
 
@@ -322,8 +334,6 @@ class LevenshteinEditor:
                 f"sentence {number} has a draft and terms; mark the terms in the draft, as "
                 "[+term+] with markup=True"
             )
-        if isinstance(terms, str):
-            raise UserError(f"sentence {number}: terms are a list of texts, not a single text")
         try:
             if terms and hard:
                 coded = self.task.encode_terms(terms, self._apply, oov_words)
@@ -369,22 +379,3 @@ class LevenshteinEditor:
         text = " ".join(symbols)
         text = self.bpe.decode(text) if self.bpe else text
         return self.tokenizer.decode(text) if self.tokenizer else text
-
-
-def _rows(
-    sources: Sequence[str],
-    drafts: Sequence[str | None] | None,
-    terms: Sequence[Sequence[str] | None] | None,
-) -> list[Row]:
-    if isinstance(sources, str) or isinstance(drafts, str):
-        raise UserError("edit() takes lists of sentences, not a single string")
-    beside = _beside(sources, drafts, "drafts")
-    return list(zip(sources, beside, _beside(sources, terms, "lists of terms")))
-
-
-def _beside(sources: Sequence[str], others: Sequence[T | None] | None, name: str) -> list[T | None]:
-    """One for every source, None where there are none at all."""
-    found: list[T | None] = [None] * len(sources) if others is None else list(others)
-    if len(found) != len(sources):
-        raise UserError(f"{len(sources)} sources but {len(found)} {name}")
-    return found

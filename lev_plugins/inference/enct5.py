@@ -25,6 +25,7 @@ from ..systems.enct5.metadata import Metadata
 from ..systems.enct5.problem_types import ProblemType
 from ..systems.enct5.task import TASK
 from ..systems.enct5.tokenizer import Encoding
+from .arguments import check_whole, listed
 from .checkpoints import CheckpointState, device_named, find_checkpoint, load_model, load_state
 from .predictions import Prediction, Reading, Tagged, Wanted
 
@@ -56,7 +57,7 @@ class EncT5:
         self.model, self.task = model.eval(), task
         quantize([self.model], "fp32")
         self.kind, self.metadata = task.kind, task.metadata
-        self.batch_tokens = _at_least_one("batch_tokens", batch_tokens)
+        self.batch_tokens = check_whole("batch_tokens", batch_tokens)
         self.tokenizer = self.metadata.tokenizer("the checkpoint")
 
     @classmethod
@@ -76,7 +77,7 @@ class EncT5:
             UserError: no checkpoint there, one that cannot be read, of another task or without the
                 description of its data; a device that is not here.
         """
-        _at_least_one("batch_tokens", batch_tokens)
+        check_whole("batch_tokens", batch_tokens)
         place = device_named(device)
         path = find_checkpoint(path)
         state = load_state(path)
@@ -167,10 +168,10 @@ class EncT5:
         """
         if self.kind is ProblemType.TAGGING:
             raise UserError("the model tags words; use predict_tags(), which takes sentences")
-        _refuse_string("predict", texts)
+        listed("predict", texts)
         wanted = self._wanted(top_k, threshold, labels)
         readings = (self._text(number, one) for number, one in enumerate(texts, start=1))
-        return self._answers(readings, _at_least_one("buffer", buffer), wanted.prediction)
+        return self._answers(readings, check_whole("buffer", buffer), wanted.prediction)
 
     @checks_arguments()
     def predict_tags(
@@ -212,10 +213,10 @@ class EncT5:
         """
         if self.kind is not ProblemType.TAGGING:
             raise UserError(f"the model is for {self.kind.value} and tags no words; use predict()")
-        _refuse_string("predict_tags", sentences)
+        listed("predict_tags", sentences)
         wanted = self._wanted(top_k, None, labels)
         readings = (self._sentence(number, one) for number, one in enumerate(sentences, start=1))
-        return self._answers(readings, _at_least_one("buffer", buffer), wanted.tagged)
+        return self._answers(readings, check_whole("buffer", buffer), wanted.tagged)
 
     # what is asked for -----------------------------------------------------------------------
 
@@ -239,7 +240,7 @@ class EncT5:
             self.kind,
             self.metadata.labels,
             self._chosen(labels),
-            None if top_k is None else _at_least_one("top_k", top_k),
+            None if top_k is None else check_whole("top_k", top_k),
             self.threshold if threshold is None else threshold,
         )
 
@@ -248,7 +249,7 @@ class EncT5:
         known = {label: number for number, label in enumerate(self.metadata.labels)}
         if labels is None:
             return list(known.values())
-        _refuse_string("labels", labels)
+        listed("labels", labels)
         wrong = [label for label in labels if label not in known]
         if wrong:
             few = ", ".join(list(known)[:8]) + (", …" if len(known) > 8 else "")
@@ -330,17 +331,6 @@ def check_threshold(value: float) -> None:
     """Raises :class:`UserError` unless it is a probability."""
     if not 0 <= value <= 1:
         raise UserError(f"threshold {value}: must be between 0 and 1")
-
-
-def _at_least_one(name: str, value: int) -> int:
-    if value < 1:
-        raise UserError(f"{name} {value}: must be 1 or more")
-    return value
-
-
-def _refuse_string(name: str, given: object) -> None:
-    if isinstance(given, str):
-        raise UserError(f"{name}: takes a list, not a single string ({given[:40]!r})")
 
 
 def _strings(where: str, given: object) -> tuple[str, ...]:

@@ -181,7 +181,7 @@ def _common_numbers(
     count, name = total
     for system in systems:
         last = max(system.outputs)
-        if count and last >= count:
+        if name and last >= count:
             raise UserError(
                 f"{system.path}: line {system.lines[last]}: sentence {last}, but {name} has "
                 f"{count} lines, for sentences 0 to {count - 1}; they do not belong together"
@@ -193,11 +193,12 @@ def _common_numbers(
             continue
         first = islice((n for n in range(count) if n not in system.outputs), _SHOWN)
         shown = ", ".join(map(str, first)) + (" …" if missing > _SHOWN else "")
-        said = f"{system.path}: {missing} of {count} sentences are missing: {shown}"
+        by = f" ({name} has {count} lines)" if name else ""
+        said = f"{system.path}: {missing} of {count} sentences{by} are missing: {shown}"
         if not allow_missing:
             raise UserError(
-                f"{said}; generate again, or leave them out of the report with --allow-missing "
-                "(fairseq-generate leaves out long ones with "
+                f"{_other_set(system, total) or said + '; '}generate again, or leave them out of "
+                "the report with --allow-missing (fairseq-generate leaves out long ones with "
                 "--skip-invalid-size-inputs-valid-test)"
             )
         notes.append(f"{said}; left out for all systems")
@@ -206,6 +207,18 @@ def _common_numbers(
         names = " and ".join(system.path for system in systems)
         raise UserError(f"{names} have no sentence in common; they do not belong together")
     return sorted(numbers)
+
+
+def _other_set(system: Printed, total: tuple[int, str]) -> str:
+    """How an error begins where a file has lines behind the last output: it may be another set."""
+    (count, name), there = total, len(system.outputs)
+    if not name or max(system.outputs) >= there:
+        return ""
+    return (
+        f"{system.path} has sentences 0 to {there - 1}, and {name} has {count} lines: {name} may "
+        f"be another set's; where it is not, the last {count - there} of {count} sentences are "
+        f"missing in {system.path}: "
+    )
 
 
 def _printed_side(kind: str, systems: Sequence[Printed], numbers: Sequence[int]) -> Side | None:

@@ -132,8 +132,8 @@ def _subword_note(dictionary: Dictionary) -> list[str]:
         "subword_nmt --bpe-codes FILE": [w for w in words if w.endswith("@@") and w != "@@"],
     }
     return [
-        f"note: symbols such as {found[0]}: add --bpe {flags} to the next command, so that models "
-        "take plain text in fairseq-interactive, correct, trace and Python"
+        f'note: symbols such as "{found[0]}": add --bpe {flags} to the next command, so that '
+        "models take plain text in fairseq-interactive, correct, trace and Python"
         for flags, found in kinds.items()
         if 10 * len(found) > len(words)
     ]

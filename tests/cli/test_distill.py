@@ -28,6 +28,7 @@ from lev_plugins.inference.distillation import text as texts
 from lev_plugins.inference.distillation.journal import EMPTY, ENDLESS, FINE, RATIO, Journal, Record
 from lev_plugins.inference.distillation.lines import judge, make_batches
 from lev_plugins.inference.distillation.teacher import Teacher, Translation, no_text
+from lev_plugins.io.output import made_folder
 from lev_plugins.io.text_files import check_parallel
 
 LETTERS = "abcdefgh"
@@ -530,7 +531,7 @@ def refused(home: Path, text: list[str]) -> Callable[[str], str]:
             "--data out",
             "no such file: out/dict.en.txt, out/dict.de.txt; --data needs the teacher's",
         ),
-        ("--output-prefix none/train", "no folder none; make it: mkdir -p none"),
+        ("--output-prefix train.en/of/train", "--output-prefix train.en/of/train: train.en is no"),
         ("--output-prefix out/", "names a folder; give out/train"),
         ("--output-prefix train", "train.en would be overwritten; choose another"),
         ("--source-lang de", "source and target language are both de"),
@@ -556,6 +557,29 @@ def test_options_that_cannot_be(refused, home, flags, said):
     state = torch.load(home / "one.pt", weights_only=True)
     torch.save({**state, "cfg": None, "model": {}}, "empty.pt")
     assert said in refused(flags)
+
+
+def test_the_folder_of_the_outputs_is_made_once_all_else_is_right(home, refused, scripted):
+    refused("--output-prefix deep/er/train --beam 0")
+    refused("--output-prefix deep/er/train --reference gone")
+    put("long.en", ["a " * 40])
+    refused("--output-prefix deep/er/train --source long.en")
+    assert not Path("deep").exists()
+    words = f"--path {home}/one.pt --data {home}/bin --source train.en --cpu"
+    assert distill.main([*words.split(), "--output-prefix", "deep/er/train"]) == 0
+    assert sorted(os.listdir("deep/er")) == ["train.de", "train.en"]
+    with pytest.raises(KeyboardInterrupt), made_folder("deep/other/one/train"):
+        raise KeyboardInterrupt
+    assert os.listdir("deep") == ["er"]
+
+
+def test_a_folder_stands_for_the_teacher_in_it(home, run):
+    os.makedirs("teacher")
+    os.symlink(home / "two.pt", "teacher/checkpoint_last.pt")
+    folder = os.path.abspath("teacher")
+    assert run("--max-len-b 6", path=f"one.pt:{folder}") == run(
+        "--max-len-b 6", path="one.pt:two.pt"
+    )
 
 
 def test_outputs_that_are_there_are_not_overwritten(refused, monkeypatch):

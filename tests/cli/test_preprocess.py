@@ -238,8 +238,8 @@ class TestSummary:
         ("word", "wanted"),
         [
             ("t", "--bpe characters --arch levenshtein_editor_char"),
-            ("▁tea", "add --bpe sentencepiece --sentencepiece-model FILE to the next command"),
-            ("te@@", "add --bpe subword_nmt --bpe-codes FILE to the next command"),
+            ("▁tea", 'such as "▁tea": add --bpe sentencepiece --sentencepiece-model FILE to'),
+            ("te@@", 'such as "te@@": add --bpe subword_nmt --bpe-codes FILE to the next'),
         ],
     )
     def test_the_next_command_knows_characters_and_names_subwords(

@@ -1,6 +1,7 @@
 """Choosing γ and the deletion threshold: every pair is decoded, and the best is told as flags."""
 
 from argparse import Namespace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,8 +9,10 @@ import saved
 import tiny
 from decoding.fake_policy import RandomPolicy
 from omegaconf import OmegaConf
+from refusals import refuses
 
 from lev_plugins import LevenshteinEditor
+from lev_plugins.cli import preprocess
 from lev_plugins.cli import tune as command
 from lev_plugins.errors import UserError
 from lev_plugins.inference.checkpoints import load_state
@@ -70,6 +73,25 @@ def test_the_best_is_told_as_flags_and_a_low_error_rate_is_good():
 def test_what_cannot_be_chosen_from_is_refused(words, said):
     with pytest.raises(UserError, match=said):
         parsed(*words)
+
+
+def test_a_folder_stands_for_the_checkpoint_in_it(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    tiny.dictionaries(Path("bin"))
+    for lang in ("src", "tgt"):
+        Path(f"valid.{lang}").write_text("a b\nc\n")
+    words = "--source-lang src --target-lang tgt --validpref valid --destdir data"
+    preprocess.main(
+        [*words.split(), *"--srcdict bin/dict.src.txt --tgtdict bin/dict.tgt.txt".split()]
+    )
+    saved.save(Path("levt/checkpoint_best.pt").absolute(), tmp_path / "bin", "editor")
+    flags = "--gammas 1 --thresholds 0.7 --max-iter 1 --metric accuracy --cpu --keep"
+    command.main(["data", "--path", "levt", *flags.split()])
+    assert "kept in levt/checkpoint_best.pt\n" in capsys.readouterr().out
+    kept = LevenshteinEditor.from_pretrained("levt").task
+    assert (kept.empty_penalty, kept.delete_threshold) == (1.0, 0.7)
+    with refuses("checkpoint no.pt does not exist"):
+        command.main(["data", "--path", "no.pt"])
 
 
 def test_a_choice_that_is_kept_is_how_the_checkpoint_decodes_and_that_is_said(tmp_path, caplog):

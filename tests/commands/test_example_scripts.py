@@ -3,6 +3,8 @@
 import argparse
 import dataclasses
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import checkpoints
@@ -169,6 +171,16 @@ def test_a_script_refuses_in_one_line_and_leaves_nothing(row, places, tmp_path):
     line = refusal(*words, **environ)
     assert re.match(said, line), line
     assert list(tmp_path.iterdir()) == [] and sorted(places["work"].parent.rglob("*")) == before
+
+
+@pytest.mark.parametrize("script", ["post_editing/pieces.py", "post_editing/scores.py"])
+@pytest.mark.parametrize("words, status", [(["--help"], 0), ([], 2), (["a", "b", "c d", *"ef"], 2)])
+def test_a_script_in_python_says_what_it_takes(script, words, status):
+    command = [sys.executable, str(EXAMPLES / script), *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    said = done.stderr if status else done.stdout
+    assert done.returncode == status and said.startswith(f"usage: {script[13:]} [-h] ")
+    assert "Traceback" not in done.stderr
 
 
 # ---------------------------------------------------------------- configurations

@@ -1,6 +1,7 @@
 """An autoregressive model of fairseq as a judge of finished sentences."""
 
 import math
+import warnings
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
@@ -124,6 +125,17 @@ def test_scores_are_those_of_fairseqs_own_scorer(build: Callable[[], nn.Module])
     assert_close(scores, scored_by_fairseq(model, True))
     assert len({round(one, 3) for row in scores for one in row}) == 12, "two are there twice"
     assert all(-20 < one < 0 for row in scores for one in row)
+
+
+def test_the_types_of_fairseqs_masks_are_no_matter_for_users():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        score(Reranker(transformer(), SYMBOLS))
+        with pytest.raises(UserWarning, match="another"):
+            warnings.warn("another", UserWarning, stacklevel=1)
+        before = list(warnings.filters)
+        Reranker(transformer(), SYMBOLS)
+        assert warnings.filters == before, "changed filters show what was shown once more"
 
 
 def test_a_length_penalty_divides_by_a_power_of_the_length_as_in_beam_search():

@@ -347,7 +347,8 @@ def test_a_confidence_is_a_probability(value):
 def test_a_single_string_is_no_list_of_lines():
     with pytest.raises(UserError, match="not a single string"):
         Corrector(FakeBackend()).correct("abc")
-    with pytest.raises(UserError, match=r"correct\(\): None is no line of text"):
+    assert len(Corrector(FakeBackend()).correct(iter(["abc", "de"]))) == 2
+    with pytest.raises(UserError, match="line 2: None is no text; give strings"):
         Corrector(FakeBackend()).correct(["abc", None])
     with pytest.raises(UserError, match="--batch-size 0"):
         Corrector(FakeBackend()).correct(["abc"], batch_size=0)

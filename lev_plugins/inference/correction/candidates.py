@@ -13,6 +13,7 @@ from torch.nn.utils.rnn import pad_sequence
 from ...data.batch import Hypothesis
 from ...data.batching import by_length
 from ...errors import UserError
+from ...fairseq_patches import filter_mask_warning
 from ...ops.alignment import lcs_masks
 from ...ops.edits import insertion_labels
 from ...systems.levenshtein.decoding.policy import with_features
@@ -120,6 +121,7 @@ class AutoregressiveScorer:
 
     def __init__(self, backend: Autoregressive, words: Iterable[str] = ()) -> None:
         self.backend, self.words = backend, words
+        filter_mask_warning()
 
     @cached_property
     def generators(self) -> list[SequenceGenerator]:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from ... import html
 from ...deprecation import renamed_arguments, renamed_attribute, renamed_field
 from ...errors import UserError, checks_arguments
+from ..arguments import strings
 from .backends import Answer, Backend, ContextBackend, Tokens
 from .proposals import Proposal, proposals
 from .protection import Protection
@@ -215,7 +216,7 @@ class Corrector:
     @checks_arguments()
     def correct(
         self,
-        lines: Sequence[str],
+        lines: Iterable[str],
         *,
         min_confidence: float | None = None,
         protect: Iterable[str] = (),
@@ -245,16 +246,13 @@ class Corrector:
 
     def correct_protected(
         self,
-        lines: Sequence[str],
+        lines: Iterable[str],
         min_confidence: float | None,
         protection: Protection,
         batch_size: int,
     ) -> list[Correction]:
         """:meth:`correct` with patterns that were read once for many calls."""
-        if isinstance(lines, str):
-            raise UserError("correct() takes a list of lines, not a single string")
-        if other := [line for line in lines if not isinstance(line, str)]:
-            raise UserError(f"correct(): {other[0]!r:.60} is no line of text; give strings")
+        lines = strings("lines", "line", lines)
         if min_confidence is None:
             min_confidence = self.min_confidence
         check_confidence(min_confidence)

@@ -19,10 +19,9 @@ from ...fairseq_patches import settings_of, wrap_checkpoint_errors
 from ..checkpoints import (
     CheckpointState,
     device_named,
-    find_checkpoint,
+    find_checkpoints,
     load_model,
     load_state,
-    separate_paths,
     text_encoders,
     words_learnt,
 )
@@ -67,7 +66,7 @@ def load_backend(
     """
     given = {name: value for name, value in (processing or {}).items() if value is not None}
     place = device_named(device)
-    paths = [find_checkpoint(one) for one in separate_paths(path)]
+    paths = find_checkpoints(path)
     state = load_state(paths[0])
     name = getattr(state["cfg"].task, "_name", None)
     if name not in (*EDITING, *WRITING):

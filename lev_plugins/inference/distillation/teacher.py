@@ -223,7 +223,7 @@ def load_teacher(args: argparse.Namespace) -> tuple[Teacher, tuple[str, str]]:
     Raises:
         UserError: a checkpoint that cannot teach, no dictionaries, or others than the teacher's.
     """
-    paths = utils.split_paths(args.path)
+    paths = checkpoints.find_checkpoints(args.path)
     state = load_state(paths[0])
     cfg = state["cfg"]
     languages = choose_languages(args, cfg.task)

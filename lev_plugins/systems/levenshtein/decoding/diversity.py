@@ -12,7 +12,7 @@ from ....errors import UserError
 from ....ops.randomness import uniform
 
 DIVERSITY = ("length", "penalty", "noise")
-_LARGEST_PENALTY = 3.0  # γ of the paper lies in [0, 3]
+LARGEST_PENALTY = 3.0  # γ of the paper lies in [0, 3]
 _LINES = 1 << 20  # room for the positions of a sentence in a key of the random numbers
 
 
@@ -47,7 +47,7 @@ class Diversity:
         number = rows.remainder(self.count).float()
         if self.kind != "penalty" or self.count == 1:
             return torch.full_like(number, base)
-        return base + number * (max(_LARGEST_PENALTY - base, 0.0) / (self.count - 1))
+        return base + number * (max(LARGEST_PENALTY - base, 0.0) / (self.count - 1))
 
     def first_counts(self, logits: Tensor, counts: Tensor, slots: Tensor, rows: Tensor) -> Tensor:
         """Insertions of the first iteration.

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ....data.batching import by_budget
 from ....errors import UserError
-from ....fairseq_patches import difference
+from ....fairseq_patches import difference, filter_mask_warning
 from .policy import is_edit_model
 
 
@@ -58,6 +58,7 @@ class Reranker:
                 f"{type(model).__name__} cannot rank hypotheses; give an autoregressive model, "
                 "such as one trained with --task translation --arch transformer"
             )
+        filter_mask_warning()
         model.eval()  # in fairseq-generate it returns nothing
         self.model = model
         self.pad, self.bos, self.eos = dictionary.pad(), dictionary.bos(), dictionary.eos()

@@ -1,0 +1,83 @@
+"""What an editor is asked for: sentences with their drafts and terms, and how to decode them."""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
+from ..errors import UserError
+from ..systems.levenshtein.decoding.diversity import DIVERSITY, LARGEST_PENALTY
+from .arguments import check_number, check_whole, listed, optional_strings, strings
+
+T = TypeVar("T")
+# a source, its draft and its terms
+Row = tuple[str, str | None, Sequence[str] | None]
+Terms = Iterable[Iterable[str] | None]
+
+
+def read_rows(
+    sources: Iterable[str], drafts: Iterable[str | None] | None, terms: Terms | None
+) -> list[Row]:
+    """A row for every source.
+
+    Raises:
+        UserError: what is no list of strings, or of another length.
+    """
+    read = strings("sources", "source", sources)
+    others = None if drafts is None else optional_strings("drafts", "draft", drafts)
+    beside = _beside(read, others, "drafts")
+    return list(zip(read, beside, _beside(read, _read_terms(terms), "lists of terms")))
+
+
+def _read_terms(terms: Terms | None) -> list[Sequence[str] | None] | None:
+    if terms is None:
+        return None
+    found: list[Sequence[str] | None] = []
+    for number, row in enumerate(listed("terms", terms), start=1):
+        if isinstance(row, str):
+            raise UserError(f"sentence {number}: terms are a list of texts, not a single text")
+        name = f"sentence {number}: terms"
+        found.append(None if row is None else strings(name, f"sentence {number}: term", row))
+    return found
+
+
+def _beside(sources: Sequence[str], others: list[T | None] | None, name: str) -> list[T | None]:
+    """One for every source, None where there are none at all."""
+    found: list[T | None] = [None] * len(sources) if others is None else others
+    if len(found) != len(sources):
+        raise UserError(f"{len(sources)} sources but {len(found)} {name}")
+    return found
+
+
+def check_decoding(
+    *,
+    max_iter: int,
+    batch_size: int,
+    nbest: int,
+    candidates: int,
+    empty_penalty: float | None,
+    delete_threshold: float | None,
+    diversity: str,
+    noise_scale: float,
+    seed: int,
+) -> None:
+    """Refuses options that nothing can be decoded with, by the names that they have in Python.
+
+    The decoder looks at most of them as well, and names the flags of fairseq's commands.
+
+    Raises:
+        UserError: one of another type, or out of its range.
+    """
+    check_whole("max_iter", max_iter)
+    check_whole("batch_size", batch_size)
+    check_whole("nbest", nbest)
+    check_whole("candidates", candidates)
+    check_whole("seed", seed, -math.inf)
+    if nbest > candidates:
+        raise UserError(f"nbest {nbest}: give candidates={nbest} or more, not {candidates}")
+    if empty_penalty is not None:
+        check_number("empty_penalty", empty_penalty, LARGEST_PENALTY)
+    if delete_threshold is not None:
+        check_number("delete_threshold", delete_threshold, 1)
+    if diversity not in DIVERSITY:
+        raise UserError(f"diversity {diversity!r:.60}: choose one of {', '.join(DIVERSITY)}")
+    check_number("noise_scale", noise_scale)
