@@ -32,8 +32,9 @@ def way_out(
     ways.append("shorten such lines")
     if skip:
         ways.append(f"leave them out with {SKIP}")
-    *first, last = ways
-    return f"{', '.join(first)}{', or ' if len(first) > 1 else ' or ' if first else ''}{last}"
+    if len(ways) > 1:
+        ways[-1] = f"or {ways[-1]}"
+    return ", ".join(ways)
 
 
 def _room(limits: Sequence[int], learnt: Sequence[int | None]) -> list[str]:

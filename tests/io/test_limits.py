@@ -12,9 +12,9 @@ SKIP = "leave them out with --skip-invalid-size-inputs-valid-test"
     "sizes, limits, learnt, cut, said",
     [
         ((9, 2), (6, 6), None, False, f"{RAISE}, shorten such lines, or {SKIP}"),
-        ((9, 2), (6, 6), (6, 6), False, f"shorten such lines or {SKIP}"),
+        ((9, 2), (6, 6), (6, 6), False, f"shorten such lines, or {SKIP}"),
         ((9, 2), (6, 6), (6, 6), True, f"give --truncate-source, shorten such lines, or {SKIP}"),
-        ((2, 9), (6, 6), (6, 6), True, f"shorten such lines or {SKIP}"),
+        ((2, 9), (6, 6), (6, 6), True, f"shorten such lines, or {SKIP}"),
         (
             (9, 2),
             (6, 6),
