@@ -23,7 +23,6 @@ from ..deprecation import renamed_flags
 from ..errors import UserError
 from ..fairseq_patches import run_cli
 from ..io.lines import STANDARD_STREAM, chunks, raw_lines
-from ..io.notes import ENOUGH, CutNotes
 from ..io.output import report_file, standard_output, whole_file
 from ..io.text_files import read_lines
 from ..reports.correction_journal import Journal
@@ -54,6 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     check(args)
     from ..inference.correction.documents import plan
     from ..inference.correction.protection import Protection
+    from ..inference.correction.uncut import notes_on
 
     words = read_lines(args.protect_words) if args.protect_words else ()
     protection = Protection(args.protect or (), words)
@@ -83,7 +83,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if corrector.settings:
             print(_used(corrector, args), file=sys.stderr)
         report = Report(sinks, args.files, Progress(todo.size) if todo else None)
-        report.cut = _cut_notes(corrector)
+        report.look_at = notes_on(corrector)
         if todo:
             _to_folder(corrector, args, protection, todo, report, journal)
         else:
@@ -164,38 +164,12 @@ def _corrected(
     """The lines of a file, corrected, and their line ends, a chunk at a time."""
     report.begin(path)
     for lines, ends in _chunks(path, args.buffer):
-        if report.cut is not None:
-            _look_at(corrector, lines, report.cut)
+        if report.look_at is not None:
+            report.look_at(lines)
         yield (
             corrector.correct_protected(lines, args.min_confidence, protection, args.batch_size),
             ends,
         )
-
-
-def _cut_notes(corrector: "Corrector") -> CutNotes | None:
-    """Notes for a model that reads tokens; one whose words are ranked reads characters."""
-    backend: Any = corrector.backend
-    processing = getattr(backend, "processing", None)
-    if processing is None:
-        return None
-    known = backend.task.source_dictionary
-    # "" for what has no name here: text is cut in some way
-    used = None if processing.bpe is None else ""
-    return CutNotes(known.symbols[known.nspecial :], used)
-
-
-def _look_at(corrector: "Corrector", lines: Sequence[str], notes: CutNotes) -> None:
-    """Has notes on the tokens of lines, as many as tell enough."""
-    if notes.done:
-        return
-    backend: Any = corrector.backend
-    known, tokens = backend.task.source_dictionary, []
-    for line in lines:
-        tokens += backend.tokens(line)
-        if len(tokens) >= ENOUGH:
-            break
-    unknown = sum(known.index(token) == known.unk() for token in tokens)
-    notes.look_at(lines, len(tokens), unknown)
 
 
 def _used(corrector: "Corrector", args: argparse.Namespace) -> str:

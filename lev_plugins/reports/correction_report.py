@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from ..io.lines import STANDARD_STREAM, is_terminal, json_line
-from ..io.notes import CutNotes
 from ..io.output import refuse_overwriting
 from ..io.text_files import LineNumbers
 
@@ -93,8 +92,8 @@ class Report:
             output.
     """
 
-    #: What is said of text that is not cut as the model's was.
-    cut: CutNotes | None = None
+    #: Is shown all lines, and says if they are not cut as the model's were.
+    look_at: Callable[[Sequence[str]], None] | None = None
 
     def __init__(
         self, sinks: Sequence[Sink], files: Sequence[str], progress: Progress | None = None
