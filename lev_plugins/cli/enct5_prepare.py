@@ -123,13 +123,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     register(lean=True)
     from ..systems.enct5.preparation.writing import Sampling, longest_text, write_all
 
-    kept = _kept_subwords(args.subwords_of) if args.subwords_of else None
-    of_bert = args.bert_dir is not None
-    if kept is not None and kept.wordpiece is not None:
-        of_bert, args.max_length = True, args.max_length or kept.max_length
+    kept = None if args.subwords_of is None else _kept_subwords(args.subwords_of)
+    # a BERT's: no text may be longer than its positions
+    most = None if kept is None or kept.wordpiece is None else kept.max_length
     if args.max_length is None:
-        args.max_length = longest_text(args.bert_dir)
-    layout, files = _layout(args, of_bert), _files(args)
+        args.max_length = most or longest_text(args.bert_dir)
+    layout, files = _layout(args, most is not None or args.bert_dir is not None), _files(args)
     given = [*files.values(), *filter(None, (args.labels, args.sentencepiece_model))]
     compressed = [path for path in given if path.endswith(".gz") and os.path.isfile(path)]
     if compressed:

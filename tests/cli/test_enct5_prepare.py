@@ -603,6 +603,13 @@ def test_wordpiece_of_a_bert(folder):
     checkpoints.bert(folder.path / "bert")
     bert = ("--bert-dir", "bert")
     folder.prepare("classification", pieces=bert)
+    shutil.move("data", "old")
+    folder.prepare("classification", pieces=("--subwords-of", "old"))
+    shutil.move("data", "again")
+    assert Path("again/enct5.json").read_bytes() == Path("old/enct5.json").read_bytes()
+    message = folder.refused("classification", "--max-length", "0", pieces=("--subwords-of", "old"))
+    assert message == "--max-length 0: give 3 or more"
+    folder.prepare("classification", pieces=bert)
     found = folder.description()
     assert found.max_length == checkpoints.PLACES
     symbols = [[found.pieces[one] for one in text] for text in folder.split().pieces]
