@@ -71,6 +71,11 @@ def _add_search_options(parser: argparse.ArgumentParser) -> None:
     add("--beam N", "beam size (default: 5)", 5)
     add("--lenpen P", "length penalty (default: 1)", 1.0)
     add(
+        "--interpolate",
+        "of the beam's translations take the one nearest to the reference by sentence BLEU; needs "
+        "--reference",
+    )
+    add(
         "--max-len-a A",
         "a translation has at most A * source tokens + B tokens (default: 0). Above 0 only "
         "sources of one length share a batch, since the longest of a batch counts",
@@ -115,6 +120,8 @@ def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
         raise UserError(f"--lenpen {args.lenpen}: must be a number")
     if not args.max_ratio >= 1:
         raise UserError(f"--max-ratio {args.max_ratio}: must be 1 or more, or inf for any length")
+    if args.interpolate and (args.reference is None or args.beam == 1):
+        raise UserError("--interpolate chooses by --reference in a --beam above 1: give both")
     if args.fp16 and (args.cpu or not _has_gpu()):
         raise UserError("--fp16 needs a GPU; leave it out")
     return args
@@ -149,7 +156,16 @@ def run_settings(
     from ..inference.checkpoints import find_checkpoints
     from ..inference.distillation.journal import digest
 
-    flags = ("beam", "lenpen", "max_len_a", "max_len_b", "max_ratio", "chunk_size", "fp16")
+    flags = (
+        "beam",
+        "lenpen",
+        "max_len_a",
+        "max_len_b",
+        "max_ratio",
+        "interpolate",
+        "chunk_size",
+        "fp16",
+    )
     return {
         "--path": digest(find_checkpoints(args.path)),
         "--data": digest([dictionary_path(args.data, lang) for lang in languages]),

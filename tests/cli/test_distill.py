@@ -20,6 +20,7 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refuses
+from sacrebleu.metrics import BLEU
 
 from lev_plugins.cli import distill, preprocess
 from lev_plugins.errors import UserError
@@ -142,17 +143,20 @@ SCRIPT = {"empty": 0, "long": 20, "endless": 7}  # tokens of the translation of 
 def scripted(monkeypatch: pytest.MonkeyPatch) -> list[list[list[str]]]:
     """Teachers turn words round and write them large, but for the words of SCRIPT.
 
+    A beam holds that first, then the words in their order, and at last nothing but X.
+
     Gives the batches they have been asked to translate.
     """
     batches: list[list[list[str]]] = []
 
-    def translate(self: Teacher, sources: Sequence[Any]) -> list[Translation]:
+    def translate(self: Teacher, sources: Sequence[Any]) -> list[list[Translation]]:
         batches.append([list(source) for source in sources])
         found = []
         for words in sources:
             size = next((SCRIPT[word] for word in words if word in SCRIPT), None)
             target = [word.upper() for word in reversed(words)] if size is None else ["X"] * size
-            found.append(Translation(tuple(target), "endless" in words))
+            beam = [target, target[::-1], ["X"] * 50]
+            found.append([Translation(tuple(one), "endless" in words) for one in beam])
         return found
 
     monkeypatch.setattr(Teacher, "encode", lambda self, words: list(words))
@@ -280,6 +284,31 @@ def test_failed_lines_are_replaced_or_kept_and_named(run, scripted, capsys, refe
     assert f"mean over the lines: {sum(counts) / len(counts):.2f}\n" in said
 
 
+def test_interpolation_takes_the_nearest_translation_that_can_be_right(run, scripted):
+    """Equals are taken as the beam has them, and so are all where there is no reference."""
+    put("train.en", ["a b c", "a b c", "a b c", "a b c", "", "long"])
+    put("train.de", ["A B C D", "C B A", "X " * 50, "", "A", "Y"])
+    targets = run("--reference train.de --interpolate", expected=6)
+    assert targets == ["A B C", "C B A", "C B A", "C B A", "", "Y"]
+
+
+def test_interpolated_text_is_of_the_beam_and_nearer_to_the_references(run, few):
+    put("train.de", [line.upper() for line in read("train.en")])
+    score = BLEU(tokenize="none", effective_order=True).sentence_score
+    references = read("train.de")
+    plain, chosen = (
+        run(f"--reference train.de --beam 6 {flag}", expected=few) for flag in ("", "--interpolate")
+    )
+    pairs = [
+        (score(first, [reference]).score, score(nearest, [reference]).score)
+        for first, nearest, reference in zip(plain, chosen, references)
+        if first != reference  # the teacher failed
+    ]
+    assert all(first <= nearest for first, nearest in pairs)
+    assert sum(first < nearest for first, nearest in pairs) > 2
+    assert run("--reference train.de --beam 6 --interpolate --batch-size 1", expected=few) == chosen
+
+
 def test_an_empty_reference_replaces_nothing(run, scripted, capsys):
     put("train.en", ["long", "a"])
     put("train.de", ["", ""])
@@ -324,7 +353,7 @@ def interrupt_after(monkeypatch: pytest.MonkeyPatch, batches: int, error: BaseEx
     """The teacher of the next run is interrupted in its batch after ``batches``."""
     plain, done = Teacher.translate, 0
 
-    def translate(self: Teacher, sources: Sequence[Any]) -> list[Translation]:
+    def translate(self: Teacher, sources: Sequence[Any]) -> list[list[Translation]]:
         nonlocal done
         if done == batches:
             monkeypatch.setattr(Teacher, "translate", plain)
@@ -539,6 +568,7 @@ def refused(home: Path, text: list[str]) -> Callable[[str], str]:
         ("--max-len-b 0", "--max-len-b 0: must be 1 or more"),
         ("--max-len-a -1", "--max-len-a -1.0: must be 0 or more"),
         ("--lenpen nan", "--lenpen nan: must be a number"),
+        ("--interpolate", "--interpolate chooses by --reference in a --beam above 1: give both"),
         ("--max-ratio 0.5", "--max-ratio 0.5: must be 1 or more"),
         ("--max-ratio nan", "--max-ratio nan: must be 1 or more"),
         ("--fp16", "--fp16 needs a GPU"),

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 import torch
+from sacrebleu.metrics import BLEU
 
 from ...errors import UserError
 from ...io.text_files import read_parallel
@@ -36,6 +37,38 @@ def judge(source: int, translation: Translation, max_ratio: float) -> str:
         return ENDLESS
     longer, shorter = max(source, target), min(source, target)
     return RATIO if longer > max_ratio * shorter + SLACK else FINE
+
+
+def nearest(translations: Sequence[Translation], reference: str) -> Translation:
+    """The translation with the highest sentence BLEU, over tokens as they stand.
+
+    Sequence-level interpolation (Kim and Rush 2016, §3.3). Of equals it is the earliest.
+
+    Args:
+        translations: the hypotheses of a beam, the best first; at least one.
+        reference: tokens between spaces.
+    """
+    bleu = BLEU(tokenize="none", effective_order=True)
+    return max(
+        translations,
+        key=lambda one: bleu.sentence_score(" ".join(one.words), [reference]).score,
+    )
+
+
+def choose(
+    translations: Sequence[Translation], source: int, reference: str, args: argparse.Namespace
+) -> tuple[Translation, str]:
+    """The translation to write, and what :func:`judge` says of it.
+
+    With ``--interpolate`` one that can be right comes before one that cannot.
+    """
+    candidates = translations or [Translation((), False)]
+    verdicts = {one: judge(source, one, args.max_ratio) for one in candidates}
+    chosen = candidates[0]
+    if args.interpolate and reference:
+        fine = [one for one in candidates if verdicts[one] == FINE]
+        chosen = nearest(fine or candidates, reference)
+    return chosen, verdicts[chosen]
 
 
 def make_batches(
@@ -114,10 +147,11 @@ def distil_chunk(
     for batch in make_batches(lengths, args.max_tokens, args.batch_size, args.max_len_a > 0):
         chosen = [work[i] for i in batch]
         encoded = [teacher.encode(sources[line]) for line in chosen]
-        for line, translation in zip(chosen, teacher.translate(encoded), strict=True):
-            reason = judge(len(sources[line]), translation, args.max_ratio)
-            replaced = reason != FINE and bool(references[line])
-            text = references[line] if replaced else " ".join(translation.words)
+        for line, translations in zip(chosen, teacher.translate(encoded), strict=True):
+            reference = references[line]
+            translation, reason = choose(translations, len(sources[line]), reference, args)
+            replaced = reason != FINE and bool(reference)
+            text = reference if replaced else " ".join(translation.words)
             records[line] = Record(reason, replaced, text)
         progress.add(len(batch))
     return records

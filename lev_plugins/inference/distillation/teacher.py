@@ -86,14 +86,15 @@ class Teacher:
         index = self.source_dictionary.index
         return torch.tensor([*map(index, words), self.source_dictionary.eos()], dtype=torch.long)
 
-    def translate(self, sources: Sequence[torch.Tensor]) -> list[Translation]:
+    def translate(self, sources: Sequence[torch.Tensor]) -> list[list[Translation]]:
         """Translate one batch.
 
         Args:
             sources: of :meth:`encode`.
 
         Returns:
-            for each source its best hypothesis.
+            for each source the hypotheses of the beam, the best first; none where the model gave
+            every hypothesis the probability 0.
         """
         data = LanguagePairDataset(
             list(sources),
@@ -108,15 +109,13 @@ class Teacher:
             batch = utils.move_to_cuda(batch)
         found = self.generator.generate(self.models, batch)
         longest = max(map(len, sources))
-        translations: list[Translation | None] = [None] * len(sources)
+        translations: list[list[Translation]] = [[] for _ in sources]
         for number, hypotheses in zip(batch["id"].tolist(), found, strict=True):
-            translations[number] = self._translation(hypotheses, longest)
-        return [translation for translation in translations if translation is not None]
+            translations[number] = [self._translation(one, longest) for one in hypotheses]
+        return translations
 
-    def _translation(self, hypotheses: Sequence[Hypothesis], longest: int) -> Translation:
-        if not hypotheses:  # no hypothesis ever had a probability
-            return Translation((), False)
-        tokens = hypotheses[0]["tokens"].tolist()
+    def _translation(self, hypothesis: Hypothesis, longest: int) -> Translation:
+        tokens = hypothesis["tokens"].tolist()
         limit = self.generator.max_len_a * longest + self.generator.max_len_b
         limit = min(int(limit), self.generator.max_len - 1)
         symbols = self.target_dictionary.symbols
