@@ -1,14 +1,13 @@
 """Source, target and draft side by side."""
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias, TypedDict
+from typing import TypeAlias, TypedDict
 
 import numpy as np
 import torch
 from fairseq.data import Dictionary, FairseqDataset, LanguagePairDataset, data_utils
 from torch import Tensor
 
-from ..fairseq_patches import batch_every_sentence
 from ..ops.alignment import lcs_masks
 from .batch import Batch, OnHost
 
@@ -115,9 +114,3 @@ class EditDataset(LanguagePairDataset):
         limit = max_sizes[-1] if isinstance(max_sizes, (tuple, list)) else max_sizes
         short = self.draft_sizes[kept] <= (limit or np.inf)
         return kept[short], list(ignored) + kept[~short].tolist()
-
-    def batch_by_size(
-        self, indices: np.ndarray, *limits: Any, **named: Any
-    ) -> list[Sequence[int] | np.ndarray]:
-        """fairseq's batches, and the remainder that it would drop."""
-        return batch_every_sentence(self, indices, *limits, **named)

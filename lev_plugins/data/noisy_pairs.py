@@ -9,7 +9,6 @@ import torch
 from fairseq.data import Dictionary, FairseqDataset, LanguagePairDataset, data_utils
 from torch import Tensor
 
-from ..fairseq_patches import batch_every_sentence
 from .noise import FIXED, Noise, sentence_random
 
 
@@ -274,11 +273,8 @@ class NoisyPairs(LanguagePairDataset):
     def batch_by_size(
         self, indices: np.ndarray, max_tokens: int | None = None, *limits: Any, **named: Any
     ) -> list[Sequence[int] | np.ndarray]:
-        """fairseq's batches, and the remainder that it would drop.
-
-        A line that fits into ``max_tokens`` without noise does so with it.
-        """
+        """fairseq's batches; a line that fits into ``max_tokens`` without noise does with it."""
         if max_tokens is not None:
             grown = self.src_sizes > max_tokens
             self.src_sizes = np.where(grown, self.src.clean_sizes, self.src_sizes)
-        return batch_every_sentence(self, indices, max_tokens, *limits, **named)
+        return super().batch_by_size(indices, max_tokens, *limits, **named)

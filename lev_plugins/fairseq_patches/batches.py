@@ -2,15 +2,12 @@
 
 import functools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..errors import UserError
 from ..io.program import running_command
-
-if TYPE_CHECKING:
-    from fairseq.data import FairseqDataset
 
 Batch = Sequence[int] | np.ndarray
 
@@ -46,39 +43,6 @@ def lossless_batches(indices: Sequence[int] | np.ndarray, batches: Sequence[Batc
     return kept if done == len(order) else [*kept, order[done:]]
 
 
-def batch_every_sentence(
-    dataset: "FairseqDataset",
-    indices: Sequence[int] | np.ndarray,
-    max_tokens: int | None = None,
-    max_sentences: int | None = None,
-    required_batch_size_multiple: int = 1,
-) -> list[Batch]:
-    """``FairseqDataset.batch_by_size`` that loses no sentence, and takes none for an answer.
-
-    Fault: see :func:`lossless_batches`; and with no sentence at all fairseq raises IndexError.
-    A data set's ``batch_by_size`` passes itself and its arguments on to this.
-
-    Args:
-        dataset: a ``FairseqDataset``.
-        indices: sentences in the order in which they are to be batched.
-        max_tokens: most tokens in a batch, padding counted.
-        max_sentences: most sentences in a batch.
-        required_batch_size_multiple: sizes are below this or a multiple of it, the last excepted.
-    """
-    from fairseq.data import FairseqDataset
-
-    if len(indices) == 0:
-        return []
-    batches = FairseqDataset.batch_by_size(
-        dataset,
-        indices,
-        max_tokens=max_tokens,
-        max_sentences=max_sentences,
-        required_batch_size_multiple=required_batch_size_multiple,
-    )
-    return lossless_batches(indices, batches)
-
-
 def keep_last_batch() -> None:
     """Let no data set of fairseq lose its last batch, those of fairseq's own tasks included.
 
@@ -87,8 +51,7 @@ def keep_last_batch() -> None:
     either: batches are cut from sentences in the order of their lengths, so it is always the
     longest ones that no epoch sees. A last batch of an odd size costs a moment at most.
 
-    Data sets with a ``batch_by_size`` of their own, as ours have, get every sentence through
-    :func:`batch_every_sentence`, for which this changes nothing.
+    Fault: with no sentence at all fairseq raises IndexError.
     """
     from fairseq.data import FairseqDataset
 

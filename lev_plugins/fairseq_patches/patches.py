@@ -23,7 +23,6 @@ from ..io.saving import (
 from ..io.trust import Origin, check_checkpoint_settings, origin, settings_of
 from .adafactor import patch_adafactor
 from .batches import (
-    batch_every_sentence,
     deterministic_batching,
     keep_last_batch,
     lossless_batches,

@@ -496,9 +496,7 @@ def test_every_sentence_is_in_one_batch_within_the_limits(
     order = list(range(len(lengths)))
     shuffled.shuffle(order)
     indices = np.array(order, dtype=np.int64)
-    batches = patches.batch_every_sentence(
-        Lengths(lengths), indices, max_tokens, max_sentences, multiple
-    )
+    batches = Lengths(lengths).batch_by_size(indices, max_tokens, max_sentences, multiple)
     assert [i for batch in batches for i in batch] == order
     for batch in batches:
         longest = max(lengths[i] for i in batch)
@@ -512,7 +510,7 @@ def test_every_sentence_is_in_one_batch_within_the_limits(
 @given(lengths=st.lists(st.integers(1, 20), max_size=60))
 def test_every_sentence_is_in_one_batch_of_a_fixed_shape(lengths):
     order = np.argsort(lengths, kind="stable").astype(np.int64)
-    batches = patches.batch_every_sentence(Lengths(lengths, [5, 10, 20]), order, 60, None, 8)
+    batches = Lengths(lengths, [5, 10, 20]).batch_by_size(order, 60, None, 8)
     assert [i for batch in batches for i in batch] == list(order)
 
 

@@ -12,7 +12,6 @@ from fairseq.data import FairseqDataset
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from ...fairseq_patches import batch_every_sentence
 from .entities import Sentences
 from .packing import pack
 from .problem_types import ProblemType
@@ -145,10 +144,6 @@ class EncT5Dataset(FairseqDataset):
         order = np.random.permutation(len(self)) if self.shuffle else np.arange(len(self))
         sizes = self.row_sizes[order]
         return order[np.lexsort((sizes[:, 0], sizes.max(1)))]
-
-    def batch_by_size(self, indices: Sequence[int], **limits: Any) -> list[Any]:
-        """Batches that hold every row."""
-        return batch_every_sentence(self, indices, **limits)
 
 
 def collate(samples: Sequence[list[Example]], kind: ProblemType, number: int) -> dict[str, Tensor]:
