@@ -516,6 +516,14 @@ def test_every_sentence_is_in_one_batch_of_a_fixed_shape(lengths):
     assert [i for batch in batches for i in batch] == list(order)
 
 
+def test_a_sentence_longer_than_a_batch_names_the_limit_where_fairseq_asserts():
+    order = np.arange(3)
+    with pytest.raises(UserError, match="^the longest line has 9 tokens, and a batch at most 5 "):
+        patches.batch_every_sentence(Lengths([3, 9, 7]), order, 5)
+    with pytest.raises(AssertionError, match="exceed max_tokens=5"):
+        data_utils.batch_by_size(order, len, num_tokens_vec=np.array([3, 9, 7]), max_tokens=5)
+
+
 def test_lossless_batches_adds_the_tail_and_only_that():
     whole = [np.array([3, 1]), np.array([2, 0])]
     assert [list(b) for b in patches.lossless_batches([3, 1, 2, 0], whole)] == [[3, 1], [2, 0]]
