@@ -29,6 +29,10 @@ _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
 _REFUSED_GLOBAL = r"[Uu]nsupported (?:GLOBAL|global: GLOBAL|class) (\S+)"
 _LONGEST_REASON = 240
 
+NO_REPLACEMENT = (
+    "--replace-unk fails in fairseq at the first unknown word; leave it out: python -m lev_plugins "
+    "correct keeps unknown words as they were typed"
+)
 _SAID_BY_FAIRSEQ = (
     (r"Model file not found: (.+)", "checkpoint {0} does not exist; check --path"),
     (
@@ -53,6 +57,7 @@ _SAID_BY_FAIRSEQ = (
     (r"(Please install .*)", "{0}"),
     (r"(Valid paths .* will be ignored.*)", "{0}"),
     (r"((?:Criterion|Optimizer) does not match.*)", "{0}"),
+    (r"--replace-unk requires a raw text dataset", NO_REPLACEMENT),
     (r"(Cannot combine --fp16 and --tpu.*)", "{0}"),
 )
 
