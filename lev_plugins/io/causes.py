@@ -14,8 +14,6 @@ from difflib import get_close_matches
 from pathlib import Path
 from types import FrameType
 
-from omegaconf.errors import OmegaConfBaseException
-
 from ..errors import UserError
 from .archives import DamagedArchive
 from .finite import NOT_FINITE
@@ -260,8 +258,11 @@ def _unknown_metric(error: BaseException) -> str | None:
 
 def _bad_setting(error: BaseException) -> str | None:
     """A setting of fairseq-hydra-train that there is not, or a value that it cannot have."""
-    merged = _passed(error, "merge_with_parent", "fairseq/dataclass/utils.py")
-    if not isinstance(error, OmegaConfBaseException) or not merged:
+    if not _passed(error, "merge_with_parent", "fairseq/dataclass/utils.py"):
+        return None
+    from omegaconf.errors import OmegaConfBaseException  # not for --help
+
+    if not isinstance(error, OmegaConfBaseException):
         return None
     known = getattr(error.object_type, "__dataclass_fields__", ())
     reason = str(error).partition("\n")[0]
