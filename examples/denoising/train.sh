@@ -26,7 +26,6 @@ shift 2
 variant="${VARIANT:-pointer}" updates="${UPDATES:-600}" width="${WIDTH:-128}" layers="${LAYERS:-2}"
 seed="${SEED:-1}" run="${RUN:-}" start="${BACKBONE_START:-0}"
 name="${gates//,/-}"
-[ "$gates" != all ] || gates=mask,copy,generate,skip
 case "$variant" in
 pointer | paper | code) ;;
 *) fail "VARIANT=$variant: pointer, paper or code" ;;

@@ -1,13 +1,17 @@
 """Batches that hold every sentence."""
 
 import functools
+import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import UserError
 from ..io.program import running_command
+
+if TYPE_CHECKING:
+    from fairseq.data import FairseqDataset
 
 Batch = Sequence[int] | np.ndarray
 
@@ -43,6 +47,19 @@ def lossless_batches(indices: Sequence[int] | np.ndarray, batches: Sequence[Batc
     return kept if done == len(order) else [*kept, order[done:]]
 
 
+def _refuse_low_limit(
+    dataset: "FairseqDataset", indices: Sequence[int] | np.ndarray, error: AssertionError
+) -> None:
+    """Says how many tokens a batch has to hold, where fairseq asserts that it holds them."""
+    told = re.match(r"Sentences lengths should not exceed max_tokens=(\d+)", str(error))
+    if told is not None:
+        longest = max(dataset.num_tokens(int(index)) for index in indices)
+        raise UserError(
+            f"the longest line has {longest} tokens, and a batch at most {told[1]} (--max-tokens; "
+            f"in validation --max-tokens-valid); raise it to {longest}, or shorten such lines"
+        ) from error
+
+
 def keep_last_batch() -> None:
     """Let no data set of fairseq lose its last batch, those of fairseq's own tasks included.
 
@@ -64,16 +81,20 @@ def keep_last_batch() -> None:
         """fairseq's batches, the last one included.
 
         Raises:
-            UserError: there is nothing to train on; fairseq would begin one epoch after
-                another for ever.
+            UserError: a sentence is longer than a batch may be; or there is nothing to train on:
+                fairseq would begin one epoch after another for ever.
         """
         if len(indices) > 0:
-            return lossless_batches(indices, stock(self, indices, *limits, **named_limits))
+            try:
+                return lossless_batches(indices, stock(self, indices, *limits, **named_limits))
+            except AssertionError as error:
+                _refuse_low_limit(self, indices, error)
+                raise
         if running_command() in ("train", "hydra-train"):
             raise UserError(
                 "a data set has no sentence, or none within the limits of the model; check the "
-                "text that preprocess was given, or raise --max-source-positions and "
-                "--max-target-positions"
+                "text that preprocess was given, or raise --max-source-positions, "
+                "--max-target-positions or --max-tokens"
             )
         return []
 

@@ -1,10 +1,12 @@
-"""The command line of fairseq's commands: old names of our flags, and the whole help."""
+"""The command line of fairseq's commands: old names, the whole help, a flag that cannot work."""
 
 import argparse
 import functools
 from collections.abc import Sequence
 
 from ..deprecation import FLAGS, renamed_flags
+from ..errors import UserError
+from ..io.causes import NO_REPLACEMENT
 
 HELP = ("-h", "--help")
 
@@ -45,3 +47,24 @@ def _hold_help_back(parser: argparse.ArgumentParser) -> None:
         return found
 
     parser.parse_known_args = first  # type: ignore[assignment, method-assign]
+
+
+def refuse_replacement() -> None:
+    """Refuses ``--replace-unk`` before anything is decoded.
+
+    Faults: without a file fairseq looks for one named ``@@ ``. With one, or with an empty name, the
+    first ``<unk>`` in an output is a traceback: beam search leaves no alignment, and with
+    ``--print-alignment`` one of another form.
+    """
+    from fairseq import utils
+
+    stock = utils.load_align_dict
+
+    @functools.wraps(stock, assigned=())
+    def load_align_dict(replace_unk: str | None) -> object:
+        """fairseq's, for no replacement."""
+        if replace_unk is not None:
+            raise UserError(NO_REPLACEMENT)
+        return stock(replace_unk)
+
+    utils.load_align_dict = load_align_dict

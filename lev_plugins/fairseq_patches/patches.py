@@ -31,7 +31,7 @@ from .batches import (
 from .checkpoints import absolute_data_paths, allow_checkpoint_globals
 from .copies import allow_copies
 from .encoders import configure_plain_encoders, keep_words_apart
-from .flags import accept_renamed_flags
+from .flags import accept_renamed_flags, refuse_replacement
 from .interactive import patch_interactive_reader, read_interactive_lines
 from .launch import check_launches, infer_torchrun_on_cpu
 from .lengths import WORDS_LEARNT
@@ -74,6 +74,7 @@ def apply(lean: bool = False) -> None:
     infer_torchrun_on_cpu()
     check_launches()
     accept_renamed_flags()
+    refuse_replacement()
     keep_last_batch()
     deterministic_batching()
     shuffle_when_asked()

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fairseq.trainer import Trainer
-    from omegaconf import DictConfig
 
 logger = logging.getLogger(__name__)
 
@@ -36,27 +35,35 @@ def _metric(trainer: "Trainer") -> list[object]:
 
 
 @contextmanager
-def _compared(cfg: "DictConfig") -> Iterator[None]:
+def _compared(trainer: "Trainer", path: str) -> Iterator[None]:
     """Let a model look at the settings of a checkpoint that is read meanwhile.
 
     Fault: a resumed training has the options of its command, whatever the checkpoint was trained
     with; those that no parameter shows change it in silence.
 
     Args:
-        cfg: the training's model; its class may have a ``check_resumed(cfg, stored, path)``.
+        trainer: its model's class may have a ``check_resumed(cfg, stored, path)``, and the model a
+            ``begin_from(stored, state_dict, path)`` instead for ``--finetune-from-model``.
+        path: of the checkpoint.
     """
     from fairseq import checkpoint_utils
     from fairseq.models import ARCH_MODEL_REGISTRY
 
+    cfg = trainer.cfg.model
     name = getattr(cfg, "_name", None) or getattr(cfg, "arch", None)
-    check = getattr(ARCH_MODEL_REGISTRY.get(name), "check_resumed", None)
+    kind = ARCH_MODEL_REGISTRY.get(name)
+    check = getattr(kind, "check_resumed", None)
+    finetuned = path == getattr(trainer.cfg.checkpoint, "finetune_from_model", None)
     read = checkpoint_utils.load_checkpoint_to_cpu
 
     @functools.wraps(read, assigned=())
     def load_checkpoint_to_cpu(path: str, *arguments: object, **options: object) -> object:
         state = read(path, *arguments, **options)
-        if check is not None and state.get("cfg") is not None:
-            check(cfg, state["cfg"].get("model"), path)
+        stored = (state.get("cfg") or {}).get("model")
+        if stored is not None and finetuned and hasattr(kind, "begin_from"):
+            trainer.get_model().begin_from(stored, state["model"], path)
+        elif stored is not None and check is not None:
+            check(cfg, stored, path)
         return state
 
     checkpoint_utils.load_checkpoint_to_cpu = load_checkpoint_to_cpu
@@ -120,7 +127,7 @@ def _given_back(
     ) -> dict[str, Any] | None:
         """fairseq's; what is to be reset is not carried over."""
         resets = (reset_optimizer, reset_lr_scheduler, optimizer_overrides, reset_meters)
-        with _compared(self.cfg.model):
+        with _compared(self, filename):
             extra = load(self, filename, *resets)
         kept = (extra or {}).get(_KEPT, {})
         same = kept.get("metric", _metric(self)) == _metric(self)

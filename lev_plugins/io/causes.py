@@ -9,7 +9,8 @@ import errno
 import os
 import re
 import traceback
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from difflib import get_close_matches
 from pathlib import Path
 from types import FrameType
 
@@ -24,11 +25,22 @@ _READERS = {
     "load_ema_from_checkpoint": ("fpath",),
     "read_checkpoint": ("path",),
 }
+# what builds by a name: function, file, the section (or the variable that has it), the variable of
+# the name, and that of the names
+_CHOOSERS = (
+    ("build_x", "fairseq/registry.py", "registry_name", "choice", "REGISTRY"),
+    ("setup_task", "fairseq/tasks/__init__.py", "task", "task_name", "TASK_REGISTRY"),
+    ("build_model", "fairseq/models/__init__.py", "model", "model_type", "ARCH_MODEL_REGISTRY"),
+)
 _NO_ACCESS = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM}
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
 _REFUSED_GLOBAL = r"[Uu]nsupported (?:GLOBAL|global: GLOBAL|class) (\S+)"
 _LONGEST_REASON = 240
 
+NO_REPLACEMENT = (
+    "--replace-unk fails in fairseq at the first unknown word; leave it out: python -m lev_plugins "
+    "correct keeps unknown words as they were typed"
+)
 _SAID_BY_FAIRSEQ = (
     (r"Model file not found: (.+)", "checkpoint {0} does not exist; check --path"),
     (
@@ -53,6 +65,7 @@ _SAID_BY_FAIRSEQ = (
     (r"(Please install .*)", "{0}"),
     (r"(Valid paths .* will be ignored.*)", "{0}"),
     (r"((?:Criterion|Optimizer) does not match.*)", "{0}"),
+    (r"--replace-unk requires a raw text dataset", NO_REPLACEMENT),
     (r"(Cannot combine --fp16 and --tpu.*)", "{0}"),
 )
 
@@ -243,6 +256,41 @@ def _unknown_metric(error: BaseException) -> str | None:
     return None
 
 
+def _bad_setting(error: BaseException) -> str | None:
+    """A setting of fairseq-hydra-train that there is not, or a value that it cannot have."""
+    if not _passed(error, "merge_with_parent", "fairseq/dataclass/utils.py"):
+        return None
+    from omegaconf.errors import OmegaConfBaseException  # not for --help
+
+    if not isinstance(error, OmegaConfBaseException):
+        return None
+    known = getattr(error.object_type, "__dataclass_fields__", ())
+    reason = str(error).partition("\n")[0]
+    return f"setting {error.full_key}: {reason}{_nearest(error.key, known)}"
+
+
+def _bad_name(error: BaseException) -> str | None:
+    """``_name`` of a section of fairseq-hydra-train that names nothing."""
+    if not isinstance(error, (KeyError, AssertionError)):
+        return None
+    for frame in _frames(error):
+        file, values = frame.f_code.co_filename, frame.f_locals
+        for function, path, kind, name, registry in _CHOOSERS:
+            if frame.f_code.co_name == function and Path(file).match(path):
+                chosen = values.get(name)
+                known: Collection[str] = values.get(registry, frame.f_globals.get(registry, ()))
+                if known and isinstance(chosen, str) and chosen not in known:
+                    kind = values.get(kind) or kind
+                    return f"{kind}._name: there is no {kind} {chosen!r}{_nearest(chosen, known)}"
+    return None
+
+
+def _nearest(name: object, known: Collection[str]) -> str:
+    """The name that was meant, perhaps."""
+    found = [] if name in known else get_close_matches(str(name), list(known), 1)
+    return f"; did you mean {found[0]}?" if found else ""
+
+
 def _fairseq_message(error: BaseException) -> str | None:
     """A message of fairseq that says it all, or nearly."""
     text = str(error)
@@ -278,6 +326,8 @@ _KNOWN = (
     _no_room,
     _too_long,
     _unknown_metric,
+    _bad_setting,
+    _bad_name,
     _fairseq_message,
     _refused_option,
     _endless_search,

@@ -24,7 +24,7 @@ def way_out(
     """
     ways = []
     if learnt is None:
-        ways.append(f"raise {' and '.join(FLAGS)}")
+        ways.append(f"raise {', '.join(FLAGS)} or --max-tokens")  # fairseq takes the lowest
     else:
         ways += _room(limits, learnt)
     if cut and sizes[0] > limits[0]:

@@ -138,7 +138,8 @@ class Origin:
         else:
             reason = "neither beside the checkpoint nor beside its data"
         flag = f"--{name.replace('_', '-')}"
-        raise self._refusal(f"{flag} {value!s:.200} is {reason}", f"{of} {flag} FILE".strip())
+        what = "DIR" if name.endswith("directory") else "FILE"
+        raise self._refusal(f"{flag} {value!s:.200} is {reason}", f"{of} {flag} {what}".strip())
 
     def check_task(self, settings: object) -> None:
         """Refuse languages that lead out of the data folder, and data on the network.

@@ -72,8 +72,8 @@ class EvaluatedTask(TranslationTask):
     cfg: EvaluationConfig
     #: What a data set's sizes are of.
     sides = "source/target"
-    #: What interactive has read before the present lines.
-    lines_before = 0
+    #: What interactive has read, before the present lines and with them.
+    lines_before = lines_read = 0
     #: Most source and target tokens of the models that were loaded; None before.
     learnt_positions: tuple[int | None, int | None] | None = None
 
@@ -158,10 +158,16 @@ class EvaluatedTask(TranslationTask):
             return tokens
         return torch.cat([tokens[: longest - 1], tokens[-1:]])
 
+    def count_lines(self, lines: list[str]) -> None:
+        """Notes lines that interactive has read, for their numbers in messages."""
+        self.lines_before = self.lines_read
+        self.lines_read += len(lines)
+
     def get_interactive_tokens_and_lengths(
         self, lines: list[str], encode_fn: Callable[[str], str]
     ) -> tuple[list[Any], list[int]]:
-        """fairseq's, with ``--truncate-source``."""
+        """fairseq's, with ``--truncate-source``; messages count lines from the first call."""
+        self.count_lines(lines)
         found, _ = super().get_interactive_tokens_and_lengths(lines, encode_fn)
         sources = list(map(self.cut_source, found))
         return sources, list(map(len, sources))

@@ -48,10 +48,6 @@ class PostEditingTask(EvaluatedTask):
     cfg: PostEditingConfig
     sides = "source/target/draft"
 
-    def __init__(self, cfg: PostEditingConfig, src_dict: Dictionary, tgt_dict: Dictionary) -> None:
-        super().__init__(cfg, src_dict, tgt_dict)
-        self.lines_read = 0
-
     @classmethod
     def check_data_folder(cls, cfg: EvaluationConfig) -> None:
         """What preprocess wrote; the languages as the folder says."""
@@ -177,8 +173,7 @@ class PostEditingTask(EvaluatedTask):
             UserError: a line with more than one tab, or what ``encode_draft`` refuses.
         """
         pairs = []
-        self.lines_before = self.lines_read
-        self.lines_read += len(lines)
+        self.count_lines(lines)
         for number, line in enumerate(lines, start=self.lines_before + 1):
             source, *rest = line.split("\t")
             if len(rest) > 1:

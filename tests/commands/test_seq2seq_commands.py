@@ -502,6 +502,6 @@ def test_what_cannot_be_shown_is_refused_in_one_line(gated, tmp_path):
 
 def test_a_gate_that_is_none_ends_in_one_line(gated):
     assert gated.refused("--gates mask,erase") == (
-        "--gates mask,erase: there is no gate 'erase'; give some of mask,copy,generate,skip, or "
-        "none"
+        "--gates mask,erase: there is no gate 'erase'; give some of mask,copy,generate,skip, or, "
+        "alone, all or none"
     )

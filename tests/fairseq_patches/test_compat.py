@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from fairseq import checkpoint_utils, options, tasks
-from fairseq.data import Dictionary, FairseqDataset, data_utils
+from fairseq import checkpoint_utils, models, options, tasks
+from fairseq.data import Dictionary, FairseqDataset, data_utils, encoders
 from fairseq.dataclass.configs import DistributedTrainingConfig, FairseqConfig
-from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf, merge_with_parent
 from fairseq.distributed import utils as distributed_utils
 from fairseq.models.transformer import TransformerModel
 from hypothesis import given, settings
@@ -30,6 +30,7 @@ from saved import Malicious
 import lev_plugins
 from lev_plugins import fairseq_patches as patches
 from lev_plugins.errors import UserError
+from lev_plugins.systems.gated import GatedTransformerConfig
 
 PACKAGE = Path(lev_plugins.__file__).parent
 BIN = Path(sys.executable).parent
@@ -514,6 +515,14 @@ def test_every_sentence_is_in_one_batch_of_a_fixed_shape(lengths):
     assert [i for batch in batches for i in batch] == list(order)
 
 
+def test_a_sentence_longer_than_a_batch_names_the_limit_where_fairseq_asserts():
+    order = np.arange(3)
+    with pytest.raises(UserError, match="^the longest line has 9 tokens, and a batch at most 5 "):
+        patches.batch_every_sentence(Lengths([3, 9, 7]), order, 5)
+    with pytest.raises(AssertionError, match="exceed max_tokens=5"):
+        data_utils.batch_by_size(order, len, num_tokens_vec=np.array([3, 9, 7]), max_tokens=5)
+
+
 def test_lossless_batches_adds_the_tail_and_only_that():
     whole = [np.array([3, 1]), np.array([2, 0])]
     assert [list(b) for b in patches.lossless_batches([3, 1, 2, 0], whole)] == [[3, 1], [2, 0]]
@@ -730,6 +739,41 @@ def test_what_the_commands_assert_is_said_in_one_line():
         del checkpoint_utils.save_checkpoint.best
     line = patches.explain(error)
     assert line == "--best-checkpoint-metric bleu: validation gives only loss, num_updates"
+
+
+@pytest.mark.parametrize(
+    ("build", "settings", "said"),
+    [
+        (
+            lambda settings: merge_with_parent(GatedTransformerConfig(), settings),
+            {"gate_variant": "pointers"},
+            "setting gate_variant: Invalid value 'pointers', expected one of [paper, code, ",
+        ),
+        (
+            lambda settings: merge_with_parent(GatedTransformerConfig(), settings),
+            {"gate": "all"},
+            "setting gate: Key 'gate' not in 'GatedTransformerConfig'; did you mean gates?",
+        ),
+        (
+            tasks.setup_task,
+            {"_name": "noisy_translaton"},
+            "task._name: there is no task 'noisy_translaton'; did you mean noisy_translation?",
+        ),
+        (
+            lambda settings: models.build_model(settings, None),
+            {"_name": "gated_transformr"},
+            "model._name: there is no model 'gated_transformr'; did you mean gated_transformer?",
+        ),
+        (
+            encoders.build_bpe,
+            {"_name": "character"},
+            "bpe._name: there is no bpe 'character'; did you mean characters?",
+        ),
+    ],
+)
+def test_a_setting_that_hydra_lets_through_is_named(build, settings, said):
+    line = patches.explain(caught(build, OmegaConf.create(settings)))
+    assert line is not None and line.startswith(said)
 
 
 @pytest.mark.parametrize(

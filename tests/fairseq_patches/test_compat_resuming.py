@@ -198,3 +198,16 @@ def test_a_model_looks_at_the_settings_of_the_checkpoint_it_resumes_from(stock, 
     trainer.load_checkpoint("last")
     assert seen == [(trainer.cfg.model, "what it was trained with", "last")]
     assert checkpoint_utils.load_checkpoint_to_cpu is read
+
+
+def test_a_model_takes_the_parameters_that_it_is_finetuned_from(stock, monkeypatch):
+    seen = []
+    kind = SimpleNamespace(check_resumed=None, begin_from=lambda *arguments: seen.append(arguments))
+    monkeypatch.setitem(ARCH_MODEL_REGISTRY, "checked", kind)
+    state = {"cfg": {"model": "settings"}, "model": "parameters"}
+    monkeypatch.setattr(checkpoint_utils, "load_checkpoint_to_cpu", lambda path: state)
+    trainer = stock.Trainer()
+    trainer.get_model = lambda: kind
+    trainer.cfg.checkpoint.finetune_from_model = "other"
+    trainer.load_checkpoint("other")
+    assert seen == [("settings", "parameters", "other")]

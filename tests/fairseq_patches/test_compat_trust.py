@@ -474,3 +474,13 @@ def test_nothing_of_it_holds_for_the_command_line(folder):
     cfg = Namespace(_name="nat_nothing")
     with pytest.raises(AssertionError, match="Could not infer model type"):
         models.build_model(cfg, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("hf_directory", "DIR"), ("sentencepiece_model", "FILE")]
+)
+def test_a_refused_place_is_asked_for_as_what_it_is(tmp_path, name, kind):
+    (tmp_path / "apart").mkdir()
+    origin = trust.Origin(("/no/such/last.pt",), {})
+    with pytest.raises(UserError, match=f"--{name.replace('_', '-')} {kind} yourself"):
+        origin.check_file(name, str(tmp_path / "apart"))

@@ -1,11 +1,14 @@
 """The help of fairseq's commands, as somebody meets it who looks for an option of this package."""
 
 import pytest
-from fairseq import options
+import torch
+from fairseq import options, utils
 from fairseq.models import ARCH_MODEL_REGISTRY
 from fairseq.tasks import TASK_REGISTRY
 
 import lev_plugins  # noqa: F401  (registers)
+from lev_plugins.errors import UserError
+from lev_plugins.io.causes import explain
 
 
 def helped(capsys, parser, *words: str) -> str:
@@ -57,3 +60,23 @@ def test_stock_fairseq_leaves_its_options_out():
     with pytest.raises(SystemExit):
         stock(parser, ["--task", "translation_edit", "--arch", "transformer", "--help"])
     assert not any("--draft-lang" in action.option_strings for action in parser._actions)
+
+
+@pytest.mark.parametrize("given", ["@@ ", "", "dictionary.txt"])
+def test_unknown_words_are_not_to_be_replaced_by_fairseq(given):
+    assert utils.load_align_dict(None) is None
+    with pytest.raises(UserError, match="^--replace-unk fails in fairseq .* leave it out"):
+        utils.load_align_dict(given)
+    asserted = AssertionError("--replace-unk requires a raw text dataset (--dataset-impl=raw)")
+    assert str(explain(asserted)).startswith("--replace-unk fails in fairseq")
+
+
+def test_fairseq_alone_cannot_replace_an_unknown_word():
+    """``flags.refuse_replacement`` can go once this fails."""
+    given, _ = options.get_generation_parser().parse_known_args(["--replace-unk"])
+    with pytest.raises(FileNotFoundError):
+        utils.load_align_dict.__wrapped__(given.replace_unk)
+    with pytest.raises(IndexError):  # what SequenceGenerator leaves as alignment
+        utils.replace_unk("<unk>", "word", torch.empty(0), {}, "<unk>")
+    with pytest.raises(TypeError):  # with --print-alignment
+        utils.replace_unk("<unk>", "word", [(0, 0)], {}, "<unk>")

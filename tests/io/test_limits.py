@@ -4,7 +4,7 @@ import pytest
 
 from lev_plugins.io.limits import tightest, way_out
 
-RAISE = "raise --max-source-positions and --max-target-positions"
+RAISE = "raise --max-source-positions, --max-target-positions or --max-tokens"
 SKIP = "leave them out with --skip-invalid-size-inputs-valid-test"
 
 

@@ -177,6 +177,7 @@ def test_each_variant_is_its_equations(variant, gates, target):
         ("mask,copy,generate,skip", ["mask", "copy", "generate", "skip"]),
         ("skip, generate", ["generate", "skip"]),
         ("copy,copy", ["copy"]),
+        ("all", ["mask", "copy", "generate", "skip"]),
         ("none", []),
         ("", []),
     ],

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import runpy
 from functools import cache
 from pathlib import Path
@@ -11,8 +12,9 @@ import pytest
 import saved
 import torch
 from fairseq import checkpoint_utils, options
+from fairseq.data import Dictionary
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
-from gated_models import ALL, GATED, ROWS, SYMBOLS, answers, batch, build
+from gated_models import ALL, GATED, ROWS, SYMBOLS, answers, batch, build, dictionary
 from omegaconf import OmegaConf
 from seq2seq_models import SIZES, Pair, assert_same
 from torch import Tensor
@@ -186,6 +188,41 @@ def test_a_training_is_resumed_with_the_gates_it_began_with(
     with pytest.raises(UserError, match=f"^last.pt: was trained with {told}"):
         GatedTransformerModel.check_resumed(cfg, old, "last.pt")
     GatedTransformerModel.check_resumed(GatedTransformerConfig(**old), old, "last.pt")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        ({"gates": "none"}, {}, ""),
+        ({}, {"gates": "none"}, ""),
+        ({}, {"gates": ALL}, "mask copy generate"),
+        ({"gates": "copy,generate"}, {"gates": ALL}, "copy generate"),
+        ({"gates": ALL}, {"gates": "mask,generate"}, "mask generate"),
+        ({}, {"gate_variant": "code"}, "mask"),
+        (
+            {"gates": "skip", "gate_variant": "paper"},
+            {"gates": ALL, "gate_variant": "paper"},
+            "skip",
+        ),
+    ],
+)
+@pytest.mark.parametrize("table", [SYMBOLS, dictionary(mask=None)], ids=["mask", "no mask"])
+def test_a_training_begins_from_a_checkpoint_of_other_gates(
+    old: dict[str, str], new: dict[str, str], same: str, table: Dictionary
+) -> None:
+    theirs, ours = (build(seed, source=table, **one) for seed, one in enumerate((old, new)))
+    learnt, fresh = (
+        {name: value.clone() for name, value in model.state_dict().items()}
+        for model in (theirs, ours)
+    )
+    kept = ("mask_gate" if gate == "mask" else f"gates.{gate}" for gate in same.split())
+    kept = re.compile("|".join(map(re.escape, kept)) or "$^")
+    state, settings = dict(learnt), OmegaConf.create(vars(GatedTransformerConfig(**old)))
+    ours.begin_from(settings, state, "other.pt")
+    ours.load_state_dict(state)
+    for name, value in ours.state_dict().items():
+        anew = "gate" in name and not kept.search(name)
+        assert torch.equal(value, (fresh if anew else learnt)[name]), name
 
 
 # the benchmark --------------------------------------------------------------------------------

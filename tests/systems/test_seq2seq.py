@@ -440,9 +440,9 @@ def test_parameters_named_as_in_version_0_5_are_loaded(system, pre_norm):
             (
                 GATED,
                 {"gates": gates},
-                f"--gates {gates}: there is no gate|mask,copy,generate,skip, or none",
+                f"--gates {gates}: there is no gate|skip, or, alone, all or none",
             )
-            for gates in ("mask,delete", "Mask", "none,copy", "mask;copy")
+            for gates in ("mask,delete", "Mask", "none,copy", "copy,all", "mask;copy")
         ],
         *[
             (

@@ -340,6 +340,15 @@ def test_long_sources_are_cut_where_that_is_asked_for(folder):
     assert lengths == [20, 2] and typed[-1] == short[-1] == task.src_dict.eos()
 
 
+def test_an_interactive_line_that_is_too_long_is_named_by_its_number_in_the_input(folder):
+    task = task_of(folder)
+    for lines in (["a", "a"], ["a", "a a a"]):  # two buffers
+        tokens, lengths = task.get_interactive_tokens_and_lengths(lines, str)
+        data = task.build_dataset_for_inference(tokens, lengths)
+    with pytest.raises(UserError, match=r"^line 4 has 4/0 tokens \(source/target\) where .* 3/9; "):
+        task.get_batch_iterator(data, max_positions=(3, 9))
+
+
 # what is said ------------------------------------------------------------------------------------
 
 

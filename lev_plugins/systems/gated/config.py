@@ -18,7 +18,7 @@ class GatedTransformerConfig(Seq2SeqConfig):
         "mask,copy,generate",
         (
             "the gates that are on, any of mask,copy,generate,skip in any "
-            "order; none makes it the plain Transformer"
+            "order, or all; none makes it the plain Transformer"
         ),
     )
     gate_variant: DIVERSITY = option(  # type: ignore[valid-type]

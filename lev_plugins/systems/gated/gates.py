@@ -24,18 +24,19 @@ COPY_START = -3.0
 
 
 def chosen_gates(text: str) -> list[str]:
-    """``"mask,generate"`` → the gates that are on, in the order of :data:`GATES`.
+    """``"mask,generate"``, ``"all"`` → the gates that are on, in the order of :data:`GATES`.
 
     Raises:
         UserError: a name that no gate has.
     """
     names = [name.strip() for name in text.split(",") if name.strip()]
-    names = [] if names == ["none"] else names
+    if names in (["none"], ["all"]):
+        names = list(GATES) if names == ["all"] else []
     unknown = [name for name in names if name not in GATES]
     if unknown:
         raise UserError(
             f"--gates {text}: there is no gate {unknown[0]!r}; give some of {','.join(GATES)}, "
-            "or none"
+            "or, alone, all or none"
         )
     return [name for name in GATES if name in names]
 

@@ -1,6 +1,8 @@
 """The model: a backbone between the mask gate and the decoder's gates (paper, §3)."""
 
+import logging
 import os
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,7 +10,7 @@ from fairseq.data import Dictionary
 from fairseq.models import register_model
 from fairseq.tasks import FairseqTask
 from omegaconf import DictConfig
-from torch import nn
+from torch import Tensor, nn
 
 from ...errors import UserError
 from ...fairseq_patches import origin
@@ -22,7 +24,10 @@ from .decoder import GatedDecoder
 from .encoder import GatedEncoder
 from .gates import ENCODER_GATE, MaskGate, MaskVector, chosen_gates
 
+logger = logging.getLogger(__name__)
+
 MODEL = "gated_transformer"
+_GATES = re.compile(r"encoder\.mask_gate\.|decoder\.(gates|mask_vector)\.")
 MASK_SYMBOLS = ("[MASK]", "<mask>", "<extra_id_0>", "▁<extra_id_0>")
 
 
@@ -64,7 +69,38 @@ class GatedTransformerModel(Seq2SeqModel):
         if ours != gates or (gates and variant != theirs):
             raise UserError(
                 f"{path}: was trained with --gates {','.join(gates) or 'none'} --gate-variant "
-                f"{theirs}: give these options to resume it, or another --save-dir"
+                f"{theirs}: give these options to resume it; other gates begin from it with "
+                "--finetune-from-model and another --save-dir"
+            )
+
+    def begin_from(self, stored: DictConfig, state: dict[str, Tensor], path: str) -> None:
+        """Called before a training begins from another's parameters: other gates begin anew.
+
+        The decoder's gates mean something else in each variant, the mask gate does not.
+
+        Args:
+            stored: the other's settings of its model.
+            state: its parameters, changed in place.
+            path: of its checkpoint.
+        """
+        own = {name: one for name, one in self.state_dict().items() if _GATES.match(name)}
+        gates = getattr(stored, "gates", None)
+        if gates is None:  # another model's, which fails by itself
+            return
+        same = str(stored.gate_variant) == self.decoder.variant
+        for name in [name for name in state if _GATES.match(name)]:
+            if name not in own or not (same or name.startswith("encoder.")):
+                del state[name]
+        fresh = {name: one for name, one in own.items() if name not in state}
+        state.update(fresh)
+        if fresh:
+            found = {name.rpartition(".")[0] for name in fresh}
+            logger.info(
+                "%s: was trained with --gates %s --gate-variant %s; begin anew: %s",
+                path,
+                gates,
+                stored.gate_variant,
+                ", ".join(sorted(found)),
             )
 
     @classmethod
