@@ -518,7 +518,7 @@ def test_every_sentence_is_in_one_batch_of_a_fixed_shape(lengths):
 def test_a_sentence_longer_than_a_batch_names_the_limit_where_fairseq_asserts():
     order = np.arange(3)
     with pytest.raises(UserError, match="^the longest line has 9 tokens, and a batch at most 5 "):
-        patches.batch_every_sentence(Lengths([3, 9, 7]), order, 5)
+        Lengths([3, 9, 7]).batch_by_size(order, 5)
     with pytest.raises(AssertionError, match="exceed max_tokens=5"):
         data_utils.batch_by_size(order, len, num_tokens_vec=np.array([3, 9, 7]), max_tokens=5)
 
