@@ -109,9 +109,12 @@ def chosen(
         found = None
     use = Settings() if found is None else read(found)
     named: dict[str, Any] = {key: name for key, name in given.items() if name}
+    ranked = bool(use.lexicon or use.lookup)
     use = Settings(**{**asdict(use), **named})
-    if use.lexicon or use.lookup:
-        use = replace(use, unit=use.unit or "letters")  # words are ranked one by one
+    if (use.lexicon or use.lookup) and not ranked:
+        unit = "letters" if use.unit in (None, "word") else use.unit  # words are ranked one by one
+        tuned = use.tuned and f"{use.tuned}; without the lists that are given now"
+        use = replace(use, unit=unit, tuned=tuned, weights={})
     return use, found
 
 
