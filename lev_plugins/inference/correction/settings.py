@@ -139,8 +139,8 @@ def read(path: str) -> Settings:
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from error
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise UserError(
-            f"{path} is no settings file ({error}); write it anew with correct --tune, or leave it "
-            "out with --settings none"
+            f"{path} is no settings file ({error}); leave it out with --settings none, also to "
+            "write it anew: --settings none --tune NOISY CLEAN"
         ) from error
     found: dict[str, Any] = {}
     for key in FILES:
@@ -148,8 +148,8 @@ def read(path: str) -> Settings:
             name = os.path.join(os.path.dirname(os.path.abspath(path)), getattr(settings, key))
             if not os.path.isfile(name) or checksum(name) != files[key]:
                 raise UserError(
-                    f"{name} is not the file that {path} was tuned with; bring it back, or write "
-                    "the settings anew with correct --tune"
+                    f"{name} is not the file that {path} was tuned with; bring it back, or leave "
+                    "the settings out: --settings none, also to tune anew"
                 )
             found[key] = name
     return Settings(**{**asdict(settings), **found})
