@@ -268,6 +268,15 @@ def _endless_search(error: BaseException) -> str | None:
     return NOT_FINITE if searching and stopped else None
 
 
+def _hydra_value(error: BaseException) -> str | None:
+    """A value that an option cannot have, or a data folder that nobody named, under hydra."""
+    if type(error).__name__ == "ValidationError" and getattr(error, "full_key", None):
+        return f"{getattr(error, 'full_key')}: {str(error).partition(chr(10))[0]}"  # noqa: B009
+    if isinstance(error, TypeError) and _passed(error, "split_paths", "fairseq/utils.py"):
+        return "no data folder is named; give it: task.data=FOLDER"
+    return None
+
+
 _KNOWN = (
     _our_own,
     _misfit_checkpoint,
@@ -281,6 +290,7 @@ _KNOWN = (
     _fairseq_message,
     _refused_option,
     _endless_search,
+    _hydra_value,
 )
 
 
