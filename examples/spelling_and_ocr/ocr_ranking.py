@@ -19,6 +19,7 @@ from lev_plugins.errors import UserError
 from lev_plugins.inference.correction import Correction, Corrector, settings
 from lev_plugins.inference.correction.corrector import apply_edits
 from lev_plugins.inference.correction.reranking import RerankedBackend, Reranker, fit
+from lev_plugins.inference.correction.units import core_of
 
 Decode = Callable[[list[str]], list[str]]
 Key = Callable[[Scores], tuple[int, int]]
@@ -46,11 +47,6 @@ class Scored(Protocol):
     def score(self, lines: list[str]) -> Scores: ...
 
 
-def core(word: str) -> str:
-    """A word without punctuation around it."""
-    return word.strip("".join(one for one in {*word} if not one.isalnum()))
-
-
 def resources(
     work: Path,
     noisy: Sequence[str],
@@ -65,7 +61,7 @@ def resources(
     if lexicon is None and (work / "lexicon.txt").is_file():
         lexicon = str(work / "lexicon.txt")
     if lexicon is None:
-        words = Counter(filter(None, (core(word) for line in clean for word in line.split())))
+        words = Counter(filter(None, (core_of(word) for line in clean for word in line.split())))
         lexicon = _write(folder / "lexicon.txt", (f"{word} {n}" for word, n in words.items()))
     if lookup is None:
         seen: dict[str, Counter[str]] = defaultdict(Counter)

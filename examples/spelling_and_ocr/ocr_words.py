@@ -16,12 +16,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
 
-from ocr_ranking import core
 from prepare_codespell import whole_number
 
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
 from lev_plugins.inference.correction.lexicon import Lexicon
+from lev_plugins.inference.correction.units import core_of
 from lev_plugins.io.text_files import read_lines
 
 REPLACED = 0.7  # of the words in a segment
@@ -84,7 +84,7 @@ def made_up(
 
 def dressed(word: str, like: str) -> str:
     """A word with another's punctuation around it and first capital."""
-    inside = core(like)
+    inside = core_of(like)
     if not any(map(str.isalpha, inside)):
         return like
     capital = inside[0] != inside[0].lower()
@@ -93,7 +93,7 @@ def dressed(word: str, like: str) -> str:
 
 def together(counts: Mapping[str, float], clean: Sequence[str]) -> Counter[str]:
     """The words of a list and of a text, which weighs as much as the list."""
-    found = Counter(filter(None, (core(word) for line in clean for word in line.split())))
+    found = Counter(filter(None, (core_of(word) for line in clean for word in line.split())))
     scale = max(sum(counts.values()) / max(found.total(), 1), 1.0)
     return Counter(counts) + Counter({word: n * scale for word, n in found.items()})
 

@@ -316,6 +316,13 @@ def _endless_search(error: BaseException) -> str | None:
     return NOT_FINITE if searching and stopped else None
 
 
+def _no_data_folder(error: BaseException) -> str | None:
+    """Nobody named it to fairseq-hydra-train."""
+    if isinstance(error, TypeError) and _passed(error, "split_paths", "fairseq/utils.py"):
+        return "no data folder is named; give it: task.data=FOLDER"
+    return None
+
+
 _KNOWN = (
     _our_own,
     _misfit_checkpoint,
@@ -331,6 +338,7 @@ _KNOWN = (
     _fairseq_message,
     _refused_option,
     _endless_search,
+    _no_data_folder,
 )
 
 

@@ -11,6 +11,8 @@ from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from typing import Any
 
+from ..errors import UserError
+
 #: of a row, as JSON has it
 Result = dict[str, Any]
 Runner = Callable[[Any, Sequence[Any]], list[Result]]
@@ -156,6 +158,8 @@ class Batcher:
             results = self.runners[first.kind](first.options, rows)
         except Exception as error:
             if len(batch) == 1:
+                if (done := len(first.results)) and isinstance(error, UserError):
+                    error = UserError(f"{error} (counted behind the first {done} of the request)")
                 first.fail(error)
                 return []
             # One of them is at fault, and the others must not suffer from it.

@@ -144,13 +144,17 @@ def marked(row: Sentence, number: int) -> str | None:
     """The draft with its marks written into it; ``number`` counts from 0.
 
     Raises:
-        UserError: marks without a draft, outside of it, out of order or on whitespace alone.
+        UserError: marks without a draft, outside of it, out of order or on whitespace alone; terms
+            beside a draft.
     """
     place = f"sentences[{number}]"
     if row.draft is None:
         if row.marks:
             raise UserError(f"{place}.marks: there is no draft to mark")
         return None
+    if row.terms:
+        raise UserError(f"{place}.terms: they are for a sentence without a draft; mark them in the "
+                        "draft, with the kind term")  # fmt: skip
     parts, done = [], 0
     for mark in row.marks:
         if not done <= mark.start < mark.end <= len(row.draft):

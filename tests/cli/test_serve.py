@@ -194,6 +194,11 @@ def test_pairs_are_predicted_of_both_texts():
             422,
             "choose one of keep, drop",
         ),
+        (
+            '{"sentences": [{"source": "a", "draft": "b", "terms": ["c"]}]}',
+            422,
+            "sentences[0].terms: they are for a sentence without a draft; mark them in the draft",
+        ),
         (json.dumps({"sentences": [{"source": "a " * 200}]}), 422, "limit is"),
         (json.dumps({"sentences": [{"source": "a"}] * 300}), 413, "256"),
         (json.dumps({"sentences": [{"source": "a" * 1_000_001}]}), 413, "bytes"),
@@ -297,10 +302,13 @@ def test_one_bad_request_in_a_batch_fails_alone():
     model = Model(held=True)
     batcher = held_up(model)
     good, bad, other = (batcher.submit("x", 0, [row]) for row in ("good", "bad", "other"))
+    late = batcher.submit("x", 1, ["good"] * batcher.batch_size + ["bad"])
     model.go.set()
     assert (good.result(20), other.result(20)) == ([(0, "good")], [(0, "other")])
-    with pytest.raises(UserError, match="a bad row"):
+    with pytest.raises(UserError, match="a bad row$"):
         bad.result(20)
+    with pytest.raises(UserError, match="a bad row .counted behind the first 64 of the request"):
+        late.result(20)
     batcher.close()
 
 

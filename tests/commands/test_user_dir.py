@@ -118,6 +118,11 @@ def test_the_first_job_of_hydra_saves_on_sigterm_and_keeps_its_patience(
     ("options", "said"),
     [
         ("task.alpha=1.5", "alpha 1.5 is outside [0, 1]"),
+        ("+model.dropout=much", "dropout: Value 'much' of type 'str' could not be converted"),
+        (
+            "~task.alpha ~task.draft_lang task._name=translation ~task.data",
+            "no data folder is named; give it: task.data=FOLDER",
+        ),
         (
             "+task.eval_metrics=ter checkpoint.best_checkpoint_metric=ter "
             "checkpoint.maximize_best_checkpoint_metric=true",

@@ -9,7 +9,7 @@ from lev_plugins.inference.correction.protection import Protection
 
 
 def touched(protection, line, *edits):
-    return protection.touched(line, edits)
+    return protection.touched(line, [edits]) == {0}
 
 
 @pytest.mark.parametrize(
@@ -64,12 +64,40 @@ def test_a_pattern_that_matches_nothing_protects_nothing():
 def test_when_nothing_is_touched_every_match_is_still_there(line, ends, after):
     start, end = sorted(min(place, len(line)) for place in ends)
     protection = Protection(["[0-9]+", "a b"], ["ab"])
-    if not protection.touched(line, [(start, end, after)]):
+    if not touched(protection, line, (start, end, after)):
         outcome = line[:start] + after + line[end:]
         kept = [line[a:b] for a, b in sorted(protection.spans(line))]
         found = [outcome[a:b] for a, b in sorted(protection.spans(outcome))]
         rest = iter(found)
         assert all(one in rest for one in kept)
+
+
+@given(
+    st.text(st.sampled_from("ab1 "), min_size=4, max_size=16),
+    st.lists(st.tuples(st.integers(0, 16), st.text(st.sampled_from("a1 "), max_size=2))),
+)
+def test_groups_are_judged_as_each_by_itself_and_leave_every_match_together(line, cuts):
+    protection = Protection(["[0-9]+", "a b"], ["ab"])
+    places = sorted({min(place, len(line)) for place, _ in cuts})
+    ends = zip(places[::2], places[1::2])
+    groups = [[(*end, new)] for end, (_, new) in zip(ends, cuts)]
+    found = protection.touched(line, groups)
+    assert found >= {n for n, one in enumerate(groups) if touched(protection, line, *one)}
+    assert not touched(
+        protection, line, *(e for n, g in enumerate(groups) if n not in found for e in g)
+    )
+
+
+def test_a_line_of_many_edits_is_read_a_few_times_alone(monkeypatch):
+    line, read = "12 x " * 500, []
+    spans = Protection.spans
+    monkeypatch.setattr(
+        Protection, "spans", lambda self, text: read.append(text) or spans(self, text)
+    )
+    groups = [[(place, place + 1, "y")] for place in range(3, len(line), 5)]
+    groups[7] = [(35, 35, "3")]
+    assert Protection(["[0-9]+"]).touched(line, groups) == {7}
+    assert len(read) < 25
 
 
 @pytest.mark.parametrize("pattern", ["(", "[z-a]", "*", "a{9999999999999}"])

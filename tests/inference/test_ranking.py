@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+import re
 
 import numpy as np
 import pytest
@@ -179,15 +180,32 @@ def test_what_a_table_lists_is_done_where_nothing_was_tuned(monkeypatch, tmp_pat
     monkeypatch.setattr(ranking, "scorer_of", lambda backend, words: backend)
     monkeypatch.setattr(reranking, "scorer_of", lambda backend: backend)
     (tmp_path / "words").write_text("cat 3\n")
-    (tmp_path / "pairs").write_text("Fido\tFelix\nhund\tHund\nkat\tcat\n")
+    (tmp_path / "pairs").write_text("Fido\tFelix\nhund\tHund\nkat\tcat\ngovt\tgovernment\n")
     model = Scripted(likes={"Felix": -30.0, "Felix hund kat": -30.0})
     model.knows_spaces = True
     files = {"lexicon": lexicon and str(tmp_path / lexicon), "lookup": str(tmp_path / "pairs")}
     use = settings.Settings(**files)
-    (found,) = Corrector(ranked(model, use, unit, {}), unit).correct(["Fido hund kat"])
-    assert found.text == "Felix Hund cat"
+    found = Corrector(ranked(model, use, unit, {}), unit).correct(["Fido hund kat", "govt"])
+    assert [one.text for one in found] == ["Felix Hund cat", "government"]
     other = ranked(model, use, unit, {"lookup": -40.0})
     assert Corrector(other, unit).correct(["Fido hund"])[0].text == "Fido hund"
+
+
+@pytest.mark.parametrize(
+    ("unit", "said"),
+    [("letters", "3 of 4 .*'0f'.* --unit word"), ("word", "1 of 4 .*'in to'.* single words"),
+     ("line", "1 of 4 .*'in to'.* single words")],
+)  # fmt: skip
+def test_listed_misspellings_that_no_unit_can_be_are_named(
+    monkeypatch, tmp_path, caplog, unit, said
+):
+    monkeypatch.setattr(ranking, "scorer_of", lambda backend, words: backend)
+    monkeypatch.setattr(reranking, "scorer_of", lambda backend: backend)
+    (tmp_path / "pairs").write_text("0f\tof\nin to\tinto\nteh\tthe\na-b\tab\n")
+    model = Scripted()
+    model.knows_spaces = True
+    ranked(model, settings.Settings(lookup=str(tmp_path / "pairs")), unit, {})
+    assert len(caplog.messages) == 1 and re.search(said, caplog.messages[0])
 
 
 def test_what_is_listed_with_a_capital_leaves_the_small_word_of_the_lexicon_alone(monkeypatch):
@@ -450,6 +468,22 @@ def test_settings_come_back_with_a_lexicon_of_their_own(stored):
     assert settings.read(str(stored / settings.NAME)) == again
 
 
+@pytest.mark.parametrize(("tuned", "unit"), [("word", "letters"), ("line", "line")])
+def test_a_list_is_followed_beside_settings_that_were_tuned_without_one(
+    stored, tmp_path, tuned, unit, monkeypatch
+):
+    monkeypatch.setattr(ranking, "scorer_of", lambda backend, words: backend)
+    monkeypatch.setattr(reranking, "scorer_of", lambda backend: backend)
+    settings.write(settings.Settings(tuned, min_confidence=0.7, tuned="so"), str(stored / "x.pt"))
+    (tmp_path / "pairs").write_text("teh\tthe\n")
+    use, _ = settings.chosen(str(stored), None, {"lookup": str(tmp_path / "pairs")})
+    assert (use.unit, use.min_confidence) == (unit, 0.7)
+    assert use.tuned == "so; without the lists that are given now"
+    model = Scripted(likes={"the": -30.0})
+    model.knows_spaces = True
+    assert Corrector(ranked(model, use, use.unit, {}), unit).correct(["teh"])[0].text == "the"
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -470,7 +504,7 @@ def test_a_broken_settings_file_is_told_in_one_line(stored, change, message):
 
 def test_a_lexicon_that_was_changed_is_refused(stored):
     (stored / settings.LEXICON).write_text("teh 3\n")
-    with pytest.raises(UserError, match="is not the file that .* was tuned with"):
+    with pytest.raises(UserError, match="is not the file that .* tuned with; .* --settings none"):
         settings.read(str(stored / settings.NAME))
 
 

@@ -21,7 +21,8 @@ from lev_plugins.inference.correction.reranking import (
 from lev_plugins.inference.correction.tuning import Goal, tune
 from lev_plugins.metrics.word_edits import word_edits
 
-LEXICON = Lexicon({"the": 100.0, "cat": 20.0, "sat": 5.0, "on": 70.0, "Mat": 3.0})
+LEXICON = Lexicon({"the": 100.0, "cat": 20.0, "sat": 5.0, "on": 70.0, "Mat": 3.0,
+                   "cafe\u0301": 2.0})  # fmt: skip
 
 
 @pytest.fixture
@@ -60,7 +61,8 @@ def test_features_are_summed_over_the_words(reranker):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("word, known", [("cat,", 1), ("Cat.", 1), ("«12»", 1), ("MAT", 0)])
+@pytest.mark.parametrize("word, known", [("cat,", 1), ("Cat.", 1), ("«12»", 1), ("MAT", 0),
+                                           ("caf", 0), ("«cafe\u0301».", 1)])  # fmt: skip
 def test_punctuation_and_a_capital_make_no_unknown_word(word, known, reranker):
     (found,) = reranker().choices([word], 9)
     assert found.features[0][FEATURES.index("lexicon")] == known - 1

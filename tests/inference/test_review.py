@@ -59,3 +59,18 @@ def test_widened_edits_write_the_same_line(line, cuts, new):
     found = whole_words(Correction(line, "", tuple(edits)))
     assert applied(found) == applied(edits)
     assert all(one.end < two.offset for one, two in zip(found, found[1:], strict=False))
+
+
+def test_a_long_word_with_many_edits_is_read_once():
+    class Counted(str):
+        read = 0
+
+        def __getitem__(self, place):
+            Counted.read += isinstance(place, int)
+            return str.__getitem__(self, place)
+
+    line = Counted("ab" * 1000)
+    edits = [Edit(place, "a", "c", 0.9, True, None) for place in range(0, 2000, 2)]
+    (found,) = whole_words(Correction(line, "", tuple(edits)))
+    assert (found.before, found.after) == ("ab" * 1000, "cb" * 1000)
+    assert Counted.read < 4 * len(line)

@@ -344,7 +344,7 @@ def _corrected(
     longest: int | None,
 ) -> Correction:
     """A line with the edits of its units that are sure enough and touch nothing protected."""
-    edits: list[Edit] = []
+    wanted: list[tuple[list[tuple[int, int, str]], float]] = []
     unterminated = []
     for unit in units:
         if (unit.text, unit.context) not in found:
@@ -352,30 +352,31 @@ def _corrected(
             continue
         for proposal in found[unit.text, unit.context]:
             placed = [(unit.places[i], unit.places[j], after) for i, j, after in proposal.edits]
-            reason = _objection(line, placed, proposal.probability, min_confidence, protections)
-            grown = sum(len(after) - (end - start) for start, end, after in placed)
-            if longest is not None and grown > longest:
-                reason = reason or "length"
-            edits += [
-                Edit(start, line[start:end], after, proposal.probability, reason is None, reason)
-                for start, end, after in placed
-            ]
+            wanted.append((placed, proposal.probability))
+    groups = [placed for placed, _ in wanted]
+    protected = {number for one in protections for number in one.touched(line, groups)}
+    edits: list[Edit] = []
+    for number, (placed, chance) in enumerate(wanted):
+        reason = _objection(placed, number in protected, chance < min_confidence, longest)
+        edits += [
+            Edit(start, line[start:end], after, chance, reason is None, reason)
+            for start, end, after in placed
+        ]
     return Correction(line, apply_edits(line, edits), tuple(edits), tuple(unterminated))
 
 
 def _objection(
-    line: str,
-    edits: Sequence[tuple[int, int, str]],
-    probability: float,
-    min_confidence: float,
-    protections: Sequence[Protection],
+    edits: Sequence[tuple[int, int, str]], protected: bool, unsure: bool, longest: int | None
 ) -> Reason | None:
     """Why edits are not made, None if they are."""
     if any(UNREADABLE in after for _, _, after in edits):
         return "unknown"
-    if any(one.touched(line, edits) for one in protections if one):
+    if protected:
         return "protected"
-    return "confidence" if probability < min_confidence else None
+    if unsure:
+        return "confidence"
+    grown = sum(len(after) - (end - start) for start, end, after in edits)
+    return "length" if longest is not None and grown > longest else None
 
 
 def apply_edits(line: str, edits: Iterable[Edit]) -> str:

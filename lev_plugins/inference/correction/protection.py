@@ -1,13 +1,16 @@
 """What must stay as it is: patterns, and words of a list."""
 
 import re
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 
 from ...errors import UserError
 
 _FIRST_TOKEN = re.compile(r"\w+|[^\w\s]")
 
 Span = tuple[int, int]
+Edits = Sequence[tuple[int, int, str]]
 
 
 class Protection:
@@ -56,35 +59,67 @@ class Protection:
                     yield match.start(), end
                     break
 
-    def touched(self, line: str, edits: Iterable[tuple[int, int, str]]) -> bool:
-        """Whether protected text of a line would change, or be protected text no longer.
+    def touched(self, line: str, groups: Sequence[Edits]) -> set[int]:
+        """Groups of edits by which protected text of a line would change, or be such no longer.
 
         A span is touched when an edit changes a character of it or writes into it, or when the
         edits leave it alone and yet it is not found again in their outcome: ``12`` under
         ``[0-9]+`` is touched by a ``3`` written behind it.
 
         Args:
-            edits: (start, end, new text), disjoint and in order, all made together.
+            groups: (start, end, new text) of edits that are made together; all are disjoint and in
+                order.
+
+        Returns:
+            numbers of groups.
         """
-        edits = list(edits)
-        before = self.spans(line)
-        if not before:
-            return False
-        for start, end in before:
-            for first, last, after in edits:
-                if first < end and last > start and (last > first or after):
-                    return True
-        outcome, place = [], 0
+        spans = sorted(self.spans(line))
+        if not spans:
+            return set()
+        merged: list[Span] = []
+        for start, end in spans:
+            if merged and start < merged[-1][1]:
+                start, end = merged[-1][0], max(end, merged.pop()[1])
+            merged.append((start, end))
+        found = {number for number, edits in enumerate(groups) if _meets(edits, merged)}
+        others = [number for number in range(len(groups)) if number not in found]
+        return found | set(self._losing(line, spans, groups, others))
+
+    def _losing(
+        self, line: str, spans: Sequence[Span], groups: Sequence[Edits], numbers: Sequence[int]
+    ) -> Sequence[int]:
+        """Those of the groups with which a span is not found again; a line has many edits, so half
+        of them are tried at a time."""
+        edits = [edit for number in numbers for edit in groups[number]]
+        if not edits or self._found_again(line, spans, edits):
+            return ()
+        middle = len(numbers) // 2
+        if not middle:
+            return numbers
+        halves = numbers[:middle], numbers[middle:]
+        return [n for half in halves for n in self._losing(line, spans, groups, half)] or numbers
+
+    def _found_again(self, line: str, spans: Sequence[Span], edits: Edits) -> bool:
+        outcome, place, grown = [], 0, [0]
         for first, last, after in edits:
             outcome += [line[place:first], after]
             place = last
+            grown.append(grown[-1] + len(after) - (last - first))
         remaining = self.spans("".join(outcome) + line[place:])
-        for start, end in before:
-            # what is written at the border of a span stands before it, unless behind it
-            shift = sum(len(after) - (b - a) for a, b, after in edits if b <= start)
-            if (start + shift, end + shift) not in remaining:
-                return True
-        return False
+        # what is written at the border of a span stands before it, unless behind it
+        ends = [last for _, last, _ in edits]
+        shifts = [grown[bisect_right(ends, start)] for start, _ in spans]
+        moved = zip(spans, shifts, strict=True)
+        return all((start + shift, end + shift) in remaining for (start, end), shift in moved)
+
+
+def _meets(edits: Edits, spans: Sequence[Span]) -> bool:
+    """Whether edits change a character of the spans, which are disjoint, or write into one."""
+    for first, last, after in edits:
+        place = bisect_left(spans, last, key=itemgetter(0)) - 1  # the last that begins before
+        if place >= 0 and spans[place][1] > first and (last > first or after):
+            return True
+    return False
 
 
 def _first_token(text: str) -> str:

@@ -5,14 +5,17 @@ from collections.abc import Mapping
 
 from ...errors import UserError
 from .backends import Backend
-from .ranking import DEFAULTS, LATER, RankedBackend, Ranker, Resources
+from .ranking import DEFAULTS, RankedBackend, Ranker, Resources
 from .reranking import RerankedBackend, Reranker, tuned_weights
 from .settings import Settings
+from .units import UnitKind, spans
 
 logger = logging.getLogger(__name__)
 
 #: Weight of a listed correction where none was tuned: a table that somebody wrote is followed.
 LISTED = 30.0
+#: More than this share of a table that is never asked for is named.
+UNASKED = 0.01
 
 
 def ranked(
@@ -34,7 +37,7 @@ def ranked(
         if unused:
             raise UserError(f"{unused[0]}: there is no ranking; give --lexicon")
         return backend
-    listed = {} if use.tuned else {"lookup": LISTED}
+    listed = {} if use.tuned and use.weights else {"lookup": LISTED}
     if unit in ("word", "letters"):
         if use.confusions and not (use.bigrams and use.lexicon):
             missing = "--bigrams" if use.lexicon else "--lexicon"
@@ -43,20 +46,34 @@ def ranked(
                 f"say; give {missing} too"
             )
         # settings of an older version do not name the later weights
-        weights = {name: DEFAULTS[name] for name in LATER} | {**use.weights, **listed, **weights}
-        return RankedBackend(Ranker(backend, _resources(use, backend), weights))
+        weights = {**DEFAULTS, **use.weights, **listed, **weights}
+        return RankedBackend(Ranker(backend, _resources(use, backend, unit), weights))
     if unused:
         raise UserError(
             f"{unused[0]}: for words that are ranked one by one; --unit letters, or "
             "leave the file out (--settings none where the settings name it)"
         )
     weights = {**tuned_weights(use.weights), **listed, **weights}
-    return RerankedBackend(Reranker(backend, _resources(use, backend), weights))
+    return RerankedBackend(Reranker(backend, _resources(use, backend, "word"), weights))
 
 
-def _resources(use: Settings, backend: Backend) -> Resources:
-    """The files of the settings; a lexicon that spells otherwise than the model is named."""
+def _resources(use: Settings, backend: Backend, unit: str) -> Resources:
+    """The files of the settings; a lexicon that spells otherwise than the model is named, and
+    misspellings that are no ``unit`` and so never asked for."""
     found = use.resources()
+    if found.lookup:
+        known = found.lookup.corrections
+        kind: UnitKind = "letters" if unit == "letters" else "word"
+        lost = [
+            one for one in known if not one.isalpha() and [*spans(one, kind)] != [(0, len(one))]
+        ]
+        if len(lost) > UNASKED * len(known):
+            what = "words of letters alone; --unit word reads all between spaces"
+            logger.warning(
+                f"{use.lookup}: {len(lost):,} of {len(known):,} misspellings are never found "
+                f"({lost[0]!r}), for the table is asked for "
+                f"{what if kind == 'letters' else 'single words'}"
+            )
     dictionary = getattr(getattr(backend, "task", None), "target_dictionary", None)
     if found.lexicon and dictionary:
         for letter, often in found.lexicon.lacking(dictionary).items():

@@ -49,7 +49,6 @@ FEATURES = tuple(DEFAULTS)
 #: Features of a place in a text, not of a word alone.
 CAPITAL, BIGRAMS = FEATURES.index("capital"), FEATURES.index("bigrams")
 CONFUSED, LIKELIER = FEATURES.index("confused"), FEATURES.index("likelier")
-LATER = ("bigrams", "confused", "likelier")  # than the first settings that were written
 KEPT = (CAPITAL, FEATURES.index("short"), CONFUSED, LIKELIER)  # by fitting
 #: Where "shape" and "length" are 0: log-probability of a letter, in nats, and letters of a word.
 TYPICAL, SHORT = -2.0, 6
@@ -137,7 +136,7 @@ class Ranker:
 
     def listed(self, word: str) -> bool:
         """Whether the look-up table has corrections of a word."""
-        return self.resources.lookup is not None and word in self.resources.lookup.corrections
+        return bool(self._listed(word))
 
     def settled(self, word: str) -> bool:
         """Whether a word needs no model: it is one letter, such as the *s* of *it 's*, or stands in
@@ -175,8 +174,8 @@ class Ranker:
         for word, written in zip(words, self.scorer.nbest(units, batch_size), strict=True):
             found = dict.fromkeys([word, *self._near(without_emphasis(word))])
             found |= dict.fromkeys(self.backend.text(tokens) for tokens in written)
-            limit = len(word) + self.resources.longest
-            texts.append([text for text in found if text and len(text) <= limit or text == word])
+            limit, listed = len(word) + self.resources.longest, {word, *self._listed(word)}
+            texts.append([one for one in found if one in listed or 0 < len(one) <= limit])
         scores = score_texts(self.backend, self.scorer, units, texts, batch_size)
         return [
             self._candidates(word, dict(zip(some, of, strict=True)))
@@ -191,9 +190,13 @@ class Ranker:
         features = [self._features(word, *one) for one in found.items()]
         return Candidates(tuple(found), np.array(features))
 
+    def _listed(self, word: str) -> tuple[str, ...]:
+        """Corrections of a word in the look-up table."""
+        return self.resources.lookup.corrections.get(word, ()) if self.resources.lookup else ()
+
     def _near(self, word: str) -> list[str]:
-        lexicon, lookup, most = self.resources.lexicon, self.resources.lookup, self.resources.most
-        found = sorted(lookup.corrections.get(word, ())) if lookup else []
+        lexicon, most = self.resources.lexicon, self.resources.most
+        found = sorted(self._listed(word))
         for words in (self.often_wrong, lexicon):
             found += words.near(word, most) if words else []
         return found
@@ -214,7 +217,7 @@ class Ranker:
         small = text.lower() if known and text.lower() != word else text
         plain = word if text == word else without_emphasis(word)
         edits = distance(plain, small)
-        corrections = lookup.corrections.get(word, ()) if lookup else ()
+        corrections = self._listed(word)
         return [
             score,
             float(known or text in corrections),

@@ -20,6 +20,7 @@ from .candidates import Scorer, feature_weights, score_texts, scorer_of, softmax
 from .fitting import most_likely
 from .lexicon import Lexicon
 from .ranking import MOST_KEPT, Resources, with_case
+from .units import core_of
 
 #: Weights where nothing was tuned.
 WEIGHTS: Mapping[str, float] = {
@@ -121,6 +122,7 @@ class Reranker:
         found |= dict.fromkeys(" ".join(edited(words, [edit])) for edit in edits)
         found |= dict.fromkeys(" ".join(edited(words, some)) for some in listed)
         longest = len(unit) + self.resources.longest * len(words)
+        longest = max(longest, len(" ".join(edited(words, listed[0]))))
         kept = [text for text in found if text and len(text) <= longest and self.readable(text)]
         return list(dict.fromkeys([unit, *kept]))[:MOST]
 
@@ -137,7 +139,7 @@ class Reranker:
         """What the table has for a text as it stands, else without punctuation around it, else in
         small letters, where the lexicon lacks it with its capitals (*Mus*, a noun, for *mus*)."""
         table = self.resources.lookup.corrections if self.resources.lookup else {}
-        core = _core(text)
+        core = core_of(text)
         if text in table or not core:
             return table.get(text, ())
         found = table.get(core)
@@ -150,7 +152,7 @@ class Reranker:
         lexicon = self.resources.lexicon
         for place, word in enumerate(words):
             if lexicon and _count(lexicon, word) < 0:
-                core = _core(word)
+                core = core_of(word)
                 for near in _nearest(lexicon, core):
                     yield WordEdit(place, place + 1, (word.replace(core, near, 1),))
 
@@ -210,16 +212,11 @@ def _nearest(lexicon: Lexicon, word: str) -> list[str]:
 def _count(lexicon: Lexicon, word: str) -> float:
     """The count of a word, as it stands, without punctuation around it or in small letters; 0 for
     what has no letters, −1 for what is not in the lexicon."""
-    core = _core(word)
+    core = core_of(word)
     found = [lexicon.counts[one] for one in (word, core, core.lower()) if one in lexicon]
     if found:
         return max(found)
     return -1.0 if any(map(str.isalpha, word)) else 0.0
-
-
-def _core(word: str) -> str:
-    """A word without punctuation around it."""
-    return word.strip("".join(one for one in {*word} if not one.isalnum()))
 
 
 def fit(

@@ -27,23 +27,35 @@ def whole_words(correction: Correction) -> list[Edit]:
 
 
 def _widened(line: str, edits: Sequence[Edit]) -> list[Edit]:
-    found: list[Edit] = []
+    return [_joined(line, *one) for one in _by_words(line, edits)]
+
+
+def _by_words(line: str, edits: Sequence[Edit]) -> list[tuple[int, int, list[Edit]]]:
+    """Where the words begin and end that edits touch, and the edits of each."""
+    found: list[tuple[int, int, list[Edit]]] = []
     first = len(line) - len(line.removeprefix("\ufeff"))
     for edit in edits:
-        start, end = edit.offset, edit.end
-        while start > first and not line[start - 1].isspace():
-            start -= 1
+        if found and edit.offset <= found[-1][1]:
+            start, end, some = found.pop()
+        else:
+            start, end, some = edit.offset, edit.end, []
+            while start > first and not line[start - 1].isspace():
+                start -= 1
+        end = max(end, edit.end)
         while end < len(line) and not line[end].isspace():
             end += 1
-        if found and start <= found[-1].end:
-            last = found.pop()
-            # What stood behind the last edit of ``last`` is kept up to this one.
-            kept = len(last.after) - (last.end - edit.offset)
-            after = last.after[:kept] + edit.after + line[edit.end : end]
-            before = line[last.offset : end]
-            sure = min(last.probability, edit.probability)
-            found.append(replace(last, before=before, after=after, probability=sure))
-            continue
-        after = line[start : edit.offset] + edit.after + line[edit.end : end]
-        found.append(replace(edit, offset=start, before=line[start:end], after=after))
+        some.append(edit)
+        found.append((start, end, some))
     return found
+
+
+def _joined(line: str, start: int, end: int, edits: Sequence[Edit]) -> Edit:
+    """The edit of ``line[start:end]`` that makes all of these."""
+    parts, place = [], start
+    for edit in edits:
+        parts += [line[place : edit.offset], edit.after]
+        place = edit.end
+    after = "".join([*parts, line[place:end]])
+    sure = min(edit.probability for edit in edits)
+    before = line[start:end]
+    return replace(edits[0], offset=start, before=before, after=after, probability=sure)

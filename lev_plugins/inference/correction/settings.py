@@ -109,9 +109,12 @@ def chosen(
         found = None
     use = Settings() if found is None else read(found)
     named: dict[str, Any] = {key: name for key, name in given.items() if name}
+    ranked = bool(use.lexicon or use.lookup)
     use = Settings(**{**asdict(use), **named})
-    if use.lexicon or use.lookup:
-        use = replace(use, unit=use.unit or "letters")  # words are ranked one by one
+    if (use.lexicon or use.lookup) and not ranked:
+        unit = "letters" if use.unit in (None, "word") else use.unit  # words are ranked one by one
+        tuned = use.tuned and f"{use.tuned}; without the lists that are given now"
+        use = replace(use, unit=unit, tuned=tuned, weights={})
     return use, found
 
 
@@ -136,8 +139,8 @@ def read(path: str) -> Settings:
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from error
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise UserError(
-            f"{path} is no settings file ({error}); write it anew with correct --tune, or leave it "
-            "out with --settings none"
+            f"{path} is no settings file ({error}); leave it out with --settings none, also to "
+            "write it anew: --settings none --tune NOISY CLEAN"
         ) from error
     found: dict[str, Any] = {}
     for key in FILES:
@@ -145,8 +148,8 @@ def read(path: str) -> Settings:
             name = os.path.join(os.path.dirname(os.path.abspath(path)), getattr(settings, key))
             if not os.path.isfile(name) or checksum(name) != files[key]:
                 raise UserError(
-                    f"{name} is not the file that {path} was tuned with; bring it back, or write "
-                    "the settings anew with correct --tune"
+                    f"{name} is not the file that {path} was tuned with; bring it back, or leave "
+                    "the settings out: --settings none, also to tune anew"
                 )
             found[key] = name
     return Settings(**{**asdict(settings), **found})

@@ -6,6 +6,7 @@ Offsets count characters of the line from 0.
 """
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -24,6 +25,7 @@ _WORD = re.compile(r"\S+")
 # addresses, paths, names of programs.
 _LETTERS = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 _NO_WORDS = re.compile(r"[\d_@/\\#=<>{}|~^`$+*]|\w[.:]\w")
+_JOINING = "\u00ad\u200c\u200d"  # the soft hyphen, and what parts or joins letters of a word
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 # The end of a sentence, with closing quotes and brackets: before a space, or, where the script
 # has no spaces, anywhere. A run of dots is tried once, from its beginning: a long one would else
@@ -69,8 +71,8 @@ def spans(line: str, kind: UnitKind, window: int = 0) -> Iterator[tuple[int, int
 
     Args:
         kind: ``word`` (what stands between whitespace), ``letters`` (words without the punctuation
-            around them; none of what holds digits or other symbols), ``line``, ``sentence`` or
-            ``window``.
+            around them, with the marks on their letters; none of what holds digits or other
+            symbols), ``line``, ``sentence`` or ``window``.
         window: words in a window; the last of a line may have fewer.
     """
     start = len(_BYTE_ORDER_MARK) if line.startswith(_BYTE_ORDER_MARK) else 0
@@ -80,6 +82,7 @@ def spans(line: str, kind: UnitKind, window: int = 0) -> Iterator[tuple[int, int
     if kind == "word":
         yield from words
     elif kind == "letters":
+        line = with_marks_as_letters(line)
         for first, last in words:
             if not _NO_WORDS.search(line, first, last):
                 yield from (match.span() for match in _LETTERS.finditer(line, first, last))
@@ -91,6 +94,24 @@ def spans(line: str, kind: UnitKind, window: int = 0) -> Iterator[tuple[int, int
         yield from _sentences(line, words[0][0], words[-1][1])
     else:
         yield words[0][0], words[-1][1]
+
+
+def with_marks_as_letters(line: str) -> str:
+    """A line in which each mark on a letter (an accent of its own, a vowel sign, a soft hyphen, a
+    joiner) has given way to that letter: Python takes a word for ended at them."""
+    if line.isascii():
+        return line
+    shown = [" "]
+    for one in line:
+        marks = one in _JOINING or unicodedata.category(one)[0] == "M"
+        shown.append(shown[-1] if marks and shown[-1].isalpha() else one)
+    return "".join(shown[1:])
+
+
+def core_of(word: str) -> str:
+    """A word without punctuation around it, with the marks on its letters."""
+    places = [n for n, one in enumerate(with_marks_as_letters(word)) if one.isalnum()]
+    return word[places[0] : places[-1] + 1] if places else ""
 
 
 def context(line: str, places: Sequence[tuple[int, int]], number: int) -> Context:
