@@ -18,7 +18,7 @@ from score_typos import symspell
 from lev_plugins.errors import UserError
 from lev_plugins.inference.correction import Correction, Corrector, settings
 from lev_plugins.inference.correction.corrector import apply_edits
-from lev_plugins.inference.correction.reranking import RerankedBackend, Reranker, fit
+from lev_plugins.inference.correction.unit_ranking import UnitRanker, UnitRankingBackend, fit
 from lev_plugins.inference.correction.units import core_of
 
 Decode = Callable[[list[str]], list[str]]
@@ -105,7 +105,7 @@ class Ranked:
     """A corrector whose hypotheses are re-ranked, and what it ranks by."""
 
     corrector: Corrector
-    reranker: Reranker
+    ranker: UnitRanker
     used: settings.Settings
 
     def correct(self, lines: list[str], threshold: float) -> list[str]:
@@ -140,7 +140,7 @@ class Ranked:
             unit=self.corrector.unit,
             window=self.corrector.window or None,
             min_confidence=threshold,
-            weights=self.reranker.named_weights(),
+            weights=self.ranker.named_weights(),
             tuned=said,
         )
         return settings.write(made, str(checkpoint))
@@ -174,9 +174,9 @@ def fitted(
     used = replace(known, beam=beam, max_iter=iterations, delete_threshold=chosen.threshold)
     paths = ":".join(map(str, chosen.paths))
     backend = load_backend(paths, data, processing={"bpe": "characters"}, stored=used)
-    reranker = Reranker(backend, known.resources())
+    ranker = UnitRanker(backend, known.resources())
     pairs = [pair for one in zip(*dev, strict=True) for pair in paired_pieces(*one, words)]
-    fit(reranker, pairs, BATCH)
+    fit(ranker, pairs, BATCH)
     words = words or (not backend.knows_spaces)  # single words that are lines
     unit, window = ("window", int(words)) if words else ("line", None)
-    return Ranked(Corrector(RerankedBackend(reranker), unit, window), reranker, used)
+    return Ranked(Corrector(UnitRankingBackend(ranker), unit, window), ranker, used)

@@ -403,7 +403,7 @@ def test_symspellpy_corrects_with_the_words_to_rank_by(tmp_path, monkeypatch):
 def test_a_text_without_spaces_is_corrected_word_by_word(spaces, words, unit, monkeypatch):
     backend = types.SimpleNamespace(knows_spaces=spaces)
     monkeypatch.setattr(loading, "load_backend", lambda *path, **options: backend)
-    for name in ("Reranker", "RerankedBackend", "fit"):
+    for name in ("UnitRanker", "UnitRankingBackend", "fit"):
         monkeypatch.setattr(ranking, name, lambda *arguments: None)
     monkeypatch.setattr(ranking, "Corrector", lambda backend, *unit: unit)
     chosen = ranking.Candidate("last", lambda lines: lines)

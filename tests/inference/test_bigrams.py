@@ -4,16 +4,16 @@ import math
 
 import numpy as np
 import pytest
-from test_ranking import LEXICON, Scripted, corrector
+from test_word_ranking import LEXICON, Scripted, corrector
 
 from lev_plugins import UserError
 from lev_plugins.inference.correction import settings
 from lev_plugins.inference.correction.bigrams import Bigrams
 from lev_plugins.inference.correction.lexicon import Lexicon
-from lev_plugins.inference.correction.ranked import ranked
-from lev_plugins.inference.correction.ranking import BIGRAMS
+from lev_plugins.inference.correction.rankings import ranked
 from lev_plugins.inference.correction.tuning import Goal, tune
 from lev_plugins.inference.correction.units import context, spans
+from lev_plugins.inference.correction.word_ranking import BIGRAMS
 
 PAIRS = {("the", "cat"): 40.0, ("the", "dog"): 30.0, ("a", "cat"): 10.0, ("cat", "sat"): 20.0,
          ("to", "be"): 50.0}  # fmt: skip

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from refusals import refuses
-from test_ranking import LEXICON, Scripted, corrector
+from test_word_ranking import LEXICON, Scripted, corrector
 
 from lev_plugins import UserError
 from lev_plugins.cli import correct

@@ -4,15 +4,15 @@ import math
 
 import pytest
 from test_bigrams import bigrams_of
-from test_ranking import Scripted, corrector
+from test_word_ranking import Scripted, corrector
 
 from lev_plugins import UserError
 from lev_plugins.inference.correction import settings
 from lev_plugins.inference.correction.confusions import Confusions
 from lev_plugins.inference.correction.lexicon import Lexicon
-from lev_plugins.inference.correction.ranked import ranked
-from lev_plugins.inference.correction.ranking import DEFAULTS, FEATURES
+from lev_plugins.inference.correction.rankings import ranked
 from lev_plugins.inference.correction.tuning import Goal, tune
+from lev_plugins.inference.correction.word_ranking import DEFAULTS, FEATURES
 
 COUNTS = {"then": 5e6, "than": 6e6, "more": 9e6, "that": 2e7, "and": 9e7}
 COUNTS |= {"he": 5e7, "went": 1e6, "zoo": 1e3}

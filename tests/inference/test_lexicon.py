@@ -5,12 +5,12 @@ from types import SimpleNamespace
 
 import pytest
 from fairseq.data import Dictionary
-from test_ranking import Scripted
+from test_word_ranking import Scripted
 
 from lev_plugins import UserError
-from lev_plugins.inference.correction import ranking, reranking, settings
+from lev_plugins.inference.correction import settings, unit_ranking, word_ranking
 from lev_plugins.inference.correction.lexicon import Lexicon, Lookup
-from lev_plugins.inference.correction.ranked import ranked
+from lev_plugins.inference.correction.rankings import ranked
 
 
 def test_the_nearest_come_first_and_of_these_the_most_frequent():
@@ -64,8 +64,8 @@ def test_a_letter_that_a_case_folded_list_lacks_is_found():
 
 @pytest.mark.parametrize("unit", ["letters", "line"])
 def test_the_user_is_told_which_list_lacks_a_letter(monkeypatch, tmp_path, caplog, unit):
-    monkeypatch.setattr(ranking, "scorer_of", lambda backend, words: backend)
-    monkeypatch.setattr(reranking, "scorer_of", lambda backend: backend)
+    monkeypatch.setattr(word_ranking, "scorer_of", lambda backend, words: backend)
+    monkeypatch.setattr(unit_ranking, "scorer_of", lambda backend: backend)
     (tmp_path / "words").write_text("\n".join(list_of(6_000).words))
     use = settings.Settings(lexicon=str(tmp_path / "words"))
     backend = Scripted()

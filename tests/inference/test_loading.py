@@ -17,8 +17,8 @@ from lev_plugins.inference.checkpoints import words_learnt
 from lev_plugins.inference.correction import settings
 from lev_plugins.inference.correction.autoregressive import Autoregressive
 from lev_plugins.inference.correction.levenshtein import LevenshteinBackend
-from lev_plugins.inference.correction.ranking import FEATURES
-from lev_plugins.inference.correction.reranking import WEIGHTS, RerankedBackend
+from lev_plugins.inference.correction.unit_ranking import WEIGHTS, UnitRankingBackend
+from lev_plugins.inference.correction.word_ranking import FEATURES
 
 LINE = "abc  hgx\tzz \u2028dead beef \udcff.\r"
 
@@ -193,15 +193,15 @@ def test_lines_are_reranked_with_a_lexicon_and_the_tuned_weights_come_back(folde
     tune = ["--path", path, *words, "--tune", *texts]
     assert correct.main([*tune, "--tune-weights", "--beam", "7"]) == 0
     corrector = Corrector.from_pretrained(path, data)
-    assert corrector.backend.reranker.backend.generator.beam_size == 7
+    assert corrector.backend.ranker.backend.generator.beam_size == 7
     given = Corrector.from_pretrained(path, data, beam=3)
-    assert given.backend.reranker.backend.generator.beam_size == 3
-    assert isinstance(corrector.backend, RerankedBackend)
+    assert given.backend.ranker.backend.generator.beam_size == 3
+    assert isinstance(corrector.backend, UnitRankingBackend)
     assert (corrector.unit, corrector.window) == ("window", 2)
     # the weights are random: whether "dead" is among the seven best depends on the CPU's rounding
     assert corrector.correct(["abd dea"])[0].text.split()[0] == "abc", "a word of the lexicon"
     stored = json.loads((tmp_path / "corrector.json").read_text())
-    assert corrector.backend.reranker.named_weights() == stored["weights"] != WEIGHTS
+    assert corrector.backend.ranker.named_weights() == stored["weights"] != WEIGHTS
     assert correct.main(tune) == 0, "what was tuned before and is not given stays"
     again = json.loads((tmp_path / "corrector.json").read_text())
     assert (stored["beam"], again["beam"]) == (7, 7)

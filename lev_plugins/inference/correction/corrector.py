@@ -173,7 +173,7 @@ class Corrector:
             lookup: file of misspellings, a tab and the correction on each line.
             settings: file of settings, ``"none"`` for none; by default ``corrector.json`` beside
                 the checkpoint where there is one. What is given here comes before what it says.
-            weights: of the ranking (:data:`.ranking.FEATURES`), in place of those of the settings.
+            weights: of the ranking (:data:`.word_ranking.FEATURES`), in place of the settings.
             bigrams: file of pairs of neighbouring words and their count, for the ranking of words.
             confusions: file of words that are written for one another, a set on each line: by their
                 neighbours (``bigrams``) one is put in the place of the other.
@@ -187,7 +187,7 @@ class Corrector:
         """
         from . import settings as stored  # fairseq is slow to import, and tests do without
         from .loading import load_backend
-        from .ranked import ranked
+        from .rankings import ranked
 
         unit = check_unit(unit, window)
         files = {"lexicon": lexicon, "lookup": lookup, "bigrams": bigrams, "confusions": confusions}

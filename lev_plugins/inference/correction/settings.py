@@ -15,7 +15,7 @@ from .bigrams import Bigrams
 from .confusions import Confusions
 from .lexicon import Lexicon, Lookup
 from .protection import Protection
-from .ranking import DEFAULTS, FEATURES, Resources
+from .word_ranking import DEFAULTS, FEATURES, Resources
 
 NAME = "corrector.json"
 LEXICON, LOOKUP = "corrector.lexicon", "corrector.lookup"

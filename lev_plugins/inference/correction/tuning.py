@@ -9,10 +9,10 @@ import numpy as np
 from ...errors import UserError
 from . import calibration
 from .corrector import Correction, Corrector, apply_edits
-from .ranking import FEATURES, RankedBackend, Ranker
-from .reranking import RerankedBackend, fit
 from .review import whole_words
+from .unit_ranking import UnitRankingBackend, fit
 from .units import Context, context, spans
+from .word_ranking import FEATURES, WordRanker, WordRankingBackend
 
 #: Thresholds that are tried: quantiles of the edits' probabilities.
 STEPS = 40
@@ -136,17 +136,17 @@ def tune(
     backend, longest = corrector.backend, _longest(noisy, clean)
     corrector.longest, corrector.temperature = longest, 1.0
     weights = None
-    if isinstance(backend, RankedBackend):
+    if isinstance(backend, WordRankingBackend):
         backend.ranker.resources = replace(backend.ranker.resources, longest=longest)
         if weights_too:
             backend.fit(_words(noisy, clean))
         _seek_unchanged(corrector, backend.ranker, noisy, clean, goal)
         values = backend.ranker.weights
         weights = {name: float(value) for name, value in zip(FEATURES, values, strict=True)}
-    if isinstance(backend, RerankedBackend):
+    if isinstance(backend, UnitRankingBackend):
         if weights_too:
-            fit(backend.reranker, _units(corrector, noisy, clean))
-        weights = backend.reranker.named_weights()
+            fit(backend.ranker, _units(corrector, noisy, clean))
+        weights = backend.ranker.named_weights()
     done = corrector.correct(noisy, min_confidence=0.0)
     best = _best_threshold(done, clean, goal)
     found = outcomes(done, clean)
@@ -176,7 +176,7 @@ def verdict(choice: Choice) -> str:
 
 
 def _seek_unchanged(
-    corrector: Corrector, ranker: Ranker, noisy: Sequence[str], clean: Sequence[str], goal: Goal
+    corrector: Corrector, ranker: WordRanker, noisy: Sequence[str], clean: Sequence[str], goal: Goal
 ) -> None:
     """Gives the ranker the best weight of the unchanged word, in steps from the one it has."""
 

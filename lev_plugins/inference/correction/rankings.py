@@ -5,10 +5,10 @@ from collections.abc import Mapping
 
 from ...errors import UserError
 from .backends import Backend
-from .ranking import DEFAULTS, RankedBackend, Ranker, Resources
-from .reranking import RerankedBackend, Reranker, tuned_weights
 from .settings import Settings
+from .unit_ranking import UnitRanker, UnitRankingBackend, tuned_weights
 from .units import UnitKind, spans
+from .word_ranking import DEFAULTS, Resources, WordRanker, WordRankingBackend
 
 logger = logging.getLogger(__name__)
 
@@ -47,14 +47,14 @@ def ranked(
             )
         # settings of an older version do not name the later weights
         weights = {**DEFAULTS, **use.weights, **listed, **weights}
-        return RankedBackend(Ranker(backend, _resources(use, backend, unit), weights))
+        return WordRankingBackend(WordRanker(backend, _resources(use, backend, unit), weights))
     if unused:
         raise UserError(
             f"{unused[0]}: for words that are ranked one by one; --unit letters, or "
             "leave the file out (--settings none where the settings name it)"
         )
     weights = {**tuned_weights(use.weights), **listed, **weights}
-    return RerankedBackend(Reranker(backend, _resources(use, backend, "word"), weights))
+    return UnitRankingBackend(UnitRanker(backend, _resources(use, backend, "word"), weights))
 
 
 def _resources(use: Settings, backend: Backend, unit: str) -> Resources:

@@ -97,7 +97,7 @@ class Candidates:
     features: np.ndarray
 
 
-class Ranker:
+class WordRanker:
     """Finds candidates for words and ranks them.
 
     Args:
@@ -267,7 +267,7 @@ class Ranker:
         return softmax(self.features(found, capital, context) @ self.weights)
 
 
-class RankedBackend(CharacterBackend):
+class WordRankingBackend(CharacterBackend):
     """A :class:`~.backends.Backend` that reads words and writes the best candidate of each.
 
     Words are ranked in small letters and written with the capitals that they had. One with capitals
@@ -280,7 +280,7 @@ class RankedBackend(CharacterBackend):
 
     knows_spaces = False
 
-    def __init__(self, ranker: Ranker) -> None:
+    def __init__(self, ranker: WordRanker) -> None:
         self.ranker, self.limit = ranker, ranker.backend.limit
         self._found: dict[str, Candidates] = {}
         self.uses_context = ranker.resources.bigrams is not None

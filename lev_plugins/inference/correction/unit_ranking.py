@@ -1,7 +1,7 @@
 """Choosing among candidates for a unit of several words, such as a line or a window.
 
 Candidates are what the model writes, the unit itself, what the look-up table makes of it, and near
-words of the lexicon for words that it lacks. As in :mod:`.ranking` a candidate's score is a
+words of the lexicon for words that it lacks. As in :mod:`.word_ranking` a candidate's score is a
 weighted sum of features; here each feature is summed over the words, and words keep their capitals.
 """
 
@@ -19,8 +19,8 @@ from .backends import Answer, Backend, CharacterBackend, Tokens
 from .candidates import Scorer, feature_weights, score_texts, scorer_of, softmax
 from .fitting import most_likely
 from .lexicon import Lexicon
-from .ranking import MOST_KEPT, Resources, with_case
 from .units import core_of
+from .word_ranking import MOST_KEPT, Resources, with_case
 
 #: Weights where nothing was tuned.
 WEIGHTS: Mapping[str, float] = {
@@ -64,7 +64,7 @@ class Choices:
         return softmax(self.features @ weights)
 
 
-class Reranker:
+class UnitRanker:
     """Finds candidates for units and scores them.
 
     Args:
@@ -220,12 +220,12 @@ def _count(lexicon: Lexicon, word: str) -> float:
 
 
 def fit(
-    reranker: Reranker,
+    ranker: UnitRanker,
     pairs: Iterable[tuple[str, str]],
     batch_size: int = 64,
     features: Sequence[str] = FEATURES,
 ) -> list[Choices]:
-    """Gives a reranker the weights under which the best candidates are most probable.
+    """Gives a ranker the weights under which the best candidates are most probable.
 
     The best candidates of a unit are those with the fewest wrong words, of these those with the
     fewest wrong characters: conditional maximum likelihood, which is convex but for equally good
@@ -239,8 +239,8 @@ def fit(
         the candidates of the units that the model can spell.
     """
     units = [(" ".join(one.split()), right) for one, right in pairs]
-    units = [(one, right) for one, right in units if one and reranker.readable(one)]
-    found = reranker.choices([one for one, _ in units], batch_size)
+    units = [(one, right) for one, right in units if one and ranker.readable(one)]
+    found = ranker.choices([one for one, _ in units], batch_size)
     rows, owner, best = [], [], []
     for number, (one, (_, right)) in enumerate(zip(found, units, strict=True)):
         wanted = right.split()
@@ -253,41 +253,41 @@ def fit(
             owner += [number] * len(errors)
             best += [error == min(errors) for error in errors]
     if rows:
-        reranker.weights = most_likely(
+        ranker.weights = most_likely(
             torch.tensor(np.concatenate(rows)),
             torch.tensor(owner).unique_consecutive(return_inverse=True)[1],
             torch.tensor(best),
-            torch.tensor(reranker.weights),
+            torch.tensor(ranker.weights),
             torch.tensor([name in features for name in FEATURES]),
         )
     return found
 
 
-class RerankedBackend(CharacterBackend):
+class UnitRankingBackend(CharacterBackend):
     """A :class:`~.backends.Backend` that writes the best candidate of each unit.
 
     The probability of a change is that of all candidates together that have it.
 
     Args:
-        reranker: what scores.
+        ranker: what scores.
     """
 
-    def __init__(self, reranker: Reranker) -> None:
-        self.reranker, self.limit = reranker, reranker.backend.limit
-        self.knows_spaces = reranker.backend.knows_spaces
-        self.words_learnt: int | None = getattr(reranker.backend, "words_learnt", None)
+    def __init__(self, ranker: UnitRanker) -> None:
+        self.ranker, self.limit = ranker, ranker.backend.limit
+        self.knows_spaces = ranker.backend.knows_spaces
+        self.words_learnt: int | None = getattr(ranker.backend, "words_learnt", None)
 
     def write(self, units: Sequence[Tokens], batch_size: int) -> list[Answer | None]:
         """See :class:`~.backends.Backend`; an answer always comes to an end."""
         texts = ["".join(unit) for unit in units]
-        read = [text for text in texts if self.reranker.readable(text)]
-        found = dict(zip(read, self.reranker.choices(read, batch_size), strict=True))
+        read = [text for text in texts if self.ranker.readable(text)]
+        found = dict(zip(read, self.ranker.choices(read, batch_size), strict=True))
         return [self._answer(text, found.get(text)) for text in texts]
 
     def _answer(self, unit: str, found: Choices | None) -> Answer:
         if found is None:
             return answer(unit, unit, {})
-        chances = found.probabilities(self.reranker.weights)
+        chances = found.probabilities(self.ranker.weights)
         best = int(chances.argmax())
         shares = {
             edit: float(sum(chances[i] for i, some in enumerate(found.edits) if edit in some))

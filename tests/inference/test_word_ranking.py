@@ -12,20 +12,20 @@ from editors import edit_corrector, writing_corrector
 from refusals import refuses
 
 from lev_plugins import UserError
-from lev_plugins.inference.correction import Corrector, ranking, reranking, settings
+from lev_plugins.inference.correction import Corrector, settings, unit_ranking, word_ranking
 from lev_plugins.inference.correction.candidates import scorer_of
 from lev_plugins.inference.correction.lexicon import Lexicon, Lookup
-from lev_plugins.inference.correction.ranked import ranked
-from lev_plugins.inference.correction.ranking import (
+from lev_plugins.inference.correction.rankings import ranked
+from lev_plugins.inference.correction.tuning import Choice, Counts, Goal, count, tune
+from lev_plugins.inference.correction.word_ranking import (
     DEFAULTS,
-    RankedBackend,
-    Ranker,
     Resources,
+    WordRanker,
+    WordRankingBackend,
     consonants,
     with_case,
     without_emphasis,
 )
-from lev_plugins.inference.correction.tuning import Choice, Counts, Goal, count, tune
 
 WEIGHTS = {"model": 0.7, "lexicon": 4.0, "frequency": 0.15, "unchanged": 2.0, "capital": 3.0,
            "lookup": 4.0, "misspelt": 0.3}  # fmt: skip
@@ -58,10 +58,11 @@ class Scripted:
 
 
 def corrector(model, monkeypatch, lexicon=LEXICON, pairs=(), **more):
-    monkeypatch.setattr(ranking, "scorer_of", lambda backend, words: backend)
+    monkeypatch.setattr(word_ranking, "scorer_of", lambda backend, words: backend)
     lookup = Lookup(pairs) if pairs else None
     return Corrector(
-        RankedBackend(Ranker(model, Resources(lexicon, lookup, **more), WEIGHTS)), "letters"
+        WordRankingBackend(WordRanker(model, Resources(lexicon, lookup, **more), WEIGHTS)),
+        "letters",
     )
 
 
@@ -160,7 +161,7 @@ def test_a_letter_repeated_for_emphasis_counts_as_two(monkeypatch):
 def test_a_short_word_that_is_not_listed_is_taken_for_an_abbreviation(monkeypatch):
     """The feature ``short``: at most three letters, and only of the word itself."""
     ranker = corrector(Scripted(), monkeypatch, pairs=[("hte", "the")]).backend.ranker
-    short = ranking.FEATURES.index("short")
+    short = word_ranking.FEATURES.index("short")
     for word, flag in [("km", 1.0), ("tha", 1.0), ("hte", 0.0), ("catt", 0.0)]:
         (found,) = ranker.candidates([word], 1)
         assert found.features[0, short] == flag and not found.features[1:, short].any()
@@ -177,8 +178,8 @@ def test_a_short_word_that_is_not_listed_is_taken_for_an_abbreviation(monkeypatc
     [("letters", None), ("line", None), ("line", "words"), ("letters", "words")],
 )
 def test_what_a_table_lists_is_done_where_nothing_was_tuned(monkeypatch, tmp_path, unit, lexicon):
-    monkeypatch.setattr(ranking, "scorer_of", lambda backend, words: backend)
-    monkeypatch.setattr(reranking, "scorer_of", lambda backend: backend)
+    monkeypatch.setattr(word_ranking, "scorer_of", lambda backend, words: backend)
+    monkeypatch.setattr(unit_ranking, "scorer_of", lambda backend: backend)
     (tmp_path / "words").write_text("cat 3\n")
     (tmp_path / "pairs").write_text("Fido\tFelix\nhund\tHund\nkat\tcat\ngovt\tgovernment\n")
     model = Scripted(likes={"Felix": -30.0, "Felix hund kat": -30.0})
@@ -199,8 +200,8 @@ def test_what_a_table_lists_is_done_where_nothing_was_tuned(monkeypatch, tmp_pat
 def test_listed_misspellings_that_no_unit_can_be_are_named(
     monkeypatch, tmp_path, caplog, unit, said
 ):
-    monkeypatch.setattr(ranking, "scorer_of", lambda backend, words: backend)
-    monkeypatch.setattr(reranking, "scorer_of", lambda backend: backend)
+    monkeypatch.setattr(word_ranking, "scorer_of", lambda backend, words: backend)
+    monkeypatch.setattr(unit_ranking, "scorer_of", lambda backend: backend)
     (tmp_path / "pairs").write_text("0f\tof\nin to\tinto\nteh\tthe\na-b\tab\n")
     model = Scripted()
     model.knows_spaces = True
@@ -239,7 +240,7 @@ def test_a_small_word_may_get_the_capital_that_the_lexicon_has(monkeypatch):
     ranker = made.backend.ranker
     (found,) = ranker.candidates(["london"], 8)
     assert found.texts[:2] == ("london", "London")
-    known, edits = (ranking.FEATURES.index(name) for name in ("lexicon", "edits"))
+    known, edits = (word_ranking.FEATURES.index(name) for name in ("lexicon", "edits"))
     assert found.features[:2, known].tolist() == [0.0, 1.0]
     assert found.features[:2, edits].tolist() == [0.0, pytest.approx(1 / 6)]
     # a capital that the model alone writes is none of the lexicon's
@@ -307,7 +308,7 @@ def test_a_lexicon_needs_no_counts_and_their_size_does_not_matter(monkeypatch, s
         counts = {word: scale * count for word, count in LEXICON.counts.items()}
         ranker = corrector(Scripted(), monkeypatch, Lexicon(counts)).backend.ranker
         (one,) = ranker.candidates(["recieve"], 8)
-        return dict(zip(one.texts, one.features[:, ranking.FEATURES.index("frequency")]))
+        return dict(zip(one.texts, one.features[:, word_ranking.FEATURES.index("frequency")]))
 
     mean = np.log(list(LEXICON.counts.values())).mean()
     wanted = math.log(LEXICON.counts["receive"]) - mean if scale else 0.0
@@ -321,7 +322,7 @@ def test_features_compare_a_candidate_with_the_word(monkeypatch):
     def of(word, text):
         (found,) = ranker.candidates([word], 8)
         values = found.features[found.texts.index(text)].tolist()
-        return dict(zip(ranking.FEATURES, values, strict=True))
+        return dict(zip(word_ranking.FEATURES, values, strict=True))
 
     far = of("extordonary", "extraordinary")
     assert (far["edits"], far["growth"], far["consonants"]) == (pytest.approx(3 / 11), 2.0, 0.0)
@@ -358,13 +359,13 @@ def test_fitted_weights_make_the_right_words_most_probable(monkeypatch, lexicon,
     before = np.log(chances()).sum()
     backend.fit(examples)
     assert np.log(chances()).sum() > before + 0.1 and min(chances()) > 0.5
-    assert backend.ranker.weights[ranking.CAPITAL] == WEIGHTS["capital"]
+    assert backend.ranker.weights[word_ranking.CAPITAL] == WEIGHTS["capital"]
 
 
 def test_a_weight_that_there_is_not_is_refused(monkeypatch):
-    monkeypatch.setattr(ranking, "scorer_of", lambda backend, words: backend)
+    monkeypatch.setattr(word_ranking, "scorer_of", lambda backend, words: backend)
     with pytest.raises(UserError, match="there is no weight 'luck'"):
-        Ranker(Scripted(), Resources(LEXICON), {"luck": 1.0})
+        WordRanker(Scripted(), Resources(LEXICON), {"luck": 1.0})
 
 
 def test_units_of_several_words_are_refused(monkeypatch):
@@ -472,8 +473,8 @@ def test_settings_come_back_with_a_lexicon_of_their_own(stored):
 def test_a_list_is_followed_beside_settings_that_were_tuned_without_one(
     stored, tmp_path, tuned, unit, monkeypatch
 ):
-    monkeypatch.setattr(ranking, "scorer_of", lambda backend, words: backend)
-    monkeypatch.setattr(reranking, "scorer_of", lambda backend: backend)
+    monkeypatch.setattr(word_ranking, "scorer_of", lambda backend, words: backend)
+    monkeypatch.setattr(unit_ranking, "scorer_of", lambda backend: backend)
     settings.write(settings.Settings(tuned, min_confidence=0.7, tuned="so"), str(stored / "x.pt"))
     (tmp_path / "pairs").write_text("teh\tthe\n")
     use, _ = settings.chosen(str(stored), None, {"lookup": str(tmp_path / "pairs")})
