@@ -126,9 +126,8 @@ class Corrector:
         self.window = window or 0
         single = self.unit in ("word", "letters") or self.window == 1
         if not single and not knows_spaces:
-            why = "words are ranked one by one"
-            if not hasattr(backend, "ranker"):
-                why = "the model's dictionary has no space, so it was trained on single words"
+            why = "the model's dictionary has no space, so it was trained on single words"
+            why = getattr(backend, "why_words_alone", why)
             raise UserError(f"--unit {self.unit}: {why}; --unit word or --unit letters")
         if self.unit == "window" and window is None:
             raise UserError("--unit window: the checkpoint does not say how many words: --window N")

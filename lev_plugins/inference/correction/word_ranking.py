@@ -279,6 +279,7 @@ class WordRankingBackend(CharacterBackend):
     """
 
     knows_spaces = False
+    why_words_alone = "words are ranked one by one"
 
     def __init__(self, ranker: WordRanker) -> None:
         self.ranker, self.limit = ranker, ranker.backend.limit
