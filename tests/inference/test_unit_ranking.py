@@ -7,9 +7,11 @@ from editors import edit_corrector, writing_corrector
 from test_word_ranking import Scripted
 
 from lev_plugins import UserError
-from lev_plugins.inference.correction import Corrector, unit_ranking
+from lev_plugins.inference.correction import Corrector, unit_ranking, word_ranking
 from lev_plugins.inference.correction.lexicon import Lexicon, Lookup
 from lev_plugins.inference.correction.proposals import proposals
+from lev_plugins.inference.correction.rankings import LISTED, ranked
+from lev_plugins.inference.correction.settings import Settings
 from lev_plugins.inference.correction.tuning import Goal, tune
 from lev_plugins.inference.correction.unit_ranking import (
     FEATURES,
@@ -188,9 +190,17 @@ def test_a_weight_that_there_is_not_is_refused(ranker):
         ranker(luck=1.0)
 
 
-def test_weights_that_were_tuned_for_words_are_not_used_for_lines():
-    from lev_plugins.inference.correction.settings import Settings
-
-    assert unit_ranking.tuned_weights(Settings().weights) == unit_ranking.WEIGHTS
-    tuned = {**unit_ranking.WEIGHTS, "model": 3.0}
-    assert unit_ranking.tuned_weights(tuned) == tuned
+@pytest.mark.parametrize("unit", ["letters", "line"])
+@pytest.mark.parametrize("tuned_for", ["letters", "line"])
+def test_weights_are_used_for_the_kind_of_unit_that_they_were_tuned_for(
+    monkeypatch, tmp_path, unit, tuned_for
+):
+    for module in (word_ranking, unit_ranking):
+        monkeypatch.setattr(module, "scorer_of", lambda backend, words=(): backend)
+    (tmp_path / "pairs").write_text("teh\tthe\n")
+    defaults = {"letters": word_ranking.DEFAULTS, "line": unit_ranking.WEIGHTS}
+    weights = {**defaults[tuned_for], "model": 3.0}
+    use = Settings(lookup=str(tmp_path / "pairs"), weights=weights, tuned="changed:1")
+    found = ranked(Scripted(), use, unit, {}).ranker.weights
+    wanted = weights if unit == tuned_for else {**defaults[unit], "lookup": LISTED}
+    assert list(found) == [wanted[name] for name in defaults[unit]]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from ...errors import UserError
 from .backends import Backend
 from .settings import Settings
-from .unit_ranking import UnitRanker, UnitRankingBackend, tuned_weights
+from .unit_ranking import WEIGHTS, UnitRanker, UnitRankingBackend
 from .units import UnitKind, spans
 from .word_ranking import DEFAULTS, Resources, WordRanker, WordRankingBackend
 
@@ -37,33 +37,35 @@ def ranked(
         if unused:
             raise UserError(f"{unused[0]}: there is no ranking; give --lexicon")
         return backend
-    listed = {} if use.tuned and use.weights else {"lookup": LISTED}
-    if unit in ("word", "letters"):
+    words = unit in ("word", "letters")
+    # those of units have fewer names, and another scale
+    stored = use.weights if words != (set(use.weights) <= set(WEIGHTS)) else {}
+    listed = {} if use.tuned and stored else {"lookup": LISTED}
+    # settings of an older version do not name all weights of words
+    weights = {**(DEFAULTS if words else WEIGHTS), **stored, **listed, **weights}
+    asked: UnitKind = "letters" if unit == "letters" else "word"
+    if words:
         if use.confusions and not (use.bigrams and use.lexicon):
             missing = "--bigrams" if use.lexicon else "--lexicon"
             raise UserError(
                 f"--confusions {use.confusions}: which word was meant, their neighbours and counts "
                 f"say; give {missing} too"
             )
-        # settings of an older version do not name the later weights
-        weights = {**DEFAULTS, **use.weights, **listed, **weights}
-        return WordRankingBackend(WordRanker(backend, _resources(use, backend, unit), weights))
+        return WordRankingBackend(WordRanker(backend, _resources(use, backend, asked), weights))
     if unused:
         raise UserError(
             f"{unused[0]}: for words that are ranked one by one; --unit letters, or "
             "leave the file out (--settings none where the settings name it)"
         )
-    weights = {**tuned_weights(use.weights), **listed, **weights}
-    return UnitRankingBackend(UnitRanker(backend, _resources(use, backend, "word"), weights))
+    return UnitRankingBackend(UnitRanker(backend, _resources(use, backend, asked), weights))
 
 
-def _resources(use: Settings, backend: Backend, unit: str) -> Resources:
+def _resources(use: Settings, backend: Backend, kind: UnitKind) -> Resources:
     """The files of the settings; a lexicon that spells otherwise than the model is named, and
-    misspellings that are no ``unit`` and so never asked for."""
+    misspellings that are no unit of that kind and so never asked for."""
     found = use.resources()
     if found.lookup:
         known = found.lookup.corrections
-        kind: UnitKind = "letters" if unit == "letters" else "word"
         lost = [
             one for one in known if not one.isalpha() and [*spans(one, kind)] != [(0, len(one))]
         ]

@@ -34,16 +34,6 @@ WEIGHTS: Mapping[str, float] = {
     "edits": -0.2,  # letters inserted, deleted, substituted or exchanged
 }
 FEATURES = tuple(WEIGHTS)
-
-
-def tuned_weights(stored: Mapping[str, float]) -> Mapping[str, float]:
-    """Weights of a settings file where they were tuned for units of several words.
-
-    Those of single words have more names and another scale; they are left out.
-    """
-    return {**WEIGHTS, **stored} if set(stored) <= set(WEIGHTS) else WEIGHTS
-
-
 #: Near words of the lexicon for each unknown word, and candidates of a unit, at most.
 NEAR, MOST = 3, 32
 
