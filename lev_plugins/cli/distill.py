@@ -156,22 +156,14 @@ def run_settings(
     from ..inference.checkpoints import find_checkpoints
     from ..inference.distillation.journal import digest
 
-    flags = (
-        "beam",
-        "lenpen",
-        "max_len_a",
-        "max_len_b",
-        "max_ratio",
-        "interpolate",
-        "chunk_size",
-        "fp16",
-    )
+    flags = ("beam", "lenpen", "max_len_a", "max_len_b", "max_ratio", "chunk_size", "fp16")
     return {
         "--path": digest(find_checkpoints(args.path)),
         "--data": digest([dictionary_path(args.data, lang) for lang in languages]),
         "--source": digest([files.source]),
         "--reference": digest(files.inputs[1:]),
         **{"--" + flag.replace("_", "-"): getattr(args, flag) for flag in flags},
+        **({"--interpolate": True} if args.interpolate else {}),  # journals of before lack it
     }
 
 

@@ -62,6 +62,8 @@ def _compared(trainer: "Trainer", path: str) -> Iterator[None]:
         stored = (state.get("cfg") or {}).get("model")
         if stored is not None and finetuned and hasattr(kind, "begin_from"):
             trainer.get_model().begin_from(stored, state["model"], path)
+            for name in ("ema", "ema_fp32_params"):  # fairseq makes it anew from the model's
+                (state.get("extra_state") or {}).pop(name, None)
         elif stored is not None and check is not None:
             check(cfg, stored, path)
         return state

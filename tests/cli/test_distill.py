@@ -8,6 +8,7 @@ import random
 import shlex
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -451,6 +452,17 @@ def test_a_foreign_file_in_the_place_of_the_journal_is_left_alone(run, content):
     with pytest.raises(UserError, match="is no journal of this command"):
         run("--resume")
     assert Path(JOURNAL).read_text() == content
+
+
+@pytest.mark.parametrize("begun", [{}, {"--interpolate": True}])
+@pytest.mark.parametrize("resumed", [{}, {"--interpolate": True}])
+def test_a_setting_that_a_journal_lacks_is_compared_too(tmp_path, begun, resumed):
+    path = str(tmp_path / "journal")
+    with Journal(path, {"--beam": 1, **begun}, 1, 2) as journal:
+        journal.append([Record(FINE, False, "a")])
+    with nullcontext() if begun == resumed else refuses("begun with", "--interpolate"):
+        with Journal(path, {"--beam": 1, **resumed}, 1, 2) as journal:
+            assert journal.done == 1
 
 
 def test_two_runs_do_not_write_the_same_files(run, scripted, monkeypatch):

@@ -201,13 +201,20 @@ def test_a_model_looks_at_the_settings_of_the_checkpoint_it_resumes_from(stock, 
 
 
 def test_a_model_takes_the_parameters_that_it_is_finetuned_from(stock, monkeypatch):
-    seen = []
-    kind = SimpleNamespace(check_resumed=None, begin_from=lambda *arguments: seen.append(arguments))
+    seen, checked = [], []
+    kind = SimpleNamespace(
+        check_resumed=lambda *arguments: checked.append(arguments[2]),
+        begin_from=lambda *arguments: seen.append(arguments),
+    )
     monkeypatch.setitem(ARCH_MODEL_REGISTRY, "checked", kind)
-    state = {"cfg": {"model": "settings"}, "model": "parameters"}
+    extra = {"ema": "their average", "ema_fp32_params": "the same", "epoch": 3}
+    state = {"cfg": {"model": "settings"}, "model": "parameters", "extra_state": extra}
     monkeypatch.setattr(checkpoint_utils, "load_checkpoint_to_cpu", lambda path: state)
     trainer = stock.Trainer()
     trainer.get_model = lambda: kind
     trainer.cfg.checkpoint.finetune_from_model = "other"
+    trainer.load_checkpoint("last")  # a training that is resumed is checked
+    assert (seen, checked, len(extra)) == ([], ["last"], 3)
     trainer.load_checkpoint("other")
-    assert seen == [("settings", "parameters", "other")]
+    assert (seen, checked) == ([("settings", "parameters", "other")], ["last"])
+    assert extra == {"epoch": 3}, "the average of parameters is that of what it begins with"

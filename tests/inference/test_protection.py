@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lev_plugins import UserError
-from lev_plugins.inference.correction.protection import Protection
+from lev_plugins.inference.correction.protection import Protection, refused
 
 
 def touched(protection, line, *edits):
-    return protection.touched(line, [edits]) == {0}
+    return refused(line, [edits], [protection]) == {0}
 
 
 @pytest.mark.parametrize(
@@ -74,18 +74,44 @@ def test_when_nothing_is_touched_every_match_is_still_there(line, ends, after):
 
 @given(
     st.text(st.sampled_from("ab1 "), min_size=4, max_size=16),
-    st.lists(st.tuples(st.integers(0, 16), st.text(st.sampled_from("a1 "), max_size=2))),
+    st.lists(
+        st.tuples(
+            st.integers(0, 16), st.integers(0, 2), st.text(st.sampled_from("a1 "), max_size=2)
+        ),
+        max_size=6,
+    ),
+    st.sets(st.integers(0, 5)),
 )
-def test_groups_are_judged_as_each_by_itself_and_leave_every_match_together(line, cuts):
-    protection = Protection(["[0-9]+", "a b"], ["ab"])
-    places = sorted({min(place, len(line)) for place, _ in cuts})
-    ends = zip(places[::2], places[1::2])
-    groups = [[(*end, new)] for end, (_, new) in zip(ends, cuts)]
-    found = protection.touched(line, groups)
-    assert found >= {n for n, one in enumerate(groups) if touched(protection, line, *one)}
-    assert not touched(
-        protection, line, *(e for n, g in enumerate(groups) if n not in found for e in g)
-    )
+def test_what_is_made_leaves_every_match_and_no_group_is_refused_without_need(line, cuts, wanted):
+    """Also where some groups are not made for another reason, and by two protections at once."""
+    protections, place, groups = [Protection(["[0-9]+"]), Protection(["a b"], ["ab"])], 0, []
+    for start, size, new in sorted(cuts):
+        start = max(start, place)
+        if start + size <= len(line) and (size or new):
+            groups.append([(start, start + size, new)])
+            place = start + size
+    wanted &= set(range(len(groups)))
+    found = refused(line, groups, protections, wanted)
+    made = sorted(wanted - found)
+    together = [edit for number in made for edit in groups[number]]
+    assert not refused(line, [together], protections)
+    for number in wanted & found:  # with those made before it, it touches something
+        before = [edit for other in made if other < number for edit in groups[other]]
+        assert refused(line, [[*before, *groups[number]]], protections)
+
+
+@pytest.mark.parametrize(
+    ("line", "edits", "wanted", "found"),
+    [
+        ("12a", [(2, 2, " "), (2, 3, "3")], {1}, {1}),  # the first is not sure enough
+        ("12a", [(2, 2, " "), (2, 3, "3")], {0, 1}, set()),
+        ("teh 12bc teh", [(1, 3, "he"), (6, 7, ""), (7, 8, "3"), (10, 12, "he")], None, {2}),
+        ("7x 12bc end", [(1, 2, "8"), (5, 6, ""), (6, 7, "3"), (8, 11, "END")], None, {0, 2}),
+    ],
+)
+def test_groups_are_refused_one_by_one_and_none_for_another(line, edits, wanted, found):
+    groups = [[edit] for edit in edits]
+    assert refused(line, groups, [Protection(["[0-9]+"])], wanted) == found
 
 
 def test_a_line_of_many_edits_is_read_a_few_times_alone(monkeypatch):
@@ -96,7 +122,7 @@ def test_a_line_of_many_edits_is_read_a_few_times_alone(monkeypatch):
     )
     groups = [[(place, place + 1, "y")] for place in range(3, len(line), 5)]
     groups[7] = [(35, 35, "3")]
-    assert Protection(["[0-9]+"]).touched(line, groups) == {7}
+    assert refused(line, groups, [Protection(["[0-9]+"])]) == {7}
     assert len(read) < 25
 
 

@@ -200,7 +200,7 @@ def test_weights_are_used_for_the_kind_of_unit_that_they_were_tuned_for(
     (tmp_path / "pairs").write_text("teh\tthe\n")
     defaults = {"letters": word_ranking.DEFAULTS, "line": unit_ranking.WEIGHTS}
     weights = {**defaults[tuned_for], "model": 3.0}
-    use = Settings(lookup=str(tmp_path / "pairs"), weights=weights, tuned="changed:1")
+    use = Settings(tuned_for, lookup=str(tmp_path / "pairs"), weights=weights, tuned="changed:1")
     found = ranked(Scripted(), use, unit, {}).ranker.weights
     wanted = weights if unit == tuned_for else {**defaults[unit], "lookup": LISTED}
     assert list(found) == [wanted[name] for name in defaults[unit]]

@@ -15,7 +15,7 @@ from lev_plugins import UserError
 from lev_plugins.inference.correction import Corrector, settings, unit_ranking, word_ranking
 from lev_plugins.inference.correction.candidates import scorer_of
 from lev_plugins.inference.correction.lexicon import Lexicon, Lookup
-from lev_plugins.inference.correction.rankings import ranked
+from lev_plugins.inference.correction.rankings import LISTED, ranked
 from lev_plugins.inference.correction.tuning import Choice, Counts, Goal, count, tune
 from lev_plugins.inference.correction.word_ranking import (
     DEFAULTS,
@@ -483,6 +483,26 @@ def test_a_list_is_followed_beside_settings_that_were_tuned_without_one(
     model = Scripted(likes={"the": -30.0})
     model.knows_spaces = True
     assert Corrector(ranked(model, use, use.unit, {}), unit).correct(["teh"])[0].text == "the"
+
+
+@pytest.mark.parametrize(
+    ("before", "unit", "lookup"),
+    [("lexicon", "letters", LISTED), ("lookup", "letters", 2.0), ("lexicon", None, LISTED)],
+)
+def test_a_table_that_was_not_tuned_with_is_followed_and_a_unit_is_found(
+    stored, tmp_path, monkeypatch, before, unit, lookup
+):
+    monkeypatch.setattr(word_ranking, "scorer_of", lambda backend, words: backend)
+    (tmp_path / "words").write_text("teh\tthe\n" if before == "lookup" else "the\n")
+    (tmp_path / "pairs").write_text("teh\tthe\n")
+    weights = {**word_ranking.DEFAULTS, "lookup": 2.0}
+    tuned = settings.Settings(
+        unit, weights=weights, tuned="so", **{before: str(tmp_path / "words")}
+    )
+    file = settings.write(tuned, str(tmp_path / "x.pt"))
+    use, _ = settings.chosen(str(tmp_path), file, {"lookup": str(tmp_path / "pairs")})
+    ranker = ranked(Scripted(), use, use.unit, {}).ranker
+    assert use.unit == "letters" and ranker.weights[word_ranking.FEATURES.index("lookup")] == lookup
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from ...errors import UserError, checks_arguments
 from ..arguments import strings
 from .backends import Answer, Backend, ContextBackend, Tokens
 from .proposals import Proposal, proposals
-from .protection import Protection
+from .protection import Protection, refused
 from .units import KINDS, UNREADABLE, Context, Unit, UnitKind, context, pieces, spans
 
 Reason = Literal["unknown", "protected", "length", "confidence"]
@@ -198,7 +198,7 @@ class Corrector:
         backend = ranked(backend, use, unit or use.unit, weights or {})
         if unit is None:
             unit, window = use.unit, use.window
-        longest = use.longest if use.tuned else None
+        longest = use.longest if use.tuned and use.weights else None  # of what was tuned
         made = cls(backend, unit, window, use.min_confidence, longest, use.temperature)
         made.protection = protection
         if file is not None:
@@ -353,10 +353,13 @@ def _corrected(
             placed = [(unit.places[i], unit.places[j], after) for i, j, after in proposal.edits]
             wanted.append((placed, proposal.probability))
     groups = [placed for placed, _ in wanted]
-    protected = {number for one in protections for number in one.touched(line, groups)}
+    reasons = [_objection(placed, chance < min_confidence, longest) for placed, chance in wanted]
+    sure = [number for number, reason in enumerate(reasons) if reason is None]
+    protected = refused(line, groups, protections, sure)
     edits: list[Edit] = []
-    for number, (placed, chance) in enumerate(wanted):
-        reason = _objection(placed, number in protected, chance < min_confidence, longest)
+    for number, ((placed, chance), reason) in enumerate(zip(wanted, reasons, strict=True)):
+        if number in protected and reason != "unknown":
+            reason = "protected"
         edits += [
             Edit(start, line[start:end], after, chance, reason is None, reason)
             for start, end, after in placed
@@ -365,13 +368,11 @@ def _corrected(
 
 
 def _objection(
-    edits: Sequence[tuple[int, int, str]], protected: bool, unsure: bool, longest: int | None
+    edits: Sequence[tuple[int, int, str]], unsure: bool, longest: int | None
 ) -> Reason | None:
-    """Why edits are not made, None if they are."""
+    """Why edits are not made, None if they are, unless they touch what is protected."""
     if any(UNREADABLE in after for _, _, after in edits):
         return "unknown"
-    if protected:
-        return "protected"
     if unsure:
         return "confidence"
     grown = sum(len(after) - (end - start) for start, end, after in edits)

@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from operator import itemgetter
 
 from ...errors import UserError
@@ -59,47 +59,8 @@ class Protection:
                     yield match.start(), end
                     break
 
-    def touched(self, line: str, groups: Sequence[Edits]) -> set[int]:
-        """Groups of edits by which protected text of a line would change, or be such no longer.
-
-        A span is touched when an edit changes a character of it or writes into it, or when the
-        edits leave it alone and yet it is not found again in their outcome: ``12`` under
-        ``[0-9]+`` is touched by a ``3`` written behind it.
-
-        Args:
-            groups: (start, end, new text) of edits that are made together; all are disjoint and in
-                order.
-
-        Returns:
-            numbers of groups.
-        """
-        spans = sorted(self.spans(line))
-        if not spans:
-            return set()
-        merged: list[Span] = []
-        for start, end in spans:
-            if merged and start < merged[-1][1]:
-                start, end = merged[-1][0], max(end, merged.pop()[1])
-            merged.append((start, end))
-        found = {number for number, edits in enumerate(groups) if _meets(edits, merged)}
-        others = [number for number in range(len(groups)) if number not in found]
-        return found | set(self._losing(line, spans, groups, others))
-
-    def _losing(
-        self, line: str, spans: Sequence[Span], groups: Sequence[Edits], numbers: Sequence[int]
-    ) -> Sequence[int]:
-        """Those of the groups with which a span is not found again; a line has many edits, so half
-        of them are tried at a time."""
-        edits = [edit for number in numbers for edit in groups[number]]
-        if not edits or self._found_again(line, spans, edits):
-            return ()
-        middle = len(numbers) // 2
-        if not middle:
-            return numbers
-        halves = numbers[:middle], numbers[middle:]
-        return [n for half in halves for n in self._losing(line, spans, groups, half)] or numbers
-
-    def _found_again(self, line: str, spans: Sequence[Span], edits: Edits) -> bool:
+    def finds_again(self, line: str, spans: Sequence[Span], edits: Edits) -> bool:
+        """Whether all ``spans`` of a line are protected text in what edits beside them make."""
         outcome, place, grown = [], 0, [0]
         for first, last, after in edits:
             outcome += [line[place:first], after]
@@ -111,6 +72,59 @@ class Protection:
         shifts = [grown[bisect_right(ends, start)] for start, _ in spans]
         moved = zip(spans, shifts, strict=True)
         return all((start + shift, end + shift) in remaining for (start, end), shift in moved)
+
+
+def refused(
+    line: str,
+    groups: Sequence[Edits],
+    protections: Sequence[Protection],
+    wanted: Collection[int] | None = None,
+) -> set[int]:
+    """Groups of edits by which protected text would change, or be such no longer.
+
+    A span is touched when an edit changes a character of it or writes into it, or when the edits
+    leave it alone and yet it is not found again in their outcome: ``12`` under ``[0-9]+`` is
+    touched by a ``3`` written behind it. Of groups that touch one together only, the last is
+    refused; all others together touch none.
+
+    Args:
+        groups: (start, end, new text) of edits that are made together; all are disjoint and in
+            order.
+        wanted: numbers of the groups that are to be made, None for all. Of others those are
+            refused that change a span.
+
+    Returns:
+        numbers of groups.
+    """
+    spans = [(one, sorted(found)) for one in protections if (found := one.spans(line))]
+    merged = _merged(span for _, found in spans for span in found)
+    touching = {number for number, edits in enumerate(groups) if _meets(edits, merged)}
+    made: list[int] = []
+
+    def add(numbers: Sequence[int]) -> None:
+        edits = [edit for number in (*made, *numbers) for edit in groups[number]]
+        if all(one.finds_again(line, found, edits) for one, found in spans):
+            made.extend(numbers)
+        elif len(numbers) == 1:
+            touching.update(numbers)
+        else:  # most lines have no such group, so that one look is enough
+            middle = len(numbers) // 2
+            add(numbers[:middle])
+            add(numbers[middle:])
+
+    numbers = range(len(groups)) if wanted is None else sorted(wanted)
+    add([number for number in numbers if number not in touching])
+    return touching
+
+
+def _merged(spans: Iterable[Span]) -> list[Span]:
+    """Spans in order, those that overlap as one."""
+    found: list[Span] = []
+    for start, end in sorted(spans):
+        if found and start < found[-1][1]:
+            start, end = found[-1][0], max(end, found.pop()[1])
+        found.append((start, end))
+    return found
 
 
 def _meets(edits: Edits, spans: Sequence[Span]) -> bool:

@@ -38,9 +38,9 @@ def ranked(
             raise UserError(f"{unused[0]}: there is no ranking; give --lexicon")
         return backend
     words = unit in ("word", "letters")
-    # those of units have fewer names, and another scale
-    stored = use.weights if words != (set(use.weights) <= set(WEIGHTS)) else {}
-    listed = {} if use.tuned and stored else {"lookup": LISTED}
+    # those of lines have another scale than those of words
+    stored = use.weights if words == (use.unit in (None, "word", "letters")) else {}
+    listed = {} if use.tuned and "lookup" in stored else {"lookup": LISTED}
     # settings of an older version do not name all weights of words
     weights = {**(DEFAULTS if words else WEIGHTS), **stored, **listed, **weights}
     asked: UnitKind = "letters" if unit == "letters" else "word"

@@ -109,13 +109,17 @@ def chosen(
         found = None
     use = Settings() if found is None else read(found)
     named: dict[str, Any] = {key: name for key, name in given.items() if name}
-    ranked = bool(use.lexicon or use.lookup)
-    use = Settings(**{**asdict(use), **named})
-    if (use.lexicon or use.lookup) and not ranked:
-        unit = "letters" if use.unit in (None, "word") else use.unit  # words are ranked one by one
+    before, use = use, Settings(**{**asdict(use), **named})
+    if not (use.lexicon or use.lookup):
+        return use, found
+    if not (before.lexicon or before.lookup):
+        unit = "letters" if use.unit == "word" else use.unit
         tuned = use.tuned and f"{use.tuned}; without the lists that are given now"
-        use = replace(use, unit=unit, tuned=tuned, weights={})
-    return use, found
+        use = replace(use, unit=unit, tuned=tuned, weights={}, longest=Resources.longest)
+    elif not before.lookup:  # its weights were tuned without a table
+        known = {name: value for name, value in use.weights.items() if name != "lookup"}
+        use = replace(use, weights=known)
+    return replace(use, unit=use.unit or "letters"), found  # words are ranked one by one
 
 
 def _folder(checkpoint: str) -> str:

@@ -98,8 +98,8 @@ class Journal:
                 f"{self.path} is no journal of this command; delete it, or choose another "
                 "--output-prefix"
             ) from error
-        for flag, value in settings.items():
-            if begun.get(flag) != value:
+        for flag in {**begun, **settings}:
+            if begun.get(flag) != (value := settings.get(flag)):
                 shown = isinstance(value, int | float)
                 what = f"{flag} {begun.get(flag)}, not {value}" if shown else f"another {flag}"
                 raise UserError(

@@ -88,20 +88,20 @@ class GatedTransformerModel(Seq2SeqModel):
         if gates is None:  # another model's, which fails by itself
             return
         same = str(stored.gate_variant) == self.decoder.variant
-        for name in [name for name in state if _GATES.match(name)]:
+        theirs = [name for name in state if _GATES.match(name)]
+        for name in theirs:
             if name not in own or not (same or name.startswith("encoder.")):
                 del state[name]
         fresh = {name: one for name, one in own.items() if name not in state}
         state.update(fresh)
-        if fresh:
-            found = {name.rpartition(".")[0] for name in fresh}
-            logger.info(
-                "%s: was trained with --gates %s --gate-variant %s; begin anew: %s",
-                path,
-                gates,
-                stored.gate_variant,
-                ", ".join(sorted(found)),
-            )
+        gone = [name for name in theirs if name not in state]
+        for names, what in ((fresh, "begin anew"), (gone, "are left out")):
+            if names:
+                found = sorted({name.rpartition(".")[0] for name in names})
+                logger.info(
+                    f"{path}: was trained with --gates {gates} --gate-variant "
+                    f"{stored.gate_variant}; {what}: {', '.join(found)}"
+                )
 
     @classmethod
     def build_model(cls, cfg: GatedTransformerConfig, task: FairseqTask) -> "GatedTransformerModel":
