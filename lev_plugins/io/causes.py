@@ -256,9 +256,17 @@ def _unknown_metric(error: BaseException) -> str | None:
     return None
 
 
+def _of_a_checkpoint(error: BaseException) -> bool:
+    """Whether settings are a checkpoint's, which is then named as a whole."""
+    readers = ("fairseq/checkpoint_utils.py", "io/checkpoint_files.py")
+    files = [Path(frame.f_code.co_filename) for frame in _frames(error)]
+    return any(file.match(reader) for file in files for reader in readers)
+
+
 def _bad_setting(error: BaseException) -> str | None:
     """A setting of fairseq-hydra-train that there is not, or a value that it cannot have."""
-    if not _passed(error, "merge_with_parent", "fairseq/dataclass/utils.py"):
+    merging = _passed(error, "merge_with_parent", "fairseq/dataclass/utils.py")
+    if not merging or _of_a_checkpoint(error):
         return None
     from omegaconf.errors import OmegaConfBaseException  # not for --help
 
@@ -271,7 +279,7 @@ def _bad_setting(error: BaseException) -> str | None:
 
 def _bad_name(error: BaseException) -> str | None:
     """``_name`` of a section of fairseq-hydra-train that names nothing."""
-    if not isinstance(error, (KeyError, AssertionError)):
+    if not isinstance(error, (KeyError, AssertionError)) or _of_a_checkpoint(error):
         return None
     for frame in _frames(error):
         file, values = frame.f_code.co_filename, frame.f_locals
@@ -333,11 +341,11 @@ _KNOWN = (
     _no_room,
     _too_long,
     _unknown_metric,
-    _bad_setting,
-    _bad_name,
     _fairseq_message,
     _refused_option,
     _endless_search,
+    _bad_setting,
+    _bad_name,
     _no_data_folder,
 )
 
