@@ -16,6 +16,20 @@ from ..fairseq_patches import atomic_save, explain, read_checkpoint, write_failu
 _BY_UPDATES = re.compile(r"checkpoint_\d+_(\d+)\.pt")
 _BY_EPOCH = re.compile(r"checkpoint(\d+)\.pt")
 OPTIMIZER = "last_optimizer_state"
+#: Options of models by which parameters of the same names and shapes mean something else.
+MEANINGS = (
+    "gate_variant",
+    "copied_states",
+    "no_future_modelling",
+    "source_copy",
+    "early_exit",
+    "activation_fn",
+    "encoder_attention_heads",
+    "decoder_attention_heads",
+    "encoder_normalize_before",
+    "decoder_normalize_before",
+    "no_scale_embedding",
+)
 
 
 def numbered(folder: Path) -> list[Path]:
@@ -67,7 +81,7 @@ def average(paths: Sequence[Path]) -> dict[str, Any]:
 
     Raises:
         UserError: a file that cannot be read, is no checkpoint of fairseq's, or has other
-            parameters than the newest.
+            parameters than the newest, or parameters that mean something else.
     """
     state = load(paths[-1])
     newest: dict[str, Tensor] = state["model"]
@@ -79,8 +93,10 @@ def average(paths: Sequence[Path]) -> dict[str, Any]:
         if newest[name].is_floating_point()
     }
     for path in paths[:-1]:
-        found = load(path)["model"]
+        other = load(path)
+        found = other["model"]
         _check_equal_shapes(path, found, paths[-1], newest)
+        _check_equal_meanings(path, other, paths[-1], state)
         for name, total in sums.items():
             total += found[name]
     means = {name: (one / len(paths)).to(newest[name].dtype) for name, one in sums.items()}
@@ -141,3 +157,23 @@ def _check_equal_shapes(
                 f"{path} and {other} are not of one training: {name} {said[0]} in the first and "
                 f"{said[1]} in the second"
             )
+
+
+def _check_equal_meanings(
+    path: Path, found: dict[str, Any], other: Path, newest: dict[str, Any]
+) -> None:
+    ours, theirs = _model_options(found), _model_options(newest)
+    for name in (name for name in MEANINGS if name in ours and name in theirs):
+        if str(ours[name]) != str(theirs[name]):
+            raise UserError(
+                f"{path} and {other} are not of one training: --{name.replace('_', '-')} is "
+                f"{ours[name]} in the first and {theirs[name]} in the second, so that their "
+                "parameters mean different things"
+            )
+
+
+def _model_options(state: dict[str, Any]) -> dict[str, Any]:
+    """What a checkpoint's model was built with, as far as it says so."""
+    cfg = state.get("cfg")
+    found = cfg.get("model") if isinstance(cfg, dict) else state.get("args")
+    return found if isinstance(found, dict) else getattr(found, "__dict__", {})

@@ -13,8 +13,8 @@ from lev_plugins.cli import average_checkpoints
 from lev_plugins.inference import averaging
 
 
-def write(path: Path, value: float, **changed: Any) -> Path:
-    """A small checkpoint as fairseq writes it, whose parameters are ``value``."""
+def write(path: Path, value: float, told: dict[str, Any] | None = None, **changed: Any) -> Path:
+    """A small checkpoint as fairseq writes it, with parameters ``value`` and options ``told``."""
     model = {
         "weight": torch.full((2, 3), value),
         "half": torch.full((2,), value, dtype=torch.bfloat16),
@@ -26,6 +26,7 @@ def write(path: Path, value: float, **changed: Any) -> Path:
         "model": {**model, **changed},
         "task_state": {"value": value},
         "last_optimizer_state": {"step": value},
+        **(told or {}),
     }
     torch.save(state, path)
     return path
@@ -103,6 +104,11 @@ def test_a_parameter_with_two_names_stays_one(tmp_path):
         (["shape.pt", "checkpoint_1_80.pt"], r"weight is \(9,\) in the first and is \(2, 3\)"),
         (["more.pt", "checkpoint_1_80.pt"], "new is .* in the first and is missing in the second"),
         (["checkpoint_1_80.pt", "more.pt"], "new is missing in the first"),
+        (
+            ["paper.pt", "pointer.pt"],
+            "paper.pt and pointer.pt are .* --gate-variant is paper in the first and pointer in",
+        ),
+        (["old.pt", "new.pt"], "--encoder-attention-heads is 4 in the first and 8 in the second"),
     ],
 )
 def test_a_mistake_is_one_line_and_leaves_nothing(three, arguments, said):
@@ -111,5 +117,10 @@ def test_a_mistake_is_one_line_and_leaves_nothing(three, arguments, said):
     torch.save([1, 2], "list")
     write(Path("shape.pt"), 1.0, weight=torch.zeros(9))
     write(Path("more.pt"), 1.0, new=torch.zeros(2))
+    for variant in ("paper", "pointer"):
+        model = {"gates": "copy,generate", "gate_variant": variant, "dropout": 0.1}
+        write(Path(f"{variant}.pt"), 1.0, {"cfg": {"model": model}})
+    write(Path("old.pt"), 1.0, {"args": Namespace(encoder_attention_heads=4)})
+    write(Path("new.pt"), 1.0, {"cfg": {"model": Namespace(encoder_attention_heads=8)}})
     output = [] if "--output" in arguments else ["--output", "mean.pt"]
     assert re.search(said, refusal(average_checkpoints.main, *arguments, *output))
