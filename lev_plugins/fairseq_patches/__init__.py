@@ -28,6 +28,7 @@ from here; they are loaded when asked for.
 ``encoders``          ``--bpe characters`` dies before anything begins; odd spaces join words
 ``scorers``           the chrF scorer cannot give its score
 ``adafactor``         ``--scale-parameter`` multiplies the sizes of all tensors
+``diverse_beams``     ``--diverse-beam-groups`` looks up a sentence's row by its number in the data
 ``progress``          progress bars show what metrics are made of
 ``registries``        importing fairseq imports every model and task, and all that they need
 ``reports``           a user's mistake ends in a traceback instead of one line

@@ -30,6 +30,7 @@ from .batches import (
 )
 from .checkpoints import absolute_data_paths, allow_checkpoint_globals
 from .copies import allow_copies
+from .diverse_beams import patch_diverse_beams
 from .encoders import configure_plain_encoders, keep_words_apart
 from .flags import accept_renamed_flags, refuse_replacement
 from .interactive import patch_interactive_reader, read_interactive_lines
@@ -85,6 +86,7 @@ def apply(lean: bool = False) -> None:
         patch_interactive_reader()
         patch_chrf()
     patch_adafactor()
+    patch_diverse_beams()
     hide_private_stats()
     configure_plain_encoders()
     keep_words_apart()

@@ -67,6 +67,15 @@ _SAID_BY_FAIRSEQ = (
     (r"((?:Criterion|Optimizer) does not match.*)", "{0}"),
     (r"--replace-unk requires a raw text dataset", NO_REPLACEMENT),
     (r"(Cannot combine --fp16 and --tpu.*)", "{0}"),
+    (
+        r"DiverseBeamSearch requires",
+        "--beam must be a multiple of --diverse-beam-groups, as 4 is of 2",
+    ),
+    (
+        r"Provided Search parameters are mutually exclusive",
+        "give at most one of --sampling, --diverse-beam-groups, --match-source-len and "
+        "--diversity-rate",
+    ),
 )
 
 

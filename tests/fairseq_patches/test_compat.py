@@ -722,6 +722,30 @@ def test_a_mistake_found_in_another_process_keeps_its_line():
     assert patches.explain(spawned) == "no GPU"
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"diverse_beam_groups": 2}, "--beam must be a multiple of --diverse-beam-groups"),
+        ({"diverse_beam_groups": 5, "diversity_rate": 1.0}, "give at most one of --sampling, --di"),
+    ],
+)
+def test_a_search_that_cannot_be_is_told_in_one_line(folder, options, said):
+    task = setup(folder / "bin", source_lang="en", target_lang="de")
+
+    def search() -> None:
+        generator = task.build_generator([torch.nn.Module()], Namespace(**options), SearchAlone)
+        generator.search.step(0, torch.zeros(1, 5, 9), None)
+
+    assert patches.explain(caught(search)).startswith(said)
+
+
+class SearchAlone:
+    """What a task gives to a generator: how to search."""
+
+    def __init__(self, models: Any, symbols: Any, *, search_strategy: Any, **options: Any) -> None:
+        self.search = search_strategy
+
+
 def test_what_the_commands_assert_is_said_in_one_line():
     import fairseq_cli.generate
     import fairseq_cli.train
