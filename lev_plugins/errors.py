@@ -6,12 +6,21 @@ import inspect
 import os
 import unicodedata
 from collections.abc import Callable, Iterable
+from numbers import Integral, Real
+from types import NoneType
 from typing import Any, ParamSpec, TypeVar
 
 _LONGEST = 2_000  # characters of a message; a line of text that it quotes may have any number
 # Characters that would reorder or break a line without being seen: embeddings, overrides and
 # isolates of the bidirectional algorithm, and the byte order mark. Joiners stay: scripts need them.
 _UNSEEN = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
+#: How an argument is annotated → the types that it may have, and what to call them.
+_KINDS: dict[Any, tuple[tuple[type, ...], str]] = {
+    int: ((Integral,), "a whole number"),
+    float: ((Real,), "a number"),
+    str: ((str,), "text"),
+}
+_KINDS |= {one | None: ((*types, NoneType), said) for one, (types, said) in _KINDS.items()}
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -55,7 +64,8 @@ def checks_arguments(
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Makes a function refuse a named argument that it does not have, and say what was meant.
 
-    A path may be a :class:`pathlib.Path`: the function gets it as text.
+    What is annotated as text or a number has to be such. A path may be a :class:`pathlib.Path`: the
+    function gets it as text.
 
     Args:
         also: the names that its ``**`` takes; none by default.
@@ -63,11 +73,15 @@ def checks_arguments(
 
     Raises:
         UnknownArgument: from the function, in place of Python's TypeError.
+        UserError: from the function, for an argument of another type.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        kinds = inspect.signature(function).parameters.values()
-        own = [one.name for one in kinds if one.kind is not one.VAR_KEYWORD]
+        parameters = inspect.signature(function).parameters
+        own = [name for name, one in parameters.items() if one.kind is not one.VAR_KEYWORD]
+        kinds = {
+            name: _KINDS[how] for name in own if (how := parameters[name].annotation) in _KINDS
+        }
 
         @functools.wraps(function)
         def checked(*args: P.args, **named: P.kwargs) -> R:
@@ -77,7 +91,12 @@ def checks_arguments(
                     way = elsewhere.get(name) or _meant(name, known)
                     raise UnknownArgument(f"{function.__name__}() has no argument {name}; {way}")
             texts: dict[str, Any] = {name: _as_text(value) for name, value in named.items()}
-            return function(*map(_as_text, args), **texts)
+            values = [_as_text(value) for value in args]
+            for name, value in (*zip(own, values), *texts.items()):
+                types, said = kinds.get(name, ((object,), ""))
+                if not isinstance(value, types):
+                    raise UserError(f"{name} {value!r:.60}: must be {said}")
+            return function(*values, **texts)
 
         return checked
 

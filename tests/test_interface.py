@@ -16,6 +16,7 @@ import editors
 import pytest
 import saved
 import tiny
+import torch
 from fairseq.data.encoders.sentencepiece_bpe import SentencepieceBPE, SentencepieceConfig
 from refusals import refuses
 
@@ -88,7 +89,8 @@ def test_an_editor_takes_any_iterable_of_strings_and_nothing_else(arguments, sai
         ({"candidates": 0}, "candidates 0: must be 1 or more"),
         ({"nbest": 5, "candidates": 3}, "nbest 5: give candidates=5 or more, not 3"),
         ({"empty_penalty": 99}, "empty_penalty 99: must be a number from 0 to 3"),
-        ({"empty_penalty": "1"}, "empty_penalty '1': must be a number from 0 to 3"),
+        ({"empty_penalty": "1"}, "empty_penalty '1': must be a number"),
+        ({"diversity": None}, "diversity None: must be text"),
         ({"delete_threshold": 2}, "delete_threshold 2: must be a number from 0 to 1"),
         ({"delete_threshold": float("nan")}, "delete_threshold nan: must be a number from 0 to 1"),
         ({"diversity": "luck"}, "diversity 'luck': choose one of length, penalty, noise"),
@@ -100,6 +102,29 @@ def test_an_option_of_an_editor_that_cannot_be_is_named_as_python_names_it(optio
     for words in (["a"], []):
         with refuses(match=f"^{re.escape(said)}$"):
             EDITOR().edit_nbest(words, words, **options)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: CORRECTOR().correct(["a"], min_confidence="0.5"), "min_confidence '0.5': .* numb"),
+        (lambda: CORRECTOR().correct(["a"], batch_size=None), "batch_size None: must be a whole"),
+        (lambda: CORRECTOR().correct(["a"], protect=[None]), "protect 1: None is no text"),
+        (lambda: CORRECTOR().correct(["a"], protect=None), "protect: takes a list, not None"),
+        (lambda: CORRECTOR().correct(["a"], protect_words=["a", 1]), "protect_words 2: 1 is no te"),
+        (lambda: CORRECTOR().correct(["a"], protect_words="a"), "protect_words: takes a list, not"),
+        (lambda: Corrector.from_pretrained("m", beam="5"), "beam '5': must be a whole number"),
+        (lambda: Corrector.from_pretrained("m", window=2.5), "window 2.5: must be a whole number"),
+        (lambda: Corrector.from_pretrained("m", lexicon=3), "lexicon 3: must be text"),
+        (lambda: LevenshteinEditor.from_pretrained(None), "path None: must be text"),
+        (lambda: LevenshteinEditor.from_pretrained("m", None, [1]), "device .* cannot be used here"),
+        (lambda: EncT5.from_pretrained("m", device=torch.device("cpu")), "m does not exist"),
+        (lambda: editors.enct5("multilabel").predict([], threshold="1"), "threshold '1': .* numb"),
+    ],
+)
+def test_an_argument_of_a_wrong_type_is_named_as_python_names_it(call, said):
+    with refuses(match=said):
+        call()
 
 
 def test_half_of_a_surrogate_pair_is_a_question_mark_to_what_cuts_text(tmp_path):

@@ -36,7 +36,7 @@ class CheckpointState(TypedDict, total=False):
 CHECKPOINTS = ("checkpoint_best.pt", "checkpoint_last.pt", "model.pt")
 
 
-def device_named(name: str | None) -> torch.device:
+def device_named(name: str | torch.device | None) -> torch.device:
     """A device that is here; the CPU by default.
 
     Raises:
@@ -45,7 +45,7 @@ def device_named(name: str | None) -> torch.device:
     try:
         device = torch.device(name or "cpu")
         torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
+    except (RuntimeError, AssertionError, TypeError) as error:
         reason = (str(error).splitlines() or [""])[0][:120]
         raise UserError(f"device {name} cannot be used here ({reason}); leave it out") from error
     return device

@@ -70,7 +70,7 @@ class LevenshteinEditor:
         cls,
         path: str,
         data: str | None = None,
-        device: str | None = None,
+        device: str | torch.device | None = None,
         reranker: str | None = None,
         precision: str = "fp32",
         **overrides: Any,

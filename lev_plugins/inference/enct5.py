@@ -63,7 +63,7 @@ class EncT5:
     @classmethod
     @checks_arguments()
     def from_pretrained(
-        cls, path: str, device: str | None = None, batch_tokens: int = BATCH_TOKENS
+        cls, path: str, device: str | torch.device | None = None, batch_tokens: int = BATCH_TOKENS
     ) -> Self:
         """Loads a checkpoint; nothing else is looked for.
 

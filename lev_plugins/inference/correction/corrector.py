@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+import torch
+
 from ... import html
 from ...deprecation import renamed_arguments, renamed_attribute, renamed_field
 from ...errors import UserError, checks_arguments
@@ -138,7 +140,7 @@ class Corrector:
         cls,
         path: str,
         data: str | None = None,
-        device: str | None = None,
+        device: str | torch.device | None = None,
         unit: str | None = None,
         window: int | None = None,
         beam: int | None = None,

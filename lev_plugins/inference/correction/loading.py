@@ -39,7 +39,7 @@ SWITCHED_OFF = "none"
 def load_backend(
     path: str,
     data: str | None = None,
-    device: str | None = None,
+    device: str | torch.device | None = None,
     beam: int | None = None,
     max_iter: int | None = None,
     delete_threshold: float | None = None,

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from operator import itemgetter
 
 from ...errors import UserError
+from ..arguments import strings
 
 _FIRST_TOKEN = re.compile(r"\w+|[^\w\s]")
 
@@ -21,16 +22,14 @@ class Protection:
         words: words or phrases, protected where they stand as whole words, in this spelling.
 
     Raises:
-        UserError: a pattern that is none.
+        UserError: no lists of strings, a pattern that is none.
     """
 
     def __init__(self, patterns: Iterable[str] = (), words: Iterable[str] = ()) -> None:
-        if isinstance(patterns, str) or isinstance(words, str):
-            raise UserError("protected patterns and words are lists of texts, not a single text")
-        self.patterns = [_compiled(pattern) for pattern in patterns]
+        self.patterns = [_compiled(one) for one in strings("protect", "protect", patterns)]
         # by their first token, longest first: a line is then read once, however long the list
         self.words: dict[str, list[str]] = {}
-        for word in {word.strip() for word in words}:
+        for word in {one.strip() for one in strings("protect_words", "protect_words", words)}:
             if first := word if word.isalnum() else _first_token(word):
                 self.words.setdefault(first, []).append(word)
         for some in self.words.values():
