@@ -117,7 +117,10 @@ def test_an_option_of_an_editor_that_cannot_be_is_named_as_python_names_it(optio
         (lambda: Corrector.from_pretrained("m", window=2.5), "window 2.5: must be a whole number"),
         (lambda: Corrector.from_pretrained("m", lexicon=3), "lexicon 3: must be text"),
         (lambda: LevenshteinEditor.from_pretrained(None), "path None: must be text"),
-        (lambda: LevenshteinEditor.from_pretrained("m", None, [1]), "device .* cannot be used here"),
+        (
+            lambda: LevenshteinEditor.from_pretrained("m", None, [1]),
+            "device .* cannot be used here",
+        ),
         (lambda: EncT5.from_pretrained("m", device=torch.device("cpu")), "m does not exist"),
         (lambda: editors.enct5("multilabel").predict([], threshold="1"), "threshold '1': .* numb"),
     ],
