@@ -163,7 +163,7 @@ def run_settings(
         "--source": digest([files.source]),
         "--reference": digest(files.inputs[1:]),
         **{"--" + flag.replace("_", "-"): getattr(args, flag) for flag in flags},
-        **({"--interpolate": True} if args.interpolate else {}),  # journals of before lack it
+        **({"--interpolate": True} if args.interpolate else {}),  # older journals lack it
     }
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 import torch
@@ -62,16 +62,27 @@ def scorer_of(backend: Backend, words: Iterable[str] = ()) -> Scorer:
     )
 
 
-def feature_weights(weights: Mapping[str, float], features: Sequence[str]) -> np.ndarray:
-    """Weights in the order of the features; those that are not named have weight 0.
+class Weighted:
+    """The weights of a log-linear model: one for each feature of a candidate."""
 
-    Raises:
-        UserError: a weight that there is not.
-    """
-    for name in weights:
-        if name not in features:
-            raise UserError(f"there is no weight {name!r}; there are {', '.join(features)}")
-    return np.array([weights.get(name, 0.0) for name in features])
+    #: names of the features
+    names: ClassVar[tuple[str, ...]]
+    weights: np.ndarray
+
+    def set_weights(self, weights: Mapping[str, float]) -> None:
+        """Features that are not named have weight 0.
+
+        Raises:
+            UserError: a weight that there is not.
+        """
+        for name in weights:
+            if name not in self.names:
+                raise UserError(f"there is no weight {name!r}; there are {', '.join(self.names)}")
+        self.weights = np.array([weights.get(name, 0.0) for name in self.names])
+
+    def named_weights(self) -> dict[str, float]:
+        """Weights by the names of their features."""
+        return dict(zip(self.names, self.weights.tolist(), strict=True))
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:

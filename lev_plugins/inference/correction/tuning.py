@@ -141,8 +141,7 @@ def tune(
         if weights_too:
             backend.fit(_words(noisy, clean))
         _seek_unchanged(corrector, backend.ranker, noisy, clean, goal)
-        values = backend.ranker.weights
-        weights = {name: float(value) for name, value in zip(FEATURES, values, strict=True)}
+        weights = backend.ranker.named_weights()
     if isinstance(backend, UnitRankingBackend):
         if weights_too:
             fit(backend.ranker, _units(corrector, noisy, clean))

@@ -16,7 +16,7 @@ import torch
 from ...data.near_words import distance
 from ...metrics.word_edits import WordEdit, word_edits
 from .backends import Answer, Backend, CharacterBackend, Tokens
-from .candidates import Scorer, feature_weights, score_texts, scorer_of, softmax
+from .candidates import Scorer, Weighted, score_texts, scorer_of, softmax
 from .fitting import most_likely
 from .lexicon import Lexicon
 from .units import core_of
@@ -54,7 +54,7 @@ class Choices:
         return softmax(self.features @ weights)
 
 
-class UnitRanker:
+class UnitRanker(Weighted):
     """Finds candidates for units and scores them.
 
     Args:
@@ -66,19 +66,17 @@ class UnitRanker:
         UserError: a weight that there is not, or a model that cannot score texts.
     """
 
+    names = FEATURES
+
     def __init__(
         self, backend: Backend, resources: Resources, weights: Mapping[str, float] = WEIGHTS
     ) -> None:
-        self.weights = feature_weights(weights, FEATURES)
+        self.set_weights(weights)
         self.backend, self.resources = backend, resources
         self.scorer: Scorer = scorer_of(backend)
         counts = resources.lexicon.counts.values() if resources.lexicon else ()
         self._most = math.log1p(max(counts, default=0.0))
         self._found: dict[str, Choices] = {}
-
-    def named_weights(self) -> dict[str, float]:
-        """Weights by the names of their features."""
-        return dict(zip(FEATURES, self.weights.tolist(), strict=True))
 
     def choices(self, units: Sequence[str], batch_size: int) -> list[Choices]:
         """For each unit, whose words have single spaces between them."""

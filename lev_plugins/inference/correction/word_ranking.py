@@ -17,7 +17,7 @@ from ...data.near_words import distance
 from ...ops.sequences import common_ends
 from .backends import Answer, Backend, CharacterBackend, Tokens
 from .bigrams import Bigrams
-from .candidates import Scorer, feature_weights, score_texts, scorer_of, softmax
+from .candidates import Scorer, Weighted, score_texts, scorer_of, softmax
 from .confusions import Confusions
 from .fitting import most_likely
 from .letter_model import LetterModel
@@ -97,7 +97,7 @@ class Candidates:
     features: np.ndarray
 
 
-class WordRanker:
+class WordRanker(Weighted):
     """Finds candidates for words and ranks them.
 
     Args:
@@ -108,6 +108,8 @@ class WordRanker:
     Raises:
         UserError: a weight that there is not, or a model that cannot score texts.
     """
+
+    names = FEATURES
 
     def __init__(
         self, backend: Backend, resources: Resources, weights: Mapping[str, float] = DEFAULTS
@@ -129,10 +131,6 @@ class WordRanker:
         self.confused = resources.confused()
         counts = resources.lexicon.counts.values() if resources.lexicon else ()
         self.common = sum(map(math.log1p, counts)) / max(len(words), 1)
-
-    def set_weights(self, weights: Mapping[str, float]) -> None:
-        """Features that are not named have weight 0."""
-        self.weights = feature_weights(weights, FEATURES)
 
     def listed(self, word: str) -> bool:
         """Whether the look-up table has corrections of a word."""
