@@ -315,6 +315,35 @@ STOCK = (
 
 
 @pytest.fixture(scope="session")
+def transformer(commands: Commands, triples: Corpus) -> Path:
+    """A left-to-right model, trained a little on the same data by fairseq alone."""
+    commands.ok(
+        f"fairseq-train {triples.data} --source-lang src --target-lang tgt --task translation "
+        f"--arch transformer {SIZES} --share-all-embeddings --dropout 0 --criterion cross_entropy "
+        f"{TRAINING} --max-update 40 --disable-validation --save-dir transformer",
+        triples.folder,
+    )
+    return triples.folder / "transformer" / "checkpoint_last.pt"
+
+
+def hydra(folder: Path, data: Path, task: Any, model: Any, criterion: Any, sides: str) -> list[str]:
+    """A training of three updates by a file, of a small model with an encoder, or both sides."""
+    sizes = {"embed_dim": 16, "ffn_embed_dim": 16, "layers": 1, "attention_heads": 2}
+    model |= {f"{side}_{name}": size for side in sides.split() for name, size in sizes.items()}
+    parts = {
+        "common": {"cpu": True, "seed": 1, "log_format": "simple", "user_dir": str(PACKAGE)},
+        "task": {"data": str(data), "source_lang": "src", "target_lang": "tgt", **task},
+        **{"model": model, "criterion": criterion},
+        **{"optimizer": {"_name": "adam"}, "lr_scheduler": {"_name": "fixed"}},
+        "dataset": {"batch_size": 32, "num_workers": 0},
+        "optimization": {"max_update": 3, "lr": [0.01]},
+        "checkpoint": {"save_dir": f"{folder}/ck", "no_epoch_checkpoints": True},
+    }
+    (folder / "own.yaml").write_text(json.dumps(parts))
+    return ["fairseq-hydra-train", "--config-dir", str(folder), "--config-name", "own"]
+
+
+@pytest.fixture(scope="session")
 def stock(commands: Commands, triples: Corpus) -> Corpus:
     """The triples without their drafts, and fairseq's own model, trained by fairseq's own task."""
     corpus = Corpus(triples.folder, "--source-lang src --target-lang tgt", STOCK, "stock")

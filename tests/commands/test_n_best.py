@@ -2,14 +2,13 @@
 
 import math
 import re
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from conftest import PACKAGE
 
 from lev_plugins import LevenshteinEditor
 
-PACKAGE = Path(__file__).resolve().parents[2] / "lev_plugins"
 RANK = "--iter-decode-with-external-reranker --iter-decode-with-beam 4"
 
 
@@ -41,18 +40,6 @@ def plain(commands, triples):
     return answers(commands.done(triples.generate("--gen-subset valid"), triples.folder))
 
 
-@pytest.fixture(scope="module")
-def ranking(commands, triples) -> Path:
-    """A stock autoregressive model, trained a little on the same data by the stock task."""
-    sizes = triples.arch.partition(" --max-insertions")[0].partition(" --")[2]
-    command = triples.train("--max-update 40 --disable-validation --save-dir autoregressive")
-    command = command.replace(triples.arch, f"--arch transformer --{sizes} --dropout 0")
-    command = command.replace(triples.flags, "--source-lang src --target-lang tgt")
-    command = command.replace("edit_policy_loss", "cross_entropy --share-all-embeddings")
-    commands.ok(f"{command} --task translation --user-dir {PACKAGE}", triples.folder)
-    return triples.folder / "autoregressive" / "checkpoint_last.pt"
-
-
 # answers ----------------------------------------------------------------------------------------
 
 
@@ -73,7 +60,7 @@ def test_noise_is_sampled_for_the_sentence_and_not_for_its_batch(commands, tripl
 # re-ranking -------------------------------------------------------------------------------------
 
 
-def score_references(commands, triples, ranking, folder, groups) -> list[float]:
+def score_references(commands, triples, transformer, folder, groups) -> list[float]:
     """What fairseq itself says of the answers: its own task, with them as the references."""
     sources = triples.text("valid", "src")
     pairs = [(sources[i], answer.text) for i, group in enumerate(groups) for answer in group]
@@ -83,7 +70,7 @@ def score_references(commands, triples, ranking, folder, groups) -> list[float]:
     languages = "--source-lang src --target-lang tgt"
     commands.preprocess(f"{languages} {known} --testpref test --destdir bin", folder)
     result = commands.ok(
-        f"fairseq-generate bin {languages} --task translation --path {ranking} --cpu "
+        f"fairseq-generate bin {languages} --task translation --path {transformer} --cpu "
         f"--score-reference --required-batch-size-multiple 1 --user-dir {PACKAGE}",
         folder,
     )
@@ -91,20 +78,20 @@ def score_references(commands, triples, ranking, folder, groups) -> list[float]:
 
 
 def test_answers_are_ranked_by_the_score_of_the_autoregressive_model(
-    commands, triples, plain, ranking, tmp_path
+    commands, triples, plain, transformer, tmp_path
 ):
-    both = f"{triples.checkpoint}:{ranking}"
+    both = f"{triples.checkpoint}:{transformer}"
     flags = f"--gen-subset valid {RANK} --nbest 4"
     groups = answers(commands.done(triples.generate(flags, both), triples.folder))
     found = [answer.score for group in groups for answer in group]
-    expected = score_references(commands, triples, ranking, tmp_path, groups)
+    expected = score_references(commands, triples, transformer, tmp_path, groups)
     assert len(found) > 22 and found == pytest.approx(expected, abs=2e-4)
     for group, (single,) in zip(groups, plain, strict=True):
         scores = [answer.score for answer in group]
         assert scores == sorted(scores, reverse=True)
         assert single.text in {answer.text for answer in group}
     # in Python, and with batches of three
-    editor = LevenshteinEditor.from_pretrained(str(triples.checkpoint), reranker=str(ranking))
+    editor = LevenshteinEditor.from_pretrained(str(triples.checkpoint), reranker=str(transformer))
     sides = triples.text("valid", "src"), triples.text("valid", "mt")
     edited = editor.edit_nbest(*sides, nbest=4, batch_size=3)
     assert [[one.text for one in group] for group in edited] == texts(groups)
@@ -135,9 +122,9 @@ def test_an_oracle_helps_what_the_model_does_and_needs_references(commands, trip
 
 
 def test_joined_words_do_not_get_in_the_way_of_ranking_and_of_words_of_ones_own(
-    commands, triples, ranking
+    commands, triples, transformer
 ):
-    both = f"{triples.checkpoint}:{ranking}"
+    both = f"{triples.checkpoint}:{transformer}"
     flags = f"--gen-subset valid {RANK} --batch-size 3"
     plain = answers(commands.done(triples.generate(flags, both), triples.folder))
     joined = f"{flags} --post-process sentencepiece"

@@ -106,12 +106,6 @@ def test_data_without_references_are_refused(refused, commands, triples, tmp_pat
     assert "bin: test has no tgt side, and the oracle reads the references" in error
 
 
-def test_a_model_that_does_not_edit_is_refused(refused, commands, triples, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("other")
-    train = triples.train(f"--max-update 1 --disable-validation --save-dir {folder}")
-    train = train.replace(triples.flags, "--source-lang src --target-lang tgt")
-    train = train.replace(triples.arch, "--arch transformer_tiny --share-all-embeddings")
-    commands.ok(train.replace("edit_policy_loss", "cross_entropy"), folder)
-    other = folder / "checkpoint_last.pt"
-    error = refused(f"{triples.data} --path {triples.checkpoint}:{other}")
+def test_a_model_that_does_not_edit_is_refused(refused, triples, transformer):
+    error = refused(f"{triples.data} --path {triples.checkpoint}:{transformer}")
     assert "TransformerModel is no edit model" in error

@@ -12,13 +12,6 @@ from lev_plugins.cli.report import main as report
 ANALYSIS = Path(__file__).resolve().parents[2] / "examples" / "analysis"
 LATENCY = f"python {ANALYSIS / 'latency.py'}"
 SPLIT = "--gen-subset valid"
-TRANSFORMER = (
-    "--task translation --arch transformer --encoder-embed-dim 32 --encoder-ffn-embed-dim 32 "
-    "--encoder-layers 1 --encoder-attention-heads 2 --decoder-embed-dim 32 "
-    "--decoder-ffn-embed-dim 32 --decoder-layers 1 --decoder-attention-heads 2 "
-    "--share-all-embeddings --source-lang src --target-lang tgt --optimizer adam --lr 0.01 "
-    "--batch-size 64 --num-workers 0 --cpu --max-update 2 --disable-validation"
-)
 
 
 @pytest.fixture(scope="module")
@@ -71,14 +64,6 @@ def test_drafts_are_the_same_from_the_history_the_data_and_the_text(triples, gen
     assert origins[1] == f"{triples.data}/valid.src-tgt.mt.bin"
     assert reports[0] == reports[1] == reports[2]
     assert reports[0]["systems"][0]["unchanged"] == 11
-
-
-@pytest.fixture(scope="module")
-def transformer(commands, triples, tmp_path_factory):
-    """A checkpoint of fairseq's transformer, by fairseq's own task on the same data."""
-    folder = tmp_path_factory.mktemp("transformer")
-    commands.ok(f"fairseq-train {triples.data} {TRANSFORMER} --save-dir {folder}", folder)
-    return folder / "checkpoint_last.pt"
 
 
 def test_characters_are_scored_as_text_where_fairseq_joins_them(

@@ -4,6 +4,7 @@ import shutil
 import signal
 
 import pytest
+from conftest import hydra
 from states import state
 
 SHORT = "--max-update 2 --disable-validation"
@@ -42,72 +43,44 @@ def test_training_and_generating_find_the_plug_in(commands, triples, tmp_path, r
     assert len(decoded(commands, triples, root / "lev_plugins", checkpoint, "/")) == 3
 
 
-CONFIG = """
-common: {{cpu: true, seed: 1, log_format: simple}}
-task:
-  _name: translation_edit
-  data: {data}
-  source_lang: src
-  target_lang: tgt
-  draft_lang: mt
-  alpha: 0.8
-model:
-  _name: levenshtein_editor
-  encoder_embed_dim: 16
-  encoder_ffn_embed_dim: 16
-  encoder_layers: 1
-  encoder_attention_heads: 2
-  decoder_embed_dim: 16
-  decoder_ffn_embed_dim: 16
-  decoder_layers: 1
-  decoder_attention_heads: 2
-  share_all_embeddings: true
-  weight_sharing: plh-tok
-criterion: {{_name: edit_policy_loss, label_smoothing: 0.05}}
-optimizer: {{_name: adam}}
-lr_scheduler: {{_name: fixed}}
-dataset: {{batch_size: 32, num_workers: 0}}
-optimization: {{max_update: 3, lr: [0.01]}}
-checkpoint: {{save_dir: {folder}/ck, no_epoch_checkpoints: true}}
-"""
-
-
 @pytest.fixture
-def hydra(commands, triples, tmp_path, root):
+def trained(triples, tmp_path):
     """Trains from a file and options: ``commands`` or ``commands.ok`` runs it."""
-    (tmp_path / "edits.yaml").write_text(CONFIG.format(data=triples.data, folder=tmp_path))
+    task = {"_name": "translation_edit", "draft_lang": "mt", "alpha": 0.8}
+    shared = {"share_all_embeddings": True, "weight_sharing": "plh-tok"}
+    model = {"_name": "levenshtein_editor", **shared}
+    criterion = {"_name": "edit_policy_loss", "label_smoothing": 0.05}
+    command, *words = hydra(tmp_path, triples.data, task, model, criterion, "encoder decoder")
 
-    def run(how, *options, user_dir="lev_plugins", sweep=False, **environ):
-        words = ["fairseq-hydra-train", *(["-m"] if sweep else [])]
-        words += ["--config-dir", str(tmp_path), "--config-name", "edits"]
-        return how([*words, f"common.user_dir={root}/{user_dir}", *options], tmp_path, **environ)
+    def run(how, *options, sweep=False, **environ):
+        return how([command, *(["-m"] if sweep else []), *words, *options], tmp_path, **environ)
 
     return run
 
 
-def test_hydra_trains_from_a_file_and_options(commands, triples, tmp_path, root, hydra):
-    result = hydra(commands.ok, "+task.beta=0.7", "optimization.max_update=4")
+def test_hydra_trains_from_a_file_and_options(commands, triples, tmp_path, root, trained):
+    result = trained(commands.ok, "+task.beta=0.7", "optimization.max_update=4")
     log = "".join(path.read_text() for path in tmp_path.rglob("*.log"))
     assert "num_updates: 4 >= max_update: 4" in result.out + log
     checkpoint = tmp_path / "ck" / "checkpoint_last.pt"
     assert len(decoded(commands, triples, root / "lev_plugins", checkpoint, tmp_path)) == 3
 
 
-def test_every_job_of_a_sweep_has_a_best_checkpoint(commands, tmp_path, hydra):
+def test_every_job_of_a_sweep_has_a_best_checkpoint(commands, tmp_path, trained):
     jobs = ["optimization.max_update=6,1", f"hydra.sweep.dir={tmp_path}/jobs"]
     kept = ["checkpoint.patience=1", f"checkpoint.save_dir={tmp_path}/${{hydra:job.num}}"]
-    hydra(commands.ok, *jobs, *kept, sweep=True)
+    trained(commands.ok, *jobs, *kept, sweep=True)
     losses = [state(tmp_path / job / "checkpoint_best.pt")["extra_state"]["best"] for job in "01"]
     assert losses[0] < losses[1], "the second job is worse than the first"
 
 
 def test_the_first_job_of_hydra_saves_on_sigterm_and_keeps_its_patience(
-    commands, tmp_path, root, hydra
+    commands, tmp_path, root, trained
 ):
     """It imports the package within ``main``."""
     asked = {"ASKED": "SIGTERM:train_step:2", "PYTHONPATH": str(root)}
-    options = {"user_dir": "tests/commands/cut_short", "environ": asked}
-    result = hydra(commands, "checkpoint.patience=9", **options)
+    own = f"common.user_dir={root}/tests/commands/cut_short"
+    result = trained(commands, "checkpoint.patience=9", own, environ=asked)
     last = tmp_path / "ck" / "checkpoint_last.pt"
     assert result.code == 128 + signal.SIGTERM
     assert f"ends after 2 updates; {last} is saved" in result.err
@@ -130,6 +103,6 @@ def test_the_first_job_of_hydra_saves_on_sigterm_and_keeps_its_patience(
         ),
     ],
 )
-def test_hydra_refuses_what_the_command_line_refuses(commands, tmp_path, hydra, options, said):
-    assert said in hydra(commands, *options.split()).error
+def test_hydra_refuses_what_the_command_line_refuses(commands, tmp_path, trained, options, said):
+    assert said in trained(commands, *options.split()).error
     assert not list(tmp_path.rglob("*.pt"))

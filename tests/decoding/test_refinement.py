@@ -573,7 +573,7 @@ def test_the_stock_length_limit_is_twice_the_source_at_least_ten_and_soft(source
 @pytest.mark.parametrize(
     "values, message",
     [
-        ({"max_iter": 0}, "--iter-decode-max-iter 0"),
+        ({"max_iter": 0}, "--iter-decode-max-iter 0: at least one iteration"),
         ({"max_iter": -3}, "--iter-decode-max-iter -3"),
         ({"delete_threshold": -0.1}, "--delete-threshold -0.1"),
         ({"delete_threshold": 1.5}, "--delete-threshold 1.5"),

@@ -678,7 +678,7 @@ def test_missing_data_are_named(folder, tmp_path):
     line = patches.explain(caught(task.load_dataset, "nosuch"))
     assert f"no data named nosuch in {folder}/bin; check --gen-subset" in line
     line = patches.explain(caught(load, tmp_path / "nope.pt"))
-    assert f"checkpoint {tmp_path}/nope.pt does not exist" in line
+    assert f"checkpoint {tmp_path}/nope.pt does not exist; check --path" in line
 
 
 @pytest.mark.parametrize(

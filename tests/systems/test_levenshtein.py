@@ -529,11 +529,11 @@ def test_generation_never_outgrows_the_positions():
     "options, flags",
     [
         ({"decoder_embed_dim": 16}, "--encoder-embed-dim 8 and --decoder-embed-dim 16"),
-        ({"encoder_attention_heads": 3}, "--encoder-attention-heads 3"),
+        ({"encoder_attention_heads": 3}, "3 does not divide --encoder-embed-dim 8"),
         ({"decoder_attention_heads": 0}, "--decoder-attention-heads 0"),
-        ({"max_insertions": 0}, "--max-insertions 0"),
+        ({"max_insertions": 0}, "--max-insertions 0: at least 1"),
         ({"share_all_embeddings": True, "separate_output_embed": True}, "--separate-output-embed"),
-        ({"early_exit": "5,5"}, "--early-exit 5,5"),
+        ({"early_exit": "5,5"}, "--early-exit 5,5 is deeper than the decoder"),
     ],
 )
 def test_options_that_do_not_fit_are_refused_in_one_line(options, flags):
