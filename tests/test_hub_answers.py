@@ -105,12 +105,6 @@ def test_an_option_that_cannot_be_is_refused_by_its_old_name_too(editor):
 # several models ---------------------------------------------------------------------------------
 
 
-def test_a_model_twice_is_the_model_once(folder, editor):
-    twice = load(folder, "one", "one")
-    assert len(twice.models) == 2
-    assert_same(twice.edit(SOURCES, DRAFTS), editor.edit(SOURCES, DRAFTS))
-
-
 def test_models_may_come_in_any_order_and_all_have_their_say(folder, editor):
     three = load(folder, "one", "two", "three").edit(SOURCES, DRAFTS, max_iter=3)
     assert_same(load(folder, "three", "one", "two").edit(SOURCES, DRAFTS, max_iter=3), three)
@@ -209,11 +203,6 @@ def test_a_kept_word_that_is_not_known_stands_in_every_answer(editor):
     for group in editor.edit_nbest(SOURCES, drafts, nbest=3, markup=True, delete_threshold=0.0):
         assert all(trace.text.split().count("Zürich") == 1 for trace in group)
         assert all("Zürich" in step.after for trace in group for step in trace.iterations)
-
-
-def test_marks_that_cannot_be_read_name_their_sentence(editor):
-    with pytest.raises(UserError, match="^sentence 2: the mark '.=b' is not closed; end it with"):
-        editor.edit(["a", "b"], ["[=xyz=]", "a [=b"], markup=True)
 
 
 def test_characters_can_be_marked_alone(folder):

@@ -184,13 +184,6 @@ def test_options_that_came_after_its_training_have_their_defaults(models, folder
     assert_same(older.predict_tags(["a bc d"]), models["tagging"].predict_tags(["a bc d"]))
 
 
-def test_the_best_of_a_folder_comes_first(tmp_path):
-    save(tmp_path / "checkpoint_last.pt", "multilabel", threshold=0.1)
-    assert EncT5.from_pretrained(str(tmp_path)).threshold == 0.1
-    save(tmp_path / "checkpoint_best.pt", "multilabel", threshold=0.2)
-    assert EncT5.from_pretrained(str(tmp_path)).threshold == 0.2
-
-
 def test_without_a_tuned_threshold_it_is_a_half(tmp_path):
     path = save(tmp_path / "model.pt", "multilabel", threshold=None)
     assert "threshold" not in torch.load(path, weights_only=True)["task_state"]
@@ -217,11 +210,7 @@ def test_a_checkpoint_that_does_not_serve_is_named(tmp_path, change, message):
     assert str(path) in str(caught.value)
 
 
-def test_what_cannot_be_loaded_is_told(folder, tmp_path):
-    with pytest.raises(UserError, match="none.pt does not exist"):
-        EncT5.from_pretrained(str(tmp_path / "none.pt"))
-    with pytest.raises(UserError, match="holds none of checkpoint_best.pt"):
-        EncT5.from_pretrained(str(tmp_path))
+def test_a_budget_that_cannot_be_is_told(folder):
     with pytest.raises(UserError, match="batch_tokens 0"):
         EncT5.from_pretrained(str(folder / "tagging"), batch_tokens=0)
 
@@ -477,11 +466,6 @@ def test_with_a_buffer_of_one_each_is_answered_at_once(models):
 
     for number, found in enumerate(models["classification"].stream(texts(), buffer=1), start=1):
         assert len(asked) == number and found.texts == (asked[-1],)
-
-
-def test_nothing_in_nothing_out(models):
-    assert models["classification"].predict([]) == []
-    assert models["tagging"].predict_tags([]) == []
 
 
 # mistakes -----------------------------------------------------------------------------------
