@@ -115,17 +115,6 @@ def test_traces_tell_how_each_output_came_about(commands, triples):
     assert page.count("<article>") == 11 and "<del>!</del>" in page and "<ins>.</ins>" in page
 
 
-def test_sources_without_drafts_are_traced_too(commands, pairs):
-    command = f"python -m lev_plugins.cli.trace --path {pairs.checkpoint} --json"
-    lines = "".join(f"{source}\n" for source in pairs.text("few", "src"))
-    traces = [
-        json.loads(line) for line in commands(command, pairs.folder, stdin=lines).out.splitlines()
-    ]
-    generated = commands.done(pairs.generate("--gen-subset test1"), pairs.folder)
-    assert [trace["text"] for trace in traces] == generated.texts("H")
-    assert all(trace["draft"] is None for trace in traces)
-
-
 def test_a_corpus_in_sentence_pieces_goes_the_whole_way(commands, triples, tmp_path):
     """Two dictionaries and drafts; text goes in and comes out as it is written."""
     raw = {"src": [], "tgt": [], "mt": []}

@@ -1,10 +1,7 @@
 """An untrusted checkpoint: no way in runs what it says, and each says in one line why not."""
 
 import pickle
-import re
 import runpy
-import shutil
-import struct
 import sys
 from argparse import Namespace
 from collections.abc import Callable
@@ -237,34 +234,3 @@ def test_no_way_in_runs_a_setting(base, entry, enter, places, folder, victim):
     said = enter(entry)
     assert not victim.exists(), "it was run"
     assert "nothing is run" in said or "no gates" in said, "refused, but for another reason"
-
-
-# fairseq's commands: see test_bad_input.py; folders and T5s are no single file
-OURS = [one for one in ENTRIES if not re.match("train|generate|interactive|validate|.*folder", one)]
-
-
-@pytest.mark.parametrize(
-    "entry", [one for one in OURS if "prepare" not in one and one != "backbone"]
-)
-def test_half_a_checkpoint_is_told_by_its_name(entry, enter, places, folder):
-    whole = (folder / "editor.pt").read_bytes()
-    places["evil"].write_bytes(whole[: len(whole) // 2])
-    said = enter(entry)
-    assert f"checkpoint {places['evil']} is truncated, damaged or not a checkpoint" in said
-
-
-@pytest.mark.parametrize(
-    "command, split", [(f"{TRAIN} --save-dir new", "train"), (ENTRIES["generate"], "test")]
-)
-def test_an_index_that_claims_too_much_ends_a_command_in_one_line(
-    command, split, places, folder, commands, tmp_path
-):
-    shutil.copytree(folder / "bin", tmp_path / "bin")
-    index = tmp_path / "bin" / f"{split}.src-tgt.src.idx"
-    content = bytearray(index.read_bytes())
-    content[18:26] = struct.pack("<Q", 2**62)
-    index.write_bytes(content)
-    changed = {**places, "data": tmp_path / "bin", "evil": places["editor"]}
-    run = fairseq_command(command) if isinstance(command, str) else command
-    said = run(places=changed, commands=commands, tmp_path=tmp_path)
-    assert said.startswith(f"{index}: damaged, cut short or not from preprocess")

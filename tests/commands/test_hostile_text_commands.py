@@ -43,27 +43,15 @@ def words(line):
 @pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["unix", "windows"])
 def test_interactive_answers_every_line_in_order(commands, triples, lines, end):
     """Drafts that nothing is known of come back word for word when nothing may be deleted."""
-    text = "".join(f"{line}{end}" for line in lines) + end.join(
-        f"a\t{line}" for line in ("\0 \u200b", "", " ")
-    )
-    commands.done(
-        triples.interactive("--buffer-size 5 --batch-size 2 --iter-decode-max-iter 3"),
-        triples.folder,
-        stdin=text,
-    )
-    numbers = [number for number, _ in by_letter(written(commands), "H")]
-    assert numbers == list(range(len(lines) + 3))
-
-
-def test_interactive_gives_drafts_that_it_leaves_alone_back_as_they_came(commands, triples, lines):
-    stdin = "".join(f"a b\t{line}\n" for line in lines)
     flags = "--delete-threshold 1 --iter-decode-max-iter 1 --iter-decode-eos-penalty -1000"
     commands.done(
-        triples.interactive(f"{flags} --buffer-size 7 --batch-size 3"), triples.folder, stdin=stdin
+        triples.interactive(f"{flags} --buffer-size 7 --batch-size 3"),
+        triples.folder,
+        stdin="".join(f"{line}{end}a b\t{line}{end}" for line in lines) + "a\t\0 \u200b",
     )
     found = by_letter(written(commands), "H")
-    assert [number for number, _ in found] == list(range(len(lines)))
-    for (_, text), line in zip(found, lines, strict=True):
+    assert [number for number, _ in found] == list(range(2 * len(lines) + 1))
+    for (_, text), line in zip(found[1::2], lines, strict=True):
         assert text == words(line)
 
 

@@ -99,13 +99,3 @@ def test_fairseq_validate_counts_what_the_training_counted(commands, pairs, by_t
     command = f"fairseq-validate {pairs.data} --path {by_ter.best} --batch-size 3 --cpu"
     log = commands.done(command, pairs.folder).out
     assert values(log, "ter")[-1] == saved_score(by_ter.best)
-
-
-def test_a_metric_that_is_not_counted_is_refused_before_anything_is_trained(
-    commands, pairs, tmp_path
-):
-    flags = f"--max-update 3 --best-checkpoint-metric ter --eval-bleu --save-dir {tmp_path}"
-    result = commands.plugin(pairs.train(flags), tmp_path)
-    said = "--best-checkpoint-metric ter is not computed; give --eval-metrics ter"
-    assert result.error == said
-    assert "begin training" not in result.out and not list(tmp_path.iterdir())

@@ -145,14 +145,8 @@ def test_numbers_of_numpy_survive_a_checkpoint(value):
     np.testing.assert_array_equal(loaded, value)
 
 
-def test_a_checkpoint_that_would_run_a_command_is_still_refused(tmp_path):
+def test_an_array_of_objects_that_would_run_a_command_is_still_refused(tmp_path):
     path, victim = tmp_path / "evil.pt", tmp_path / "victim"
-    torch.save({"model": {}, "args": Malicious(victim)}, path)
-    with pytest.raises(pickle.UnpicklingError) as caught:
-        checkpoint_utils.load_checkpoint_to_cpu(str(path))
-    assert not victim.exists()
-    line = patches.explain(caught.value)
-    assert str(path) in line and "posix.system" in line
     torch.save({"metric": np.array([Malicious(victim)], dtype=object)}, path)
     with pytest.raises(pickle.UnpicklingError):
         torch.load(path, weights_only=True)

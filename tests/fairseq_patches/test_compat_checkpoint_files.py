@@ -360,16 +360,6 @@ def test_a_checkpoint_of_another_system_is_told(folder, tmp_path):
     assert "enct5" in refused(lambda: Corrector.from_pretrained(str(other)))
 
 
-@pytest.mark.parametrize("kind", ["editor", "stock"])
-def test_a_checkpoint_of_another_dictionary_is_told(folder, tmp_path, kind):
-    for letters in ("abcdefg", "hgfedcba", "abcdefghi"):
-        tiny.dictionaries(tmp_path, letters)
-        found = outcome(
-            lambda: Corrector.from_pretrained(str(folder / f"{kind}.pt"), data=str(tmp_path))
-        )
-        assert found != "loaded" and ("does not fit" in found or "dictionary" in found)
-
-
 def test_fairseq_itself_loads_as_carefully(folder, tmp_path):
     path = forged(folder, tmp_path / "evil.pt", "stock", encoder_embed_dim=HUGE)
     load = checkpoint_utils.load_model_ensemble
