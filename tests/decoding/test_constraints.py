@@ -113,27 +113,6 @@ def follow(script: Script, wanted: Case, **values: Any) -> str:
 # one order at a time --------------------------------------------------------------------------
 
 
-def test_a_token_that_is_to_stay_stays_however_sure_the_policy_is_to_delete_it():
-    script = Script(delete={"abc": "---", "b": "-"})
-    assert follow(script, case("a", ("a", ""), ("b", "keep"), ("c", ""))) == "b"
-    everything = case("a", ("abc", "keep"))
-    assert follow(script, everything) == "abc"
-    assert follow(script, everything, delete_threshold=0.0) == "abc"
-
-
-def test_a_token_that_is_to_go_goes_however_sure_the_policy_is_to_keep_it():
-    assert follow(Script(), case("a", ("a", ""), ("b", "drop"), ("c", ""))) == "ac"
-    assert follow(Script(), case("a", ("abc", "drop")), delete_threshold=1.0) == ""
-
-
-def test_nothing_is_inserted_inside_a_term_but_beside_it():
-    script = Script(insert={"ab": "?a?b?"}, fill={"?ab?": "cabd", "?a?b?": "cadbc"})
-    assert follow(script, case("a", ("ab", "term")), max_iter=1) == "cabd"
-    assert follow(script, case("a", ("ab", "keep")), max_iter=1) == "cadbc"
-    two = case("a", ("a", "term"), ("b", "term"))
-    assert follow(script, two, max_iter=1) == "cadbc", "between two terms there is room"
-
-
 def test_where_a_word_is_to_be_replaced_another_one_stands_in_the_end():
     """The policy itself inserts nothing there, and wants to delete what it had to write."""
     another = case("a", ("a", ""), ("b", "replace"), ("c", ""))
@@ -154,32 +133,6 @@ def test_what_was_removed_is_not_written_again_in_any_iteration():
     # all else is equally likely: the first of the symbols that may be written is <unk>
     assert follow(script, case("a", ("a", ""), ("b", "drop")), max_iter=3) == "a___"
     assert follow(script, case("a", ("a", "")), max_iter=1) == "ab"
-
-
-def test_a_removed_word_may_stand_elsewhere():
-    assert follow(Script(), case("a", ("b", ""), ("a", ""), ("b", "drop"))) == "ba"
-
-
-def test_a_removed_sequence_may_not_come_back_but_its_words_may():
-    script = Script(
-        insert={"c": "??c", "": "?"}, fill={"??c": "abc", "?": "a"}, delete={"a_c": "a_c"}
-    )
-    gone = case("a", ("ab", "drop"), ("c", ""))
-    assert follow(script, gone, max_iter=1) == "_bc", "the first new word of it is another"
-    assert follow(script, case("a", ("ab", "drop")), max_iter=1) == "a"
-
-
-def test_two_marks_side_by_side_remove_each_of_their_words():
-    script = Script(insert={"": "?"}, fill={"?": "a"})
-    assert follow(script, case("a", ("a", "drop"), ("b", "drop")), max_iter=1) == "_"
-
-
-def test_a_removed_sequence_may_not_come_back_around_what_stands():
-    script = Script(insert={"ac": "a?c"}, fill={"a?c": "abc"})
-    gone = case("a", ("ab", "drop"), ("a", ""), ("c", ""))
-    assert follow(script, gone, max_iter=1) == "a_c"
-    kept = Script(insert={"bc": "?bc"}, fill={"?bc": "abc"})
-    assert follow(kept, case("a", ("ab", "drop"), ("bc", "keep")), max_iter=1) == "_bc"
 
 
 def test_a_locked_unknown_symbol_is_not_refilled_by_stock_rules():
@@ -224,19 +177,21 @@ def check_new(wanted: Case, written: str, new: list[bool]) -> None:
                 assert not any(new[start : start + len(run)]), f"{run} was written again"
 
 
-@settings(max_examples=80)
+@settings(max_examples=100)
 @given(
     st.lists(CASES, min_size=1, max_size=5),
     st.integers(0, 10**6),
     st.sampled_from([-1.0, 1.0, 4.0]),
+    st.sampled_from([0.0, 0.5, 1.0]),
     st.booleans(),
     st.booleans(),
 )
-def test_all_orders_are_kept_whatever_the_policy_wants(cases, seed, growth, stock, adaptive):
+def test_all_orders_are_kept_whatever_the_policy_wants(
+    cases, seed, growth, threshold, stock, adaptive
+):
     policy = TamePolicy(SYMBOLS, PLH, seed, growth)
-    for wanted, hypothesis in zip(
-        cases, decode(policy, cases, stock=stock, adaptive=adaptive, max_iter=4), strict=True
-    ):
+    values = {"delete_threshold": threshold, "stock": stock, "adaptive": adaptive, "max_iter": 4}
+    for wanted, hypothesis in zip(cases, decode(policy, cases, **values), strict=True):
         check_orders(wanted, hypothesis)
 
 
@@ -445,11 +400,6 @@ def test_more_tokens_to_keep_than_stocks_limit_allows_are_refused_in_one_line():
     assert text(decode(policy, [over], max_len_b=1)[0]["tokens"]) == over.draft
 
 
-def test_terms_leave_the_room_that_the_limit_leaves():
-    script = Script(insert={"ab": "???ab"}, fill={"?ab": "cab"})
-    assert follow(script, case("a", ("ab", "term")), max_len_b=3, max_iter=1) == "cab"
-
-
 # filling --------------------------------------------------------------------------------------
 
 
@@ -485,16 +435,3 @@ def test_the_likeliest_words_are_taken_that_bring_nothing_back(runs, standing, s
     if all(len(run) == 1 for run in runs):
         gone = tiny.sentence("".join(runs), SYMBOLS)[1:-1]
         assert torch.equal(chosen, logits.index_fill(1, gone, float("-inf")).argmax(1))
-
-
-def test_each_sentence_has_its_own_orders():
-    orders = constraints(case("a", ("a", "drop")), case("a", ("b", "drop")), case("a", ("c", "")))
-    assert orders.removes and not constraints(case("a", ("c", "keep"))).removes
-    opened = tiny.stack([tiny.sentence("?", SYMBOLS, PLH)] * 3, SYMBOLS.pad())
-    where = opened.eq(PLH)
-    logits = torch.zeros(3, len(SYMBOLS))
-    logits[:, [SYMBOLS.index(letter) for letter in "abcd"]] = torch.tensor([4.0, 3.0, 2.0, 1.0])
-    filled = opened.masked_scatter(where, logits.argmax(1))
-    rows = torch.tensor([1, 0, 2])
-    chosen = mask_forbidden(logits, where, filled, orders, rows)
-    assert [SYMBOLS[int(one)] for one in chosen] == ["a", "b", "a"]

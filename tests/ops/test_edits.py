@@ -170,10 +170,3 @@ def test_insertion_labels_never_count_padding_as_missing():
         labels = insertion_labels(target, keep, PAD, PLH)
         assert not (labels.missing & target.eq(PAD)).any()
         assert torch.equal(labels.after.eq(PAD), target.eq(PAD))
-
-
-def test_labels_of_the_empty_sentence_are_one_slot_with_nothing_to_insert():
-    labels = insertion_labels(torch.tensor([[BOS, EOS]]), torch.tensor([[True, True]]), PAD, PLH)
-    assert labels.before.tolist() == labels.after.tolist() == [[BOS, EOS]]
-    assert labels.counts.tolist() == [[0]] and labels.slots.tolist() == [[True]]
-    assert not labels.missing.any()
