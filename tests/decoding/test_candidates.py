@@ -1,4 +1,4 @@
-"""N-best for a sentence, several models, an oracle and a re-ranker, through the generator."""
+"""N-best for a sentence, an oracle and a re-ranker, through the generator."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -277,41 +277,6 @@ def test_every_answer_keeps_to_the_orders(unsorted, kind):
     assert different >= 4
 
 
-# several models ---------------------------------------------------------------------------------
-
-
-def test_a_model_twice_is_the_model_once():
-    single = candidates(policy())
-    twice = candidates([policy(), policy()])
-    assert outcomes(single) == outcomes(twice)
-    assert [[one["origin"].tolist() for one in group] for group in single] == [
-        [one["origin"].tolist() for one in group] for group in twice
-    ]
-
-
-def test_models_may_come_in_any_order_and_all_have_their_say():
-    three = [policy(seed) for seed in (3, 4, 5)]
-    found = outcomes(candidates(three, count=3))
-    assert found == outcomes(candidates(three[::-1], count=3))
-    assert found == outcomes(candidates([three[1], three[2], three[0]], count=3))
-    for left_out in range(3):
-        two = three[:left_out] + three[left_out + 1 :]
-        assert found != outcomes(candidates(two, count=3))
-
-
-def test_the_decision_is_that_of_the_mean_probability():
-    # deletion: the mean is 0.45 and 0.55; words: c has 0.3 and 0.45, the mean of a is below
-    for sure, kept in ((0.8, True), (0.99, False)):
-        two = [
-            Fixed(0.1, 0.9, {"a": 0.7, "c": 0.3}),
-            Fixed(sure, 0.9, {"b": 0.55, "c": 0.45}),
-        ]
-        ((one,),) = candidates(two, [("a", "d")], max_iter=1)
-        assert ("d" in text(one)) is kept
-        assert set(text(one)) - {"d"} == {"c"}
-    assert set(text(candidates(two[:1], [("a", "")], max_iter=1)[0][0])) == {"a"}
-
-
 # oracle and re-ranker --------------------------------------------------------------------------
 
 
@@ -330,13 +295,9 @@ def test_every_answer_of_every_sentence_has_its_own_oracle(unsorted):
                 assert len(text(group[0])) == len(wanted)
 
 
-def test_an_oracle_needs_a_target():
-    with pytest.raises(UserError, match="the oracle deletion reads the targets"):
-        candidates(policy(), oracle="deletion")
+def test_a_penalty_that_is_no_number_is_refused():
     with pytest.raises(UserError, match="--lenpen nan: must be a number"):
         candidates(policy(), length_penalty=float("nan"))
-    with pytest.raises(UserError, match="--oracle fortune: choose one of none, deletion"):
-        candidates(policy(), oracle="fortune")
 
 
 class Longest:

@@ -300,24 +300,6 @@ def test_a_batch_is_its_rows_with_zeros_behind_them(kind, sizes, seed):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_packed_row_numbers_its_examples_and_words_afresh(kind: str):
-    row = examples(ProblemType(kind), 6, 3)
-    found = {name: column[0] for name, column in collate([row], ProblemType(kind), LABELS).items()}
-    assert found["segments"].unique().tolist() == [1, 2, 3, 4, 5, 6]
-    assert found["latent_segments"].unique().tolist() == [1, 2, 3, 4, 5, 6]
-    if kind == "tagging":
-        words = sum(one.words for one in row)
-        assert found["latent_spans"].tolist() == list(range(1, words + 1))
-        for span in range(1, words + 1):  # a word is read by the decoder position that asks for it
-            where = found["spans"] == span
-            asking = found["latent_segments"][found["latent_spans"] == span]
-            assert where.any() and found["segments"][where].unique().tolist() == asking.tolist()
-        assert found["tokens"][found["spans"] == 0].tolist() == [EOS] * 6
-    else:
-        assert not found["spans"].any() and not found["latent_spans"].any()
-
-
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("row", [None, 30])
 def test_targets_stand_in_the_order_of_the_predictions(kind: str, row: int | None):
     made = examples(ProblemType(kind), 25, 5)
@@ -334,15 +316,6 @@ def test_targets_stand_in_the_order_of_the_predictions(kind: str, row: int | Non
     assert asked == predictions
     lost = sum(len(one.labels) - int(one.spans.max()) for one in inside) if tagging else 0
     assert batch["cut"] == lost
-
-
-def test_words_that_were_cut_off_are_counted():
-    made = examples(ProblemType.TAGGING, 40, 5)
-    data = dataset(ProblemType.TAGGING, made)
-    cut = [len(one.labels) - one.words for one in made]
-    assert sum(cut) > 0
-    assert data.collater([data[i] for i in range(40)])["cut"] == sum(cut)
-    assert [data.collater([data[i]])["cut"] for i in range(40)] == cut
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -182,14 +182,6 @@ def test_r_precision_divides_by_the_positives_where_they_are_fewer_than_k(seed):
             assert found[name] == pytest.approx(100 * wanted), name
 
 
-def test_a_perfect_ranking_is_a_hundred_percent():
-    targets = torch.tensor([[1, 0, 0, 0, 0, 0, 0], [1, 1, 1, 1, 1, 1, 1]]).bool()
-    found = measured(ProblemType.MULTILABEL, targets.float() - torch.arange(7) / 100, targets)
-    assert [found[f"{name}@{k}"] for k in TOP for name in ("rp", "ndcg")] == [100.0] * 6
-    found = measured(ProblemType.MULTILABEL, torch.arange(7).expand(1, 7) / 7, targets[:1])
-    assert found["rp@5"] == found["ndcg@5"] == 0.0
-
-
 def test_labels_are_grouped_by_how_often_training_has_them():
     found = {name: members.tolist() for name, members in label_groups(COUNTS).items()}
     assert list(found) == list(GROUPS)
@@ -247,26 +239,6 @@ def test_the_tuned_threshold_is_the_best_of_a_hundred(scores, seed, precise):
         ProblemType.MULTILABEL, statistics(ProblemType.MULTILABEL, said, targets), threshold=0.5
     )
     assert (half["micro_f1_tuned"], half["threshold"]) == (found["micro_f1"], 0.5)
-
-
-def test_of_thresholds_that_are_equally_good_the_middle_one_is_taken():
-    scores, targets = torch.tensor([[0.9, 0.1]]), torch.tensor([[True, False]])
-    assert measured_plain(scores, targets)["threshold"] == 0.5
-    scores = torch.tensor([[0.3, 0.1]])
-    assert measured_plain(scores, targets)["threshold"] == 0.3  # float32's is above 0.3
-    assert measured_plain(torch.tensor([[0.9, 0.75]]), targets)["threshold"] == 0.75
-    assert measured_plain(scores, ~targets & False)["threshold"] == 0.5  # none is any good
-
-
-def test_a_score_that_equals_a_threshold_is_not_above_it():
-    for number in range(1, BINS + 1):
-        scores = torch.tensor([[number, number - 1]], dtype=torch.double) / BINS
-        found = measured_plain(scores, torch.tensor([[True, False]]))
-        assert (found["threshold"], found["micro_f1_tuned"]) == ((number - 1) / BINS, 100.0)
-
-
-def measured_plain(scores: Tensor, targets: Tensor) -> dict[str, float]:
-    return summary(ProblemType.MULTILABEL, statistics(ProblemType.MULTILABEL, scores, targets))
 
 
 # values ----------------------------------------------------------------------------------------
