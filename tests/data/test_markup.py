@@ -282,24 +282,6 @@ def test_a_mark_inside_a_token_covers_the_whole_token_and_no_other_word(
     assert set(covered) <= set(touched(spans, Mark(left, right, kind)))
 
 
-@pytest.mark.parametrize(
-    ("encode", "tokens", "bits"),
-    [
-        (Pieces(frozenset({"we", "walk", "ed"}), "", "@@"), "we walk@@ ed", [0, 0, DROP]),
-        (Pieces(frozenset({"we", "walk", "ed"}), "▁"), "▁we ▁walk ed", [0, 0, DROP]),
-        (Words(frozenset()), "we walked", [0, DROP]),
-        (
-            Characters(frozenset()),
-            "w e ▁ w a l k e d",
-            [0] * 7 + [DROP | JOINED, DROP],
-        ),
-    ],
-)
-def test_the_end_of_a_word_can_be_marked_alone_where_it_is_a_token(encode, tokens, bits):
-    plain, marks = parse_markup("we walk[-ed-]")
-    assert token_marks(plain, marks, encode) == (tokens.split(), bits)
-
-
 @given(LINES, ENCODERS)
 def test_text_without_marks_has_plain_tokens(text, encode):
     tokens = encode(text).split()

@@ -295,9 +295,11 @@ def test_every_answer_of_every_sentence_has_its_own_oracle(unsorted):
                 assert len(text(group[0])) == len(wanted)
 
 
-def test_a_penalty_that_is_no_number_is_refused():
+def test_options_that_cannot_be_are_refused():
     with pytest.raises(UserError, match="--lenpen nan: must be a number"):
         candidates(policy(), length_penalty=float("nan"))
+    with pytest.raises(UserError, match="--oracle fortune: choose one of none, deletion"):
+        candidates(policy(), oracle="fortune")
 
 
 class Longest:

@@ -2,7 +2,6 @@
 
 import dataclasses
 import io
-import itertools
 from argparse import Namespace
 from collections.abc import Iterator
 from typing import Any
@@ -134,18 +133,6 @@ def test_piece_0_is_a_piece_and_is_trained(kind):
     assert float(grad[0].abs().sum()) > 0
 
 
-def test_a_word_reads_its_own_pieces_alone():
-    model, states = exact(ProblemType.TAGGING), []
-    text = Example(torch.tensor([5, 4, 7, 8, 1]), torch.tensor([1, 2, 2, 3, 0]), torch.zeros(3))
-    hook = model.encoder.register_forward_hook(lambda *args: states.append(args[2]))
-    logits = answers(model, [[text, text]], ProblemType.TAGGING)
-    hook.remove()
-    for word, logit in enumerate(logits.sum(1)):
-        (grad,) = torch.autograd.grad(logit, states[0], retain_graph=True)
-        read = grad[0].abs().sum(1).nonzero().flatten().tolist()
-        assert read == [[0], [1, 2], [3], [5], [6, 7], [8]][word]
-
-
 def test_the_masks_are_those_of_segments_and_spans():
     segments = torch.tensor([[1, 1, 1, 2, 2, 0]])
     spans = torch.tensor([[1, 0, 2, 3, 0, 0]])
@@ -173,39 +160,6 @@ def test_a_word_without_pieces_is_tagged_from_its_text_packed_or_not(layers):
     packed = answers(model, [[other, text]], ProblemType.TAGGING)
     assert alone.shape == (3, NUMBER) and bool(alone.isfinite().all())
     torch.testing.assert_close(packed[-3:], alone, **EXACT)
-
-
-def decoded(kind: ProblemType, layers: int, keep: slice) -> Tensor:
-    """States of some decoder positions where these are all that there are."""
-    model = exact(kind, layers)
-    pieces = torch.tensor([5, 4, 7, 8, 6, 1])
-    spans = torch.tensor([1, 1, 2, 3, 4, 0] if kind is ProblemType.TAGGING else [])
-    batch = collate([[Example(pieces, spans, torch.zeros(4))]], kind, NUMBER)
-    states = Slow(model, kind).encode(pieces).unsqueeze(0)
-    asking = {name: batch[name][:, keep] for name in batch if name.startswith("latent")}
-    latents = asking.pop("latents")
-    sees = cross_attention_mask(batch["segments"], batch["spans"], *asking.values())
-    return model.decoder(latents, asking["latent_segments"], states, sees)
-
-
-@pytest.mark.parametrize(
-    "kind", [ProblemType.MULTILABEL, ProblemType.TAGGING], ids=lambda kind: kind.value
-)
-def test_positions_hear_each_other_in_the_second_block_and_not_in_the_first(kind):
-    for layers in (1, 2):
-        first = decoded(kind, layers, slice(2))
-        of_all = decoded(kind, layers, slice(None))[:2]
-        # by those that come later too: there is no causal mask
-        assert torch.allclose(first, of_all, **EXACT) == (layers == 1)
-
-
-def test_a_label_hears_the_latents_of_all_labels_before_it_reads():
-    for layers, label in itertools.product((1, 2), range(NUMBER)):
-        model = exact(ProblemType.MULTILABEL, layers)
-        table = model.decoder.table.weight
-        logits = answers(model, [examples(ProblemType.MULTILABEL, 6)], ProblemType.MULTILABEL)
-        (grad,) = torch.autograd.grad(logits[0, label].sum(), table)
-        assert bool((grad.abs().sum(1) > 0).all())
 
 
 # thousands of labels -------------------------------------------------------------------------

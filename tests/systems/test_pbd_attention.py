@@ -69,13 +69,6 @@ def test_masks_are_what_loops_make_of_the_definition(made):
     assert future_mask(real, others, first).tolist() == copied
 
 
-def test_the_masks_of_the_papers_figure():
-    """Two tokens and their ends: the first query sees all the source but its first token."""
-    real, source = torch.ones(1, 3, dtype=torch.bool), torch.ones(1, 4, dtype=torch.bool)
-    assert causal_mask(real)[0].int().tolist() == [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
-    assert future_mask(real, source)[0].int().tolist() == [[0, 1, 1, 1], [0, 0, 1, 1], [0, 0, 0, 1]]
-
-
 # the decoder ----------------------------------------------------------------------------------
 
 
