@@ -122,17 +122,6 @@ def stack_of(blocks: int) -> TransformerStack:
     )
 
 
-def test_padding_is_never_looked_at():
-    block, x = randomise(block_of()), inputs()
-    mask = attention_mask(real_tokens(LENGTH, 5, 3, 1))
-    memory = Memory(inputs(SOURCE), attention_mask(real_tokens(SOURCE, 4, 2, 1)))
-    before = block(x, mask, memory)
-    changed_x, changed_states = x.clone(), memory.states.clone()
-    changed_x[1, 3:], changed_states[1, 2:] = 100.0, -100.0
-    after = block(changed_x, mask, Memory(changed_states, memory.mask))
-    assert torch.allclose(before[1, :3], after[1, :3], atol=1e-10)
-
-
 @pytest.mark.parametrize("where", ["residual", "attention", "feed-forward"])
 def test_dropout_acts_in_training_only(where):
     x = inputs()
@@ -220,9 +209,3 @@ def test_the_longest_sequence_fits_and_one_token_more_is_refused(learned):
     assert positions(torch.full((1, 6), 5)).shape == (1, 6, 8)
     with pytest.raises(ValueError, match="7 tokens.*6 positions"):
         positions(torch.full((1, 7), 5))
-
-
-def test_distinct_positions_have_distinct_sines():
-    rows = Positions(30, 8, PAD)(torch.full((1, 30), 5))[0]
-    distance = torch.cdist(rows, rows) + 10 * torch.eye(30)
-    assert distance.min() > 0.05
