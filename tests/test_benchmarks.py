@@ -28,9 +28,17 @@ TINY = (
     "--dim 32 --layers 1 --ffn 64 --heads 2 --vocab 100 --steps 1 --tokens 300 --length 12 "
     "--threads 1"
 ).split()
+#: a name, two numbers with their unit, their ratio, from … to, and a verdict where there is one
 ROW = re.compile(
-    r"^(\w+: [\w', ]+?) +([\d.]+) +(ms|MiB) +([\d.]+) +(?:ms|MiB) +([\d.]+) +[\d.]+ … [\d.]+$", re.M
+    r"^(\w+(?:: [\w', ]+?)?) {2,}([\d.]+) +(ms|MiB|M) +([\d.]+) +(?:ms|MiB|M) +([\d.]+) +"
+    r"([\d.]+) … ([\d.]+)(?:  (within|above) 1.15)?$",
+    re.M,
 )
+
+
+def rows_of(out: str) -> dict[str, re.Match[str]]:
+    """The rows of a table by their names."""
+    return {match[1]: match for match in ROW.finditer(out)}
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +88,7 @@ def peers(speed):
 def test_the_table_comes_out_with_what_was_equal(speed, capsys):
     assert speed.main([*TINY, "--no-memory", "--drafts"]) == 0
     out = capsys.readouterr().out
-    rows = {match[1]: match for match in ROW.finditer(out)}
+    rows = rows_of(out)
     decoding = [
         f"decoding: batch {size}, {rules} rules" for size in (1, 64) for rules in ("stock's", "own")
     ]
@@ -99,7 +107,7 @@ def test_the_table_comes_out_with_what_was_equal(speed, capsys):
 @pytest.mark.slow
 def test_each_side_measures_its_memory_in_a_process_of_its_own():
     out = ran(sys.executable, str(BENCHMARKS / "levt_speed.py"), *TINY, "--clock", "cpu")
-    rows = {match[1]: match for match in ROW.finditer(out)}
+    rows = rows_of(out)
     for name in ("memory: process at its peak", "memory: two updates on top"):
         assert rows[name][3] == "MiB" and float(rows[name][2]) > 0 and float(rows[name][4]) > 0
     assert "|clock:cpu|" in out
@@ -348,18 +356,12 @@ def test_a_training_that_fails_is_told_with_its_own_error(scaling, tmp_path, mon
 
 # ---------------------------------------------------------------- PBD
 
-PBD_ROW = re.compile(
-    r"^(\w+(?:: [\w, ]+?)?) {2,}([\d.]+) +(ms|MiB|M) +([\d.]+) +(?:ms|MiB|M) +([\d.]+) +"
-    r"([\d.]+) … ([\d.]+)(?:  (within|above) 1.15)?$",
-    re.M,
-)
-
 
 def test_pbd_stands_beside_stock_in_training_and_in_every_search(pbd, capsys):
     tiny = [*TINY, "--length", "5", "--steps", "2", "--tokens", "60"]
     assert pbd.main([*tiny, "--no-memory", "--clock", "cpu"]) == 0
     out = capsys.readouterr().out
-    rows = {match[1]: match for match in PBD_ROW.finditer(out)}
+    rows = rows_of(out)
     searches = [
         f"decoding: batch {size}, beam {beam}, {what}"
         for size in (1, 32)
@@ -512,17 +514,13 @@ SMALLEST = (
     "--layers 1 --dim 16 --ffn 16 --heads 2 --head-dim 8 --vocab 60 --steps 2 --tokens 60 "
     "--length 5 --threads 1 --clock cpu"
 ).split()
-ENCT5_ROW = re.compile(
-    r"^(\w+: [\w, ]+?) {2,}([\d.]+) +(ms|M) +([\d.]+) +(?:ms|M) +([\d.]+) +([\d.]+) … ([\d.]+)$",
-    re.M,
-)
 
 
 def test_enct5_stands_beside_a_t5_that_writes_its_tags(enct5, capsys, tmp_path):
     path = tmp_path / "numbers.json"
     assert enct5.main([*SMALLEST, "--json", str(path)]) == 0
     out = capsys.readouterr().out
-    rows = {match[1]: match for match in ENCT5_ROW.finditer(out)}
+    rows = rows_of(out)
     what = ["a sentence, batch 1", "a sentence, batch 32", "training, gradients"]
     what.append("training, update with Adam")
     kinds = ("tagging", "classification")
