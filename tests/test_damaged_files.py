@@ -348,7 +348,3 @@ def test_any_file_may_be_a_folder_empty_or_gone(name, tmp_path):
         path.mkdir()
         assert of.outcome() != "loaded"
         path.rmdir()
-
-
-def test_a_folder_of_data_that_is_gone_is_told(tmp_path):
-    assert "does not exist" in outcome(lambda: read_enct5(tmp_path / "data"), tmp_path / "data")

@@ -171,11 +171,6 @@ def test_a_byte_that_is_no_text_is_an_escape_in_json(run):
     assert b'"before": "x\\udcfe"' in Path("e.jsonl").read_bytes()
 
 
-def test_only_sure_edits_are_made(run):
-    assert run(b"teh", "--min-confidence 0.25", {"teh": "tah"}) == b"tah"
-    assert run(b"teh", "--min-confidence 0.26", {"teh": "tah"}) == b"teh"
-
-
 def test_words_and_patterns_are_kept(run):
     Path("words.txt").write_text("teh\n\nNew York\n")
     flags = "--protect-words words.txt --protect [0-9] --protect ab"

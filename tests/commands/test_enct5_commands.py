@@ -153,20 +153,6 @@ def test_a_model_is_fine_tuned_to_other_labels_and_not_resumed_with_them(
     other.done(other.train(f"{new} --max-update 2"))  # which is resumed as any other
 
 
-@pytest.mark.parametrize(
-    ("given", "instead", "said"),
-    [
-        ("--criterion enct5", "", "--criterion cross_entropy: --task enct5 goes with --criterion"),
-        ("--batch-size 32", "--max-tokens 7", "decoder positions where 7 and 7 are allowed; raise"),
-    ],
-)
-def test_what_does_not_go_together_is_refused(corpus, tmp_path, given, instead, said):
-    made = corpus("tagging")
-    train = made.train(f"--save-dir {tmp_path}")
-    assert said in made(train.replace(given, instead)).error
-    assert not list(tmp_path.iterdir())
-
-
 def test_fairseq_generate_points_to_the_command_that_predicts(corpus, tmp_path):
     made = corpus("tagging")
     error = made(f"fairseq-generate {made.data} --path {tmp_path}/any.pt --cpu").error

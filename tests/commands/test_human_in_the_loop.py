@@ -40,23 +40,6 @@ def test_without_the_flag_marks_are_text_and_unknown_words_stand_as_they_were_ty
         assert all(word in rest for word in line.partition("\t")[2].split()), output
 
 
-def test_a_mark_that_cannot_be_read_is_named_by_its_line(commands, triples):
-    text = "a\tA .\na b\t[=A xyz=] .\na\tA [-.\nb\tB .\n"
-    flags = "--markup --buffer-size 2"
-    result = commands.plugin(triples.interactive(flags), triples.folder, stdin=text)
-    assert result.error == (
-        "input line 3: the mark '[-.' is not closed; end it with '-]', or write \\[- for the "
-        "characters themselves"
-    )
-
-
-def test_characters_of_a_draft_can_be_marked(commands, triples):
-    text = "abc\tA[=!=]B[-C-]\nhg\t[+!H!+]G\n"
-    flags = "--bpe characters --markup"
-    outputs = commands.done(triples.interactive(flags), triples.folder, stdin=text).texts("D")
-    assert "!" in outputs[0] and "C" not in outputs[0] and "!H!" in outputs[1]
-
-
 def test_terms_are_in_the_output_whole_and_in_the_order_given(commands, pairs):
     lines = [
         ("a b c", ["B . C", "A"]),
@@ -77,11 +60,3 @@ def test_terms_are_in_the_output_whole_and_in_the_order_given(commands, pairs):
     assert outputs[0] == outputs[1]
     for output, (_, terms) in zip(outputs[0], lines, strict=True):
         assert holds(output, terms), output
-
-
-def test_a_term_that_cannot_be_written_is_named_by_its_line(commands, pairs):
-    text = "a\tA\nb\nc d\tC\tA xyz\n"
-    flags = "--constraints ordered --buffer-size 2"
-    result = commands.plugin(pairs.interactive(flags), pairs.folder, stdin=text)
-    assert result.error.startswith("input line 3: a term of --constraints is empty or has a word")
-    assert list(result.lines("H")) == [0, 1]

@@ -133,11 +133,6 @@ def test_no_half_of_a_word_is_written_where_the_other_half_is_unknown():
     assert {edit.reason for edit in correction.edits} == {"unknown"}
 
 
-def test_bytes_that_are_no_text_pass_through():
-    correction = one(FakeBackend(replaced("teh", "the")), "teh \udcff\udcfe x")
-    assert correction.text == "the \udcff\udcfe x"
-
-
 def test_a_unit_whose_answer_has_no_end_stays():
     backend = FakeBackend(lambda unit: None if "x" in unit else ["y"])
     correction = one(backend, "a xx b", "word")

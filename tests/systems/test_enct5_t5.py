@@ -290,12 +290,6 @@ def test_folders_of_other_models_are_refused(folder, kind):
     refused(folder, str(folder), f"model_type is {kind!r}; --t5-dir takes t5 and mt5")
 
 
-def test_tensors_of_another_model_are_named(folder):
-    tensors = {**tensors_of(folder), "adapter.weight": torch.ones(2)}
-    save_file(tensors, str(folder / "model.safetensors"))
-    refused(folder, "no place in such a model: adapter.weight")
-
-
 # the same states as transformers -------------------------------------------------------------
 
 
