@@ -147,16 +147,6 @@ def test_one_answer_is_plain_decoding_whatever_the_kind(kind):
     assert all_plain(candidates(policy(), kind=kind, scale=2.0)) == all_plain(candidates(policy()))
 
 
-def test_answers_to_an_empty_draft_have_the_likeliest_lengths(unsorted):
-    pairs = [(source, "") for source in ("a", "b", "ab", "")]
-    random = policy(4)
-    for (source, _), group in zip(pairs, candidates(random, pairs, 4, max_iter=1), strict=True):
-        memory = random.encode(tiny.sentence(source, SYMBOLS).unsqueeze(0))
-        empty = tiny.sentence("", SYMBOLS).unsqueeze(0)
-        logits = random.placeholder_logits(empty, memory)[0, 0]
-        assert [len(text(one)) for one in group] == logits.argsort(descending=True).tolist()
-
-
 def gaps(opened: str) -> list[int]:
     """Placeholders before each kept letter, and at the end."""
     counts = [0]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from refusals import refuses
 from torch import Tensor
 
-from lev_plugins.systems.levenshtein.decoding.diversity import DIVERSITY, Diversity, sentence_keys
+from lev_plugins.systems.levenshtein.decoding.diversity import Diversity, sentence_keys
 
 SYMBOLS = tiny.dictionary()
 PAD = SYMBOLS.pad()
@@ -221,7 +221,3 @@ def test_long_sentences_have_keys_too():
     tokens[1, 0] = 4
     keys = sentence_keys(tokens, tokens, PAD).tolist()
     assert keys[0] != keys[1] and all(0 <= key < 1 << 40 for key in keys)
-
-
-def test_there_are_three_kinds():
-    assert DIVERSITY == ("length", "penalty", "noise")
