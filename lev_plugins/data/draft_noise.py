@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-import editdistance
+from rapidfuzz.distance import Levenshtein
 
 from ..errors import UserError
 from .near_words import NearWords
@@ -144,7 +144,7 @@ class Vocabulary:
 
 def _is_similar(token: str, other: str) -> bool:
     edits = 1 if len(token) <= SHORT else 2
-    distance = editdistance.eval(token, other)
+    distance = Levenshtein.distance(token, other)
     return 0 < distance <= edits and distance < max(len(token), len(other))
 
 

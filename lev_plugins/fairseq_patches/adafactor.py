@@ -1,7 +1,8 @@
 """The learning rate of fairseq's Adafactor."""
 
-import functools
 from collections.abc import Callable
+
+from ..io.patching import Stock, patches
 
 _GIVEN = "given_lr"
 
@@ -17,22 +18,21 @@ def patch_adafactor() -> None:
     """
     from fairseq.optim.adafactor import Adafactor
 
-    stock_step, stock_lr = Adafactor.step, Adafactor._get_lr
-
-    def get_lr(self: Adafactor, group: dict[str, object], state: dict[str, object]) -> object:
+    @patches(Adafactor, "_get_lr")
+    def get_lr(
+        stock: Stock, self: Adafactor, group: dict[str, object], state: dict[str, object]
+    ) -> object:
         """A tensor's learning rate, of the one that the scheduler has set."""
-        return stock_lr(self, {**group, "lr": group.get(_GIVEN, group["lr"])}, state)
+        return stock(self, {**group, "lr": group.get(_GIVEN, group["lr"])}, state)
 
-    @functools.wraps(stock_step, assigned=())
-    def step(self: Adafactor, closure: Callable[[], float] | None = None) -> object:
+    @patches(Adafactor, "step")
+    def step(stock: Stock, self: Adafactor, closure: Callable[[], float] | None = None) -> object:
         """fairseq's step, after which each group has the learning rate that it was given."""
         given = [group for group in self.param_groups if not group["relative_step"]]
         for group in given:
             group[_GIVEN] = group["lr"]
         try:
-            return stock_step(self, closure)
+            return stock(self, closure)
         finally:
             for group in given:
                 group["lr"] = group.pop(_GIVEN)
-
-    Adafactor._get_lr, Adafactor.step = get_lr, step

@@ -1,6 +1,5 @@
 """Batches that hold every sentence."""
 
-import functools
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import UserError
+from ..io.patching import Stock, patches
 from ..io.program import running_command
 
 if TYPE_CHECKING:
@@ -72,11 +72,13 @@ def keep_last_batch() -> None:
     """
     from fairseq.data import FairseqDataset
 
-    stock = FairseqDataset.batch_by_size
-
-    @functools.wraps(stock, assigned=())
+    @patches(FairseqDataset, "batch_by_size")
     def batch_by_size(
-        self: FairseqDataset, indices: Sequence[int], *limits: object, **named_limits: object
+        stock: Stock,
+        self: FairseqDataset,
+        indices: Sequence[int],
+        *limits: object,
+        **named_limits: object,
     ) -> list[Batch]:
         """fairseq's batches, the last one included.
 
@@ -98,8 +100,6 @@ def keep_last_batch() -> None:
             )
         return []
 
-    FairseqDataset.batch_by_size = batch_by_size
-
 
 def deterministic_batching() -> None:
     """Let a training resume after a break, in whatever epoch, as if there had been none.
@@ -112,11 +112,9 @@ def deterministic_batching() -> None:
     from fairseq.data import EpochBatchIterator, FairseqDataset
     from fairseq.tasks import FairseqTask
 
-    stock = FairseqTask.get_batch_iterator
-
-    @functools.wraps(stock, assigned=())
+    @patches(FairseqTask, "get_batch_iterator")
     def get_batch_iterator(
-        self: FairseqTask, dataset: FairseqDataset, *limits: object, **options: Any
+        stock: Stock, self: FairseqTask, dataset: FairseqDataset, *limits: object, **options: Any
     ) -> EpochBatchIterator:
         """fairseq's iterator, with the batches of a training that begins with epoch 1."""
         anew = options.get("disable_iterator_cache") or options.get("update_epoch_batch_itr")
@@ -129,8 +127,6 @@ def deterministic_batching() -> None:
         dataset.set_epoch(iterator.epoch)
         return iterator
 
-    FairseqTask.get_batch_iterator = get_batch_iterator
-
 
 def shuffle_when_asked() -> None:
     """Let ``--curriculum N`` end after N epochs, and a resumed training have the same order.
@@ -141,15 +137,16 @@ def shuffle_when_asked() -> None:
     """
     from fairseq.data.iterators import EpochBatchIterator
 
-    stock = EpochBatchIterator._get_iterator_for_epoch
-
-    @functools.wraps(stock, assigned=())
+    @patches(EpochBatchIterator, "_get_iterator_for_epoch")
     def get_iterator_for_epoch(
-        self: EpochBatchIterator, epoch: int, shuffle: bool, *more: object, **named: object
+        stock: Stock,
+        self: EpochBatchIterator,
+        epoch: int,
+        shuffle: bool,
+        *more: object,
+        **named: object,
     ) -> object:
         """fairseq's, from a sampler that is told about every epoch."""
         if self.dataloader is not None:
             self.epoch_batch_sampler.shuffle = shuffle
         return stock(self, epoch, shuffle, *more, **named)
-
-    EpochBatchIterator._get_iterator_for_epoch = get_iterator_for_epoch

@@ -1,9 +1,10 @@
 """Tasks and settings that can be copied, and sent to another process."""
 
 import copyreg
-import functools
 from collections.abc import Callable
 from typing import Any
+
+from ..io.patching import Stock, patches
 
 
 def allow_copies() -> None:
@@ -17,19 +18,16 @@ def allow_copies() -> None:
     from fairseq.dataclass.constants import ChoiceEnum, StrEnumMeta
     from fairseq.tasks.fairseq_task import StatefulContainer
 
-    fairseq_getattr = StatefulContainer.__getattr__
-
-    @functools.wraps(fairseq_getattr, assigned=())
-    def getattr_of_state(self: StatefulContainer, name: str) -> object:
+    @patches(StatefulContainer, "__getattr__")
+    def getattr_of_state(stock: Stock, self: StatefulContainer, name: str) -> object:
         """fairseq's, where there is a state to look into."""
         if "_state" not in vars(self):
             raise AttributeError(name)
-        return fairseq_getattr(self, name)
+        return stock(self, name)
 
     def names_of(kind: StrEnumMeta) -> str | tuple[Callable[..., Any], tuple[Any, ...]]:
         """How pickle makes such a class again; one that stands in a module it finds there."""
         unnamed = kind.__name__ == "Choices"
         return (ChoiceEnum, (list(kind.__members__),)) if unnamed else kind.__qualname__
 
-    StatefulContainer.__getattr__ = getattr_of_state
     copyreg.pickle(StrEnumMeta, names_of)

@@ -1,14 +1,13 @@
 """Trainings that diverge."""
 
-import functools
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
 from ..errors import UserError
 from ..io.finite import REMEDY
+from ..io.patching import Stock, patches
 from ..io.saving import last_good
 
 if TYPE_CHECKING:
@@ -28,27 +27,24 @@ def stop_when_diverged() -> None:
     """
     from fairseq import nan_detector, trainer
 
-    kind = trainer.Trainer
     if trainer.NanDetector is not nan_detector.NanDetector:
         return
-    fairseq_step: Callable[..., object] = kind.train_step
-    fairseq_save: Callable[..., object] = kind.save_checkpoint
     trainer.NanDetector = _first_layer(trainer.NanDetector)
 
-    @functools.wraps(fairseq_step, assigned=())
-    def train_step(self: trainer.Trainer, *args: object, **options: object) -> object:
+    @patches(trainer.Trainer, "train_step")
+    def train_step(stock: Stock, self: "Trainer", *args: object, **options: object) -> object:
         """fairseq's; a training that has diverged ends in a UserError."""
         try:
-            return fairseq_step(self, *args, **options)
+            return stock(self, *args, **options)
         except Exception as error:
             reason = _divergence(error)
             if reason is None:
                 raise
             raise _stopped(self, reason) from error
 
-    @functools.wraps(fairseq_save, assigned=())
+    @patches(trainer.Trainer, "save_checkpoint")
     def save_checkpoint(
-        self: trainer.Trainer, filename: str, extra_state: dict[str, Any]
+        stock: Stock, self: "Trainer", filename: str, extra_state: dict[str, Any]
     ) -> object:
         """fairseq's; ``extra_state`` has the validation's loss, or what stands for it.
 
@@ -59,9 +55,7 @@ def stop_when_diverged() -> None:
         is_loss = self.cfg.checkpoint.best_checkpoint_metric == "loss"
         if loss is not None and is_loss and math.isnan(loss):
             raise _stopped(self, "the validation loss is NaN")
-        return fairseq_save(self, filename, extra_state)
-
-    kind.train_step, kind.save_checkpoint = train_step, save_checkpoint
+        return stock(self, filename, extra_state)
 
 
 def _first_layer(detector: Any) -> "type[NanDetector]":

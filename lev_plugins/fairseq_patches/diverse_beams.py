@@ -1,9 +1,9 @@
 """fairseq's beam search in diverse groups."""
 
-import functools
-
 import torch
 from torch import Tensor
+
+from ..io.patching import Stock, patches
 
 
 def patch_diverse_beams() -> None:
@@ -14,11 +14,14 @@ def patch_diverse_beams() -> None:
     """
     from fairseq.search import DiverseBeamSearch
 
-    stock = DiverseBeamSearch.step
-
-    @functools.wraps(stock, assigned=())
-    def step(
-        self: DiverseBeamSearch, step: int, lprobs: Tensor, scores: Tensor, *others: object
+    @patches(DiverseBeamSearch, "step")
+    def step_by_row(
+        stock: Stock,
+        self: DiverseBeamSearch,
+        step: int,
+        lprobs: Tensor,
+        scores: Tensor,
+        *others: object,
     ) -> object:
         """fairseq's, with a sentence's row for its number."""
         rows = torch.arange(len(lprobs), device=lprobs.device)
@@ -28,4 +31,4 @@ def patch_diverse_beams() -> None:
         """Keeps the rows of the sentences that are not finished."""
         self.group_overlap = self.group_overlap[batch_idxs]
 
-    DiverseBeamSearch.step, DiverseBeamSearch.prune_sentences = step, prune_sentences
+    DiverseBeamSearch.prune_sentences = prune_sentences

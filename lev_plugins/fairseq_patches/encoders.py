@@ -1,9 +1,8 @@
 """Text encoders that fairseq registers without a configuration, or that lose spaces."""
 
-import functools
-from collections.abc import Callable
 from dataclasses import dataclass
 
+from ..io.patching import Stock, patches
 from ..io.text_files import plain_spaces
 
 _PLAIN = ("characters", "bytes")
@@ -46,13 +45,9 @@ def keep_words_apart() -> None:
 
     known = REGISTRIES["bpe"]["registry"]
     for kind in (known[name] for name in _ONE_SPACE if name in known):
-        stock: Callable[..., str] = kind.encode
 
-        @functools.wraps(stock, assigned=())
-        def encode(*arguments: object, stock: Callable[..., str] = stock) -> str:
+        @patches(kind, "encode")
+        def encode(stock: Stock, *arguments: object) -> str:
             """fairseq's, of the text with plain spaces; the text comes last."""
             *owner, text = arguments
-            return stock(*owner, plain_spaces(str(text)))
-
-        static = isinstance(vars(kind)["encode"], staticmethod)
-        kind.encode = staticmethod(encode) if static else encode
+            return str(stock(*owner, plain_spaces(str(text))))

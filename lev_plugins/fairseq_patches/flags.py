@@ -1,12 +1,12 @@
 """The command line of fairseq's commands: old names, the whole help, a flag that cannot work."""
 
 import argparse
-import functools
 from collections.abc import Sequence
 
 from ..deprecation import FLAGS, renamed_flags
 from ..errors import UserError
 from ..io.causes import NO_REPLACEMENT
+from ..io.patching import Stock, patches
 
 HELP = ("-h", "--help")
 
@@ -15,19 +15,18 @@ def accept_renamed_flags() -> None:
     """Lets fairseq's commands take old names of our flags, each with a line on standard error."""
     from fairseq import options  # after what it says at its import has been silenced
 
-    stock = options.parse_args_and_arch
-
-    @functools.wraps(stock, assigned=())
+    @patches(options, "parse_args_and_arch")
     def parse(
-        parser: argparse.ArgumentParser, input_args: Sequence[str] | None = None, **how: object
+        stock: Stock,
+        parser: argparse.ArgumentParser,
+        input_args: Sequence[str] | None = None,
+        **how: object,
     ) -> object:
         """fairseq's, with the new names, and with all that is registered in its help."""
         given = renamed_flags(input_args, FLAGS)
         if set(HELP) & set(given):
             _hold_help_back(parser)
         return stock(parser, given, **how)
-
-    options.parse_args_and_arch = parse
 
 
 def _hold_help_back(parser: argparse.ArgumentParser) -> None:
@@ -58,13 +57,9 @@ def refuse_replacement() -> None:
     """
     from fairseq import utils
 
-    stock = utils.load_align_dict
-
-    @functools.wraps(stock, assigned=())
-    def load_align_dict(replace_unk: str | None) -> object:
+    @patches(utils, "load_align_dict")
+    def load_align_dict(stock: Stock, replace_unk: str | None) -> object:
         """fairseq's, for no replacement."""
         if replace_unk is not None:
             raise UserError(NO_REPLACEMENT)
         return stock(replace_unk)
-
-    utils.load_align_dict = load_align_dict

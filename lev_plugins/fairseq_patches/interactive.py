@@ -1,24 +1,22 @@
 """Input lines of ``fairseq-interactive``, as they were typed."""
 
 import contextlib
-import functools
 import importlib
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from ..errors import UserError
 from ..io.notes import GIVE_DRAFTS, TRAINED, CutNotes, encoder_name, say_no_draft
+from ..io.patching import Stock, patches
 from ..io.program import running_command
 from .logs import untouched_root_logger
 
 if TYPE_CHECKING:
     from fairseq.tasks import FairseqTask
     from omegaconf import DictConfig
-
-
-Batches = Callable[..., Iterator[Any]]
 
 
 @contextlib.contextmanager
@@ -112,7 +110,7 @@ _notes: WeakKeyDictionary[Any, _Notes] = WeakKeyDictionary()
 
 
 def _looked_at(
-    stock: Batches, lines: Sequence[str], cfg: "DictConfig", task: Any, *rest: object
+    stock: Stock, lines: Sequence[str], cfg: "DictConfig", task: Any, *rest: object
 ) -> Iterator[Any]:
     """fairseq's batches, with notes on what they hold."""
     from fairseq.tasks.translation import TranslationTask
@@ -129,24 +127,22 @@ def _looked_at(
         yield batch
 
 
-def _forgetful(stock: Batches) -> Batches:
-    """fairseq's ``make_batches``, which lets go of a buffer when it has been answered.
+def _forget_buffers(program: ModuleType) -> None:
+    """Lets ``make_batches`` let go of a buffer when it has been answered.
 
     Fault: the task keeps the iterator of every buffer, and with it the lines, as if they were the
     split of a training: about 650 bytes a line of eight words, until the command ends.
     """
 
-    @functools.wraps(stock)
+    @patches(program, "make_batches")
     def make_batches(
-        lines: Sequence[str], cfg: "DictConfig", task: "FairseqTask", *rest: object
+        stock: Stock, lines: Sequence[str], cfg: "DictConfig", task: "FairseqTask", *rest: object
     ) -> Iterator[object]:
         """The batches of a buffer."""
         try:
             yield from _looked_at(stock, lines, cfg, task, *rest)
         finally:
             task.dataset_to_epoch_iter.clear()
-
-    return make_batches
 
 
 def patch_interactive_reader() -> None:
@@ -161,4 +157,4 @@ def patch_interactive_reader() -> None:
         modules.append(sys.modules["__main__"])
     for module in modules:
         module.buffered_read = read_interactive_lines
-        module.make_batches = _forgetful(module.make_batches)
+        _forget_buffers(module)

@@ -1,7 +1,6 @@
 """Training in several processes on a machine without a GPU."""
 
 import contextlib
-import functools
 import importlib.util
 import os
 from collections.abc import Callable
@@ -11,6 +10,7 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 
 from ..errors import UserError
+from ..io.patching import Stock, patches
 from ..io.program import running_command
 from ..io.saving import refuse_asynchronous_checkpoints
 from .checkpoints import absolute_data_paths
@@ -60,10 +60,8 @@ def infer_torchrun_on_cpu() -> None:
     """
     from fairseq.distributed import utils
 
-    stock: Callable[[DictConfig], None] = utils._infer_torch_distributed_launch_init
-
-    @functools.wraps(stock, assigned=())
-    def infer(cfg: DictConfig) -> None:
+    @patches(utils, "_infer_torch_distributed_launch_init")
+    def infer(stock: Stock, cfg: DictConfig) -> None:
         """Take the process's place from torchrun's environment (``cfg``: distributed training)."""
         if torch.cuda.device_count() > 0:
             stock(cfg)
@@ -73,8 +71,6 @@ def infer_torchrun_on_cpu() -> None:
         cfg.distributed_rank = int(os.environ["RANK"])
         cfg.device_id = 0
         cfg.distributed_no_spawn = True
-
-    utils._infer_torch_distributed_launch_init = infer
 
 
 def _refuse_lonely_ranks(processes: int) -> None:
@@ -204,10 +200,8 @@ def check_launches() -> None:
     """
     from fairseq.distributed import utils
 
-    stock: Callable[..., None] = utils.call_main
-
-    @functools.wraps(stock, assigned=())
-    def call_main(cfg: DictConfig, main: Callable[..., object], **kwargs: object) -> None:
+    @patches(utils, "call_main")
+    def call_main(stock: Stock, cfg: DictConfig, main: Stock, **kwargs: object) -> None:
         """Check, then run ``main(cfg, **kwargs)`` in all processes as fairseq does."""
         training = _is_training(main)
         refuse_shards(cfg)
@@ -232,7 +226,6 @@ def check_launches() -> None:
         finally:
             stop_watching()
 
-    utils.call_main = call_main
     _check_hydra_ranks()
 
 

@@ -4,11 +4,12 @@ Fault: a model that learnt from segments, or from short lines, stops early in lo
 rest of the line is lost; nothing in a checkpoint of fairseq's tells them apart.
 """
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from ..io.patching import Stock, patches
 
 if TYPE_CHECKING:
     from fairseq.data import Dictionary
@@ -80,16 +81,16 @@ def look_at_lengths(trainer: "Trainer") -> None:
 def _say_lengths() -> None:
     from fairseq.trainer import Trainer
 
-    stock: Callable[..., object] = Trainer.save_checkpoint
-    if hasattr(stock, WORDS_LEARNT):
+    if hasattr(Trainer.save_checkpoint, WORDS_LEARNT):
         return
 
-    @functools.wraps(stock, assigned=())
-    def save_checkpoint(self: "Trainer", filename: str, extra_state: dict[str, Any]) -> object:
+    @patches(Trainer, "save_checkpoint")
+    def save_checkpoint(
+        stock: Stock, self: "Trainer", filename: str, extra_state: dict[str, Any]
+    ) -> object:
         """fairseq's, with the number of words."""
         words = getattr(self, WORDS_LEARNT, None)
         more = {} if words is None else {WORDS_LEARNT: words}
         return stock(self, filename, {**extra_state, **more})
 
     setattr(save_checkpoint, WORDS_LEARNT, True)
-    Trainer.save_checkpoint = save_checkpoint

@@ -5,7 +5,6 @@ neither, and all since the last save is lost.
 """
 
 import contextlib
-import functools
 import math
 import multiprocessing
 import os
@@ -13,11 +12,13 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import FrameType, ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 import torch
+
+from ..io.patching import Stock, patches
 
 if TYPE_CHECKING:
     from fairseq.data import EpochBatchIterator
@@ -137,11 +138,12 @@ def _end(place: _Place) -> NoReturn:
     raise SystemExit(128 + number)
 
 
-def _watched_updates(stock: Callable[..., Losses]) -> Callable[..., Losses]:
-    """``validate_and_save``, which comes behind every update."""
+def _watch_updates(program: ModuleType) -> None:
+    """Looks for a signal in ``validate_and_save``, which comes behind every update."""
 
-    @functools.wraps(stock, assigned=())
+    @patches(program, "validate_and_save")
     def validate_and_save(
+        stock: Stock,
         cfg: "DictConfig",
         trainer: "Trainer",
         task: "FairseqTask",
@@ -168,14 +170,16 @@ def _watched_updates(stock: Callable[..., Losses]) -> Callable[..., Losses]:
             _save(place, losses[0])
         _end(place)
 
-    return validate_and_save
 
+def _watch_validations() -> None:
+    """Looks for a signal in ``Trainer.valid_step``."""
+    from fairseq.trainer import Trainer
 
-def _watched_validation(stock: Callable[..., object]) -> Callable[..., object]:
-    """``Trainer.valid_step``."""
+    if hasattr(Trainer.valid_step, "watched"):
+        return
 
-    @functools.wraps(stock, assigned=())
-    def valid_step(self: "Trainer", sample: object, raise_oom: bool = False) -> object:
+    @patches(Trainer, "valid_step")
+    def valid_step(stock: Stock, self: Trainer, sample: object, raise_oom: bool = False) -> object:
         """fairseq's; a signal that comes within a validation is not left to wait for its end."""
         place = WATCH.place
         # with raise_oom it is the second try of one process alone
@@ -183,15 +187,20 @@ def _watched_validation(stock: Callable[..., object]) -> Callable[..., object]:
             _save(place)
         return stock(self, sample, raise_oom)
 
-    return valid_step
+    vars(Trainer.valid_step)["watched"] = True
+    os.register_at_fork(after_in_child=leave_signals_to_the_training)
 
 
-def _watched_epochs(stock: Callable[..., Losses]) -> Callable[..., Losses]:
-    """``train``, which is called for every epoch."""
+def _watch_epochs(program: ModuleType) -> None:
+    """Handles signals in ``train``, which is called for every epoch."""
 
-    @functools.wraps(stock, assigned=())
+    @patches(program, "train")
     def train(
-        cfg: "DictConfig", trainer: "Trainer", task: "FairseqTask", epoch_itr: "EpochBatchIterator"
+        stock: Stock,
+        cfg: "DictConfig",
+        trainer: "Trainer",
+        task: "FairseqTask",
+        epoch_itr: "EpochBatchIterator",
     ) -> Losses:
         """fairseq's, with handlers up to the end of the last epoch."""
         WATCH.install()
@@ -205,7 +214,7 @@ def _watched_epochs(stock: Callable[..., Losses]) -> Callable[..., Losses]:
                 WATCH.end()
         return losses, should_stop
 
-    return train
+    vars(train)["watched"] = True
 
 
 def save_on_signals(program: ModuleType, tpu: bool) -> None:
@@ -215,19 +224,11 @@ def save_on_signals(program: ModuleType, tpu: bool) -> None:
         program: ``fairseq_cli.train``, which trains.
         tpu: on TPUs nothing is done.
     """
-    from fairseq.trainer import Trainer
-
     WATCH.begin(tpu)
-    module: Any = program
-    if hasattr(module.train, "watched"):
-        return
-    for name, watched in (("train", _watched_epochs), ("validate_and_save", _watched_updates)):
-        setattr(module, name, watched(getattr(module, name)))
-    module.train.watched = True
-    if not hasattr(Trainer.valid_step, "watched"):
-        Trainer.valid_step = _watched_validation(Trainer.valid_step)
-        Trainer.valid_step.watched = True
-        os.register_at_fork(after_in_child=leave_signals_to_the_training)
+    if not hasattr(program.train, "watched"):
+        _watch_epochs(program)
+        _watch_updates(program)
+        _watch_validations()
 
 
 def leave_signals_to_the_training() -> None:

@@ -1,7 +1,8 @@
 """What fairseq's progress bars show."""
 
-import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+
+from ..io.patching import Stock, patches
 
 
 def hide_private_stats() -> None:
@@ -14,18 +15,11 @@ def hide_private_stats() -> None:
     from fairseq.logging.progress_bar import BaseProgressBar, JsonProgressBar
 
     for bar in (BaseProgressBar, JsonProgressBar):
-        stock = bar._format_stats
 
-        @functools.wraps(stock, assigned=())
+        @patches(bar, "_format_stats")
         def format_stats(
-            self: BaseProgressBar,
-            stats: Mapping[str, object],
-            *args: object,
-            stock: Callable[..., object] = stock,
-            **options: object,
+            stock: Stock, self: BaseProgressBar, stats: Mapping[str, object], *args: object
         ) -> object:
             """fairseq's, without names that begin with ``_``."""
             shown = {name: value for name, value in stats.items() if not name.startswith("_")}
-            return stock(self, shown, *args, **options)
-
-        bar._format_stats = format_stats
+            return stock(self, shown, *args)

@@ -1,7 +1,6 @@
 """How much of fairseq is imported: all that it registers, or what a command of ours needs."""
 
 import contextlib
-import functools
 import importlib
 import importlib.util
 import os
@@ -11,6 +10,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from typing import Any
 
+from ..io.patching import Stock, patches
 from .logs import untouched_root_logger
 from .scorers import patch_chrf
 
@@ -102,23 +102,18 @@ def _import_rest_when_asked() -> None:
     """Import the rest before a checkpoint of it is used, and before all names are listed."""
     from fairseq import checkpoint_utils, options
 
-    upgrade, get_parser = checkpoint_utils._upgrade_state_dict, options.get_parser
-
-    @functools.wraps(upgrade, assigned=())
-    def upgrade_state_dict(state: Any) -> Any:
+    @patches(checkpoint_utils, "_upgrade_state_dict")
+    def upgrade_state_dict(stock: Stock, state: Any) -> Any:
         """fairseq's, with the checkpoint's task and model registered."""
         if not _is_registered(state):
             import_rest()
-        return upgrade(state)
+        return stock(state)
 
-    @functools.wraps(get_parser, assigned=())
-    def parser(*args: Any, **how: Any) -> Any:
+    @patches(options, "get_parser")
+    def parser(stock: Stock, *args: Any, **how: Any) -> Any:
         """fairseq's, of all names."""
         import_rest()
-        return get_parser(*args, **how)
-
-    checkpoint_utils._upgrade_state_dict = upgrade_state_dict
-    options.get_parser = parser
+        return stock(*args, **how)
 
 
 def _is_registered(state: Any) -> bool:

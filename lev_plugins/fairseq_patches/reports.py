@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import functools
 import os
 import sys
 import traceback
@@ -12,6 +11,7 @@ from typing import NoReturn
 
 from ..errors import printable
 from ..io.causes import explain
+from ..io.patching import Stock, patches
 from ..io.program import running_command
 from .recipes import with_our_flags
 
@@ -39,16 +39,13 @@ def show_usage_errors() -> None:
 
     A flag of a recipe for fairseq's own LevT is named with ours, but not in a command of ours.
     """
-    show = argparse.ArgumentParser.error
-    if hasattr(show, "__wrapped__"):
+    if hasattr(argparse.ArgumentParser.error, "__wrapped__"):
         return
 
-    @functools.wraps(show, assigned=())
-    def error(self: argparse.ArgumentParser, message: str) -> NoReturn:
+    @patches(argparse.ArgumentParser, "error")
+    def error(stock: Stock, self: argparse.ArgumentParser, message: str) -> None:
         """argparse's usage and message."""
-        show(self, printable(message if self.prog.startswith(_OWN) else with_our_flags(message)))
-
-    setattr(argparse.ArgumentParser, "error", error)  # noqa: B010  (mypy: a method)
+        stock(self, printable(message if self.prog.startswith(_OWN) else with_our_flags(message)))
 
 
 def _forget_stdout() -> None:

@@ -1,10 +1,11 @@
 """What a training must know to resume, and fairseq does not keep."""
 
-import functools
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+
+from ..io.patching import Stock, patches
 
 if TYPE_CHECKING:
     from fairseq.trainer import Trainer
@@ -56,9 +57,9 @@ def _compared(trainer: "Trainer", path: str) -> Iterator[None]:
     finetuned = path == getattr(trainer.cfg.checkpoint, "finetune_from_model", None)
     read = checkpoint_utils.load_checkpoint_to_cpu
 
-    @functools.wraps(read, assigned=())
-    def load_checkpoint_to_cpu(path: str, *arguments: object, **options: object) -> object:
-        state = read(path, *arguments, **options)
+    @patches(checkpoint_utils, "load_checkpoint_to_cpu")
+    def compare(stock: Stock, path: str, *arguments: object, **options: object) -> object:
+        state = stock(path, *arguments, **options)
         stored = (state.get("cfg") or {}).get("model")
         if stored is not None and finetuned and hasattr(kind, "begin_from"):
             trainer.get_model().begin_from(stored, state["model"], path)
@@ -68,7 +69,6 @@ def _compared(trainer: "Trainer", path: str) -> Iterator[None]:
             check(cfg, stored, path)
         return state
 
-    checkpoint_utils.load_checkpoint_to_cpu = load_checkpoint_to_cpu
     try:
         yield
     finally:
@@ -92,35 +92,23 @@ def restore_early_stopping(main: Callable[..., object]) -> None:
     should_stop_early = main.__globals__.get("should_stop_early")
     if should_stop_early is None or hasattr(Trainer.lr_step, "__wrapped__"):
         return
-    Trainer.save_checkpoint = _kept(Trainer.save_checkpoint, should_stop_early)
-    Trainer.load_checkpoint = _given_back(Trainer.load_checkpoint, should_stop_early)
-    Trainer.lr_step = _seeing_the_last_loss(Trainer.lr_step)
 
-
-def _kept(save: Callable[..., object], should_stop_early: object) -> Callable[..., object]:
-    """``Trainer.save_checkpoint``."""
-
-    @functools.wraps(save, assigned=())
-    def save_checkpoint(self: "Trainer", filename: str, extra_state: dict[str, Any]) -> object:
+    @patches(Trainer, "save_checkpoint")
+    def save_checkpoint(
+        stock: Stock, self: Trainer, filename: str, extra_state: dict[str, Any]
+    ) -> object:
         """fairseq's, with what it forgets."""
         kept = {
             "patience": _numbers(should_stop_early, _PATIENCE),
             "plateau": _numbers(_plateau(self), _PLATEAU),
             "metric": _metric(self),
         }
-        return save(self, filename, {**extra_state, _KEPT: kept})
+        return stock(self, filename, {**extra_state, _KEPT: kept})
 
-    return save_checkpoint
-
-
-def _given_back(
-    load: Callable[..., dict[str, Any] | None], should_stop_early: object
-) -> Callable[..., dict[str, Any] | None]:
-    """``Trainer.load_checkpoint``."""
-
-    @functools.wraps(load, assigned=())
+    @patches(Trainer, "load_checkpoint")
     def load_checkpoint(
-        self: "Trainer",
+        stock: Stock,
+        self: Trainer,
         filename: str,
         reset_optimizer: bool = False,
         reset_lr_scheduler: bool = False,
@@ -130,7 +118,7 @@ def _given_back(
         """fairseq's; what is to be reset is not carried over."""
         resets = (reset_optimizer, reset_lr_scheduler, optimizer_overrides, reset_meters)
         with _compared(self, filename):
-            extra = load(self, filename, *resets)
+            extra: dict[str, Any] | None = stock(self, filename, *resets)
         kept = (extra or {}).get(_KEPT, {})
         same = kept.get("metric", _metric(self)) == _metric(self)
         if extra and not same:
@@ -146,18 +134,10 @@ def _given_back(
             self.loss_to_see = None if within else extra.get("val_loss")
         return extra
 
-    return load_checkpoint
-
-
-def _seeing_the_last_loss(step: Callable[..., object]) -> Callable[..., object]:
-    """``Trainer.lr_step``."""
-
-    @functools.wraps(step, assigned=())
-    def lr_step(self: "Trainer", epoch: int, val_loss: float | None = None) -> object:
+    @patches(Trainer, "lr_step")
+    def lr_step(stock: Stock, self: Trainer, epoch: int, val_loss: float | None = None) -> object:
         """fairseq's; the first one of a resumed training sees the last loss."""
         if val_loss is None and getattr(self, "loss_to_see", None) is not None:
             val_loss, self.loss_to_see = self.loss_to_see, None
             self.lr_step_update()  # which tells a scheduler that it has warmed up
-        return step(self, epoch, val_loss)
-
-    return lr_step
+        return stock(self, epoch, val_loss)

@@ -1,6 +1,6 @@
 """Scorers of fairseq that cannot give their score."""
 
-import functools
+from ..io.patching import Stock, patches
 
 
 def patch_chrf() -> None:
@@ -10,9 +10,7 @@ def patch_chrf() -> None:
     """
     from fairseq.scoring.chrf import ChrFScorer
 
-    @functools.wraps(ChrFScorer.score, assigned=())
-    def score(self: ChrFScorer, order: int = 4) -> float:
+    @patches(ChrFScorer, "score")
+    def score(stock: Stock, self: ChrFScorer, order: int = 4) -> float:
         """chrF2 of all sentences so far, 0 to 100; ``order`` is there for fairseq's sake."""
         return float(self.sacrebleu.corpus_chrf(self.pred, [self.ref]).score)
-
-    ChrFScorer.score = score

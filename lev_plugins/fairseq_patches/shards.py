@@ -1,14 +1,13 @@
 """Decoding a part of the lines."""
 
-import functools
 import logging
 import traceback
-from collections.abc import Callable
-from typing import Any, TextIO
+from typing import TextIO
 
 from omegaconf import DictConfig
 
 from ..errors import UserError
+from ..io.patching import Stock, patches
 from ..io.program import program_modules, running_command
 
 logger = logging.getLogger(__name__)
@@ -20,12 +19,10 @@ def decode_shards() -> None:
     Fault: fairseq-generate takes both options and gives all lines to every shard; its iterator is
     told the place of the process among distributed ones, of which there is one.
     """
-    program: Any
     for program in program_modules("generate"):
-        stock: Callable[..., object] = program._main
 
-        @functools.wraps(stock, assigned=())
-        def main(cfg: DictConfig, output: TextIO, stock: Callable[..., object] = stock) -> object:
+        @patches(program, "_main")
+        def main(stock: Stock, cfg: DictConfig, output: TextIO) -> object:
             """fairseq's, as process I of N."""
             number, count = cfg.dataset.shard_id, cfg.dataset.num_shards
             if not 0 <= number < count:
@@ -43,8 +40,6 @@ def decode_shards() -> None:
                     raise
                 logger.warning("shard %d of %d has no batch: nothing to decode", number, count)
                 return None
-
-        program._main = main
 
 
 def _decoded_nothing(error: BaseException) -> bool:

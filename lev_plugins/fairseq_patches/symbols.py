@@ -2,11 +2,11 @@
 
 import contextlib
 import contextvars
-import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UserError
+from ..io.patching import Stock, patches
 
 if TYPE_CHECKING:
     from fairseq.tasks import FairseqTask
@@ -97,33 +97,26 @@ def keep_symbols() -> None:
     from fairseq import checkpoint_utils
     from fairseq.tasks.translation import TranslationTask
 
-    keep: Callable[..., Any] = TranslationTask.state_dict
-    give_back: Callable[..., object] = TranslationTask.load_state_dict
-    read: Callable[..., Any] = checkpoint_utils.load_checkpoint_to_cpu
-
-    @functools.wraps(keep, assigned=())
-    def state_dict(self: TranslationTask) -> dict[str, Any]:
+    @patches(TranslationTask, "state_dict")
+    def state_dict(stock: Stock, self: TranslationTask) -> dict[str, Any]:
         """fairseq's, with the symbols of a task that does not compare them itself."""
         if type(self).load_state_dict is not load_state_dict:
-            return keep(self)
+            return stock(self)
         source, target = (list(side.symbols) for side in (self.src_dict, self.tgt_dict))
         symbols = {"source": source, "target": source if source == target else target}
-        return {**keep(self), _SYMBOLS: symbols}
+        return {**stock(self), _SYMBOLS: symbols}
 
-    @functools.wraps(give_back, assigned=())
-    def load_state_dict(self: TranslationTask, state_dict: dict[str, Any]) -> None:
+    @patches(TranslationTask, "load_state_dict")
+    def load_state_dict(stock: Stock, self: TranslationTask, state_dict: dict[str, Any]) -> None:
         """fairseq's, where the dictionaries are those of the checkpoint; else a UserError."""
         compare_symbols(self, state_dict)
-        give_back(self, {name: one for name, one in state_dict.items() if name != _SYMBOLS})
+        stock(self, {name: one for name, one in state_dict.items() if name != _SYMBOLS})
 
-    @functools.wraps(read, assigned=())
-    def load_checkpoint_to_cpu(path: str, *arguments: object, **options: object) -> Any:
+    @patches(checkpoint_utils, "load_checkpoint_to_cpu")
+    def load_checkpoint(stock: Stock, path: str, *arguments: object, **options: object) -> Any:
         """fairseq's; a training's task gets its state back."""
-        state = read(path, *arguments, **options)
+        state = stock(path, *arguments, **options)
         task = _resuming.get()
         if isinstance(task, TranslationTask) and isinstance(state.get("task_state"), dict):
             task.load_state_dict(state["task_state"])
         return state
-
-    TranslationTask.state_dict, TranslationTask.load_state_dict = state_dict, load_state_dict
-    checkpoint_utils.load_checkpoint_to_cpu = load_checkpoint_to_cpu

@@ -1,12 +1,13 @@
 """Threads that read batches ahead of the training."""
 
 import atexit
-import functools
 import sys
 import threading
 import time
 import weakref
 from typing import TYPE_CHECKING
+
+from ..io.patching import Stock, patches
 
 if TYPE_CHECKING:
     from fairseq.data.iterators import BackgroundConsumer
@@ -70,14 +71,11 @@ def stop_prefetch_threads() -> None:
     """
     from fairseq.data.iterators import BufferedIterator
 
-    stock = BufferedIterator._create_consumer
-
-    @functools.wraps(stock, assigned=())
-    def create_consumer(self: BufferedIterator) -> None:
+    @patches(BufferedIterator, "_create_consumer")
+    def create_consumer(stock: Stock, self: BufferedIterator) -> None:
         """Start the reader, which ends when its iterator does."""
         stock(self)
         weakref.finalize(self, tell_to_end, self._consumer).atexit = False
 
-    BufferedIterator._create_consumer = create_consumer
     # Last registered, first called: the worker processes that a reader may wait for live on.
     atexit.register(end_readers)

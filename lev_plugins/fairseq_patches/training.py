@@ -1,9 +1,9 @@
 """What has to happen when a training begins, however it was started."""
 
-import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ..io.patching import Stock, patches
 from ..io.program import program_modules
 from .divergence import stop_when_diverged
 from .lengths import look_at_lengths
@@ -51,10 +51,10 @@ def prepare_trainings() -> None:
     from fairseq import checkpoint_utils
     from fairseq.optim import OPTIMIZER_REGISTRY
 
-    stock = checkpoint_utils.load_checkpoint
-
-    @functools.wraps(stock, assigned=())
-    def load_checkpoint(cfg: "DictConfig", trainer: "Trainer", **options: object) -> object:
+    @patches(checkpoint_utils, "load_checkpoint")
+    def load_checkpoint(
+        stock: Stock, cfg: "DictConfig", trainer: "Trainer", **options: object
+    ) -> object:
         """Prepare the training, then load as fairseq does."""
         forget_last_training(checkpoint_utils.save_checkpoint)
         ignore_overflows_on_cpu()
@@ -72,5 +72,3 @@ def prepare_trainings() -> None:
         look_at_lengths(trainer)
         forget_training_time(cfg, trainer)
         return found
-
-    checkpoint_utils.load_checkpoint = load_checkpoint

@@ -17,6 +17,7 @@ from .archives import check_archive
 from .causes import explain
 from .finite import refuse_non_finite
 from .notes import TRAINED
+from .patching import Stock, patches
 from .trust import check_criterion, settings_of
 
 _MOST_SETTINGS = 100_000
@@ -117,11 +118,11 @@ def harden_checkpoint_loading() -> None:
     """
     from fairseq import checkpoint_utils
 
-    stock = checkpoint_utils.load_model_ensemble_and_task
     _guard_torch_load()
 
-    @functools.wraps(stock, assigned=())
+    @patches(checkpoint_utils, "load_model_ensemble_and_task")
     def load_model_ensemble_and_task(
+        stock: Stock,
         filenames: Sequence[str],
         arg_overrides: Mapping[str, object] | None = None,
         *args: object,
@@ -135,12 +136,10 @@ def harden_checkpoint_loading() -> None:
         """
         with wrap_checkpoint_errors(":".join(filenames)), _memory_for(filenames):
             with settings_of(filenames, arg_overrides) as origin:
-                found = stock(filenames, arg_overrides, *args, **options)
+                found: tuple[Any, Any, Any] = stock(filenames, arg_overrides, *args, **options)
                 check_criterion(origin, found[1])
                 TRAINED[found[2]] = found[1]
                 return found
-
-    checkpoint_utils.load_model_ensemble_and_task = load_model_ensemble_and_task
 
 
 @contextlib.contextmanager

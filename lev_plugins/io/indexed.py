@@ -1,6 +1,5 @@
 """Index files of preprocessed text: looked at before they are believed."""
 
-import functools
 import os
 import struct
 from typing import TYPE_CHECKING
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import UserError
+from .patching import Stock, patches
 
 if TYPE_CHECKING:
     from fairseq.data import Dictionary
@@ -29,19 +29,19 @@ def check_index_files() -> None:
     """
     from fairseq.data import indexed_dataset
 
-    stock = indexed_dataset.make_dataset
-
-    @functools.wraps(stock, assigned=())
+    @patches(indexed_dataset, "make_dataset")
     def make_dataset(
-        path: str, impl: str, fix_lua_indexing: bool = False, dictionary: "Dictionary | None" = None
+        stock: Stock,
+        path: str,
+        impl: str,
+        fix_lua_indexing: bool = False,
+        dictionary: "Dictionary | None" = None,
     ) -> object:
         """fairseq's data set, where its files agree with each other and the dictionary."""
         check = {"mmap": _check_mmap, "lazy": _check_old, "cached": _check_old}.get(impl)
         if check is not None and indexed_dataset.dataset_exists(path, impl):
             check(path, None if dictionary is None else len(dictionary))
         return stock(path, impl, fix_lua_indexing, dictionary)
-
-    indexed_dataset.make_dataset = make_dataset
 
 
 def _validate(path: str, holds: bool) -> None:

@@ -15,6 +15,7 @@ from ..errors import UserError
 from .archives import check_archive
 from .finite import REMEDY, non_finite
 from .output import replacing
+from .patching import Stock, patches
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -190,11 +191,10 @@ def write_checkpoints_whole() -> None:
     from fairseq import checkpoint_utils
     from fairseq.file_io import PathManager
 
-    save: Callable[..., None] = checkpoint_utils.torch_persistent_save
-    copy: Callable[..., bool] = PathManager.copy
-
-    @functools.wraps(save, assigned=())
-    def torch_persistent_save(obj: object, filename: str, async_write: bool = False) -> None:
+    @patches(checkpoint_utils, "torch_persistent_save")
+    def torch_persistent_save(
+        stock: Stock, obj: object, filename: str, async_write: bool = False
+    ) -> None:
         """Save whatever torch can save under a name.
 
         Raises:
@@ -202,18 +202,15 @@ def write_checkpoints_whole() -> None:
         """
         _refuse_diverged(filename, obj)
         if async_write or not PathManager.supports_rename(filename):
-            save(obj, filename, async_write)
+            stock(obj, filename, async_write)
         else:
             _write(filename, functools.partial(torch.save, obj))
 
-    @functools.wraps(copy, assigned=())
-    def copied(src_path: str, dst_path: str, overwrite: bool = False) -> bool:
+    @patches(PathManager, "copy")
+    def copy(stock: Stock, src_path: str, dst_path: str, overwrite: bool = False) -> bool:
         """Copy a file; without ``overwrite`` as fairseq does."""
         ours = overwrite and all(map(PathManager.supports_rename, (src_path, dst_path)))
         if not ours:
-            return copy(src_path, dst_path, overwrite)
+            return bool(stock(src_path, dst_path, overwrite))
         _copy(src_path, dst_path)
         return True
-
-    checkpoint_utils.torch_persistent_save = torch_persistent_save
-    PathManager.copy = staticmethod(copied)

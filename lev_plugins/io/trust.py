@@ -3,22 +3,18 @@
 import contextlib
 import contextvars
 import dataclasses
-import functools
 import glob
 import os
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlparse
 
 from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from ..errors import UserError
+from .patching import Stock, patches
 from .program import running_command
-
-if TYPE_CHECKING:
-    from fairseq.models import BaseFairseqModel
-    from fairseq.tasks import FairseqTask
 
 #: names, comma separated, that a user allows besides those of :data:`EXPECTED`
 ALLOWED = "LEV_PLUGINS_ALLOW"
@@ -270,40 +266,38 @@ def check_checkpoint_settings() -> None:
     """
     from fairseq import hub_utils, models, tasks
 
-    build, setup, load = models.build_model, tasks.setup_task, hub_utils.from_pretrained
-
-    @functools.wraps(build, assigned=())
-    def build_model(cfg: DictConfig, *args: object, **options: object) -> "BaseFairseqModel":
+    @patches(models, "build_model")
+    def build_model(stock: Stock, cfg: DictConfig, *args: object, **options: object) -> object:
         """fairseq's model."""
         if (found := origin()) is not None:
             _check_model(found, cfg)
-        return build(cfg, *args, **options)
+        return stock(cfg, *args, **options)
 
-    @functools.wraps(setup, assigned=())
-    def setup_task(cfg: DictConfig, **options: object) -> "FairseqTask":
+    @patches(tasks, "setup_task")
+    def setup_task(stock: Stock, cfg: DictConfig, **options: object) -> object:
         """fairseq's task."""
         if (found := origin()) is not None:
             name = _get(cfg, "task")
             name = name if isinstance(name, str) else _get(cfg, "_name")
             found.check_name("task", name, tasks.TASK_REGISTRY, name)
             found.check_task(cfg)
-        return setup(cfg, **options)
+        return stock(cfg, **options)
 
-    @functools.wraps(load, assigned=())
+    @patches(hub_utils, "from_pretrained")
     def from_pretrained(
-        model_name_or_path: str, checkpoint_file: str = "model.pt", *args: object, **options: object
+        stock: Stock,
+        model_name_or_path: str,
+        checkpoint_file: str = "model.pt",
+        *args: object,
+        **options: object,
     ) -> Any:
         """fairseq's models, settings and task, for its interfaces of Python."""
-        found = load(model_name_or_path, checkpoint_file, *args, **options)
+        found = stock(model_name_or_path, checkpoint_file, *args, **options)
         if isinstance(found["args"], DictConfig):
             names = checkpoint_file.split(os.pathsep)
             paths = tuple(os.path.join(str(model_name_or_path), name) for name in names)
             _check_text(Origin(paths, options), found["args"])
         return found
-
-    models.build_model = build_model
-    tasks.setup_task = setup_task
-    hub_utils.from_pretrained = from_pretrained
 
 
 def _check_model(found: Origin, cfg: DictConfig) -> None:

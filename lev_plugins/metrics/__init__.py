@@ -3,12 +3,13 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .word_edits import WordEdit, word_edits  # now: else the module would have the function's name
+from .corpus import METRICS, Metric, make_metric
+from .correction import CORRECTION_METRICS, CorrectionMetric, make_correction_metric
+from .word_edits import WordEdit, word_edits
+from .words import CorrectionCounts, correction_counts
 
 if TYPE_CHECKING:
     # loaded when asked for: a command that lists metrics needs no scorer of fairseq's
-    from .corpus import METRICS, Metric, make_metric
-    from .correction import CORRECTION_METRICS, CorrectionMetric, make_correction_metric
     from .scorers import (
         AccuracyConfig,
         AccuracyScorer,
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
         WordRecognitionConfig,
         WordRecognitionScorer,
     )
-    from .words import CorrectionCounts, correction_counts
 
 __all__ = [
     "CORRECTION_METRICS",
@@ -56,18 +56,6 @@ __all__ = [
     "word_edits",
 ]
 
-#: what is not in the module of the scorers
-_HOMES = {
-    "METRICS": "corpus",
-    "Metric": "corpus",
-    "make_metric": "corpus",
-    "CORRECTION_METRICS": "correction",
-    "CorrectionMetric": "correction",
-    "make_correction_metric": "correction",
-    "CorrectionCounts": "words",
-    "correction_counts": "words",
-}
-
 
 def register_scorers() -> None:
     """Registers what ``--scoring`` knows beside fairseq's scorers."""
@@ -75,7 +63,7 @@ def register_scorers() -> None:
 
 
 def __getattr__(name: str) -> Any:
-    """The names of the modules below, loaded when asked for."""
+    """The scorers."""
     if name in __all__:
-        return getattr(import_module(f".{_HOMES.get(name, 'scorers')}", __name__), name)
+        return getattr(import_module(".scorers", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

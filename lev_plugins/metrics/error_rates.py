@@ -6,7 +6,7 @@ are of the whole corpus: sums over sums, not means of sentences.
 
 from collections.abc import Callable, Sequence
 
-import editdistance
+from rapidfuzz.distance import Levenshtein
 
 from .words import percent, right_words
 
@@ -81,7 +81,7 @@ class ErrorRate(Share):
     def statistics(self, hypothesis: str, reference: str) -> tuple[float, ...]:
         """Operations and length of the reference of one sentence."""
         output, wanted = self._cut(hypothesis), self._cut(reference)
-        return float(editdistance.eval(output, wanted)), float(len(wanted))
+        return float(Levenshtein.distance(output, wanted)), float(len(wanted))
 
 
 class WordRecognition(ErrorRate):

@@ -39,15 +39,19 @@ class MetricScorer(BaseScorer):
 
 
 @dataclass
-class AccuracyConfig(FairseqDataclass):
-    """``--scoring accuracy`` has no options."""
+class NoOptions(FairseqDataclass):
+    """A scorer without options. ``--scoring wer`` is fairseq's own, ours is word_error_rate."""
 
 
-@register_scorer("accuracy", dataclass=AccuracyConfig)
+AccuracyConfig = CharacterErrorRateConfig = NoOptions
+WordErrorRateConfig = WordAccuracyConfig = NoOptions
+
+
+@register_scorer("accuracy", dataclass=NoOptions)
 class AccuracyScorer(MetricScorer):
     """Share of sentences equal to their reference, in percent; spaces at the ends do not count."""
 
-    def __init__(self, cfg: AccuracyConfig) -> None:
+    def __init__(self, cfg: NoOptions) -> None:
         super().__init__(cfg, ExactMatch())
 
     def result_string(self) -> str:
@@ -143,48 +147,33 @@ class WordScorer(MetricScorer):
         return text
 
 
-@dataclass
-class CharacterErrorRateConfig(FairseqDataclass):
-    """``--scoring cer`` has no options."""
-
-
-@register_scorer("cer", dataclass=CharacterErrorRateConfig)
+@register_scorer("cer", dataclass=NoOptions)
 class CharacterErrorRateScorer(WordScorer):
     """Edit operations per hundred characters of the references; lower is better."""
 
     title = "CER"
 
-    def __init__(self, cfg: CharacterErrorRateConfig) -> None:
+    def __init__(self, cfg: NoOptions) -> None:
         super().__init__(cfg, ErrorRate("cer"))
 
 
-@dataclass
-class WordErrorRateConfig(FairseqDataclass):
-    """``--scoring word_error_rate`` has no options; ``wer`` is fairseq's own."""
-
-
-@register_scorer("word_error_rate", dataclass=WordErrorRateConfig)
+@register_scorer("word_error_rate", dataclass=NoOptions)
 class WordErrorRateScorer(WordScorer):
     """Edit operations per hundred words of the references; lower is better."""
 
     title = "WER"
 
-    def __init__(self, cfg: WordErrorRateConfig) -> None:
+    def __init__(self, cfg: NoOptions) -> None:
         super().__init__(cfg, ErrorRate("wer"))
 
 
-@dataclass
-class WordAccuracyConfig(FairseqDataclass):
-    """``--scoring word_accuracy`` has no options."""
-
-
-@register_scorer("word_accuracy", dataclass=WordAccuracyConfig)
+@register_scorer("word_accuracy", dataclass=NoOptions)
 class WordAccuracyScorer(WordScorer):
     """Percent of the references' words that are right in the output."""
 
     title = "word accuracy"
 
-    def __init__(self, cfg: WordAccuracyConfig) -> None:
+    def __init__(self, cfg: NoOptions) -> None:
         super().__init__(cfg, WordAccuracy())
 
 

@@ -89,7 +89,9 @@ def line_counts(source: str, output: str, reference: str) -> CorrectionCounts:
     both = len(right_before & right)
     # No alignment agrees in more than the fewer right words; before == after agrees in all.
     if both < min(len(right_before), len(right)):
-        both = _most_right_in_both(before, after, wanted)
+        start, end = common_ends(before, after, wanted)
+        inner, before, after = (row[start : len(row) - end] for row in (wanted, before, after))
+        both = most_in_both(inner, before, after, errors=True)[1] + start + end
     return CorrectionCounts(
         words=len(wanted),
         right_before=len(right_before),
@@ -169,34 +171,43 @@ def _costs(words: Words, reference: Words, error: int) -> list[list[int]]:
     return table
 
 
-def _most_right_in_both(before: Words, after: Words, reference: Words) -> int:
-    """The most words of the reference that optimal alignments have right in both texts at once.
+def most_in_both(tokens: Words, first: Words, second: Words, errors: bool) -> tuple[int, int]:
+    """The most tokens that optimal alignments with two others have equal in both at once.
 
-    Row by row over the reference; cell (j, k) holds the best of ``before[:j]`` and ``after[:k]``.
-    An error weighs more than an equal word, and that more than all that can be shared, so that
+    Row by row over ``tokens``; cell (j, k) holds the best of ``first[:j]`` and ``second[:k]``. An
+    error weighs more than an equal token, and that more than all that can be shared, so that
     neither alignment is given up for it.
+
+    Args:
+        errors: alignments are those of fewest errors, of these with the most equal tokens; else of
+            most equal tokens (longest common subsequences).
+
+    Returns:
+        the equal tokens of both alignments together (without ``errors``), and the shared ones.
     """
-    start, end = common_ends(before, after, reference)
-    before, after, reference = (row[start : len(row) - end] for row in (before, after, reference))
-    equal = len(reference) + 1
-    error = 2 * equal * equal
-    rows = np.arange(len(before) + 1)[:, None] * error
-    columns = np.arange(len(after) + 1)[None, :] * error
-    table = rows + columns
-    for word in reference:
-        first = np.array([one == word for one in before], dtype=bool)
-        second = np.array([one == word for one in after], dtype=bool)
-        step_first = np.where(first, -equal, error)[:, None]
-        step_second = np.where(second, -equal, error)[None, :]
-        best = table + 2 * error  # the word is in neither
+    equal = len(tokens) + 1
+    error = 2 * equal * equal if errors else 0
+    numbers: dict[str, int] = {}
+    rows, columns, items = (
+        np.array([numbers.setdefault(one, len(numbers)) for one in row], dtype=np.int64)
+        for row in (first, second, tokens)
+    )
+    start_first = np.arange(len(first) + 1)[:, None] * error
+    start_second = np.arange(len(second) + 1)[None, :] * error
+    table = start_first + start_second
+    for item in items:
+        in_first, in_second = (rows == item)[:, None], (columns == item)[None, :]
+        step_first = np.where(in_first, -equal, error)
+        step_second = np.where(in_second, -equal, error)
+        best = table + 2 * error  # the token is in neither
         best[1:] = np.minimum(best[1:], table[:-1] + step_first + error)
         best[:, 1:] = np.minimum(best[:, 1:], table[:, :-1] + step_second + error)
-        shared = table[:-1, :-1] + step_first + step_second - (first[:, None] & second[None, :])
+        shared = table[:-1, :-1] + step_first + step_second - (in_first & in_second)
         best[1:, 1:] = np.minimum(best[1:, 1:], shared)
-        # words of a text that stand against nothing
-        best = np.minimum.accumulate(best - rows, axis=0) + rows
-        table = np.minimum.accumulate(best - columns, axis=1) + columns
-    return int(-table[-1, -1]) % equal + start + end
+        # tokens of the others that stand against nothing
+        best = np.minimum.accumulate(best - start_first, axis=0) + start_first
+        table = np.minimum.accumulate(best - start_second, axis=1) + start_second
+    return divmod(-int(table[-1, -1]), equal)
 
 
 def percent(part: float, whole: float) -> float:

@@ -9,9 +9,9 @@ that nothing counts as miscorrected that need not.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
 from rapidfuzz.distance import LCSseq
 
+from ..metrics.words import most_in_both
 from ..ops.sequences import common_ends
 
 
@@ -42,7 +42,7 @@ def agreement(tokens: Sequence[str], first: Sequence[str], second: Sequence[str]
     elif second == first:
         with_second = both = with_first
     else:
-        with_second, both = _longest_pair(tokens, first, second)
+        with_second, both = most_in_both(tokens, first, second, errors=False)
         with_second -= with_first
     ends = start + end
     return Agreement(with_first + ends, with_second + ends, both + ends)
@@ -51,39 +51,6 @@ def agreement(tokens: Sequence[str], first: Sequence[str], second: Sequence[str]
 def common(tokens: Sequence[str], other: Sequence[str]) -> int:
     """Length of the longest common subsequence of two sequences."""
     return LCSseq.similarity(tokens, other)
-
-
-def _longest_pair(
-    tokens: Sequence[str], first: Sequence[str], second: Sequence[str]
-) -> tuple[int, int]:
-    """Both longest common subsequences, summed, and the most that they can share.
-
-    Row by row over ``tokens``; cell (j, k) holds the best of ``first[:j]`` and ``second[:k]``. A
-    match weighs more than all that can be shared, so that neither length is given up for it.
-    """
-    weight = len(tokens) + 1
-    in_first, in_second = _places(first), _places(second)
-    nowhere = np.empty(0, dtype=np.int64)
-    table = np.zeros((len(first) + 1, len(second) + 1), dtype=np.int64)
-    for token in tokens:
-        rows, columns = in_first.get(token, nowhere), in_second.get(token, nowhere)
-        if not len(rows) and not len(columns):
-            continue
-        best = table.copy()
-        best[rows + 1] = np.maximum(best[rows + 1], table[rows] + weight)
-        best[:, columns + 1] = np.maximum(best[:, columns + 1], table[:, columns] + weight)
-        after, before = np.ix_(rows + 1, columns + 1), np.ix_(rows, columns)
-        best[after] = np.maximum(best[after], table[before] + 2 * weight + 1)
-        table = np.maximum.accumulate(np.maximum.accumulate(best, axis=0), axis=1)
-    return divmod(int(table[-1, -1]), weight)
-
-
-def _places(tokens: Sequence[str]) -> dict[str, np.ndarray]:
-    """Where each token stands."""
-    found: dict[str, list[int]] = {}
-    for place, token in enumerate(tokens):
-        found.setdefault(token, []).append(place)
-    return {token: np.array(places) for token, places in found.items()}
 
 
 class EditCounts(NamedTuple):

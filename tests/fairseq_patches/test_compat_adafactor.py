@@ -8,12 +8,7 @@ from fairseq.optim.adafactor import Adafactor
 from lev_plugins.fairseq_patches import patch_adafactor
 
 STEP, LEARNING_RATE = Adafactor.step, Adafactor._get_lr  # patched when the package was imported
-STOCK_STEP = STEP.__wrapped__
-(STOCK_LEARNING_RATE,) = (
-    cell.cell_contents
-    for name, cell in zip(LEARNING_RATE.__code__.co_freevars, LEARNING_RATE.__closure__)
-    if name == "stock_lr"
-)
+STOCK_STEP, STOCK_LEARNING_RATE = STEP.__wrapped__, LEARNING_RATE.__wrapped__
 
 
 @pytest.fixture

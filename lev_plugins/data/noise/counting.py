@@ -1,11 +1,12 @@
 """What noise did to a text: lines, words and characters that changed."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-import editdistance
+from rapidfuzz.distance import Levenshtein
 
 from .clusters import clusters, split_words
+
+_FEW = 64  # changes; the hint makes long words quick, such as a text without spaces
 
 
 @dataclass
@@ -30,54 +31,8 @@ class Counts:
             self.characters += len(before)
             if one != other:
                 self.changed_words += 1
-                self.changed_characters += changes(before, clusters(other))
-
-
-def changes(before: Sequence[str], after: Sequence[str], long: int = 2048, most: int = 64) -> int:
-    """Levenshtein distance; quick for long words with few changes, such as a text without spaces.
-
-    Args:
-        long: items of the longer one up to which all pairs of places are looked at.
-        most: changes up to which longer ones are followed along their diagonals.
-    """
-    if max(len(before), len(after)) > long:
-        found = _few_changes(before, after, most)
-        if found is not None:
-            return found
-    return int(editdistance.eval(before, after))
-
-
-def _few_changes(before: Sequence[str], after: Sequence[str], most: int) -> int | None:
-    """The distance if it is no more than ``most`` (Ukkonen, 1985: the furthest place on each
-    diagonal that so many changes reach)."""
-    goal = len(after) - len(before)
-    furthest = {0: _run(before, after, 0, 0)}
-    for changed in range(most + 1):
-        if furthest.get(goal, -1) >= len(before):
-            return changed
-        reached = furthest
-        furthest = {}
-        for diagonal in range(-changed - 1, changed + 2):
-            place = max(
-                reached.get(diagonal, -2) + 1,  # another item
-                reached.get(diagonal - 1, -2),  # one more
-                reached.get(diagonal + 1, -2) + 1,  # one less
-            )
-            place = min(place, len(before), len(after) - diagonal)
-            if place >= max(0, -diagonal):
-                furthest[diagonal] = _run(before, after, place, place + diagonal)
-    return None
-
-
-def _run(before: Sequence[str], after: Sequence[str], i: int, j: int) -> int:
-    """Where ``before[i:]`` and ``after[j:]`` begin to differ, as a place in ``before``."""
-    step = 1
-    while step:
-        if i + step <= len(before) and before[i : i + step] == after[j : j + step]:
-            i, j, step = i + step, j + step, min(2 * step, 1024)
-        else:
-            step //= 2
-    return i
+                after = clusters(other)
+                self.changed_characters += Levenshtein.distance(before, after, score_hint=_FEW)
 
 
 def summarise(counts: Counts) -> str:

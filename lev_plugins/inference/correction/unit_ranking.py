@@ -9,9 +9,9 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import editdistance
 import numpy as np
 import torch
+from rapidfuzz.distance import Levenshtein
 
 from ...data.near_words import distance
 from ...metrics.word_edits import WordEdit, word_edits
@@ -233,7 +233,7 @@ def fit(
     for number, (one, (_, right)) in enumerate(zip(found, units, strict=True)):
         wanted = right.split()
         errors = [
-            (editdistance.eval(text.split(), wanted), editdistance.eval(text, right))
+            (Levenshtein.distance(text.split(), wanted), Levenshtein.distance(text, right))
             for text in one.texts
         ]
         if len(set(errors)) > 1:
