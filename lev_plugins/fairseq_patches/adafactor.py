@@ -20,10 +20,15 @@ def patch_adafactor() -> None:
 
     @patches(Adafactor, "_get_lr")
     def get_lr(
-        stock: Stock, self: Adafactor, group: dict[str, object], state: dict[str, object]
+        stock: Stock,
+        self: Adafactor,
+        param_group: dict[str, object],
+        param_state: dict[str, object],
     ) -> object:
         """A tensor's learning rate, of the one that the scheduler has set."""
-        return stock(self, {**group, "lr": group.get(_GIVEN, group["lr"])}, state)
+        return stock(
+            self, {**param_group, "lr": param_group.get(_GIVEN, param_group["lr"])}, param_state
+        )
 
     @patches(Adafactor, "step")
     def step(stock: Stock, self: Adafactor, closure: Callable[[], float] | None = None) -> object:

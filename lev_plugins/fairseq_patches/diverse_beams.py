@@ -22,6 +22,7 @@ def patch_diverse_beams() -> None:
         lprobs: Tensor,
         scores: Tensor,
         *others: object,
+        **named_others: object,
     ) -> object:
         """fairseq's, with a sentence's row for its number."""
         rows = torch.arange(len(lprobs), device=lprobs.device)

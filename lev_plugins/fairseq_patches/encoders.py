@@ -47,7 +47,7 @@ def keep_words_apart() -> None:
     for kind in (known[name] for name in _ONE_SPACE if name in known):
 
         @patches(kind, "encode")
-        def encode(stock: Stock, *arguments: object) -> str:
+        def encode(stock: Stock, *arguments: object, **named: object) -> str:
             """fairseq's, of the text with plain spaces; the text comes last."""
-            *owner, text = arguments
+            *owner, text = (*arguments, *named.values())
             return str(stock(*owner, plain_spaces(str(text))))

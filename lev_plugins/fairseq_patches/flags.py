@@ -20,13 +20,14 @@ def accept_renamed_flags() -> None:
         stock: Stock,
         parser: argparse.ArgumentParser,
         input_args: Sequence[str] | None = None,
-        **how: object,
+        *how: object,
+        **named: object,
     ) -> object:
         """fairseq's, with the new names, and with all that is registered in its help."""
         given = renamed_flags(input_args, FLAGS)
         if set(HELP) & set(given):
             _hold_help_back(parser)
-        return stock(parser, given, **how)
+        return stock(parser, given, *how, **named)
 
 
 def _hold_help_back(parser: argparse.ArgumentParser) -> None:

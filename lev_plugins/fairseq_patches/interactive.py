@@ -110,19 +110,24 @@ _notes: WeakKeyDictionary[Any, _Notes] = WeakKeyDictionary()
 
 
 def _looked_at(
-    stock: Stock, lines: Sequence[str], cfg: "DictConfig", task: Any, *rest: object
+    stock: Stock,
+    lines: Sequence[str],
+    cfg: "DictConfig",
+    task: Any,
+    *rest: object,
+    **named: object,
 ) -> Iterator[Any]:
     """fairseq's batches, with notes on what they hold."""
     from fairseq.tasks.translation import TranslationTask
 
     if not isinstance(task, TranslationTask):
-        yield from stock(lines, cfg, task, *rest)
+        yield from stock(lines, cfg, task, *rest, **named)
         return
     if task not in _notes:
         _notes[task] = _Notes(cfg, task)
     notes, sources = _notes[task], [line.split("\t")[0] for line in lines]
     notes.look_at_drafts(lines)
-    for batch in stock(lines, cfg, task, *rest):
+    for batch in stock(lines, cfg, task, *rest, **named):
         notes.look_at_sources(sources, batch.src_tokens)
         yield batch
 
@@ -136,11 +141,16 @@ def _forget_buffers(program: ModuleType) -> None:
 
     @patches(program, "make_batches")
     def make_batches(
-        stock: Stock, lines: Sequence[str], cfg: "DictConfig", task: "FairseqTask", *rest: object
+        stock: Stock,
+        lines: Sequence[str],
+        cfg: "DictConfig",
+        task: "FairseqTask",
+        *rest: object,
+        **named: object,
     ) -> Iterator[object]:
         """The batches of a buffer."""
         try:
-            yield from _looked_at(stock, lines, cfg, task, *rest)
+            yield from _looked_at(stock, lines, cfg, task, *rest, **named)
         finally:
             task.dataset_to_epoch_iter.clear()
 

@@ -201,7 +201,9 @@ def check_launches() -> None:
     from fairseq.distributed import utils
 
     @patches(utils, "call_main")
-    def call_main(stock: Stock, cfg: DictConfig, main: Stock, **kwargs: object) -> None:
+    def call_main(
+        stock: Stock, cfg: DictConfig, main: Callable[..., object], **kwargs: object
+    ) -> None:
         """Check, then run ``main(cfg, **kwargs)`` in all processes as fairseq does."""
         training = _is_training(main)
         refuse_shards(cfg)

@@ -18,8 +18,12 @@ def hide_private_stats() -> None:
 
         @patches(bar, "_format_stats")
         def format_stats(
-            stock: Stock, self: BaseProgressBar, stats: Mapping[str, object], *args: object
+            stock: Stock,
+            self: BaseProgressBar,
+            stats: Mapping[str, object],
+            *args: object,
+            **options: object,
         ) -> object:
             """fairseq's, without names that begin with ``_``."""
             shown = {name: value for name, value in stats.items() if not name.startswith("_")}
-            return stock(self, shown, *args)
+            return stock(self, shown, *args, **options)
