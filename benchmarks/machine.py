@@ -1,7 +1,10 @@
 """What a benchmark ran on: no figure stands without it."""
 
 import platform
+import re
 from pathlib import Path
+
+CPUINFO = Path("/proc/cpuinfo")
 
 
 def machine(device: str) -> str:
@@ -10,12 +13,21 @@ def machine(device: str) -> str:
         import torch
 
         return str(torch.cuda.get_device_name())
-    described = Path("/proc/cpuinfo")
-    if described.is_file():
-        for line in described.read_text(errors="replace").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
+    return processor()
+
+
+def processor(described: Path = CPUINFO) -> str:
+    """The CPU's name and, where the system tells them, its family and model.
+
+    The name alone does not say how wide a CPU computes: "AMD EPYC" stands for several generations.
+    """
+    first = described.read_text(errors="replace") if described.is_file() else ""
+    fields = re.findall(r"^([\w ]+?)\s*: (.+)$", first.partition("\n\n")[0], re.M)
+    told = {key: value.strip() for key, value in fields}
+    name = told.get("model name") or platform.processor() or platform.machine()
+    if {"cpu family", "model"} <= told.keys():
+        return f"{name} (family {told['cpu family']}, model {told['model']})"
+    return name
 
 
 def kernels() -> str:

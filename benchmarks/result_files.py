@@ -8,12 +8,13 @@ import datetime
 import json
 import math
 import os
-import platform
 import re
 from collections.abc import Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from machine import processor
 
 Record = dict[str, Any]
 
@@ -274,16 +275,6 @@ def version() -> str:
     text = (Path(__file__).resolve().parents[1] / "pyproject.toml").read_text(encoding="utf-8")
     found = re.search(r'^version = "([^"]+)"', text, re.M)
     return found[1] if found else metadata.version("lev_plugins")
-
-
-def processor() -> str:
-    """The CPU's name, as the kernel says it."""
-    try:
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        text = ""
-    found = re.search(r"^model name\s*: (.+)$", text, re.M)
-    return f"{found[1]} ({platform.machine()})" if found else platform.machine()
 
 
 def measured_here(command: list[str], hours: float | None) -> Record:

@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
+import machine  # noqa: E402
 import render_results  # noqa: E402
 import result_files  # noqa: E402
 from result_files import ResultError  # noqa: E402
@@ -176,3 +177,19 @@ def test_what_is_written_is_checked_first(tmp_path):
 def test_a_metric_of_several_seeds_has_mean_and_range():
     assert result_files.spread([3.0]) == 3.0
     assert result_files.spread([1, 2, 6]) == {"mean": 3.0, "lowest": 1.0, "highest": 6.0}
+
+
+@pytest.mark.parametrize(
+    ("lines", "name"),
+    [
+        ("model name\t: Some CPU\n", "Some CPU"),
+        (
+            "cpu family\t: 25\nmodel\t\t: 17\nmodel name\t: Some CPU\n\nmodel\t\t: 18\n",
+            "Some CPU (family 25, model 17)",
+        ),
+    ],
+)
+def test_a_cpu_has_its_family_and_model_beside_its_name(tmp_path, lines, name):
+    described = tmp_path / "cpuinfo"
+    described.write_text(lines)
+    assert machine.processor(described) == name
