@@ -174,11 +174,12 @@ def _costs(words: Words, reference: Words, error: int) -> list[list[int]]:
 def most_in_both(tokens: Words, first: Words, second: Words, errors: bool) -> tuple[int, int]:
     """The most tokens that optimal alignments with two others have equal in both at once.
 
-    Row by row over ``tokens``; cell (j, k) holds the best of ``first[:j]`` and ``second[:k]``. An
-    error weighs more than an equal token, and that more than all that can be shared, so that
+    Row by row over ``tokens``; cell (j, k) holds the best of ``first[:j]`` and ``second[:k]``: an
+    error saved weighs more than an equal token, and that more than all that can be shared, so that
     neither alignment is given up for it.
 
     Args:
+        tokens, first, second: N, M and K tokens. Time is N·M·K at worst, memory M·K.
         errors: alignments are those of fewest errors, of these with the most equal tokens; else of
             most equal tokens (longest common subsequences).
 
@@ -186,28 +187,40 @@ def most_in_both(tokens: Words, first: Words, second: Words, errors: bool) -> tu
         the equal tokens of both alignments together (without ``errors``), and the shared ones.
     """
     equal = len(tokens) + 1
-    error = 2 * equal * equal if errors else 0
-    numbers: dict[str, int] = {}
-    rows, columns, items = (
-        np.array([numbers.setdefault(one, len(numbers)) for one in row], dtype=np.int64)
-        for row in (first, second, tokens)
-    )
-    start_first = np.arange(len(first) + 1)[:, None] * error
-    start_second = np.arange(len(second) + 1)[None, :] * error
-    table = start_first + start_second
-    for item in items:
-        in_first, in_second = (rows == item)[:, None], (columns == item)[None, :]
-        step_first = np.where(in_first, -equal, error)
-        step_second = np.where(in_second, -equal, error)
-        best = table + 2 * error  # the token is in neither
-        best[1:] = np.minimum(best[1:], table[:-1] + step_first + error)
-        best[:, 1:] = np.minimum(best[:, 1:], table[:, :-1] + step_second + error)
-        shared = table[:-1, :-1] + step_first + step_second - (in_first & in_second)
-        best[1:, 1:] = np.minimum(best[1:, 1:], shared)
+    # A token against another saves one error, a replacement for two; against its equal, both.
+    replaced = 2 * equal * equal if errors else 0
+    matched = equal + 2 * replaced
+    in_first, in_second = _places(first), _places(second)
+    nowhere = np.empty(0, dtype=np.int64)
+    table = np.zeros((len(first) + 1, len(second) + 1), dtype=np.int64)
+    for token in tokens:
+        rows, columns = in_first.get(token, nowhere), in_second.get(token, nowhere)
+        if not (errors or len(rows) or len(columns)):
+            continue
+        best = _against(table, rows, replaced, matched)
+        best = _against(best.T, columns, replaced, matched).T
+        after, before = np.ix_(rows + 1, columns + 1), np.ix_(rows, columns)
+        best[after] = np.maximum(best[after], table[before] + 2 * matched + 1)
         # tokens of the others that stand against nothing
-        best = np.minimum.accumulate(best - start_first, axis=0) + start_first
-        table = np.minimum.accumulate(best - start_second, axis=1) + start_second
-    return divmod(-int(table[-1, -1]), equal)
+        table = np.maximum.accumulate(np.maximum.accumulate(best, axis=0), axis=1)
+    return divmod(int(table[-1, -1]), equal)
+
+
+def _places(tokens: Words) -> dict[str, np.ndarray]:
+    """Where each token stands."""
+    found: dict[str, list[int]] = {}
+    for place, token in enumerate(tokens):
+        found.setdefault(token, []).append(place)
+    return {token: np.array(places) for token, places in found.items()}
+
+
+def _against(table: np.ndarray, rows: np.ndarray, replaced: int, matched: int) -> np.ndarray:
+    """The table once a token may stand against one of a text, which equals it at ``rows``."""
+    best = np.copy(table)  # as it lies in memory, transposed or not
+    if replaced:
+        np.maximum(best[1:], table[:-1] + replaced, out=best[1:])
+    best[rows + 1] = np.maximum(best[rows + 1], table[rows] + matched)
+    return best
 
 
 def percent(part: float, whole: float) -> float:
