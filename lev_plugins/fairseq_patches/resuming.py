@@ -59,6 +59,7 @@ def _compared(trainer: "Trainer", path: str) -> Iterator[None]:
 
     @patches(checkpoint_utils, "load_checkpoint_to_cpu")
     def compare(stock: Stock, path: str, *arguments: object, **options: object) -> object:
+        """fairseq's; the training's model begins from it, or checks that it can be resumed."""
         state = stock(path, *arguments, **options)
         stored = (state.get("cfg") or {}).get("model")
         if stored is not None and finetuned and hasattr(kind, "begin_from"):
@@ -93,6 +94,15 @@ def restore_early_stopping(main: Callable[..., object]) -> None:
     if should_stop_early is None or hasattr(Trainer.lr_step, "__wrapped__"):
         return
 
+    _keep_counts(should_stop_early)
+    _restore_counts(should_stop_early)
+    _see_last_loss()
+
+
+def _keep_counts(should_stop_early: object) -> None:
+    """Lets checkpoints say what fairseq forgets."""
+    from fairseq.trainer import Trainer
+
     @patches(Trainer, "save_checkpoint")
     def save_checkpoint(
         stock: Stock, self: Trainer, filename: str, extra_state: dict[str, Any]
@@ -104,6 +114,11 @@ def restore_early_stopping(main: Callable[..., object]) -> None:
             "metric": _metric(self),
         }
         return stock(self, filename, {**extra_state, _KEPT: kept})
+
+
+def _restore_counts(should_stop_early: object) -> None:
+    """Lets a training that is resumed take up what its checkpoint says."""
+    from fairseq.trainer import Trainer
 
     @patches(Trainer, "load_checkpoint")
     def load_checkpoint(
@@ -133,6 +148,11 @@ def restore_early_stopping(main: Callable[..., object]) -> None:
             within = extra.get("train_iterator", {}).get("iterations_in_epoch", 1)
             self.loss_to_see = None if within else extra.get("val_loss")
         return extra
+
+
+def _see_last_loss() -> None:
+    """Lets a learning rate that follows the validation's loss see the one before the break."""
+    from fairseq.trainer import Trainer
 
     @patches(Trainer, "lr_step")
     def lr_step(stock: Stock, self: Trainer, epoch: int, val_loss: float | None = None) -> object:
