@@ -183,3 +183,10 @@ def test_segments_and_the_future_matter(kind):
     difference = (answers(blind, source, before) - without).abs().amax(2)
     # a source without tokens leaves nothing to see, and neither does one that is used up
     assert (difference[[0, 1, 2, 3], 0] > 1e-6).all() and (difference[[4, 5], 0] < 1e-12).all()
+
+
+def test_the_masks_of_the_papers_figure():
+    """Two tokens and their ends: the first query sees all the source but its first token."""
+    real, source = torch.ones(1, 3, dtype=torch.bool), torch.ones(1, 4, dtype=torch.bool)
+    assert causal_mask(real)[0].int().tolist() == [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
+    assert future_mask(real, source)[0].int().tolist() == [[0, 1, 1, 1], [0, 0, 1, 1], [0, 0, 0, 1]]
