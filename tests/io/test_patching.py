@@ -35,8 +35,7 @@ def replacements(monkeypatch) -> dict[str, FunctionType]:
                 monkeypatch.setattr(owner, name, value)  # as it was, behind the test
     divergence.stop_when_diverged()
     resuming.restore_early_stopping(fairseq_cli.train.main)
-    preemption._watch_epochs(fairseq_cli.train)
-    preemption._watch_updates(fairseq_cli.train)
+    preemption.save_on_signals(fairseq_cli.train, tpu=True)  # without handlers of signals
     lengths._say_lengths()
     modules = [module for name, module in sys.modules.items() if name.startswith("fairseq")]
     classes = [one for module in modules for one in vars(module).values() if inspect.isclass(one)]
@@ -49,7 +48,7 @@ def replacements(monkeypatch) -> dict[str, FunctionType]:
 
 
 def test_a_replacement_takes_what_fairseqs_own_takes_by_place_and_by_name(replacements):
-    assert {"Trainer.train_step 0", "fairseq_cli.train.train 0"} <= replacements.keys()
+    assert {"Trainer.valid_step 0", "fairseq_cli.train.train 0"} <= replacements.keys()
     assert len(replacements) > 30
     for name, function in replacements.items():
         ours = inspect.signature(inspect.getclosurevars(function).nonlocals["function"])
