@@ -15,15 +15,18 @@ class Compaction:
 
     Args:
         keep: B × T, bool.
+        width: L, where it is known: no device is waited for to find it out.
 
     Attributes:
-        width: L, the largest number of kept entries in a row (at least 1).
+        width: L, by default the largest number of kept entries in a row (at least 1).
     """
 
-    def __init__(self, keep: Tensor) -> None:
+    def __init__(self, keep: Tensor, width: int | None = None) -> None:
         place = keep.cumsum(1) - 1
-        self.width = max(int(place[:, -1].max()) + 1, 1) if keep.numel() else 1
-        self.place = place.masked_fill(~keep, self.width)
+        if width is None:
+            width = max(int(place[:, -1].max()) + 1, 1) if keep.numel() else 1
+        self.width = width
+        self.place = place.masked_fill(~keep, width)
 
     def __call__(self, values: Tensor, fill: float) -> Tensor:
         """B × T → B × L; ``fill`` stands behind the kept entries."""
@@ -67,14 +70,15 @@ class Opening:
     Args:
         lengths: B, number of real tokens, at least 1.
         counts: B × (T − 1), how many entries to insert in each slot; 0 beyond a sentence's end.
+        width: L, where it is known: no device is waited for to find it out.
 
     Attributes:
         width: L, the longest sentence after insertion.
     """
 
-    def __init__(self, lengths: Tensor, counts: Tensor) -> None:
+    def __init__(self, lengths: Tensor, counts: Tensor, width: int | None = None) -> None:
         total = lengths + counts.sum(1)
-        self.width = int(total.max())
+        self.width = int(total.max()) if width is None else width
         steps = torch.arange(max(self.width, counts.size(1) + 1), device=counts.device)
         self.behind = steps[: self.width] >= total.unsqueeze(1)
         index = steps[: counts.size(1) + 1]

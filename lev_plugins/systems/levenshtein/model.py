@@ -40,17 +40,24 @@ class EditMemory(Memory):
 
     known: sequences, B × T, and the features that the heads for deleting and for inserting read
     of them, B × T × C; None where the two heads read different ones, or no sequence was read yet.
+    changed: which sentences are no longer as they are known (long indices); None: find out.
     """
 
     known: tuple[Tensor, Tensor] | None = None
+    changed: Tensor | None = None
 
     def select(self, rows: Tensor) -> Self:
         """The memory of the sentences at ``rows`` (long indices), with what is known."""
         chosen = super().select(rows)
+        chosen.changed = None
         if self.known is not None:
             tokens, features = self.known
             chosen.known = tokens.index_select(0, rows), features.index_select(0, rows)
         return chosen
+
+    def with_changes(self, rows: Tensor) -> Self:
+        """The memory, told which sentences have lost tokens since they were read."""
+        return replace(self, changed=rows)
 
 
 @register_model(MODEL, dataclass=LevenshteinEditorConfig)
@@ -180,7 +187,8 @@ class LevenshteinEditorModel(BaseFairseqModel):
         """
         if not self._same_exit():
             return memory
-        return replace(memory, known=(tokens, self.features(tokens, memory, "deletion")))
+        known = tokens, self.features(tokens, memory, "deletion")
+        return replace(memory, known=known, changed=None)
 
     def deletion_logits(self, tokens: Tensor, memory: EditMemory) -> Tensor:
         """Logits of keeping (0) and deleting (1) each token (Eq. 3): B × T × 2."""
@@ -243,9 +251,10 @@ class LevenshteinEditorModel(BaseFairseqModel):
         width = tokens.size(1)
         if memory.known is None or memory.known[0].size(1) < width:
             return self.features(tokens, memory, "placeholder")
-        before, known = memory.known
-        lost = before[:, :width].ne(tokens).any(1) | before[:, width:].ne(self.pad).any(1)
-        rows = lost.nonzero().squeeze(1)
+        (before, known), rows = memory.known, memory.changed
+        if rows is None:
+            lost = before[:, :width].ne(tokens).any(1) | before[:, width:].ne(self.pad).any(1)
+            rows = lost.nonzero().squeeze(1)
         if len(rows) == len(tokens):
             return self.features(tokens, memory, "placeholder")
         known = known[:, :width]

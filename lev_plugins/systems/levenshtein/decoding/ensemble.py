@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ....errors import UserError
-from .policy import AnyPolicy, Memory, evaluate, limits_of, with_features
+from .policy import AnyPolicy, Memory, evaluate, limits_of, with_changes, with_features
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,10 @@ class EnsembleMemory:
     def select(self, rows: Tensor) -> "EnsembleMemory":
         """The memories of the sentences at ``rows`` (long indices)."""
         return EnsembleMemory(tuple(member.select(rows) for member in self.members))
+
+    def with_changes(self, rows: Tensor) -> "EnsembleMemory":
+        """The memories, told which sentences have lost tokens."""
+        return EnsembleMemory(tuple(with_changes(member, rows) for member in self.members))
 
 
 class EnsemblePolicy:

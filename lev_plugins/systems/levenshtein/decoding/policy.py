@@ -69,3 +69,13 @@ def with_features(policy: EditPolicy[MemoryT], tokens: Tensor, memory: MemoryT) 
     """
     compute = getattr(policy, "with_features", None)
     return memory if compute is None else compute(tokens, memory)
+
+
+def with_changes(memory: MemoryT, rows: Tensor) -> MemoryT:
+    """The memory, told which sentences (``rows``, long) are no longer as :func:`with_features` read
+    them: tokens of theirs were deleted.
+
+    A memory without a method of this name finds out by itself, for which the host waits.
+    """
+    tell = getattr(memory, "with_changes", None)
+    return memory if tell is None else tell(rows)

@@ -9,7 +9,7 @@ Shapes: B sentences, N candidates a sentence, R = B·N candidates, those of a se
 
 import copy
 from collections.abc import Sequence
-from typing import Generic, cast
+from typing import Generic, NamedTuple, cast
 
 import torch
 from fairseq.data import Dictionary
@@ -32,11 +32,12 @@ from .policy import (
     evaluate,
     is_edit_model,
     limits_of,
+    with_changes,
     with_features,
 )
 from .ranking import best, rate
 from .reranker import Reranker
-from .state import EditHypothesis, RefinementState, equal_rows
+from .state import EditHypothesis, RefinementState, equal_rows, to_device
 
 
 class RefinementGenerator:
@@ -169,6 +170,19 @@ class RefinementGenerator:
                 answer["score"] = score
 
 
+class _Outlook(NamedTuple):
+    """Of a sentence before deletions are carried out.
+
+    kept: how many tokens will be left. intact: all. again: it will be as it once was. settled: it
+    is as the iteration before found it, and stays so.
+    """
+
+    kept: int
+    intact: int
+    again: int
+    settled: int
+
+
 class _Decoding(Generic[MemoryT]):
     """One batch while it is decoded."""
 
@@ -216,31 +230,49 @@ class _Decoding(Generic[MemoryT]):
         """Algorithm 2, with loops of any period."""
         state = self.state
         for step in range(self.options.max_iter):
-            keep = self._keep()
-            compaction = Compaction(keep)
-            moved: Compaction | None = compaction
-            if self.options.adaptive and state.seen:  # at first nothing has been seen
-                again, settled = state.seen_before(compaction(state.tokens, self.pad))
-                settled = settled & (keep.sum(1) == state.lengths)
-                size = len(keep)
-                keep, again = state.finish(settled, step, "unchanged", keep, again)
-                (keep,) = state.finish(again, step, "loop", keep)
-                if state.empty:
-                    return
-                moved = compaction if len(keep) == size else None
-            intact = keep.sum(1) == state.lengths
-            state.keep(keep, moved)
+            keep, intact = self._delete(step)
+            if state.empty:
+                return
             counts = self._counts(step)
+            new = counts.sum(1)
+            grown = torch.stack([new, new + state.lengths], 1).tolist()
             if self.options.adaptive:
-                idle = intact & ~counts.any(1)
+                idle = [whole and not number for whole, (number, _) in zip(intact, grown)]
                 keep, counts = state.finish(idle, step, "unchanged", keep, counts)
-                if state.empty:
+                if not len(counts):
                     return
+                grown = [row for row, done in zip(grown, idle) if not done]
                 state.record_visited()
             state.record("delete", keep)
-            self._insert(counts, step)
-        everyone = torch.ones_like(state.rows, dtype=torch.bool)
+            inserts = any(number for number, _ in grown)
+            self._insert(counts, step, inserts, max(length for _, length in grown))
+        everyone = [True] * len(state.rows)
         state.finish(everyone, self.options.max_iter, "max_iterations")
+
+    def _delete(self, step: int) -> tuple[Tensor, list[bool]]:
+        """Deletes, unless a sentence is then where it was before: such sentences leave.
+
+        Returns:
+            of those that stay which tokens were kept, R × T, and whether all were, R.
+        """
+        state, keep = self.state, self._keep()
+        kept = keep.sum(1)
+        intact = kept == state.lengths
+        again = settled = torch.zeros_like(intact)
+        if self.options.adaptive and state.seen:  # at first nothing has been seen
+            again, last = state.seen_before(Compaction(keep, keep.size(1))(state.tokens, self.pad))
+            settled = last & intact
+        # one copy to the host: each makes it wait for the device
+        rows = [_Outlook(*row) for row in torch.stack([kept, intact, again, settled], 1).tolist()]
+        (keep,) = state.finish([bool(row.settled) for row in rows], step, "unchanged", keep)
+        rows = [row for row in rows if not row.settled]
+        (keep,) = state.finish([bool(row.again) for row in rows], step, "loop", keep)
+        rows = [row for row in rows if not row.again]
+        if rows:
+            state.keep(keep, max(row.kept for row in rows))
+            changed = [i for i, row in enumerate(rows) if not row.intact]
+            state.memory = with_changes(state.memory, to_device(changed, keep.device))
+        return keep, [bool(row.intact) for row in rows]
 
     def _run_stock(self) -> None:
         """fairseq's loop: stops when a whole iteration changes nothing.
@@ -255,12 +287,13 @@ class _Decoding(Generic[MemoryT]):
             state.keep(keep)
             if deletes:
                 state.record("delete", keep)
-            self._insert(self._counts(step), step)
+            counts = self._counts(step)
+            self._insert(counts, step, bool(counts.any()))
             done = equal_rows(state.tokens, before, self.pad)
             if step == self.options.max_iter:
-                state.finish(torch.ones_like(done), step, "max_iterations")
+                state.finish([True] * len(done), step, "max_iterations")
             elif self.options.adaptive:
-                state.finish(done, step, "unchanged")
+                state.finish(done.tolist(), step, "unchanged")
             if state.empty:
                 return
 
@@ -332,13 +365,20 @@ class _Decoding(Generic[MemoryT]):
         assert self.keys is not None
         return self.diversity.noise(self.keys[candidates], candidates, stream, places, classes)
 
-    def _insert(self, counts: Tensor, step: int) -> None:
-        """Opens the slots and fills every placeholder."""
+    def _insert(
+        self, counts: Tensor, step: int, inserts: bool, longest: int | None = None
+    ) -> None:
+        """Opens the slots and fills every placeholder.
+
+        Args:
+            inserts: whether any count is above 0.
+            longest: tokens of the longest sentence once they are open, where that is known.
+        """
         state = self.state
-        inserts = not self.options.stock or bool((state.lengths < self.cap[state.rows]).any())
-        if bool(counts.any()):
-            state.open(counts, self.placeholder)
+        asked = not self.options.stock or bool((state.lengths < self.cap[state.rows]).any())
         if inserts:
+            state.open(counts, self.placeholder, longest)
+        if asked:
             state.record("placeholder")
         where = state.tokens.eq(self.placeholder)
         if self.options.stock:
@@ -346,9 +386,10 @@ class _Decoding(Generic[MemoryT]):
             if self.constraints is not None:
                 refilled = refilled & ~self.constraints.must_keep(state.origin, state.rows)
             where = where | refilled
-        if bool(where.any()):
+        fills = inserts or bool(where.any())
+        if fills:
             self._fill(where, step)
-        if not self.options.stock or bool(where.any()):
+        if not self.options.stock or fills:
             state.record("token", where)
 
     def _fill(self, where: Tensor, step: int) -> None:

@@ -1,5 +1,6 @@
 """Sentences while they are refined: what stands, what is finished, what happened."""
 
+from collections.abc import Sequence
 from typing import Generic, NotRequired, TypedDict
 
 import torch
@@ -89,22 +90,26 @@ class RefinementState(Generic[MemoryT]):
         """Whether every sentence is finished."""
         return self.tokens.size(0) == 0
 
-    def keep(self, keep: Tensor, moved: Compaction | None = None) -> None:
+    def keep(self, keep: Tensor, width: int | None = None) -> None:
         """Deletes the tokens that are not kept (B × T, bool).
 
         Args:
-            moved: the compaction of ``keep``, which then has no padding in it.
+            width: how many tokens are left at the most, where it is known.
         """
         real = self.tokens.ne(self.pad)
-        moved = Compaction(keep & real) if moved is None else moved
+        moved = Compaction(keep & real, width)
         self.actions = self.actions + self.deleting.masked_fill(keep | ~real, 0.0).sum(1)
         self.scores = moved(self.scores, 0.0)
         self.origin = moved(self.origin, -1)
         self.tokens = moved(self.tokens, self.pad)
 
-    def open(self, counts: Tensor, placeholder: int) -> None:
-        """Inserts placeholders, ``counts`` (B × (T − 1)) of them in every slot."""
-        opened = Opening(self.lengths, counts)
+    def open(self, counts: Tensor, placeholder: int, width: int | None = None) -> None:
+        """Inserts placeholders, ``counts`` (B × (T − 1)) of them in every slot.
+
+        Args:
+            width: how many tokens there are then at the most, where it is known.
+        """
+        opened = Opening(self.lengths, counts, width)
         self.scores = opened(self.scores, 0.0, 0.0)
         self.origin = opened(self.origin, -1, -1)
         self.tokens = opened(self.tokens, placeholder, self.pad)
@@ -147,9 +152,9 @@ class RefinementState(Generic[MemoryT]):
             self.history[row].append(entry)
 
     def finish(
-        self, done: Tensor, steps: int, reason: Termination, *companions: Tensor
+        self, done: Sequence[bool], steps: int, reason: Termination, *companions: Tensor
     ) -> list[Tensor]:
-        """Lets the sentences at ``done`` (B, bool) leave with what stands now.
+        """Lets the sentences at ``done`` (B flags) leave with what stands now.
 
         Args:
             steps: iterations that were carried out on them.
@@ -159,11 +164,10 @@ class RefinementState(Generic[MemoryT]):
         Returns:
             the companions' rows of the sentences that stay.
         """
-        flags = done.tolist()
-        if not any(flags):
+        if not any(done):
             return list(companions)
         leaving, staying = (
-            to_device([i for i, flag in enumerate(flags) if flag is wanted], self.rows.device)
+            to_device([i for i, flag in enumerate(done) if flag == wanted], self.rows.device)
             for wanted in (True, False)
         )
         self._finish(leaving, steps, reason)
