@@ -113,7 +113,7 @@ class _Dispatch(TorchDispatchMode):
         args, kwargs = tree_map_only(_OnGPU, lambda one: one.values, (args, kwargs))
         with torch.no_grad():
             found = func(*args, **kwargs)
-        if name.endswith("_") and here and isinstance(tensors[0], _OnGPU):
+        if writes(func) and here and isinstance(tensors[0], _OnGPU):
             return tensors[0]
         return tree_map_only(Tensor, to_gpu, found) if lands else found
 
@@ -125,10 +125,14 @@ class _Dispatch(TorchDispatchMode):
         masks = any(one.dtype == torch.bool for one in tensors[1:])
         if name in WAITING or name in INDEXING and masks or here and not lands or sent:
             self.count.syncs[name.removeprefix("aten::")] += 1
-        changed = any(one.alias_info and one.alias_info.is_write for one in func._schema.arguments)
-        view = any(one.alias_info is not None for one in func._schema.returns) and not changed
+        view = any(one.alias_info is not None for one in func._schema.returns) and not writes(func)
         if not view and name not in FREE:
             self.count.launches[name.removeprefix("aten::")] += 1
+
+
+def writes(func: Any) -> bool:
+    """Whether an operator works in place."""
+    return any(one.alias_info and one.alias_info.is_write for one in func._schema.arguments)
 
 
 class _Functions(TorchFunctionMode):
@@ -142,6 +146,13 @@ class _Functions(TorchFunctionMode):
         self.count.launches["tensor"] += 1
         self.count.syncs["tensor"] += 1
 
+    def _place(self, index: Any) -> Any:
+        """An index, of which a list is sent to the device."""
+        if not isinstance(index, list):
+            return index
+        self._sent()
+        return to_gpu(torch.tensor(index, dtype=None if index else torch.long))
+
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
@@ -153,6 +164,9 @@ class _Functions(TorchFunctionMode):
             if func is Tensor.new_tensor:
                 self._sent()
                 return to_gpu(torch.tensor(args[1], **{"dtype": args[0].dtype, **kwargs}))
+            if func in (Tensor.__getitem__, Tensor.__setitem__):
+                places = args[1] if isinstance(args[1], tuple) else (args[1],)
+                args = (args[0], tuple(map(self._place, places)), *args[2:])
             if func in (Tensor.tolist, Tensor.numpy):
                 self.count.syncs[func.__name__] += 1
                 return func(args[0].values)

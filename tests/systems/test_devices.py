@@ -1,0 +1,205 @@
+"""Every system computes on a GPU what it computes on the CPU, and mixes no tensors of the two.
+
+The GPU is that of ``fake_gpu.py``, so that any machine can tell.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import editors
+import enct5_models
+import pytest
+import tiny
+import torch
+from closeness import assert_near
+from concat_models import CONCAT
+from fairseq.sequence_generator import SequenceGenerator
+from gated_models import GATED
+from pbd_models import PBD
+from seq2seq_models import Seq2Seq
+from torch import Tensor, nn
+
+from lev_plugins import Corrector, LevenshteinEditor
+from lev_plugins.inference.correction.candidates import scorer_of
+from lev_plugins.systems.enct5.dataset import collate
+from lev_plugins.systems.enct5.problem_types import ProblemType
+from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss
+from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
+from lev_plugins.systems.levenshtein.decoding.diversity import DIVERSITY, Diversity
+from lev_plugins.systems.levenshtein.markup import DROP, KEEP, REPLACE
+from tests.fake_gpu import DEVICE, counted, module_to_gpu, to_gpu
+
+pytestmark = pytest.mark.filterwarnings("ignore:Support for mismatched:UserWarning")
+SYSTEMS = {"pbd": PBD, "gated": GATED, "concat": CONCAT}
+KINDS = [
+    pytest.param(system, kind, id=f"{name}, {kind}")
+    for name, system in SYSTEMS.items()
+    for kind in system.kinds
+]
+Move = Callable[[Any], Any]
+
+
+def on_gpu(value: Any) -> Any:
+    """A batch with its tensors on the device."""
+    if isinstance(value, dict):
+        return {name: on_gpu(one) for name, one in value.items()}
+    return to_gpu(value) if isinstance(value, Tensor) else value
+
+
+def both(models: Sequence[nn.Module], ask: Callable[[Move], Any]) -> tuple[Any, Any]:
+    """What is answered on the CPU, and on the device; ``ask`` is given what moves its batches."""
+    with torch.no_grad():
+        host = ask(lambda value: value)
+    for model in models:
+        module_to_gpu(model)
+    with counted():
+        return host, ask(on_gpu)
+
+
+@pytest.mark.parametrize("trains", [True, False], ids=["train", "eval"])
+@pytest.mark.parametrize(("system", "kind"), KINDS)
+def test_logits_of_what_writes_from_left_to_right(system: Seq2Seq, kind, trains):
+    model = system.build(**system.kinds[kind]).train(trains)
+    inputs = system.sample(system.rows)["net_input"]
+    host, device = both([model], lambda move: model(**move(inputs))[0])
+    assert_near(device.values, host)
+
+
+@pytest.mark.parametrize("system", SYSTEMS.values(), ids=SYSTEMS)
+def test_beam_search(system: Seq2Seq):
+    model = system.lively(system.search[0]).float()
+
+    def search(move: Move) -> list[list[list[int]]]:
+        generator = SequenceGenerator([model], system.symbols, beam_size=4, max_len_b=14)
+        found = generator.generate([model], move(system.sample(system.rows)))
+        return [[one["tokens"].tolist() for one in some] for some in found]
+
+    host, device = both([model], search)
+    assert device == host
+
+
+@pytest.mark.parametrize("packed", [True, False], ids=["packed", "alone"])
+@pytest.mark.parametrize("kind", ProblemType, ids=lambda kind: kind.value)
+def test_losses_of_labels(kind, packed):
+    model = enct5_models.opinionated(enct5_models.build(kind, decoder_layers=2)).float()
+    texts = [enct5_models.example(kind, length) for length in (4, 2, 9)]
+    batch = collate([texts[:2], texts[2:]] if packed else [[one] for one in texts], kind, 3)
+    labels = [one.labels[: one.words] if one.words else one.labels for one in texts]
+    targets = kind.targets(labels, 3)
+    host, device = both([model], lambda move: kind.loss(model(**move(batch)), move(targets)))
+    assert_near(device.values, host)
+
+
+@pytest.mark.parametrize("drafted", [True, False], ids=["drafts", "no drafts"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"weight_sharing": "none"},
+        {"early_exit": "2,1"},
+        {"source_copy": "uniform"},
+        {"separate_output_embed": True},
+        {"encoder_learned_pos": True, "decoder_learned_pos": True},
+    ],
+    ids=str,
+)
+def test_losses_of_edits(options, drafted):
+    task = tiny.task()
+    model, batch = tiny.model(task, **options), tiny.batch(task, tiny.triples(6), drafted=drafted)
+    criterion = EditPolicyLoss(task, 0.1, 0.01, 1.0, 1.0, 1.0)
+    host, device = both(
+        [model], lambda move: criterion(model, task.with_roll_in(move(batch), 1, (0.5, 0.5)))[0]
+    )
+    assert_near(device.values, host)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"stock": True},
+        {"members": 2},
+        *({"diversity": Diversity(count=3, kind=kind), "nbest": 3} for kind in DIVERSITY),
+        {"oracle": "deletion"},
+        {"oracle": "deletion+placeholder"},
+        {"marked": True},
+        {"empty_penalty": 1.0, "unk_penalty": 1.0, "delete_threshold": 0.7},
+    ],
+    ids=str,
+)
+def test_edits(options):
+    options = dict(options)
+    task, rows = tiny.task(), tiny.triples(6)
+    members, marked = options.pop("members", 1), options.pop("marked", False)
+    models = [tiny.sharpen(tiny.model(task, seed)).eval() for seed in range(3, 3 + members)]
+    batch = tiny.batch(task, rows)
+    if marked:
+        bits = torch.tensor([0, KEEP, DROP, DROP | REPLACE])
+        inner = batch["draft"].gt(task.target_dictionary.eos())
+        batch["marks"] = bits[torch.arange(inner.size(1)) % 4] * inner
+    refinement = RefinementOptions(max_iter=4, max_len_b=20, retain_history=True, **options)
+    generator = RefinementGenerator(task.target_dictionary, task.placeholder, refinement)
+
+    def answers(move: Move) -> list[Any]:
+        found = generator.generate(models, move(batch))
+        return [
+            (one["tokens"].tolist(), one["terminated"], [s["phase"] for s in one["history"]])
+            for some in found
+            for one in some
+        ]
+
+    host, device = both(models, answers)
+    assert device == host
+
+
+def editor_on(made: LevenshteinEditor, move: bool) -> list[str]:
+    if move:
+        for model in made.models:
+            module_to_gpu(model)
+    drafts = ["ab", "h[keep]g[/keep]e", "a", "abdcefhg"]
+    return [one.text for one in made.edit(["abc", "hg fe", "", "abcdefgh"], drafts)]
+
+
+def corrector_on(made: Corrector, move: bool) -> Any:
+    backend: Any = made.backend
+    if move:
+        for model in getattr(backend, "models", None) or [backend.policy]:
+            module_to_gpu(model)
+        backend.device = torch.device(DEVICE)
+    texts = [one.text for one in made.correct(["abc hg", "feda", "aaabb", "xyz"])]
+    if getattr(backend, "drafted", False):
+        return texts
+    scorer, units = scorer_of(backend, ["abc", "fade", "bed"]), [tuple("abd"), tuple("fed")]
+    pairs = [(unit, tuple(word)) for unit in units for word in ("abc", "fade", "bed")]
+    scores = [round(one, 3) for one in scorer.score(pairs, 4)]
+    return texts, scores, scorer.nbest(units, 2)
+
+
+def labels_on(kind: str) -> Callable[[Any, bool], str]:
+    def ask(made: Any, move: bool) -> str:
+        if move:
+            module_to_gpu(made.model)
+        predict = made.predict_tags if kind == "tagging" else made.predict
+        return str([getattr(one, "tags", one) for one in predict(["a b c", "de"])])
+
+    return ask
+
+
+INTERFACES: dict[str, tuple[Callable[[], Any], Callable[[Any, bool], Any]]] = {
+    "editor": (editors.editor, editor_on),
+    "ensemble of editors": (lambda: editors.editor(2), editor_on),
+    "edit corrector": (editors.edit_corrector, corrector_on),
+    "corrector": (editors.writing_corrector, corrector_on),
+    "concat corrector": (lambda: editors.writing_corrector("translation_concat"), corrector_on),
+    **{kind.value: (lambda k=kind.value: editors.enct5(k), labels_on(kind.value))
+       for kind in ProblemType},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("interface", INTERFACES)
+def test_the_python_interface(interface):
+    make, ask = INTERFACES[interface]
+    host = ask(make(), False)
+    made = make()
+    with counted():
+        assert ask(made, True) == host
