@@ -60,16 +60,19 @@ def test_a_training_pass_waits_for_the_device_once(made, drafts):
     assert count.launches.total() <= 735
 
 
-@pytest.mark.parametrize(("iterations", "launches", "waits"), [(1, 585, 5), (3, 1260, 11)])
-def test_decoding_waits_three_times_an_iteration(made, iterations, launches, waits):
+@pytest.mark.parametrize(
+    ("iterations", "history", "launches", "waits"),
+    [(1, False, 590, 5), (3, False, 1270, 11), (3, True, 1330, 18)],
+)
+def test_decoding_waits_three_times_an_iteration(made, iterations, history, launches, waits):
     task, model, batch = made
-    options = RefinementOptions(max_iter=iterations)
+    options = RefinementOptions(max_iter=iterations, retain_history=history)
     generator = RefinementGenerator(task.target_dictionary, task.placeholder, options)
     with counted() as count:
         generator.generate([model], everywhere(to_gpu, batch))
     assert count.launches.total() <= launches
-    # what is deleted, what is inserted, and where; first of all whether scores are finite, and
-    # one copy of the sentences that leave together
+    # what is deleted, what is inserted, and where; first of all whether scores are finite; one
+    # copy of the sentences that leave together, and with a history one after each phase
     assert count.syncs.total() <= waits, count.syncs
 
 

@@ -130,25 +130,25 @@ class RefinementState(Generic[MemoryT]):
         """
         if self.history is None:
             return
-        tokens, origin = self._restored().cpu(), self.origin.cpu()
-        marks = None if mask is None else mask.cpu()
-        scores = (self.deleting if phase == "delete" else self.scores).cpu()
+        scores = self.deleting if phase == "delete" else self.scores
+        shown = [self._restored(), self.origin, scores, self.rows.unsqueeze(1)]
+        tokens, origin, scores, rows, *marks = on_host(*shown, *([] if mask is None else [mask]))
         real = tokens.ne(self.pad)
         lengths = real.sum(1).tolist()
         # stock may write padding within a sentence; elsewhere a sentence is one piece
         whole = bool(real[:, 1:].le(real[:, :-1]).all())
-        for i, (row, length) in enumerate(zip(self.rows.tolist(), lengths)):
+        for i, (row, length) in enumerate(zip(rows.flatten().tolist(), lengths)):
             chosen: slice | Tensor = slice(length) if whole else real[i]
             entry: Step = {
                 "phase": phase,
                 "tokens": tokens[i][chosen].clone(),
                 "origin": origin[i][chosen].clone(),
             }
-            if marks is not None:
+            if marks:
                 # a mask over deleted tokens is as long as the state before them
                 states = [entry] if phase == "token" else self.history[row][-1:]
                 size = len(states[0]["tokens"])
-                entry["mask"], entry["scores"] = marks[i][:size], scores[i][:size]
+                entry["mask"], entry["scores"] = marks[0][i][:size], scores[i][:size]
             self.history[row].append(entry)
 
     def finish(
@@ -181,13 +181,11 @@ class RefinementState(Generic[MemoryT]):
         return torch.where(self.origin >= 0, originals, self.tokens)
 
     def _finish(self, leaving: Tensor, steps: int, reason: Termination) -> None:
-        """Hypotheses of the sentences at ``leaving`` (long); one copy to the host for all."""
-        numbers = torch.cat([self.scores, self.actions.unsqueeze(1)], 1).double()
-        wholes = [self._restored(), self.origin, self.rows.unsqueeze(1)]
-        both = torch.cat([*wholes, numbers.view(torch.long)], 1).index_select(0, leaving).cpu()
-        width = self.tokens.size(1)
-        tokens, origin, rows, scores, actions = both.split([width, width, 1, width, 1], 1)
-        scores, actions = (one.contiguous().view(torch.double).float() for one in (scores, actions))
+        """Hypotheses of the sentences at ``leaving`` (long)."""
+        columns = self.rows.unsqueeze(1), self.actions.unsqueeze(1)
+        shown = [self._restored(), self.origin, self.scores, *columns]
+        shown = [one.index_select(0, leaving) for one in shown]
+        tokens, origin, scores, rows, actions = on_host(*shown)
         standing = tokens.ne(self.pad)
         for i, (row, (action,)) in enumerate(zip(rows.flatten().tolist(), actions.tolist())):
             real = standing[i]
@@ -236,6 +234,22 @@ class RefinementState(Generic[MemoryT]):
 def to_device(numbers: list[int], device: torch.device) -> Tensor:
     """Whole numbers on the device, for which the host does not wait."""
     return torch.tensor(numbers, dtype=torch.long).to(device, non_blocking=True)
+
+
+def on_host(*values: Tensor) -> list[Tensor]:
+    """Tensors of B × any each, copied to the host at once: each copy would make it wait."""
+    if values[0].device.type == "cpu":
+        return list(values)
+    numbers = [
+        one.double().view(torch.long) if one.is_floating_point() else one.long() for one in values
+    ]
+    copied = torch.cat(numbers, 1).cpu().split([one.size(1) for one in values], 1)
+    return [
+        part.contiguous().view(torch.double).to(one.dtype)
+        if one.is_floating_point()
+        else part.to(one.dtype)
+        for part, one in zip(copied, values)
+    ]
 
 
 def equal_rows(a: Tensor, b: Tensor, pad: int) -> Tensor:
