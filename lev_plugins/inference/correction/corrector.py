@@ -11,6 +11,7 @@ from ...deprecation import renamed_arguments, renamed_attribute, renamed_field
 from ...errors import UserError, checks_arguments
 from ..arguments import strings
 from .backends import Answer, Backend, ContextBackend, Tokens
+from .edits import splice
 from .proposals import Proposal, proposals
 from .protection import Protection, refused
 from .units import KINDS, UNREADABLE, Context, Unit, UnitKind, context, pieces, spans
@@ -383,9 +384,4 @@ def _objection(
 
 def apply_edits(line: str, edits: Iterable[Edit]) -> str:
     """A line with those of its edits that are to be made."""
-    parts, place = [], 0
-    for edit in edits:
-        if edit.applied:
-            parts += [line[place : edit.offset], edit.after]
-            place = edit.end
-    return "".join(parts) + line[place:]
+    return splice(line, ((one.offset, one.end, one.after) for one in edits if one.applied))

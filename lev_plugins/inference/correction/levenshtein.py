@@ -7,13 +7,13 @@ import torch
 from torch import Tensor
 
 from ...data.batch import Batch
-from ...data.batching import by_length
-from ...systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
+from ...data.batching import in_batches
 from ...systems.levenshtein.decoding.ensemble import EnsemblePolicy
 from ...systems.levenshtein.decoding.policy import AnyPolicy, Memory, limits_of, with_features
 from ...systems.levenshtein.decoding.state import EditHypothesis, Step
 from ...systems.levenshtein.oov import OOVWords
 from ..editor import LevenshteinEditor
+from ..sentences import collated
 from .autoregressive import LENGTH_SHARE
 from .backends import Answer, TextProcessing, Tokens
 from .edits import Change, gaps
@@ -143,54 +143,32 @@ class LevenshteinBackend:
         self.editor = LevenshteinEditor(editor.models, editor.task, *encoders, editor.reranker)
         models = editor.models
         self.policy: AnyPolicy = models[0] if len(models) == 1 else EnsemblePolicy(models)
-        limits = [model.max_positions() for model in models]
-        source, target = (min(sizes) for sizes in zip(*limits))
+        source, target = self.editor.limits
         self.limit = max(1, min(source - 2, int(LENGTH_SHARE * target)))
-        threshold = self.task.delete_threshold if delete_threshold is None else delete_threshold
-        self.generator = RefinementGenerator(
-            self.task.tgt_dict,
-            self.task.placeholder,
-            RefinementOptions(
-                max_iter=max_iter,
-                empty_penalty=self.task.empty_penalty,
-                delete_threshold=threshold,
-                retain_history=True,
-                max_len_b=max(200, target),
-            ),
+        self.generator = self.editor.generator(
+            delete_threshold, max_iter=max_iter, retain_history=True
         )
 
     def write(self, units: Sequence[Tokens], batch_size: int) -> list[Answer | None]:
         """See :class:`~.backends.Backend`; an answer always comes to an end."""
-        answers: list[Answer | None] = [None] * len(units)
-        for numbers in by_length(map(len, units), batch_size):
-            found = self._answers([units[number] for number in numbers])
-            for number, answer in zip(numbers, found, strict=True):
-                answers[number] = answer
-        return answers
+        return in_batches(self._answers, units, map(len, units), batch_size)
 
-    def _answers(self, units: Sequence[Tokens]) -> list[Answer]:
+    def _answers(self, units: Sequence[Tokens]) -> list[Answer | None]:
         """Of one batch."""
         watched, oov_words = RecordingPolicy(self.policy), self.task.new_oov_words()
-        found = self.generator.generate([watched], self._batch(units, oov_words))
+        found = self.generator.generate([watched], self.batch(units, oov_words))
         return [
             self._answer(unit, hypothesis, steps, oov_words)
             for unit, steps, (hypothesis,) in zip(units, watched.steps, found, strict=True)
         ]
 
-    def _batch(self, units: Sequence[Tokens], oov_words: OOVWords) -> Batch:
+    def batch(self, units: Sequence[Tokens], oov_words: OOVWords) -> Batch:
+        """Units, each as source and as draft."""
         task = self.task
         rows = [(" ".join(unit), lambda text: text) for unit in units]
         sources = [task.encode_text(*row, task.src_dict) for row in rows]
-        drafts = [task.encode_draft(*row, False, oov_words).tokens for row in rows]
-
-        def padded(tokens: list[Tensor]) -> Tensor:
-            pad = task.tgt_dict.pad()
-            return torch.nn.utils.rnn.pad_sequence(tokens, True, pad).to(self.device)
-
-        return {
-            "net_input": {"src_tokens": padded(sources), "src_lengths": None},
-            "draft": padded(drafts),
-        }
+        drafts = [task.encode_draft(*row, False, oov_words) for row in rows]
+        return collated(sources, drafts, task.tgt_dict.pad(), self.device)
 
     def _answer(
         self, unit: Tokens, hypothesis: EditHypothesis, steps: Sequence[_Step], oov_words: OOVWords

@@ -4,11 +4,12 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import groupby, islice
 
 import torch
 from sacrebleu.metrics import BLEU
 
+from ...data.batching import by_budget
 from ...errors import UserError
 from ...io.text_files import read_parallel
 from .journal import EMPTY, ENDLESS, FINE, LONG, RATIO, Journal, Record
@@ -20,15 +21,11 @@ SECONDS = 10.0  # between two lines of progress
 
 
 def judge(source: int, translation: Translation, max_ratio: float) -> str:
-    """Whether a translation can be right.
+    """Whether a translation can be right: ``FINE``, ``EMPTY``, ``ENDLESS`` or ``RATIO``.
 
     Args:
         source: number of tokens of the source, above 0.
-        translation: of that source.
         max_ratio: how many times the tokens of one the other may have.
-
-    Returns:
-        ``FINE``, ``EMPTY``, ``ENDLESS`` or ``RATIO``.
     """
     target = len(translation.words)
     if not target:
@@ -50,8 +47,7 @@ def nearest(translations: Sequence[Translation], reference: str) -> Translation:
     """
     bleu = BLEU(tokenize="none", effective_order=True)
     return max(
-        translations,
-        key=lambda one: bleu.sentence_score(" ".join(one.words), [reference]).score,
+        translations, key=lambda one: bleu.sentence_score(" ".join(one.words), [reference]).score
     )
 
 
@@ -82,17 +78,11 @@ def make_batches(
         batch_size: most lines in a batch, None for any number.
         equal: only lines of exactly one length share a batch.
     """
-    batch: list[int] = []
-    for line in sorted(range(len(lengths)), key=lambda line: -lengths[line]):
-        if batch:
-            longest = lengths[batch[0]]
-            full = (len(batch) + 1) * longest > max_tokens or len(batch) == batch_size
-            if full or (equal and lengths[line] != longest):
-                yield batch
-                batch = []
-        batch.append(line)
-    if batch:
-        yield batch
+    order = sorted(range(len(lengths)), key=lambda line: -lengths[line])
+    for _, some in groupby(order, key=lambda line: lengths[line] if equal else 0):
+        alike = list(some)
+        for batch in by_budget([lengths[line] for line in alike], max_tokens, batch_size):
+            yield [alike[number] for number in batch]
 
 
 class Progress:
