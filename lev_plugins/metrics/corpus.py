@@ -94,12 +94,13 @@ class SacrebleuMetric:
         return str(self._metric.get_signature())
 
 
-def bleu(tokenize: str | None = None) -> SacrebleuMetric:
+def bleu(tokenize: str | None = None, effective_order: bool = False) -> SacrebleuMetric:
     """BLEU (Papineni et al., 2002) with sacrebleu's defaults, or another of its tokenisers."""
     from sacrebleu.metrics import BLEU
 
     # force: no warning about text that is tokenised already, which is as the user wants it
-    return SacrebleuMetric("bleu", BLEU(tokenize=tokenize, force=True), 2 + 2 * 4)
+    metric = BLEU(tokenize=tokenize, effective_order=effective_order, force=True)
+    return SacrebleuMetric("bleu", metric, 2 + 2 * 4)
 
 
 def ter(

@@ -6,6 +6,7 @@ weighted sum of features; here each feature is summed over the words, and words 
 """
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -93,24 +94,20 @@ class UnitRanker(Weighted):
             for unit, some in zip(units, self.scorer.nbest(tokens, batch_size), strict=True)
         ]
         scores = score_texts(self.backend, self.scorer, tokens, texts, batch_size)
-        return [self._choices(*one) for one in zip(units, texts, scores, strict=True)]
+        return list(map(self._choices, units, texts, scores))
 
     def _texts(self, unit: str, written: Sequence[str]) -> list[str]:
         """The unit, what the model wrote, and what single edits of it and of the lexicon make."""
         words = unit.split()
         found = dict.fromkeys([unit, *(" ".join(one.split()) for one in written)])
-        near = list(self._near(words))
-        nearest = {edit.start: edit for edit in reversed(near)} | {
-            edit.start: edit for edit in self._listed(words)
-        }
-        listed = [self._listed(words), [nearest[place] for place in sorted(nearest)]]
-        edits = dict.fromkeys(
-            edit for text in found for edit in word_edits(words, text.split())
-        ) | dict.fromkeys([*listed[0], *near])
-        found |= dict.fromkeys(" ".join(edited(words, [edit])) for edit in edits)
-        found |= dict.fromkeys(" ".join(edited(words, some)) for some in listed)
+        near, listed = list(self._near(words)), self._listed(words)
+        nearest = {edit.start: edit for edit in (*reversed(near), *listed)}
+        single = [edit for text in found for edit in word_edits(words, text.split())]
+        both = listed, [nearest[place] for place in sorted(nearest)]
+        for some in (*([edit] for edit in dict.fromkeys([*single, *listed, *near])), *both):
+            found[edited(words, some)] = None
         longest = len(unit) + self.resources.longest * len(words)
-        longest = max(longest, len(" ".join(edited(words, listed[0]))))
+        longest = max(longest, len(edited(words, listed)))
         kept = [text for text in found if text and len(text) <= longest and self.readable(text)]
         return list(dict.fromkeys([unit, *kept]))[:MOST]
 
@@ -178,13 +175,13 @@ class UnitRanker(Weighted):
         ]
 
 
-def edited(words: Sequence[str], edits: Sequence[WordEdit]) -> list[str]:
-    """Words with edits made, which are in order and do not overlap."""
+def edited(words: Sequence[str], edits: Sequence[WordEdit]) -> str:
+    """A text of words with edits made, which are in order and do not overlap."""
     made, place = [], 0
     for edit in edits:
         made += [*words[place : edit.start], *edit.words]
         place = edit.end
-    return [*made, *words[place:]]
+    return " ".join([*made, *words[place:]])
 
 
 def _nearest(lexicon: Lexicon, word: str) -> list[str]:
@@ -305,11 +302,7 @@ def answer(unit: str, text: str, shares: Mapping[WordEdit, float]) -> Answer:
 
 def _words(text: str) -> list[tuple[int, int]]:
     """Where each word begins and ends."""
-    places, start = [], 0
-    for word in text.split(" "):
-        places.append((start, start + len(word)))
-        start += len(word) + 1
-    return places
+    return [match.span() for match in re.finditer("[^ ]+", text)]
 
 
 def _span(words: Sequence[tuple[int, int]], first: int, last: int, alike: bool) -> tuple[int, int]:

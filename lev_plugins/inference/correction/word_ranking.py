@@ -175,14 +175,11 @@ class WordRanker(Weighted):
             limit, listed = len(word) + self.resources.longest, {word, *self._listed(word)}
             texts.append([one for one in found if one in listed or 0 < len(one) <= limit])
         scores = score_texts(self.backend, self.scorer, units, texts, batch_size)
-        return [
-            self._candidates(word, dict(zip(some, of, strict=True)))
-            for word, some, of in zip(words, texts, scores, strict=True)
-        ]
+        return list(map(self._candidates, words, texts, scores))
 
-    def _candidates(self, word: str, scores: Mapping[str, float]) -> Candidates:
-        found = {word: scores[word]}
-        for text, score in scores.items():
+    def _candidates(self, word: str, texts: Sequence[str], scores: Sequence[float]) -> Candidates:
+        found = {word: scores[0]}  # the word itself is the first of the texts
+        for text, score in zip(texts, scores, strict=True):
             spelled = self.spelled.get(text, text)
             found[spelled] = max(score, found.get(spelled, score))
         features = [self._features(word, *one) for one in found.items()]

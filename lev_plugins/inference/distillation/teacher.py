@@ -5,8 +5,9 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import torch
 from fairseq import utils
@@ -179,17 +180,18 @@ def load_dictionaries(folder: str, languages: Sequence[str]) -> list[Dictionary]
 
 
 def refuse_other_dictionaries(
-    path: str, state: CheckpointState, folder: str, sides: Mapping[str, tuple[str, Dictionary]]
+    path: str,
+    state: CheckpointState,
+    folder: str,
+    languages: Sequence[str],
+    dictionaries: Sequence[Dictionary],
 ) -> None:
     """Compare dictionaries with the tables of a checkpoint.
-
-    Args:
-        sides: language and dictionary of ``encoder`` and ``decoder``.
 
     Raises:
         UserError: a dictionary has more or fewer symbols than the teacher was trained with.
     """
-    for side, (lang, dictionary) in sides.items():
+    for side, lang, dictionary in zip(("encoder", "decoder"), languages, dictionaries, strict=True):
         table = state["model"].get(f"{side}.embed_tokens.weight")
         if table is not None and len(table) != len(dictionary):
             raise UserError(
@@ -232,17 +234,13 @@ def load_teacher(args: argparse.Namespace) -> tuple[Teacher, tuple[str, str]]:
         cfg.task.data, cfg.task.eval_bleu = os.path.abspath(args.data), False
         cfg.task.source_lang, cfg.task.target_lang = languages
     task = TranslationTask(cfg.task, *dictionaries)
-    sides = dict(
-        zip(("encoder", "decoder"), zip(languages, dictionaries, strict=True), strict=True)
-    )
     models = []
-    for path in paths:
-        state = state or load_state(path)
-        refuse_other_dictionaries(path, state, args.data, sides)
-        model = checkpoints.load_model(path, task, state, edits=False)
+    states = chain([state], map(load_state, paths[1:]))
+    for path, loaded in zip(paths, states, strict=True):
+        refuse_other_dictionaries(path, loaded, args.data, languages, dictionaries)
+        model = checkpoints.load_model(path, task, loaded, edits=False)
         if not isinstance(getattr(model, "decoder", None), FairseqIncrementalDecoder):
             raise UserError(f"{path} holds a model that does not write from left to right")
         models.append(model)
-        state = {}
     note_other_words(args.data, trained, languages)
     return Teacher(models, task, cfg, args), languages
