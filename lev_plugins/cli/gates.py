@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from itertools import chain, islice
 from pathlib import Path
 
-from ..errors import UserError
+from ..errors import UserError, counted
 from ..fairseq_patches import run_cli
 from ..io.lines import (
     BATCHES_PER_CHUNK,
@@ -82,7 +82,7 @@ def main(argv: Sequence[str] | None = None) -> None:
                 )
     for file, count in ((args.json, number), (args.html, len(shown))):
         if file and file != STANDARD_STREAM:
-            print(f"{count} lines written to {file}", file=sys.stderr)
+            print(f"{counted(count, 'line')} written to {file}", file=sys.stderr)
 
 
 def build_parser() -> argparse.ArgumentParser:

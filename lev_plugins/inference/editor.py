@@ -119,6 +119,7 @@ class LevenshteinEditor:
 
     @property
     def device(self) -> torch.device:
+        """Where the models are."""
         return next(self.models[0].parameters()).device
 
     @property

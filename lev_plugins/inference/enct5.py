@@ -98,6 +98,7 @@ class EncT5:
 
     @property
     def device(self) -> torch.device:
+        """Where the model is."""
         return next(self.model.parameters()).device
 
     @property

@@ -27,6 +27,7 @@ class Item(NamedTuple):
 
     @property
     def size(self) -> int:
+        """Tokens of source and draft."""
         return len(self.tokens) + len(self.coded.tokens)
 
     def symbols(self, state: Step | EditHypothesis) -> tuple[str, ...]:

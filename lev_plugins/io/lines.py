@@ -10,7 +10,7 @@ from typing import BinaryIO, TextIO, TypeVar
 
 from ..errors import UserError
 from .reading import reading
-from .text_files import read_lines
+from .text_files import count_lines, read_lines
 
 T = TypeVar("T")
 STANDARD_STREAM = "-"
@@ -121,8 +121,7 @@ def check_lines(path: str | None) -> None:
         UserError: as :func:`.text_files.read_lines`; a stream is left alone.
     """
     if path is not None and not is_stream(path):
-        for _ in read_lines(path):
-            pass
+        count_lines(path)
 
 
 def chunk_size(path: str, size: int) -> int:

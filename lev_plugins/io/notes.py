@@ -2,11 +2,7 @@
 
 import sys
 from collections.abc import Collection, Sequence
-from typing import Any
-from weakref import WeakKeyDictionary
 
-#: a task of fairseq → the configuration of the checkpoint that was loaded for it (the last one)
-TRAINED: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 GIVE_DRAFTS = "Give 'source<TAB>draft'; where the source itself is to be corrected: paste FILE FILE"
 #: tokens that are looked at, of all lines
 ENOUGH = 1000
@@ -63,7 +59,7 @@ class CutNotes:
         self.tokens = self.unknown = 0
         self.told = False
         if used is None and trained is None:
-            self.trained, self.shown = _subwords(symbols)
+            self.trained, self.shown = subwords_in(symbols)
 
     @property
     def done(self) -> bool:
@@ -103,7 +99,7 @@ class CutNotes:
         return f"{share:.1%} of the first {self.tokens} source tokens are not in the dictionary"
 
 
-def _subwords(symbols: Collection[str]) -> tuple[str | None, str]:
+def subwords_in(symbols: Collection[str]) -> tuple[str | None, str]:
     """The name for ``--bpe`` that symbols look like, and one of them; None without."""
     kinds = {
         "sentencepiece": [one for one in symbols if one[:1] == "▁" != one],

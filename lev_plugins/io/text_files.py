@@ -45,6 +45,11 @@ def plain_spaces(text: str) -> str:
     return _SPACE.sub(" ", text)
 
 
+def few(items: Sequence[object], most: int = 20) -> str:
+    """The first of many, and a sign that there are more."""
+    return ", ".join(map(str, items[:most])) + (" …" if len(items) > most else "")
+
+
 @dataclass
 class LineNumbers:
     """How many lines had a property, and the numbers of the first few of them."""

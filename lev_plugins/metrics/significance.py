@@ -129,6 +129,7 @@ def _defined(value: float) -> float | None:
 
 
 def scipy_stats() -> ModuleType:
+    """scipy's tests; a :class:`UserError` says how to get them."""
     try:
         from scipy import stats
     except ImportError as error:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ..errors import UserError
+from ..errors import UserError, counted
 from ..io.lines import STANDARD_STREAM, decode, raw_lines
 from ..io.text_files import LineNumbers
 
@@ -115,8 +115,8 @@ def _assembled(name: str, found: Lines) -> Printed:
             several.add(sentence)
     if several:
         printed.notes.append(
-            f"{name}: {several.count} sentences have several outputs; the one with the best score "
-            "is taken"
+            f"{name}: of {counted(several.count, 'sentence')} with several outputs the one with "
+            "the best score is taken"
         )
     return printed
 

@@ -147,6 +147,7 @@ class AutoregressiveScorer:
         return frozenset(filter(self.backend._known, symbols))
 
     def knows(self, tokens: Tokens) -> bool:
+        """See :class:`Scorer`."""
         return self._spelling.issuperset(tokens)
 
     def nbest(self, units: Sequence[Tokens], batch_size: int) -> list[list[Tokens]]:
@@ -166,6 +167,7 @@ class AutoregressiveScorer:
         return () if None in written else tuple(str(token) for token in written)
 
     def score(self, pairs: Sequence[Pair], batch_size: int) -> list[float]:
+        """See :class:`Scorer`."""
         return _in_batches(self._score, pairs, batch_size)
 
     def _score(self, pairs: Sequence[Pair]) -> Tensor:
@@ -204,6 +206,7 @@ class LevenshteinScorer:
         self.backend = backend
 
     def knows(self, tokens: Tokens) -> bool:
+        """See :class:`Scorer`."""
         task = self.backend.task
         return all(t in task.src_dict.indices and t in task.tgt_dict.indices for t in tokens)
 
@@ -215,6 +218,7 @@ class LevenshteinScorer:
         ]
 
     def score(self, pairs: Sequence[Pair], batch_size: int) -> list[float]:
+        """See :class:`Scorer`."""
         return _in_batches(self._score, pairs, batch_size)
 
     def _score(self, pairs: Sequence[Pair]) -> Tensor:

@@ -68,6 +68,7 @@ class _Table:
         self.kinds = np.diff([*first, len(self.grams)])
 
     def smoothed(self, keys: _Numbers, lower: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Probabilities of n-grams, from those with a letter less in front."""
         found = _found(self.grams, self.counts, keys)
         totals = _found(self.contexts, self.totals, keys // self.base)
         kinds = _found(self.contexts, self.kinds, keys // self.base)

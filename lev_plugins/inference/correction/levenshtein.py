@@ -39,6 +39,7 @@ class _Memory:
     rows: Tensor
 
     def select(self, rows: Tensor) -> "_Memory":
+        """Of some of the rows."""
         return _Memory(self.inner.select(rows), self.rows[rows])
 
 
@@ -62,15 +63,18 @@ class RecordingPolicy:
         return limits_of(self.policy)
 
     def encode(self, src_tokens: Tensor) -> _Memory:
+        """Begins a batch."""
         rows = torch.arange(src_tokens.size(0), device=src_tokens.device)
         self.steps = [[] for _ in rows]
         self._deleting = False
         return _Memory(self.policy.encode(src_tokens), rows)
 
     def with_features(self, tokens: Tensor, memory: _Memory) -> _Memory:
+        """The memory for these tokens."""
         return _Memory(with_features(self.policy, tokens, memory.inner), memory.rows)
 
     def deletion_logits(self, tokens: Tensor, memory: _Memory) -> Tensor:
+        """The policy's; notes the probability of each deletion."""
         logits = self.policy.deletion_logits(tokens, memory.inner)
         gone = torch.log_softmax(logits.float(), dim=-1)[..., 1]
         for row, values in zip(memory.rows.tolist(), gone.tolist()):
@@ -79,6 +83,7 @@ class RecordingPolicy:
         return logits
 
     def placeholder_logits(self, tokens: Tensor, memory: _Memory) -> Tensor:
+        """The policy's; notes the probability of each size of a gap."""
         logits = self.policy.placeholder_logits(tokens, memory.inner)
         if not self._deleting:  # there was nothing to delete in the whole batch
             for row in memory.rows.tolist():
@@ -88,6 +93,7 @@ class RecordingPolicy:
         return logits
 
     def token_logits(self, tokens: Tensor, memory: _Memory, where: Tensor) -> Tensor:
+        """The policy's; notes what the sizes of the gaps were taken for."""
         place = {row: i for i, row in enumerate(self._sized.tolist())}
         for row, marks in zip(memory.rows.tolist(), where.tolist()):
             self.steps[row][-1].shares = _shares(marks, self._sizes[place[row]])

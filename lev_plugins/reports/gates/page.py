@@ -68,9 +68,8 @@ def _gates(
     found = []
     for name in GATES:
         values = record.gate(name)
-        tokens = record.source_tokens if name == "mask" else record.target_tokens
         if values is not None:
-            shown = pieces(tokens, marks)
+            shown = pieces(record.tokens(name), marks)
             body = shown[:-1]
             width = sum(len(piece.text) for piece in body) / max(len(body), 1)
             found.append((name, _words(shown, values, scales[name]), width < _WIDE_TOKEN))
