@@ -125,11 +125,7 @@ def _our_own(error: BaseException) -> str | None:
 
 
 def refusal(error: BaseException) -> str | None:
-    """What ``torch.load`` refused to unpickle; its own message says how to load it nevertheless.
-
-    Args:
-        error: that it raised.
-    """
+    """What ``torch.load`` refused to unpickle; its own message says how to load it nevertheless."""
     refused = re.search(_REFUSED_GLOBAL, str(error))
     if refused is None:
         return None
@@ -340,11 +336,7 @@ _KNOWN = (
 
 
 def explain(error: BaseException) -> str | None:
-    """The line to print for a user's mistake, or ``None`` where a traceback says more.
-
-    Args:
-        error: as it was caught, with its traceback.
-    """
+    """The line to print for a user's mistake, or ``None`` where a traceback says more."""
     for cause in _KNOWN:
         line = cause(error)
         if line:

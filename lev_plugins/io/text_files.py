@@ -212,12 +212,7 @@ def refuse_special_tokens(path: str, number: int, words: Sequence[str]) -> None:
 def parse_alignment(
     path: str, number: int, line: str, source_words: int, target_words: int
 ) -> list[tuple[int, int]]:
-    """Word alignments ``i-j`` of one line, both counted from 0.
-
-    Args:
-        path, number: the file and line, for messages.
-        line: the text of the line.
-        source_words, target_words: lengths that ``i`` and ``j`` must stay below.
+    """Word alignments ``i-j`` of one line, both counted from 0; ``path``, ``number``: of the line.
 
     Raises:
         UserError: an item is not ``i-j``, or points past the end of its sentence.

@@ -61,21 +61,12 @@ class Metric(Protocol):
 
 
 class SacrebleuMetric:
-    """A metric of sacrebleu: the scores are its corpus scores to the last bit.
-
-    Args:
-        name: key in :data:`METRICS`.
-        metric: sacrebleu's object with its settings.
-        size: how many numbers it keeps of a sentence.
-        higher_is_better: False for TER.
-    """
+    """A metric of sacrebleu: the scores are its corpus scores to the last bit."""
 
     def __init__(
         self, name: str, metric: "SacrebleuBase", size: int, higher_is_better: bool = True
     ) -> None:
-        self.name = name
-        self.size = size
-        self.higher_is_better = higher_is_better
+        self.name, self.size, self.higher_is_better = name, size, higher_is_better
         self._metric = metric
 
     def statistics(self, hypothesis: str, reference: str) -> tuple[float, ...]:

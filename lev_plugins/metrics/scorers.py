@@ -13,12 +13,7 @@ _ENOUGH = 1000
 
 
 class MetricScorer(BaseScorer):
-    """Counts sentences with a metric and keeps their sums alone.
-
-    Args:
-        cfg: configuration of the scorer.
-        metric: what it counts with.
-    """
+    """Counts sentences with a metric and keeps their sums alone."""
 
     def __init__(self, cfg: FairseqDataclass, metric: Metric) -> None:
         super().__init__(cfg)

@@ -71,24 +71,18 @@ class Settings:
 
 
 def compute(corpus: Corpus, names: Sequence[str], settings: Settings) -> Figures:
-    """The report as plain data: dictionaries, lists, strings and numbers, ready for JSON.
-
-    Args:
-        corpus: sentences that belong together.
-        names: one for each system.
-        settings: how to count.
+    """The report as plain data, ready for JSON.
 
     Returns:
         ``sentences``, ``unit``, ``origin``, ``metrics`` (name → signature and direction),
         ``systems`` (a list; where there are drafts the first is the draft itself) and ``notes``.
         What cannot be computed for want of references, drafts, sources or ``I-`` lines is None.
     """
-    metrics = _chosen(corpus, settings)
+    metrics, cut = _chosen(corpus, settings), UNITS[settings.unit]
     systems = [_system(*pair, corpus, metrics, settings) for pair in zip(names, corpus.systems)]
     if corpus.drafts is not None:
         nothing = Printed("", outputs=dict(zip(corpus.numbers, corpus.drafts)))
         systems.insert(0, _system(NO_EDIT_BASELINE, nothing, corpus, metrics, settings))
-    cut = UNITS[settings.unit]
     return {
         "sentences": len(corpus.numbers),
         "unit": settings.unit,

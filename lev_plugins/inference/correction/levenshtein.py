@@ -1,6 +1,6 @@
 """Models that edit by deletion and insertion: each unit is its own draft."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -220,16 +220,31 @@ def replay(
         each token of the outcome its place in the draft, or None and its share of the
         log-probability of its gap.
     """
+
+    def moves() -> Iterator[Move]:
+        for step, delete, after in zip(steps, history[1::3], history[3::3]):
+            shares, new = iter(step.shares), after["mask"][1:-1].tolist()
+            written = [next(shares) if fresh else 0.0 for fresh in new]
+            yield (~delete["mask"][1:-1]).tolist(), step.deleted[1:], new, written
+
+    return follow(size, moves())
+
+
+# of an iteration: which tokens went and how likely that was, which are new and how likely that was
+Move = tuple[Sequence[bool], Sequence[float], Sequence[bool], Sequence[float]]
+
+
+def follow(size: int, moves: Iterable[Move]) -> tuple[list[float], list[tuple[int | None, float]]]:
+    """What became of ``size`` tokens, as :func:`replay` returns it."""
     gone = [0.0] * size
-    tokens: list[tuple[int | None, float]] = [(place - 1, 0.0) for place in range(size + 2)]
-    for step, delete, after in zip(steps, history[1::3], history[3::3]):
-        kept = delete["mask"].tolist()
-        # a step without deletion probabilities is one in which nothing could be deleted
-        for (origin, _), keep, value in zip(tokens, kept, step.deleted):
-            if origin is not None and not keep:
+    tokens: list[tuple[int | None, float]] = [(place, 0.0) for place in range(size)]
+    for deleted, chances, new, written in moves:
+        # there are no chances of an iteration in which nothing could be deleted
+        for (origin, _), out, value in zip(tokens, deleted, chances):
+            if out and origin is not None:
                 gone[origin] = value
-        tokens = [token for token, keep in zip(tokens, kept, strict=True) if keep]
-        old, shares = iter(tokens), iter(step.shares)
-        new = after["mask"].tolist()
-        tokens = [(None, next(shares)) if fresh else next(old) for fresh in new]
-    return gone, tokens[1:-1]
+        old = iter([token for token, out in zip(tokens, deleted, strict=True) if not out])
+        tokens = [
+            (None, value) if fresh else next(old) for fresh, value in zip(new, written, strict=True)
+        ]
+    return gone, tokens

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from rapidfuzz.distance import Levenshtein
 
 from ...data.near_words import distance
@@ -226,25 +225,18 @@ def fit(
     units = [(" ".join(one.split()), right) for one, right in pairs]
     units = [(one, right) for one, right in units if one and ranker.readable(one)]
     found = ranker.choices([one for one, _ in units], batch_size)
-    rows, owner, best = [], [], []
-    for number, (one, (_, right)) in enumerate(zip(found, units, strict=True)):
+    telling = []
+    for one, (_, right) in zip(found, units, strict=True):
         wanted = right.split()
         errors = [
             (Levenshtein.distance(text.split(), wanted), Levenshtein.distance(text, right))
             for text in one.texts
         ]
         if len(set(errors)) > 1:
-            rows.append(one.features)
-            owner += [number] * len(errors)
-            best += [error == min(errors) for error in errors]
-    if rows:
-        ranker.weights = most_likely(
-            torch.tensor(np.concatenate(rows)),
-            torch.tensor(owner).unique_consecutive(return_inverse=True)[1],
-            torch.tensor(best),
-            torch.tensor(ranker.weights),
-            torch.tensor([name in features for name in FEATURES]),
-        )
+            telling.append((one.features, [error == min(errors) for error in errors]))
+    if telling:
+        free = [name in features for name in FEATURES]
+        ranker.weights = most_likely(telling, ranker.weights, free)
     return found
 
 

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import torch
 
 from ...data.near_words import distance
 from ...ops.sequences import common_ends
@@ -326,17 +325,14 @@ class WordRankingBackend(CharacterBackend):
         some = [(one, meant, words) for one, meant, words in examples
                 if self.readable(one) and one.lower() not in self.ranker.confused]  # fmt: skip
         found = self.ranker.candidates([one.lower() for one, _, _ in some], batch_size)
-        chosen = [(one, meant, words) for one, (word, text, words) in zip(found, some)
-                  if (meant := _meant(one.texts, word, text)) is not None]  # fmt: skip
-        if chosen:
-            features = [self.ranker.features(one, False, words) for one, _, words in chosen]
-            self.ranker.weights = most_likely(
-                torch.tensor(np.concatenate(features)),
-                torch.tensor([n for n, (one, _, _) in enumerate(chosen) for _ in one.texts]),
-                torch.tensor([text == meant for one, meant, _ in chosen for text in one.texts]),
-                torch.tensor(self.ranker.weights),
-                ~torch.isin(torch.arange(len(FEATURES)), torch.tensor(KEPT)),
-            )
+        units = [
+            (self.ranker.features(one, False, words), [text == meant for text in one.texts])
+            for one, (word, right, words) in zip(found, some)
+            if (meant := _meant(one.texts, word, right)) is not None
+        ]
+        if units:
+            free = [number not in KEPT for number in range(len(FEATURES))]
+            self.ranker.weights = most_likely(units, self.ranker.weights, free)
 
     def _answer(self, word: str, context: Context) -> Answer:
         found = self._found[word.lower()]

@@ -86,11 +86,7 @@ def make_batches(
 
 
 class Progress:
-    """Says on standard error how far it is, every :data:`SECONDS`.
-
-    Args:
-        done, total: lines of the text.
-    """
+    """Says on standard error how many lines are done, every :data:`SECONDS`."""
 
     def __init__(self, done: int, total: int) -> None:
         self.before, self.done, self.total = done, done, total
@@ -115,14 +111,7 @@ class Progress:
 def distil_chunk(
     lines: Sequence[Sequence[str]], teacher: Teacher, args: argparse.Namespace, progress: Progress
 ) -> list[Record]:
-    """Translate some lines.
-
-    Args:
-        lines: for each line number the source, and the reference where there is one.
-
-    Returns:
-        a record for each line, in order.
-    """
+    """A record for each line, of which there are the source and, with ``--reference``, that."""
     records = [Record(FINE, False, "")] * len(lines)
     sources = [line[0].split() for line in lines]
     references = [" ".join(line[1].split()) if len(line) > 1 else "" for line in lines]

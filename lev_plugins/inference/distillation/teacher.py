@@ -88,15 +88,8 @@ class Teacher:
         return torch.tensor([*map(index, words), self.source_dictionary.eos()], dtype=torch.long)
 
     def translate(self, sources: Sequence[torch.Tensor]) -> list[list[Translation]]:
-        """Translate one batch.
-
-        Args:
-            sources: of :meth:`encode`.
-
-        Returns:
-            for each source the hypotheses of the beam, the best first; none where the model gave
-            every hypothesis the probability 0.
-        """
+        """The hypotheses of the beam for each source of a batch (of :meth:`encode`), best first;
+        none where the model gave every hypothesis the probability 0."""
         data = LanguagePairDataset(
             list(sources),
             [len(source) for source in sources],
@@ -216,10 +209,7 @@ def note_other_words(folder: str, trained: str, languages: Sequence[str]) -> Non
 
 
 def load_teacher(args: argparse.Namespace) -> tuple[Teacher, tuple[str, str]]:
-    """Load the checkpoints of ``--path``.
-
-    Returns:
-        the teacher, and its source and target language.
+    """The teacher of ``--path``, and its source and target language.
 
     Raises:
         UserError: a checkpoint that cannot teach, no dictionaries, or others than the teacher's.
