@@ -27,7 +27,7 @@ from ..io.lines import (
 )
 from ..io.output import refuse_overwriting, report_file, require_names, whole_file
 from ..io.progress import lines_of, progress
-from ..io.text_files import LineNumbers, line_numbers, read_lines
+from ..io.text_files import few, line_numbers, read_lines
 from ..registration import register
 from ..reports.gates.picture import MOST_LINES
 from ..reports.gates.record import Record
@@ -135,11 +135,8 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _refuse_lines_not_there(wanted: set[int] | None, count: int) -> None:
-    missing = LineNumbers()
-    for number in sorted(one for one in wanted or () if one > count):
-        missing.add(number)
-    if missing:
-        raise UserError(f"--show: there is no line {missing}; the input has {count}")
+    if missing := sorted(one for one in wanted or () if one > count):
+        raise UserError(f"--show: there is no line {few(missing)}; the input has {count}")
 
 
 def _recorded(args: argparse.Namespace) -> Iterator[Record]:

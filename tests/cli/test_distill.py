@@ -679,7 +679,7 @@ def test_a_model_that_cannot_teach(refused, home, name):
 
 
 def test_a_decoder_that_is_not_incremental_cannot_teach(refused, monkeypatch):
-    monkeypatch.setattr(teachers, "FairseqIncrementalDecoder", type("None", (), {}))
+    monkeypatch.setattr(teachers.checkpoints, "FairseqIncrementalDecoder", type("None", (), {}))
     assert "holds a model that does not write from left to right" in refused("")
 
 

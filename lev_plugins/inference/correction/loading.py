@@ -9,7 +9,6 @@ import torch
 from fairseq import tasks, utils
 from fairseq.data import Dictionary, data_utils
 from fairseq.data.encoders.characters import SPACE_ESCAPE, Characters
-from fairseq.models import FairseqEncoderDecoderModel, FairseqIncrementalDecoder
 from fairseq.tasks.translation import TranslationTask
 from omegaconf import open_dict
 
@@ -21,8 +20,8 @@ from ..checkpoints import (
     CheckpointState,
     device_named,
     find_checkpoints,
-    load_model,
     load_state,
+    load_writer,
     text_encoders,
     words_learnt,
 )
@@ -127,14 +126,7 @@ def _autoregressive(
                 f"{one} was trained with --task {kind} and {paths[0]} with {cfg.task._name}; the "
                 "models of an ensemble share their task"
             )
-        model = load_model(one, task, loaded, edits=False)
-        decoder = getattr(model, "decoder", None)
-        if not (
-            isinstance(model, FairseqEncoderDecoderModel)
-            and isinstance(decoder, FairseqIncrementalDecoder)
-        ):
-            raise UserError(f"{one} holds a {type(model).__name__}, which no beam search can use")
-        models.append(model)
+        models.append(load_writer(one, task, loaded))
     tokenizer, bpe = text_encoders(cfg, _overrides(given), paths, data)
     encoders = _processing(tokenizer, bpe, given, task.source_dictionary)
     return Autoregressive(models, task, cfg, *encoders, beam, device, precision)

@@ -13,7 +13,7 @@ import torch
 from fairseq import utils
 from fairseq.data import Dictionary, LanguagePairDataset, data_utils
 from fairseq.dataclass.configs import GenerationConfig
-from fairseq.models import FairseqEncoderDecoderModel, FairseqIncrementalDecoder
+from fairseq.models import FairseqEncoderDecoderModel
 from fairseq.sequence_generator import SequenceGenerator
 from fairseq.tasks.translation import TranslationTask
 from omegaconf import DictConfig, open_dict
@@ -228,9 +228,6 @@ def load_teacher(args: argparse.Namespace) -> tuple[Teacher, tuple[str, str]]:
     states = chain([state], map(load_state, paths[1:]))
     for path, loaded in zip(paths, states, strict=True):
         refuse_other_dictionaries(path, loaded, args.data, languages, dictionaries)
-        model = checkpoints.load_model(path, task, loaded, edits=False)
-        if not isinstance(getattr(model, "decoder", None), FairseqIncrementalDecoder):
-            raise UserError(f"{path} holds a model that does not write from left to right")
-        models.append(model)
+        models.append(checkpoints.load_writer(path, task, loaded))
     note_other_words(args.data, trained, languages)
     return Teacher(models, task, cfg, args), languages
