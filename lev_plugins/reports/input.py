@@ -6,6 +6,7 @@ number. Sentence N, counted from 0, is line N + 1 of a text file.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from ..errors import UserError, counted
@@ -191,7 +192,9 @@ def _common_numbers(
         missing = count - len(system.outputs)
         if not missing:
             continue
-        shown = few([n for n in range(count) if n not in system.outputs], _SHOWN)
+        # of numbers that may have no end
+        first = islice((n for n in range(count) if n not in system.outputs), _SHOWN + 1)
+        shown = few(list(first), _SHOWN)
         by = f" ({name} has {counted(count, 'line')})" if name else ""
         said = f"{system.path}: {missing} of {count} sentences{by} are missing: {shown}"
         if not allow_missing:
