@@ -171,9 +171,9 @@ class LevenshteinBackend:
     def batch(self, units: Sequence[Tokens], oov_words: OOVWords) -> Batch:
         """Units, each as source and as draft."""
         task = self.task
-        rows = [(" ".join(unit), lambda text: text) for unit in units]
-        sources = [task.encode_text(*row, task.src_dict) for row in rows]
-        drafts = [task.encode_draft(*row, False, oov_words) for row in rows]
+        texts = list(map(" ".join, units))  # as the model cuts them
+        sources = [task.encode_text(text, str, task.src_dict) for text in texts]
+        drafts = [task.encode_draft(text, str, False, oov_words) for text in texts]
         return collated(sources, drafts, task.tgt_dict.pad(), self.device)
 
     def _answer(
@@ -223,14 +223,14 @@ def replay(
 
     def moves() -> Iterator[Move]:
         for step, delete, after in zip(steps, history[1::3], history[3::3]):
-            shares, new = iter(step.shares), after["mask"][1:-1].tolist()
+            shares, new = iter(step.shares), after["mask"].tolist()[1:-1]
             written = [next(shares) if fresh else 0.0 for fresh in new]
-            yield (~delete["mask"][1:-1]).tolist(), step.deleted[1:], new, written
+            yield delete["mask"].tolist()[1:-1], step.deleted[1:], new, written
 
     return follow(size, moves())
 
 
-# of an iteration: which tokens went and how likely that was, which are new and how likely that was
+# of an iteration: which tokens stayed and how likely each was to go; which are then new, how likely
 Move = tuple[Sequence[bool], Sequence[float], Sequence[bool], Sequence[float]]
 
 
@@ -238,12 +238,12 @@ def follow(size: int, moves: Iterable[Move]) -> tuple[list[float], list[tuple[in
     """What became of ``size`` tokens, as :func:`replay` returns it."""
     gone = [0.0] * size
     tokens: list[tuple[int | None, float]] = [(place, 0.0) for place in range(size)]
-    for deleted, chances, new, written in moves:
+    for kept, chances, new, written in moves:
         # there are no chances of an iteration in which nothing could be deleted
-        for (origin, _), out, value in zip(tokens, deleted, chances):
-            if out and origin is not None:
+        for (origin, _), keep, value in zip(tokens, kept, chances):
+            if not keep and origin is not None:
                 gone[origin] = value
-        old = iter([token for token, out in zip(tokens, deleted, strict=True) if not out])
+        old = iter([token for token, keep in zip(tokens, kept, strict=True) if keep])
         tokens = [
             (None, value) if fresh else next(old) for fresh, value in zip(new, written, strict=True)
         ]

@@ -48,7 +48,7 @@ def trace_answer(trace: EditTrace) -> Answer:
     before = trace.iterations[0].before if trace.iterations else ()
     moves = [
         (
-            step.deleted,
+            [not out for out in step.deleted],
             _logs(step.delete_probabilities),
             step.inserted,
             _logs(step.token_probabilities or (1.0,) * len(step.after)),
