@@ -168,6 +168,8 @@ class Noise:
             words[i] = "".join(edit(cut[i], changed, rng))
 
     def _long_enough(self, kind: str, word: Sequence[str]) -> bool:
+        if len(word) < self.options.min_length:
+            return False
         # digits are confused as well
         letters = sum(one[0].isalnum() for one in word) if kind == "ocr" else count_letters(word)
         return letters >= self.options.min_length
