@@ -22,15 +22,12 @@ class Counts(Protocol):
     @property
     def size(self) -> int:
         """How many statistics there are of a sentence."""
-        ...
 
     def statistics(self, source: str, hypothesis: str, reference: str) -> tuple[float, ...]:
         """The statistics of one sentence; those of a corpus are their sums."""
-        ...
 
     def signature(self) -> str:
         """How was counted, in sacrebleu's form."""
-        ...
 
 
 @dataclass(frozen=True)
