@@ -136,13 +136,7 @@ class NoisySide(TextSide):
 
 
 class BinarizedText(Sequence[str | None]):
-    """Text of sentences that were binarised, None for one with an unknown token.
-
-    Args:
-        items: the sentences' tokens.
-        dictionary: spells the tokens.
-        decode: joins subwords with spaces between them to text.
-    """
+    """Text of sentences that were binarised, None for one with an unknown token."""
 
     def __init__(
         self, items: Sequence[Tensor], dictionary: Dictionary, decode: Callable[[str], str]

@@ -43,11 +43,7 @@ def numbered(folder: Path) -> list[Path]:
 
 
 def chosen(named: Sequence[str], last: int | None = None) -> list[Path]:
-    """The checkpoints to average, the newest last.
-
-    Args:
-        named: files, or one folder.
-        last: how many of them; None for all.
+    """The checkpoints to average, the newest last, of files or one folder; ``last``: how many.
 
     Raises:
         UserError: a file that is not there, named twice, or fewer than are wanted.

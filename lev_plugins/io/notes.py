@@ -24,13 +24,7 @@ def note(text: str) -> None:
 
 
 def say_no_draft(what: str, draft_lang: str, way: str) -> None:
-    """A model of drafts gets none.
-
-    Args:
-        what: what has none.
-        draft_lang: suffix of those that it was trained with.
-        way: how to give them.
-    """
+    """``what`` has no draft, and the model was trained with some; ``way``: how to give them."""
     note(
         f"{what}, and the model was trained to correct drafts (--draft-lang "
         f"{draft_lang}): such lines are generated from nothing. {way}"

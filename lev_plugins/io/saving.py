@@ -142,8 +142,7 @@ def _refuse_diverged(path: str, state: object) -> None:
 def recovery_hint(torn: str) -> str:
     """What to do about a checkpoint that a training cannot resume from.
 
-    Args:
-        torn: its path. All others in its folder are read from end to end.
+    All others in its folder are read from end to end.
     """
     folder = Path(torn).parent
     newest = _newest(path for path in folder.glob("*.pt") if path.name != Path(torn).name)
@@ -163,12 +162,6 @@ def refuse_asynchronous_checkpoints(cfg: "DictConfig") -> None:
 
     Fault: fairseq then writes each checkpoint in place, so that a training that is stopped
     leaves a torn one, and neither ``checkpoint_last.pt`` nor ``checkpoint_best.pt`` beside it.
-
-    Args:
-        cfg: a training's settings.
-
-    Raises:
-        UserError: the option was given.
     """
     if cfg.checkpoint.write_checkpoints_asynchronously:
         raise UserError(

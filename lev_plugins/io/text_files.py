@@ -74,10 +74,7 @@ class LineNumbers:
 
 
 def line_numbers(option: str, text: str) -> set[int]:
-    """The numbers that a user chose: ``1,4,7-9``.
-
-    Args:
-        option: where they were given, for the error.
+    """The numbers that a user chose with an option: ``1,4,7-9``.
 
     Raises:
         UserError: no number, or no range of lines.
@@ -95,12 +92,7 @@ def line_numbers(option: str, text: str) -> set[int]:
 
 
 def require_files(paths: Sequence[str], hint: str = "") -> None:
-    """Raise one :class:`UserError` that names every file of ``paths`` that is not there.
-
-    Args:
-        paths: files that are about to be read.
-        hint: the way out, appended to the message.
-    """
+    """Raise one :class:`UserError` that names all files that are not there, and the way out."""
     missing = [path for path in paths if not os.path.isfile(path)]
     if not missing:
         return
@@ -275,7 +267,6 @@ def check_split(split: Split, longest: int, alignments: Sequence[str] = ()) -> N
     """Read the files of a split once, side by side, and fill in what was counted.
 
     Args:
-        split: filled in place.
         longest: lines of more tokens, ``<s>`` and ``</s>`` included, are noted.
         alignments: files of word alignments (source to target) that go with the split.
 

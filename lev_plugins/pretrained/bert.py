@@ -94,13 +94,7 @@ class BertPlan:
 
 
 class BertOutput(nn.Module):
-    """What BERT does with a state before it names the token.
-
-    Args:
-        table: V × C, shared with the embeddings or not.
-        activation: of the layer in between.
-        eps: of its norm.
-    """
+    """What BERT does with a state before it names the token; ``table``: V × C."""
 
     def __init__(self, table: nn.Embedding, activation: str, eps: float) -> None:
         super().__init__()
@@ -118,10 +112,6 @@ class BertEncoder(nn.Module):
     """BERT's encoder behind the vectors of its tokens; a row may hold several texts.
 
     Called as :class:`.T5Encoder` is.
-
-    Args:
-        plan: its numbers.
-        dropouts: of states, attention weights and feed-forward layers.
     """
 
     def __init__(self, plan: BertPlan, dropouts: Dropouts) -> None:
@@ -152,11 +142,7 @@ class BertEncoder(nn.Module):
 
 
 def fill_encoder(table: nn.Embedding, encoder: BertEncoder, filling: Filling, rows: Tensor) -> None:
-    """Puts a checkpoint's embeddings and blocks in.
-
-    Args:
-        table: of the tokens. rows: of the checkpoint, for each of them.
-    """
+    """Puts a checkpoint's embeddings and blocks in; ``rows``: of the checkpoint, for each token."""
     filling.table(table, TABLE, rows)
     # with the type of the first segment: there is no other
     filling.place(encoder.places.weight, filling.read(PLACES) + filling.read(TYPES)[0], [PLACES])

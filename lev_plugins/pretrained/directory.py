@@ -182,11 +182,7 @@ def _pickle(path: str) -> Stored:
 
 
 class Weights:
-    """Tensors by name.
-
-    Args:
-        stored: of the files.
-    """
+    """Tensors by name."""
 
     def __init__(self, stored: Stored) -> None:
         self._stored = stored
@@ -248,12 +244,7 @@ class Weights:
 
 
 class Config:
-    """What ``config.json`` says, with the types that are expected.
-
-    Args:
-        path: for the errors.
-        values: of the file.
-    """
+    """What ``config.json`` says, with the types that are expected; ``path``: for the errors."""
 
     def __init__(self, path: str, values: dict[str, Any]) -> None:
         self.path, self.values = path, values

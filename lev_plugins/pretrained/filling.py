@@ -20,9 +20,7 @@ logger = logging.getLogger(__name__)
 class Filling:
     """Puts tensors into parameters and remembers which.
 
-    Args:
-        weights: of the checkpoint.
-        left: patterns of names that are left out knowingly, for the whole name.
+    ``left``: patterns of names that are left out knowingly, for the whole name.
     """
 
     def __init__(self, weights: Weights, left: Iterable[str]) -> None:

@@ -73,14 +73,10 @@ def build_backbone(
     tie: bool = False,
 ) -> Backbone:
     """The modules that :func:`load_backbone` made, randomly initialised, for a saved model to be
-    loaded into.
-
-    Args:
-        description: from :func:`describe_backbone`.
-        others: as for :func:`load_backbone`, and equal to what they were.
+    loaded into; arguments as there, and equal to what they were.
 
     Raises:
-        UserError: the description is none.
+        UserError: the description is none of :func:`describe_backbone`.
     """
     kind, plan, mask = read_description(description)
     dropouts = Dropouts(dropout, attention_dropout, activation_dropout)

@@ -140,8 +140,7 @@ class Vocabulary:
 def safe_symbol(token: str, reserved: bool = False) -> str:
     """A token as a word of a line: space and its like as ``<U+3000>``.
 
-    Args:
-        reserved: it is spelt like one of fairseq's symbols without being it.
+    ``reserved``: it is spelt like one of fairseq's symbols without being it.
     """
     if token == "":
         return "<U+>"
@@ -275,10 +274,7 @@ def _added(directory: Directory) -> dict[str, int]:
 
 
 def load_pieces(file: str, content: bytes | None = None) -> "SentencePieceProcessor":
-    """A sentencepiece model.
-
-    Args:
-        file: its path, or what it goes by where ``content`` is the model itself.
+    """A sentencepiece model, of a file or of its content, which then goes by that name.
 
     Raises:
         UserError: it cannot be read.

@@ -15,10 +15,7 @@ _PRINTED = re.compile(r"[HSTDPI]-[0-9]+\t")
 
 
 def compare(a: str, b: str, reference: str, metrics: Sequence[Metric]) -> dict[str, Any]:
-    """The numbers of two files of outputs.
-
-    Args:
-        a, b, reference: files, one sentence a line.
+    """The numbers of two files of outputs, one sentence a line.
 
     Raises:
         UserError: files that cannot be compared, or nothing to compare with.

@@ -19,12 +19,7 @@ NAME = ".corrections.jsonl"
 
 
 class Journal:
-    """A line of JSON for each finished file: its name, its checksum and its edits.
-
-    Args:
-        folder: where the corrected files are.
-        finished: those that are there.
-    """
+    """A line of JSON for each finished file of a folder: its name, its checksum and its edits."""
 
     def __init__(self, folder: str, finished: Sequence["Document"]) -> None:
         self.path, self.folder = os.path.join(folder, NAME), folder

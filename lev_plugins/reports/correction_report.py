@@ -58,12 +58,7 @@ def csv_sink(stream: TextIO) -> Sink:
 
 
 class Progress:
-    """Share done and time left.
-
-    Args:
-        total: bytes to correct.
-        clock: seconds.
-    """
+    """Share done of so many bytes, and time left; ``clock`` counts seconds."""
 
     def __init__(self, total: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.total, self.done, self.clock = total, 0, clock

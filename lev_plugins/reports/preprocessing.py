@@ -134,8 +134,7 @@ def _subword_note(dictionary: Dictionary) -> list[str]:
 def next_command(args: argparse.Namespace, target: Dictionary | None, lines: int) -> str:
     """The fairseq command that takes the data further, empty where there is none.
 
-    Args:
-        lines: of the largest split.
+    ``lines``: of the largest split.
     """
     if args.dict_only or target is None:
         return ""

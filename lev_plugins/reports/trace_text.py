@@ -89,13 +89,10 @@ def shows_net(trace: EditTrace) -> bool:
 def render_text(
     trace: EditTrace, number: int, *, color: bool = False, joiner: str | None = None
 ) -> str:
-    """Return a sentence and its iterations as lines; the last line ends in a newline.
+    """A sentence and its iterations as lines; the last line ends in a newline.
 
-    Args:
-        trace: the sentence.
-        number: its number, from 1, for the first line.
-        color: whether to use ANSI colours in place of wdiff's marks.
-        joiner: what stands between tokens; None: see :func:`choose_joiner`.
+    ``color``: ANSI colours in place of wdiff's marks. ``joiner``: what stands between tokens; None:
+    see :func:`choose_joiner`.
     """
     glue = choose_joiner(trace) if joiner is None else joiner
 

@@ -132,12 +132,7 @@ class Noise:
         return Noise, (self.options,)  # the edits of the kind random cannot be pickled
 
     def __call__(self, line: str, rng: random.Random) -> str:
-        """A noisy version of a line.
-
-        Args:
-            line: without a line end.
-            rng: the line's own random numbers (:func:`.rng.sentence_random`).
-        """
+        """A noisy version of a line without its end; ``rng``: of :func:`.rng.sentence_random`."""
         if not self.options.kinds:
             return line
         kind = choose(rng, self.options.kinds)

@@ -44,10 +44,7 @@ class Scorer(Protocol):
 
 
 def scorer_of(backend: Backend, words: Iterable[str] = ()) -> Scorer:
-    """The scorer of a backend's model.
-
-    Args:
-        words: of a lexicon.
+    """The scorer of a backend's model, given the words of a lexicon.
 
     Raises:
         UserError: one that reads drafts and writes from left to right.
@@ -120,9 +117,8 @@ def _in_batches(
 class AutoregressiveScorer:
     """Of models that write from left to right; n-best is their beam.
 
-    Args:
-        words: of a lexicon. A second beam writes these alone: the best of them, however far they
-            are from the unit.
+    A second beam writes the words of the lexicon alone: the best of them, however far they are from
+    the unit.
     """
 
     def __init__(self, backend: Autoregressive, words: Iterable[str] = ()) -> None:

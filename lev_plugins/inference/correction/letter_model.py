@@ -19,9 +19,6 @@ class LetterModel:
 
     A letter's probability is ``(c + t * lower) / (n + t)``: c times it followed the letters before
     it, n times any letter did, t different ones; ``lower`` is the same with a letter less before.
-
-    Args:
-        words: to learn from.
     """
 
     def __init__(self, words: Sequence[str]) -> None:

@@ -101,11 +101,9 @@ class RecordingPolicy:
 
 
 def _shares(marks: Sequence[bool], sizes: Tensor) -> list[float]:
-    """For every marked token its share of the log-probability of its gap's size.
+    """For every marked (new) token its share of the log-probability of its gap's size.
 
-    Args:
-        marks: which tokens are new.
-        sizes: slots × (K + 1), log-probabilities of 0 … K new tokens.
+    ``sizes``: slots × (K + 1), log-probabilities of 0 … K new tokens.
     """
     shares: list[float] = []
     slot = run = 0
@@ -195,11 +193,9 @@ class LevenshteinBackend:
 
 
 def changed(origins: Sequence[int | None], size: int) -> list[Change]:
-    """The script that tokens have gone through.
+    """The script that a draft of ``size`` tokens has gone through.
 
-    Args:
-        origins: for each token of the outcome its place in the draft, None where it is new.
-        size: tokens of the draft.
+    ``origins``: for each token of the outcome its place in the draft, None where it is new.
     """
     kept = [(origin, place) for place, origin in enumerate(origins) if origin is not None]
     return gaps(kept, size, len(origins))

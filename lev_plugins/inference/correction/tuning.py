@@ -261,12 +261,7 @@ def _best_threshold(done: Sequence[Correction], clean: Sequence[str], goal: Goal
 
 
 def curve(done: Sequence[Correction], clean: Sequence[str]) -> Iterator[tuple[float, Counts]]:
-    """What thresholds give, from 0 on.
-
-    Args:
-        done: corrections with all edits made.
-        clean: the lines as they should be.
-    """
+    """What thresholds from 0 on give for corrections with all edits made."""
     chances = [edit.probability for one in done for edit in one.edits]
     steps = np.quantile(chances, np.linspace(0, 1, STEPS)).tolist() if chances else []
     for threshold in [0.0, *sorted(set(steps)), 1.0]:
@@ -294,12 +289,7 @@ def count(noisy: Sequence[str], output: Sequence[str], clean: Sequence[str]) -> 
 
 
 def outcomes(done: Sequence[Correction], clean: Sequence[str]) -> list[tuple[float, bool]]:
-    """The probability of each word's edits, and whether the word is right once they are made.
-
-    Args:
-        done: lines with all edits made.
-        clean: the lines as they should be.
-    """
+    """The probability of each word's edits, all of which are made, and whether it is right then."""
     found = []
     for one, meant in zip(done, clean, strict=True):
         after, wanted, before = one.text.split(), meant.split(), one.source.split()

@@ -55,12 +55,7 @@ class Choices:
 
 
 class UnitRanker(Weighted):
-    """Finds candidates for units and scores them.
-
-    Args:
-        backend: the model.
-        resources: lexicon and look-up table.
-        weights: of the features; those that are not named have weight 0.
+    """Finds candidates for units and scores them; weights that are not named are 0.
 
     Raises:
         UserError: a weight that there is not, or a model that cannot score texts.
@@ -244,9 +239,6 @@ class UnitRankingBackend(CharacterBackend):
     """A :class:`~.backends.Backend` that writes the best candidate of each unit.
 
     The probability of a change is that of all candidates together that have it.
-
-    Args:
-        ranker: what scores.
     """
 
     def __init__(self, ranker: UnitRanker) -> None:
@@ -274,11 +266,7 @@ class UnitRankingBackend(CharacterBackend):
 
 
 def answer(unit: str, text: str, shares: Mapping[WordEdit, float]) -> Answer:
-    """The answer that writes a text for a unit.
-
-    Args:
-        shares: the probability of each word edit between the two.
-    """
+    """The answer that writes a text for a unit, by the probabilities of the edits between them."""
     before, after = _words(unit), _words(text)
     behind, changes, grown = [0.0] * (len(text) + 1), [], 0
     for edit in sorted(shares):

@@ -97,12 +97,7 @@ class Candidates:
 
 
 class WordRanker(Weighted):
-    """Finds candidates for words and ranks them.
-
-    Args:
-        backend: the model.
-        resources: lexicon, look-up table, bigrams and confusions.
-        weights: of the features; those that are not named have weight 0.
+    """Finds candidates for words and ranks them; weights that are not named are 0.
 
     Raises:
         UserError: a weight that there is not, or a model that cannot score texts.
@@ -236,12 +231,7 @@ class WordRanker(Weighted):
     def features(
         self, found: Candidates, capital: bool, context: Context = NO_CONTEXT
     ) -> np.ndarray:
-        """Of the candidates at a place in a text.
-
-        Args:
-            capital: whether the word begins with a capital letter.
-            context: the words before and behind it.
-        """
+        """Of the candidates at a place; ``capital``: whether the word there begins with one."""
         features = found.features.copy()
         features[0, CAPITAL] = capital
         # another word that exists is written where both neighbours are there and speak for it: how
@@ -267,9 +257,6 @@ class WordRankingBackend(CharacterBackend):
     Words are ranked in small letters and written with the capitals that they had. One with capitals
     inside (iPhone), a short one all in capitals that is not listed as misspelt (NATO), or one with
     a character that the model cannot spell, stays as it is.
-
-    Args:
-        ranker: what ranks.
     """
 
     knows_spaces = False

@@ -37,13 +37,9 @@ def judge(source: int, translation: Translation, max_ratio: float) -> str:
 
 
 def nearest(translations: Sequence[Translation], reference: str) -> Translation:
-    """The translation with the highest sentence BLEU, over tokens as they stand.
+    """The translation with the highest sentence BLEU over tokens, the earliest of equals.
 
-    Sequence-level interpolation (Kim and Rush 2016, §3.3). Of equals it is the earliest.
-
-    Args:
-        translations: the hypotheses of a beam, the best first; at least one.
-        reference: tokens between spaces.
+    Sequence-level interpolation (Kim and Rush 2016, §3.3).
     """
     bleu = BLEU(tokenize="none", effective_order=True)
     return max(
@@ -70,13 +66,9 @@ def choose(
 def make_batches(
     lengths: Sequence[int], max_tokens: int, batch_size: int | None, equal: bool
 ) -> Iterator[list[int]]:
-    """Group lines of like length, the longest first.
+    """Groups of lines (by their source tokens), the longest first, padded within ``max_tokens``.
 
-    Args:
-        lengths: source tokens of each line.
-        max_tokens: most tokens in a batch, padding counted; a longer line is a batch of its own.
-        batch_size: most lines in a batch, None for any number.
-        equal: only lines of exactly one length share a batch.
+    A longer line is a batch of its own. ``equal``: only lines of one length share a batch.
     """
     order = sorted(range(len(lengths)), key=lambda line: -lengths[line])
     for _, some in groupby(order, key=lambda line: lengths[line] if equal else 0):

@@ -41,8 +41,6 @@ class Teacher:
     """A left-to-right model, or several that vote, and its beam search.
 
     Args:
-        models: trained together with ``task``.
-        task: fairseq's ``translation``.
         cfg: the configuration of the first checkpoint.
         args: the command's options of search and running.
     """
