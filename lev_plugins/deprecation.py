@@ -100,6 +100,8 @@ def renamed_arguments(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]
     """Lets a function take named arguments by their old names, ``old="new"``."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        """The function under all names of its arguments."""
+
         @functools.wraps(function)
         def renamed(*args: P.args, **named: P.kwargs) -> R:
             for old in names.keys() & named.keys():

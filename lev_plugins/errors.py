@@ -51,6 +51,11 @@ def printable(text: str) -> str:
     return "".join(_escaped(char) if _is_unsafe(char) else char for char in text)
 
 
+def counted(count: int, noun: str) -> str:
+    """``1 line``, ``2,000 lines``."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
 def _is_unsafe(char: str) -> bool:
     return char in _UNSEEN or unicodedata.category(char) in {"Cc", "Cs", "Zl", "Zp"}
 
@@ -77,6 +82,7 @@ def checks_arguments(
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        """The function behind the checks."""
         parameters = inspect.signature(function).parameters
         own = [name for name, one in parameters.items() if one.kind is not one.VAR_KEYWORD]
         kinds = {
@@ -85,6 +91,7 @@ def checks_arguments(
 
         @functools.wraps(function)
         def checked(*args: P.args, **named: P.kwargs) -> R:
+            """The function, once its arguments have passed."""
             for name in named:
                 known = own[1:]  # less self
                 if name not in known and name not in (known := [*known, *also()]):

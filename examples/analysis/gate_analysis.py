@@ -21,7 +21,7 @@ from typing import Any
 from gate_figures import READINGS, System, compute, read_system
 from gate_plots import draw
 
-from lev_plugins.errors import UserError
+from lev_plugins.errors import UserError, counted
 from lev_plugins.fairseq_patches import run_cli
 from lev_plugins.io.output import printable, standard_output, whole_file
 from lev_plugins.reports.gates.record import GATES
@@ -144,9 +144,8 @@ def render_table(figures: dict[str, Any]) -> str:
         parts.append(f"\n{printable(system['name'])}: {system['lines']} lines\n")
         for what, count in (("noise", "without_noise"), ("WRR", "without_wrr")):
             if system[count]:
-                parts.append(
-                    f"  {what} of {system[count]} lines is not known: no reference words\n"
-                )
+                lines = counted(system[count], "line")
+                parts.append(f"  {what} of {lines} is not known: no reference words\n")
         parts.append(_means(system))
         for title, key in (("noise of the source, %", "by_noise"), ("words", "by_length")):
             parts.append(_relation(system, title, key))

@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import platform
+import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -296,9 +297,11 @@ def _conditions(args: argparse.Namespace) -> dict[str, Any]:
     """What the times depend on."""
     import torch
 
-    device = torch.cuda.get_device_name() if args.device == "cuda" else _processor()
+    sys.path.append(str(Path(__file__).resolve().parents[2]))
+    from benchmarks.machine import machine
+
     return {
-        "machine": f"{device}, {os.cpu_count()} cores",
+        "machine": f"{machine(args.device)}, {os.cpu_count()} cores",
         "python": platform.python_version(),
         "torch": torch.__version__,
         "device": args.device,
@@ -308,16 +311,6 @@ def _conditions(args: argparse.Namespace) -> dict[str, Any]:
         "warm_up": args.warm_up,
         "max_iter": args.max_iter,
     }
-
-
-def _processor() -> str:
-    """The processor's name, as far as the system tells it."""
-    described = Path("/proc/cpuinfo")
-    if described.is_file():
-        for line in described.read_text(errors="replace").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
 
 
 def render_table(figures: dict[str, Any]) -> str:

@@ -11,7 +11,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from ..errors import UserError
+from ..errors import UserError, counted
 from ..fairseq_patches import run_cli
 from ..io.output import printable, refuse_overwriting, whole_file
 from ..io.text_files import read_lines
@@ -70,7 +70,7 @@ def cut(directory: str, source: str, path: str) -> None:
         for line in read_lines(source):
             file.write(tokenizer.encode(line) + "\n")
             count += 1
-    print(f"{path}: {count} lines", file=sys.stderr)
+    print(f"{path}: {counted(count, 'line')}", file=sys.stderr)
 
 
 if __name__ == "__main__":

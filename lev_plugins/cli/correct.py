@@ -20,7 +20,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ..deprecation import renamed_flags
-from ..errors import UserError
+from ..errors import UserError, counted
 from ..fairseq_patches import run_cli
 from ..io.lines import STANDARD_STREAM, chunks, raw_lines
 from ..io.output import report_file, standard_output, whole_file
@@ -101,8 +101,8 @@ def _sinks(args: argparse.Namespace, stack: ExitStack, journal: Journal | None) 
         path = getattr(args, flag)
         if unknown and path and os.path.isfile(path):
             raise UserError(
-                f"--{flag} {path} is there, and {len(unknown)} files that were finished before "
-                "would not be in the new one; choose another name"
+                f"--{flag} {path} is there, and the new one would lack "
+                f"{counted(len(unknown), 'file')} finished before; choose another name"
             )
     sinks = []
     if args.edits:

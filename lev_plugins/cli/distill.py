@@ -122,15 +122,12 @@ def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
         raise UserError(f"--max-ratio {args.max_ratio}: must be 1 or more, or inf for any length")
     if args.interpolate and (args.reference is None or args.beam == 1):
         raise UserError("--interpolate chooses by --reference in a --beam above 1: give both")
-    if args.fp16 and (args.cpu or not _has_gpu()):
-        raise UserError("--fp16 needs a GPU; leave it out")
+    if args.fp16:
+        import torch
+
+        if args.cpu or not torch.cuda.is_available():
+            raise UserError("--fp16 needs a GPU; leave it out")
     return args
-
-
-def _has_gpu() -> bool:
-    import torch
-
-    return torch.cuda.is_available()
 
 
 def require_inputs(args: argparse.Namespace) -> None:

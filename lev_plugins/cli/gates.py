@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from itertools import chain, islice
 from pathlib import Path
 
-from ..errors import UserError
+from ..errors import UserError, counted
 from ..fairseq_patches import run_cli
 from ..io.lines import (
     BATCHES_PER_CHUNK,
@@ -27,7 +27,7 @@ from ..io.lines import (
 )
 from ..io.output import refuse_overwriting, report_file, require_names, whole_file
 from ..io.progress import lines_of, progress
-from ..io.text_files import LineNumbers, line_numbers, read_lines
+from ..io.text_files import few, line_numbers, read_lines
 from ..registration import register
 from ..reports.gates.picture import MOST_LINES
 from ..reports.gates.record import Record
@@ -82,7 +82,7 @@ def main(argv: Sequence[str] | None = None) -> None:
                 )
     for file, count in ((args.json, number), (args.html, len(shown))):
         if file and file != STANDARD_STREAM:
-            print(f"{count} lines written to {file}", file=sys.stderr)
+            print(f"{counted(count, 'line')} written to {file}", file=sys.stderr)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -135,11 +135,8 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _refuse_lines_not_there(wanted: set[int] | None, count: int) -> None:
-    missing = LineNumbers()
-    for number in sorted(one for one in wanted or () if one > count):
-        missing.add(number)
-    if missing:
-        raise UserError(f"--show: there is no line {missing}; the input has {count}")
+    if missing := sorted(one for one in wanted or () if one > count):
+        raise UserError(f"--show: there is no line {few(missing)}; the input has {count}")
 
 
 def _recorded(args: argparse.Namespace) -> Iterator[Record]:

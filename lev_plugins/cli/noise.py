@@ -19,7 +19,6 @@ from ..data.noise import (
     FIXED,
     KINDS,
     PAPER,
-    Learned,
     Noise,
     NoiseOptions,
     learn,
@@ -37,6 +36,15 @@ from ..io.output import refuse_overwriting, report_file, require_folder, whole_f
 from ..io.progress import lines_of, progress
 from ..io.text_files import read_parallel, require_files
 from .options import adder, make_parser
+
+#: fields of NoiseOptions that have a flag each
+RATES = {
+    "word_rate": "share of a line's words that are changed",
+    "char_rate": "share of the letters of such a word that are changed",
+    "max_words": "changed words in a line, at most",
+    "max_chars": "changed letters in a word, at most",
+    "min_length": "words of fewer letters are left alone",
+}
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -85,15 +93,10 @@ def _add_learning(parser: argparse.ArgumentParser) -> None:
 def _add_rates(parser: argparse.ArgumentParser) -> None:
     """How much is changed, with the defaults of NoiseOptions."""
     default, add = NoiseOptions(), adder(parser)
-    for name, shown, what in (
-        ("word-rate", "SHARE", "share of a line's words that are changed"),
-        ("char-rate", "SHARE", "share of the letters of such a word that are changed"),
-        ("max-words", "N", "changed words in a line, at most"),
-        ("max-chars", "N", "changed letters in a word, at most"),
-        ("min-length", "N", "words of fewer letters are left alone"),
-    ):
-        value = getattr(default, name.replace("-", "_"))
-        add(f"--{name} {shown}", f"{what} (%(default)s)", value)
+    for name, what in RATES.items():
+        value = getattr(default, name)
+        shown = "SHARE" if isinstance(value, float) else "N"
+        add(f"--{name.replace('_', '-')} {shown}", f"{what} (%(default)s)", value)
     add(
         "--random-edits EDITS",
         "what random noise does to a letter: insert, delete, substitute, swap (%(default)s)",
@@ -138,15 +141,11 @@ def _options(args: argparse.Namespace) -> NoiseOptions:
         raise UserError(f"--confusions {args.confusions} is for ocr noise; give --kind ocr")
     return NoiseOptions(
         kinds=kinds,
-        word_rate=args.word_rate,
-        char_rate=args.char_rate,
-        max_words=args.max_words,
-        max_chars=args.max_chars,
-        min_length=args.min_length,
         random_edits=parse_edits("--random-edits", args.random_edits),
         confusions=None if args.confusions is None else load_confusions(args.confusions),
         confusion_scale=args.confusion_scale,
         flag="--",
+        **{name: getattr(args, name) for name in RATES},
     )
 
 
@@ -186,14 +185,12 @@ def _learn(args: argparse.Namespace) -> None:
                 "or --least 1"
             )
         file.write(to_json(table, seen))
-    print(_said(output, sum(map(len, table.values())), seen), file=sys.stderr)
-
-
-def _said(output: str, kept: int, seen: Learned) -> str:
-    return (
+    kept = sum(map(len, table.values()))
+    print(
         f"{output}: {kept:,} confusions from {seen.lines:,} lines, {seen.characters:,} characters, "
         f"{seen.changes:,} differences; left out: {seen.spaced:,} with a space, {seen.long:,} too "
-        f"long, {seen.rare:,} too rare, {seen.unaligned:,} lines too different to compare"
+        f"long, {seen.rare:,} too rare, {seen.unaligned:,} lines too different to compare",
+        file=sys.stderr,
     )
 
 

@@ -15,7 +15,8 @@ Add = Callable[..., None]
 class Group(Protocol):
     """What options are added to: a parser, or a group of one."""
 
-    def add_argument(self, *flags: str, **settings: Any) -> argparse.Action: ...
+    def add_argument(self, *flags: str, **settings: Any) -> argparse.Action:
+        """As of argparse."""
 
 
 def make_parser(command: str, description: str, example: str = "") -> argparse.ArgumentParser:
@@ -37,6 +38,7 @@ def adder(group: Group) -> Add:
     """
 
     def add(shown: str, help: str, default: Any = None, **settings: Any) -> None:
+        """Adds one option; ``settings`` as argparse has them."""
         *names, last = shown.split()
         if names and not last.startswith("-"):
             settings["metavar"] = last

@@ -12,6 +12,7 @@ import json
 import os
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import fields
 
 from ..errors import UserError
 from ..fairseq_patches import run_cli
@@ -43,30 +44,15 @@ def main(argv: Sequence[str] | None = None) -> None:
             if (path := getattr(args, kind)) is not None
         }
         names = _names(args)
-        figures = compute(gather(_given(args)), names, settings)
+        named = {one.name: vars(args)[one.name] for one in fields(Given) if one.name in args}
+        given = Given(printed=args.outputs, split=args.gen_subset, **named)
+        figures = compute(gather(given), names, settings)
         if "json" in outputs:
             json.dump(figures, outputs["json"], ensure_ascii=True, allow_nan=False, indent=1)
             outputs["json"].write("\n")
         if "png" in outputs:
             outputs["png"].buffer.write(draw(figures, args.title))
     standard_output().write(render_table(figures))
-
-
-def _given(args: argparse.Namespace) -> Given:
-    return Given(
-        printed=args.outputs,
-        hypotheses=args.hypotheses,
-        references=args.references,
-        drafts=args.drafts,
-        sources=args.sources,
-        data=args.data,
-        draft_lang=args.draft_lang,
-        against=args.against,
-        split=args.gen_subset,
-        remove_bpe=args.remove_bpe,
-        remove_bpe_from=args.remove_bpe_from,
-        allow_missing=args.allow_missing,
-    )
 
 
 def _names(args: argparse.Namespace) -> list[str]:

@@ -15,6 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from ..errors import counted
 from ..fairseq_patches import run_cli
 from ..io.lines import (
     BATCHES_PER_CHUNK,
@@ -64,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             page.write(render_html(traces, title, joiner=args.joiner))
     for file in (args.json, args.html):
         if file and file != STANDARD_STREAM:
-            print(f"{number} sentences written to {file}", file=sys.stderr)
+            print(f"{counted(number, 'sentence')} written to {file}", file=sys.stderr)
 
 
 def load_editor(path: str, data: str | None, processing: dict[str, str]) -> "LevenshteinEditor":
@@ -145,11 +146,11 @@ def _edited(
     editor: "LevenshteinEditor", pairs: Iterator[Pair], args: argparse.Namespace
 ) -> Iterator["EditTrace"]:
     """Yield the traces of all lines; memory holds one chunk of them."""
-    options = {"max_iter": args.max_iter, "batch_size": args.batch_size}
-    if args.markup:
-        options["markup"] = True
     for chunk in chunks(pairs, args.input, args.batch_size * BATCHES_PER_CHUNK):
-        yield from editor.edit(*map(list, zip(*chunk)), **options)
+        sources, drafts = zip(*chunk)
+        yield from editor.edit(
+            sources, drafts, max_iter=args.max_iter, batch_size=args.batch_size, markup=args.markup
+        )
 
 
 def _sinks(args: argparse.Namespace, stack: ExitStack) -> list[Sink]:
@@ -163,9 +164,11 @@ def _sinks(args: argparse.Namespace, stack: ExitStack) -> list[Sink]:
 
 
 def _text_sink(stream: TextIO, args: argparse.Namespace) -> Sink:
-    color = _use_color(args.color, stream)
-
     from ..reports.trace_text import render_text
+
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    colors = not plain and stream.isatty()
+    color = {"always": True, "never": False}.get(args.color, colors)
 
     def write(trace: "EditTrace", number: int) -> None:
         gap = "\n" if number > 1 else ""
@@ -181,13 +184,6 @@ def _json_sink(stream: TextIO) -> Sink:
         stream.flush()
 
     return write
-
-
-def _use_color(choice: str, stream: TextIO) -> bool:
-    if choice != "auto":
-        return choice == "always"
-    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return not plain and stream.isatty()
 
 
 if __name__ == "__main__":

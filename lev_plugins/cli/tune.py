@@ -12,7 +12,7 @@ import argparse
 import os
 from collections.abc import Sequence
 
-from ..errors import UserError
+from ..errors import UserError, counted
 from ..fairseq_patches import run_cli
 from ..io.output import standard_output
 from ..io.progress import progress
@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     pairs = len(args.gammas) * len(args.thresholds)
     choices = list(progress(choose(task, models, corpus, metric, args), "settings", pairs))
     out = standard_output()
-    out.write(f"{args.gen_subset}: {len(corpus.references)} sentences\n")
+    out.write(f"{args.gen_subset}: {counted(len(corpus.references), 'sentence')}\n")
     out.write(render(choices, metric))
     if args.keep:
         checkpoint = find_checkpoint(args.path)

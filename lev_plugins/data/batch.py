@@ -6,6 +6,7 @@ Shapes: B sentences, S source tokens, M target tokens, N draft tokens.
 from dataclasses import dataclass
 from typing import Protocol, TypedDict
 
+import torch
 from torch import Tensor
 
 # what a criterion logs of a batch; fairseq sums it over processes
@@ -53,6 +54,13 @@ class Hypothesis(TypedDict):
     tokens: Tensor
     positional_scores: Tensor
     score: float
+
+
+def shortened(tokens: Tensor, longest: int) -> Tensor:
+    """A sentence of ``longest`` tokens at most, its </s> kept."""
+    if len(tokens) <= longest:
+        return tokens
+    return torch.cat([tokens[: longest - 1], tokens[-1:]])
 
 
 @dataclass

@@ -19,6 +19,7 @@ from ..errors import UserError
 from ..io.text_files import (
     Side,
     Split,
+    count_lines,
     has_carriage_returns,
     parse_alignment,
     read_lines,
@@ -38,8 +39,7 @@ def dictionary_path(directory: str, lang: str | None) -> str:
 
 def load_dictionary(path: str, task: type[tasks.FairseqTask]) -> Dictionary:
     """Load a dictionary file, its mistakes as one line that names it."""
-    for _ in read_lines(path):
-        pass
+    count_lines(path)  # which reads and checks all of it
     try:
         return task.load_dictionary(path)
     except (ValueError, RuntimeError) as error:

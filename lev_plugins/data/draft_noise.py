@@ -86,11 +86,7 @@ def line_random(seed: int, number: int) -> random.Random:
 
 
 class Vocabulary:
-    """Tokens with their frequencies, from which replacements are sampled.
-
-    Args:
-        counts: how often each token occurs; tokens that never occur are never sampled.
-    """
+    """Tokens from which replacements are sampled by their counts; never those of count 0."""
 
     def __init__(self, counts: Mapping[str, int]) -> None:
         known = sorted(token for token, count in counts.items() if count > 0)

@@ -90,6 +90,7 @@ class EditDataset(LanguagePairDataset):
         return data_utils.collate_tokens(rows, fill, pad_to_multiple=self.pad_to_multiple)
 
     def num_tokens(self, index: int) -> int:
+        """As :meth:`num_tokens_vec`, of one sentence."""
         return int(self.num_tokens_vec(np.array([index]))[0])
 
     def num_tokens_vec(self, indices: np.ndarray) -> np.ndarray:

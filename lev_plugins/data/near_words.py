@@ -26,9 +26,6 @@ class NearWords:
     By symmetric deletion: two words within ``d`` edits have a common text that is left of both when
     at most ``d`` letters are deleted. Texts are kept as numbers, in 8 bytes each, and are made when
     more than :data:`UNINDEXED` words were asked for.
-
-    Args:
-        words: those that can be found.
     """
 
     def __init__(self, words: Sequence[str]) -> None:

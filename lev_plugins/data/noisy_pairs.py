@@ -9,6 +9,7 @@ import torch
 from fairseq.data import Dictionary, FairseqDataset, LanguagePairDataset, data_utils
 from torch import Tensor
 
+from .batch import shortened
 from .noise import FIXED, Noise, sentence_random
 
 
@@ -29,9 +30,7 @@ class TextSide(FairseqDataset):
         dictionary: Dictionary,
         sizes: np.ndarray | None = None,
     ) -> None:
-        self.lines = lines
-        self.encode = encode
-        self.dictionary = dictionary
+        self.lines, self.encode, self.dictionary = lines, encode, dictionary
         self.unknown = 0
         self.sizes = self._measured() if sizes is None else sizes
 
@@ -99,11 +98,8 @@ class NoisySide(TextSide):
         longest: int,
         truncate: bool = False,
     ) -> None:
-        self.noise = noise
-        self.seed = seed
-        self.run = run
-        self.truncate = truncate
-        self.longest = longest
+        self.noise, self.seed, self.run = noise, seed, run
+        self.truncate, self.longest = truncate, longest
         self._epoch = torch.full((1,), FIXED).share_memory_()
         lines, encode, dictionary = clean.lines, clean.encode, clean.dictionary
         super().__init__(lines, encode, dictionary, None if noise.options.kinds else clean.sizes)
@@ -126,6 +122,7 @@ class NoisySide(TextSide):
             self._epoch.fill_(epoch)
 
     def text(self, number: int) -> str:
+        """A line with its noise."""
         return self.noise(self.lines[number], self._random(number))
 
     def _random(self, number: int) -> random.Random:
@@ -133,21 +130,13 @@ class NoisySide(TextSide):
 
     def __getitem__(self, number: int) -> Tensor:
         tokens = self.tokens(self.text(number))
-        if len(tokens) <= self.longest:
-            return tokens
-        if not self.truncate:
+        if len(tokens) > self.longest and not self.truncate:
             return self.tokens(self.lines[number])
-        return torch.cat([tokens[: self.longest - 1], tokens[-1:]])
+        return shortened(tokens, self.longest)
 
 
 class BinarizedText(Sequence[str | None]):
-    """Text of sentences that were binarised, None for one with an unknown token.
-
-    Args:
-        items: the sentences' tokens.
-        dictionary: spells the tokens.
-        decode: joins subwords with spaces between them to text.
-    """
+    """Text of sentences that were binarised, None for one with an unknown token."""
 
     def __init__(
         self, items: Sequence[Tensor], dictionary: Dictionary, decode: Callable[[str], str]
@@ -216,10 +205,7 @@ class RenoisedSide(NoisySide):
         made = self._made(number)
         if made is not None and len(made) <= self.longest:
             return made
-        tokens = self.real[number]
-        if self.truncate and len(tokens) > self.longest:
-            return torch.cat([tokens[: self.longest - 1], tokens[-1:]])
-        return tokens
+        return shortened(self.real[number], self.longest) if self.truncate else self.real[number]
 
     def get_original_text(self, number: int) -> str:
         """The subwords of what is read."""
@@ -250,6 +236,7 @@ class NoisyPairs(LanguagePairDataset):
         )
 
     def set_epoch(self, epoch: int) -> None:
+        """Noise of that epoch, from 1."""
         self.src.set_epoch(epoch)
 
     def limit(self, longest: int) -> None:

@@ -8,19 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from ..io.text_files import read_lines
+from ..io.text_files import count_lines
 
 
 class TextFile:
     """One file, mapped into memory; it has to stay as it is while it is in use.
 
-    Lines are those of :func:`.text_files.read_lines`. Memory holds eight bytes a line; processes
-    that are forked share the rest.
+    Lines are those of :func:`.text_files.read_lines`, which raises what a file is refused for.
+    Memory holds eight bytes a line; processes that are forked share the rest.
     """
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._ends = _line_ends(path)
+        count_lines(path)  # which reads and checks all of it
+        with open(path, "rb") as file:
+            #: byte offsets behind the lines' ends
+            self._ends = np.fromiter(accumulate(map(len, file)), dtype=np.int64)
         self._bytes: mmap.mmap | None = None
 
     def __len__(self) -> int:
@@ -36,18 +39,6 @@ class TextFile:
 
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_bytes": None}
-
-
-def _line_ends(path: str) -> np.ndarray:
-    """Byte offsets behind the lines' ends; the whole file is checked on the way.
-
-    Raises:
-        UserError: as :func:`.text_files.read_lines`.
-    """
-    for _ in read_lines(path):
-        pass
-    with open(path, "rb") as file:
-        return np.fromiter(accumulate(map(len, file)), dtype=np.int64)
 
 
 class PlainText(Sequence[str]):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from ..errors import UserError
-from ..io.notes import GIVE_DRAFTS, TRAINED, CutNotes, encoder_name, say_no_draft
+from ..io.notes import GIVE_DRAFTS, CutNotes, encoder_name, say_no_draft
 from ..io.patching import Stock, patches
 from ..io.program import running_command
 from .logs import untouched_root_logger
@@ -83,7 +83,7 @@ class _Notes:
     """What is said once of lines that are not what a task's checkpoint was trained for."""
 
     def __init__(self, cfg: "DictConfig", task: Any) -> None:
-        trained = TRAINED.get(task)
+        trained = getattr(task, "checkpoint_cfg", None)  # of the checkpoint loaded last
         drafts = None if cfg.generation.constraints else getattr(trained, "task", None)
         self.draft_lang: str | None = getattr(drafts, "draft_lang", None)
         self.known, self.lines = task.source_dictionary, 0

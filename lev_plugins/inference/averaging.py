@@ -43,11 +43,7 @@ def numbered(folder: Path) -> list[Path]:
 
 
 def chosen(named: Sequence[str], last: int | None = None) -> list[Path]:
-    """The checkpoints to average, the newest last.
-
-    Args:
-        named: files, or one folder.
-        last: how many of them; None for all.
+    """The checkpoints to average, the newest last, of files or one folder; ``last``: how many.
 
     Raises:
         UserError: a file that is not there, named twice, or fewer than are wanted.
@@ -94,11 +90,10 @@ def average(paths: Sequence[Path]) -> dict[str, Any]:
     }
     for path in paths[:-1]:
         other = load(path)
-        found = other["model"]
-        _check_equal_shapes(path, found, paths[-1], newest)
-        _check_equal_meanings(path, other, paths[-1], state)
+        if difference := _difference(other, state):
+            raise UserError(f"{path} and {paths[-1]} are not of one training: {difference}")
         for name, total in sums.items():
-            total += found[name]
+            total += other["model"][name]
     means = {name: (one / len(paths)).to(newest[name].dtype) for name, one in sums.items()}
     rest = {name: value for name, value in state.items() if name != OPTIMIZER}
     model = {name: means.get(first[_place(one)], one) for name, one in newest.items()}
@@ -146,30 +141,23 @@ def save(state: dict[str, Any], output: str) -> None:
         raise UserError(f"{output}: cannot be written ({failure.strerror})") from error
 
 
-def _check_equal_shapes(
-    path: Path, found: dict[str, Tensor], other: Path, newest: dict[str, Tensor]
-) -> None:
-    for name in (*newest, *found):
-        shapes = [tuple(one[name].shape) if name in one else None for one in (found, newest)]
+def _difference(first: dict[str, Any], second: dict[str, Any]) -> str | None:
+    """What tells that two checkpoints are not of one training."""
+    for name in (*second["model"], *first["model"]):
+        shapes = [
+            f"is {tuple(one['model'][name].shape)}" if name in one["model"] else "is missing"
+            for one in (first, second)
+        ]
         if shapes[0] != shapes[1]:
-            said = ["is missing" if shape is None else f"is {shape}" for shape in shapes]
-            raise UserError(
-                f"{path} and {other} are not of one training: {name} {said[0]} in the first and "
-                f"{said[1]} in the second"
-            )
-
-
-def _check_equal_meanings(
-    path: Path, found: dict[str, Any], other: Path, newest: dict[str, Any]
-) -> None:
-    ours, theirs = _model_options(found), _model_options(newest)
+            return f"{name} {shapes[0]} in the first and {shapes[1]} in the second"
+    ours, theirs = _model_options(first), _model_options(second)
     for name in (name for name in MEANINGS if name in ours and name in theirs):
         if str(ours[name]) != str(theirs[name]):
-            raise UserError(
-                f"{path} and {other} are not of one training: --{name.replace('_', '-')} is "
-                f"{ours[name]} in the first and {theirs[name]} in the second, so that their "
-                "parameters mean different things"
+            return (
+                f"--{name.replace('_', '-')} is {ours[name]} in the first and {theirs[name]} in "
+                "the second, so that their parameters mean different things"
             )
+    return None
 
 
 def _model_options(state: dict[str, Any]) -> dict[str, Any]:

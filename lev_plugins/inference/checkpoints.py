@@ -9,7 +9,11 @@ from typing import Any, TypedDict
 import torch
 from fairseq import checkpoint_utils, utils
 from fairseq.data import Dictionary, encoders
-from fairseq.models import BaseFairseqModel
+from fairseq.models import (
+    BaseFairseqModel,
+    FairseqEncoderDecoderModel,
+    FairseqIncrementalDecoder,
+)
 from fairseq.registry import REGISTRIES
 from fairseq.tasks import FairseqTask
 from omegaconf import DictConfig, OmegaConf
@@ -133,6 +137,17 @@ def load_model(
     return models[0]
 
 
+def load_writer(path: str, task: FairseqTask, state: CheckpointState) -> FairseqEncoderDecoderModel:
+    """:func:`load_model` of one that writes from left to right, which it has to be."""
+    model = load_model(path, task, state, edits=False)
+    searched = isinstance(getattr(model, "decoder", None), FairseqIncrementalDecoder)
+    if not searched or not isinstance(model, FairseqEncoderDecoderModel):
+        raise UserError(
+            f"{path} holds a model that does not write from left to right ({type(model).__name__})"
+        )
+    return model
+
+
 def editing_task(state: CheckpointState, path: str, data: str | None) -> TranslationEditTask:
     """The task, with the dictionaries of ``data``, else of the checkpoint, else of its data."""
     cfg = state["cfg"].task
@@ -140,13 +155,11 @@ def editing_task(state: CheckpointState, path: str, data: str | None) -> Transla
     if cfg._name not in ("translation_edit", "translation_lev"):
         raise UserError(f"{path} was trained with task {cfg._name}, not translation_edit")
     config = TranslationEditConfig()
-    for field in fields(config):
-        default = getattr(config, field.name)
-        known = field.name in cfg and field.name != "_name"
-        if known:
-            setattr(config, field.name, cfg[field.name])
+    for name, default in vars(config).items():
+        if name in cfg and name != "_name":
+            setattr(config, name, cfg[name])
         elif isinstance(default, str) and default.startswith("${"):
-            setattr(config, field.name, 1 if field.name == "seed" else None)
+            setattr(config, name, 1 if name == "seed" else None)
     if data is None and "source_symbols" in symbols:
         sides = (_dictionary(symbols[f"{side}_symbols"]) for side in ("source", "target"))
         return TranslationEditTask(config, *sides)

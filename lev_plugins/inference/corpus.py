@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..errors import UserError
+from ..errors import UserError, counted
 from ..io.text_files import SUBWORDS, read_lines
 from ..metrics.corpus import Metric, add_up
 
@@ -130,8 +130,8 @@ def read_references(path: str, size: int) -> list[str]:
     lines = list(read_lines(path))
     if len(lines) != size:
         raise UserError(
-            f"--references {path} has {len(lines)} lines for {size} sentences; line n has to be "
-            "the reference of sentence n"
+            f"--references {path} has {counted(len(lines), 'line')} for "
+            f"{counted(size, 'sentence')}; line n has to be the reference of sentence n"
         )
     return lines
 

@@ -28,6 +28,7 @@ class Choice:
 
     @property
     def flags(self) -> str:
+        """fairseq's flags that mean it."""
         return f"--iter-decode-eos-penalty {self.gamma:g} --delete-threshold {self.threshold:g}"
 
 

@@ -2,16 +2,32 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from typing import TypedDict
 
 from ..errors import UserError
 from ..systems.levenshtein.decoding.diversity import DIVERSITY, LARGEST_PENALTY
 from .arguments import check_number, check_whole, listed, optional_strings, strings
 
-T = TypeVar("T")
 # a source, its draft and its terms
 Row = tuple[str, str | None, Sequence[str] | None]
 Terms = Iterable[Iterable[str] | None]
+
+
+class EditOptions(TypedDict, total=False):
+    """The options of :meth:`.LevenshteinEditor.edit_nbest`."""
+
+    max_iter: int
+    batch_size: int
+    empty_penalty: float | None
+    delete_threshold: float | None
+    candidates: int | None
+    diversity: str
+    noise_scale: float
+    seed: int
+    markup: bool
+    terms: Terms | None
+    hard_terms: bool
+    history: bool
 
 
 def read_rows(
@@ -23,28 +39,22 @@ def read_rows(
         UserError: what is no list of strings, or of another length.
     """
     read = strings("sources", "source", sources)
-    others = None if drafts is None else optional_strings("drafts", "draft", drafts)
-    beside = _beside(read, others, "drafts")
-    return list(zip(read, beside, _beside(read, _read_terms(terms), "lists of terms")))
+    nothing = [None] * len(read)
+    beside = nothing if drafts is None else optional_strings("drafts", "draft", drafts)
+    of_terms = nothing if terms is None else _read_terms(terms)
+    for others, name in ((beside, "drafts"), (of_terms, "lists of terms")):
+        if len(others) != len(read):
+            raise UserError(f"{len(read)} sources but {len(others)} {name}")
+    return list(zip(read, beside, of_terms, strict=True))
 
 
-def _read_terms(terms: Terms | None) -> list[Sequence[str] | None] | None:
-    if terms is None:
-        return None
-    found: list[Sequence[str] | None] = []
+def _read_terms(terms: Terms) -> Sequence[list[str] | None]:
+    found: list[list[str] | None] = []
     for number, row in enumerate(listed("terms", terms), start=1):
+        where = f"sentence {number}: term"
         if isinstance(row, str):
-            raise UserError(f"sentence {number}: terms are a list of texts, not a single text")
-        name = f"sentence {number}: terms"
-        found.append(None if row is None else strings(name, f"sentence {number}: term", row))
-    return found
-
-
-def _beside(sources: Sequence[str], others: list[T | None] | None, name: str) -> list[T | None]:
-    """One for every source, None where there are none at all."""
-    found: list[T | None] = [None] * len(sources) if others is None else others
-    if len(found) != len(sources):
-        raise UserError(f"{len(sources)} sources but {len(found)} {name}")
+            raise UserError(f"{where}s are a list of texts, not a single text")
+        found.append(None if row is None else strings(f"{where}s", where, row))
     return found
 
 

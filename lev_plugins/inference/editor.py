@@ -6,14 +6,13 @@
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import torch
 from fairseq.models import FairseqEncoderDecoderModel
-from torch import Tensor
 
-from ..data.batch import Batch, TextEncoder
-from ..data.batching import by_length
+from ..data.batch import TextEncoder
+from ..data.batching import in_batches
 from ..deprecation import renamed_arguments
 from ..errors import UserError, checks_arguments
 from ..fairseq_patches import wrap_checkpoint_errors
@@ -35,8 +34,8 @@ from .checkpoints import (
     text_encoders,
     text_processing,
 )
-from .editing import Row, Terms, check_decoding, read_rows
-from .sentences import Item
+from .editing import EditOptions, Row, Terms, check_decoding, read_rows
+from .sentences import Item, collated
 
 
 class LevenshteinEditor:
@@ -120,6 +119,7 @@ class LevenshteinEditor:
 
     @property
     def device(self) -> torch.device:
+        """Where the models are."""
         return next(self.models[0].parameters()).device
 
     @property
@@ -129,30 +129,21 @@ class LevenshteinEditor:
         return draft_lang
 
     @property
-    def _limits(self) -> tuple[int, ...]:
+    def limits(self) -> tuple[int, ...]:
         """The longest source and draft that the task and all models read."""
         limits = (one.max_positions() for one in (self.task, *self.models))
         return tuple(min(sizes) for sizes in zip(*limits))
 
     @renamed_arguments(answers="candidates", variants="diversity")
-    @checks_arguments(nbest="edit() gives one output for each source; use edit_nbest()")
+    @checks_arguments(
+        lambda: EditOptions.__annotations__,
+        nbest="edit() gives one output for each source; use edit_nbest()",
+    )
     def edit(
         self,
         sources: Iterable[str],
         drafts: Iterable[str | None] | None = None,
-        *,
-        max_iter: int = 10,
-        batch_size: int = 64,
-        empty_penalty: float | None = None,
-        delete_threshold: float | None = None,
-        candidates: int | None = None,
-        diversity: str = "length",
-        noise_scale: float = 0.5,
-        seed: int = 1,
-        markup: bool = False,
-        terms: Terms | None = None,
-        hard_terms: bool = True,
-        history: bool = True,
+        **options: Unpack[EditOptions],
     ) -> list[EditTrace]:
         """Edits every draft, or writes an output for every source that has none.
 
@@ -160,7 +151,7 @@ class LevenshteinEditor:
             sources: plain text, one sentence each; half of a surrogate pair is a question mark to
                 what cuts the text.
             drafts: a draft or None for every source; None where there are no drafts at all.
-            max_iter … history: as of :meth:`edit_nbest`.
+            **options: as of :meth:`edit_nbest`, from ``max_iter`` to ``history``.
 
         Returns:
             a trace for every source, in order: text, score (in nats: with one answer made
@@ -170,24 +161,7 @@ class LevenshteinEditor:
         Raises:
             UserError: as :meth:`edit_nbest`.
         """
-        found = self.edit_nbest(
-            sources,
-            drafts,
-            nbest=1,
-            max_iter=max_iter,
-            batch_size=batch_size,
-            empty_penalty=empty_penalty,
-            delete_threshold=delete_threshold,
-            candidates=candidates,
-            diversity=diversity,
-            noise_scale=noise_scale,
-            seed=seed,
-            markup=markup,
-            terms=terms,
-            hard_terms=hard_terms,
-            history=history,
-        )
-        return [best for best, *_ in found]
+        return [best for best, *_ in self.edit_nbest(sources, drafts, nbest=1, **options)]
 
     @renamed_arguments(answers="candidates", variants="diversity")
     @checks_arguments()
@@ -248,20 +222,18 @@ class LevenshteinEditor:
             noise_scale=noise_scale,
             seed=seed,
         )
-        rows = read_rows(sources, drafts, terms)
-        how = Diversity(count, diversity, noise_scale, seed)
-        generator = self._generator(
+        items = self._items(read_rows(sources, drafts, terms), markup, hard_terms)
+        generator = self.generator(
             delete_threshold,
             empty_penalty,
             max_iter=max_iter,
-            diversity=how,
+            diversity=Diversity(count, diversity, noise_scale, seed),
             nbest=nbest,
             retain_history=history,
         )
-        items = self._items(rows, markup, hard_terms)
         return self._decode(generator, items, batch_size)
 
-    def _generator(
+    def generator(
         self,
         delete_threshold: float | None = None,
         empty_penalty: float | None = None,
@@ -285,13 +257,18 @@ class LevenshteinEditor:
     def _decode(
         self, generator: RefinementGenerator, items: list[Item], batch_size: int
     ) -> list[list[EditTrace]]:
-        found: list[list[EditTrace]] = [[] for _ in items]
         models = self.models if self.reranker is None else [*self.models, self.reranker]
-        for chosen in by_length((item.size for item in items), batch_size):
-            batch = self._batch([items[i] for i in chosen])
-            for i, hypotheses in zip(chosen, generator.generate(models, batch)):
-                found[i] = [self._trace(items[i], hypothesis) for hypothesis in hypotheses]
-        return found
+        pad = self.task.tgt_dict.pad()
+
+        def traces(some: Sequence[Item]) -> list[list[EditTrace]]:
+            sides = [one.tokens for one in some], [one.coded for one in some]
+            found = generator.generate(models, collated(*sides, pad, self.device))
+            return [
+                [self._trace(item, hypothesis) for hypothesis in hypotheses]
+                for item, hypotheses in zip(some, found, strict=True)
+            ]
+
+        return in_batches(traces, items, (item.size for item in items), batch_size)
 
     # text to tokens ---------------------------------------------------------------------------
 
@@ -310,7 +287,7 @@ class LevenshteinEditor:
         ]
         for number, item in enumerate(items, start=1):
             sides = (item.tokens, item.coded.tokens)
-            for name, tokens, limit in zip(("source", "draft"), sides, self._limits):
+            for name, tokens, limit in zip(("source", "draft"), sides, self.limits):
                 if len(tokens) > limit:
                     raise UserError(
                         f"{name} {number} has {len(tokens)} tokens where the model's limit is "
@@ -345,23 +322,6 @@ class LevenshteinEditor:
             raise UserError(f"sentence {number}: {error}") from error
         tokens = self.task.encode_text(source, self._apply, self.task.src_dict)
         return Item(source, draft, tokens, coded, oov_words)
-
-    def _batch(self, items: list[Item]) -> Batch:
-        pad = self.task.tgt_dict.pad()
-
-        def padded(rows: Sequence[Tensor], value: int) -> Tensor:
-            rows = list(rows)
-            joined = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=value)
-            return joined.to(self.device)
-
-        return {
-            "net_input": {
-                "src_tokens": padded([i.tokens for i in items], pad),
-                "src_lengths": None,
-            },
-            "draft": padded([i.coded.tokens for i in items], pad),
-            "marks": padded([i.coded.marks for i in items], 0),
-        }
 
     # tokens to text ---------------------------------------------------------------------------
 

@@ -98,6 +98,7 @@ class EncT5:
 
     @property
     def device(self) -> torch.device:
+        """Where the model is."""
         return next(self.model.parameters()).device
 
     @property
@@ -224,25 +225,22 @@ class EncT5:
         self, top_k: int | None, threshold: float | None, labels: Sequence[str] | None
     ) -> Wanted:
         """Checks it."""
-        given = (("top_k", top_k), ("labels", labels), ("threshold", threshold))
-        for name, value in given:
-            has = self.kind.many or (
-                name != "threshold" and self.kind is not ProblemType.REGRESSION
-            )
+        ranked = self.kind is not ProblemType.REGRESSION
+        for name, value, has in (
+            ("top_k", top_k, ranked),
+            ("labels", labels, ranked),
+            ("threshold", threshold, self.kind.many),
+        ):
             if value is not None and not has:
                 raise UserError(
                     f"{name}: has no meaning for {self.kind.value}, which this model is for; "
                     "leave it out"
                 )
-        if threshold is not None:
-            check_threshold(threshold)
-        return Wanted(
-            self.kind,
-            self.metadata.labels,
-            self._chosen(labels),
-            None if top_k is None else check_whole("top_k", top_k),
-            self.threshold if threshold is None else threshold,
-        )
+        if threshold is None:
+            threshold = self.threshold
+        check_threshold(threshold)
+        top_k = None if top_k is None else check_whole("top_k", top_k)
+        return Wanted(self.kind, self.metadata.labels, self._chosen(labels), top_k, threshold)
 
     def _chosen(self, labels: Sequence[str] | None) -> list[int]:
         """Numbers of labels, each once."""

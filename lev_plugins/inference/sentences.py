@@ -1,9 +1,13 @@
 """A sentence on its way through an editor: from text to tokens, from states to iterations."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
+from ..data.batch import Batch
 from ..systems.levenshtein.decoding.history import Iteration
 from ..systems.levenshtein.decoding.state import EditHypothesis, Step
 from ..systems.levenshtein.oov import OOVWords
@@ -23,6 +27,7 @@ class Item(NamedTuple):
 
     @property
     def size(self) -> int:
+        """Tokens of source and draft."""
         return len(self.tokens) + len(self.coded.tokens)
 
     def symbols(self, state: Step | EditHypothesis) -> tuple[str, ...]:
@@ -45,6 +50,21 @@ class Item(NamedTuple):
                 )
             )
         return iterations
+
+
+def collated(
+    sources: Sequence[Tensor], drafts: Sequence[Draft], pad: int, device: torch.device
+) -> Batch:
+    """A batch to decode."""
+
+    def padded(rows: list[Tensor], value: int) -> Tensor:
+        return pad_sequence(rows, batch_first=True, padding_value=value).to(device)
+
+    return {
+        "net_input": {"src_tokens": padded(list(sources), pad), "src_lengths": None},
+        "draft": padded([draft.tokens for draft in drafts], pad),
+        "marks": padded([draft.marks for draft in drafts], 0),
+    }
 
 
 def _probabilities(scores: Tensor) -> tuple[float, ...]:

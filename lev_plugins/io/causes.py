@@ -105,11 +105,8 @@ def _passed(error: BaseException, function: str, file: str) -> bool:
 
 def _checkpoint_read(error: BaseException) -> str | None:
     """The checkpoint that was being read when the exception was raised."""
-    for function, names in _READERS.items():
-        path = _local(error, function, *names)
-        if path is not None:
-            return path
-    return None
+    paths = (_local(error, function, *names) for function, names in _READERS.items())
+    return next((path for path in paths if path is not None), None)
 
 
 def _shorten(text: str) -> str:
@@ -128,11 +125,7 @@ def _our_own(error: BaseException) -> str | None:
 
 
 def refusal(error: BaseException) -> str | None:
-    """What ``torch.load`` refused to unpickle; its own message says how to load it nevertheless.
-
-    Args:
-        error: that it raised.
-    """
+    """What ``torch.load`` refused to unpickle; its own message says how to load it nevertheless."""
     refused = re.search(_REFUSED_GLOBAL, str(error))
     if refused is None:
         return None
@@ -143,9 +136,8 @@ def _unreadable_checkpoint(error: BaseException) -> str | None:
     """Whatever ``torch.load`` raises over a file: torch has no class of its own for it."""
     path = _checkpoint_read(error)
     damaged = isinstance(error, DamagedArchive)
-    if path is None or not (damaged or _passed(error, "load", "torch/serialization.py")):
-        return None
-    if isinstance(error, KeyboardInterrupt):
+    torn = damaged or _passed(error, "load", "torch/serialization.py")
+    if path is None or not torn or isinstance(error, KeyboardInterrupt):
         return None
     if isinstance(error, MemoryError):
         return f"checkpoint {path} asks for more memory than there is; is it damaged? copy it again"
@@ -164,21 +156,15 @@ def _not_a_checkpoint(error: BaseException) -> str | None:
         path = _local(error, "load_model_ensemble_and_task", "filename")
     elif isinstance(error, (AttributeError, IndexError, KeyError, RuntimeError, TypeError)):
         upgrading = _passed(error, "_upgrade_state_dict", "fairseq/checkpoint_utils.py")
-        path = _checkpoint_read(error) if upgrading or _holds_no_dict(error) else None
+        no_dictionary = any(
+            not isinstance(frame.f_locals.get("state", {}), dict)
+            for frame in _frames(error)
+            if frame.f_code.co_name == "load_checkpoint_to_cpu"
+        )
+        path = _checkpoint_read(error) if upgrading or no_dictionary else None
     else:
         return None
-    if path is None:
-        return None
-    return f"{path} is not a checkpoint that fairseq has saved; check the path"
-
-
-def _holds_no_dict(error: BaseException) -> bool:
-    """Whether fairseq was about to look into a checkpoint that is no dictionary."""
-    return any(
-        not isinstance(frame.f_locals.get("state", {}), dict)
-        for frame in _frames(error)
-        if frame.f_code.co_name == "load_checkpoint_to_cpu"
-    )
+    return path and f"{path} is not a checkpoint that fairseq has saved; check the path"
 
 
 def _misfit_checkpoint(error: BaseException) -> str | None:
@@ -209,25 +195,16 @@ def _bad_dictionary(error: BaseException) -> str | None:
     return f"dictionary {path}: {_shorten(text)}"
 
 
-def _missing_file(error: BaseException) -> str | None:
-    """A path that does not exist, is not of the right kind, or may not be read."""
-    if not isinstance(error, OSError) or error.errno not in _NO_ACCESS:
+def _refused_by_system(error: BaseException) -> str | None:
+    """A path that is not there or may not be read; a disk that is full or closed."""
+    if not isinstance(error, OSError) or error.errno not in _NO_ACCESS | _NO_ROOM:
         return None
-    if not isinstance(error.filename, (str, bytes)):
-        return None
-    reason = os.strerror(error.errno)
-    return f"{os.fsdecode(error.filename)}: {reason[0].lower()}{reason[1:]}; check the path"
-
-
-def _no_room(error: BaseException) -> str | None:
-    """Something cannot be written: the disk is full or closed, or a file as large as may be."""
-    if not isinstance(error, OSError) or error.errno not in _NO_ROOM:
-        return None
-    named = isinstance(error.filename, (str, bytes))
-    where = os.fsdecode(error.filename) if named else "the output"
+    name = os.fsdecode(error.filename) if isinstance(error.filename, (str, bytes)) else None
     reason = os.strerror(error.errno)
     why = reason[0].lower() + reason[1:]
-    return f"{where} is not written: {why}; free some space or write elsewhere"
+    if error.errno in _NO_ROOM:
+        return f"{name or 'the output'} is not written: {why}; free some space or write elsewhere"
+    return name and f"{name}: {why}; check the path"
 
 
 def _too_long(error: BaseException) -> str | None:
@@ -346,8 +323,7 @@ _KNOWN = (
     _unreadable_checkpoint,
     _not_a_checkpoint,
     _bad_dictionary,
-    _missing_file,
-    _no_room,
+    _refused_by_system,
     _too_long,
     _unknown_metric,
     _fairseq_message,
@@ -360,11 +336,7 @@ _KNOWN = (
 
 
 def explain(error: BaseException) -> str | None:
-    """The line to print for a user's mistake, or ``None`` where a traceback says more.
-
-    Args:
-        error: as it was caught, with its traceback.
-    """
+    """The line to print for a user's mistake, or ``None`` where a traceback says more."""
     for cause in _KNOWN:
         line = cause(error)
         if line:

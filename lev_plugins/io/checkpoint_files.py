@@ -16,7 +16,6 @@ from ..errors import UserError
 from .archives import check_archive
 from .causes import explain
 from .finite import refuse_non_finite
-from .notes import TRAINED
 from .patching import Stock, patches
 from .trust import check_criterion, settings_of
 
@@ -128,7 +127,7 @@ def harden_checkpoint_loading() -> None:
         *args: object,
         **options: object,
     ) -> tuple[Any, Any, Any]:
-        """fairseq's models, settings and task.
+        """fairseq's models, settings and task; ``task.checkpoint_cfg`` are the settings.
 
         Raises:
             UserError: a checkpoint whose settings make no model, a larger one than it holds, or
@@ -138,7 +137,7 @@ def harden_checkpoint_loading() -> None:
             with settings_of(filenames, arg_overrides) as origin:
                 found: tuple[Any, Any, Any] = stock(filenames, arg_overrides, *args, **options)
                 check_criterion(origin, found[1])
-                TRAINED[found[2]] = found[1]
+                found[2].checkpoint_cfg = found[1]
                 return found
 
 

@@ -53,13 +53,10 @@ def refuse_non_finite(path: str, state: object) -> None:
 
 
 def refuse_non_finite_scores(scores: "Tensor") -> None:
-    """Refuses to answer with a model whose parameters are finite and whose outputs are not.
-
-    Args:
-        scores: values, or logarithms of the probabilities of what was chosen.
+    """Refuses to answer with a model whose outputs (values, or log-probabilities) are not finite.
 
     Raises:
-        UserError: one is not finite.
+        UserError: one is not.
     """
     if not _is_finite(scores):
         raise UserError(NOT_FINITE)

@@ -67,12 +67,7 @@ def _number_type(path: str, code: int) -> np.dtype:
 
 
 def _check_mmap(prefix: str, symbols: int | None) -> None:
-    """The files that preprocess writes today.
-
-    Args:
-        prefix: path without ``.idx``.
-        symbols: of the dictionary; None where the numbers are something else.
-    """
+    """The files that preprocess writes today, with numbers of symbols (None: of something else)."""
     kind, sizes = read_index(prefix)
     if not sizes.any():  # nothing cannot be mapped
         raise UserError(f"{prefix}: holds no sentence; preprocess a text that has lines")

@@ -26,7 +26,12 @@ def way_out(
     if learnt is None:
         ways.append(f"raise {', '.join(FLAGS)} or --max-tokens")  # fairseq takes the lowest
     else:
-        ways += _room(limits, learnt)
+        higher = [
+            f"{flag} (to {most} at most)"
+            for flag, limit, most in zip(FLAGS, limits, learnt)
+            if most is not None and most > limit
+        ]
+        ways += [f"raise {' and '.join(higher)}"] if higher else []
     if cut and sizes[0] > limits[0]:
         ways.append("give --truncate-source")
     ways.append("shorten such lines")
@@ -35,16 +40,6 @@ def way_out(
     if len(ways) > 1:
         ways[-1] = f"or {ways[-1]}"
     return ", ".join(ways)
-
-
-def _room(limits: Sequence[int], learnt: Sequence[int | None]) -> list[str]:
-    """The flags that may be raised, and how far: models have learnt to read so much."""
-    flags = [
-        f"{flag} (to {most} at most)"
-        for flag, limit, most in zip(FLAGS, limits, learnt)
-        if most is not None and most > limit
-    ]
-    return [f"raise {' and '.join(flags)}"] if flags else []
 
 
 def tightest(*limits: object) -> tuple[int | None, int | None]:

@@ -10,7 +10,7 @@ from typing import BinaryIO, TextIO, TypeVar
 
 from ..errors import UserError
 from .reading import reading
-from .text_files import read_lines
+from .text_files import count_lines, read_lines
 
 T = TypeVar("T")
 STANDARD_STREAM = "-"
@@ -33,11 +33,7 @@ def json_line(value: Mapping[str, object]) -> str:
 
 
 def input_lines(path: str, prompt: str) -> Iterator[str]:
-    """The lines of a file in UTF-8, or of stdin.
-
-    Args:
-        path: the file, or ``-``.
-        prompt: shown where the lines are typed.
+    """The lines of a file in UTF-8, or of stdin (``-``); ``prompt`` is shown where they are typed.
 
     Raises:
         UserError: the file cannot be read, or a line is not UTF-8.
@@ -48,12 +44,8 @@ def input_lines(path: str, prompt: str) -> Iterator[str]:
 def input_fields(path: str, prompt: str, counts: Collection[int], form: str) -> Iterator[list[str]]:
     """What stands between the tabs of each line of :func:`input_lines`.
 
-    Args:
-        counts: how many there may be.
-        form: of a line, said where it has another.
-
     Raises:
-        UserError: as there, or another number of tabs.
+        UserError: as there, or another number of fields than ``counts`` has: ``form`` says which.
     """
     name = "stdin" if path == STANDARD_STREAM else path
     for number, line in enumerate(input_lines(path, prompt), start=1):
@@ -121,8 +113,7 @@ def check_lines(path: str | None) -> None:
         UserError: as :func:`.text_files.read_lines`; a stream is left alone.
     """
     if path is not None and not is_stream(path):
-        for _ in read_lines(path):
-            pass
+        count_lines(path)
 
 
 def chunk_size(path: str, size: int) -> int:
@@ -138,11 +129,7 @@ def chunks(lines: Iterable[T], path: str, size: int) -> Iterator[list[T]]:
 
 
 def decode(name: str, number: int, body: bytes, way: str = "") -> str:
-    """A line of a stream.
-
-    Args:
-        name, number: of the stream and the line, for messages.
-        way: what to do where it is not UTF-8.
+    """Line ``number`` of the stream ``name``; ``way``: what to do where it is not UTF-8.
 
     Raises:
         UserError: it is not.

@@ -2,11 +2,7 @@
 
 import sys
 from collections.abc import Collection, Sequence
-from typing import Any
-from weakref import WeakKeyDictionary
 
-#: a task of fairseq → the configuration of the checkpoint that was loaded for it (the last one)
-TRAINED: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 GIVE_DRAFTS = "Give 'source<TAB>draft'; where the source itself is to be corrected: paste FILE FILE"
 #: tokens that are looked at, of all lines
 ENOUGH = 1000
@@ -28,13 +24,7 @@ def note(text: str) -> None:
 
 
 def say_no_draft(what: str, draft_lang: str, way: str) -> None:
-    """A model of drafts gets none.
-
-    Args:
-        what: what has none.
-        draft_lang: suffix of those that it was trained with.
-        way: how to give them.
-    """
+    """``what`` has no draft, and the model was trained with some; ``way``: how to give them."""
     note(
         f"{what}, and the model was trained to correct drafts (--draft-lang "
         f"{draft_lang}): such lines are generated from nothing. {way}"
@@ -63,7 +53,7 @@ class CutNotes:
         self.tokens = self.unknown = 0
         self.told = False
         if used is None and trained is None:
-            self.trained, self.shown = _subwords(symbols)
+            self.trained, self.shown = subwords_in(symbols)
 
     @property
     def done(self) -> bool:
@@ -103,7 +93,7 @@ class CutNotes:
         return f"{share:.1%} of the first {self.tokens} source tokens are not in the dictionary"
 
 
-def _subwords(symbols: Collection[str]) -> tuple[str | None, str]:
+def subwords_in(symbols: Collection[str]) -> tuple[str | None, str]:
     """The name for ``--bpe`` that symbols look like, and one of them; None without."""
     kinds = {
         "sentencepiece": [one for one in symbols if one[:1] == "▁" != one],

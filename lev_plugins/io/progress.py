@@ -19,7 +19,6 @@ def progress(
     """The items; those that are done are counted on standard error if that is a terminal.
 
     Args:
-        items: what is worked on, one after the other.
         unit: what one of them is, in the plural.
         total: how many there are; without it no time left is shown, and nothing at all where the
             input may be typed.

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from ..errors import UserError
+from ..errors import UserError, counted
 from .archives import check_archive
 from .finite import REMEDY, non_finite
 from .output import replacing
@@ -127,7 +127,7 @@ def last_good(folder: str) -> str:
     All that are there are read from end to end.
     """
     newest = _newest(Path(folder).glob("*.pt"))
-    return "" if newest is None else f"; {newest[0]}, with {newest[1]} updates, is good"
+    return "" if newest is None else f"; {newest[0]}, with {counted(newest[1], 'update')}, is good"
 
 
 def _refuse_diverged(path: str, state: object) -> None:
@@ -142,8 +142,7 @@ def _refuse_diverged(path: str, state: object) -> None:
 def recovery_hint(torn: str) -> str:
     """What to do about a checkpoint that a training cannot resume from.
 
-    Args:
-        torn: its path. All others in its folder are read from end to end.
+    All others in its folder are read from end to end.
     """
     folder = Path(torn).parent
     newest = _newest(path for path in folder.glob("*.pt") if path.name != Path(torn).name)
@@ -153,8 +152,8 @@ def recovery_hint(torn: str) -> str:
             "with --restore-file, or move it away to begin anew"
         )
     return (
-        f"{newest[0]} is whole, with {newest[1]} updates: copy it to {torn}, or give it once "
-        "with --restore-file"
+        f"{newest[0]} is whole, with {counted(newest[1], 'update')}: copy it to {torn}, or give it "
+        "once with --restore-file"
     )
 
 
@@ -163,12 +162,6 @@ def refuse_asynchronous_checkpoints(cfg: "DictConfig") -> None:
 
     Fault: fairseq then writes each checkpoint in place, so that a training that is stopped
     leaves a torn one, and neither ``checkpoint_last.pt`` nor ``checkpoint_best.pt`` beside it.
-
-    Args:
-        cfg: a training's settings.
-
-    Raises:
-        UserError: the option was given.
     """
     if cfg.checkpoint.write_checkpoints_asynchronously:
         raise UserError(

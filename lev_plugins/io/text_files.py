@@ -45,6 +45,11 @@ def plain_spaces(text: str) -> str:
     return _SPACE.sub(" ", text)
 
 
+def few(items: Sequence[object], most: int = 20) -> str:
+    """The first of many, and a sign that there are more."""
+    return ", ".join(map(str, items[:most])) + (" …" if len(items) > most else "")
+
+
 @dataclass
 class LineNumbers:
     """How many lines had a property, and the numbers of the first few of them."""
@@ -69,10 +74,7 @@ class LineNumbers:
 
 
 def line_numbers(option: str, text: str) -> set[int]:
-    """The numbers that a user chose: ``1,4,7-9``.
-
-    Args:
-        option: where they were given, for the error.
+    """The numbers that a user chose with an option: ``1,4,7-9``.
 
     Raises:
         UserError: no number, or no range of lines.
@@ -90,12 +92,7 @@ def line_numbers(option: str, text: str) -> set[int]:
 
 
 def require_files(paths: Sequence[str], hint: str = "") -> None:
-    """Raise one :class:`UserError` that names every file of ``paths`` that is not there.
-
-    Args:
-        paths: files that are about to be read.
-        hint: the way out, appended to the message.
-    """
+    """Raise one :class:`UserError` that names all files that are not there, and the way out."""
     missing = [path for path in paths if not os.path.isfile(path)]
     if not missing:
         return
@@ -207,12 +204,7 @@ def refuse_special_tokens(path: str, number: int, words: Sequence[str]) -> None:
 def parse_alignment(
     path: str, number: int, line: str, source_words: int, target_words: int
 ) -> list[tuple[int, int]]:
-    """Word alignments ``i-j`` of one line, both counted from 0.
-
-    Args:
-        path, number: the file and line, for messages.
-        line: the text of the line.
-        source_words, target_words: lengths that ``i`` and ``j`` must stay below.
+    """Word alignments ``i-j`` of one line, both counted from 0; ``path``, ``number``: of the line.
 
     Raises:
         UserError: an item is not ``i-j``, or points past the end of its sentence.
@@ -275,7 +267,6 @@ def check_split(split: Split, longest: int, alignments: Sequence[str] = ()) -> N
     """Read the files of a split once, side by side, and fill in what was counted.
 
     Args:
-        split: filled in place.
         longest: lines of more tokens, ``<s>`` and ``</s>`` included, are noted.
         alignments: files of word alignments (source to target) that go with the split.
 

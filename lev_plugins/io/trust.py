@@ -160,10 +160,8 @@ class Origin:
         """Refuse what no checkpoint is expected to be of.
 
         Args:
-            kind: a key of :data:`EXPECTED`.
-            name: that the checkpoint gives.
-            registry: of fairseq, the classes by their names.
-            known: the name in :data:`EXPECTED`, where it is another.
+            kind: a key of :data:`EXPECTED`; ``known`` the name in it.
+            name: that the checkpoint gives, in fairseq's registry of classes.
 
         Raises:
             UserError: it is fairseq's, and neither expected nor allowed by the user.
@@ -243,12 +241,8 @@ def origin() -> Origin | None:
 def settings_of(
     paths: Sequence[str], given: Mapping[str, object] | None = None
 ) -> Iterator[Origin]:
-    """Inside, models and tasks are built from a checkpoint's settings.
-
-    Args:
-        paths: see :class:`Origin`.
-        given: likewise.
-    """
+    """Inside, models and tasks are built from a checkpoint's settings; arguments as of
+    :class:`Origin`."""
     found = Origin(tuple(map(str, paths)), dict(given or {}))
     left = _origins.set(found)
     try:

@@ -18,20 +18,13 @@ from .words import percent
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric as SacrebleuBase
 
+    from .correction import Counts
+
 ROUGE_TYPES = ("rouge1", "rouge2", "rougeL")
 # Han and kana are written without spaces: every character is a word
 _WITHOUT_BLANKS = re.compile(
     "([\u3041-\u3096\u30a1-\u30fa\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])"
 )
-
-
-class Summed(Protocol):
-    """Whatever gives numbers that add up."""
-
-    @property
-    def size(self) -> int:
-        """How many statistics there are of a sentence."""
-        ...
 
 
 class Metric(Protocol):
@@ -49,33 +42,21 @@ class Metric(Protocol):
 
     def statistics(self, hypothesis: str, reference: str) -> tuple[float, ...]:
         """The statistics of one sentence; those of a corpus are their sums."""
-        ...
 
     def score(self, totals: Sequence[float]) -> float:
         """The score of a corpus, 0 … 100 (an error rate may be higher); 0 where it is empty."""
-        ...
 
     def signature(self) -> str:
         """How the score was computed, to be quoted beside it."""
-        ...
 
 
 class SacrebleuMetric:
-    """A metric of sacrebleu: the scores are its corpus scores to the last bit.
-
-    Args:
-        name: key in :data:`METRICS`.
-        metric: sacrebleu's object with its settings.
-        size: how many numbers it keeps of a sentence.
-        higher_is_better: False for TER.
-    """
+    """A metric of sacrebleu: the scores are its corpus scores to the last bit."""
 
     def __init__(
         self, name: str, metric: "SacrebleuBase", size: int, higher_is_better: bool = True
     ) -> None:
-        self.name = name
-        self.size = size
-        self.higher_is_better = higher_is_better
+        self.name, self.size, self.higher_is_better = name, size, higher_is_better
         self._metric = metric
 
     def statistics(self, hypothesis: str, reference: str) -> tuple[float, ...]:
@@ -94,12 +75,13 @@ class SacrebleuMetric:
         return str(self._metric.get_signature())
 
 
-def bleu(tokenize: str | None = None) -> SacrebleuMetric:
+def bleu(tokenize: str | None = None, effective_order: bool = False) -> SacrebleuMetric:
     """BLEU (Papineni et al., 2002) with sacrebleu's defaults, or another of its tokenisers."""
     from sacrebleu.metrics import BLEU
 
     # force: no warning about text that is tokenised already, which is as the user wants it
-    return SacrebleuMetric("bleu", BLEU(tokenize=tokenize, force=True), 2 + 2 * 4)
+    metric = BLEU(tokenize=tokenize, effective_order=effective_order, force=True)
+    return SacrebleuMetric("bleu", metric, 2 + 2 * 4)
 
 
 def ter(
@@ -220,7 +202,7 @@ def make_metric(name: str) -> Metric:
     return METRICS[name]()
 
 
-def add_up(metric: Summed, statistics: Iterable[Sequence[float]]) -> list[float]:
+def add_up(metric: "Metric | Counts", statistics: Iterable[Sequence[float]]) -> list[float]:
     """Sums of the statistics of sentences, zeros where there are none."""
     totals = [0.0] * metric.size
     for numbers in statistics:

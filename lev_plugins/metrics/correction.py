@@ -22,15 +22,12 @@ class Counts(Protocol):
     @property
     def size(self) -> int:
         """How many statistics there are of a sentence."""
-        ...
 
     def statistics(self, source: str, hypothesis: str, reference: str) -> tuple[float, ...]:
         """The statistics of one sentence; those of a corpus are their sums."""
-        ...
 
     def signature(self) -> str:
         """How was counted, in sacrebleu's form."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -74,13 +71,13 @@ class CorrectionMetric:
     """One number of a counting.
 
     name: its key in :data:`CORRECTION_METRICS`. higher_is_better: False for what is miscorrected.
-    counts: what is counted. formula: the score of a corpus from the sums of its statistics.
+    counts: what is counted. score: of a corpus, 0 … 100, from the sums of its statistics.
     """
 
     name: str
     higher_is_better: bool
     counts: Counts
-    formula: Callable[[Sequence[float]], float]
+    score: Callable[[Sequence[float]], float]
 
     @property
     def size(self) -> int:
@@ -90,10 +87,6 @@ class CorrectionMetric:
     def statistics(self, source: str, hypothesis: str, reference: str) -> tuple[float, ...]:
         """The statistics of one sentence; those of a corpus are their sums."""
         return self.counts.statistics(source, hypothesis, reference)
-
-    def score(self, totals: Sequence[float]) -> float:
-        """The score of a corpus, 0 … 100; 0 where it is empty."""
-        return self.formula(totals)
 
     def signature(self) -> str:
         """How the score was computed, to be quoted beside it."""

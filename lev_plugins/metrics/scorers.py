@@ -6,20 +6,14 @@ from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.scoring import BaseScorer, register_scorer
 
 from ..options import option
-from .corpus import ROUGE_TYPES, ExactMatch, Metric, Rouge, ter
-from .error_rates import ErrorRate, WordAccuracy, WordRecognition, WordSets
+from .corpus import ROUGE_TYPES, Metric, add_up, make_metric, ter
 from .words import is_char_tokenized
 
 _ENOUGH = 1000
 
 
 class MetricScorer(BaseScorer):
-    """Counts sentences with a metric and keeps their sums alone.
-
-    Args:
-        cfg: configuration of the scorer.
-        metric: what it counts with.
-    """
+    """Counts sentences with a metric and keeps their sums alone."""
 
     def __init__(self, cfg: FairseqDataclass, metric: Metric) -> None:
         super().__init__(cfg)
@@ -29,8 +23,7 @@ class MetricScorer(BaseScorer):
 
     def add_string(self, ref: str, pred: str) -> None:
         """Count one sentence (``ref``: what it should be, ``pred``: what it is)."""
-        numbers = self.metric.statistics(pred, ref)
-        self.totals = [total + number for total, number in zip(self.totals, numbers)]
+        self.totals = add_up(self.metric, (self.totals, self.metric.statistics(pred, ref)))
         self.sentences += 1
 
     def score(self) -> float:
@@ -52,7 +45,7 @@ class AccuracyScorer(MetricScorer):
     """Share of sentences equal to their reference, in percent; spaces at the ends do not count."""
 
     def __init__(self, cfg: NoOptions) -> None:
-        super().__init__(cfg, ExactMatch())
+        super().__init__(cfg, make_metric("accuracy"))
 
     def result_string(self) -> str:
         """Percent, and the counts it is made of."""
@@ -110,7 +103,7 @@ class RougeScorer(MetricScorer):
     """
 
     def __init__(self, cfg: RougeConfig) -> None:
-        super().__init__(cfg, Rouge(str(cfg.rouge_type)))
+        super().__init__(cfg, make_metric(str(cfg.rouge_type)))
 
     def result_string(self) -> str:
         """Score, and how it was computed."""
@@ -124,10 +117,10 @@ class WordScorer(MetricScorer):
     word, and every space between them as a character.
     """
 
-    title = ""
+    title = name = ""
 
-    def __init__(self, cfg: FairseqDataclass, metric: Metric) -> None:
-        super().__init__(cfg, metric)
+    def __init__(self, cfg: FairseqDataclass, name: str | None = None) -> None:
+        super().__init__(cfg, make_metric(name or self.name))
         self.shown: list[str] = []  # references, as many as tell words from characters
 
     def add_string(self, ref: str, pred: str) -> None:
@@ -151,30 +144,21 @@ class WordScorer(MetricScorer):
 class CharacterErrorRateScorer(WordScorer):
     """Edit operations per hundred characters of the references; lower is better."""
 
-    title = "CER"
-
-    def __init__(self, cfg: NoOptions) -> None:
-        super().__init__(cfg, ErrorRate("cer"))
+    title, name = "CER", "cer"
 
 
 @register_scorer("word_error_rate", dataclass=NoOptions)
 class WordErrorRateScorer(WordScorer):
     """Edit operations per hundred words of the references; lower is better."""
 
-    title = "WER"
-
-    def __init__(self, cfg: NoOptions) -> None:
-        super().__init__(cfg, ErrorRate("wer"))
+    title, name = "WER", "wer"
 
 
 @register_scorer("word_accuracy", dataclass=NoOptions)
 class WordAccuracyScorer(WordScorer):
     """Percent of the references' words that are right in the output."""
 
-    title = "word accuracy"
-
-    def __init__(self, cfg: NoOptions) -> None:
-        super().__init__(cfg, WordAccuracy())
+    title, name = "word accuracy", "word_accuracy"
 
 
 @dataclass
@@ -193,4 +177,4 @@ class WordRecognitionScorer(WordScorer):
     title = "WRR"
 
     def __init__(self, cfg: WordRecognitionConfig) -> None:
-        super().__init__(cfg, WordSets() if cfg.wrr_jaccard else WordRecognition())
+        super().__init__(cfg, "wrr_jaccard" if cfg.wrr_jaccard else "wrr")

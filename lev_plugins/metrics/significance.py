@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import UserError
-from .corpus import Metric, SacrebleuMetric, make_metric
+from .corpus import Metric, bleu, make_metric
 
 #: of the paired test, and how many numbers they may take: 400 MB, several times
 TRIALS, FEWEST_TRIALS, MOST_NUMBERS = 10_000, 200, 50_000_000
@@ -22,11 +22,7 @@ def sentence_metric(name: str) -> Metric:
     BLEU counts n-grams up to the length of the sentence alone (sacrebleu's effective order):
     otherwise a sentence of three words would have 0 even where it is right.
     """
-    if name == "bleu":
-        from sacrebleu.metrics import BLEU
-
-        return SacrebleuMetric("bleu", BLEU(effective_order=True, force=True), 2 + 2 * 4)
-    return make_metric(name)
+    return bleu(effective_order=True) if name == "bleu" else make_metric(name)
 
 
 def compared(metric: Metric, lines: Sequence[Sequence[str]]) -> dict[str, Any]:
@@ -133,6 +129,7 @@ def _defined(value: float) -> float | None:
 
 
 def scipy_stats() -> ModuleType:
+    """scipy's tests; a :class:`UserError` says how to get them."""
     try:
         from scipy import stats
     except ImportError as error:

@@ -6,7 +6,6 @@ what was generated alone (gated-Trans, §4.1).
 
 import copy
 from dataclasses import dataclass
-from typing import Any
 
 from fairseq.data import Dictionary
 from torch import Tensor, nn
@@ -95,13 +94,7 @@ class BertPlan:
 
 
 class BertOutput(nn.Module):
-    """What BERT does with a state before it names the token.
-
-    Args:
-        table: V × C, shared with the embeddings or not.
-        activation: of the layer in between.
-        eps: of its norm.
-    """
+    """What BERT does with a state before it names the token; ``table``: V × C."""
 
     def __init__(self, table: nn.Embedding, activation: str, eps: float) -> None:
         super().__init__()
@@ -119,10 +112,6 @@ class BertEncoder(nn.Module):
     """BERT's encoder behind the vectors of its tokens; a row may hold several texts.
 
     Called as :class:`.T5Encoder` is.
-
-    Args:
-        plan: its numbers.
-        dropouts: of states, attention weights and feed-forward layers.
     """
 
     def __init__(self, plan: BertPlan, dropouts: Dropouts) -> None:
@@ -153,17 +142,12 @@ class BertEncoder(nn.Module):
 
 
 def fill_encoder(table: nn.Embedding, encoder: BertEncoder, filling: Filling, rows: Tensor) -> None:
-    """Puts a checkpoint's embeddings and blocks in.
-
-    Args:
-        table: of the tokens. rows: of the checkpoint, for each of them.
-    """
+    """Puts a checkpoint's embeddings and blocks in; ``rows``: of the checkpoint, for each token."""
     filling.table(table, TABLE, rows)
     # with the type of the first segment: there is no other
     filling.place(encoder.places.weight, filling.read(PLACES) + filling.read(TYPES)[0], [PLACES])
     filling.norm(encoder.norm, "embeddings.LayerNorm")
     for number, block in enumerate(encoder.stack.blocks):
-        assert isinstance(block, TransformerBlock)
         _fill_block(block, filling, f"{BLOCK}.{number}")
 
 
@@ -192,13 +176,16 @@ def build(
         writing = _embedding(plan, target, dropouts)
         if tie:
             writing.positions, writing.norm = reading.positions, reading.norm
-    decoder, new = _decoder(plan, blocks if tie else copy.deepcopy(blocks), dropouts)
-    output: nn.Module = TiedOutput(writing.table)
-    if plan.head:
-        table = writing.table
-        if not plan.tied:
-            table = token_table(len(target), plan.dim, target.pad())
-        output = BertOutput(table, plan.activation, plan.eps)
+    decoder: list[nn.Module] = []
+    new: list[nn.Module] = []  # what no BERT has
+    for block in blocks if tie else copy.deepcopy(blocks):
+        new.append(cross := Attention(plan.dim, plan.heads, dropouts.attention, cross=True))
+        new.append(norm := nn.LayerNorm(plan.dim, eps=plan.eps))
+        decoder.append(DecoderBlock(block, cross, norm))
+    table = writing.table
+    if plan.head and not plan.tied:
+        table = token_table(len(target), plan.dim, target.pad())
+    output = BertOutput(table, plan.activation, plan.eps) if plan.head else TiedOutput(table)
     return Backbone(
         source=reading,
         encoder=EncoderBody(stack, None),
@@ -223,28 +210,13 @@ def _embedding(plan: BertPlan, dictionary: Dictionary, dropouts: Dropouts) -> To
     )
 
 
-def _decoder(
-    plan: BertPlan, blocks: list[TransformerBlock], dropouts: Dropouts
-) -> "tuple[list[nn.Module], list[nn.Module]]":
-    """The decoder's blocks, and which of their modules no BERT has."""
-    decoder: list[nn.Module] = []
-    new: list[nn.Module] = []
-    for block in blocks:
-        cross = Attention(plan.dim, plan.heads, dropouts.attention, cross=True)
-        norm = nn.LayerNorm(plan.dim, eps=plan.eps)
-        decoder.append(DecoderBlock(block, cross, norm))
-        new += [cross, norm]
-    return decoder, new
-
-
 def fill(
     backbone: Backbone, plan: BertPlan, filling: Filling, source_rows: Tensor, target_rows: Tensor
 ) -> None:
     """Puts the checkpoint's tensors in."""
     assert isinstance(backbone.encoder, EncoderBody)
-    reading: list[Any] = list(backbone.encoder.stack.blocks)
     writing = [block.block for block in backbone.blocks if isinstance(block, DecoderBlock)]
-    for blocks in (reading, writing):
+    for blocks in (backbone.encoder.stack.blocks, writing):
         for number, block in enumerate(blocks):
             _fill_block(block, filling, f"{BLOCK}.{number}")
     for embedding, rows in ((backbone.source, source_rows), (backbone.target, target_rows)):
@@ -264,7 +236,8 @@ def fill(
         filling.place(output.logits.bias, chosen_rows(filling.read(name), target_rows), [name])
 
 
-def _fill_block(block: TransformerBlock, filling: Filling, name: str) -> None:
+def _fill_block(block: nn.Module, filling: Filling, name: str) -> None:
+    assert isinstance(block, TransformerBlock)
     parts = [f"{name}.attention.self.{part}" for part in ("query", "key", "value")]
     filling.linear(block.self_attention.inputs, *parts)
     filling.linear(block.self_attention.output, f"{name}.attention.output.dense")

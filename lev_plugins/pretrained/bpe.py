@@ -49,9 +49,6 @@ class PretrainedTokenizerConfig(FairseqDataclass):
 class PretrainedTokenizer:
     """Text to a dictionary's symbols and back.
 
-    Args:
-        cfg: where the tokenizer is.
-
     Raises:
         UserError: there is no such directory, it lacks files, or has another kind of tokenizer.
     """

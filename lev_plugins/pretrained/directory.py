@@ -8,7 +8,7 @@ ends in one :class:`UserError` that names the file.
 import importlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -182,11 +182,7 @@ def _pickle(path: str) -> Stored:
 
 
 class Weights:
-    """Tensors by name.
-
-    Args:
-        stored: of the files.
-    """
+    """Tensors by name."""
 
     def __init__(self, stored: Stored) -> None:
         self._stored = stored
@@ -248,12 +244,7 @@ class Weights:
 
 
 class Config:
-    """What ``config.json`` says, with the types that are expected.
-
-    Args:
-        path: for the errors.
-        values: of the file.
-    """
+    """What ``config.json`` says, with the types that are expected; ``path``: for the errors."""
 
     def __init__(self, path: str, values: dict[str, Any]) -> None:
         self.path, self.values = path, values
@@ -265,31 +256,19 @@ class Config:
 
     def count(self, name: str, default: int | None = None, most: int = 2**24) -> int:
         """A whole number of one or more."""
-        value = self._value(name, default)
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-            raise UserError(f"{self.path}: {name} is {value!r}, not a number from 1 to {most}")
-        return value
+        return self._value(name, default, {int}, f"a number from 1 to {most}", 1, most)
 
     def number(self, name: str, default: float) -> float:
         """A number that is not negative."""
-        value = self._value(name, default)
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e9:
-            raise UserError(f"{self.path}: {name} is {value!r}, not a number from 0 up")
-        return float(value)
+        return float(self._value(name, default, {int, float}, "a number from 0 up", 0, 1e9))
 
     def flag(self, name: str, default: bool) -> bool:
         """Yes or no."""
-        value = self._value(name, default)
-        if not isinstance(value, bool):
-            raise UserError(f"{self.path}: {name} is {value!r}, not true or false")
-        return value
+        return self._value(name, default, {bool}, "true or false")
 
     def text(self, name: str, default: str) -> str:
         """A word."""
-        value = self._value(name, default)
-        if not isinstance(value, str):
-            raise UserError(f"{self.path}: {name} is {value!r}, not a text")
-        return value
+        return self._value(name, default, {str}, "a text")
 
     def one_of(self, name: str, default: str, choices: Iterable[str]) -> str:
         """A word out of a few."""
@@ -298,8 +277,26 @@ class Config:
             raise UserError(f"{self.path}: {name} is {value!r}; known are {', '.join(known)}")
         return value
 
-    def _value(self, name: str, default: Any) -> Any:
+    def _value(
+        self,
+        name: str,
+        default: Any,
+        kinds: set[type],
+        what: str,
+        least: float | None = None,
+        most: float = 0,
+    ) -> Any:
         value = self.values.get(name)
-        if value is None and default is None:
+        if value is None:
+            value = default
+        if value is None:
             raise UserError(f"{self.path}: {name} is missing; copy the file again")
-        return default if value is None else value
+        if type(value) not in kinds or (least is not None and not least <= value <= most):
+            raise UserError(f"{self.path}: {name} is {value!r}, not {what}")
+        return value
+
+
+def few(names: Sequence[str], most: int, between: str = ", ") -> str:
+    """The first of many names, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{between.join(names[:most])}{more}"

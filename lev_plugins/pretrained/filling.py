@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from ..errors import UserError
 from ..nn.backbone import Backbone
 from ..nn.positions import Positions
-from .directory import Weights
+from .directory import Weights, few
 from .parts import HEADS
 
 _SHOWN = 3
@@ -20,9 +20,7 @@ logger = logging.getLogger(__name__)
 class Filling:
     """Puts tensors into parameters and remembers which.
 
-    Args:
-        weights: of the checkpoint.
-        left: patterns of names that are left out knowingly, for the whole name.
+    ``left``: patterns of names that are left out knowingly, for the whole name.
     """
 
     def __init__(self, weights: Weights, left: Iterable[str]) -> None:
@@ -101,14 +99,14 @@ class Filling:
         rest = [name for name in self.weights if name not in self._used]
         heads = [name for name in rest if re.fullmatch(HEADS, name)]
         if heads:
-            file = self.weights.file
-            logger.info("%s: the head it was fine-tuned with is left out: %s", file, _named(heads))
+            said = "%s: the head it was fine-tuned with is left out: %s"
+            logger.info(said, self.weights.file, few(heads, _SHOWN))
         known = [name for name in rest if any(one.fullmatch(name) for one in self.left)]
         unknown = [name for name in rest if name not in {*heads, *known}]
         if unknown:
             raise UserError(
                 f"{self.weights.file}: holds tensors that have no place in such a model: "
-                f"{_named(unknown)}"
+                f"{few(unknown, _SHOWN)}"
             )
         fresh = {id(one) for module in new for one in module.parameters()}
         forgotten = [
@@ -125,12 +123,6 @@ class Filling:
             f"{self.weights.file}: of another shape than config.json says: {found}; "
             f"{tuple(parameter.shape)} was expected"
         )
-
-
-def _named(names: list[str]) -> str:
-    """A few of them, and how many more there are."""
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"{', '.join(names[:_SHOWN])}{more}"
 
 
 def chosen_rows(table: Tensor, rows: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ from fairseq.data import Dictionary
 from ..errors import UserError
 from ..nn.backbone import Backbone
 from . import bart, bert, t5
-from .directory import Directory, Weights
+from .directory import Directory, Weights, few
 from .filling import Filling, whole
 from .parts import Dropouts, check_plan
 from .vocabulary import Vocabulary, family, read_vocabulary
@@ -47,9 +47,7 @@ def load_backbone(
             checkpoint does not know.
     """
     dropouts = Dropouts(dropout, attention_dropout, activation_dropout)
-    place = Directory(directory)
-    kind, plan, weights, vocabulary = _read(place)
-    backbone, _ = _filled(kind, plan, weights, vocabulary, (source, target), dropouts, tie)
+    backbone, _ = _filled(*_read(Directory(directory)), (source, target), dropouts, tie)
     return backbone
 
 
@@ -75,14 +73,10 @@ def build_backbone(
     tie: bool = False,
 ) -> Backbone:
     """The modules that :func:`load_backbone` made, randomly initialised, for a saved model to be
-    loaded into.
-
-    Args:
-        description: from :func:`describe_backbone`.
-        others: as for :func:`load_backbone`, and equal to what they were.
+    loaded into; arguments as there, and equal to what they were.
 
     Raises:
-        UserError: the description is none.
+        UserError: the description is none of :func:`describe_backbone`.
     """
     kind, plan, mask = read_description(description)
     dropouts = Dropouts(dropout, attention_dropout, activation_dropout)
@@ -141,10 +135,7 @@ class Inspection:
             + (f"masked ones are {mask}" if mask else "none for masked ones"),
             f"tokenizer: --bpe {tokenizer_name(Directory(directory))} --hf-directory {directory}",
         ]
-        if self.left:
-            more = f" and {len(self.left) - SHOWN} more" if len(self.left) > SHOWN else ""
-            lines.append(f"not used: {', '.join(self.left[:SHOWN])}{more}")
-        return lines
+        return [*lines, f"not used: {few(self.left, SHOWN)}"] if self.left else lines
 
 
 def inspect(directory: str) -> Inspection:

@@ -47,13 +47,7 @@ def check_plan(plan: Any) -> None:
 def post_norm_block(
     dim: int, heads: int, hidden: int, dropouts: Dropouts, activation: str, eps: float
 ) -> TransformerBlock:
-    """A block with a norm after each layer, randomly initialised.
-
-    Args:
-        dim, heads, hidden: as of :class:`TransformerBlock`.
-        activation: as configurations name it.
-        eps: of the norms.
-    """
+    """A block with a norm after each layer, randomly initialised; the activation by its name."""
     block = TransformerBlock(
         dim=dim,
         heads=heads,
@@ -71,20 +65,13 @@ def post_norm_block(
 
 
 def check_heads(config: Config, setting: str, heads: int, width_setting: str, dim: int) -> None:
-    """That a configuration's heads share its width evenly.
-
-    Raises:
-        UserError: they do not.
-    """
+    """Raises :class:`UserError` unless a configuration's heads share its width evenly."""
     if dim % heads:
         raise UserError(f"{config.path}: {setting} {heads} does not divide {width_setting} {dim}")
 
 
 def count_blocks(config: Config, weights: Weights, name: str, said: int, setting: str) -> None:
-    """That there are as many blocks as the configuration says.
-
-    Args:
-        name: what a block's tensors begin with; its number follows.
+    """That there are as many blocks (``name.NUMBER.``) as the configuration says.
 
     Raises:
         UserError: more or fewer.

@@ -14,7 +14,7 @@ from fairseq.data import Dictionary
 from torch import Tensor
 
 from ..errors import UserError
-from .directory import CONFIG, Directory
+from .directory import CONFIG, Directory, few
 
 if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor
@@ -129,10 +129,9 @@ class Vocabulary:
                 unknown.append(symbol)
             rows.append(-1 if token is None else self.rows[token])
         if unknown:
-            more = f" and {len(unknown) - _SHOWN} more" if len(unknown) > _SHOWN else ""
             raise UserError(
                 f"{self.file}: the dictionary has symbols that the model does not know: "
-                f"{' '.join(map(repr, unknown[:_SHOWN]))}{more}; make one with "
+                f"{few(list(map(repr, unknown)), _SHOWN, ' ')}; make one with "
                 "python -m lev_plugins.cli.backbone and preprocess text that its tokenizer cut"
             )
         return torch.tensor(rows, dtype=torch.long)
@@ -141,8 +140,7 @@ class Vocabulary:
 def safe_symbol(token: str, reserved: bool = False) -> str:
     """A token as a word of a line: space and its like as ``<U+3000>``.
 
-    Args:
-        reserved: it is spelt like one of fairseq's symbols without being it.
+    ``reserved``: it is spelt like one of fairseq's symbols without being it.
     """
     if token == "":
         return "<U+>"
@@ -203,9 +201,8 @@ def piece_model(directory: Directory) -> str | None:
 
 def is_byte_t5(directory: Directory) -> bool:
     """Whether it is a ByT5, whose subwords are bytes and which has no file of them."""
-    name = directory.optional_json(TOKENIZER_CONFIG).get("tokenizer_class", "")
-    if not name:
-        name = directory.config.text("tokenizer_class", "")
+    name = directory.optional_json(TOKENIZER_CONFIG).get("tokenizer_class")
+    name = name or directory.config.text("tokenizer_class", "")
     return isinstance(name, str) and name.startswith("ByT5")
 
 
@@ -230,8 +227,7 @@ def _extra_ids(directory: Directory, usual: int) -> int:
 def _rows(directory: Directory, kind: str) -> "tuple[str, dict[str, int]]":
     pieces = piece_model(directory)
     if kind == "t5" and pieces is not None:
-        rows = _pieces(directory, pieces)
-        return directory.file(pieces), rows
+        return directory.file(pieces), _pieces(directory, pieces)
     if kind == "t5" and is_byte_t5(directory):
         return directory.file(TOKENIZER_CONFIG), _byte_rows(directory)
     if directory.has(TOKENIZER):
@@ -278,10 +274,7 @@ def _added(directory: Directory) -> dict[str, int]:
 
 
 def load_pieces(file: str, content: bytes | None = None) -> "SentencePieceProcessor":
-    """A sentencepiece model.
-
-    Args:
-        file: its path, or what it goes by where ``content`` is the model itself.
+    """A sentencepiece model, of a file or of its content, which then goes by that name.
 
     Raises:
         UserError: it cannot be read.

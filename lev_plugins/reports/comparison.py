@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from ..errors import UserError
+from ..errors import UserError, counted
 from ..io.output import printable
 from ..io.text_files import read_parallel
 from ..metrics.corpus import WORD_METRICS, Metric
@@ -15,10 +15,7 @@ _PRINTED = re.compile(r"[HSTDPI]-[0-9]+\t")
 
 
 def compare(a: str, b: str, reference: str, metrics: Sequence[Metric]) -> dict[str, Any]:
-    """The numbers of two files of outputs.
-
-    Args:
-        a, b, reference: files, one sentence a line.
+    """The numbers of two files of outputs, one sentence a line.
 
     Raises:
         UserError: files that cannot be compared, or nothing to compare with.
@@ -65,7 +62,7 @@ def render_table(found: dict[str, Any]) -> str:
     lines = [
         f"A: {printable(found['a'])}",
         f"B: {printable(found['b'])}",
-        f"{found['sentences']} sentences; means of sentence scores" + left_out,
+        f"{counted(found['sentences'], 'sentence')}; means of sentence scores" + left_out,
         "",
         f"{'metric':<16}{'A':>9}{'B':>9}{'A - B':>9}{'A better':>10}{'B better':>10}"
         f"{'t':>9}{'df':>9}{'p':>10}{'p (A > B)':>11}{'p paired':>10}",

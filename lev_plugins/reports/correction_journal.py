@@ -19,22 +19,17 @@ NAME = ".corrections.jsonl"
 
 
 class Journal:
-    """A line of JSON for each finished file: its name, its checksum and its edits.
-
-    Args:
-        folder: where the corrected files are.
-        finished: those that are there.
-    """
+    """A line of JSON for each finished file of a folder: its name, its checksum and its edits."""
 
     def __init__(self, folder: str, finished: Sequence["Document"]) -> None:
         self.path, self.folder = os.path.join(folder, NAME), folder
         records = dict(self._records())
-        self.known: list[tuple[Document, list[Edit], list[int]]] = []
+        self.known: list[tuple[Document, list[tuple[int, Edit]]]] = []
         self.unknown: list[str] = []
         for document in finished:
-            record = records.get(self._name(document))
-            if record and record["sha256"] == _checksum(document.source):
-                self.known.append((document, *_edits(record["edits"])))
+            digest, edits = records.get(self._name(document), (None, []))
+            if digest == _checksum(document.source):
+                self.known.append((document, edits))
             else:
                 self.unknown.append(document.source)
 
@@ -57,44 +52,39 @@ class Journal:
         """Gives the lines of the files that are known to the sinks."""
         from ..inference.correction.corrector import Correction, apply_edits
 
-        for document, edits, lines in self.known:
-            place = 0
+        for document, edits in self.known:
+            by_line: dict[int, list[Edit]] = {}
+            for number, edit in edits:
+                by_line.setdefault(number, []).append(edit)
             for number, raw in enumerate(raw_lines(document.source), start=1):
                 text = raw.removesuffix(b"\n").decode("utf-8", "surrogateescape")
-                first = place
-                while place < len(edits) and lines[place] == number:
-                    place += 1
-                of_line = tuple(edits[first:place])
+                of_line = tuple(by_line.get(number, ()))
+                done = Correction(text, apply_edits(text, of_line), of_line)
                 for sink in sinks:
-                    done = Correction(text, apply_edits(text, of_line), of_line)
                     sink(document.source, number, done)
 
     def _name(self, document: "Document") -> str:
         return os.path.relpath(document.target, self.folder)
 
-    def _records(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """A later record of a file takes the place of an earlier one; what is broken is passed
-        over, such as the last line of a run that was killed."""
+    def _records(self) -> Iterator[tuple[str, tuple[str, list[tuple[int, "Edit"]]]]]:
+        """Name, checksum and edits of each file. A later record takes the place of an earlier one;
+        what is broken is passed over, such as the last line of a run that was killed."""
         if not os.path.isfile(self.path):
             return
         for raw in raw_lines(self.path):
             try:
                 record = json.loads(raw)
-                _edits(record["edits"])
-                yield record["file"], {"sha256": record["sha256"], "edits": record["edits"]}
+                found = record["sha256"], list(map(_edit, record["edits"]))
+                yield record["file"], found
             except (ValueError, TypeError, KeyError):
                 continue
 
 
-def _edits(records: Sequence[dict[str, Any]]) -> tuple[list["Edit"], list[int]]:
+def _edit(record: dict[str, Any]) -> tuple[int, "Edit"]:
     from ..inference.correction import Edit
 
-    edits, lines = [], []
-    for record in records:
-        fields = {name: value for name, value in record.items() if name not in ("line", "length")}
-        edits.append(Edit(**fields))
-        lines.append(int(record["line"]))
-    return edits, lines
+    fields = {name: value for name, value in record.items() if name not in ("line", "length")}
+    return int(record["line"]), Edit(**fields)
 
 
 def _checksum(path: str) -> str:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TextIO
 
+from ..errors import counted
 from ..io.lines import STANDARD_STREAM, is_terminal, json_line
 from ..io.output import refuse_overwriting
 from ..io.text_files import LineNumbers
@@ -57,12 +58,7 @@ def csv_sink(stream: TextIO) -> Sink:
 
 
 class Progress:
-    """Share done and time left.
-
-    Args:
-        total: bytes to correct.
-        clock: seconds.
-    """
+    """Share done of so many bytes, and time left; ``clock`` counts seconds."""
 
     def __init__(self, total: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.total, self.done, self.clock = total, 0, clock
@@ -156,10 +152,11 @@ class Report:
             sys.stderr.write(f"\r{self}\n")
         for (file, what), lines in self.told.items():
             place = f"{file}: " if self.named else ""
-            print(f"{place}{what}: {lines.count} lines ({lines})", file=sys.stderr)
+            print(f"{place}{what}: {counted(lines.count, 'line')} ({lines})", file=sys.stderr)
 
     def __str__(self) -> str:
-        return f"{self.lines:,} lines, {self.applied:,} of {self.wanted:,} edits made"
+        made = f"{self.applied:,} of {counted(self.wanted, 'edit')} made"
+        return f"{counted(self.lines, 'line')}, {made}"
 
 
 def summarize(todo: "Plan", report: Report | None) -> None:
@@ -176,8 +173,8 @@ def summarize(todo: "Plan", report: Report | None) -> None:
         )
     counts = f": {report}" if report else ""
     print(
-        f"{len(todo.documents):,} files corrected{counts}; {len(todo.finished):,} skipped, "
-        f"finished before; {len(todo.invalid) + len(todo.binary):,} left out",
+        f"{counted(len(todo.documents), 'file')} corrected{counts}; {len(todo.finished):,} "
+        f"skipped, finished before; {len(todo.invalid) + len(todo.binary):,} left out",
         file=sys.stderr,
     )
 

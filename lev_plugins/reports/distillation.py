@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Sequence
 
 from ..data.binarization import dictionary_path
+from ..errors import counted
 from ..inference.distillation.journal import RATIO, REASONS
 from ..inference.distillation.text import Figures, Files
 
@@ -32,8 +33,8 @@ def summarise(
     odd = sum(kind[RATIO].count for kind in (figures.replaced, figures.kept) if RATIO in kind)
     if odd > SUSPICIOUS * figures.sources:
         lines.append(
-            f"note: {odd:,} lines are outside --max-ratio {args.max_ratio:g}; where targets are by "
-            "nature much shorter or longer than sources, raise it"
+            f"note: {counted(odd, 'line')} outside --max-ratio {args.max_ratio:g}; where targets "
+            "are by nature much shorter or longer than sources, raise it"
         )
     return "\n".join([*lines, f"next: {next_command(args, languages)}"])
 

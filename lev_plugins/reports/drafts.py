@@ -6,12 +6,7 @@ from ..data.draft_noise import NoiseCounts, NoiseRates
 def summarise(
     path: str, output: str, rates: NoiseRates, counts: NoiseCounts, vocabulary: int
 ) -> str:
-    """What was asked for and what was done, in lines.
-
-    Args:
-        path, output: of the text and of its drafts.
-        vocabulary: how many tokens replacements were sampled from.
-    """
+    """What was asked for and done; ``vocabulary``: tokens that replacements were sampled from."""
 
     def share(part: int, whole: int, asked: float) -> str:
         return f"{part:,} ({100 * part / max(whole, 1):.2f} %, asked for {100 * asked:g} %)"

@@ -30,6 +30,16 @@ UNITS: dict[str, Callable[[str], Sequence[str]]] = {
 }
 
 
+# of a system, in their order; None where they cannot be computed
+_NUMBERS = (
+    "scores",
+    "unchanged",
+    "edits_made",
+    "edits",
+    "words",
+    "against_draft",
+    "iterations",
+)
 #: as JSON has them
 Figures = dict[str, Any]
 System = dict[str, Any]
@@ -61,24 +71,18 @@ class Settings:
 
 
 def compute(corpus: Corpus, names: Sequence[str], settings: Settings) -> Figures:
-    """The report as plain data: dictionaries, lists, strings and numbers, ready for JSON.
-
-    Args:
-        corpus: sentences that belong together.
-        names: one for each system.
-        settings: how to count.
+    """The report as plain data, ready for JSON.
 
     Returns:
         ``sentences``, ``unit``, ``origin``, ``metrics`` (name → signature and direction),
         ``systems`` (a list; where there are drafts the first is the draft itself) and ``notes``.
         What cannot be computed for want of references, drafts, sources or ``I-`` lines is None.
     """
-    metrics = _chosen(corpus, settings)
+    metrics, cut = _chosen(corpus, settings), UNITS[settings.unit]
     systems = [_system(*pair, corpus, metrics, settings) for pair in zip(names, corpus.systems)]
     if corpus.drafts is not None:
         nothing = Printed("", outputs=dict(zip(corpus.numbers, corpus.drafts)))
         systems.insert(0, _system(NO_EDIT_BASELINE, nothing, corpus, metrics, settings))
-    cut = UNITS[settings.unit]
     return {
         "sentences": len(corpus.numbers),
         "unit": settings.unit,
@@ -154,40 +158,35 @@ def _system(
 ) -> System:
     outputs = [printed.outputs[number] for number in corpus.numbers]
     steps = [printed.iterations[number] for number in corpus.numbers if printed.iterations]
-    edits = against = words = None
-    scores = _scores(metrics, outputs, corpus.references)
-    if corpus.drafts is not None and corpus.references is not None:
-        cut = UNITS[settings.unit]
+    drafts, references, cut = corpus.drafts, corpus.references, UNITS[settings.unit]
+    found: System = {"name": name, "file": printed.path or None, **dict.fromkeys(_NUMBERS)}
+    if references is not None:
+        found["scores"] = _scores(metrics, outputs, references)
+    if drafts is not None:
+        pairs = list(zip(drafts, outputs, strict=True))
+        found["unchanged"] = sum(draft.split() == output.split() for draft, output in pairs)
+        found["edits_made"] = _edits_made((cut(draft), cut(output)) for draft, output in pairs)
+    if drafts is not None and references is not None:
         counts = [
             count_edits(cut(draft), cut(output), cut(reference))
-            for draft, output, reference in zip(corpus.drafts, outputs, corpus.references)
+            for draft, output, reference in zip(drafts, outputs, references)
         ]
-        edits = EditCounts(*map(sum, zip(*counts)))._asdict()
-        against = _against_draft(counts)
-        totals = _correction_totals(metrics, corpus.drafts, outputs, corpus.references)
-        words = asdict(word_totals(totals[WordCounts()]))
+        found["edits"] = EditCounts(*map(sum, zip(*counts)))._asdict()
+        totals = _correction_totals(metrics, drafts, outputs, references)
+        found["words"] = asdict(word_totals(totals[WordCounts()]))
+        found["against_draft"] = _against_draft(counts)
         for one in metrics:
             if isinstance(one, CorrectionMetric):
-                scores[one.name] = one.score(totals[one.counts])
-    return {
-        "name": name,
-        "file": printed.path or None,
-        "scores": scores if corpus.references is not None else None,
-        "unchanged": _unchanged(corpus.drafts, outputs),
-        "edits_made": _edits_made(corpus.drafts, outputs, UNITS[settings.unit]),
-        "edits": edits,
-        "words": words,
-        "against_draft": against,
-        "iterations": _iterations(steps, corpus.sources, settings.length_step) if steps else None,
-    }
+                found["scores"][one.name] = one.score(totals[one.counts])
+    if steps:
+        found["iterations"] = _iterations(steps, corpus.sources, settings.length_step)
+    return found
 
 
 def _scores(
-    metrics: Iterable[AnyMetric], outputs: Sequence[str], references: Sequence[str] | None
+    metrics: Iterable[AnyMetric], outputs: Sequence[str], references: Sequence[str]
 ) -> dict[str, float]:
     """Scores by the metrics that need outputs and references alone."""
-    if references is None:
-        return {}
     pairs = list(zip(outputs, references, strict=True))
     return {
         one.name: one.score(add_up(one, (one.statistics(*pair) for pair in pairs)))
@@ -211,20 +210,9 @@ def _correction_totals(
     }
 
 
-def _unchanged(drafts: Sequence[str] | None, outputs: Sequence[str]) -> int | None:
-    """Sentences with the words of their draft and no others."""
-    if drafts is None:
-        return None
-    return sum(a.split() == b.split() for a, b in zip(drafts, outputs, strict=True))
-
-
-def _edits_made(
-    drafts: Sequence[str] | None, outputs: Sequence[str], cut: Callable[[str], Sequence[str]]
-) -> dict[str, int] | None:
-    if drafts is None:
-        return None
+def _edits_made(pairs: Iterable[tuple[Sequence[str], Sequence[str]]]) -> dict[str, int]:
     total = {"kept": 0, "deleted": 0, "inserted": 0}
-    for draft, output in zip(map(cut, drafts), map(cut, outputs)):
+    for draft, output in pairs:
         kept = common(draft, output)
         total["kept"] += kept
         total["deleted"] += len(draft) - kept

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from ..errors import UserError
-from ..io.text_files import SUBWORDS, read_lines
+from ..errors import UserError, counted
+from ..io.text_files import SUBWORDS, few, read_lines
 from ..registration import register
 from .printed import Printed, Texts, read_printed
 
@@ -184,16 +184,18 @@ def _common_numbers(
         if name and last >= count:
             raise UserError(
                 f"{system.path}: line {system.lines[last]}: sentence {last}, but {name} has "
-                f"{count} lines, for sentences 0 to {count - 1}; they do not belong together"
+                f"{counted(count, 'line')}, for sentences 0 to {count - 1}; they do not belong "
+                "together"
             )
     count = count or 1 + max(max(system.outputs) for system in systems)
     for system in systems:
         missing = count - len(system.outputs)
         if not missing:
             continue
-        first = islice((n for n in range(count) if n not in system.outputs), _SHOWN)
-        shown = ", ".join(map(str, first)) + (" …" if missing > _SHOWN else "")
-        by = f" ({name} has {count} lines)" if name else ""
+        # of numbers that may have no end
+        first = islice((n for n in range(count) if n not in system.outputs), _SHOWN + 1)
+        shown = few(list(first), _SHOWN)
+        by = f" ({name} has {counted(count, 'line')})" if name else ""
         said = f"{system.path}: {missing} of {count} sentences{by} are missing: {shown}"
         if not allow_missing:
             raise UserError(
@@ -298,23 +300,16 @@ def _check_markers(
         return
     texts = [(kind, origin[kind], chosen[kind]) for kind in SIDES[::2] if kind in chosen]
     texts += [("hypotheses", one.path, list(one.outputs.values())) for one in systems]
+    # those with words in them
+    filled = [(kind, name, [line for line in lines if line.strip()]) for kind, name, lines in texts]
     for marker, flag in _MARKERS.items():
-        cut = next(((k, name) for k, name, lines in texts if _mostly(marker, lines)), None)
-        whole = next((name for _, name, lines in texts if _without(marker, lines)), None)
+        counts = [(kind, name, sum(marker in line for line in lines), len(lines))
+                  for kind, name, lines in filled]  # fmt: skip
+        cut = next(((kind, name) for kind, name, n, total in counts if 2 * n > total), None)
+        whole = next((name for _, name, n, total in counts if total and not n), None)
         if cut and whole:
             raise UserError(
                 f"{cut[1]} has subwords ({marker}) and {whole} has not; join them with "
                 f"--remove-bpe {flag} --remove-bpe-from {cut[0]}, or leave all as it is with "
                 "--remove-bpe none"
             )
-
-
-def _mostly(marker: str, lines: Sequence[str]) -> bool:
-    """Whether more than half of the lines with words in them have the marker."""
-    filled = [line for line in lines if line.strip()]
-    return 2 * sum(marker in line for line in filled) > len(filled)
-
-
-def _without(marker: str, lines: Sequence[str]) -> bool:
-    """Whether there are words, and the marker nowhere among them."""
-    return any(map(str.strip, lines)) and not any(marker in line for line in lines)

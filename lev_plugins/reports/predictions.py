@@ -4,7 +4,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 
-from ..errors import UserError
+from ..errors import UserError, counted
 from ..inference.enct5 import EncT5, Prediction, Tagged
 from ..io.lines import json_line
 from ..io.output import printable
@@ -85,11 +85,11 @@ class ReadingReport:
         seconds = time.perf_counter() - self.started
         for what, lines in zip(self.said, (self.windows, self.cut)):
             if lines:
-                print(f"{what}: {lines.count:,} lines ({lines})", file=sys.stderr)
+                print(f"{what}: {counted(lines.count, 'line')} ({lines})", file=sys.stderr)
         if self.tabs:
             print(
-                f"tabs, read as spaces: {self.tabs.count:,} lines ({self.tabs}); labels are not to "
-                "be given, text alone (cut -f2 FILE)",
+                f"tabs, read as spaces: {counted(self.tabs.count, 'line')} ({self.tabs}); labels "
+                "are not to be given, text alone (cut -f2 FILE)",
                 file=sys.stderr,
             )
         elif self.tags and self.single == self.filled >= _MANY:
@@ -98,4 +98,4 @@ class ReadingReport:
                 "spaces between them",
                 file=sys.stderr,
             )
-        print(f"{self.lines:,} lines in {seconds:.1f} s{where}", file=sys.stderr)
+        print(f"{counted(self.lines, 'line')} in {seconds:.1f} s{where}", file=sys.stderr)

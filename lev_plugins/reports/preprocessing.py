@@ -11,6 +11,7 @@ from fairseq.data import Dictionary
 
 from ..data.binarization import safe_workers
 from ..inference.correction.loading import single_characters
+from ..io.notes import subwords_in
 from ..io.text_files import Side, Split
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -50,7 +51,10 @@ def summarise(
     lines = [f"{args.destdir}: {_dictionary_line(args, source, target)}"]
     if not args.dict_only:
         lines += _table(splits)
-        lines += _draft_lines(splits)
+        drafted = [split for split in splits if split.side("draft") is not None]
+        if drafted:
+            shares = (f"{one.name} {one.unedited:,} of {one.lines:,}" for one in drafted)
+            lines.append(f"drafts that need no edit: {', '.join(shares)}")
         for split in splits:
             for side in split.sides:
                 lines += _side_notes(side, args.warn_length)
@@ -101,15 +105,6 @@ def _table(splits: Sequence[Split]) -> list[str]:
     return table
 
 
-def _draft_lines(splits: Sequence[Split]) -> list[str]:
-    found = [
-        f"{split.name} {split.unedited:,} of {split.lines:,}"
-        for split in splits
-        if split.side("draft") is not None
-    ]
-    return [f"drafts that need no edit: {', '.join(found)}"] if found else []
-
-
 def _side_notes(side: Side, longest: int) -> list[str]:
     notes = []
     if side.empty:
@@ -126,24 +121,20 @@ def _side_notes(side: Side, longest: int) -> list[str]:
 
 def _subword_note(dictionary: Dictionary) -> list[str]:
     """Which text processing the symbols show whose files only the user knows."""
-    words = dictionary.symbols[dictionary.nspecial :]
-    kinds = {
-        "sentencepiece --sentencepiece-model FILE": [w for w in words if w[0] == "▁" != w],
-        "subword_nmt --bpe-codes FILE": [w for w in words if w.endswith("@@") and w != "@@"],
-    }
+    kind, shown = subwords_in(dictionary.symbols[dictionary.nspecial :])
+    if kind is None:
+        return []
+    file = "--sentencepiece-model" if kind == "sentencepiece" else "--bpe-codes"
     return [
-        f'note: symbols such as "{found[0]}": add --bpe {flags} to the next command, so that '
-        "models take plain text in fairseq-interactive, correct, trace and Python"
-        for flags, found in kinds.items()
-        if 10 * len(found) > len(words)
+        f'note: symbols such as "{shown}": add --bpe {kind} {file} FILE to the next command, so '
+        "that models take plain text in fairseq-interactive, correct, trace and Python"
     ]
 
 
 def next_command(args: argparse.Namespace, target: Dictionary | None, lines: int) -> str:
     """The fairseq command that takes the data further, empty where there is none.
 
-    Args:
-        lines: of the largest split.
+    ``lines``: of the largest split.
     """
     if args.dict_only or target is None:
         return ""

@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ..errors import UserError
+from ..errors import UserError, counted
 from ..io.lines import STANDARD_STREAM, decode, raw_lines
-from ..io.text_files import LineNumbers
 
 _LINE = re.compile(r"([STHDPAIEWC])-([0-9]{1,18})(?:_([0-9]+))?\t(.*)", re.DOTALL)
 _CUT = re.compile(r"[STHDI]-[0-9]+( |$)")
@@ -104,19 +103,16 @@ def _assembled(name: str, found: Lines) -> Printed:
         for sentence, items in found["H"].items()
         for item, other in zip(items, outputs[sentence])
     )
-    several = LineNumbers()
     for sentence in sorted(outputs):
         items = [(line, *_scored(name, kind, line, rest)) for line, rest in outputs[sentence]]
         best = max(range(len(items)), key=lambda rank: items[rank][1])  # the first of equals
         printed.lines[sentence], _, printed.outputs[sentence] = items[best]
         if found["I"]:
             printed.iterations[sentence] = _count(name, *found["I"][sentence][best])
-        if len(items) > 1:
-            several.add(sentence)
-    if several:
+    if several := sum(len(items) > 1 for items in outputs.values()):
         printed.notes.append(
-            f"{name}: {several.count} sentences have several outputs; the one with the best score "
-            "is taken"
+            f"{name}: of {counted(several, 'sentence')} with several outputs the one with the best "
+            "score is taken"
         )
     return printed
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ..errors import counted
 from ..io.output import printable
 from .figures import Figures, System
 
@@ -75,7 +76,7 @@ def short_name(name: str) -> str:
 
 
 def _title(figures: Figures) -> str:
-    parts = [f"{figures['sentences']} sentences"]
+    parts = [counted(figures["sentences"], "sentence")]
     unit = figures["unit"]
     for side in ("reference", "draft"):
         if figures[f"{side}_tokens"] is not None:

@@ -28,13 +28,7 @@ FEW_SENTENCES = 10
 
 
 def render_html(traces: Sequence[EditTrace], title: str, *, joiner: str | None = None) -> str:
-    """Return the page for ``traces``, in their order.
-
-    Args:
-        traces: the sentences; may be empty.
-        title: shown at the top and as the page's name.
-        joiner: what stands between tokens; None: see :func:`.choose_joiner`.
-    """
+    """The page for ``traces``, in their order; ``joiner`` as of :func:`.render_text`."""
     return render(
         "trace.html",
         title=title,

@@ -10,6 +10,7 @@ from itertools import groupby
 
 from ..io.output import printable
 from ..systems.levenshtein.decoding.history import EditTrace, Iteration, Mark, Termination
+from .gates.words import is_symbol
 
 MarkedToken = tuple[Mark, str]
 
@@ -48,12 +49,8 @@ def choose_joiner(trace: EditTrace) -> str:
     A combining mark belongs to its character; symbols such as ``<unk>`` decide nothing.
     """
     tokens = {token for step in trace.iterations for token in (*step.before, *step.after)}
-    plain = {token for token in tokens if not _is_symbol(token)}
+    plain = {token for token in tokens if not is_symbol(token)}
     return "" if plain and all(_is_character(token) for token in plain) else " "
-
-
-def _is_symbol(token: str) -> bool:
-    return len(token) > 2 and token[0] == "<" and token[-1] == ">"
 
 
 def _is_character(token: str) -> bool:
@@ -92,13 +89,10 @@ def shows_net(trace: EditTrace) -> bool:
 def render_text(
     trace: EditTrace, number: int, *, color: bool = False, joiner: str | None = None
 ) -> str:
-    """Return a sentence and its iterations as lines; the last line ends in a newline.
+    """A sentence and its iterations as lines; the last line ends in a newline.
 
-    Args:
-        trace: the sentence.
-        number: its number, from 1, for the first line.
-        color: whether to use ANSI colours in place of wdiff's marks.
-        joiner: what stands between tokens; None: see :func:`choose_joiner`.
+    ``color``: ANSI colours in place of wdiff's marks. ``joiner``: what stands between tokens; None:
+    see :func:`choose_joiner`.
     """
     glue = choose_joiner(trace) if joiner is None else joiner
 
@@ -120,16 +114,13 @@ def render_text(
         else:
             lines.append(_line("", "insert", tokens(insertion_view(step))))
     lines.append(_line("", ENDINGS[trace.terminated], "[terminate]"))
-    if shows_net(trace) and not _one_sided(steps):
+    # a lone iteration that did only one thing shows the net edit already
+    lone = len(steps) == 1 and (steps[0].nothing_deleted or steps[0].nothing_inserted)
+    if shows_net(trace) and not lone:
         lines.append(_line("", "edits", tokens(trace.net().merged())))
     lines.append(_line("", "output", printable(trace.text)))
     lines.append(_line("", "score", f"{trace.score:.4f}"))
     return "\n".join(lines) + "\n"
-
-
-def _one_sided(steps: Sequence[Iteration]) -> bool:
-    """Say whether a lone iteration shows the net edit already, for it did only one thing."""
-    return len(steps) == 1 and (steps[0].nothing_deleted or steps[0].nothing_inserted)
 
 
 def _line(name: str, what: str, text: str | None = None) -> str:

@@ -179,9 +179,11 @@ class _Server:
     # what is there to read ----------------------------------------------------------------------
 
     async def page(self, request: Request) -> Response:
+        """GET /."""
         return Response(self.files["index.html"][0], 200, HEADERS, "text/html")
 
     async def file(self, request: Request) -> Response:
+        """GET /static/NAME."""
         name = request.path_params["name"]
         if name not in self.files:
             raise HTTPException(404, "there is no such file")
@@ -189,16 +191,20 @@ class _Server:
         return Response(content, 200, HEADERS, kind)
 
     async def health(self, request: Request) -> Response:
+        """GET /health."""
         return _json({"status": "ok"})
 
     async def info(self, request: Request) -> Response:
+        """GET /info."""
         limits = {"rows": self.limits.rows, "body": self.limits.body}
         return _json({**self.model.info, "limits": limits})
 
     async def openapi(self, request: Request) -> Response:
+        """GET /openapi.json."""
         return _json(self.description)
 
     async def metrics_text(self, request: Request) -> Response:
+        """GET /metrics."""
         shown = {key: str(self.model.info.get(key, "")) for key in ("model", "task", "device")}
         text = self.metrics.text(len(self.batcher or ()), shown)
         return Response(text, 200, HEADERS, CONTENT_TYPE)

@@ -36,9 +36,11 @@ class _Job:
 
     @property
     def key(self) -> tuple[str, Hashable]:
+        """What requests that share a batch have in common."""
         return self.kind, self.options
 
     def take(self, count: int) -> Sequence[object]:
+        """The next rows, as many as ``count``."""
         done = len(self.results)
         return self.rows[done : done + count]
 
@@ -52,6 +54,7 @@ class _Job:
         return False
 
     def fail(self, error: BaseException) -> None:
+        """Gives the error to whoever waits."""
         with suppress(InvalidStateError):
             self.future.set_exception(error)
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from ..errors import UserError
 from ..inference.checkpoints import find_checkpoint, load_state, separate_paths
-from ..inference.correction import Correction, Corrector, Edit
+from ..inference.correction import Corrector, Edit
+from ..inference.correction.backends import TextProcessing
 from ..inference.correction.levenshtein import LevenshteinBackend
 from ..inference.correction.review import whole_words
 from ..inference.correction.traces import trace_edits, words_only
@@ -83,13 +84,11 @@ def serve_corrector(corrector: Corrector, batch_size: int = 64, task: str = "") 
     return ServedModel(info, runners)
 
 
-def serve_editor(editor: LevenshteinEditor, batch_size: int = 64) -> ServedModel:
+def serve_editor(editor: LevenshteinEditor) -> ServedModel:
     """An editor that was loaded by hand."""
-    from ..inference.correction.backends import TextProcessing
-
     processing = TextProcessing(editor.tokenizer, editor.bpe)
     corrector = Corrector(LevenshteinBackend(editor, processing, knows_spaces=True))
-    return serve_corrector(corrector, batch_size, "translation_edit")
+    return serve_corrector(corrector, task="translation_edit")
 
 
 def serve_predictor(model: EncT5) -> ServedModel:
@@ -180,12 +179,11 @@ def _correct(
         protect_words=options.protect_words,
         batch_size=size,
     )
-    return [_correction(one) for one in found]
-
-
-def _correction(one: Correction) -> Result:
-    edits = [_edit_record(edit) for edit in words_only(whole_words(one))]
-    return {"source": one.source, "text": one.text, "edits": edits}
+    edits = [list(map(_edit_record, words_only(whole_words(one)))) for one in found]
+    return [
+        {"source": one.source, "text": one.text, "edits": some}
+        for one, some in zip(found, edits, strict=True)
+    ]
 
 
 def _edit_record(edit: Edit) -> Result:

@@ -75,6 +75,7 @@ class EditRequest(EditOptions):
 
     @property
     def rows(self) -> tuple[Sentence, ...]:
+        """The sentences."""
         return self.sentences
 
 
@@ -99,6 +100,7 @@ class CorrectRequest(CorrectOptions):
 
     @property
     def rows(self) -> tuple[str, ...]:
+        """The lines."""
         return self.lines
 
 

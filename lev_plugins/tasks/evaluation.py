@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import torch
 from fairseq import utils
 from fairseq.criterions import FairseqCriterion
 from fairseq.data import Dictionary, FairseqDataset, encoders
@@ -24,9 +23,10 @@ from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from omegaconf import II
 from torch import Tensor, nn
 
-from ..data.batch import Batch, LogOutput, TextEncoder
-from ..errors import UserError
+from ..data.batch import Batch, LogOutput, TextEncoder, shortened
+from ..errors import UserError, counted
 from ..io.limits import tightest, way_out
+from ..io.text_files import few
 from ..metrics.corpus import METRICS, WORD_METRICS, Metric, add_up, bleu, make_metric
 from ..metrics.words import is_char_tokenized
 from ..nn.precision import PRECISIONS
@@ -125,8 +125,7 @@ class EvaluatedTask(TranslationTask):
             return kept
         long = sorted(map(int, ignored))
         lines = [index + 1 + self.lines_before for index in long]
-        shown = ", ".join(map(str, lines[:20])) + (" …" if len(lines) > 20 else "")
-        limits, sizes = _joined(max_positions), dataset.size(long[0])
+        shown, limits, sizes = few(lines), _joined(max_positions), dataset.size(long[0])
         if not ignore_invalid_inputs:
             all_lines = f"; {len(lines)} such lines: {shown}" if len(lines) > 1 else ""
             raise UserError(
@@ -136,7 +135,7 @@ class EvaluatedTask(TranslationTask):
         if len(kept) == 0 and getattr(dataset, "tgt", None) is not None:
             way = self._way_out(sizes, max_positions, skip=False)
             raise UserError(f"all {len(lines)} lines are above the limit of {limits} tokens; {way}")
-        count, are = ("1 line", "is") if len(lines) == 1 else (f"{len(lines)} lines", "are")
+        count, are = counted(len(lines), "line"), "is" if len(lines) == 1 else "are"
         logger.warning("%s above the limit of %s tokens %s skipped: %s", count, limits, are, shown)
         return kept
 
@@ -153,10 +152,7 @@ class EvaluatedTask(TranslationTask):
 
     def cut_source(self, tokens: Tensor) -> Tensor:
         """A source with its end; the text is cut where ``--truncate-source`` asks for it."""
-        longest = self.longest_source
-        if not self.cfg.truncate_source or len(tokens) <= longest:
-            return tokens
-        return torch.cat([tokens[: longest - 1], tokens[-1:]])
+        return shortened(tokens, self.longest_source) if self.cfg.truncate_source else tokens
 
     def count_lines(self, lines: list[str]) -> None:
         """Notes lines that interactive has read, for their numbers in messages."""
@@ -184,7 +180,7 @@ class EvaluatedTask(TranslationTask):
         if from_checkpoint:
             limits = getattr(model, "max_positions", lambda: None)()
             self.learnt_positions = tightest(limits, self.learnt_positions)
-        if self.trains:
+        else:
             self._prepare(model)
             for metric in self.text_metrics:
                 logger.info("validation: %s (%s)", metric.name, metric.signature())

@@ -21,8 +21,9 @@ from ..data.batch import TextEncoder
 from ..data.noise import Confusions, Noise, NoiseOptions, load_confusions
 from ..data.noisy_pairs import BinarizedText, NoisyPairs, NoisySide, RenoisedSide, TextSide
 from ..data.plain_text import PlainText
-from ..errors import UserError
+from ..errors import UserError, counted
 from ..fairseq_patches import origin
+from ..io.text_files import few
 from ..metrics.words import is_char_tokenized
 from .evaluation import (
     EvaluatedTask,
@@ -183,15 +184,8 @@ class NoisyTranslationTask(EvaluatedTask):
                 f"line counts differ: {', '.join(files[src])} has {len(clean)}, "
                 f"{', '.join(files[tgt])} has {len(target)}; line n of each must belong together"
             )
-        training = split == self.cfg.train_subset
-        source = NoisySide(
-            clean,
-            noise,
-            self.cfg.noise_seed,
-            (self.cfg.seed or 0) if training else None,
-            self.cfg.max_source_positions,
-            self.cfg.truncate_source,
-        )
+        run = (self.cfg.seed or 0) if split == self.cfg.train_subset else None
+        source = NoisySide(clean, noise, self.cfg.noise_seed, run, *self._limits)
         _report(split, source, target)
         return self._pairs(split, source, target)
 
@@ -232,11 +226,13 @@ class NoisyTranslationTask(EvaluatedTask):
         self, real: Sequence[Tensor], sizes: np.ndarray, target: TextSide, noise: Noise
     ) -> RenoisedSide:
         cfg = self.cfg
-        longest, cut = cfg.max_source_positions, cfg.truncate_source
-        seeds = (cfg.noise_seed, cfg.seed or 0)
-        return RenoisedSide(
-            real, sizes, target, cfg.noise_target_share, noise, *seeds, longest, cut
-        )
+        seeds, limits = (cfg.noise_seed, cfg.seed or 0), self._limits
+        return RenoisedSide(real, sizes, target, cfg.noise_target_share, noise, *seeds, *limits)
+
+    @property
+    def _limits(self) -> tuple[int, bool]:
+        """Most tokens of a source, and whether longer ones are cut."""
+        return self.cfg.max_source_positions, self.cfg.truncate_source
 
     def _pairs(self, split: str, source: NoisySide, target: TextSide | None) -> NoisyPairs:
         return NoisyPairs(
@@ -302,13 +298,12 @@ def _report(split: str, source: NoisySide, target: TextSide | None) -> None:
     sides = "" if target is not None else ", no target"
     logger.info("%s: %d lines of text, noise: %s (%s)%s", split, len(source), kinds, way, sides)
     if len(source.grown) and not source.truncate:
-        lines = ", ".join(str(int(number) + 1) for number in source.grown[:20])
         logger.warning(
-            "%s: %d lines would grow beyond %d tokens by noise and are read without it: %s%s",
+            "%s: %s read without noise, of more than %d tokens with it: %s%s",
             split,
-            len(source.grown),
+            counted(len(source.grown), "line"),
             source.longest,
-            lines + (" …" if len(source.grown) > 20 else ""),
+            few((source.grown + 1).tolist()),
             "" if source.run is None else " (in one sample; it differs from epoch to epoch)",
         )
     for name, side in (("source", source), ("target", target)):

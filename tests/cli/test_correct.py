@@ -194,7 +194,7 @@ def test_nothing_is_said_where_nobody_looks_on_and_counts_where_someone_does(
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     run(b"teh\n", "", {"teh": "the"})
-    assert terminal.getvalue().endswith("1 lines, 2 of 2 edits made\n")
+    assert terminal.getvalue().endswith("1 line, 2 of 2 edits made\n")
 
 
 def test_lines_that_lose_much_at_one_place_are_named(run, capsys):
@@ -202,7 +202,7 @@ def test_lines_that_lose_much_at_one_place_are_named(run, capsys):
     run(text, "--unit line", {"x" * 20: "", "y" * 19: "z"})
     told = capsys.readouterr().err
     assert told.startswith("20 characters or more are gone at one place")
-    assert told.endswith("--window N reads N words at once: 1 lines (2)\n")
+    assert told.endswith("--window N reads N words at once: 1 line (2)\n")
 
 
 def test_an_option_is_not_taken_for_a_longer_one(run, capsys):

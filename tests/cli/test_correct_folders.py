@@ -160,7 +160,7 @@ def test_finished_files_of_which_nothing_is_known_are_told(runs):
     put(in__a=b"teh\n", in__b=b"teh\n", in__c=b"teh\n")
     Path("e.csv").write_text("mine")
     put(out__a=b"the\n")
-    with pytest.raises(UserError, match=r"^--csv e.csv is there, and 1 files that were finished"):
+    with pytest.raises(UserError, match="^--csv e.csv is there, and the new one would lack"):
         runs(f"in --output-dir out {REPORTS}")
     assert Path("e.csv").read_text() == "mine"
     runs("in --output-dir out --html new.html")
@@ -265,7 +265,7 @@ def test_a_target_that_cannot_be_is_told_before_anything_is_written(runs, flags,
 def test_the_same_file_given_twice_is_corrected_once(runs, capsys):
     put(a__x=b"teh\n")
     runs("a a/x.txt --output-dir out")
-    assert capsys.readouterr().err.startswith("1 files corrected")
+    assert capsys.readouterr().err.startswith("1 file corrected")
 
 
 def test_progress_is_shown_when_it_takes_long_with_the_time_left():
@@ -285,4 +285,4 @@ def test_a_terminal_sees_one_line_that_changes(runs, monkeypatch):
     runs("in --output-dir out --buffer 2")
     _, first, second = sys.stderr.getvalue().splitlines()
     assert " left; 2 lines, 4 of 4 edits made" in first
-    assert second.startswith("1 files corrected: 4 lines")
+    assert second.startswith("1 file corrected: 4 lines")

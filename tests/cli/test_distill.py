@@ -278,7 +278,7 @@ def test_failed_lines_are_replaced_or_kept_and_named(run, scripted, capsys, refe
     assert f"{outcome}: length limit reached without an end: 1, lines 5\n" in said
     assert f"{outcome}: length ratio above --max-ratio: 1, lines 4\n" in said
     assert ("source too long for the teacher: 1, lines 7\n" in said) == reference
-    assert "note: 1 lines are outside --max-ratio 3" in said
+    assert "note: 1 line outside --max-ratio 3" in said
     counts = [
         len(target.split()) / len(line.split()) for line, target in zip(lines, targets) if line
     ]
@@ -679,7 +679,7 @@ def test_a_model_that_cannot_teach(refused, home, name):
 
 
 def test_a_decoder_that_is_not_incremental_cannot_teach(refused, monkeypatch):
-    monkeypatch.setattr(teachers, "FairseqIncrementalDecoder", type("None", (), {}))
+    monkeypatch.setattr(teachers.checkpoints, "FairseqIncrementalDecoder", type("None", (), {}))
     assert "holds a model that does not write from left to right" in refused("")
 
 

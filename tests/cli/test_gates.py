@@ -418,7 +418,7 @@ def test_noise_is_what_wrr_lacks_and_gates_are_related_to_it(run, tmp_path, anal
     assert [one["mean"] for one in found["by_length"]["classes"]] == [1, 4]
     assert found["wrr_by_gate"]["mask"]["correlation"] < -0.5
     assert found["wrr_by_gate"]["mask"]["classes"][-1]["wrr"] == 75
-    assert "correlation" in out and "noise of 1 lines is not known" in out
+    assert "correlation" in out and "noise of 1 line is not known" in out
     rows = list(csv.DictReader(files["csv"].open()))
     assert [row["line"] for row in rows] == [str(i) for i in range(1, 12)]
     assert float(rows[1]["noise"]) == 25 and rows[10]["noise"] == rows[10]["skip"] == ""

@@ -183,7 +183,7 @@ def test_the_best_of_several_outputs_is_taken_with_its_iterations_and_said():
         sentence.lines += Sentence(0, output=output, score=score, steps=steps).lines[2:]
     found = read_printed(printed("out", sentence))
     assert found.outputs == {0: "good"} and found.iterations == {0: 2}
-    assert "1 sentences have several outputs; the one with the best score" in found.notes[0]
+    assert "of 1 sentence with several outputs the one with the best score" in found.notes[0]
 
 
 def test_windows_line_ends_do_not_stick_to_the_text():
@@ -263,7 +263,7 @@ def test_files_of_unequal_length_are_refused_with_their_counts():
     for count in (0, 1, 2, 3):
         text(str(count), *["a"] * count)
     assert "1 has 1, 2 has 2" in refusal(command.main, "out", "--references", "1", "--drafts", "2")
-    assert "line 10: sentence 1, but 1 has 1 lines" in refusal(command.main, "out", "--drafts", "1")
+    assert "line 10: sentence 1, but 1 has 1 line," in refusal(command.main, "out", "--drafts", "1")
     for side in ("--drafts", "--references"):
         assert refusal(command.main, "out", side, "3").startswith(
             "out has sentences 0 to 1, and 3 has 3 lines: 3 may be another set's; where it is not, "

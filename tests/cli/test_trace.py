@@ -243,6 +243,7 @@ class FakeEditor:
         drafts: list[str | None] | None = None,
         max_iter: int = 10,
         batch_size: int = 64,
+        markup: bool = False,
     ) -> list[EditTrace]:
         self.calls.append({"size": len(sources), "max_iter": max_iter, "batch_size": batch_size})
         pairs = zip(sources, drafts or [None] * len(sources), strict=True)

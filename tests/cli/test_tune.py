@@ -116,7 +116,7 @@ def test_a_choice_that_is_kept_is_how_the_checkpoint_decodes_and_that_is_said(tm
     task.load_state_dict(state)
     editor = LevenshteinEditor([model], task)
     kinds = (
-        editor._generator(),
+        editor.generator(),
         LevenshteinBackend(editor, TextProcessing(None, None), True).generator,
     )
     for generator in kinds:  # as Python and correct decode

@@ -40,7 +40,7 @@ def test_a_training_that_diverges_keeps_the_last_good_checkpoint(
     before = last.read_bytes()
     error = commands(f"{train} --max-update 9 --lr 1e20 --reset-lr-scheduler", tmp_path).error
     assert error.startswith("the training has diverged after 2 updates") and "lower --lr" in error
-    assert error.endswith("kept/checkpoint_last.pt, with 1 updates, is good")
+    assert error.endswith("kept/checkpoint_last.pt, with 1 update, is good")
     assert last.read_bytes() == before
 
 

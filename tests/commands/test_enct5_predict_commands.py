@@ -174,10 +174,10 @@ def test_every_line_has_a_record_of_its_kind(predict, folder, kind):
 def test_what_was_not_read_at_once_is_told(predict):
     out, err = predict("tagging")
     longer = f"longer than {LIMIT} pieces"
-    told = [f"{longer}, read in several windows: 1 lines (6)"]
-    told.append(f"a word {longer}, cut off: 1 lines (5)")
+    told = [f"{longer}, read in several windows: 1 line (6)"]
+    told.append(f"a word {longer}, cut off: 1 line (5)")
     told.append(
-        "tabs, read as spaces: 1 lines (3); labels are not to be given, text alone (cut -f2 FILE)"
+        "tabs, read as spaces: 1 line (3); labels are not to be given, text alone (cut -f2 FILE)"
     )
     assert err.splitlines()[:-1] == told
     assert [record["windows"] for record in records(out)] == [1, 0, 1, 1, 1, 2]

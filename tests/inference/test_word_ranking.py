@@ -84,7 +84,7 @@ def test_a_score_does_not_depend_on_the_batch_and_texts_share_one_probability(ma
 def test_a_left_to_right_score_is_that_of_beam_search():
     backend = writing_corrector().backend
     unit = tuple("abc")
-    ((_, hypotheses),) = backend._hypotheses([unit])
+    (hypotheses,) = backend.search([unit])
     scorer = scorer_of(backend)
     for hypothesis in hypotheses:
         text = scorer._text(hypothesis)

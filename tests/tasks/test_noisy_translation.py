@@ -382,7 +382,7 @@ def test_lines_that_noise_makes_too_long_are_named(folder, caplog):
     data = loaded(task_of(folder, noise="random", **options), "valid")
     (said,) = (one.getMessage() for one in caplog.records)
     assert said == (
-        "valid: 1 lines would grow beyond 12 tokens by noise and are read without it: 2"
+        "valid: 1 line read without noise, of more than 12 tokens with it: 2"
     )
     assert len(data[1]["source"]) == 11
 

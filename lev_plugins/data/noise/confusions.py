@@ -68,12 +68,8 @@ class Confusions:
     def read(self, word: Sequence[str], scale: float, rng: random.Random) -> list[str]:
         """Reads ``word`` as the recogniser would: each segment is confused with its measured rate.
 
-        Longer segments are tried first. A word of which nothing would be left stays as it is.
-
-        Args:
-            word: its characters.
-            scale: the rates are multiplied by it; together they stay at or below 1.
-            rng: random numbers.
+        Longer segments are tried first. A word of which nothing would be left stays as it is. Rates
+        are multiplied by ``scale``; together they stay at or below 1.
         """
         made: list[str] = []
         i = 0

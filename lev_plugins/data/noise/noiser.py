@@ -9,6 +9,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 
 from ...errors import UserError
 from . import kinds
@@ -81,18 +82,12 @@ def parse_kinds(flag: str, text: str) -> tuple[str, ...]:
     Raises:
         UserError: a name that there is not.
     """
-    names = [name.strip() for name in text.split(",")]
-    if names == ["none"]:
+    if text.strip() == "none":
         return ()
-    found: list[str] = []
-    for name in names:
-        if name not in (*KINDS, "all"):
-            raise UserError(
-                f"{flag} {text}: there is no noise {name!r}; there are {', '.join(KINDS)}, all "
-                f"({', '.join(PAPER)}) and, alone, none"
-            )
-        found += PAPER if name == "all" else (name,)
-    return tuple(dict.fromkeys(found))
+    there = f"{', '.join(KINDS)}, all ({', '.join(PAPER)}) and, alone, none"
+    names = _named(flag, text, "noise", (*KINDS, "all"), there)
+    found = (PAPER if name == "all" else (name,) for name in names)
+    return tuple(dict.fromkeys(chain.from_iterable(found)))
 
 
 def parse_edits(flag: str, text: str) -> tuple[str, ...]:
@@ -101,14 +96,16 @@ def parse_edits(flag: str, text: str) -> tuple[str, ...]:
     Raises:
         UserError: a name that there is not.
     """
+    known = kinds.RANDOM_EDITS
+    return tuple(dict.fromkeys(_named(flag, text, "edit", known, ", ".join(known))))
+
+
+def _named(flag: str, text: str, what: str, known: Sequence[str], there: str) -> list[str]:
     names = [name.strip() for name in text.split(",")]
     for name in names:
-        if name not in kinds.RANDOM_EDITS:
-            raise UserError(
-                f"{flag} {text}: there is no edit {name!r}; there are "
-                f"{', '.join(kinds.RANDOM_EDITS)}"
-            )
-    return tuple(dict.fromkeys(names))
+        if name not in known:
+            raise UserError(f"{flag} {text}: there is no {what} {name!r}; there are {there}")
+    return names
 
 
 class Noise:
@@ -135,12 +132,7 @@ class Noise:
         return Noise, (self.options,)  # the edits of the kind random cannot be pickled
 
     def __call__(self, line: str, rng: random.Random) -> str:
-        """A noisy version of a line.
-
-        Args:
-            line: without a line end.
-            rng: the line's own random numbers (:func:`.rng.sentence_random`).
-        """
+        """A noisy version of a line without its end; ``rng``: of :func:`.rng.sentence_random`."""
         if not self.options.kinds:
             return line
         kind = choose(rng, self.options.kinds)
@@ -173,6 +165,6 @@ class Noise:
     def _long_enough(self, kind: str, word: Sequence[str]) -> bool:
         if len(word) < self.options.min_length:
             return False
-        if kind == "ocr":  # digits are confused as well
-            return sum(one[0].isalnum() for one in word) >= self.options.min_length
-        return count_letters(word) >= self.options.min_length
+        # digits are confused as well
+        letters = sum(one[0].isalnum() for one in word) if kind == "ocr" else count_letters(word)
+        return letters >= self.options.min_length

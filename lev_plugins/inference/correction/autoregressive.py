@@ -1,7 +1,7 @@
 """Models that write from left to right: any of fairseq's, on task translation or our own."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 from fairseq import utils
@@ -12,8 +12,8 @@ from fairseq.sequence_generator import SequenceGenerator
 from fairseq.tasks.translation import TranslationTask
 from omegaconf import DictConfig, open_dict
 
-from ...data.batch import Hypothesis
-from ...data.batching import by_length
+from ...data.batch import Batch, Hypothesis
+from ...data.batching import in_batches
 from ...errors import UserError
 from ...fairseq_patches import explain, refuse_non_finite_scores
 from ...nn.precision import quantize
@@ -96,35 +96,33 @@ class Autoregressive:
 
     def write(self, units: Sequence[Tokens], batch_size: int) -> list[Answer | None]:
         """See :class:`~.backends.Backend`."""
-        answers: list[Answer | None] = [None] * len(units)
-        for numbers in by_length(map(len, units), batch_size):
-            chosen = [units[number] for number in numbers]
-            with self.lock:  # fairseq grows tables of positions while it decodes
-                found = self._hypotheses(chosen)
-            for place, hypotheses in found:
-                answers[numbers[place]] = self._answer(chosen[place], hypotheses)
-        return answers
+
+        def answers(chosen: Sequence[Tokens]) -> Iterator[Answer | None]:
+            return map(self._answer, chosen, self.search(chosen))
+
+        return in_batches(answers, units, map(len, units), batch_size)
 
     def constrained(self, tree: PrefixTree, beam: int) -> SequenceGenerator:
         """A beam search that writes nothing but the words of a tree."""
         options = GenerationConfig(beam=beam, max_len_a=0, max_len_b=tree.longest + 1)
         return self.task.build_generator(self.models, options, prefix_allowed_tokens_fn=tree)
 
-    def _hypotheses(
-        self, units: Sequence[Tokens], generator: SequenceGenerator | None = None
-    ) -> list[tuple[int, list[Hypothesis]]]:
-        """The place of each unit in a batch, and what the search found for it, best first."""
+    def batch(self, units: Sequence[Tokens]) -> Batch:
+        """fairseq's batch of units; its ``id`` says where each of them stands."""
         sources = [numbered(unit, self.task.source_dictionary) for unit in units]
-        lengths = [len(source) for source in sources]
         items = [(source, source) for source in sources] if self.drafted else sources
-        data = self.task.build_dataset_for_inference(items, lengths)
+        data = self.task.build_dataset_for_inference(items, [len(source) for source in sources])
         batch = data.collater([data[i] for i in range(len(data))])
+        return utils.apply_to_sample(lambda tensor: tensor.to(self.device), batch)
+
+    def search(
+        self, units: Sequence[Tokens], generator: SequenceGenerator | None = None
+    ) -> list[list[Hypothesis]]:
+        """What the beam search finds for each unit of a batch, best first."""
+        batch = self.batch(units)
         constraints = batch.pop("constraints", None)  # here the drafts of translation_concat
-        batch = utils.apply_to_sample(lambda tensor: tensor.to(self.device), batch)
-        if constraints is not None:
-            constraints = constraints.to(self.device)
         try:
-            with torch.no_grad():
+            with self.lock, torch.no_grad():  # fairseq grows tables of positions while it decodes
                 found = self.task.inference_step(
                     generator or self.generator, self.models, batch, constraints=constraints
                 )
@@ -133,15 +131,16 @@ class Autoregressive:
             if said is None:
                 raise
             raise UserError(said) from error
-        return list(zip(batch["id"].tolist(), found, strict=True))
+        places = dict(zip(batch["id"].tolist(), found, strict=True))
+        return [places[place] for place in range(len(units))]
 
     def _answer(self, unit: Tokens, hypotheses: Sequence[Hypothesis]) -> Answer | None:
         """The best hypothesis that came to an end by itself.
 
         The limit is the unit's own, whatever units share its batch.
         """
-        for hypothesis in hypotheses[:1]:  # fairseq turns NaN into a probability of 0
-            refuse_non_finite_scores(hypothesis["positional_scores"])
+        if hypotheses:  # fairseq turns NaN into a probability of 0
+            refuse_non_finite_scores(hypotheses[0]["positional_scores"])
         limit = min(LONGEST_RATIO * (len(unit) + 1) + LONGEST_MORE, self.generator.max_len - 1)
         for hypothesis in hypotheses:
             numbers = hypothesis["tokens"].tolist()[:-1]
@@ -151,8 +150,7 @@ class Autoregressive:
         return None
 
     def _known(self, token: str) -> bool:
-        dictionary = self.task.target_dictionary
-        return dictionary.index(token) in self.symbols
+        return self.task.target_dictionary.index(token) in self.symbols
 
 
 def numbered(tokens: Sequence[str], dictionary: Dictionary) -> torch.Tensor:

@@ -94,6 +94,7 @@ class CharacterBackend:
         return tuple(text)
 
     def text(self, tokens: Sequence[str | None]) -> str:
+        """The characters, joined."""
         return "".join(token or "" for token in tokens)
 
 
@@ -107,12 +108,14 @@ class TextProcessing:
         self.by_letter = tokenizer is None and isinstance(bpe, Characters)
 
     def tokens(self, text: str) -> Tokens:
+        """See :class:`Backend`."""
         if self.by_letter and text.split() == [text]:
             return tuple(text)  # a lexicon has many words
         text = self.tokenizer.encode(text) if self.tokenizer else text
         return tuple((self.bpe.encode(text) if self.bpe else text).split())
 
     def text(self, tokens: Sequence[str | None]) -> str:
+        """See :class:`Backend`."""
         text = " ".join(UNREADABLE if token is None else token for token in tokens)
         text = self.bpe.decode(text) if self.bpe else text
         return self.tokenizer.decode(text) if self.tokenizer else text

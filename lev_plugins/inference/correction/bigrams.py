@@ -8,11 +8,7 @@ from ...io.text_files import read_lines
 
 
 class Bigrams:
-    """Pairs of neighbouring words.
-
-    Args:
-        counts: a word → each word that is met behind it → how often, above 0.
-    """
+    """Pairs of neighbouring words: a word → each that is met behind it → how often, above 0."""
 
     def __init__(self, counts: Mapping[str, Mapping[str, float]]) -> None:
         self.counts = counts

@@ -11,13 +11,13 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from ...data.batch import Hypothesis
-from ...data.batching import by_length
+from ...data.batching import in_batches
 from ...errors import UserError
 from ...fairseq_patches import filter_mask_warning
 from ...ops.alignment import lcs_masks
 from ...ops.edits import insertion_labels
 from ...systems.levenshtein.decoding.policy import with_features
-from .autoregressive import Autoregressive, numbered
+from .autoregressive import Autoregressive
 from .backends import Backend, Tokens
 from .levenshtein import LevenshteinBackend
 from .prefix_tree import PrefixTree
@@ -44,10 +44,7 @@ class Scorer(Protocol):
 
 
 def scorer_of(backend: Backend, words: Iterable[str] = ()) -> Scorer:
-    """The scorer of a backend's model.
-
-    Args:
-        words: of a lexicon.
+    """The scorer of a backend's model, given the words of a lexicon.
 
     Raises:
         UserError: one that reads drafts and writes from left to right.
@@ -112,22 +109,16 @@ def score_texts(
 def _in_batches(
     score: Callable[[Sequence[Pair]], Tensor], pairs: Sequence[Pair], size: int
 ) -> list[float]:
-    """What is scored a batch at a time, in the order of the pairs."""
-    found = [0.0] * len(pairs)
-    # the texts of a unit, which are about as long as it is, stay together
-    for numbers in by_length((len(unit) for unit, _ in pairs), size):
-        values = score([pairs[number] for number in numbers]).tolist()
-        for number, value in zip(numbers, values, strict=True):
-            found[number] = value
-    return found
+    # by the length of the unit: its texts, which are about as long, stay together
+    lengths = (len(unit) for unit, _ in pairs)
+    return in_batches(lambda some: score(some).tolist(), pairs, lengths, size)
 
 
 class AutoregressiveScorer:
     """Of models that write from left to right; n-best is their beam.
 
-    Args:
-        words: of a lexicon. A second beam writes these alone: the best of them, however far they
-            are from the unit.
+    A second beam writes the words of the lexicon alone: the best of them, however far they are from
+    the unit.
     """
 
     def __init__(self, backend: Autoregressive, words: Iterable[str] = ()) -> None:
@@ -152,35 +143,35 @@ class AutoregressiveScorer:
         return frozenset(filter(self.backend._known, symbols))
 
     def knows(self, tokens: Tokens) -> bool:
+        """See :class:`Scorer`."""
         return self._spelling.issuperset(tokens)
 
     def nbest(self, units: Sequence[Tokens], batch_size: int) -> list[list[Tokens]]:
-        found: list[list[Tokens]] = [[] for _ in units]
-        for numbers in by_length(map(len, units), batch_size):
-            chosen = [units[number] for number in numbers]
-            for generator in self.generators:
-                with self.backend.lock:
-                    hypotheses = self.backend._hypotheses(chosen, generator)
-                for place, some in hypotheses:
-                    found[numbers[place]] += [text for one in some if (text := self._text(one))]
-        return found
+        """What each beam writes, in this order."""
+
+        def written(chosen: Sequence[Tokens]) -> list[list[Tokens]]:
+            beams = [self.backend.search(chosen, generator) for generator in self.generators]
+            return [
+                [text for beam in some for one in beam if (text := self._text(one))]
+                for some in zip(*beams, strict=True)
+            ]
+
+        return in_batches(written, units, map(len, units), batch_size)
 
     def _text(self, hypothesis: Hypothesis) -> Tokens:
         written = [self.backend.symbols.get(n) for n in hypothesis["tokens"].tolist()[:-1]]
         return () if None in written else tuple(str(token) for token in written)
 
     def score(self, pairs: Sequence[Pair], batch_size: int) -> list[float]:
+        """See :class:`Scorer`."""
         return _in_batches(self._score, pairs, batch_size)
 
     def _score(self, pairs: Sequence[Pair]) -> Tensor:
         backend = self.backend
         dictionary = backend.task.target_dictionary
         units = list(dict.fromkeys(unit for unit, _ in pairs))  # each is encoded once
-        sources = [numbered(unit, backend.task.source_dictionary) for unit in units]
-        data = backend.task.build_dataset_for_inference(sources, [len(one) for one in sources])
-        batch = data.collater([data[i] for i in range(len(data))])
-        inputs = {name: one.to(backend.device) for name, one in batch["net_input"].items()
-                  if name.startswith("src_")}  # fmt: skip
+        batch = backend.batch(units)
+        inputs = {name: one for name, one in batch["net_input"].items() if name.startswith("src_")}
         rows = {units[i]: row for row, i in enumerate(batch["id"].tolist())}
         order = torch.tensor([rows[unit] for unit, _ in pairs], device=backend.device)
         eos = torch.tensor([dictionary.eos()])
@@ -211,29 +202,30 @@ class LevenshteinScorer:
         self.backend = backend
 
     def knows(self, tokens: Tokens) -> bool:
+        """See :class:`Scorer`."""
         task = self.backend.task
         return all(t in task.src_dict.indices and t in task.tgt_dict.indices for t in tokens)
 
     def nbest(self, units: Sequence[Tokens], batch_size: int) -> list[list[Tokens]]:
-        answers = self.backend.write(units, batch_size)
+        """What the model writes, if it can be spelt."""
         return [
             [tuple(str(token) for token in one.tokens)] if one and None not in one.tokens else []
-            for one in answers
+            for one in self.backend.write(units, batch_size)
         ]
 
     def score(self, pairs: Sequence[Pair], batch_size: int) -> list[float]:
+        """See :class:`Scorer`."""
         return _in_batches(self._score, pairs, batch_size)
 
     def _score(self, pairs: Sequence[Pair]) -> Tensor:
         backend = self.backend
         task, policy = backend.task, backend.policy
         pad = task.tgt_dict.pad()
-        batch = backend._batch([source for source, _ in pairs], task.new_oov_words())
+        batch = backend.batch([unit for unit, _ in pairs], task.new_oov_words())
         source, draft = batch["net_input"]["src_tokens"], batch["draft"]
-        oov_words = task.new_oov_words()
-        texts = [(" ".join(target), lambda text: text, False, oov_words) for _, target in pairs]
-        target = pad_sequence([task.encode_draft(*one).tokens for one in texts], True, pad)
-        target = target.to(backend.device)
+        texts, oov_words = (" ".join(text) for _, text in pairs), task.new_oov_words()
+        targets = [task.encode_draft(text, str, False, oov_words).tokens for text in texts]
+        target = pad_sequence(targets, True, pad).to(backend.device)
         ends = torch.tensor([task.tgt_dict.bos(), task.tgt_dict.eos()], device=backend.device)
         kept, aligned = lcs_masks(draft, target, pad)
         kept, aligned = kept | torch.isin(draft, ends), aligned | torch.isin(target, ends)

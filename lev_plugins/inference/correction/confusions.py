@@ -14,11 +14,7 @@ from .lexicon import Lexicon
 
 
 class Confusions:
-    """Sets of words that are written for one another.
-
-    Args:
-        sets: of words in small letters; a word may be in several.
-    """
+    """Sets of words in small letters that are written for one another; a word may be in several."""
 
     def __init__(self, sets: Iterable[Sequence[str]]) -> None:
         self.others: dict[str, tuple[str, ...]] = {}

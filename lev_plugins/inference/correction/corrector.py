@@ -10,7 +10,8 @@ from ... import html
 from ...deprecation import renamed_arguments, renamed_attribute, renamed_field
 from ...errors import UserError, checks_arguments
 from ..arguments import strings
-from .backends import Answer, Backend, ContextBackend, Tokens
+from .backends import Backend, ContextBackend, Tokens
+from .edits import splice
 from .proposals import Proposal, proposals
 from .protection import Protection, refused
 from .units import KINDS, UNREADABLE, Context, Unit, UnitKind, context, pieces, spans
@@ -76,11 +77,10 @@ class Correction:
     def _repr_html_(self) -> str:
         """For notebooks: the line with the edits that were applied, and their probabilities."""
         parts, place = [], 0
-        for edit in self.edits:
-            if edit.applied:
-                parts += [html.text(self.source[place : edit.offset]), html.deleted(edit.before)]
-                parts += [html.inserted(edit.after), html.small(f"{edit.probability:.2f}")]
-                place = edit.end
+        for edit in (one for one in self.edits if one.applied):
+            parts += [html.text(self.source[place : edit.offset]), html.deleted(edit.before)]
+            parts += [html.inserted(edit.after), html.small(f"{edit.probability:.2f}")]
+            place = edit.end
         return f'<p dir="auto">{"".join([*parts, html.text(self.source[place:])])}</p>'
 
 
@@ -266,7 +266,11 @@ class Corrector:
             dict.fromkeys((one.text, one.context) for of_line in units for one in of_line)
         )
         tokens = [read[text] for text, _ in wanted]
-        answers = self._answers(tokens, [around for _, around in wanted], batch_size)
+        if isinstance(self.backend, ContextBackend):
+            contexts = [around for _, around in wanted]
+            answers = self.backend.write_in_context(tokens, contexts, batch_size)
+        else:
+            answers = self.backend.write(tokens, batch_size)
         found = {
             key: proposals(self.backend, key[0], read[key[0]], answer, self.temperature)
             for key, answer in zip(wanted, answers, strict=True)
@@ -277,13 +281,6 @@ class Corrector:
             _corrected(line, of_line, found, min_confidence, both, self.longest)
             for line, of_line in zip(lines, units, strict=True)
         ]
-
-    def _answers(
-        self, tokens: Sequence[Tokens], contexts: Sequence[Context], batch_size: int
-    ) -> list[Answer | None]:
-        if isinstance(self.backend, ContextBackend):
-            return self.backend.write_in_context(tokens, contexts, batch_size)
-        return self.backend.write(tokens, batch_size)
 
     def _units(self, line: str, read: dict[str, Tokens]) -> Iterator[Unit]:
         """The units of a line that the model is given; ``read`` gets their tokens."""
@@ -383,9 +380,4 @@ def _objection(
 
 def apply_edits(line: str, edits: Iterable[Edit]) -> str:
     """A line with those of its edits that are to be made."""
-    parts, place = [], 0
-    for edit in edits:
-        if edit.applied:
-            parts += [line[place : edit.offset], edit.after]
-            place = edit.end
-    return "".join(parts) + line[place:]
+    return splice(line, ((one.offset, one.end, one.after) for one in edits if one.applied))

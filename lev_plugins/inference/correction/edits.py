@@ -4,7 +4,7 @@ A script is a list of changes ``(i, j, k, l)``: ``before[i:j]`` gives way to ``a
 are in order, and at least one kept item lies between two of them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ...ops.sequences import common_ends
@@ -44,6 +44,15 @@ def _aligned(x: Sequence[object], y: Sequence[object]) -> list[Change]:
             return gaps(kept, len(x), len(y))
         band *= 2
     return [(0, len(x), 0, len(y))]
+
+
+def splice(text: str, edits: Iterable[tuple[int, int, str]], start: int = 0) -> str:
+    """``text[start:]`` with edits made: (start, end, new text), disjoint and in order."""
+    parts = []
+    for first, last, after in edits:
+        parts += [text[start:first], after]
+        start = last
+    return "".join(parts) + text[start:]
 
 
 def gaps(kept: Sequence[tuple[int, int]], n: int, m: int) -> list[Change]:
@@ -140,13 +149,9 @@ def rewrites(shown: str, read: str, written: str) -> list[Rewrite]:
     Returns:
         disjoint, in order; minimal (:func:`script`) where ``shown`` and ``read`` are the same.
     """
-    changes = script(read, written)
-    if shown == read:
-        return [Rewrite(i, j, written[k:m], i, j) for i, j, k, m in changes]
-    blocks = script(shown, read)
-    grown = _grown(changes, blocks)
+    changes, blocks = script(read, written), script(shown, read)
     found = []
-    for i, j, k, m in grown:
+    for i, j, k, m in _grown(changes, blocks):
         start, end = _typed(blocks, i, True), _typed(blocks, j, False)
         end = max(start, end)
         after = written[k:m]

@@ -1,6 +1,7 @@
 """Weights of a log-linear model by conditional maximum likelihood."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -10,38 +11,36 @@ DECAY = 1e-4
 
 
 def most_likely(
-    rows: torch.Tensor,
-    owner: torch.Tensor,
-    best: torch.Tensor,
-    start: torch.Tensor,
-    free: torch.Tensor,
+    units: Sequence[tuple[np.ndarray, Sequence[bool]]], start: np.ndarray, free: Sequence[bool]
 ) -> np.ndarray:
-    """Weights that give the rows marked ``best`` the highest share of their owners' probability.
+    """Weights that give the best candidates of units the highest share of the probability.
 
     Args:
-        rows: candidates × features. owner: the number of each candidate's unit, from 0.
+        units: of each its candidates × features, and which of them are best.
         start, free: weights to begin with, and which of them may change.
     """
+    rows = torch.tensor(np.concatenate([features for features, _ in units]))
+    owner = torch.tensor([n for n, (_, marks) in enumerate(units) for _ in marks])
+    best = torch.tensor([mark for _, marks in units for mark in marks])
     # features of one size, so that the solver and the decay treat them alike
     scale = rows.std(0).clamp(min=1e-6)
-    scaled, begin = rows / scale, start * scale
+    scaled, begin, may = rows / scale, torch.tensor(start) * scale, torch.tensor(free)
     shift = torch.zeros_like(begin, requires_grad=True)
-    units = int(owner.max()) + 1
     solver = torch.optim.LBFGS([shift], max_iter=200, line_search_fn="strong_wolfe")
 
     def logsumexp(scores: torch.Tensor) -> torch.Tensor:
-        top = torch.full((units,), -math.inf, dtype=scores.dtype)
+        top = torch.full((len(units),), -math.inf, dtype=scores.dtype)
         top = top.scatter_reduce(0, owner, scores.detach(), "amax")
-        sums = torch.zeros(units, dtype=scores.dtype)
+        sums = torch.zeros(len(units), dtype=scores.dtype)
         return top + sums.index_add(0, owner, (scores - top[owner]).exp()).log()
 
     def loss() -> torch.Tensor:
         solver.zero_grad()
-        scores = scaled @ (begin + shift * free)
+        scores = scaled @ (begin + shift * may)
         value = (logsumexp(scores) - logsumexp(scores.masked_fill(~best, -1e4))).mean()
         value = value + DECAY * shift.square().sum()
         value.backward()
         return value
 
     solver.step(loss)
-    return ((begin + shift.detach() * free) / scale).numpy()
+    return ((begin + shift.detach() * may) / scale).numpy()

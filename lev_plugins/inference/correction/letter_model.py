@@ -19,9 +19,6 @@ class LetterModel:
 
     A letter's probability is ``(c + t * lower) / (n + t)``: c times it followed the letters before
     it, n times any letter did, t different ones; ``lower`` is the same with a letter less before.
-
-    Args:
-        words: to learn from.
     """
 
     def __init__(self, words: Sequence[str]) -> None:
@@ -68,6 +65,7 @@ class _Table:
         self.kinds = np.diff([*first, len(self.grams)])
 
     def smoothed(self, keys: _Numbers, lower: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Probabilities of n-grams, from those with a letter less in front."""
         found = _found(self.grams, self.counts, keys)
         totals = _found(self.contexts, self.totals, keys // self.base)
         kinds = _found(self.contexts, self.kinds, keys // self.base)

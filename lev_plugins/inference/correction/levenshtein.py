@@ -1,19 +1,19 @@
 """Models that edit by deletion and insertion: each unit is its own draft."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
 from ...data.batch import Batch
-from ...data.batching import by_length
-from ...systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
+from ...data.batching import in_batches
 from ...systems.levenshtein.decoding.ensemble import EnsemblePolicy
 from ...systems.levenshtein.decoding.policy import AnyPolicy, Memory, limits_of, with_features
 from ...systems.levenshtein.decoding.state import EditHypothesis, Step
 from ...systems.levenshtein.oov import OOVWords
 from ..editor import LevenshteinEditor
+from ..sentences import collated
 from .autoregressive import LENGTH_SHARE
 from .backends import Answer, TextProcessing, Tokens
 from .edits import Change, gaps
@@ -39,6 +39,7 @@ class _Memory:
     rows: Tensor
 
     def select(self, rows: Tensor) -> "_Memory":
+        """Of some of the rows."""
         return _Memory(self.inner.select(rows), self.rows[rows])
 
 
@@ -62,15 +63,18 @@ class RecordingPolicy:
         return limits_of(self.policy)
 
     def encode(self, src_tokens: Tensor) -> _Memory:
+        """Begins a batch."""
         rows = torch.arange(src_tokens.size(0), device=src_tokens.device)
         self.steps = [[] for _ in rows]
         self._deleting = False
         return _Memory(self.policy.encode(src_tokens), rows)
 
     def with_features(self, tokens: Tensor, memory: _Memory) -> _Memory:
+        """The memory for these tokens."""
         return _Memory(with_features(self.policy, tokens, memory.inner), memory.rows)
 
     def deletion_logits(self, tokens: Tensor, memory: _Memory) -> Tensor:
+        """The policy's; notes the probability of each deletion."""
         logits = self.policy.deletion_logits(tokens, memory.inner)
         gone = torch.log_softmax(logits.float(), dim=-1)[..., 1]
         for row, values in zip(memory.rows.tolist(), gone.tolist()):
@@ -79,6 +83,7 @@ class RecordingPolicy:
         return logits
 
     def placeholder_logits(self, tokens: Tensor, memory: _Memory) -> Tensor:
+        """The policy's; notes the probability of each size of a gap."""
         logits = self.policy.placeholder_logits(tokens, memory.inner)
         if not self._deleting:  # there was nothing to delete in the whole batch
             for row in memory.rows.tolist():
@@ -88,6 +93,7 @@ class RecordingPolicy:
         return logits
 
     def token_logits(self, tokens: Tensor, memory: _Memory, where: Tensor) -> Tensor:
+        """The policy's; notes what the sizes of the gaps were taken for."""
         place = {row: i for i, row in enumerate(self._sized.tolist())}
         for row, marks in zip(memory.rows.tolist(), where.tolist()):
             self.steps[row][-1].shares = _shares(marks, self._sizes[place[row]])
@@ -95,11 +101,9 @@ class RecordingPolicy:
 
 
 def _shares(marks: Sequence[bool], sizes: Tensor) -> list[float]:
-    """For every marked token its share of the log-probability of its gap's size.
+    """For every marked (new) token its share of the log-probability of its gap's size.
 
-    Args:
-        marks: which tokens are new.
-        sizes: slots × (K + 1), log-probabilities of 0 … K new tokens.
+    ``sizes``: slots × (K + 1), log-probabilities of 0 … K new tokens.
     """
     shares: list[float] = []
     slot = run = 0
@@ -143,54 +147,32 @@ class LevenshteinBackend:
         self.editor = LevenshteinEditor(editor.models, editor.task, *encoders, editor.reranker)
         models = editor.models
         self.policy: AnyPolicy = models[0] if len(models) == 1 else EnsemblePolicy(models)
-        limits = [model.max_positions() for model in models]
-        source, target = (min(sizes) for sizes in zip(*limits))
+        source, target = self.editor.limits
         self.limit = max(1, min(source - 2, int(LENGTH_SHARE * target)))
-        threshold = self.task.delete_threshold if delete_threshold is None else delete_threshold
-        self.generator = RefinementGenerator(
-            self.task.tgt_dict,
-            self.task.placeholder,
-            RefinementOptions(
-                max_iter=max_iter,
-                empty_penalty=self.task.empty_penalty,
-                delete_threshold=threshold,
-                retain_history=True,
-                max_len_b=max(200, target),
-            ),
+        self.generator = self.editor.generator(
+            delete_threshold, max_iter=max_iter, retain_history=True
         )
 
     def write(self, units: Sequence[Tokens], batch_size: int) -> list[Answer | None]:
         """See :class:`~.backends.Backend`; an answer always comes to an end."""
-        answers: list[Answer | None] = [None] * len(units)
-        for numbers in by_length(map(len, units), batch_size):
-            found = self._answers([units[number] for number in numbers])
-            for number, answer in zip(numbers, found, strict=True):
-                answers[number] = answer
-        return answers
+        return in_batches(self._answers, units, map(len, units), batch_size)
 
-    def _answers(self, units: Sequence[Tokens]) -> list[Answer]:
+    def _answers(self, units: Sequence[Tokens]) -> list[Answer | None]:
         """Of one batch."""
         watched, oov_words = RecordingPolicy(self.policy), self.task.new_oov_words()
-        found = self.generator.generate([watched], self._batch(units, oov_words))
+        found = self.generator.generate([watched], self.batch(units, oov_words))
         return [
             self._answer(unit, hypothesis, steps, oov_words)
             for unit, steps, (hypothesis,) in zip(units, watched.steps, found, strict=True)
         ]
 
-    def _batch(self, units: Sequence[Tokens], oov_words: OOVWords) -> Batch:
+    def batch(self, units: Sequence[Tokens], oov_words: OOVWords) -> Batch:
+        """Units, each as source and as draft."""
         task = self.task
-        rows = [(" ".join(unit), lambda text: text) for unit in units]
-        sources = [task.encode_text(*row, task.src_dict) for row in rows]
-        drafts = [task.encode_draft(*row, False, oov_words).tokens for row in rows]
-
-        def padded(tokens: list[Tensor]) -> Tensor:
-            pad = task.tgt_dict.pad()
-            return torch.nn.utils.rnn.pad_sequence(tokens, True, pad).to(self.device)
-
-        return {
-            "net_input": {"src_tokens": padded(sources), "src_lengths": None},
-            "draft": padded(drafts),
-        }
+        texts = list(map(" ".join, units))  # as the model cuts them
+        sources = [task.encode_text(text, str, task.src_dict) for text in texts]
+        drafts = [task.encode_draft(text, str, False, oov_words) for text in texts]
+        return collated(sources, drafts, task.tgt_dict.pad(), self.device)
 
     def _answer(
         self, unit: Tokens, hypothesis: EditHypothesis, steps: Sequence[_Step], oov_words: OOVWords
@@ -211,11 +193,9 @@ class LevenshteinBackend:
 
 
 def changed(origins: Sequence[int | None], size: int) -> list[Change]:
-    """The script that tokens have gone through.
+    """The script that a draft of ``size`` tokens has gone through.
 
-    Args:
-        origins: for each token of the outcome its place in the draft, None where it is new.
-        size: tokens of the draft.
+    ``origins``: for each token of the outcome its place in the draft, None where it is new.
     """
     kept = [(origin, place) for place, origin in enumerate(origins) if origin is not None]
     return gaps(kept, size, len(origins))
@@ -236,16 +216,31 @@ def replay(
         each token of the outcome its place in the draft, or None and its share of the
         log-probability of its gap.
     """
+
+    def moves() -> Iterator[Move]:
+        for step, delete, after in zip(steps, history[1::3], history[3::3]):
+            shares, new = iter(step.shares), after["mask"].tolist()[1:-1]
+            written = [next(shares) if fresh else 0.0 for fresh in new]
+            yield delete["mask"].tolist()[1:-1], step.deleted[1:], new, written
+
+    return follow(size, moves())
+
+
+# of an iteration: which tokens stayed and how likely each was to go; which are then new, how likely
+Move = tuple[Sequence[bool], Sequence[float], Sequence[bool], Sequence[float]]
+
+
+def follow(size: int, moves: Iterable[Move]) -> tuple[list[float], list[tuple[int | None, float]]]:
+    """What became of ``size`` tokens, as :func:`replay` returns it."""
     gone = [0.0] * size
-    tokens: list[tuple[int | None, float]] = [(place - 1, 0.0) for place in range(size + 2)]
-    for step, delete, after in zip(steps, history[1::3], history[3::3]):
-        kept = delete["mask"].tolist()
-        # a step without deletion probabilities is one in which nothing could be deleted
-        for (origin, _), keep, value in zip(tokens, kept, step.deleted):
-            if origin is not None and not keep:
+    tokens: list[tuple[int | None, float]] = [(place, 0.0) for place in range(size)]
+    for kept, chances, new, written in moves:
+        # there are no chances of an iteration in which nothing could be deleted
+        for (origin, _), keep, value in zip(tokens, kept, chances):
+            if not keep and origin is not None:
                 gone[origin] = value
-        tokens = [token for token, keep in zip(tokens, kept, strict=True) if keep]
-        old, shares = iter(tokens), iter(step.shares)
-        new = after["mask"].tolist()
-        tokens = [(None, next(shares)) if fresh else next(old) for fresh in new]
-    return gone, tokens[1:-1]
+        old = iter([token for token, keep in zip(tokens, kept, strict=True) if keep])
+        tokens = [
+            (None, value) if fresh else next(old) for fresh, value in zip(new, written, strict=True)
+        ]
+    return gone, tokens

@@ -18,11 +18,7 @@ WORDS, ONE_IN, LETTERS = 5_000, 1_000, 100_000
 
 
 class Lexicon:
-    """Words with counts.
-
-    Args:
-        counts: how often each word is met; 0 where that is not known.
-    """
+    """Words, each with how often it is met; 0 where that is not known."""
 
     def __init__(self, counts: Mapping[str, float]) -> None:
         self.counts = dict(counts)
@@ -79,24 +75,16 @@ class Lexicon:
         }
 
     def near(self, word: str, most: int) -> list[str]:
-        """Words within two edits, the nearest first, of these the most frequent.
-
-        Args:
-            most: words at most.
-        """
+        """``most`` words within two edits, the nearest first, of these the most frequent."""
         near = self._near.find(word)
         found = sorted((edits, -self.counts[one], one) for one, edits in near)
         return [one for _, _, one in found[:most]]
 
     def lacking(self, dictionary: "Dictionary") -> dict[str, int]:
-        """Letters that no word has and a text often has: the list spells them in another way, as
+        """Small letters that no word has and a text often has: the list spells them otherwise, as
         one that was case-folded has *ss* for *ß* and *σ* for *ς*.
 
-        Args:
-            dictionary: of the text, with its counts.
-
-        Returns:
-            each letter in small, and one in how many letters of the text it is.
+        ``dictionary``: of the text. With each letter comes one in how many of the text it is.
         """
         met: Counter[str] = Counter()
         for symbol, count in list(zip(dictionary.symbols, dictionary.count))[dictionary.nspecial :]:
@@ -110,11 +98,7 @@ class Lexicon:
 
 
 class Lookup:
-    """Misspellings and their corrections, as met in training.
-
-    Args:
-        pairs: (misspelling, correction); a misspelling may have several.
-    """
+    """Pairs of a misspelling and a correction, as met in training; there may be several of one."""
 
     def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
         self.corrections: dict[str, tuple[str, ...]] = {}
@@ -128,8 +112,7 @@ class Lookup:
     def in_small_letters(self, known: Container[str] = ()) -> "Lookup":
         """The same, to be asked in small letters; corrections keep their capitals.
 
-        Args:
-            known: words that what is listed with capitals alone does not touch (*May*, *may*).
+        What is listed with capitals alone does not touch ``known`` words (*May*, *may*).
         """
         return Lookup(
             (one.lower(), right)

@@ -9,19 +9,19 @@ import torch
 from fairseq import tasks, utils
 from fairseq.data import Dictionary, data_utils
 from fairseq.data.encoders.characters import SPACE_ESCAPE, Characters
-from fairseq.models import FairseqEncoderDecoderModel, FairseqIncrementalDecoder
 from fairseq.tasks.translation import TranslationTask
 from omegaconf import open_dict
 
 from ...data.batch import TextEncoder
 from ...errors import UserError
 from ...fairseq_patches import settings_of, wrap_checkpoint_errors
+from ...tasks.evaluation import require_dictionaries
 from ..checkpoints import (
     CheckpointState,
     device_named,
     find_checkpoints,
-    load_model,
     load_state,
+    load_writer,
     text_encoders,
     words_learnt,
 )
@@ -50,12 +50,7 @@ def load_backend(
     """Loads a checkpoint, or several joined by ``:``.
 
     Args:
-        path: as in :meth:`~lev_plugins.inference.editor.LevenshteinEditor.from_pretrained`.
-        data: folder with the dictionaries.
-        device: such as ``cuda``; the CPU by default.
-        beam: of autoregressive models alone, 5 by default.
-        max_iter, delete_threshold: of edit models alone, 10 and the task's by default.
-        precision: fp32, bf16 or int8 (CPU); less is faster and may change outputs.
+        path … precision: as of :meth:`.Corrector.from_pretrained`.
         processing: fairseq's names of text processing and their values; ``none`` switches the
             tokenizer or the subwords off.
         stored: whose beam, max_iter and delete_threshold are taken where none is given.
@@ -76,19 +71,19 @@ def load_backend(
         )
     _check_options(paths[0], name in EDITING, beam, max_iter, delete_threshold)
     stored = stored or Settings()
-    beam, max_iter = beam or stored.beam, max_iter or stored.max_iter
-    if delete_threshold is None:
-        delete_threshold = stored.delete_threshold
+    made: Autoregressive | LevenshteinBackend
     if name in WRITING:
-        writer = _autoregressive(paths, state, data, place, beam or 5, precision, given)
-        writer.words_learnt = words_learnt(state)
-        return writer
-    editor = LevenshteinEditor.from_pretrained(
-        path, data, str(place), precision=precision, **_overrides(given)
-    )
-    encoders = _processing(editor.tokenizer, editor.bpe, given, editor.task.src_dict)
-    knows_spaces = _knows_spaces(encoders, editor.task.src_dict)
-    made = LevenshteinBackend(editor, encoders, knows_spaces, max_iter or 10, delete_threshold)
+        beam = beam or stored.beam or 5
+        made = _autoregressive(paths, state, data, place, beam, precision, given)
+    else:
+        if delete_threshold is None:
+            delete_threshold = stored.delete_threshold
+        editor = LevenshteinEditor.from_pretrained(
+            path, data, place, precision=precision, **_overrides(given)
+        )
+        encoders = _processing(editor.tokenizer, editor.bpe, given, editor.task.src_dict)
+        max_iter = max_iter or stored.max_iter or 10
+        made = LevenshteinBackend(editor, *encoders, max_iter, delete_threshold)
     made.words_learnt = words_learnt(state)
     return made
 
@@ -131,18 +126,10 @@ def _autoregressive(
                 f"{one} was trained with --task {kind} and {paths[0]} with {cfg.task._name}; the "
                 "models of an ensemble share their task"
             )
-        model = load_model(one, task, loaded, edits=False)
-        decoder = getattr(model, "decoder", None)
-        if not (
-            isinstance(model, FairseqEncoderDecoderModel)
-            and isinstance(decoder, FairseqIncrementalDecoder)
-        ):
-            raise UserError(f"{one} holds a {type(model).__name__}, which no beam search can use")
-        models.append(model)
+        models.append(load_writer(one, task, loaded))
     tokenizer, bpe = text_encoders(cfg, _overrides(given), paths, data)
     encoders = _processing(tokenizer, bpe, given, task.source_dictionary)
-    knows_spaces = _knows_spaces(encoders, task.source_dictionary)
-    return Autoregressive(models, task, cfg, encoders, knows_spaces, beam, device, precision)
+    return Autoregressive(models, task, cfg, *encoders, beam, device, precision)
 
 
 def _task(state: CheckpointState, path: str, data: str | None) -> TranslationTask:
@@ -156,21 +143,15 @@ def _task(state: CheckpointState, path: str, data: str | None) -> TranslationTas
         cfg.data = folder
         if "eval_bleu" in cfg:  # it would ask for a detokenizer that nothing here uses
             cfg.eval_bleu = False
-        if cfg.source_lang is None or cfg.target_lang is None:
-            if os.path.isdir(folder):
-                cfg.source_lang, cfg.target_lang = data_utils.infer_language_pair(folder)
-    if cfg.source_lang is None or cfg.target_lang is None:
+        if None in (cfg.source_lang, cfg.target_lang) and os.path.isdir(folder):
+            cfg.source_lang, cfg.target_lang = data_utils.infer_language_pair(folder)
+    if None in (cfg.source_lang, cfg.target_lang):
         raise UserError(
             f"{path} does not tell its languages, and {folder} has no data that do; give the "
             "folder that it was trained on: --data DIR"
         )
-    for language in (cfg.source_lang, cfg.target_lang):
-        file = os.path.join(folder, f"dict.{language}.txt")
-        if not os.path.isfile(file):
-            raise UserError(
-                f"dictionary {file} does not exist; give the folder with the dictionaries of "
-                f"{path}: --data DIR"
-            )
+    way = f"give the folder with the dictionaries of {path}: --data DIR"
+    require_dictionaries(cfg, folder, way)
     return tasks.setup_task(cfg)
 
 
@@ -183,18 +164,22 @@ def _processing(
     bpe: TextEncoder | None,
     given: Mapping[str, object],
     dictionary: Dictionary,
-) -> TextProcessing:
+) -> tuple[TextProcessing, bool]:
     """As the checkpoint or the user says; characters where neither does and all symbols are such.
 
     Data files in which characters are set apart by spaces leave no trace in a checkpoint but that.
+
+    Returns:
+        also whether the model was trained on more than single words, as far as can be told.
     """
     if given.get("tokenizer") == SWITCHED_OFF:
         tokenizer = None
     if given.get("bpe") == SWITCHED_OFF:
-        return TextProcessing(tokenizer, None)
-    if tokenizer is None and bpe is None and single_characters(dictionary):
+        bpe = None
+    elif tokenizer is None and bpe is None and single_characters(dictionary):
         bpe = Characters()
-    return TextProcessing(tokenizer, bpe)
+    knows_spaces = not isinstance(bpe, Characters) or SPACE_ESCAPE in dictionary.indices
+    return TextProcessing(tokenizer, bpe), knows_spaces
 
 
 def single_characters(dictionary: Dictionary) -> bool:
@@ -205,10 +190,3 @@ def single_characters(dictionary: Dictionary) -> bool:
         if symbol != "<plh>" and not symbol.startswith("madeupword")
     ]
     return bool(words) and all(len(word) == 1 for word in words)
-
-
-def _knows_spaces(processing: TextProcessing, dictionary: Dictionary) -> bool:
-    """Whether the model was trained on more than single words, as far as can be told."""
-    if not isinstance(processing.bpe, Characters):
-        return True
-    return SPACE_ESCAPE in dictionary.indices

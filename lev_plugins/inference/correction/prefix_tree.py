@@ -10,12 +10,7 @@ MOST_KEPT = 100_000
 
 
 class PrefixTree:
-    """Words as token ids; a ``prefix_allowed_tokens_fn`` of fairseq's beam search.
-
-    Args:
-        words: token ids of each, without </s>.
-        eos: id of </s>.
-    """
+    """Words as token ids without </s>; a ``prefix_allowed_tokens_fn`` of fairseq's beam search."""
 
     def __init__(self, words: Iterable[Sequence[int]], eos: int) -> None:
         # a character for each id: strings are sorted faster than tuples

@@ -3,10 +3,12 @@
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import accumulate
 from operator import itemgetter
 
 from ...errors import UserError
 from ..arguments import strings
+from .edits import splice
 
 _FIRST_TOKEN = re.compile(r"\w+|[^\w\s]")
 
@@ -30,8 +32,8 @@ class Protection:
         # by their first token, longest first: a line is then read once, however long the list
         self.words: dict[str, list[str]] = {}
         for word in {one.strip() for one in strings("protect_words", "protect_words", words)}:
-            if first := word if word.isalnum() else _first_token(word):
-                self.words.setdefault(first, []).append(word)
+            if first := _FIRST_TOKEN.match(word):
+                self.words.setdefault(first.group(), []).append(word)
         for some in self.words.values():
             some.sort(key=len, reverse=True)
 
@@ -60,12 +62,8 @@ class Protection:
 
     def finds_again(self, line: str, spans: Sequence[Span], edits: Edits) -> bool:
         """Whether all ``spans`` of a line are protected text in what edits beside them make."""
-        outcome, place, grown = [], 0, [0]
-        for first, last, after in edits:
-            outcome += [line[place:first], after]
-            place = last
-            grown.append(grown[-1] + len(after) - (last - first))
-        remaining = self.spans("".join(outcome) + line[place:])
+        remaining = self.spans(splice(line, edits))
+        grown = [0, *accumulate(len(after) - (last - first) for first, last, after in edits)]
         # what is written at the border of a span stands before it, unless behind it
         ends = [last for _, last, _ in edits]
         shifts = [grown[bisect_right(ends, start)] for start, _ in spans]
@@ -135,17 +133,8 @@ def _meets(edits: Edits, spans: Sequence[Span]) -> bool:
     return False
 
 
-def _first_token(text: str) -> str:
-    found = _FIRST_TOKEN.match(text)
-    return found.group() if found else ""
-
-
 def _ends_word(line: str, end: int) -> bool:
-    return end == len(line) or not (_is_word(line[end - 1]) and _is_word(line[end]))
-
-
-def _is_word(character: str) -> bool:
-    return character.isalnum() or character == "_"
+    return end == len(line) or not all(c.isalnum() or c == "_" for c in line[end - 1 : end + 1])
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:

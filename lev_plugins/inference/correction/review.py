@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from .corrector import Correction, Edit
+from .edits import splice
 
 
 def whole_words(correction: Correction) -> list[Edit]:
@@ -13,21 +14,15 @@ def whole_words(correction: Correction) -> list[Edit]:
     were made and those that were not stay apart, and do not overlap among themselves. A word is a
     run of non-spaces; a byte order mark in front of a line belongs to none.
     """
-    kinds = {edit.reason for edit in correction.edits}
+    line, edits = correction.source, correction.edits
     found = [
-        edit
-        for reason in kinds
-        for edit in _widened(
-            correction.source, [edit for edit in correction.edits if edit.reason == reason]
-        )
+        _joined(line, *one)
+        for reason in {edit.reason for edit in edits}
+        for one in _by_words(line, [edit for edit in edits if edit.reason == reason])
     ]
     return sorted(
         found, key=lambda edit: (edit.offset, edit.end, not edit.applied, edit.reason or "")
     )
-
-
-def _widened(line: str, edits: Sequence[Edit]) -> list[Edit]:
-    return [_joined(line, *one) for one in _by_words(line, edits)]
 
 
 def _by_words(line: str, edits: Sequence[Edit]) -> list[tuple[int, int, list[Edit]]]:
@@ -51,11 +46,6 @@ def _by_words(line: str, edits: Sequence[Edit]) -> list[tuple[int, int, list[Edi
 
 def _joined(line: str, start: int, end: int, edits: Sequence[Edit]) -> Edit:
     """The edit of ``line[start:end]`` that makes all of these."""
-    parts, place = [], start
-    for edit in edits:
-        parts += [line[place : edit.offset], edit.after]
-        place = edit.end
-    after = "".join([*parts, line[place:end]])
+    after = splice(line[:end], [(edit.offset, edit.end, edit.after) for edit in edits], start)
     sure = min(edit.probability for edit in edits)
-    before = line[start:end]
-    return replace(edits[0], offset=start, before=before, after=after, probability=sure)
+    return replace(edits[0], offset=start, before=line[start:end], after=after, probability=sure)

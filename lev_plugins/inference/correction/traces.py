@@ -9,7 +9,7 @@ from ...systems.levenshtein.decoding.history import EditTrace
 from .backends import Answer, TextProcessing
 from .corrector import Correction, Edit, apply_edits
 from .edits import script
-from .levenshtein import changed
+from .levenshtein import changed, follow
 from .proposals import proposals
 from .review import whole_words
 
@@ -46,31 +46,27 @@ def trace_edits(trace: EditTrace, processing: TextProcessing) -> list[Edit]:
 def trace_answer(trace: EditTrace) -> Answer:
     """A trace as a backend's answer: which tokens went, which came, and how likely each was."""
     before = trace.iterations[0].before if trace.iterations else ()
-    gone = [0.0] * len(before)
-    tokens: list[tuple[int | None, str, float]] = [
-        (place, token, 0.0) for place, token in enumerate(before)
+    moves = [
+        (
+            [not out for out in step.deleted],
+            _logs(step.delete_probabilities),
+            step.inserted,
+            _logs(step.token_probabilities or (1.0,) * len(step.after)),
+        )
+        for step in trace.iterations
     ]
-    for step in trace.iterations:
-        for (origin, _, _), out, value in zip(tokens, step.deleted, step.delete_probabilities):
-            if out and origin is not None:
-                gone[origin] = _log(value)
-        old = iter([one for one, out in zip(tokens, step.deleted, strict=True) if not out])
-        written = step.token_probabilities or (1.0,) * len(step.after)
-        tokens = [
-            (None, token, _log(value)) if new else next(old)
-            for token, new, value in zip(step.after, step.inserted, written, strict=True)
-        ]
+    gone, tokens = follow(len(before), moves)
     return Answer(
-        tuple(token for _, token, _ in tokens),
-        tuple(changed([origin for origin, _, _ in tokens], len(before))),
+        trace.iterations[-1].after if trace.iterations else (),
+        tuple(changed([origin for origin, _ in tokens], len(before))),
         tuple(gone),
-        tuple(value for _, _, value in tokens),
+        tuple(value for _, value in tokens),
         (0.0,) * (len(tokens) + 1),
     )
 
 
-def _log(probability: float) -> float:
-    return math.log(max(probability, _SMALLEST))
+def _logs(probabilities: Iterable[float]) -> list[float]:
+    return [math.log(max(one, _SMALLEST)) for one in probabilities]
 
 
 def words_only(edits: Iterable[Edit]) -> list[Edit]:

@@ -132,8 +132,7 @@ def tune(
             ``changed`` none right.
     """
     noisy, clean, left_out = _same_words(noisy, clean)
-    _check(noisy, clean, goal)
-    backend, longest = corrector.backend, _longest(noisy, clean)
+    backend, longest = corrector.backend, _longest(noisy, clean, goal)
     corrector.longest, corrector.temperature = longest, 1.0
     weights = None
     if isinstance(backend, WordRankingBackend):
@@ -235,25 +234,25 @@ def _same_words(
     return [one for one, _ in kept], [other for _, other in kept], others
 
 
-def _check(noisy: Sequence[str], clean: Sequence[str], goal: Goal) -> None:
-    pairs = [(one.split(), other.split()) for one, other in zip(noisy, clean, strict=True)]
-    wrong = sum(word != other for pair in pairs for word, other in zip(*pair, strict=True))
-    words = sum(len(one) for one, _ in pairs)
-    if not wrong:
-        raise UserError(
-            f"--tune: none of {words} words is wrong; give text with errors, and the same corrected"
-        )
-    if wrong == words and goal.name == "changed":
-        raise UserError(
-            f"--tune: all {words} words are wrong, so --goal changed cannot be judged; add lines "
-            "that are right, or give --goal f0.5"
-        )
+def _longest(noisy: Sequence[str], clean: Sequence[str], goal: Goal) -> int:
+    """Characters that a correction of one word adds, at most; never below 1.
 
-
-def _longest(noisy: Sequence[str], clean: Sequence[str]) -> int:
-    """Characters that a correction of one word adds, at most; never below 1."""
-    words = zip(" ".join(noisy).split(), " ".join(clean).split(), strict=True)
-    return max(1, *(len(meant) - len(one) for one, meant in words))
+    Raises:
+        UserError: no word is wrong, or for the goal ``changed`` none right.
+    """
+    words = list(zip(" ".join(noisy).split(), " ".join(clean).split(), strict=True))
+    grown = [len(meant) - len(one) for one, meant in words if one != meant]
+    if not grown:
+        raise UserError(
+            f"--tune: none of {len(words)} words is wrong; give text with errors, and the same "
+            "corrected"
+        )
+    if len(grown) == len(words) and goal.name == "changed":
+        raise UserError(
+            f"--tune: all {len(words)} words are wrong, so --goal changed cannot be judged; add "
+            "lines that are right, or give --goal f0.5"
+        )
+    return max(1, *grown)
 
 
 def _best_threshold(done: Sequence[Correction], clean: Sequence[str], goal: Goal) -> Choice:
@@ -262,12 +261,7 @@ def _best_threshold(done: Sequence[Correction], clean: Sequence[str], goal: Goal
 
 
 def curve(done: Sequence[Correction], clean: Sequence[str]) -> Iterator[tuple[float, Counts]]:
-    """What thresholds give, from 0 on.
-
-    Args:
-        done: corrections with all edits made.
-        clean: the lines as they should be.
-    """
+    """What thresholds from 0 on give for corrections with all edits made."""
     chances = [edit.probability for one in done for edit in one.edits]
     steps = np.quantile(chances, np.linspace(0, 1, STEPS)).tolist() if chances else []
     for threshold in [0.0, *sorted(set(steps)), 1.0]:
@@ -295,12 +289,7 @@ def count(noisy: Sequence[str], output: Sequence[str], clean: Sequence[str]) -> 
 
 
 def outcomes(done: Sequence[Correction], clean: Sequence[str]) -> list[tuple[float, bool]]:
-    """The probability of each word's edits, and whether the word is right once they are made.
-
-    Args:
-        done: lines with all edits made.
-        clean: the lines as they should be.
-    """
+    """The probability of each word's edits, all of which are made, and whether it is right then."""
     found = []
     for one, meant in zip(done, clean, strict=True):
         after, wanted, before = one.text.split(), meant.split(), one.source.split()

@@ -6,11 +6,11 @@ weighted sum of features; here each feature is summed over the words, and words 
 """
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from rapidfuzz.distance import Levenshtein
 
 from ...data.near_words import distance
@@ -55,12 +55,7 @@ class Choices:
 
 
 class UnitRanker(Weighted):
-    """Finds candidates for units and scores them.
-
-    Args:
-        backend: the model.
-        resources: lexicon and look-up table.
-        weights: of the features; those that are not named have weight 0.
+    """Finds candidates for units and scores them; weights that are not named are 0.
 
     Raises:
         UserError: a weight that there is not, or a model that cannot score texts.
@@ -93,24 +88,20 @@ class UnitRanker(Weighted):
             for unit, some in zip(units, self.scorer.nbest(tokens, batch_size), strict=True)
         ]
         scores = score_texts(self.backend, self.scorer, tokens, texts, batch_size)
-        return [self._choices(*one) for one in zip(units, texts, scores, strict=True)]
+        return list(map(self._choices, units, texts, scores))
 
     def _texts(self, unit: str, written: Sequence[str]) -> list[str]:
         """The unit, what the model wrote, and what single edits of it and of the lexicon make."""
         words = unit.split()
         found = dict.fromkeys([unit, *(" ".join(one.split()) for one in written)])
-        near = list(self._near(words))
-        nearest = {edit.start: edit for edit in reversed(near)} | {
-            edit.start: edit for edit in self._listed(words)
-        }
-        listed = [self._listed(words), [nearest[place] for place in sorted(nearest)]]
-        edits = dict.fromkeys(
-            edit for text in found for edit in word_edits(words, text.split())
-        ) | dict.fromkeys([*listed[0], *near])
-        found |= dict.fromkeys(" ".join(edited(words, [edit])) for edit in edits)
-        found |= dict.fromkeys(" ".join(edited(words, some)) for some in listed)
+        near, listed = list(self._near(words)), self._listed(words)
+        nearest = {edit.start: edit for edit in (*reversed(near), *listed)}
+        single = [edit for text in found for edit in word_edits(words, text.split())]
+        both = listed, [nearest[place] for place in sorted(nearest)]
+        for some in (*([edit] for edit in dict.fromkeys([*single, *listed, *near])), *both):
+            found[edited(words, some)] = None
         longest = len(unit) + self.resources.longest * len(words)
-        longest = max(longest, len(" ".join(edited(words, listed[0]))))
+        longest = max(longest, len(edited(words, listed)))
         kept = [text for text in found if text and len(text) <= longest and self.readable(text)]
         return list(dict.fromkeys([unit, *kept]))[:MOST]
 
@@ -178,13 +169,13 @@ class UnitRanker(Weighted):
         ]
 
 
-def edited(words: Sequence[str], edits: Sequence[WordEdit]) -> list[str]:
-    """Words with edits made, which are in order and do not overlap."""
+def edited(words: Sequence[str], edits: Sequence[WordEdit]) -> str:
+    """A text of words with edits made, which are in order and do not overlap."""
     made, place = [], 0
     for edit in edits:
         made += [*words[place : edit.start], *edit.words]
         place = edit.end
-    return [*made, *words[place:]]
+    return " ".join([*made, *words[place:]])
 
 
 def _nearest(lexicon: Lexicon, word: str) -> list[str]:
@@ -229,25 +220,18 @@ def fit(
     units = [(" ".join(one.split()), right) for one, right in pairs]
     units = [(one, right) for one, right in units if one and ranker.readable(one)]
     found = ranker.choices([one for one, _ in units], batch_size)
-    rows, owner, best = [], [], []
-    for number, (one, (_, right)) in enumerate(zip(found, units, strict=True)):
+    telling = []
+    for one, (_, right) in zip(found, units, strict=True):
         wanted = right.split()
         errors = [
             (Levenshtein.distance(text.split(), wanted), Levenshtein.distance(text, right))
             for text in one.texts
         ]
         if len(set(errors)) > 1:
-            rows.append(one.features)
-            owner += [number] * len(errors)
-            best += [error == min(errors) for error in errors]
-    if rows:
-        ranker.weights = most_likely(
-            torch.tensor(np.concatenate(rows)),
-            torch.tensor(owner).unique_consecutive(return_inverse=True)[1],
-            torch.tensor(best),
-            torch.tensor(ranker.weights),
-            torch.tensor([name in features for name in FEATURES]),
-        )
+            telling.append((one.features, [error == min(errors) for error in errors]))
+    if telling:
+        free = [name in features for name in FEATURES]
+        ranker.weights = most_likely(telling, ranker.weights, free)
     return found
 
 
@@ -255,9 +239,6 @@ class UnitRankingBackend(CharacterBackend):
     """A :class:`~.backends.Backend` that writes the best candidate of each unit.
 
     The probability of a change is that of all candidates together that have it.
-
-    Args:
-        ranker: what scores.
     """
 
     def __init__(self, ranker: UnitRanker) -> None:
@@ -285,11 +266,7 @@ class UnitRankingBackend(CharacterBackend):
 
 
 def answer(unit: str, text: str, shares: Mapping[WordEdit, float]) -> Answer:
-    """The answer that writes a text for a unit.
-
-    Args:
-        shares: the probability of each word edit between the two.
-    """
+    """The answer that writes a text for a unit, by the probabilities of the edits between them."""
     before, after = _words(unit), _words(text)
     behind, changes, grown = [0.0] * (len(text) + 1), [], 0
     for edit in sorted(shares):
@@ -305,11 +282,7 @@ def answer(unit: str, text: str, shares: Mapping[WordEdit, float]) -> Answer:
 
 def _words(text: str) -> list[tuple[int, int]]:
     """Where each word begins and ends."""
-    places, start = [], 0
-    for word in text.split(" "):
-        places.append((start, start + len(word)))
-        start += len(word) + 1
-    return places
+    return [match.span() for match in re.finditer("[^ ]+", text)]
 
 
 def _span(words: Sequence[tuple[int, int]], first: int, last: int, alike: bool) -> tuple[int, int]:

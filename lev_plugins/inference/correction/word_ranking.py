@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import torch
 
 from ...data.near_words import distance
 from ...ops.sequences import common_ends
@@ -98,12 +97,7 @@ class Candidates:
 
 
 class WordRanker(Weighted):
-    """Finds candidates for words and ranks them.
-
-    Args:
-        backend: the model.
-        resources: lexicon, look-up table, bigrams and confusions.
-        weights: of the features; those that are not named have weight 0.
+    """Finds candidates for words and ranks them; weights that are not named are 0.
 
     Raises:
         UserError: a weight that there is not, or a model that cannot score texts.
@@ -175,14 +169,11 @@ class WordRanker(Weighted):
             limit, listed = len(word) + self.resources.longest, {word, *self._listed(word)}
             texts.append([one for one in found if one in listed or 0 < len(one) <= limit])
         scores = score_texts(self.backend, self.scorer, units, texts, batch_size)
-        return [
-            self._candidates(word, dict(zip(some, of, strict=True)))
-            for word, some, of in zip(words, texts, scores, strict=True)
-        ]
+        return list(map(self._candidates, words, texts, scores))
 
-    def _candidates(self, word: str, scores: Mapping[str, float]) -> Candidates:
-        found = {word: scores[word]}
-        for text, score in scores.items():
+    def _candidates(self, word: str, texts: Sequence[str], scores: Sequence[float]) -> Candidates:
+        found = {word: scores[0]}  # the word itself is the first of the texts
+        for text, score in zip(texts, scores, strict=True):
             spelled = self.spelled.get(text, text)
             found[spelled] = max(score, found.get(spelled, score))
         features = [self._features(word, *one) for one in found.items()]
@@ -240,12 +231,7 @@ class WordRanker(Weighted):
     def features(
         self, found: Candidates, capital: bool, context: Context = NO_CONTEXT
     ) -> np.ndarray:
-        """Of the candidates at a place in a text.
-
-        Args:
-            capital: whether the word begins with a capital letter.
-            context: the words before and behind it.
-        """
+        """Of the candidates at a place; ``capital``: whether the word there begins with one."""
         features = found.features.copy()
         features[0, CAPITAL] = capital
         # another word that exists is written where both neighbours are there and speak for it: how
@@ -271,9 +257,6 @@ class WordRankingBackend(CharacterBackend):
     Words are ranked in small letters and written with the capitals that they had. One with capitals
     inside (iPhone), a short one all in capitals that is not listed as misspelt (NATO), or one with
     a character that the model cannot spell, stays as it is.
-
-    Args:
-        ranker: what ranks.
     """
 
     knows_spaces = False
@@ -329,17 +312,14 @@ class WordRankingBackend(CharacterBackend):
         some = [(one, meant, words) for one, meant, words in examples
                 if self.readable(one) and one.lower() not in self.ranker.confused]  # fmt: skip
         found = self.ranker.candidates([one.lower() for one, _, _ in some], batch_size)
-        chosen = [(one, meant, words) for one, (word, text, words) in zip(found, some)
-                  if (meant := _meant(one.texts, word, text)) is not None]  # fmt: skip
-        if chosen:
-            features = [self.ranker.features(one, False, words) for one, _, words in chosen]
-            self.ranker.weights = most_likely(
-                torch.tensor(np.concatenate(features)),
-                torch.tensor([n for n, (one, _, _) in enumerate(chosen) for _ in one.texts]),
-                torch.tensor([text == meant for one, meant, _ in chosen for text in one.texts]),
-                torch.tensor(self.ranker.weights),
-                ~torch.isin(torch.arange(len(FEATURES)), torch.tensor(KEPT)),
-            )
+        units = [
+            (self.ranker.features(one, False, words), [text == meant for text in one.texts])
+            for one, (word, right, words) in zip(found, some)
+            if (meant := _meant(one.texts, word, right)) is not None
+        ]
+        if units:
+            free = [number not in KEPT for number in range(len(FEATURES))]
+            self.ranker.weights = most_likely(units, self.ranker.weights, free)
 
     def _answer(self, word: str, context: Context) -> Answer:
         found = self._found[word.lower()]

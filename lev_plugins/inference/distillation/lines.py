@@ -4,11 +4,12 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import groupby, islice
 
 import torch
 from sacrebleu.metrics import BLEU
 
+from ...data.batching import by_budget
 from ...errors import UserError
 from ...io.text_files import read_parallel
 from .journal import EMPTY, ENDLESS, FINE, LONG, RATIO, Journal, Record
@@ -20,15 +21,11 @@ SECONDS = 10.0  # between two lines of progress
 
 
 def judge(source: int, translation: Translation, max_ratio: float) -> str:
-    """Whether a translation can be right.
+    """Whether a translation can be right: ``FINE``, ``EMPTY``, ``ENDLESS`` or ``RATIO``.
 
     Args:
         source: number of tokens of the source, above 0.
-        translation: of that source.
         max_ratio: how many times the tokens of one the other may have.
-
-    Returns:
-        ``FINE``, ``EMPTY``, ``ENDLESS`` or ``RATIO``.
     """
     target = len(translation.words)
     if not target:
@@ -40,18 +37,13 @@ def judge(source: int, translation: Translation, max_ratio: float) -> str:
 
 
 def nearest(translations: Sequence[Translation], reference: str) -> Translation:
-    """The translation with the highest sentence BLEU, over tokens as they stand.
+    """The translation with the highest sentence BLEU over tokens, the earliest of equals.
 
-    Sequence-level interpolation (Kim and Rush 2016, §3.3). Of equals it is the earliest.
-
-    Args:
-        translations: the hypotheses of a beam, the best first; at least one.
-        reference: tokens between spaces.
+    Sequence-level interpolation (Kim and Rush 2016, §3.3).
     """
     bleu = BLEU(tokenize="none", effective_order=True)
     return max(
-        translations,
-        key=lambda one: bleu.sentence_score(" ".join(one.words), [reference]).score,
+        translations, key=lambda one: bleu.sentence_score(" ".join(one.words), [reference]).score
     )
 
 
@@ -74,33 +66,19 @@ def choose(
 def make_batches(
     lengths: Sequence[int], max_tokens: int, batch_size: int | None, equal: bool
 ) -> Iterator[list[int]]:
-    """Group lines of like length, the longest first.
+    """Groups of lines (by their source tokens), the longest first, padded within ``max_tokens``.
 
-    Args:
-        lengths: source tokens of each line.
-        max_tokens: most tokens in a batch, padding counted; a longer line is a batch of its own.
-        batch_size: most lines in a batch, None for any number.
-        equal: only lines of exactly one length share a batch.
+    A longer line is a batch of its own. ``equal``: only lines of one length share a batch.
     """
-    batch: list[int] = []
-    for line in sorted(range(len(lengths)), key=lambda line: -lengths[line]):
-        if batch:
-            longest = lengths[batch[0]]
-            full = (len(batch) + 1) * longest > max_tokens or len(batch) == batch_size
-            if full or (equal and lengths[line] != longest):
-                yield batch
-                batch = []
-        batch.append(line)
-    if batch:
-        yield batch
+    order = sorted(range(len(lengths)), key=lambda line: -lengths[line])
+    for _, some in groupby(order, key=lambda line: lengths[line] if equal else 0):
+        alike = list(some)
+        for batch in by_budget([lengths[line] for line in alike], max_tokens, batch_size):
+            yield [alike[number] for number in batch]
 
 
 class Progress:
-    """Says on standard error how far it is, every :data:`SECONDS`.
-
-    Args:
-        done, total: lines of the text.
-    """
+    """Says on standard error how many lines are done, every :data:`SECONDS`."""
 
     def __init__(self, done: int, total: int) -> None:
         self.before, self.done, self.total = done, done, total
@@ -125,14 +103,7 @@ class Progress:
 def distil_chunk(
     lines: Sequence[Sequence[str]], teacher: Teacher, args: argparse.Namespace, progress: Progress
 ) -> list[Record]:
-    """Translate some lines.
-
-    Args:
-        lines: for each line number the source, and the reference where there is one.
-
-    Returns:
-        a record for each line, in order.
-    """
+    """A record for each line, of which there are the source and, with ``--reference``, that."""
     records = [Record(FINE, False, "")] * len(lines)
     sources = [line[0].split() for line in lines]
     references = [" ".join(line[1].split()) if len(line) > 1 else "" for line in lines]

@@ -5,14 +5,15 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import torch
 from fairseq import utils
 from fairseq.data import Dictionary, LanguagePairDataset, data_utils
 from fairseq.dataclass.configs import GenerationConfig
-from fairseq.models import FairseqEncoderDecoderModel, FairseqIncrementalDecoder
+from fairseq.models import FairseqEncoderDecoderModel
 from fairseq.sequence_generator import SequenceGenerator
 from fairseq.tasks.translation import TranslationTask
 from omegaconf import DictConfig, open_dict
@@ -40,8 +41,6 @@ class Teacher:
     """A left-to-right model, or several that vote, and its beam search.
 
     Args:
-        models: trained together with ``task``.
-        task: fairseq's ``translation``.
         cfg: the configuration of the first checkpoint.
         args: the command's options of search and running.
     """
@@ -87,15 +86,8 @@ class Teacher:
         return torch.tensor([*map(index, words), self.source_dictionary.eos()], dtype=torch.long)
 
     def translate(self, sources: Sequence[torch.Tensor]) -> list[list[Translation]]:
-        """Translate one batch.
-
-        Args:
-            sources: of :meth:`encode`.
-
-        Returns:
-            for each source the hypotheses of the beam, the best first; none where the model gave
-            every hypothesis the probability 0.
-        """
+        """The hypotheses of the beam for each source of a batch (of :meth:`encode`), best first;
+        none where the model gave every hypothesis the probability 0."""
         data = LanguagePairDataset(
             list(sources),
             [len(source) for source in sources],
@@ -179,17 +171,18 @@ def load_dictionaries(folder: str, languages: Sequence[str]) -> list[Dictionary]
 
 
 def refuse_other_dictionaries(
-    path: str, state: CheckpointState, folder: str, sides: Mapping[str, tuple[str, Dictionary]]
+    path: str,
+    state: CheckpointState,
+    folder: str,
+    languages: Sequence[str],
+    dictionaries: Sequence[Dictionary],
 ) -> None:
     """Compare dictionaries with the tables of a checkpoint.
-
-    Args:
-        sides: language and dictionary of ``encoder`` and ``decoder``.
 
     Raises:
         UserError: a dictionary has more or fewer symbols than the teacher was trained with.
     """
-    for side, (lang, dictionary) in sides.items():
+    for side, lang, dictionary in zip(("encoder", "decoder"), languages, dictionaries, strict=True):
         table = state["model"].get(f"{side}.embed_tokens.weight")
         if table is not None and len(table) != len(dictionary):
             raise UserError(
@@ -214,10 +207,7 @@ def note_other_words(folder: str, trained: str, languages: Sequence[str]) -> Non
 
 
 def load_teacher(args: argparse.Namespace) -> tuple[Teacher, tuple[str, str]]:
-    """Load the checkpoints of ``--path``.
-
-    Returns:
-        the teacher, and its source and target language.
+    """The teacher of ``--path``, and its source and target language.
 
     Raises:
         UserError: a checkpoint that cannot teach, no dictionaries, or others than the teacher's.
@@ -232,17 +222,10 @@ def load_teacher(args: argparse.Namespace) -> tuple[Teacher, tuple[str, str]]:
         cfg.task.data, cfg.task.eval_bleu = os.path.abspath(args.data), False
         cfg.task.source_lang, cfg.task.target_lang = languages
     task = TranslationTask(cfg.task, *dictionaries)
-    sides = dict(
-        zip(("encoder", "decoder"), zip(languages, dictionaries, strict=True), strict=True)
-    )
     models = []
-    for path in paths:
-        state = state or load_state(path)
-        refuse_other_dictionaries(path, state, args.data, sides)
-        model = checkpoints.load_model(path, task, state, edits=False)
-        if not isinstance(getattr(model, "decoder", None), FairseqIncrementalDecoder):
-            raise UserError(f"{path} holds a model that does not write from left to right")
-        models.append(model)
-        state = {}
+    states = chain([state], map(load_state, paths[1:]))
+    for path, loaded in zip(paths, states, strict=True):
+        refuse_other_dictionaries(path, loaded, args.data, languages, dictionaries)
+        models.append(checkpoints.load_writer(path, task, loaded))
     note_other_words(args.data, trained, languages)
     return Teacher(models, task, cfg, args), languages

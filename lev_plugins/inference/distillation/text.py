@@ -33,11 +33,6 @@ def plan_files(
 ) -> Files:
     """The files of a run.
 
-    Args:
-        prefix: of the outputs.
-        languages: of source and target.
-        resume: a journal may be there.
-
     Raises:
         UserError: an output is an input, is there already, or has no folder; or a journal is
             there and ``--resume`` was not given.
@@ -98,9 +93,8 @@ def check_text(files: Files, teacher: Teacher) -> Text:
         text.lines = number
         text.tokens += len(words[0])
         text.unknown += sum(word not in dictionary for word in words[0])
-        if len(words[0]) > room:
-            if len(words) < 2 or not words[1]:
-                text.unaided.add(number)
+        if len(words[0]) > room and (len(words) < 2 or not words[1]):
+            text.unaided.add(number)
     if not text.lines:
         raise UserError(f"{files.source}: no lines in it; give a file with sentences")
     if text.unaided.count:

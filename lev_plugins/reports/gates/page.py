@@ -26,12 +26,7 @@ class Cell(NamedTuple):
 
 
 def render_html(records: Sequence[Record], title: str, scale: str = "data") -> str:
-    """Return the page for ``records``, in their order.
-
-    Args:
-        title: shown at the top and as the page's name.
-        scale: as :func:`.scale.gate_scales` takes it.
-    """
+    """The page for ``records``, in their order; ``scale`` as of :func:`.scale.gate_scales`."""
     scales = gate_scales(records, scale)
     marks = subword_marks([t for one in records for t in (*one.source_tokens, *one.target_tokens)])
     return render(
@@ -68,9 +63,8 @@ def _gates(
     found = []
     for name in GATES:
         values = record.gate(name)
-        tokens = record.source_tokens if name == "mask" else record.target_tokens
         if values is not None:
-            shown = pieces(tokens, marks)
+            shown = pieces(record.tokens(name), marks)
             body = shown[:-1]
             width = sum(len(piece.text) for piece in body) / max(len(body), 1)
             found.append((name, _words(shown, values, scales[name]), width < _WIDE_TOKEN))

@@ -113,9 +113,8 @@ def _lay_out(records: Sequence[Record], scales: dict[str, Scale]) -> Layout:
             values = record.gate(name)
             if values is None:
                 continue
-            tokens = record.source_tokens if name == "mask" else record.target_tokens
             labels.append((row, 0, name))
-            placed = _place(pieces(tokens, marks), values, scales[name], row)
+            placed = _place(pieces(record.tokens(name), marks), values, scales[name], row)
             cells += placed
             row = placed[-1].row + 1
         row += 1

@@ -44,8 +44,12 @@ class Record:
         return dataclasses.asdict(self)
 
     def gate(self, name: str) -> list[float] | None:
-        """Of the source's tokens for ``mask``, of the target's for the others."""
+        """Of :meth:`tokens`."""
         return getattr(self, name)
+
+    def tokens(self, name: str) -> list[str]:
+        """What a gate is of: the source's tokens for ``mask``, the target's for the others."""
+        return self.source_tokens if name == "mask" else self.target_tokens
 
 
 def read_records(path: str) -> Iterator[Record]:

@@ -1,7 +1,7 @@
 """Has a gated model write a line, and asks its gates in a forced pass over what it wrote."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import torch
 from fairseq import utils
@@ -9,12 +9,13 @@ from fairseq.data import data_utils
 from fairseq.dataclass.configs import GenerationConfig
 from torch import Tensor
 
+from ...data.batching import in_batches
 from ...errors import UserError
 from ...inference.correction.autoregressive import Autoregressive, numbered
+from ...inference.correction.backends import Backend, Tokens
+from ...inference.correction.loading import load_backend
+from ...systems.gated import GatedTransformerModel
 from .record import END, GATES, Record
-
-if TYPE_CHECKING:
-    from ...inference.correction.backends import Backend
 
 #: gates, probabilities and tokens of a line, as :class:`Record` names them
 Measured = dict[str, Any]
@@ -44,11 +45,7 @@ class Recorder:
         max_len_a: float = 0.0,
         max_len_b: int = 200,
     ) -> None:
-        from ...inference.correction.loading import load_backend
-
-        self.backend: Autoregressive = _gated(
-            path, load_backend(path, data, device, beam, processing=processing)
-        )
+        self.backend = _gated(path, load_backend(path, data, device, beam, processing=processing))
         (self.model,) = self.backend.models
         self.task = self.backend.task
         options = GenerationConfig(beam=beam, max_len_a=max_len_a, max_len_b=max_len_b)
@@ -68,38 +65,37 @@ class Recorder:
         Raises:
             UserError: a line longer than the model reads or writes.
         """
-        from ...data.batching import by_length
-
         units = [self._tokens(line, first + i, "source") for i, line in enumerate(sources)]
-        given = None
-        if targets is not None:
-            given = [self._tokens(line, first + i, "target") for i, line in enumerate(targets)]
-        found: dict[int, Record] = {}
-        for numbers in by_length(map(len, units), batch_size):
-            rows = [numbered(units[number], self.task.source_dictionary) for number in numbers]
-            if given is None:
-                wanted = self._search(rows)
+        given = [self._tokens(line, first + i, "target") for i, line in enumerate(targets or ())]
+
+        def recorded(numbers: Sequence[int]) -> Iterator[Record]:
+            some = [units[number] for number in numbers]
+            if targets is None:
+                found = self.backend.search(some, self.generator)
+                wanted = [best["tokens"].cpu() for best, *_ in found]
             else:
                 wanted = [numbered(given[n], self.task.target_dictionary) for n in numbers]
+            rows = [numbered(unit, self.task.source_dictionary) for unit in some]
             for number, measured in zip(numbers, self._forced(rows, wanted), strict=True):
-                tokens, text = measured.pop("tokens"), None
-                if given is not None and targets is not None:
-                    tokens, text = given[number], targets[number]
-                found[number] = Record(
+                tokens = measured.pop("tokens")
+                if targets is not None:
+                    tokens = given[number]
+                yield Record(
                     line=first + number,
                     source=sources[number],
                     source_tokens=[*units[number], END],
-                    target=self.backend.text(tokens) if text is None else text,
+                    target=self.backend.text(tokens) if targets is None else targets[number],
                     target_tokens=[*tokens, END],
-                    forced=given is not None,
+                    forced=targets is not None,
                     variant=self.model.decoder.variant,
                     **measured,
                 )
-        yield from (found[number] for number in range(len(sources)))
 
-    def _tokens(self, line: str, number: int, side: str) -> list[str]:
+        yield from in_batches(recorded, range(len(sources)), map(len, units), batch_size)
+
+    def _tokens(self, line: str, number: int, side: str) -> Tokens:
         """Those of a line, which the model can take."""
-        tokens = list(self.backend.tokens(line))
+        tokens = self.backend.tokens(line)
         limit = self.longest_source if side == "source" else self.longest_target
         if len(tokens) + 1 > limit:
             raise UserError(
@@ -107,16 +103,6 @@ class Recorder:
                 f"takes {limit}; split the line"
             )
         return tokens
-
-    def _search(self, rows: Sequence[Tensor]) -> list[Tensor]:
-        """The best hypothesis of each row, with </s>."""
-        data = self.task.build_dataset_for_inference(list(rows), [len(row) for row in rows])
-        batch = data.collater([data[i] for i in range(len(data))])
-        batch = utils.apply_to_sample(lambda tensor: tensor.to(self.backend.device), batch)
-        with torch.no_grad():
-            found = self.task.inference_step(self.generator, [self.model], batch)
-        best = dict(zip(batch["id"].tolist(), (one[0]["tokens"].cpu() for one in found)))
-        return [best[place] for place in range(len(rows))]
 
     def _forced(self, rows: Sequence[Tensor], wanted: Sequence[Tensor]) -> Iterator[Measured]:
         """Gates, probabilities and tokens of each row's target, one forced pass for all rows."""
@@ -149,7 +135,6 @@ class Recorder:
 
 def _gated(path: str, backend: "Backend") -> "Autoregressive":
     """The backend, if it is of one gated model."""
-    from ...systems.gated import GatedTransformerModel
 
     models = getattr(backend, "models", [])
     if len(models) > 1:

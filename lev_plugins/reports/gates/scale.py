@@ -49,13 +49,10 @@ def gate_scales(records: Sequence[Record], kind: str) -> dict[str, Scale]:
     for group in (GATES[:1], GATES[1:]):
         values = [v for one in records for name in group for v in one.gate(name) or []]
         names = [name for name in group if any(one.gate(name) is not None for one in records)]
-        scales |= dict.fromkeys(names, _fitting(values) if kind == "data" else Scale())
+        scale = Scale()
+        if kind == "data" and values:
+            low = int(min(values) / _STEP) * _STEP
+            high = -int(-max(values) / _STEP // 1) * _STEP
+            scale = Scale(round(low, 2), round(max(high, low + _STEP), 2))
+        scales |= dict.fromkeys(names, scale)
     return scales
-
-
-def _fitting(values: Sequence[float]) -> Scale:
-    if not values:
-        return Scale()
-    low = int(min(values) / _STEP) * _STEP
-    high = -int(-max(values) / _STEP // 1) * _STEP
-    return Scale(round(low, 2), round(max(high, low + _STEP), 2))

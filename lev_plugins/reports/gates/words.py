@@ -23,7 +23,7 @@ def subword_marks(tokens: Sequence[str]) -> str:
     ``▁`` and ``Ġ`` (before a word), ``##`` (before what continues), ``@@`` (behind what continues),
     ``""`` (every token is a character) or a space (every token is a word).
     """
-    plain = [token for token in tokens if not _is_symbol(token)]
+    plain = [token for token in tokens if not is_symbol(token)]
     for mark in _SPACES:
         if any(token.startswith(mark) for token in plain):
             return mark
@@ -41,7 +41,7 @@ def pieces(tokens: Sequence[str], marks: str) -> list[Piece]:
 
 
 def _starts(token: str, before: str, marks: str) -> bool:
-    if not before or _is_symbol(token) or _is_symbol(before):
+    if not before or is_symbol(token) or is_symbol(before):
         return True
     if marks in _SPACES:
         return token.startswith(marks) or before == marks
@@ -60,5 +60,6 @@ def _shown(token: str, marks: str) -> str:
     return token
 
 
-def _is_symbol(token: str) -> bool:
+def is_symbol(token: str) -> bool:
+    """Whether a token is one of the dictionary's own, such as ``<unk>``."""
     return len(token) > 2 and token[0] == "<" and token[-1] == ">"

@@ -1,6 +1,6 @@
 // A line that is worked on: what was given, what the model says, and what the person wants.
 
-import { apply, difference, disjoint, endOf, points, shift, touches } from "./text.js";
+import { apply, difference, disjoint, points, shift, touches } from "./text.js";
 
 export function newRow(source, draft) {
   return {
@@ -144,5 +144,3 @@ export function requestFor(rows, mode, nbest) {
   }));
   return { sentences, nbest };
 }
-
-export { endOf };

@@ -228,12 +228,6 @@ def write_split(
     return summary
 
 
-def write_labels(folder: str, names: Iterable[str]) -> None:
-    """Writes labels.txt, one a line."""
-    with open(os.path.join(folder, "labels.txt"), "w", encoding="utf-8", newline="\n") as file:
-        file.writelines(f"{name}\n" for name in names)
-
-
 def write_all(
     folder: str,
     layout: Layout,
@@ -266,30 +260,37 @@ def write_all(
         model=tokenizer.serialised,
         wordpiece=tokenizer.wordpiece,
     )
-    say(f"pieces: {len(tokenizer.pieces):,}" + _fewer(len(tokenizer.pieces), wanted))
+    count = len(tokenizer.pieces)
+    fewer = f", the text gives no {wanted:,}" if wanted is not None and count < wanted else ""
+    say(f"pieces: {count:,}{fewer}")
     for split, path in files.items():
         prefix = os.path.join(folder, split)
         copies = sampling if split == "train" else Sampling()
         summary = write_split(prefix, layout.read(path), tokenizer, labels, max_length, copies)
         _report(split, path, summary, max_length, say)
-        if split == "train" and layout.kind is ProblemType.REGRESSION:
-            metadata.low, metadata.high = summary.low, summary.high
-            say(f"values: {summary.low:g} to {summary.high:g} in train")
-        elif split == "train":
-            metadata.counts = [summary.counts[i] for i in range(len(labels.names))]
-            zero = metadata.counts.count(0)
-            shown = most_frequent(labels.names, metadata.counts)
-            absent = f", {zero:,} not in train" if zero else ""
-            say(f"labels: {len(labels.names):,}{absent} ({shown})")
+        if split == "train":
+            _keep_targets(metadata, labels, summary, say)
     for path in files.values():
         for odd in oddities(layout, path):
             say(odd)
-    write_labels(folder, labels.names)
+    with open(os.path.join(folder, "labels.txt"), "w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{name}\n" for name in labels.names)
     metadata.write(folder)
 
 
-def _fewer(count: int, wanted: int | None) -> str:
-    return f", the text gives no {wanted:,}" if wanted is not None and count < wanted else ""
+def _keep_targets(
+    metadata: Metadata, labels: Labels, summary: Summary, say: Callable[[str], None]
+) -> None:
+    """Notes the values or the frequencies of labels in the training set."""
+    if labels.kind is ProblemType.REGRESSION:
+        metadata.low, metadata.high = summary.low, summary.high
+        say(f"values: {summary.low:g} to {summary.high:g} in train")
+        return
+    metadata.counts = [summary.counts[i] for i in range(len(labels.names))]
+    zero = metadata.counts.count(0)
+    absent = f", {zero:,} not in train" if zero else ""
+    shown = most_frequent(labels.names, metadata.counts)
+    say(f"labels: {len(labels.names):,}{absent} ({shown})")
 
 
 def _report(split: str, path: str, summary: Summary, most: int, say: Callable[[str], None]) -> None:
