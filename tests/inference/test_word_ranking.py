@@ -51,7 +51,8 @@ class Scripted:
 
     def nbest(self, units, batch_size):
         self.asked += ["".join(unit) for unit in units]
-        return [[tuple(text) for text in self.words.get("".join(unit), [])] for unit in units]
+        words = (self.words.get("".join(unit), []) for unit in units)
+        return [dict.fromkeys(map(tuple, some)) for some in words]
 
     def score(self, pairs, batch_size):
         return [self.likes.get("".join(text), -5.0) for _, text in pairs]

@@ -172,7 +172,11 @@ def corrector_on(made: Corrector, move: bool) -> Any:
     scorer, units = scorer_of(backend, ["abc", "fade", "bed"]), [tuple("abd"), tuple("fed")]
     pairs = [(unit, tuple(word)) for unit in units for word in ("abc", "fade", "bed")]
     scores = [round(one, 3) for one in scorer.score(pairs, 4)]
-    return texts, scores, scorer.nbest(units, 2)
+    written = [
+        {text: score and round(score, 3) for text, score in some.items()}
+        for some in scorer.nbest(units, 2)
+    ]
+    return texts, scores, written
 
 
 def labels_on(kind: str) -> Callable[[Any, bool], str]:

@@ -19,7 +19,7 @@ from ...fairseq_patches import explain, refuse_non_finite_scores
 from ...nn.precision import quantize
 from .backends import Answer, TextProcessing, Tokens
 from .edits import script
-from .prefix_tree import PrefixTree
+from .prefix_tree import PrefixTree, TreeSearch
 
 # A correction is longer than this only when the model repeats itself without end.
 LONGEST_RATIO, LONGEST_MORE = 2, 20
@@ -105,7 +105,9 @@ class Autoregressive:
     def constrained(self, tree: PrefixTree, beam: int) -> SequenceGenerator:
         """A beam search that writes nothing but the words of a tree."""
         options = GenerationConfig(beam=beam, max_len_a=0, max_len_b=tree.longest + 1)
-        return self.task.build_generator(self.models, options, prefix_allowed_tokens_fn=tree)
+        generator = self.task.build_generator(self.models, options)
+        generator.search = TreeSearch(self.task.target_dictionary, tree)
+        return generator
 
     def batch(self, units: Sequence[Tokens]) -> Batch:
         """fairseq's batch of units; its ``id`` says where each of them stands."""

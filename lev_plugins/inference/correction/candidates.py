@@ -23,6 +23,8 @@ from .levenshtein import LevenshteinBackend
 from .prefix_tree import PrefixTree
 
 Pair = tuple[Tokens, Tokens]
+#: Texts that a model wrote, and their scores where writing has told them.
+Written = Mapping[Tokens, float | None]
 #: Width of the search among the words of a lexicon.
 LEXICON_BEAM = 10
 
@@ -33,7 +35,7 @@ class Scorer(Protocol):
     def knows(self, tokens: Tokens) -> bool:
         """Whether all tokens are in the dictionary."""
 
-    def nbest(self, units: Sequence[Tokens], batch_size: int) -> list[list[Tokens]]:
+    def nbest(self, units: Sequence[Tokens], batch_size: int) -> list[Written]:
         """What the model writes for each unit: several texts, or one.
 
         A left-to-right model also writes the words of the lexicon that it holds most probable.
@@ -93,16 +95,27 @@ def score_texts(
     scorer: Scorer,
     units: Sequence[Tokens],
     texts: Sequence[Sequence[str]],
+    written: Sequence[Written],
     batch_size: int,
 ) -> list[list[float]]:
-    """Log-probabilities of the texts that each unit may become."""
+    """Log-probabilities of the texts that each unit may become.
+
+    Args:
+        written: what :meth:`Scorer.nbest` gave for each unit.
+    """
     pairs = [
-        (unit, backend.tokens(text))
+        [(unit, backend.tokens(text)) for text in some]
         for unit, some in zip(units, texts, strict=True)
-        for text in some
     ]
-    scores = iter(scorer.score(pairs, batch_size))
-    return [[next(scores) for _ in some] for some in texts]
+    scores = {
+        (unit, tokens): score
+        for unit, found in zip(units, written, strict=True)
+        for tokens, score in found.items()
+        if score is not None
+    }
+    asked = [pair for some in pairs for pair in some if pair not in scores]
+    scores.update(zip(asked, scorer.score(asked, batch_size), strict=True))
+    return [[scores[pair] for pair in some] for some in pairs]
 
 
 @torch.no_grad()
@@ -146,13 +159,18 @@ class AutoregressiveScorer:
         """See :class:`Scorer`."""
         return self._spelling.issuperset(tokens)
 
-    def nbest(self, units: Sequence[Tokens], batch_size: int) -> list[list[Tokens]]:
-        """What each beam writes, in this order."""
+    def nbest(self, units: Sequence[Tokens], batch_size: int) -> list[Written]:
+        """What each beam writes, in this order, and the log-probability with which it did."""
 
-        def written(chosen: Sequence[Tokens]) -> list[list[Tokens]]:
+        def written(chosen: Sequence[Tokens]) -> list[Written]:
             beams = [self.backend.search(chosen, generator) for generator in self.generators]
             return [
-                [text for beam in some for one in beam if (text := self._text(one))]
+                {
+                    text: float(one["positional_scores"].double().sum())
+                    for beam in some
+                    for one in beam
+                    if (text := self._text(one))
+                }
                 for some in zip(*beams, strict=True)
             ]
 
@@ -206,10 +224,12 @@ class LevenshteinScorer:
         task = self.backend.task
         return all(t in task.src_dict.indices and t in task.tgt_dict.indices for t in tokens)
 
-    def nbest(self, units: Sequence[Tokens], batch_size: int) -> list[list[Tokens]]:
-        """What the model writes, if it can be spelt."""
+    def nbest(self, units: Sequence[Tokens], batch_size: int) -> list[Written]:
+        """What the model writes, if it can be spelt: perhaps not by the way of fewest edits."""
         return [
-            [tuple(str(token) for token in one.tokens)] if one and None not in one.tokens else []
+            {tuple(str(token) for token in one.tokens): None}
+            if one and None not in one.tokens
+            else {}
             for one in self.backend.write(units, batch_size)
         ]
 

@@ -83,11 +83,12 @@ class UnitRanker(Weighted):
 
     def _ranked(self, units: Sequence[str], batch_size: int) -> list[Choices]:
         tokens = [self.backend.tokens(unit) for unit in units]
+        written = self.scorer.nbest(tokens, batch_size)
         texts = [
-            self._texts(unit, [self.backend.text(one) for one in some])
-            for unit, some in zip(units, self.scorer.nbest(tokens, batch_size), strict=True)
+            self._texts(unit, list(map(self.backend.text, some)))
+            for unit, some in zip(units, written, strict=True)
         ]
-        scores = score_texts(self.backend, self.scorer, tokens, texts, batch_size)
+        scores = score_texts(self.backend, self.scorer, tokens, texts, written, batch_size)
         return list(map(self._choices, units, texts, scores))
 
     def _texts(self, unit: str, written: Sequence[str]) -> list[str]:

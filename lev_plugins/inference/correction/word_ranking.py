@@ -162,13 +162,13 @@ class WordRanker(Weighted):
 
     def _corrections(self, words: Sequence[str], batch_size: int) -> list[Candidates]:
         units = [self.backend.tokens(without_emphasis(word)) for word in words]
-        texts = []
-        for word, written in zip(words, self.scorer.nbest(units, batch_size), strict=True):
+        texts, written = [], self.scorer.nbest(units, batch_size)
+        for word, some in zip(words, written, strict=True):
             found = dict.fromkeys([word, *self._near(without_emphasis(word))])
-            found |= dict.fromkeys(self.backend.text(tokens) for tokens in written)
+            found |= dict.fromkeys(map(self.backend.text, some))
             limit, listed = len(word) + self.resources.longest, {word, *self._listed(word)}
             texts.append([one for one in found if one in listed or 0 < len(one) <= limit])
-        scores = score_texts(self.backend, self.scorer, units, texts, batch_size)
+        scores = score_texts(self.backend, self.scorer, units, texts, written, batch_size)
         return list(map(self._candidates, words, texts, scores))
 
     def _candidates(self, word: str, texts: Sequence[str], scores: Sequence[float]) -> Candidates:
