@@ -118,12 +118,7 @@ def _operation(request: type, result: str, summary: str) -> Schema:
 
 
 def describe(kinds: Iterable[str], limits: "Limits") -> Schema:
-    """The document.
-
-    Args:
-        kinds: what the model can do: edit, correct, predict.
-        limits: of requests.
-    """
+    """The document, of the kinds of requests that the model can answer."""
     wanted = [_KINDS[kind] for kind in kinds]
     paths: Schema = {f"/{kind}": {"post": _operation(*_KINDS[kind])} for kind in kinds}
     for path, said in (
