@@ -9,11 +9,7 @@ from typing import Any, TypedDict
 import torch
 from fairseq import checkpoint_utils, utils
 from fairseq.data import Dictionary, encoders
-from fairseq.models import (
-    BaseFairseqModel,
-    FairseqEncoderDecoderModel,
-    FairseqIncrementalDecoder,
-)
+from fairseq.models import BaseFairseqModel, FairseqEncoderDecoderModel, FairseqIncrementalDecoder
 from fairseq.registry import REGISTRIES
 from fairseq.tasks import FairseqTask
 from omegaconf import DictConfig, OmegaConf
