@@ -163,13 +163,14 @@ def _corrected(
 ) -> Iterator[tuple[list["Correction"], list[bytes]]]:
     """The lines of a file, corrected, and their line ends, a chunk at a time."""
     report.begin(path)
-    for lines, ends in _chunks(path, args.buffer):
+    for chunk in chunks(raw_lines(path), path, args.buffer):
+        ends = [b"\n" if line.endswith(b"\n") else b"" for line in chunk]
+        bodies = (line.removesuffix(b"\n") for line in chunk)
+        lines = [body.decode("utf-8", "surrogateescape") for body in bodies]
         if report.look_at is not None:
             report.look_at(lines)
-        yield (
-            corrector.correct_protected(lines, args.min_confidence, protection, args.batch_size),
-            ends,
-        )
+        sure = args.min_confidence
+        yield corrector.correct_protected(lines, sure, protection, args.batch_size), ends
 
 
 def _used(corrector: "Corrector", args: argparse.Namespace) -> str:
@@ -186,20 +187,10 @@ def load_corrector(args: argparse.Namespace) -> "Corrector":
     from ..inference.correction import Corrector
 
     names = "path data device unit window beam max_iter delete_threshold precision settings"
-    given: dict[str, Any] = {
-        name: getattr(args, name)
-        for name in (*names.split(), "lexicon", "lookup", "bigrams", "confusions")
-    }
+    names += " lexicon lookup bigrams confusions"
+    given: dict[str, Any] = {name: getattr(args, name) for name in names.split()}
     given["weights"] = weights(args.weight or ())
     return Corrector.from_pretrained(**given | text_processing(args))
-
-
-def _chunks(path: str, size: int) -> Iterator[tuple[list[str], list[bytes]]]:
-    r"""Lines of a file and their line ends, ``\n`` or nothing, a chunk at a time."""
-    for chunk in chunks(raw_lines(path), path, size):
-        ends = [b"\n" if line.endswith(b"\n") else b"" for line in chunk]
-        bodies = (line.removesuffix(b"\n") for line in chunk)
-        yield [body.decode("utf-8", "surrogateescape") for body in bodies], ends
 
 
 def _write(out: BinaryIO, done: Sequence["Correction"], ends: Sequence[bytes]) -> None:

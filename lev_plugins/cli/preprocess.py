@@ -169,15 +169,11 @@ def plan_splits(args: argparse.Namespace) -> list[Split]:
             if args.align_suffix and os.path.isfile(alignment):
                 split.alignment = alignment
             splits.append(split)
-    require_files([side.path for split in splits for side in split.sides], _missing_hint(args))
+    elsewhere = "elsewhere with --draftpref-train/-valid/-test"
+    hint = f"drafts are PREFIX.{args.draft_lang}, {elsewhere}" if args.draft_lang else ""
+    require_files([side.path for split in splits for side in split.sides], hint)
     require_files([path for path in (args.srcdict, args.tgtdict, args.alignfile) if path])
     return splits
-
-
-def _missing_hint(args: argparse.Namespace) -> str:
-    if not args.draft_lang:
-        return ""
-    return f"drafts are PREFIX.{args.draft_lang}, elsewhere with --draftpref-train/-valid/-test"
 
 
 def refuse_old_dictionaries(args: argparse.Namespace) -> None:

@@ -149,16 +149,12 @@ def noisy_line(
 ) -> tuple[list[str], NoiseCounts]:
     """The draft made of one line, and what was done to it.
 
+    Only dropping makes a line shorter; one all of whose tokens happen to be dropped is empty.
+
     Args:
-        words: the tokens of the line.
-        rates: how much is changed.
         vocabulary: where replacements come from. A token stays where there is no other in it; a
             token with nothing similar gets any other.
-        rng: the line's own random numbers, :func:`line_random`.
-
-    Returns:
-        the draft's tokens. Only dropping makes a line shorter; a line all of whose tokens happen
-        to be dropped is empty.
+        rng: of :func:`line_random`.
     """
     counts = NoiseCounts(lines=1, tokens=len(words), empty=int(not words))
     noisy: list[str] = []

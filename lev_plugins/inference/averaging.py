@@ -18,18 +18,10 @@ _BY_EPOCH = re.compile(r"checkpoint(\d+)\.pt")
 OPTIMIZER = "last_optimizer_state"
 #: Options of models by which parameters of the same names and shapes mean something else.
 MEANINGS = (
-    "gate_variant",
-    "copied_states",
-    "no_future_modelling",
-    "source_copy",
-    "early_exit",
-    "activation_fn",
-    "encoder_attention_heads",
-    "decoder_attention_heads",
-    "encoder_normalize_before",
-    "decoder_normalize_before",
-    "no_scale_embedding",
-)
+    "gate_variant copied_states no_future_modelling source_copy early_exit activation_fn "
+    "encoder_attention_heads decoder_attention_heads encoder_normalize_before "
+    "decoder_normalize_before no_scale_embedding"
+).split()
 
 
 def numbered(folder: Path) -> list[Path]:

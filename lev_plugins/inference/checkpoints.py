@@ -9,11 +9,7 @@ from typing import Any, TypedDict
 import torch
 from fairseq import checkpoint_utils, utils
 from fairseq.data import Dictionary, encoders
-from fairseq.models import (
-    BaseFairseqModel,
-    FairseqEncoderDecoderModel,
-    FairseqIncrementalDecoder,
-)
+from fairseq.models import BaseFairseqModel, FairseqEncoderDecoderModel, FairseqIncrementalDecoder
 from fairseq.registry import REGISTRIES
 from fairseq.tasks import FairseqTask
 from omegaconf import DictConfig, OmegaConf
@@ -188,13 +184,7 @@ def text_processing() -> Iterator[str]:
 def text_encoders(
     cfg: DictConfig, overrides: Mapping[str, object], paths: Sequence[str], data: str | None = None
 ) -> list[TextEncoder | None]:
-    """fairseq's tokenizer and BPE, from the checkpoint's configuration or as asked for.
-
-    Args:
-        cfg: of the checkpoint.
-        overrides: what the user asks for, by fairseq's names.
-        paths: the checkpoint, or several.
-        data: folder with the dictionaries, where the user has named one.
+    """fairseq's tokenizer and BPE, from the checkpoint's configuration or as ``overrides`` say.
 
     Raises:
         UserError: a name that is not known, a file or package that is not there, or a file of the

@@ -7,8 +7,9 @@ What fairseq-generate does once for one setting, :func:`load`, :func:`read_corpu
 import argparse
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 from ..errors import UserError, counted
@@ -150,17 +151,10 @@ def text_of(task: "TranslationEditTask", remove_bpe: str | None) -> Callable[["T
 
 def scorer(metric: Metric) -> Callable[[dict[int, str], dict[int, str]], float]:
     """Corpus scores; the statistics of a sentence are computed once, however often it comes up."""
-    known: dict[tuple[str, str], tuple[float, ...]] = {}
-
-    def statistics(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[float, ...]]:
-        for pair in pairs:
-            if pair not in known:
-                known[pair] = metric.statistics(*pair)
-            yield known[pair]
+    statistics = cache(metric.statistics)
 
     def score(outputs: dict[int, str], references: dict[int, str]) -> float:
-        numbers = sorted(references)
-        pairs = ((outputs[number], references[number]) for number in numbers)
-        return metric.score(add_up(metric, statistics(pairs)))
+        found = (statistics(outputs[number], references[number]) for number in sorted(references))
+        return metric.score(add_up(metric, found))
 
     return score

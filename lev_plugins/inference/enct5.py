@@ -157,12 +157,8 @@ class EncT5:
         """:meth:`predict` for texts without an end: so many are taken, sorted and read at once.
 
         Args:
-            texts, top_k, threshold, labels: as of :meth:`predict`.
             buffer: texts in memory; 1 answers each before the next is asked for. Does not change
                 the outcome.
-
-        Returns:
-            an iterator over the predictions.
 
         Raises:
             UserError: as :meth:`predict`, what concerns a text once it is reached.

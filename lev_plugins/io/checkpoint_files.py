@@ -30,14 +30,6 @@ _FACTORIES = (torch.empty, torch.zeros, torch.ones, torch.full, torch.rand, torc
 def read_checkpoint(file: Any, map_location: Any = "cpu", **options: Any) -> Any:
     """``torch.load`` that unpickles plain data only, and looks at what it has got.
 
-    Args:
-        file: a path, or an open file.
-        map_location: as in ``torch.load``.
-        options: of ``torch.load``.
-
-    Returns:
-        what the file holds.
-
     Raises:
         UserError: compressed records, settings without end, a tensor larger than what is stored
             of it, or a parameter that is not finite.

@@ -12,25 +12,12 @@ from ..errors import UserError
 
 #: modules of fairseq that call ``eval``, on what a checkpoint, the command line or a file says
 EVALUATING = (
-    "criterions.ctc",
-    "data.audio.raw_audio_dataset",
-    "data.codedataset",
-    "models.fconv",
-    "models.fconv_lm",
-    "models.fconv_self_att",
-    "models.hubert.hubert",
-    "models.lightconv_lm",
-    "models.speech_to_text.s2t_wav_transformer",
-    "models.transformer_lm",
-    "models.wav2vec.wav2vec",
-    "models.wav2vec.wav2vec2",
-    "optim.adafactor",
-    "optim.adam",
-    "optim.adamax",
-    "optim.cpu_adam",
-    "optim.fused_lamb",
-    "utils",
-)
+    "criterions.ctc data.audio.raw_audio_dataset data.codedataset models.fconv models.fconv_lm "
+    "models.fconv_self_att models.hubert.hubert models.lightconv_lm "
+    "models.speech_to_text.s2t_wav_transformer models.transformer_lm models.wav2vec.wav2vec "
+    "models.wav2vec.wav2vec2 optim.adafactor optim.adam optim.adamax optim.cpu_adam "
+    "optim.fused_lamb utils"
+).split()
 _LONGEST, _MOST = 10_000, 10_000  # characters of a setting, entries of a list
 
 

@@ -20,53 +20,28 @@ from .program import running_command
 ALLOWED = "LEV_PLUGINS_ALLOW"
 #: what a checkpoint may be of, besides what plug-ins register: it opens no files when it is built
 EXPECTED = {
-    "arch": {
-        "bart",
-        "cmlm_transformer",
-        "fconv",
-        "fconv_lm",
-        "insertion_transformer",
-        "iterative_nonautoregressive_transformer",
-        "levenshtein_transformer",
-        "lightconv",
-        "lightconv_lm",
-        "lstm",
-        "lstm_lm",
-        "nacrf_transformer",
-        "nonautoregressive_transformer",
-        "transformer",
-        "transformer_align",
-        "transformer_lm",
-    },
-    "task": {
-        "language_modeling",
-        "translation",
-        "translation_from_pretrained_bart",
-        "translation_lev",
-    },
-    "criterion": {
-        "adaptive_loss",
-        "cross_entropy",
-        "label_smoothed_cross_entropy",
-        "label_smoothed_cross_entropy_with_alignment",
-        "label_smoothed_cross_entropy_with_rdrop",
-        "nat_loss",
-    },
+    "arch": set(
+        "bart cmlm_transformer fconv fconv_lm insertion_transformer "
+        "iterative_nonautoregressive_transformer levenshtein_transformer lightconv lightconv_lm "
+        "lstm lstm_lm nacrf_transformer nonautoregressive_transformer transformer "
+        "transformer_align transformer_lm".split()
+    ),
+    "task": set(
+        "language_modeling translation translation_from_pretrained_bart translation_lev".split()
+    ),
+    "criterion": set(
+        "adaptive_loss cross_entropy label_smoothed_cross_entropy "
+        "label_smoothed_cross_entropy_with_alignment label_smoothed_cross_entropy_with_rdrop "
+        "nat_loss".split()
+    ),
 }
 #: embeddings to begin a training with, which a checkpoint brings itself
 _BEGINNINGS = ("encoder_embed_path", "decoder_embed_path", "embed_path")
 #: files and folders that fairseq's and our tokenizers and subwords read
 FILES = (
-    "bpe_codes",
-    "bpe_merges",
-    "bpe_vocab",
-    "bpe_vocab_file",
-    "gpt2_encoder_json",
-    "gpt2_vocab_bpe",
-    "hf_directory",
-    "sentencepiece_model",
-    "sentencepiece_model_path",
-)
+    "bpe_codes bpe_merges bpe_vocab bpe_vocab_file gpt2_encoder_json gpt2_vocab_bpe hf_directory "
+    "sentencepiece_model sentencepiece_model_path"
+).split()
 
 
 @dataclasses.dataclass(frozen=True)

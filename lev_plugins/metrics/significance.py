@@ -119,13 +119,9 @@ def welch(
             warnings.simplefilter("ignore", RuntimeWarning)  # of one side all are the same
             test = stats.ttest_ind(a, b, equal_var=False)
             one = stats.ttest_ind(a, b, equal_var=False, alternative=side)
-        numbers = (test.statistic, test.df, test.pvalue, one.pvalue)
-        found |= dict(zip(names, map(_defined, numbers)))
+        numbers = zip(names, map(float, (test.statistic, test.df, test.pvalue, one.pvalue)))
+        found |= {name: value if math.isfinite(value) else None for name, value in numbers}
     return found
-
-
-def _defined(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
 
 
 def scipy_stats() -> ModuleType:

@@ -51,11 +51,9 @@ class FileEdits:
 
 @contextmanager
 def html_sink(path: str, title: str, show: str, finished: Sequence[str]) -> Iterator[Sink]:
-    """Collects lines and writes the page when all are there.
+    """Collects lines and writes the page when all are there, whole or not at all.
 
     Args:
-        path: the file to write; whole or not at all.
-        title: shown at the top and as the page's name.
         show: of :data:`LINES`: lines that changed, lines with edits (applied or not), or all.
         finished: files that were corrected before.
     """

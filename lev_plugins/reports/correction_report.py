@@ -82,10 +82,8 @@ class Report:
     """What was done: every line to the sinks, counts to a terminal, what was left to any.
 
     Args:
-        sinks: get every line, in order.
         files: names of the inputs; none for standard input.
-        progress: of a run over many files, which counts are shown with; None for one to standard
-            output.
+        progress: of a run over many files; None for one to standard output.
     """
 
     #: Is shown all lines, and says if they are not cut as the model's were.

@@ -24,15 +24,10 @@ class Agreement(NamedTuple):
 
 
 def agreement(tokens: Sequence[str], first: Sequence[str], second: Sequence[str]) -> Agreement:
-    """Align a sequence with two others.
+    """How many tokens of a sequence the longest common subsequences with two others hold.
 
-    Args:
-        tokens, first, second: N, M and K tokens. Time is N·M·K at worst; what all three begin and
-            end with costs nothing.
-
-    Returns:
-        the lengths of the longest common subsequences of ``tokens`` with ``first`` and with
-        ``second``, and the most tokens of ``tokens`` that one choice of both can share.
+    ``both``: the most that one choice of both can share. Of N, M and K tokens time is N·M·K at
+    worst; what all three begin and end with costs nothing.
     """
     start, end = common_ends(tokens, first, second)
     tokens, first, second = (row[start : len(row) - end] for row in (tokens, first, second))

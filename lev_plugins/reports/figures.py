@@ -31,15 +31,7 @@ UNITS: dict[str, Callable[[str], Sequence[str]]] = {
 
 
 # of a system, in their order; None where they cannot be computed
-_NUMBERS = (
-    "scores",
-    "unchanged",
-    "edits_made",
-    "edits",
-    "words",
-    "against_draft",
-    "iterations",
-)
+_NUMBERS = "scores unchanged edits_made edits words against_draft iterations".split()
 #: as JSON has them
 Figures = dict[str, Any]
 System = dict[str, Any]

@@ -37,7 +37,6 @@ def png(paint: Callable[["Figure"], object], style: Mapping[str, object], **figu
     Args:
         paint: puts axes and marks on an empty figure.
         style: matplotlib's settings, beside those that all pictures have.
-        figure: as matplotlib's ``Figure`` takes it, such as ``figsize`` in inches.
 
     Raises:
         UserError: matplotlib is not installed.

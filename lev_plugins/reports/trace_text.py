@@ -50,11 +50,8 @@ def choose_joiner(trace: EditTrace) -> str:
     """
     tokens = {token for step in trace.iterations for token in (*step.before, *step.after)}
     plain = {token for token in tokens if not is_symbol(token)}
-    return "" if plain and all(_is_character(token) for token in plain) else " "
-
-
-def _is_character(token: str) -> bool:
-    return len(token) == 1 or all(unicodedata.category(char)[0] == "M" for char in token[1:])
+    marks = (unicodedata.category(char)[0] == "M" for token in plain for char in token[1:])
+    return "" if plain and all(marks) else " "
 
 
 def runs(tokens: Iterable[MarkedToken], joiner: str) -> list[MarkedToken]:

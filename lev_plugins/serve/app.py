@@ -133,11 +133,7 @@ class _Server:
     # every request ------------------------------------------------------------------------------
 
     def guarded(self, handler: Handler, public: bool = False) -> Handler:
-        """A handler behind the checks of host and token, which counts its answers.
-
-        Args:
-            public: without a token.
-        """
+        """A handler behind the checks of host and, unless public, token; counts its answers."""
         name = getattr(handler, "__name__", "")
 
         async def checked(request: Request) -> Response:

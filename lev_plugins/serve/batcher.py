@@ -91,9 +91,6 @@ class Batcher:
     ) -> "Future[list[Result]]":
         """Has rows answered; cancelling the future takes what is left of them from the queue.
 
-        Args:
-            kind: of the runner. options: hashable. rows: none are answered at once.
-
         Raises:
             Full: too many requests wait. Stopped: the batcher was closed.
         """

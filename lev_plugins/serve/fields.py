@@ -31,13 +31,7 @@ def described(
     minimum: float | None = None,
     maximum: float | None = None,
 ) -> Any:
-    """A field of a request.
-
-    Args:
-        help: what it means.
-        default: None of its own: the field has to be there.
-        minimum, maximum: of a number.
-    """
+    """A field of a request: its meaning, default (else it has to be there) and limits."""
     limits = {"minimum": minimum, "maximum": maximum}
     return dataclasses.field(default=default, metadata={"help": help, **limits})
 

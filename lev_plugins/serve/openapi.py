@@ -9,76 +9,66 @@ from .requests import CorrectRequest, EditRequest, PredictRequest
 if TYPE_CHECKING:
     from .app import Limits
 
-_EDIT = {
-    "type": "object",
-    "description": "A stretch of whole words that the model wrote anew. Places are counted in "
-    "characters (Unicode code points), from 0.",
-    "properties": {
-        "offset": {"type": "integer", "description": "where it begins"},
-        "length": {"type": "integer", "description": "characters of before"},
-        "before": {"type": "string"},
-        "after": {"type": "string"},
-        "probability": {"type": "number", "minimum": 0, "maximum": 1},
-        "applied": {"type": "boolean", "description": "whether text has it"},
-        "reason": {"type": ["string", "null"], "description": "why it was not applied"},
-    },
-}
-_ITERATION = {
-    "type": "object",
-    "description": "One refinement iteration: tokens before and after, which of them were deleted "
-    "or inserted, and the probability of each.",
-    "properties": {
-        "before": {"type": "array", "items": {"type": "string"}},
-        "deleted": {"type": "array", "items": {"type": "boolean"}},
-        "after": {"type": "array", "items": {"type": "string"}},
-        "inserted": {"type": "array", "items": {"type": "boolean"}},
-        "delete_probabilities": {"type": "array", "items": {"type": "number"}},
-        "token_probabilities": {"type": "array", "items": {"type": "number"}},
-    },
-}
+
+def _object(description: str = "", **properties: Schema) -> Schema:
+    found: Schema = {"type": "object"}
+    if description:
+        found["description"] = description
+    return {**found, "properties": properties}
+
+
+def _array(items: Schema) -> Schema:
+    return {"type": "array", "items": items}
 
 
 def _list_of(name: str) -> Schema:
-    return {"type": "array", "items": {"$ref": f"#/components/schemas/{name}"}}
+    return _array({"$ref": f"#/components/schemas/{name}"})
 
 
+_TEXT: Schema = {"type": "string"}
+_MARKS, _CHANCES = _array({"type": "boolean"}), _array({"type": "number"})
 _RESULTS: dict[str, Schema] = {
-    "Edit": _EDIT,
-    "Iteration": _ITERATION,
-    "Hypothesis": {
-        "type": "object",
-        "description": "An output, the edits that lead to it from the draft, and how they came.",
-        "properties": {
-            "text": {"type": "string"},
-            "score": {"description": "in nats; a text where it is infinite"},
-            "terminated": {"enum": ["unchanged", "loop", "max_iterations"]},
-            "edits": _list_of("Edit"),
-            "iterations": _list_of("Iteration"),
-        },
-    },
-    "EditResult": {
-        "type": "object",
-        "properties": {
-            "source": {"type": "string"},
-            "draft": {"type": ["string", "null"]},
-            "hypotheses": {**_list_of("Hypothesis"), "description": "the best first"},
-        },
-    },
-    "CorrectResult": {
-        "type": "object",
-        "properties": {
-            "source": {"type": "string"},
-            "text": {"type": "string"},
-            "edits": _list_of("Edit"),
-        },
-    },
+    "Edit": _object(
+        "A stretch of whole words that the model wrote anew. Places are counted in characters "
+        "(Unicode code points), from 0.",
+        offset={"type": "integer", "description": "where it begins"},
+        length={"type": "integer", "description": "characters of before"},
+        before=_TEXT,
+        after=_TEXT,
+        probability={"type": "number", "minimum": 0, "maximum": 1},
+        applied={"type": "boolean", "description": "whether text has it"},
+        reason={"type": ["string", "null"], "description": "why it was not applied"},
+    ),
+    "Iteration": _object(
+        "One refinement iteration: tokens before and after, which of them were deleted or "
+        "inserted, and the probability of each.",
+        before=_array(_TEXT),
+        deleted=_MARKS,
+        after=_array(_TEXT),
+        inserted=_MARKS,
+        delete_probabilities=_CHANCES,
+        token_probabilities=_CHANCES,
+    ),
+    "Hypothesis": _object(
+        "An output, the edits that lead to it from the draft, and how they came.",
+        text=_TEXT,
+        score={"description": "in nats; a text where it is infinite"},
+        terminated={"enum": ["unchanged", "loop", "max_iterations"]},
+        edits=_list_of("Edit"),
+        iterations=_list_of("Iteration"),
+    ),
+    "EditResult": _object(
+        source=_TEXT,
+        draft={"type": ["string", "null"]},
+        hypotheses={**_list_of("Hypothesis"), "description": "the best first"},
+    ),
+    "CorrectResult": _object(source=_TEXT, text=_TEXT, edits=_list_of("Edit")),
     "PredictResult": {
         "type": "object",
         "description": "A label, labels, a value or tags: the fields of a line of lev-predict.",
     },
     "Error": {
-        "type": "object",
-        "properties": {"error": {"type": "string", "description": "one line"}},
+        **_object(error={"type": "string", "description": "one line"}),
         "required": ["error"],
     },
 }
@@ -102,7 +92,7 @@ def _content(schema: Schema) -> Schema:
 
 
 def _operation(request: type, result: str, summary: str) -> Schema:
-    results = {"type": "object", "properties": {"results": _list_of(result)}}
+    results = _object(results=_list_of(result))
     error = _content({"$ref": "#/components/schemas/Error"})
     return {
         "summary": summary,
@@ -118,12 +108,7 @@ def _operation(request: type, result: str, summary: str) -> Schema:
 
 
 def describe(kinds: Iterable[str], limits: "Limits") -> Schema:
-    """The document.
-
-    Args:
-        kinds: what the model can do: edit, correct, predict.
-        limits: of requests.
-    """
+    """The document, of the kinds of requests that the model can answer."""
     wanted = [_KINDS[kind] for kind in kinds]
     paths: Schema = {f"/{kind}": {"post": _operation(*_KINDS[kind])} for kind in kinds}
     for path, said in (

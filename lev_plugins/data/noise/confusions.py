@@ -113,14 +113,8 @@ def learn(
     """Rates of confusions in pairs of a noisy and a clean line, aligned character by character.
 
     Characters that were inserted count as a confusion of the character before them, at the
-    beginning of a word of the one behind them.
-
-    Args:
-        pairs: noisy line, clean line.
-        least: a confusion seen less often is left out.
-
-    Returns:
-        the table, sorted, and what was seen.
+    beginning of a word of the one behind them. A confusion seen less often than ``least`` is left
+    out. With the table, sorted, comes what was seen.
     """
     seen, known = Learned(), Counter[tuple[str, str]]()
     occurrences = Counter[str]()

@@ -44,20 +44,12 @@ class SharedLock:
 
 
 class Autoregressive:
-    """A :class:`~.backends.Backend` over fairseq's beam search.
+    """A :class:`~.backends.Backend` over fairseq's beam search; several models are averaged.
 
     The probability of a change is the product of the probabilities, each given the unit and all
     that is written before it, of the tokens that it writes and of the token right behind them,
-    with which the model goes back to the unit; a deletion has that token alone.
-
-    Args:
-        models: of one task; their probabilities are averaged.
-        task: ``translation``, or ``translation_concat``, which reads the unit as source and as
-            draft.
-        cfg: the first checkpoint's configuration.
-        processing: from text to tokens and back.
-        beam: width of the search.
-        precision: fp32, bf16 or int8.
+    with which the model goes back to the unit; a deletion has that token alone. On task
+    ``translation_concat`` the unit is read as source and as draft.
     """
 
     words_learnt: int | None = None

@@ -140,11 +140,9 @@ def rewrites(shown: str, read: str, written: str) -> list[Rewrite]:
     """What turns a text as it was typed into what a model wrote.
 
     Args:
-        shown: the text.
         read: the text after it went through the model's text processing and back, which may
             have normalised it. Where ``shown`` and ``read`` differ and the model changed nothing,
             ``shown`` stays.
-        written: the model's text.
 
     Returns:
         disjoint, in order; minimal (:func:`script`) where ``shown`` and ``read`` are the same.

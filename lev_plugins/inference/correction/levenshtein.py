@@ -123,11 +123,6 @@ class LevenshteinBackend:
     The probability of a change is the product of the probabilities of the actions that made it:
     of the deletion of each token that is gone, of the size of each gap that was opened and of each
     token in it, given what stood when the action was taken.
-
-    Args:
-        editor: the models, their task and text processing.
-        max_iter: iterations at most.
-        delete_threshold: probability above which a token is deleted; default: the task's.
     """
 
     words_learnt: int | None = None
@@ -204,12 +199,11 @@ def changed(origins: Sequence[int | None], size: int) -> list[Change]:
 def replay(
     history: Sequence[Step], steps: Sequence[_Step], size: int
 ) -> tuple[list[float], list[tuple[int | None, float]]]:
-    """Follows every token of a draft through the iterations.
+    """Follows every token of a draft, ``size`` without <s> and </s>, through the iterations.
 
     Args:
         history: the draft, and a record for each of the three phases of every iteration.
         steps: what the policy said in each iteration.
-        size: tokens of the draft, <s> and </s> left out.
 
     Returns:
         for each token of the draft the log-probability of its deletion, 0 where it stayed; and for

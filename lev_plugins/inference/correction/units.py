@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, get_args
 
 UnitKind = Literal["word", "letters", "line", "sentence", "window"]
@@ -150,32 +151,28 @@ def pieces(line: str, start: int, end: int, fits: Callable[[str], bool]) -> Iter
     if fits(whole.text):
         yield whole
         return
-    words = [match.span() for match in _WORD.finditer(line, start, end)]
+    yield from _fitting(line, [match.span() for match in _WORD.finditer(line, start, end)], fits)
+
+
+def _fitting(
+    line: str, parts: Sequence[tuple[int, int]], fits: Callable[[str], bool]
+) -> Iterator[Unit]:
+    """Units of as many neighbouring parts as fit; one that is too long alone is cut further."""
+
+    def together(first: int, count: int) -> Unit:
+        return read_unit(line, parts[first][0], parts[first + count - 1][1])
+
+    def fit(first: int, count: int) -> bool:
+        return fits(together(first, count).text)
+
     first = 0
-    while first < len(words):
-        begin = words[first][0]
-        taken = _most(
-            len(words) - first,
-            lambda n, first=first, begin=begin: fits(  # type: ignore[misc]
-                read_unit(line, begin, words[first + n - 1][1]).text
-            ),
-        )
-        if taken:
-            yield read_unit(line, begin, words[first + taken - 1][1])
-        else:
-            yield from _cut_word(line, *words[first], fits)
+    while first < len(parts):
+        start, end = parts[first]
+        if taken := _most(len(parts) - first, partial(fit, first)):
+            yield together(first, taken)
+        elif end - start > 1:
+            yield from _fitting(line, [(n, n + 1) for n in range(start, end)], fits)
         first += max(taken, 1)
-
-
-def _cut_word(line: str, start: int, end: int, fits: Callable[[str], bool]) -> Iterator[Unit]:
-    while start < end:
-        size = _most(
-            end - start,
-            lambda n, start=start: fits(read_unit(line, start, start + n).text),  # type: ignore[misc]
-        )
-        if size:
-            yield read_unit(line, start, start + size)
-        start += max(size, 1)
 
 
 def _most(limit: int, fits: Callable[[int], bool]) -> int:

@@ -46,12 +46,8 @@ def digest(paths: Sequence[str]) -> str:
 class Journal:
     """The finished lines of a run, chunk by chunk: a line of settings, then one record a line.
 
-    A context: at its end the file is closed, and deleted where no chunk was finished.
-
-    Args:
-        path: the file; resumed where it is there, else begun.
-        settings: of :func:`run_settings`.
-        chunk, lines: lines of a chunk, and of the whole text.
+    A context: at its end the file is closed, and deleted where no chunk was finished. One that is
+    there is resumed.
 
     Raises:
         UserError: the file cannot be written, is in use by another run, is no journal, or was

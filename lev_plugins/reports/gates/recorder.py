@@ -22,14 +22,7 @@ Measured = dict[str, Any]
 
 
 class Recorder:
-    """A model, its text processing and its search.
-
-    Args:
-        path: one checkpoint of a gated model.
-        data: folder with the dictionaries (default: as the checkpoint says).
-        processing: fairseq's names of text processing.
-        device: such as ``cuda``; the CPU by default.
-        beam, max_len_a, max_len_b: of the search, as fairseq-generate has them.
+    """A gated model, its text processing and its search (``beam`` … as of fairseq-generate).
 
     Raises:
         UserError: no checkpoint, several, or one without gates.
@@ -56,11 +49,7 @@ class Recorder:
     def records(
         self, sources: Sequence[str], targets: Sequence[str] | None, batch_size: int, first: int = 1
     ) -> Iterator[Record]:
-        """The records of lines, in order.
-
-        Args:
-            targets: what to force instead of the model's own output.
-            first: number of the first line.
+        """The records of lines, in order, the first of number ``first``; ``targets``: are forced.
 
         Raises:
             UserError: a line longer than the model reads or writes.
