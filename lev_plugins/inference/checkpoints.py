@@ -18,6 +18,7 @@ from torch import Tensor
 from ..data.batch import TextEncoder
 from ..errors import UserError
 from ..fairseq_patches import WORDS_LEARNT, Origin, explain, wrap_checkpoint_errors
+from ..io.saving import CHECKPOINTS
 from ..systems.levenshtein.decoding.policy import is_edit_model
 from ..systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
 
@@ -31,9 +32,6 @@ class CheckpointState(TypedDict, total=False):
     model: dict[str, Tensor]
     task_state: dict[str, Any]
     extra_state: dict[str, Any]
-
-
-CHECKPOINTS = ("checkpoint_best.pt", "checkpoint_last.pt", "model.pt")
 
 
 def device_named(name: str | torch.device | None) -> torch.device:
@@ -57,7 +55,7 @@ def separate_paths(path: str) -> list[str]:
 
 
 def find_checkpoint(path: str) -> str:
-    """A checkpoint: the file itself, or the first of :data:`CHECKPOINTS` in a folder.
+    """A checkpoint: the file itself, or the first of ``CHECKPOINTS`` in a folder.
 
     Raises:
         UserError: there is none.

@@ -18,7 +18,7 @@ from ..errors import UserError
 from .archives import DamagedArchive
 from .finite import NOT_FINITE
 from .limits import tightest, way_out
-from .saving import recovery_hint
+from .saving import CHECKPOINTS, recovery_hint
 
 _READERS = {
     "load_checkpoint_to_cpu": ("local_path", "path"),
@@ -200,6 +200,26 @@ def _misfit_checkpoint(error: BaseException) -> str | None:
     )
 
 
+def _misfit_optimizer(error: BaseException) -> str | None:
+    """A training resumes with another schedule, or with parameters shared in another way."""
+    path = _local(error, "load_checkpoint", "filename")
+    if path is None:
+        return None
+    schedule = _passed(error, "load_state_dict", "fairseq/optim/lr_scheduler/*.py")
+    if isinstance(error, KeyError) and schedule:
+        return (
+            f"checkpoint {path} was trained with another --lr-scheduler; give that one, or begin "
+            "the new one with --reset-lr-scheduler"
+        )
+    if isinstance(error, ValueError) and str(error).startswith("loaded state dict"):
+        return (
+            f"checkpoint {path} was trained with other parameters than these options make (tables "
+            "shared in another way, say); give the options it was trained with, or "
+            "--reset-optimizer if the change is meant"
+        )
+    return None
+
+
 def _bad_dictionary(error: BaseException) -> str | None:
     """A line of a dictionary that is no word and count, or a word that comes twice."""
     path = _local(error, "add_from_file", "f")
@@ -215,8 +235,18 @@ def _missing_file(error: BaseException) -> str | None:
         return None
     if not isinstance(error.filename, (str, bytes)):
         return None
+    path = os.fsdecode(error.filename)
     reason = os.strerror(error.errno)
-    return f"{os.fsdecode(error.filename)}: {reason[0].lower()}{reason[1:]}; check the path"
+    way = "check the path"
+    if error.errno == errno.EISDIR and (inside := _checkpoint_in(path)):
+        way = f"name a checkpoint in it: {inside}"
+    return f"{path}: {reason[0].lower()}{reason[1:]}; {way}"
+
+
+def _checkpoint_in(folder: str) -> str | None:
+    """The checkpoint that a folder stands for in Python."""
+    found = (os.path.join(folder, name) for name in CHECKPOINTS)
+    return next(filter(os.path.isfile, found), None)
 
 
 def _no_room(error: BaseException) -> str | None:
@@ -343,6 +373,7 @@ def _no_data_folder(error: BaseException) -> str | None:
 _KNOWN = (
     _our_own,
     _misfit_checkpoint,
+    _misfit_optimizer,
     _unreadable_checkpoint,
     _not_a_checkpoint,
     _bad_dictionary,

@@ -24,6 +24,8 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # the disk, the user's share 
 _CLOSED = {errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.EISDIR}
 _PAUSES = (2.5, 2.5)  # seconds between the tries, as fairseq has them
 _LAST = "checkpoint_last.pt"
+#: what a folder stands for, the first of them that is there
+CHECKPOINTS = ("checkpoint_best.pt", _LAST, "model.pt")
 
 
 @contextlib.contextmanager

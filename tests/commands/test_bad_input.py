@@ -107,6 +107,27 @@ def test_options_that_cannot_be(refused, triples, command, option, said):
     assert said in refused(getattr(triples, command)(option))
 
 
+def test_a_folder_in_the_place_of_a_checkpoint(refused, triples):
+    folder = triples.checkpoint.parent
+    error = refused(triples.generate("", folder))
+    assert error.startswith(f"{folder}: is a directory; name a checkpoint in it: {folder}/check")
+
+
+@pytest.mark.parametrize(
+    ("without", "option", "way"),
+    [
+        ("", "--lr-scheduler inverse_sqrt --warmup-updates 4", "--reset-lr-scheduler"),
+        ("--share-all-embeddings", "", "--reset-optimizer"),
+    ],
+)
+def test_resuming_with_options_that_the_optimizer_does_not_fit(
+    refused, triples, without, option, way
+):
+    train = triples.train(f"{SHORT} --restore-file {triples.checkpoint} {option}")
+    error = refused(train.replace(without, ""))
+    assert error.startswith(f"checkpoint {triples.checkpoint} was trained with") and way in error
+
+
 def test_training_lines_above_the_limit_are_listed(commands, triples, tmp_path):
     flags = "--max-update 1 --disable-validation --max-source-positions 6 --save-dir short"
     result = commands.done(triples.train(flags), tmp_path)

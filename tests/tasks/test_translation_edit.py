@@ -83,6 +83,7 @@ def rows_of(task: TranslationEditTask, split: str = "train") -> list[tuple[str, 
         ({"beta_start": -0.1}, "--beta-start -0.1 is outside"),
         ({"delete_threshold": float("nan")}, "--delete-threshold nan is outside"),
         ({"source_lang": "xx"}, "dict.xx.txt does not exist; run preprocess first"),
+        ({"draft_lang": "tgt"}, "--draft-lang tgt is the target's"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(folder, options, said):
@@ -95,7 +96,7 @@ def test_folders_without_data_are_refused(tmp_path):
         TranslationEditTask.setup_task(configured(tmp_path / "nowhere"))
     with pytest.raises(UserError, match="no data folder given"):
         TranslationEditTask.setup_task(TranslationEditConfig(data=""))
-    with pytest.raises(UserError, match="no language pair found; give --source-lang"):
+    with pytest.raises(UserError, match="no language pair found; name the folder that preprocess"):
         TranslationEditTask.setup_task(configured(tmp_path, source_lang=None, target_lang=None))
 
 
