@@ -203,8 +203,8 @@ def text_encoders(
             raise UserError(f"{kind} {error} is not one that fairseq has") from error
         except (ImportError, OSError) as error:
             raise UserError(
-                f"{kind}: {error}; name its files to from_pretrained (sentencepiece_model=… "
-                "bpe_codes=…)"
+                f"{kind}: {error}; name its file (--sentencepiece-model FILE or --bpe-codes FILE; "
+                "in Python sentencepiece_model=… or bpe_codes=…)"
             ) from error
         except (AttributeError, RuntimeError, TypeError, ValueError) as error:  # a damaged setting
             raise UserError(f"{kind}: {error}; name another one to from_pretrained") from error

@@ -62,6 +62,7 @@ _SAID_BY_FAIRSEQ = (
         "dictionary {0} is not UTF-8; make it again with the preprocess command",
     ),
     (r"Not found: \"(.+)\": No such file", "{0} does not exist; check the path"),
+    (r"file (.+) not found$", "{0} does not exist; check the path"),
     (r"(Please install .*)", "{0}"),
     (r"(Valid paths .* will be ignored.*)", "{0}"),
     (r"((?:Criterion|Optimizer) does not match.*)", "{0}"),
@@ -316,6 +317,15 @@ def _bad_setting(error: BaseException) -> str | None:
     return f"setting {error.full_key}: {reason}{_nearest(error.key, known)}"
 
 
+def _no_subword_model(error: BaseException) -> str | None:
+    """``--bpe NAME`` without the file that it needs."""
+    told = re.match(r"Missing mandatory value: (\w+)", str(error))
+    if told is None or not _passed(error, "build_x", "fairseq/registry.py"):
+        return None
+    name = _local(error, "build_x", "choice")
+    return f"--bpe {name} needs --{told[1].replace('_', '-')} FILE"
+
+
 def _bad_name(error: BaseException) -> str | None:
     """``_name`` of a section of fairseq-hydra-train that names nothing."""
     if not isinstance(error, (KeyError, AssertionError)) or _of_a_checkpoint(error):
@@ -384,6 +394,7 @@ _KNOWN = (
     _fairseq_message,
     _refused_option,
     _endless_search,
+    _no_subword_model,
     _bad_setting,
     _bad_name,
     _no_data_folder,
