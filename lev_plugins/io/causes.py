@@ -317,6 +317,14 @@ def _bad_setting(error: BaseException) -> str | None:
     return f"setting {error.full_key}: {reason}{_nearest(error.key, known)}"
 
 
+def _no_task(error: BaseException) -> str | None:
+    """fairseq-validate has no task by default."""
+    asked = _passed(error, "parse_args_and_arch", "fairseq/options.py")
+    if isinstance(error, KeyError) and error.args == (None,) and asked:
+        return "no task is named; give the one of the training: --task NAME, enct5 say"
+    return None
+
+
 def _no_subword_model(error: BaseException) -> str | None:
     """``--bpe NAME`` without the file that it needs."""
     told = re.match(r"Missing mandatory value: (\w+)", str(error))
@@ -394,6 +402,7 @@ _KNOWN = (
     _fairseq_message,
     _refused_option,
     _endless_search,
+    _no_task,
     _no_subword_model,
     _bad_setting,
     _bad_name,
