@@ -18,7 +18,7 @@ from ..errors import UserError
 from .archives import DamagedArchive
 from .finite import NOT_FINITE
 from .limits import tightest, way_out
-from .saving import CHECKPOINTS, recovery_hint
+from .saving import checkpoint_in, recovery_hint
 
 _READERS = {
     "load_checkpoint_to_cpu": ("local_path", "path"),
@@ -239,15 +239,9 @@ def _missing_file(error: BaseException) -> str | None:
     path = os.fsdecode(error.filename)
     reason = os.strerror(error.errno)
     way = "check the path"
-    if error.errno == errno.EISDIR and (inside := _checkpoint_in(path)):
+    if error.errno == errno.EISDIR and (inside := checkpoint_in(path)):
         way = f"name a checkpoint in it: {inside}"
     return f"{path}: {reason[0].lower()}{reason[1:]}; {way}"
-
-
-def _checkpoint_in(folder: str) -> str | None:
-    """The checkpoint that a folder stands for in Python."""
-    found = (os.path.join(folder, name) for name in CHECKPOINTS)
-    return next(filter(os.path.isfile, found), None)
 
 
 def _no_room(error: BaseException) -> str | None:

@@ -28,6 +28,12 @@ _LAST = "checkpoint_last.pt"
 CHECKPOINTS = ("checkpoint_best.pt", _LAST, "model.pt")
 
 
+def checkpoint_in(folder: str) -> str | None:
+    """The checkpoint that a folder stands for, None without one."""
+    found = (os.path.join(folder, name) for name in CHECKPOINTS)
+    return next(filter(os.path.isfile, found), None)
+
+
 @contextlib.contextmanager
 def atomic_save(path: str) -> Iterator[BinaryIO]:
     """Open a file that takes the place of ``path`` at the end, when all of it is on the disk.
