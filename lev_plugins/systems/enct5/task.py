@@ -38,7 +38,7 @@ from .metrics import (
 )
 from .model import EncT5Model
 from .problem_types import ProblemType
-from .starting import anew_for, description, starting_state
+from .starting import anew_for, description, starting_state, trained_kind
 from .task_config import EncT5TaskConfig, problem_type, resolved
 from .tokenizer import SubwordDictionary
 
@@ -210,9 +210,17 @@ class EncT5Task(FairseqTask):
         kept, finetuned = starting_state(self.cfg)
         if kept is None:
             return ()
-        anew = anew_for(self.metadata, kept, str(self.cfg.data)) if finetuned else ()
+        anew: tuple[str, ...] = ()
+        if finetuned:
+            anew = anew_for(self.metadata, self.kind, kept, str(self.cfg.data))
         if not anew:
             self.load_state_dict(kept)
+            if (before := trained_kind(kept)) is not self.kind:
+                raise UserError(
+                    f"--kind {self.kind.value}: the checkpoint was trained with --kind "
+                    f"{before.value}; give that, or begin with it in another --save-dir by "
+                    "--finetune-from-model"
+                )
         return anew
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
