@@ -61,6 +61,11 @@ _SAID_BY_FAIRSEQ = (
         r"Incorrect encoding detected in (.+), please",
         "dictionary {0} is not UTF-8; make it again with the preprocess command",
     ),
+    (
+        r"Source and target must contain the same number of examples",
+        "source and target have other numbers of lines; check the text (carriage returns cut "
+        "lines for fairseq-preprocess) and make the data again with lev-preprocess",
+    ),
     (r"Not found: \"(.+)\": No such file", "{0} does not exist; check the path"),
     (r"file (.+) not found$", "{0} does not exist; check the path"),
     (r"(Please install .*)", "{0}"),

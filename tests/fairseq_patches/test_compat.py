@@ -671,6 +671,8 @@ def test_missing_data_are_named(folder, tmp_path):
     task = setup(folder / "bin", **languages, **loading)
     line = patches.explain(caught(task.load_dataset, "nosuch"))
     assert f"no data named nosuch in {folder}/bin; check --gen-subset" in line
+    unequal = AssertionError("Source and target must contain the same number of examples")
+    assert patches.explain(unequal).startswith("source and target have other numbers of lines")
     line = patches.explain(caught(load, tmp_path / "nope.pt"))
     assert f"checkpoint {tmp_path}/nope.pt does not exist; check --path" in line
 
