@@ -17,6 +17,7 @@ from ..data.batching import by_length
 from ..deprecation import renamed_arguments
 from ..errors import UserError, checks_arguments
 from ..fairseq_patches import wrap_checkpoint_errors
+from ..io.notes import say_no_draft
 from ..nn.precision import quantize
 from ..systems.levenshtein import LevenshteinEditorModel
 from ..systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
@@ -63,6 +64,7 @@ class LevenshteinEditor:
         self.task = task
         self.tokenizer, self.bpe = tokenizer, bpe
         self.reranker = reranker
+        self._told = False  # that drafts lack
 
     @classmethod
     @checks_arguments(text_processing)
@@ -249,6 +251,9 @@ class LevenshteinEditor:
             seed=seed,
         )
         rows = read_rows(sources, drafts, terms)
+        if rows and drafts is None and terms is None and self.draft_lang and not self._told:
+            say_no_draft("no drafts were given", self.draft_lang, "Give edit(sources, drafts)")
+            self._told = True
         how = Diversity(count, diversity, noise_scale, seed)
         generator = self._generator(
             delete_threshold,
