@@ -101,6 +101,8 @@ class PostEditingTask(EvaluatedTask):
                 )
         with_drafts = " with drafts" if draft is not None else ""
         logger.info("%s %s: %d sentences%s", folder, split, len(source), with_drafts)
+        if draft is not None and target is not None and split != self.cfg.train_subset:
+            self.log_no_edit(split, draft, target)
         return self.make_dataset(source, target, draft, shuffle=split != "test")
 
     def make_dataset(
