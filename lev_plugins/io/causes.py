@@ -316,6 +316,18 @@ def _bad_setting(error: BaseException) -> str | None:
     return f"setting {error.full_key}: {reason}{_nearest(error.key, known)}"
 
 
+def _bad_overrides(error: BaseException) -> str | None:
+    """``--model-overrides`` or ``--optimizer-overrides`` that Python cannot read."""
+    if not isinstance(error, (SyntaxError, ValueError)) or not _passed(
+        error, "literal_eval", "ast.py"
+    ):
+        return None
+    return (
+        "--model-overrides or --optimizer-overrides is no dictionary of Python; write "
+        "\"{'name': value}\""
+    )
+
+
 def _no_task(error: BaseException) -> str | None:
     """fairseq-validate has no task by default."""
     asked = _passed(error, "parse_args_and_arch", "fairseq/options.py")
@@ -401,6 +413,7 @@ _KNOWN = (
     _fairseq_message,
     _refused_option,
     _endless_search,
+    _bad_overrides,
     _no_task,
     _no_subword_model,
     _bad_setting,

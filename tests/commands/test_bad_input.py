@@ -100,6 +100,7 @@ def test_what_a_checkpoint_was_trained_with_and_a_command_lacks_is_noted_once(co
         ("train", f"{SHORT} --train-subset nosuch", "has no nosuch data for src-tgt"),
         ("generate", "--gen-subset nosuch", "has no nosuch data for src-tgt"),
         ("generate", "--retain-dropout", "--retain-dropout is not supported by edit models"),
+        ("generate", "--model-overrides {'a':", "--model-overrides or --optimizer-overrides is no"),
         ("generate", "--path none.pt", "checkpoint none.pt does not exist; check --path"),
     ],
 )
