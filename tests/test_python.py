@@ -114,3 +114,14 @@ def test_the_notebook_runs(root: Path, monkeypatch):
     for number, cell in enumerate(cells):
         exec(compile(cell, f"cell {number}", "exec"), names)
     assert len(cells) > 5 and "x" in names["locked"].text and len(names["hypotheses"]) > 1
+
+
+def test_drafts_that_a_model_was_trained_with_and_a_call_lacks_are_noted_once(capsys):
+    made = editors.editor()
+    made.edit(["a"])
+    assert not capsys.readouterr().err
+    made.task.cfg.draft_lang = "mt"
+    for drafts in (["b"], [None], None, None):
+        made.edit(["a"], drafts)
+    said = capsys.readouterr().err
+    assert said.count("note: ") == said.count("note: no drafts were given, and the model was") == 1

@@ -33,5 +33,5 @@ echo "== binarising"
 python -m lev_plugins.cli.preprocess \
   --source-lang src --target-lang pe --draft-lang mt --joined-dictionary \
   --trainpref "$work/pieces/train" --validpref "$work/pieces/dev" --testpref "$work/pieces/test" \
-  --destdir "$work/data"
+  --destdir "$work/data" | sed '/^next: /d' # the script says what is next
 echo "prepare: done; next: bash examples/post_editing/train.sh $work"

@@ -57,5 +57,5 @@ printf '%s\n' "$words" >"$work/words"
 python -m lev_plugins.cli.preprocess \
   --source-lang noisy --target-lang clean --draft-lang draft --joined-dictionary \
   --trainpref "$work/characters/train" --validpref "$work/characters/dev" \
-  --testpref "$work/characters/test" --destdir "$work/data"
+  --testpref "$work/characters/test" --destdir "$work/data" | sed '/^next: /d' # the script says what is next
 echo "prepare: done; next: bash examples/spelling_and_ocr/train_ocr.sh $work pbd"

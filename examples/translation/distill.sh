@@ -32,5 +32,5 @@ fi
 echo "== binarising"
 python -m lev_plugins.cli.preprocess --source-lang "$from" --target-lang "$to" --joined-dictionary \
   --srcdict "$work/data/dict.$from.txt" --trainpref "$work/distilled-text/train" \
-  --validpref "$work/pieces/valid" --testpref "$work/pieces/test" --destdir "$work/distilled-data"
+  --validpref "$work/pieces/valid" --testpref "$work/pieces/test" --destdir "$work/distilled-data" | sed '/^next: /d' # the script says what is next
 echo "distill: done; next: bash examples/translation/train.sh $work distilled"

@@ -56,5 +56,5 @@ python "$root/examples/post_editing/pieces.py" "$work" "$vocabulary" train,valid
 echo "== binarising"
 python -m lev_plugins.cli.preprocess --source-lang "$from" --target-lang "$to" --joined-dictionary \
   --trainpref "$work/pieces/train" --validpref "$work/pieces/valid" --testpref "$work/pieces/test" \
-  --destdir "$work/data"
+  --destdir "$work/data" | sed '/^next: /d' # the script says what is next
 echo "prepare: done; next: bash examples/translation/train.sh $work ar"

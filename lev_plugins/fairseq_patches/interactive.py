@@ -43,6 +43,8 @@ def _decode(line: bytes, source: str, number: int) -> str:
             f"{name}, line {number}: byte {line[error.start]:#04x} at position {error.start + 1} "
             "is not UTF-8; convert the text first (iconv -f LATIN1 -t UTF-8)"
         ) from error
+    if number == 1:
+        text = text.removeprefix("\ufeff")  # a byte order mark is no text
     return "\t".join(field.strip() for field in text.split("\t"))
 
 

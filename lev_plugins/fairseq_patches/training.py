@@ -1,10 +1,13 @@
 """What has to happen when a training begins, however it was started."""
 
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ..errors import UserError
 from ..io.patching import Stock, patches
 from ..io.program import program_modules
+from ..io.saving import checkpoint_in
 from .divergence import stop_when_diverged
 from .lengths import look_at_lengths
 from .precision import ignore_overflows_on_cpu
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     from fairseq.trainer import Trainer
     from omegaconf import DictConfig
 
+_LAST = "checkpoint_last"
 _LEAKING = ("best", "num_runs")
 
 
@@ -42,6 +46,24 @@ def forget_training_time(cfg: "DictConfig", trainer: "Trainer") -> None:
         trainer._previous_training_time = 0
 
 
+def require_start(cfg: "DictConfig") -> None:
+    """Raise where a training would not begin with the checkpoint that it is to begin with.
+
+    Fault: what is no file is taken for "no checkpoint yet": the training begins from scratch.
+    ``checkpoint_last.pt`` may be missing, as it is before the first start.
+    """
+    from fairseq.file_io import PathManager
+
+    named = {"--restore-file": cfg.restore_file, "--finetune-from-model": cfg.finetune_from_model}
+    for flag, path in named.items():
+        if path and os.path.isdir(path):
+            inside = checkpoint_in(path) or "a file in it"
+            raise UserError(f"{flag} {path}: is a directory; name a checkpoint: {inside}")
+        last = os.path.basename(path or _LAST).startswith(_LAST)
+        if not last and not PathManager.exists(path):
+            raise UserError(f"{flag} {path}: does not exist; check the path")
+
+
 def prepare_trainings() -> None:
     """Prepare every training at the point where it looks for a checkpoint to resume from.
 
@@ -56,6 +78,8 @@ def prepare_trainings() -> None:
         stock: Stock, cfg: "DictConfig", trainer: "Trainer", **options: object
     ) -> object:
         """Prepare the training, then load as fairseq does."""
+        if not trainer.checkpoint_suffix:  # of a shard, whose name fairseq completes
+            require_start(cfg)
         forget_last_training(checkpoint_utils.save_checkpoint)
         ignore_overflows_on_cpu()
         stop_when_diverged()

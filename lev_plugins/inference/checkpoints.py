@@ -18,6 +18,7 @@ from torch import Tensor
 from ..data.batch import TextEncoder
 from ..errors import UserError
 from ..fairseq_patches import WORDS_LEARNT, Origin, explain, wrap_checkpoint_errors
+from ..io.saving import CHECKPOINTS
 from ..systems.levenshtein.decoding.policy import is_edit_model
 from ..systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
 
@@ -31,9 +32,6 @@ class CheckpointState(TypedDict, total=False):
     model: dict[str, Tensor]
     task_state: dict[str, Any]
     extra_state: dict[str, Any]
-
-
-CHECKPOINTS = ("checkpoint_best.pt", "checkpoint_last.pt", "model.pt")
 
 
 def device_named(name: str | torch.device | None) -> torch.device:
@@ -57,7 +55,7 @@ def separate_paths(path: str) -> list[str]:
 
 
 def find_checkpoint(path: str) -> str:
-    """A checkpoint: the file itself, or the first of :data:`CHECKPOINTS` in a folder.
+    """A checkpoint: the file itself, or the first of ``CHECKPOINTS`` in a folder.
 
     Raises:
         UserError: there is none.
@@ -208,8 +206,8 @@ def text_encoders(
             raise UserError(f"{kind} {error} is not one that fairseq has") from error
         except (ImportError, OSError) as error:
             raise UserError(
-                f"{kind}: {error}; name its files to from_pretrained (sentencepiece_model=… "
-                "bpe_codes=…)"
+                f"{kind}: {error}; name its file (--sentencepiece-model FILE or --bpe-codes FILE; "
+                "in Python sentencepiece_model=… or bpe_codes=…)"
             ) from error
         except (AttributeError, RuntimeError, TypeError, ValueError) as error:  # a damaged setting
             raise UserError(f"{kind}: {error}; name another one to from_pretrained") from error

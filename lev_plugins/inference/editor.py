@@ -16,6 +16,7 @@ from ..data.batching import in_batches
 from ..deprecation import renamed_arguments
 from ..errors import UserError, checks_arguments
 from ..fairseq_patches import wrap_checkpoint_errors
+from ..io.notes import say_no_draft
 from ..nn.precision import quantize
 from ..systems.levenshtein import LevenshteinEditorModel
 from ..systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
@@ -62,6 +63,7 @@ class LevenshteinEditor:
         self.task = task
         self.tokenizer, self.bpe = tokenizer, bpe
         self.reranker = reranker
+        self._told = False  # that drafts lack
 
     @classmethod
     @checks_arguments(text_processing)
@@ -222,7 +224,11 @@ class LevenshteinEditor:
             noise_scale=noise_scale,
             seed=seed,
         )
-        items = self._items(read_rows(sources, drafts, terms), markup, hard_terms)
+        rows = read_rows(sources, drafts, terms)
+        if rows and drafts is None and terms is None and self.draft_lang and not self._told:
+            say_no_draft("no drafts were given", self.draft_lang, "Give edit(sources, drafts)")
+            self._told = True
+        items = self._items(rows, markup, hard_terms)
         generator = self.generator(
             delete_threshold,
             empty_penalty,

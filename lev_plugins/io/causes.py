@@ -18,7 +18,7 @@ from ..errors import UserError
 from .archives import DamagedArchive
 from .finite import NOT_FINITE
 from .limits import tightest, way_out
-from .saving import recovery_hint
+from .saving import checkpoint_in, recovery_hint
 
 _READERS = {
     "load_checkpoint_to_cpu": ("local_path", "path"),
@@ -61,7 +61,13 @@ _SAID_BY_FAIRSEQ = (
         r"Incorrect encoding detected in (.+), please",
         "dictionary {0} is not UTF-8; make it again with the preprocess command",
     ),
+    (
+        r"Source and target must contain the same number of examples",
+        "source and target have other numbers of lines; check the text (carriage returns cut "
+        "lines for fairseq-preprocess) and make the data again with lev-preprocess",
+    ),
     (r"Not found: \"(.+)\": No such file", "{0} does not exist; check the path"),
+    (r"file (.+) not found$", "{0} does not exist; check the path"),
     (r"(Please install .*)", "{0}"),
     (r"(Valid paths .* will be ignored.*)", "{0}"),
     (r"((?:Criterion|Optimizer) does not match.*)", "{0}"),
@@ -186,6 +192,26 @@ def _misfit_checkpoint(error: BaseException) -> str | None:
     )
 
 
+def _misfit_optimizer(error: BaseException) -> str | None:
+    """A training resumes with another schedule, or with parameters shared in another way."""
+    path = _local(error, "load_checkpoint", "filename")
+    if path is None:
+        return None
+    schedule = _passed(error, "load_state_dict", "fairseq/optim/lr_scheduler/*.py")
+    if isinstance(error, KeyError) and schedule:
+        return (
+            f"checkpoint {path} was trained with another --lr-scheduler; give that one, or begin "
+            "the new one with --reset-lr-scheduler"
+        )
+    if isinstance(error, ValueError) and str(error).startswith("loaded state dict"):
+        return (
+            f"checkpoint {path} was trained with other parameters than these options make (tables "
+            "shared in another way, say); give the options it was trained with, or "
+            "--reset-optimizer if the change is meant"
+        )
+    return None
+
+
 def _bad_dictionary(error: BaseException) -> str | None:
     """A line of a dictionary that is no word and count, or a word that comes twice."""
     path = _local(error, "add_from_file", "f")
@@ -204,7 +230,10 @@ def _refused_by_system(error: BaseException) -> str | None:
     why = reason[0].lower() + reason[1:]
     if error.errno in _NO_ROOM:
         return f"{name or 'the output'} is not written: {why}; free some space or write elsewhere"
-    return name and f"{name}: {why}; check the path"
+    way = "check the path"
+    if name and error.errno == errno.EISDIR and (inside := checkpoint_in(name)):
+        way = f"name a checkpoint in it: {inside}"
+    return name and f"{name}: {why}; {way}"
 
 
 def _too_long(error: BaseException) -> str | None:
@@ -261,6 +290,35 @@ def _bad_setting(error: BaseException) -> str | None:
     known = getattr(error.object_type, "__dataclass_fields__", ())
     reason = str(error).partition("\n")[0]
     return f"setting {error.full_key}: {reason}{_nearest(error.key, known)}"
+
+
+def _bad_overrides(error: BaseException) -> str | None:
+    """``--model-overrides`` or ``--optimizer-overrides`` that Python cannot read."""
+    if not isinstance(error, (SyntaxError, ValueError)) or not _passed(
+        error, "literal_eval", "ast.py"
+    ):
+        return None
+    return (
+        "--model-overrides or --optimizer-overrides is no dictionary of Python; write "
+        "\"{'name': value}\""
+    )
+
+
+def _no_task(error: BaseException) -> str | None:
+    """fairseq-validate has no task by default."""
+    asked = _passed(error, "parse_args_and_arch", "fairseq/options.py")
+    if isinstance(error, KeyError) and error.args == (None,) and asked:
+        return "no task is named; give the one of the training: --task NAME, enct5 say"
+    return None
+
+
+def _no_subword_model(error: BaseException) -> str | None:
+    """``--bpe NAME`` without the file that it needs."""
+    told = re.match(r"Missing mandatory value: (\w+)", str(error))
+    if told is None or not _passed(error, "build_x", "fairseq/registry.py"):
+        return None
+    name = _local(error, "build_x", "choice")
+    return f"--bpe {name} needs --{told[1].replace('_', '-')} FILE"
 
 
 def _bad_name(error: BaseException) -> str | None:
@@ -320,6 +378,7 @@ def _no_data_folder(error: BaseException) -> str | None:
 _KNOWN = (
     _our_own,
     _misfit_checkpoint,
+    _misfit_optimizer,
     _unreadable_checkpoint,
     _not_a_checkpoint,
     _bad_dictionary,
@@ -329,6 +388,9 @@ _KNOWN = (
     _fairseq_message,
     _refused_option,
     _endless_search,
+    _bad_overrides,
+    _no_task,
+    _no_subword_model,
     _bad_setting,
     _bad_name,
     _no_data_folder,

@@ -24,6 +24,14 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # the disk, the user's share 
 _CLOSED = {errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.EISDIR}
 _PAUSES = (2.5, 2.5)  # seconds between the tries, as fairseq has them
 _LAST = "checkpoint_last.pt"
+#: what a folder stands for, the first of them that is there
+CHECKPOINTS = ("checkpoint_best.pt", _LAST, "model.pt")
+
+
+def checkpoint_in(folder: str) -> str | None:
+    """The checkpoint that a folder stands for, None without one."""
+    found = (os.path.join(folder, name) for name in CHECKPOINTS)
+    return next(filter(os.path.isfile, found), None)
 
 
 @contextlib.contextmanager

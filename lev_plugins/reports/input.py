@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ..errors import UserError, counted
 from ..io.text_files import SUBWORDS, few, read_lines
+from ..metrics.words import is_char_tokenized
 from ..registration import register
 from .printed import Printed, Texts, read_printed
 
@@ -126,7 +127,7 @@ def gather(given: Given) -> Corpus:
     _refuse_tokens(given, sides.get("drafts"), systems)
     chosen = {kind: [side.texts[n] for n in numbers] for kind, side in sides.items()}
     origin = {kind: side.name for kind, side in sides.items()}
-    _remove_subwords(given, chosen, systems)
+    _remove_subwords(given, chosen, origin, systems)
     _check_markers(given, chosen, origin, systems)
     return Corpus(
         numbers,
@@ -260,7 +261,10 @@ def _refuse_others(kind: str, systems: Sequence[Printed], numbers: Sequence[int]
 
 
 def _remove_subwords(
-    given: Given, chosen: dict[str, list[str]], systems: Sequence[Printed]
+    given: Given,
+    chosen: dict[str, list[str]],
+    origin: Mapping[str, str],
+    systems: Sequence[Printed],
 ) -> None:
     if given.remove_bpe is None or given.remove_bpe == "none":
         return
@@ -270,11 +274,24 @@ def _remove_subwords(
     symbol = SUBWORDS[given.remove_bpe]
     for kind in given.remove_bpe_from:
         if kind in chosen:
+            _refuse_gluing(given, origin[kind], chosen[kind])
             chosen[kind] = [post_process(text, symbol) for text in chosen[kind]]
     if "hypotheses" in given.remove_bpe_from:
         for system in systems:
+            _refuse_gluing(given, system.path, list(system.outputs.values()))
             for number, text in system.outputs.items():
                 system.outputs[number] = post_process(text, symbol)
+
+
+def _refuse_gluing(given: Given, name: str, lines: Sequence[str]) -> None:
+    """Raise where text of whole words would lose its spaces."""
+    words = _without("\u2581", lines) and any(" " in line.strip() for line in lines)
+    if SUBWORDS[given.remove_bpe or "none"] == "sentencepiece" and words:
+        if not is_char_tokenized(lines):
+            raise UserError(
+                f"{name} has no \u2581, so --remove-bpe {given.remove_bpe} would take out its "
+                "spaces: leave it out, or name the sides in subwords with --remove-bpe-from"
+            )
 
 
 def _refuse_tokens(given: Given, drafts: Side | None, systems: Sequence[Printed]) -> None:

@@ -297,6 +297,25 @@ class EvaluatedTask(TranslationTask):
                 self.decoded_text(expected, UNKNOWN_EXPECTED),
             )
 
+    def log_no_edit(self, split: str, drafts: FairseqDataset, targets: FairseqDataset) -> None:
+        """Says what the metrics of a training are for drafts that are left as they are.
+
+        Args:
+            drafts, targets: of a split, sentence by sentence.
+        """
+        if not self.trains:
+            return
+        for metric in self.text_metrics:
+            pairs = (
+                (
+                    self.decoded_text(draft, UNKNOWN_WRITTEN),
+                    self.decoded_text(target, UNKNOWN_EXPECTED),
+                )
+                for draft, target in zip(drafts, targets)
+            )
+            score = metric.score(add_up(metric, (metric.statistics(*pair) for pair in pairs)))
+            logger.info("%s: no edits, the drafts as they are: %s %.2f", split, metric.name, score)
+
     def decoded_text(self, tokens: Tensor, unknown: str) -> str:
         """Words as they are counted: subwords joined, detokenised; ``unknown`` for <unk>."""
         text = self.tgt_dict.string(

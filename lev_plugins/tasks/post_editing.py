@@ -5,7 +5,7 @@ import logging
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 from fairseq.data import (
@@ -56,9 +56,15 @@ class PostEditingTask(EvaluatedTask):
             source, target = data_utils.infer_language_pair(folder)
             if source is None or target is None:
                 raise UserError(
-                    f"{folder}: no language pair found; give --source-lang and --target-lang"
+                    f"{folder}: no language pair found; name the folder that preprocess wrote, or "
+                    "give --source-lang and --target-lang"
                 )
             cfg.source_lang, cfg.target_lang = source, target
+        if cast("PostEditingConfig", cfg).draft_lang == cfg.target_lang:
+            raise UserError(
+                f"--draft-lang {cfg.target_lang} is the target's: the drafts would be the right "
+                "answers; name the language of the drafts, mt say"
+            )
         require_dictionaries(cfg, folder, "run preprocess first")
 
     # data -------------------------------------------------------------------------------------
@@ -95,6 +101,8 @@ class PostEditingTask(EvaluatedTask):
                 )
         with_drafts = " with drafts" if draft is not None else ""
         logger.info("%s %s: %d sentences%s", folder, split, len(source), with_drafts)
+        if draft is not None and target is not None and split != self.cfg.train_subset:
+            self.log_no_edit(split, draft, target)
         return self.make_dataset(source, target, draft, shuffle=split != "test")
 
     def make_dataset(

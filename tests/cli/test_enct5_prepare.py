@@ -728,9 +728,9 @@ NOT_READ = "train: columns not read: 3 (--text-columns 2; two are given as 2,3)"
             None,
         ),
         (
-            lambda lines: [*lines, 'odd\t"a, b"', 'odd\t"'],
+            lambda lines: [*lines, 'odd\t"a, b"', 'odd\t"', 'odd\t" a , b "'],
             [],
-            "train: 1 of 44 texts stand in quotes, which are read as text",
+            "train: 1 of 45 texts stand in quotes, which are read as text",
         ),
     ],
 )

@@ -355,6 +355,17 @@ def test_subwords_beside_words_are_refused_with_the_flag_that_joins_them():
     assert accuracies(path, "--remove-bpe", "none", *MT)[0] == 0
 
 
+@pytest.mark.parametrize("name", ["sentencepiece", "characters"])
+@pytest.mark.parametrize("side", ["drafts", "hypotheses"])
+def test_words_are_not_glued_together(name, side):
+    text("mt", "newest words")
+    path = out(target="newest words", output="newest words")
+    flags = ["--remove-bpe", name, "--remove-bpe-from", side]
+    where = "mt" if side == "drafts" else path
+    message = refusal(command.main, path, *flags, *MT)
+    assert message.startswith(f"{where} has no ▁, so --remove-bpe {name} would take out its spaces")
+
+
 def test_outputs_in_subwords_are_joined_where_asked_for():
     path = out(target="new@@ est", output="new@@ est")
     flags = ("--references", text("ref", "newest"), *QUICK)

@@ -100,11 +100,33 @@ def test_what_a_checkpoint_was_trained_with_and_a_command_lacks_is_noted_once(co
         ("train", f"{SHORT} --train-subset nosuch", "has no nosuch data for src-tgt"),
         ("generate", "--gen-subset nosuch", "has no nosuch data for src-tgt"),
         ("generate", "--retain-dropout", "--retain-dropout is not supported by edit models"),
+        ("generate", "--model-overrides {'a':", "--model-overrides or --optimizer-overrides is no"),
         ("generate", "--path none.pt", "checkpoint none.pt does not exist; check --path"),
     ],
 )
 def test_options_that_cannot_be(refused, triples, command, option, said):
     assert said in refused(getattr(triples, command)(option))
+
+
+def test_a_folder_in_the_place_of_a_checkpoint(refused, triples):
+    folder = triples.checkpoint.parent
+    error = refused(triples.generate("", folder))
+    assert error.startswith(f"{folder}: is a directory; name a checkpoint in it: {folder}/check")
+
+
+@pytest.mark.parametrize(
+    ("without", "option", "way"),
+    [
+        ("", "--lr-scheduler inverse_sqrt --warmup-updates 4", "--reset-lr-scheduler"),
+        ("--share-all-embeddings", "", "--reset-optimizer"),
+    ],
+)
+def test_resuming_with_options_that_the_optimizer_does_not_fit(
+    refused, triples, without, option, way
+):
+    train = triples.train(f"{SHORT} --restore-file {triples.checkpoint} {option}")
+    error = refused(train.replace(without, ""))
+    assert error.startswith(f"checkpoint {triples.checkpoint} was trained with") and way in error
 
 
 def test_training_lines_above_the_limit_are_listed(commands, triples, tmp_path):

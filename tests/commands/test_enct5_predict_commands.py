@@ -4,6 +4,7 @@ import json
 import random
 import re
 import shutil
+from collections import Counter
 
 import pytest
 from test_prediction import LABELS, LIMIT, metadata, save
@@ -93,10 +94,14 @@ def trained(commands, folder, kind, label):
 
 
 def scored(commands, command, folder):
-    """What fairseq-validate says of one set: metric → value."""
+    """What fairseq-validate says of one set: metric → value; ``said LABEL`` → how often."""
     log = commands.done(command, folder, task="enct5").out
     (told,) = re.findall(r"valid on '\w+' subset \| (.*)", log)
-    return {name: float(value) for name, value in (one.split(" ") for one in told.split(" | "))}
+    said = re.findall(r"^(?: +\d+\.\d\d){3} +\d+ +(\d+)  (.*)$", log, re.MULTILINE)
+    pairs = [one.split(" ") for one in told.split(" | ")]
+    return {name: float(value) for name, value in pairs} | {
+        f"said {label}": int(count) for count, label in said
+    }
 
 
 def rows(folder, split="valid"):
@@ -147,6 +152,10 @@ def test_labels_hold_above_the_threshold_of_the_validation_on_any_set(commands, 
         found = [set(record["labels"]) for record in records(out)]
         right = [set(labels.split(",")) - {""} for labels, _ in rows(tmp_path, split)]
         assert micro_f1(found, right) == pytest.approx(wanted, abs=0.01)
+        if not more:
+            of_split = told if split == "valid" else other
+            said = Counter(label for one in found for label in one)
+            assert {label: of_split[f"said {label}"] for label in "abc"} == said
     assert told["micro_f1_tuned"] > told["micro_f1"] + 3, "any threshold is as good"
 
 

@@ -33,3 +33,14 @@ def test_embeddings_that_the_model_lacks_are_named(commands, triples, stock, tmp
     flags = f"--finetune-from-model {stock.checkpoint} --save-dir {tmp_path}/none --max-update 1"
     error = commands.plugin(triples.train(flags), tmp_path).error
     assert str(stock.checkpoint) in error and "placeholder_head" in error
+
+
+@pytest.mark.parametrize("flag", ["--restore-file", "--finetune-from-model"])
+def test_a_start_that_is_no_file_is_not_taken_for_none(commands, triples, tmp_path, flag):
+    train = triples.train("--save-dir none --max-update 1")
+    folder = triples.checkpoint.parent
+    error = commands.plugin(f"{train} {flag} {folder}", tmp_path).error
+    assert error.startswith(f"{flag} {folder}: is a directory; name a checkpoint: {folder}/check")
+    error = commands.plugin(f"{train} {flag} {folder}/other.pt", tmp_path).error
+    assert "other.pt" in error and "does not exist" in error
+    assert not (tmp_path / "none" / "checkpoint_last.pt").exists()

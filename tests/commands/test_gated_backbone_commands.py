@@ -36,6 +36,8 @@ def trained(commands, folder):
     """Two updates, with a smaller learning rate for what was loaded."""
     result = commands.plugin(f"{TRAIN} --backbone bert", folder, task="noisy_translation")
     assert result.code == 0, result.err
+    said = f"sizes of {folder}/bert, whatever --encoder-layers and the like say: {{"
+    assert said in result.out
     return folder / "run" / "checkpoint_last.pt"
 
 

@@ -228,6 +228,7 @@ def test_with_a_list_of_words_two_thirds_of_the_training_lines_are_made_up(tmp_p
     (tmp_path / "words").write_text("deaf 900\nfaced 90\nbee\nzoo 10\n")
     sizes = {"WORDS": "2", "MADE_UP": "200", "LEXICON": str(tmp_path / "words")}
     out = succeed("spelling_and_ocr/prepare_ocr.sh", data, work, **sizes)
+    assert out.count("next: ") == 1
     assert "3 of the 4 words of" in out
     made, real = (lines("made_up", side, work) for side in SIDES), lines("train", "clean", data)
     noisy, clean = made

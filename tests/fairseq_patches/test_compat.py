@@ -540,7 +540,7 @@ def stock_module(name: str) -> ModuleType:
     return module
 
 
-LINES = "\tdraft only\nsource only\t\n  both \t sides  \nplain\r\n\nlast\rnot a line end"
+LINES = "\ufeff\tdraft only\nsource only\t\n  both \t sides  \nplain\r\n\nlast\rnot a line end"
 READ = ["\tdraft only", "source only\t", "both\tsides", "plain", "", "last\rnot a line end"]
 
 
@@ -552,7 +552,7 @@ def test_interactive_lines_keep_their_tabs(tmp_path, size):
     assert [line for buffer in buffers for line in buffer] == READ
     assert [len(buffer) for buffer in buffers[:-1]] == [size] * (len(buffers) - 1)
     stock = stock_module("fairseq_cli.interactive").buffered_read(str(path), 100)
-    assert next(stock)[:2] == ["draft only", "source only"], "fairseq's fault is gone"
+    assert next(stock)[:2] == ["\ufeff\tdraft only", "source only"], "fairseq's fault is gone"
 
 
 @pytest.mark.parametrize("stdin", ["bytes", "text"])
@@ -671,6 +671,8 @@ def test_missing_data_are_named(folder, tmp_path):
     task = setup(folder / "bin", **languages, **loading)
     line = patches.explain(caught(task.load_dataset, "nosuch"))
     assert f"no data named nosuch in {folder}/bin; check --gen-subset" in line
+    unequal = AssertionError("Source and target must contain the same number of examples")
+    assert patches.explain(unequal).startswith("source and target have other numbers of lines")
     line = patches.explain(caught(load, tmp_path / "nope.pt"))
     assert f"checkpoint {tmp_path}/nope.pt does not exist; check --path" in line
 
@@ -688,6 +690,20 @@ def test_a_bad_dictionary_is_named(tmp_path, content, said):
     path.write_bytes(content)
     line = patches.explain(caught(Dictionary.load, str(path)))
     assert f"dictionary {path}" in line and said in line
+
+
+@pytest.mark.parametrize(
+    ("name", "flag"), [("sentencepiece", "sentencepiece_model"), ("subword_nmt", "bpe_codes")]
+)
+def test_a_subword_model_that_lacks_is_named(name, flag):
+    from fairseq.registry import REGISTRIES
+
+    config = OmegaConf.structured(REGISTRIES["bpe"]["dataclass_registry"][name]())
+    config._name = name
+    line = patches.explain(caught(encoders.build_bpe, config))
+    assert line == f"--bpe {name} needs --{flag.replace('_', '-')} FILE"
+    line = patches.explain(caught(encoders.build_bpe, OmegaConf.merge(config, {flag: "no.model"})))
+    assert line == "no.model does not exist; check the path"
 
 
 def test_a_missing_library_is_named_with_its_installation(monkeypatch):

@@ -62,6 +62,12 @@ def test_stock_fairseq_leaves_its_options_out():
     assert not any("--draft-lang" in action.option_strings for action in parser._actions)
 
 
+def test_a_command_without_a_task_asks_for_one():
+    with pytest.raises(KeyError) as caught:
+        options.parse_args_and_arch(options.get_validation_parser(), ["data", "--path", "a.pt"])
+    assert str(explain(caught.value)).startswith("no task is named; give the one of the training")
+
+
 @pytest.mark.parametrize("given", ["@@ ", "", "dictionary.txt"])
 def test_unknown_words_are_not_to_be_replaced_by_fairseq(given):
     assert utils.load_align_dict(None) is None

@@ -19,7 +19,9 @@ from lev_plugins.systems.enct5.metrics import (
     FREQUENT,
     GROUPS,
     TOP,
+    label_counts,
     label_groups,
+    label_table,
     names,
     statistics,
     summary,
@@ -106,6 +108,40 @@ def test_names_are_those_of_the_kind():
     assert names(ProblemType.MULTILABEL, 7) == three + at
     known = names(ProblemType.MULTILABEL_POOLED, 2, label_groups([0, 60]))
     assert known == three + [f"{group}{one}" for group in ("", "frequent_", "zero_") for one in at]
+
+
+# each label ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [ProblemType.CLASSIFICATION, ProblemType.MULTILABEL])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_each_label_is_scored_as_scikit_learn_scores_it(kind, seed):
+    metrics = library("sklearn.metrics")
+    scores, targets = sampled(kind, 50 if seed else 4, seed)
+    every = {"labels": range(LABELS), "zero_division": 0}
+    if kind.many:
+        sums, said, true = label_counts(scores > 0.5, targets), scores > 0.5, targets
+    else:
+        sums, said, true = counted(kind, scores, targets), scores.argmax(1), targets
+    wanted = metrics.precision_recall_fscore_support(true.numpy(), said.numpy(), **every)
+    names = [f"label {i}" for i in range(LABELS)]
+    *rows, mean = label_table(sums, names).splitlines()[1:]
+    found = {name: line.split()[:4] for line in rows for name in names if line.endswith(name)}
+    for i, name in enumerate(names):
+        scored = [f"{100 * one[i]:.2f}" for one in wanted[:3]] + [str(wanted[3][i])]
+        assert found.get(name, ["0.00", "0.00", "0.00", "0"]) == scored
+    assert mean.split()[:3] == [f"{100 * one.mean():.2f}" for one in wanted[:3]]
+
+
+def test_the_scores_of_each_label_computed_by_hand():
+    truth = torch.tensor([[1, 0, 0], [1, 1, 0], [1, 0, 0], [0, 1, 0]]).bool()
+    found = torch.tensor([[1, 0, 0], [1, 0, 0], [0, 1, 0], [0, 1, 0]]).bool()
+    table = label_table(label_counts(found, truth), ["a b", "c\x1b", "d"])
+    assert table.splitlines()[1:] == [
+        "   100.00   66.67   80.00         3          2  a b",
+        "    50.00   50.00   50.00         2          2  c\\x1b",
+        "    50.00   38.89   43.33         5          4  mean of 3 labels, 1 of them absent: 0",
+    ]
 
 
 # classes ---------------------------------------------------------------------------------------

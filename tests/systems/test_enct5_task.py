@@ -558,21 +558,35 @@ def test_a_checkpoint_that_cannot_be_read_is_left_to_fairseq(task, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("labels", "kind", "anew"),
+    ("labels", "kind", "trained", "now", "anew"),
     [
-        (["a", "b", "c"], "multilabel", ()),
-        (["a", "c", "b"], "multilabel", ("head.", "decoder.table.")),
-        (["a", "b"], "tagging", ("head.", "decoder.table.")),
+        (["a", "b", "c"], "multilabel", None, None, ()),
+        (["a", "c", "b"], "multilabel", None, None, ("head.", "decoder.table.")),
+        (["a", "b"], "tagging", None, None, ("head.", "decoder.table.")),
+        (["a", "b", "c"], "multilabel", None, "multilabel_pooled", ("head.", "decoder.table.")),
+        (["a", "b", "c"], "multilabel", "multilabel_pooled", None, ("head.", "decoder.table.")),
+        (["a", "b"], "multilabel", "multilabel_pooled", "multilabel_pooled", ("head.",)),
     ],
 )
 def test_what_belongs_to_labels_begins_anew_where_a_model_is_fine_tuned_to_others(
-    task, tmp_path, labels, kind, anew
+    task, tmp_path, labels, kind, trained, now, anew
 ):
     stored = changed(task("multilabel").state_dict(), labels=labels, kind=kind, counts=[])
     path = tmp_path / "some.pt"
-    torch.save({"model": {}, "task_state": {**stored, "threshold": 0.23}}, path)
-    made = task("multilabel", finetune_from_model=str(path))
+    cfg = {"task": {"kind": trained}}
+    torch.save({"model": {}, "cfg": cfg, "task_state": {**stored, "threshold": 0.23}}, path)
+    made = task("multilabel", kind=now, finetune_from_model=str(path))
     assert made.restore_task_state() == anew and made.threshold == (0.5 if anew else 0.23)
+
+
+def test_a_training_is_not_resumed_as_another_kind(task, tmp_path):
+    path = tmp_path / "some.pt"
+    torch.save({"model": {}, "task_state": task("multilabel").state_dict()}, path)
+    made = task("multilabel", kind="multilabel_pooled", restore_file=str(path))
+    with refuses(
+        "--kind multilabel_pooled: the checkpoint was trained with --kind multilabel; give"
+    ):
+        made.restore_task_state()
 
 
 # what does not go together --------------------------------------------------------------------

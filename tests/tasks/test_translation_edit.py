@@ -16,6 +16,7 @@ from fairseq.sequence_generator import SequenceGenerator
 from omegaconf import OmegaConf
 
 from lev_plugins.errors import UserError
+from lev_plugins.metrics.corpus import make_metric
 from lev_plugins.systems.levenshtein import LevenshteinEditorConfig
 from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss
 from lev_plugins.systems.levenshtein.decoding import RefinementGenerator
@@ -83,6 +84,7 @@ def rows_of(task: TranslationEditTask, split: str = "train") -> list[tuple[str, 
         ({"beta_start": -0.1}, "--beta-start -0.1 is outside"),
         ({"delete_threshold": float("nan")}, "--delete-threshold nan is outside"),
         ({"source_lang": "xx"}, "dict.xx.txt does not exist; run preprocess first"),
+        ({"draft_lang": "tgt"}, "--draft-lang tgt is the target's"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(folder, options, said):
@@ -95,7 +97,7 @@ def test_folders_without_data_are_refused(tmp_path):
         TranslationEditTask.setup_task(configured(tmp_path / "nowhere"))
     with pytest.raises(UserError, match="no data folder given"):
         TranslationEditTask.setup_task(TranslationEditConfig(data=""))
-    with pytest.raises(UserError, match="no language pair found; give --source-lang"):
+    with pytest.raises(UserError, match="no language pair found; name the folder that preprocess"):
         TranslationEditTask.setup_task(configured(tmp_path, source_lang=None, target_lang=None))
 
 
@@ -244,6 +246,23 @@ def test_drafts_that_a_model_was_trained_with_and_a_command_lacks_are_noted(
 
 
 # typed lines
+
+
+def test_a_training_says_what_the_drafts_have_as_they_are(folder, caplog):
+    rows = [("ab", "ab", "ab"), ("c", "c", "ca"), ("b", "b", "b")]
+    write(folder, "valid", rows)
+    made = TranslationEditTask.setup_task(configured(folder))
+    made.text_metrics = [make_metric("accuracy"), make_metric("wer")]
+    said = "no edits, the drafts as they are"
+    with caplog.at_level("INFO"):
+        made.load_dataset("valid")  # to decode
+        assert said not in caplog.text
+        made.trains = True
+        made.load_dataset("train")
+        assert said not in caplog.text
+        made.load_dataset("valid")
+    assert f"valid: {said}: accuracy 66.67" in caplog.text
+    assert f"valid: {said}: wer 25.00" in caplog.text
 
 
 @pytest.mark.parametrize("limit, learnt", [(5, 64), (64, 5)], ids=["task", "model"])

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
+from ...errors import printable
 from .problem_types import ProblemType
 
 TOP = (1, 3, 5)
@@ -104,6 +105,46 @@ def names(
 
 def _group(name: str) -> str:
     return "" if name == "all" else f"{name}_"
+
+
+# each label --------------------------------------------------------------------------------
+
+
+def label_counts(found: Tensor, truth: Tensor) -> Statistics:
+    """How often each label is right, is said, and both.
+
+    Args:
+        found, truth: whether a label holds, E × N, bool.
+    """
+    sums: Statistics = {}
+    for name, held in (("true", truth), ("said", found), ("both", found & truth)):
+        sums.update(_numbered(name, held.sum(0)))
+    return sums
+
+
+def label_table(sums: Mapping[str, float], labels: Sequence[str]) -> str:
+    """Precision, recall and F1 of each label, and their means over all labels.
+
+    Args:
+        sums: with those of :func:`label_counts`.
+        labels: N names.
+
+    Returns:
+        Lines; a label that neither the texts nor the answers have is left out, and counted.
+    """
+    true, said, both = (_series(sums, name, len(labels)) for name in ("true", "said", "both"))
+    ratios = (both / said, both / true, 2 * both / (true + said))
+    scores = torch.stack([100 * one.nan_to_num(0.0) for one in ratios], 1)
+    form = "{:>9}  {:>6}  {:>6}  {:>8}  {:>9}  {}".format
+    lines = [form("precision", "recall", "F1", "examples", "predicted", "label")]
+    for i, label in enumerate(labels):
+        if true[i] or said[i]:
+            counts = int(true[i]), int(said[i])
+            lines.append(form(*(f"{one:.2f}" for one in scores[i]), *counts, printable(label)))
+    means, absent = scores.mean(0), len(labels) + 1 - len(lines)
+    ending = f"mean of {len(labels)} labels" + (f", {absent} of them absent: 0" if absent else "")
+    total = int(true.sum()), int(said.sum())
+    return "\n".join([*lines, form(*(f"{one:.2f}" for one in means), *total, ending)])
 
 
 # one class an example, or a word -----------------------------------------------------------

@@ -8,10 +8,11 @@ from ...errors import UserError
 from ...fairseq_patches import read_checkpoint
 from .metadata import Metadata
 from .problem_types import ProblemType
-from .task_config import EncT5TaskConfig, resolved
+from .task_config import EncT5TaskConfig, problem_type, resolved
 
 logger = logging.getLogger(__name__)
 
+KIND = "kind"
 LAST = "checkpoint_last.pt"  # fairseq looks for it in --save-dir, for others where they are
 
 
@@ -19,8 +20,8 @@ def starting_state(cfg: EncT5TaskConfig) -> tuple[Any, bool]:
     """The task's state in the checkpoint that a training begins with.
 
     Returns:
-        The state, None where there is no such checkpoint; and whether it is that of
-        ``--finetune-from-model``.
+        The state, None where there is no such checkpoint, with the ``--kind`` of the training; and
+        whether it is that of ``--finetune-from-model``.
     """
     restored = resolved(cfg.restore_file)
     if restored == LAST:
@@ -31,7 +32,9 @@ def starting_state(cfg: EncT5TaskConfig) -> tuple[Any, bool]:
     if path is None:
         return None, False
     try:
-        return read_checkpoint(path, mmap=True)["task_state"], path == finetuned
+        state = read_checkpoint(path, mmap=True)
+        settings = (state.get("cfg") or {}).get("task") or {}
+        return {**state["task_state"], KIND: settings.get(KIND)}, path == finetuned
     except Exception:  # fairseq reads it next, and says what is wrong with it
         return None, False
 
@@ -51,25 +54,33 @@ def description(state_dict: object, where: str = "the checkpoint") -> Metadata:
     return Metadata.of(values, where)
 
 
-def anew_for(metadata: Metadata, state_dict: object, where: str) -> tuple[str, ...]:
+def trained_kind(state_dict: dict[str, Any]) -> ProblemType:
+    """What a checkpoint of :func:`starting_state` was trained to predict."""
+    return problem_type(resolved(state_dict.get(KIND)) or description(state_dict).kind)
+
+
+def anew_for(
+    metadata: Metadata, kind: ProblemType, state_dict: dict[str, Any], where: str
+) -> tuple[str, ...]:
     """Prefixes of the parameters that begin anew where a checkpoint was trained for other labels.
 
     Args:
-        metadata: of the data of today. state_dict: of the checkpoint's task. where: the data are,
-            for messages.
+        metadata, kind: of the data and the training of today. state_dict: of
+            :func:`starting_state`. where: the data are, for messages.
 
     Raises:
         UserError: it reads other subwords.
     """
     kept = description(state_dict)
     metadata.check_subwords(kept, where)
-    if metadata.predicts_the_same(kept):
+    kinds = kind, trained_kind(state_dict)
+    if metadata.predicts_the_same(kept) and kinds[0] is kinds[1]:
         return ()
     logger.info(
-        "the checkpoint was trained for other labels (%s): encoder and decoder blocks begin with "
-        "its parameters, the output layer with random ones",
-        kept.kind,
+        "the checkpoint was trained for other labels or another --kind (%s): encoder and decoder "
+        "blocks begin with its parameters, the output layer with random ones",
+        kinds[1].value,
     )
     # a latent of its own for each label, or one for all
-    latents = ProblemType.MULTILABEL.value in (metadata.kind, kept.kind)
+    latents = ProblemType.MULTILABEL in kinds
     return ("head.", "decoder.table.") if latents else ("head.",)

@@ -26,10 +26,19 @@ from .criterion import CRITERION
 from .dataset import EncT5Dataset
 from .entities import entity_statistics, marks_entities
 from .metadata import PIECES, Metadata
-from .metrics import PREFIX, Statistics, label_groups, names, statistics, summary
+from .metrics import (
+    PREFIX,
+    Statistics,
+    label_counts,
+    label_groups,
+    label_table,
+    names,
+    statistics,
+    summary,
+)
 from .model import EncT5Model
 from .problem_types import ProblemType
-from .starting import anew_for, description, starting_state
+from .starting import anew_for, description, starting_state, trained_kind
 from .task_config import EncT5TaskConfig, problem_type, resolved
 from .tokenizer import SubwordDictionary
 
@@ -201,9 +210,17 @@ class EncT5Task(FairseqTask):
         kept, finetuned = starting_state(self.cfg)
         if kept is None:
             return ()
-        anew = anew_for(self.metadata, kept, str(self.cfg.data)) if finetuned else ()
+        anew: tuple[str, ...] = ()
+        if finetuned:
+            anew = anew_for(self.metadata, self.kind, kept, str(self.cfg.data))
         if not anew:
             self.load_state_dict(kept)
+            if (before := trained_kind(kept)) is not self.kind:
+                raise UserError(
+                    f"--kind {self.kind.value}: the checkpoint was trained with --kind "
+                    f"{before.value}; give that, or begin with it in another --save-dir by "
+                    "--finetune-from-model"
+                )
         return anew
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -344,6 +361,8 @@ class EncT5Task(FairseqTask):
         if self.entities:
             labels, found = self.metadata.labels, scores.argmax(-1)
             sums.update(entity_statistics(labels, found, sample["sentences"]))
+        if self.kind.many and running_command() == "validate":
+            sums.update(label_counts(scores > self.threshold, targets.bool()))
         return sums
 
     def reduce_metrics(
@@ -360,6 +379,9 @@ class EncT5Task(FairseqTask):
         counted = [key.removeprefix(PREFIX) for key in keys]
         for name in self.metric_names:
             log.log_derived(name, functools.partial(self._metric, name, counted))
+        if self.metadata.labels and running_command() == "validate":
+            table = label_table(dict(zip(counted, sums)), self.metadata.labels)
+            logger.info("scores of each label:\n%s", table)
 
     def _metric(self, name: str, counted: Sequence[str], meters: MetersDict) -> float:
         """A metric as fairseq prints it, to six digits.

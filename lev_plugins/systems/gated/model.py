@@ -49,6 +49,8 @@ class GatedTransformerModel(Seq2SeqModel):
         if cfg.backbone:
             cfg.backbone = os.path.abspath(cfg.backbone)
             cfg.backbone_plan = describe_backbone(cfg.backbone)
+            said = "sizes of %s, whatever --encoder-layers and the like say: %s"
+            logger.info(said, cfg.backbone, cfg.backbone_plan)
 
     @classmethod
     def check_resumed(cls, cfg: GatedTransformerConfig, stored: DictConfig, path: str) -> None:

@@ -64,7 +64,8 @@ def _of_cells(layout: Layout, path: str) -> Iterator[str]:
 
 
 def _in_quotes(cell: str) -> bool:
-    return len(cell) > 1 and cell[0] == cell[-1] == '"'
+    """Whether a cell is quoted as a table's; a quotation cut into words has spaces inside."""
+    return len(cell) > 1 and cell[0] == cell[-1] == '"' and not cell[1].isspace()
 
 
 def most_frequent(names: list[str], counts: list[int]) -> str:
