@@ -285,13 +285,13 @@ def _remove_subwords(
 
 def _refuse_gluing(given: Given, name: str, lines: Sequence[str]) -> None:
     """Raise where text of whole words would lose its spaces."""
-    words = _without("\u2581", lines) and any(" " in line.strip() for line in lines)
-    if SUBWORDS[given.remove_bpe or "none"] == "sentencepiece" and words:
-        if not is_char_tokenized(lines):
-            raise UserError(
-                f"{name} has no \u2581, so --remove-bpe {given.remove_bpe} would take out its "
-                "spaces: leave it out, or name the sides in subwords with --remove-bpe-from"
-            )
+    if SUBWORDS[given.remove_bpe or "none"] != "sentencepiece" or is_char_tokenized(lines):
+        return
+    if any(" " in line.strip() for line in lines) and not any("\u2581" in line for line in lines):
+        raise UserError(
+            f"{name} has no \u2581, so --remove-bpe {given.remove_bpe} would take out its spaces: "
+            "leave it out, or name the sides in subwords with --remove-bpe-from"
+        )
 
 
 def _refuse_tokens(given: Given, drafts: Side | None, systems: Sequence[Printed]) -> None:
