@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import TypedDict
 
 from ..errors import UserError
 from ..systems.levenshtein.decoding.diversity import DIVERSITY, LARGEST_PENALTY
@@ -11,23 +10,6 @@ from .arguments import check_number, check_whole, listed, optional_strings, stri
 # a source, its draft and its terms
 Row = tuple[str, str | None, Sequence[str] | None]
 Terms = Iterable[Iterable[str] | None]
-
-
-class EditOptions(TypedDict, total=False):
-    """The options of :meth:`.LevenshteinEditor.edit_nbest`."""
-
-    max_iter: int
-    batch_size: int
-    empty_penalty: float | None
-    delete_threshold: float | None
-    candidates: int | None
-    diversity: str
-    noise_scale: float
-    seed: int
-    markup: bool
-    terms: Terms | None
-    hard_terms: bool
-    history: bool
 
 
 def read_rows(

@@ -6,7 +6,7 @@
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Unpack
+from typing import Any
 
 import torch
 from fairseq.models import FairseqEncoderDecoderModel
@@ -35,7 +35,7 @@ from .checkpoints import (
     text_encoders,
     text_processing,
 )
-from .editing import EditOptions, Row, Terms, check_decoding, read_rows
+from .editing import Row, Terms, check_decoding, read_rows
 from .sentences import Item, collated
 
 
@@ -137,15 +137,24 @@ class LevenshteinEditor:
         return tuple(min(sizes) for sizes in zip(*limits))
 
     @renamed_arguments(answers="candidates", variants="diversity")
-    @checks_arguments(
-        lambda: EditOptions.__annotations__,
-        nbest="edit() gives one output for each source; use edit_nbest()",
-    )
+    @checks_arguments(nbest="edit() gives one output for each source; use edit_nbest()")
     def edit(
         self,
         sources: Iterable[str],
         drafts: Iterable[str | None] | None = None,
-        **options: Unpack[EditOptions],
+        *,
+        max_iter: int = 10,
+        batch_size: int = 64,
+        empty_penalty: float | None = None,
+        delete_threshold: float | None = None,
+        candidates: int | None = None,
+        diversity: str = "length",
+        noise_scale: float = 0.5,
+        seed: int = 1,
+        markup: bool = False,
+        terms: Terms | None = None,
+        hard_terms: bool = True,
+        history: bool = True,
     ) -> list[EditTrace]:
         """Edits every draft, or writes an output for every source that has none.
 
@@ -153,7 +162,7 @@ class LevenshteinEditor:
             sources: plain text, one sentence each; half of a surrogate pair is a question mark to
                 what cuts the text.
             drafts: a draft or None for every source; None where there are no drafts at all.
-            **options: as of :meth:`edit_nbest`, from ``max_iter`` to ``history``.
+            max_iter … history: as of :meth:`edit_nbest`.
 
         Returns:
             a trace for every source, in order: text, score (in nats: with one answer made
@@ -163,7 +172,24 @@ class LevenshteinEditor:
         Raises:
             UserError: as :meth:`edit_nbest`.
         """
-        return [best for best, *_ in self.edit_nbest(sources, drafts, nbest=1, **options)]
+        found = self.edit_nbest(
+            sources,
+            drafts,
+            nbest=1,
+            max_iter=max_iter,
+            batch_size=batch_size,
+            empty_penalty=empty_penalty,
+            delete_threshold=delete_threshold,
+            candidates=candidates,
+            diversity=diversity,
+            noise_scale=noise_scale,
+            seed=seed,
+            markup=markup,
+            terms=terms,
+            hard_terms=hard_terms,
+            history=history,
+        )
+        return [best for best, *_ in found]
 
     @renamed_arguments(answers="candidates", variants="diversity")
     @checks_arguments()
