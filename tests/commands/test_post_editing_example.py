@@ -122,16 +122,3 @@ def test_all_drafts_stay_where_no_rule_pays_beyond_chance(dev, tmp_path, monkeyp
     made = outcome(tmp_path, dev, [GOOD, BAD, SAME], monkeypatch)
     assert made == [GOOD[0], BAD[0], SAME[0]]
     assert capsys.readouterr().out.startswith("all drafts stay: the best rule is better in ")
-
-
-def test_sentences_that_were_left_out_keep_their_drafts(tmp_path):
-    write_part(tmp_path, "dev", [GOOD, BAD])
-    (tmp_path / "dev.out").write_text("D-1\t-0.2\tein Hut\n")
-    first, second = careful.sentences(tmp_path, "dev", str(tmp_path / "dev.out"))
-    assert first.output == first.draft and first.gain == 0 and second.output == "ein Hut"
-
-
-def test_no_output_is_refused(tmp_path):
-    write_part(tmp_path, "dev", [])
-    with pytest.raises(ValueError, match="fairseq-generate wrote no output"):
-        careful.sentences(tmp_path, "dev", str(tmp_path / "dev.out"))
