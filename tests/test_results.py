@@ -62,9 +62,6 @@ def run(repository: Path, *flags: str) -> int:
     return render_results.main(["--root", str(repository), *flags])
 
 
-# ---------------------------------------------------------------- what is in the repository
-
-
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_result_file_says_all_that_a_row_needs(path):
     assert result_files.checked(json.loads(path.read_text(encoding="utf-8")), path.name)
@@ -86,9 +83,6 @@ def test_the_documents_show_every_table_as_the_files_say(capsys):
 )
 def test_results_and_notes_stay_short(name, most):
     assert len((ROOT / name).read_text(encoding="utf-8").splitlines()) <= most
-
-
-# ---------------------------------------------------------------- rendering
 
 
 def test_the_table_is_written_and_the_text_around_it_stays(repository, capsys):

@@ -172,7 +172,20 @@ def test_finished_files_of_which_nothing_is_known_are_told(runs):
 
 
 @pytest.mark.parametrize("flag", ["edits", "csv", "html"])
-def test_a_report_may_go_to_standard_output(run, flag):
+def test_a_report_may_go_to_standard_output(run, flag):  # noqa: F811
+    put(in__a=b"teh\n")
+    printed = run(b"", f"in --output-dir out --{flag} -", {"teh": "the"})
+    assert b"in/a.txt" in printed and not Path("-").exists() and tree("out")["a.txt"] == b"the\n"
+
+
+@pytest.mark.parametrize(
+    "flags, message",
+    [
+        ("--csv -", "^--csv -: standard output gets the corrected text; name a file, or"),
+        ("--output-dir out --csv - --html -", "^--csv - and --html -: standard output takes one"),
+    ],
+)
+def test_standard_output_is_given_to_one(runs, flags, message):
     put(a=b"teh\n")
     with pytest.raises(UserError, match=message):
         runs(f"a.txt {flags}")

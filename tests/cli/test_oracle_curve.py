@@ -70,9 +70,6 @@ def separately(
     return found
 
 
-# one decoding a mode --------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("mode", ORACLES)
 @pytest.mark.parametrize("count", [1, 2], ids=["one model", "ensemble"])
 @pytest.mark.parametrize("drafted", [True, False], ids=["drafts", "from nothing"])
@@ -106,9 +103,6 @@ def test_states_stand_after_whole_iterations():
     hypothesis = {"tokens": states[-1], "history": history}
     found = command.states_by_limit(hypothesis, 4)
     assert [int(one[1]) for one in found] == [7, 10, 10, 10]
-
-
-# the points -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name, drafted", [("bleu", True), ("ter", True), ("accuracy", False)])
@@ -152,9 +146,6 @@ def test_a_sentence_is_measured_once_however_often_it_comes_up():
     assert sorted(seen) == sorted([("a b", "a b"), ("a", "a"), ("b", "a b")])
 
 
-# text -----------------------------------------------------------------------------------------
-
-
 def test_text_is_made_as_fairseq_generate_makes_it():
     dictionary = TASK.tgt_dict
     tokens = tiny.stack([tiny.sentence("ab_", dictionary)], dictionary.pad(), extra=2)[0]
@@ -172,8 +163,6 @@ def test_references_of_another_number_are_refused(tmp_path, lines):
     (tmp_path / "ref").write_text("a\n\nb c\n")
     assert read_references(str(tmp_path / "ref"), 3) == ["a", "", "b c"]
 
-
-# what is written ------------------------------------------------------------------------------
 
 POINTS = [
     Point(NO_EDIT_BASELINE, 0, 62.5, 0.0),

@@ -31,9 +31,6 @@ def write_text(folder: Path, *sides: str) -> Path:
     return folder
 
 
-# ---------------------------------------------------------------- text
-
-
 @pytest.mark.parametrize(
     "arguments, said",
     [
@@ -50,9 +47,6 @@ def test_what_cannot_be_scored_is_refused(arguments, said, tmp_path):
     assert "\n" not in str(caught.value)
 
 
-# ---------------------------------------------------------------- scores
-
-
 def test_scores_count_what_was_corrected_and_what_was_miscorrected():
     clean, noisy = ["the old house", "by the sea"], ["tbe old house", "by the sea"]
     found = evaluate.scores(["the old horse", "by the sea"], noisy, clean)
@@ -63,8 +57,6 @@ def test_scores_count_what_was_corrected_and_what_was_miscorrected():
     assert (nothing["corrected"], nothing["miscorrected"]) == (0, 0)
     assert 50 < nothing["bleu"] < 100 and nothing["cer"] == pytest.approx(100 / 23)
 
-
-# ---------------------------------------------------------------- scripts
 
 SMALL = ["--encoder-ffn-embed-dim", "16", "--num-workers", "0", "--disable-validation", "--cpu"]
 

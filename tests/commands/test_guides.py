@@ -59,9 +59,6 @@ def smaller(words: list[str]) -> list[str]:
     return [*words, *size.split(), *SHORT, "--cpu"]
 
 
-# ---------------------------------------------------------------- tiny data of the guides
-
-
 def lines(path: Path, texts: list[str]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(f"{text}\n" for text in texts), "utf-8")

@@ -27,9 +27,6 @@ scores, lookup, ocr_pieces, ranking, ocr_words = modules(
 SIDES = ("noisy", "clean")
 
 
-# ---------------------------------------------------------------- scores
-
-
 def alignments(a: list[str], b: list[str]) -> Iterator[tuple[int, int]]:
     """(errors, -equal words) of every alignment there is, one by one."""
     if not a or not b:
@@ -67,9 +64,6 @@ def test_scores_count_what_was_corrected_and_what_was_miscorrected():
     assert found.cer == pytest.approx(100 * 5 / len("".join(clean)))
 
 
-# ---------------------------------------------------------------- look-up
-
-
 def lines(part: str, side: str, folder: Path) -> list[str]:
     """Text of a part, plain or packed."""
     plain = folder / f"{part}.{side}"
@@ -91,8 +85,6 @@ def test_the_known_numbers_of_the_no_edit_baseline_and_looking_up_come_out(lev_d
     assert (round(french.cer, 2), round(french.wer, 1)) == (4.77, 17.7)
 
 
-# ---------------------------------------------------------------- segments of lines
-
 some_words = st.lists(st.sampled_from(["a", "bc", "def", ""]), min_size=1, max_size=9)
 
 
@@ -103,9 +95,6 @@ def test_paired_pieces_lose_nothing_on_either_side(noisy, clean, size):
     assert " ".join(piece for piece, _ in found) == noisy
     assert " ".join(piece for _, piece in found) == clean
     assert all(len(piece.split(" ")) >= size for piece, _ in found[:-1])
-
-
-# ---------------------------------------------------------------- scripts
 
 
 def write_text(folder: Path, **changed: str) -> Path:

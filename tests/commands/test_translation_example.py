@@ -45,9 +45,6 @@ def trained(commands, words: list[str], folder: Path, updates: int = 1) -> str:
     return result.out
 
 
-# ---------------------------------------------------------------- what each script runs
-
-
 @pytest.mark.parametrize(
     "system, task, arch",
     [
@@ -129,9 +126,6 @@ def test_every_way_of_post_editing_takes_an_update(commands, work, triples, tmp_
     assert said <= set(words)
     log = trained(commands, [*words, "--target-lang", "tgt"], tmp_path)
     assert ("loading pretrained model from" in log) == (way == "finetuned")
-
-
-# ---------------------------------------------------------------- the whole way
 
 
 def write_bitext(folder: Path, names: dict[str, int], sides: tuple[str, str]) -> None:

@@ -130,8 +130,6 @@ def test_t5s_with_any_known_activation_load(name: str, tmp_path: Path) -> None:
     assert all(layer.block.gated == name.startswith("gated") for layer in backbone.blocks)
 
 
-# what is typed --------------------------------------------------------------------------------
-
 LETTERS = [*"the</s>unkpadxtri_0", "▁"]
 
 

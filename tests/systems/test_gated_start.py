@@ -126,9 +126,6 @@ def test_a_backbone_answers_with_fresh_gates_as_without_them(kind: str) -> None:
     torch.testing.assert_close(chances[1][real], chances[0][real], rtol=0, atol=0.07)
 
 
-# checkpoints of 0.5.0 -------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the dictionaries, all that the task needs to be set up."""
@@ -216,9 +213,6 @@ def test_a_training_begins_from_a_checkpoint_of_other_gates(old, new, same, tabl
     for name, value in ours.state_dict().items():
         anew = "gate" in name and not kept.search(name)
         assert torch.equal(value, (fresh if anew else learnt)[name]), name
-
-
-# the benchmark --------------------------------------------------------------------------------
 
 
 def test_the_benchmark_puts_fresh_gates_on_a_trained_model(data, tmp_path, capsys):
