@@ -12,7 +12,8 @@ from oracle_curve import Corpus
 from refusals import refuses
 
 from lev_plugins.errors import UserError
-from lev_plugins.inference.corpus import read_references
+from lev_plugins.inference.corpus import read_references, scorer
+from lev_plugins.metrics.corpus import make_metric
 from lev_plugins.systems.levenshtein.decoding.ensemble import EnsemblePolicy
 from lev_plugins.systems.levenshtein.decoding.oracle import ORACLES, with_oracle
 
@@ -81,6 +82,22 @@ def test_one_decoding_gives_what_separate_runs_give(mode, count, drafted):
         assert len({one.steps for one in decoded.values()}) > 2, "they end at different times"
         changed = [len(set(one.outputs)) for one in decoded.values()]
         assert max(changed) > 2 and min(changed) == 1
+
+
+def test_a_sentence_is_measured_once_however_often_it_comes_up():
+    metric, seen = make_metric("ter"), []
+
+    class Counting:
+        name, size, score = metric.name, metric.size, staticmethod(metric.score)
+
+        @staticmethod
+        def statistics(output: str, reference: str) -> tuple[float, ...]:
+            seen.append((output, reference))
+            return metric.statistics(output, reference)
+
+    score, references = scorer(Counting()), {0: "a b", 1: "a", 2: "a b"}
+    assert [score({0: "a b", 1: "a", 2: last}, references) for last in ("a b", "b")] == [0, 20]
+    assert sorted(seen) == sorted([("a b", "a b"), ("a", "a"), ("b", "a b")])
 
 
 @pytest.mark.parametrize("lines", [0, 2, 4])
