@@ -46,7 +46,7 @@ def test_memory_is_flat_the_pace_steady_and_the_order_kept(load, capsys, monkeyp
 
 
 def test_interactive_keeps_no_buffer_that_it_has_answered():
-    """fairseq keeps all; where it does no longer, compat/interactive.py need not forget them."""
+    """fairseq keeps all; where it does no longer, interactive.py need not forget them."""
     task = tiny.task()
     cfg = OmegaConf.structured(FairseqConfig())
 

@@ -126,7 +126,7 @@ def readers() -> list[BackgroundConsumer]:
 
 def test_without_us_a_program_that_stops_reading_early_is_aborted(endings):
     assert endings["stock"][0] == -signal.SIGABRT, (
-        "the fault is gone, in fairseq or in Python: compat/threads.py need not end readers at "
+        "the fault is gone, in fairseq or in Python: threads.py need not end readers at "
         "exit on this version"
     )
     assert "terminate called" in endings["stock"][1]
@@ -181,7 +181,7 @@ def test_fairseq_alone_keeps_the_thread_of_a_dropped_iterator():
     del iterator
     gc.collect()
     reader.join(0.2)
-    assert reader.is_alive(), "the fault is gone: compat/threads.py need not watch iterators"
+    assert reader.is_alive(), "the fault is gone: threads.py need not watch iterators"
     threads.end_readers()
     assert not reader.is_alive()
 
