@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 from example_scripts import EXAMPLES, trained_with, write
+from fairseq import options
+
+import lev_plugins  # noqa: F401  (registers)
 
 GRIDS = sorted((EXAMPLES / "translation" / "grid").glob("*.txt"))
 TINY = [
@@ -85,9 +88,16 @@ def test_a_distilled_model_starts_from_its_teacher(commands, work, tmp_path):
 @pytest.mark.parametrize(
     "flags", [pytest.param(flags, id=name) for name, flags in configurations()]
 )
-def test_every_configuration_of_a_grid_takes_an_update(commands, work, tmp_path, flags):
+def test_every_configuration_of_a_grid_is_one_that_fairseq_train_reads(work, tmp_path, flags):
     words = trained_with(tmp_path, "translation/train.sh", work, "levt", *TINY, *flags)
     assert words[-len(flags) :] == flags
+    args = options.parse_args_and_arch(options.get_training_parser(), words)
+    assert (args.task, args.arch) == ("translation_edit", "levenshtein_editor")
+
+
+@pytest.mark.parametrize("flags", [[*flags] for _, flags in configurations()[::4]], ids=" ".join)
+def test_a_configuration_takes_an_update(commands, work, tmp_path, flags):
+    words = trained_with(tmp_path, "translation/train.sh", work, "levt", *TINY, *flags)
     log = trained(commands, [*words, "--source-lang", "src", "--target-lang", "tgt"], tmp_path)
     assert re.search(r"valid on .* del_nll [0-9.]+", log), "grid.sh prints this loss"
 

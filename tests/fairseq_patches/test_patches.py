@@ -493,6 +493,12 @@ def test_a_sentence_longer_than_a_batch_names_the_limit_where_fairseq_asserts():
         data_utils.batch_by_size(order, len, num_tokens_vec=np.array([3, 9, 7]), max_tokens=5)
 
 
+def test_nothing_to_train_on_is_told_where_fairseq_never_ends(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["fairseq-train"])
+    with pytest.raises(UserError, match="has no sentence, or none within"):
+        Lengths([]).batch_by_size(np.arange(0), 60, None, 8)
+
+
 def test_lossless_batches_adds_the_tail_and_only_that():
     whole = [np.array([3, 1]), np.array([2, 0])]
     assert [list(b) for b in patches.lossless_batches([3, 1, 2, 0], whole)] == [[3, 1], [2, 0]]
