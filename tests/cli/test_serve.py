@@ -322,8 +322,9 @@ def test_a_queue_that_is_full_refuses_and_one_that_is_closed_gives_up_what_waits
     waiting[0].cancel()
     closing = threading.Thread(target=batcher.close)
     closing.start()
+    deadline = time.monotonic() + 20
     with pytest.raises(Stopped):  # once it has begun to close
-        while True:
+        while time.monotonic() < deadline:
             with suppress(Full):
                 batcher.submit("x", 3, ["a"])
             time.sleep(0.001)
