@@ -7,10 +7,8 @@ import re
 import shutil
 import subprocess
 import unittest.mock
-from collections.abc import Iterator
 from pathlib import Path
 
-import editdistance
 import pytest
 from example_scripts import modules
 from hypothesis import given
@@ -25,31 +23,6 @@ scores, lookup, ocr_pieces, ranking, ocr_words = modules(
     "spelling_and_ocr", "ocr_scores", "lookup", "ocr_pieces", "ocr_ranking", "ocr_words"
 )
 SIDES = ("noisy", "clean")
-
-
-def alignments(a: list[str], b: list[str]) -> Iterator[tuple[int, int]]:
-    """(errors, -equal words) of every alignment there is, one by one."""
-    if not a or not b:
-        yield len(a) + len(b), 0
-        return
-    for errors, equal in alignments(a[1:], b[1:]):
-        yield (errors, equal - 1) if a[0] == b[0] else (errors + 1, equal)
-    for shorter in ((a[1:], b), (a, b[1:])):
-        for errors, equal in alignments(*shorter):
-            yield errors + 1, equal
-
-
-few_words = st.lists(st.sampled_from("abc"), max_size=4)
-
-
-@given(few_words, few_words)
-def test_an_alignment_has_the_fewest_errors_and_of_those_the_most_equal_words(a, b):
-    pairs = scores.aligned(a, b)
-    assert all(i < k and j < m for (i, j), (k, m) in zip(pairs, pairs[1:]))
-    equal = sum(a[i] == b[j] for i, j in pairs)
-    errors = len(a) + len(b) - len(pairs) - equal
-    assert errors == editdistance.eval(a, b)
-    assert (errors, -equal) == min(alignments(a, b))
 
 
 def test_scores_count_what_was_corrected_and_what_was_miscorrected():
