@@ -12,10 +12,11 @@ from pathlib import Path
 import checkpoints
 import pytest
 import torch
-from example_scripts import modules, refusal, trained_with, write
+from example_scripts import modules, refusal, trained_with
 from fairseq import options
 from hypothesis import given
 from hypothesis import strategies as st
+from plain_files import put
 from refusals import refuses
 
 from lev_plugins.inference.checkpoints import load_state
@@ -90,9 +91,9 @@ def compressed(folder: Path, name: str) -> list[str]:
 def test_the_known_scores_of_doing_without_training_come_out(lev_data, tmp_path):
     for part in ("train", "test"):
         for side in ("tok", "upos"):
-            write(tmp_path / f"{part}.{side}", compressed(lev_data / "ud_ewt", f"{part}.{side}"))
+            put(tmp_path / f"{part}.{side}", compressed(lev_data / "ud_ewt", f"{part}.{side}"))
         lines = compressed(lev_data / "multilabel", f"goemotions.{part}.tsv")
-        write(tmp_path / f"{part}.tsv", lines)
+        put(tmp_path / f"{part}.tsv", lines)
     train, test = (
         list(texts.tagged(tmp_path / f"{part}.tok", tmp_path / f"{part}.upos"))
         for part in ("train", "test")
@@ -104,7 +105,7 @@ def test_the_known_scores_of_doing_without_training_come_out(lev_data, tmp_path)
     train, test = (list(texts.named(tmp_path / f"{p}.tsv", labels)) for p in ("train", "test"))
     row = evaluate.baselines(ProblemType.MULTILABEL, train, test)["always neutral"]
     assert round(row["micro-F1, 0.5"], 1) == 30.4
-    write(tmp_path / "dev.tsv", compressed(lev_data / "glue_like", "cola.dev.tsv"))
+    put(tmp_path / "dev.tsv", compressed(lev_data / "glue_like", "cola.dev.tsv"))
     dev = texts.classified(tmp_path / "dev.tsv")
     row = evaluate.baselines(ProblemType.CLASSIFICATION, dev, dev)["always 1"]
     assert round(row["accuracy"], 1) == 69.1 and row["Matthews"] == 0
@@ -128,7 +129,7 @@ CONLLU = [
 )
 def test_conllu_gives_words_and_tags_and_spaces_in_words_are_told(tags, wanted, tmp_path, capsys):
     for part in PARTS:
-        write(tmp_path / f"{part}.conllu", CONLLU)
+        put(tmp_path / f"{part}.conllu", CONLLU)
     prepare.main(["tagging", str(tmp_path), str(tmp_path), "--tags", tags])
     for part in ("train", "valid", "test"):
         text = (tmp_path / f"{part}.tsv").read_text(encoding="utf-8")
@@ -138,8 +139,8 @@ def test_conllu_gives_words_and_tags_and_spaces_in_words_are_told(tags, wanted, 
 
 @pytest.mark.parametrize("hold_out", [0, 3])
 def test_without_a_test_set_dev_is_it_and_lines_of_train_choose(hold_out, tmp_path):
-    write(tmp_path / "train.tsv", [f"1\tt{number}" for number in range(1, 8)])
-    write(tmp_path / "dev.tsv", ["0\td1", "1\td2"])
+    put(tmp_path / "train.tsv", [f"1\tt{number}" for number in range(1, 8)])
+    put(tmp_path / "dev.tsv", ["0\td1", "1\td2"])
     flags = ["--hold-out", str(hold_out)]
     (tmp_path / "text").mkdir()
     prepare.main(["classification", str(tmp_path), str(tmp_path / "text"), *flags])
@@ -159,9 +160,9 @@ def test_without_a_test_set_dev_is_it_and_lines_of_train_choose(hold_out, tmp_pa
 def test_what_cannot_be_scored_is_refused(arguments, said, tmp_path):
     if arguments:
         (tmp_path / "data").mkdir()
-        write(tmp_path / "kind", ["classification"])
+        put(tmp_path / "kind", ["classification"])
         for part in ("train", "test"):
-            write(tmp_path / "text" / f"{part}.tsv", ["1\tx"])
+            put(tmp_path / "text" / f"{part}.tsv", ["1\tx"])
     with refuses(match=said):
         evaluate.main([str(tmp_path), *filter(None, arguments)])
 
@@ -175,7 +176,7 @@ WORDS = ("cat", "dog", "mat", "sat", "ran", "the", "a", "on")
 def training_command(folder: Path, kind: str, *flags: str, **environ: str) -> argparse.Namespace:
     """What train.sh asks fairseq-train for, as its parser reads it."""
     (folder / "data").mkdir()
-    write(folder / "kind", [kind])
+    put(folder / "kind", [kind])
     words = trained_with(folder, "classification/train.sh", folder, *flags, **environ)
     assert words[0] == str(folder / "data")
     return options.parse_args_and_arch(options.get_training_parser(), words)
@@ -203,7 +204,7 @@ def test_each_kind_is_trained_and_its_best_checkpoint_kept(kind, metric, updates
 
 def test_with_a_t5_the_recipe_is_the_papers(tmp_path):
     t5 = tmp_path / "t5-folder"
-    write(tmp_path / "t5", [str(t5)])
+    put(tmp_path / "t5", [str(t5)])
     args = training_command(tmp_path, "classification")
     assert (args.t5_dir, args.optimizer, args.lr_scheduler) == (str(t5), "adafactor", "fixed")
     assert args.lr == [0.001] and args.scale_parameter and args.dropout == 0.1
@@ -214,7 +215,7 @@ def test_with_a_t5_the_recipe_is_the_papers(tmp_path):
 )
 def test_with_a_bert_its_own_weights_learn_more_slowly(kind, updates, tmp_path):
     bert = checkpoints.bert(tmp_path / "bert-folder")
-    write(tmp_path / "bert", [str(bert)])
+    put(tmp_path / "bert", [str(bert)])
     args = training_command(tmp_path, kind)
     assert (args.bert_dir, args.optimizer) == (str(bert), "backbone_adam")
     assert args.lr == [0.0005] and args.backbone_lr_ratio == 0.2 and args.dropout == 0.1
@@ -228,16 +229,16 @@ def write_data(folder: Path, kind: str) -> Path:
         lines = [draw.choices(WORDS, k=draw.randint(1, 7)) for _ in range(count)]
         joined = [" ".join(words) for words in lines]
         if kind == "tagging":
-            write(folder / f"x.{part}.tok", joined)
+            put(folder / f"x.{part}.tok", joined)
             tags = [" ".join(word[0].upper() for word in words) for words in lines]
-            write(folder / f"x.{part}.upos", tags)
+            put(folder / f"x.{part}.upos", tags)
         elif kind == "multilabel":
             labels = [",".join(str(n) for n in range(4) if WORDS[n] in words) for words in lines]
-            write(folder / f"x.{part}.tsv", [f"{a}\t{b}" for a, b in zip(labels, joined)])
+            put(folder / f"x.{part}.tsv", [f"{a}\t{b}" for a, b in zip(labels, joined)])
         elif part != "test":
-            write(folder / f"x.{part}.tsv", [f"{len(b) % 2}\t{b}" for b in joined])
+            put(folder / f"x.{part}.tsv", [f"{len(b) % 2}\t{b}" for b in joined])
     if kind == "multilabel":
-        write(folder / "x.labels.txt", WORDS[:4])
+        put(folder / "x.labels.txt", WORDS[:4])
     subprocess.run(["gzip", *map(str, folder.glob("x.train.*"))], check=True)
     return folder
 

@@ -7,7 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from example_scripts import modules, refusal, trained_with, write
+from example_scripts import modules, refusal, trained_with
+from plain_files import put
 
 from lev_plugins import Corrector
 
@@ -153,9 +154,9 @@ def test_a_translator_of_noisy_text_is_trained_and_scored_with_and_without_symsp
     german = {"house": "haus", "garden": "garten", "water": "wasser", "summer": "sommer"}
     for part, size in (("train", 60), ("valid", 4), ("test", 5)):
         lines = [draw.choices(list(german), k=4) for _ in range(size)]
-        write(data / f"{part}.en", [" ".join(line) for line in lines])
-        write(data / f"{part}.de", [" ".join(map(german.get, line)) for line in lines])
-    lexicon = write(tmp_path / "words.txt", list(german))
+        put(data / f"{part}.en", [" ".join(line) for line in lines])
+        put(data / f"{part}.de", [" ".join(map(german.get, line)) for line in lines])
+    lexicon = put(tmp_path / "words.txt", list(german))
     sizes = {"UPDATES": "2", "WIDTH": "16", "LAYERS": "1", "RUN": "1"}
     succeed("translation/prepare.sh", data, work, VOCABULARY="60")
     assert refusal("denoising/translate.sh", work, "noisier").startswith("no system noisier")

@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from example_scripts import modules, write
+from example_scripts import modules
 from fairseq.scoring.bleu import SacrebleuConfig, SacrebleuScorer
+from plain_files import put
 
 from lev_plugins.metrics.scorers import TerConfig, TerScorer
 
@@ -20,7 +21,7 @@ def test_words_are_cut_alike_whatever_space_stands_between_them(tmp_path, monkey
     cut = {}
     for name, lines in (("plain", plain), ("odd", odd)):
         work = tmp_path / name
-        write(work / "text" / "train.src", lines)
+        put(work / "text" / "train.src", lines)
         (work / "pieces").mkdir()
         monkeypatch.setattr(sys, "argv", ["pieces.py", str(work), "40", "train", "src"])
         pieces.main()

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from example_scripts import EXAMPLES, trained_with, write
+from example_scripts import EXAMPLES, trained_with
 from fairseq import options
+from plain_files import put
 
 import lev_plugins  # noqa: F401  (registers)
 
@@ -156,7 +157,7 @@ def write_triples(folder: Path, names: dict[str, int]) -> None:
     write_bitext(folder, names, ("src", "pe"))
     for part in names:
         lines = (folder / f"{part}.pe").read_text("utf-8").splitlines()
-        write(folder / f"{part}.mt", [" ".join(line.split()[1:]) for line in lines])
+        put(folder / f"{part}.mt", [" ".join(line.split()[1:]) for line in lines])
 
 
 #: what generate.sh prints last

@@ -9,6 +9,7 @@ import pytest
 import tiny
 import torch
 from fairseq.data import Dictionary, LanguagePairDataset
+from plain_files import put
 
 from lev_plugins.cli import noise as command
 from lev_plugins.errors import UserError
@@ -29,10 +30,6 @@ def folder(tmp_path):
     for split, size in (("train", 12), ("valid", 5), ("test", 7)):
         put(tmp_path / f"{split}.clean", LINES[:size])
     return tmp_path
-
-
-def put(path, lines):
-    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
 
 
 def task_of(folder, **options):
