@@ -72,7 +72,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files that run real commands come first: at the end only short ones are left to share."""
-    items.sort(key=lambda item: not {"commands", "test_compat.py"} & set(item.path.parts))
+    items.sort(key=lambda item: not {"commands", "test_patches.py"} & set(item.path.parts))
 
 
 @pytest.fixture(autouse=True)

@@ -22,8 +22,8 @@ no_numbers="cli commands io metrics test_benchmarks.py test_deprecation.py test_
   test_damaged_files.py test_gleu.py test_gpu_script.py test_hostile_text.py test_imports.py test_install.py
   test_install_editable.py test_load.py test_plain_words.py test_python.py test_quickstart_data.py
   test_registration.py test_results.py test_text_files.py test_typo_data.py"
-for name in archives checkpoint_files indexed lengths preemption saving still_needed symbols threads trust; do
-  no_numbers+=" fairseq_patches/test_compat_$name.py"
+for name in archives checkpoint_files indexed lengths preemption reading_ahead saving still_needed symbols trust; do
+  no_numbers+=" fairseq_patches/test_$name.py"
 done
 
 root="$(cd -P "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"

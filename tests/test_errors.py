@@ -72,9 +72,6 @@ def test_examples_in_shell_show_control_characters_too():
             assert said.stderr == "error: no ?[31m?red\n", path
 
 
-# arguments ------------------------------------------------------------------------------------
-
-
 class Editor:
     @checks_arguments(beam="the model has no beam")
     def edit(self, lines: list[str], *, max_iter: int = 10, batch_size: int = 64) -> int:

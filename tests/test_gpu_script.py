@@ -68,24 +68,6 @@ def test_a_step_that_fails_stops_no_other_and_what_has_passed_is_not_run_again(s
     assert outcomes(out) == expected
 
 
-def test_a_step_ends_with_its_time(stub, tmp_path):
-    programs = tmp_path / "programs"
-    programs.mkdir()
-    # the limit, made a hundredth
-    (programs / "timeout").write_text('#!/bin/sh\nshift 2\nexec /usr/bin/timeout 0.3 "$@"\n')
-    (programs / "timeout").chmod(0o755)
-    path = f"{programs}{os.pathsep}{os.environ['PATH']}"
-    done = gpu(
-        tmp_path / "out",
-        *("speed-fp16", "speed-fp32"),
-        PYTHON=str(stub),
-        RECORD=str(tmp_path / "record"),
-        PATH=path,
-    )
-    assert done.returncode == 2
-    assert outcomes(tmp_path / "out") == {"speed-fp32": "passed", "speed-fp16": "stopped"}
-
-
 @pytest.mark.parametrize(
     "words, environ, said",
     [

@@ -64,9 +64,6 @@ def soon() -> Iterator[None]:
     assert time.process_time() - start < SECONDS
 
 
-# one sentence after another -------------------------------------------------------------------
-
-
 @settings(max_examples=40)
 @given(LINES, st.data(), st.booleans(), st.integers(1, 4))
 def test_an_editor_answers_every_line_in_order(lines, data, characters, size):
@@ -138,9 +135,6 @@ def test_an_enct5_answers_every_text_in_order(kind, texts, lines):
     assert [one.texts for one in model.predict(given)] == given
 
 
-# fairseq-interactive ----------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
     return tmp_path_factory.mktemp("typed") / "file"
@@ -192,9 +186,6 @@ def test_lines_of_interactive_become_a_batch_and_as_many_answers(lines, markup):
     answers = of.task.inference_step(generator, of.models, batch, constraints=constraints)
     assert sorted(batch["id"].tolist()) == list(range(len(lines)))
     assert len(answers) == len(lines)
-
-
-# long lines -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -42,9 +42,6 @@ def dictionary_stays_as_it_is(editor):
     assert (editor.task.tgt_dict.symbols, editor.task.tgt_dict.count) == before
 
 
-# n-best --------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("diversity", ["length", "penalty", "noise"])
 def test_the_best_answers_come_first_and_none_comes_twice(editor, diversity):
     plain = editor.edit(SOURCES, DRAFTS)
@@ -102,9 +99,6 @@ def test_an_option_that_cannot_be_is_refused_by_its_old_name_too(editor):
         editor.edit_nbest(["a"], ["b"], answers=0)
 
 
-# several models ---------------------------------------------------------------------------------
-
-
 def test_models_may_come_in_any_order_and_all_have_their_say(folder, editor):
     three = load(folder, "one", "two", "three").edit(SOURCES, DRAFTS, max_iter=3)
     assert_same(load(folder, "three", "one", "two").edit(SOURCES, DRAFTS, max_iter=3), three)
@@ -127,9 +121,6 @@ def test_a_second_checkpoint_that_cannot_be_read_is_named(folder, tmp_path):
     with pytest.raises(UserError, match="broken.pt is truncated, damaged or not a checkpoint"):
         load(folder, "one", "broken")
     (folder / "broken.pt").unlink()
-
-
-# terms ------------------------------------------------------------------------------------------
 
 
 TERMS = [["a b"], ["h", "g f"], None, ["c c c"], [], ["b", "b"], ["e"], ["a b c d", "e f", "a"]]
@@ -181,9 +172,6 @@ def test_drafts_and_terms_may_share_a_call(editor):
     mixed = editor.edit(["a b", "c"], ["h a", None], terms=[None, ["f g"]])
     assert_same(mixed[:1], editor.edit(["a b"], ["h a"]))
     assert_same(mixed[1:], editor.edit(["c"], terms=[["f g"]]))
-
-
-# marks ------------------------------------------------------------------------------------------
 
 
 def test_marks_are_orders_only_where_they_are_asked_for(editor):

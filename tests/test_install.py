@@ -165,13 +165,6 @@ def test_what_the_machine_lacks_is_said_before_anything_is_made(copy, tools, pyt
     assert not copy.venv.exists()
 
 
-def test_the_interpreter_in_python_is_the_only_one_tried(copy):
-    copy.tool("python3", "echo 3.12.0")
-    copy.tool("mine", "echo 3.10.13")
-    assert "only Python 3.10.13 was found" in copy.refusal(PYTHON="mine")
-    assert "PYTHON=gone cannot be run" in copy.refusal(PYTHON="gone")
-
-
 def test_a_venv_that_is_a_file_or_holds_an_older_python_is_left_alone(copy):
     copy.venv.write_text("mine")
     assert "is not a folder" in copy.refusal(PYTHON=PYTHON)
@@ -251,16 +244,6 @@ def test_a_failing_install_is_explained_and_leaves_no_stamp(copy, output, words,
     assert copy.run().returncode == 0 and (copy.venv / MARK).exists()
 
 
-def test_a_failing_reinstall_takes_the_old_stamp_away(copy):
-    assert copy.make_venv().run().returncode == 0
-    (copy.root / "setup.py").write_text("")
-    (copy.site / "told").write_text("broken")
-    copy.refusal()
-    shutil.copy(ROOT / "setup.py", copy.root)
-    assert not (copy.venv / MARK).exists()
-    copy.refusal()
-
-
 def test_an_interrupted_install_says_so_and_leaves_no_stamp(copy):
     copy.make_venv()
     (copy.site / "told").write_text("wait")
@@ -287,15 +270,6 @@ def test_a_broken_or_moved_venv_is_made_anew(copy, damage):
         (copy.venv / "bin" / "python").symlink_to("/gone/python")
     assert "PYTHON=gone cannot be run" in copy.refusal(PYTHON="gone")
     assert copy.site.exists(), "nothing may be cleared before there is a Python to make it anew"
-
-
-def test_a_venv_made_here_under_another_name_of_the_folder_is_kept(copy):
-    copy.make_venv()
-    (copy.root.parent / "alias").symlink_to(copy.root)
-    python = copy.root.parent / "alias" / ".venv" / "bin" / "python"
-    (copy.venv / "bin" / "pip").write_text(f"#!{python}\n")
-    done = copy.run()
-    assert done.returncode == 0 and "[1/3] .venv is there" in done.stdout
 
 
 def test_an_index_out_of_reach_is_one_error_line_and_a_broken_venv_is_fixed(copy):
@@ -421,16 +395,6 @@ def test_every_training_has_a_folder_and_the_data_are_made_once(copy, tmp_path):
     assert f"'{work}/run-3/checkpoint_best.pt'" in kept.stdout
     flags = ("--keep", "--work", str(tmp_path / "new"))
     assert "finds no trained model" in copy.refusal(*flags, script=QUICKSTART)
-
-
-def test_a_training_that_was_interrupted_is_resumed_in_its_folder(copy, tmp_path):
-    with_steps(copy)
-    for name in ("run-1/checkpoint_last", "run-1/checkpoint_best", "run-2/checkpoint_last"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / f"{name}.pt").touch()
-    for number in (2, 3):  # the script of the test does not mind a folder that is there
-        done = copy.run("--work", str(tmp_path), script=QUICKSTART)
-        assert done.returncode == 0 and f"'{tmp_path}/run-{number}', '--minutes'" in done.stdout
 
 
 def test_a_failing_step_ends_in_an_error_line_and_half_data_are_not_kept(copy, tmp_path):

@@ -1,7 +1,5 @@
 """Many sentences through one process: the script that measures it, and what it has to find."""
 
-import math
-import os
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -48,7 +46,7 @@ def test_memory_is_flat_the_pace_steady_and_the_order_kept(load, capsys, monkeyp
 
 
 def test_interactive_keeps_no_buffer_that_it_has_answered():
-    """fairseq keeps all; where it does no longer, compat/interactive.py need not forget them."""
+    """fairseq keeps all; where it does no longer, interactive.py need not forget them."""
     task = tiny.task()
     cfg = OmegaConf.structured(FairseqConfig())
 
@@ -63,45 +61,6 @@ def test_interactive_keeps_no_buffer_that_it_has_answered():
     assert kept(interactive.make_batches.__wrapped__) == 3
 
 
-def test_sentences_spell_their_numbers(load):
-    assert load.sentence(90) == "zero zero zero zero zero zero nine zero"
-    drafts = [load.draft(number) for number in range(60)]
-    assert len(set(drafts)) == 60
-    assert 10 < sum(load.sentence(n) != one for n, one in enumerate(drafts)) < 60
-
-
-def test_answers_at_a_wrong_place_or_lost_are_noticed(load):
-    def lines(*numbers: int) -> list[tuple[int, str]]:
-        printed = (f"S-{n}\t{load.draft(n)}\nT-{n}\tx\nH-{n}\t-1\ty" for n in numbers)
-        return list(load.numbered(iter("\n".join(printed).split("\n"))))
-
-    for interface in ("generate", "interactive"):
-        assert load.numbers_in_order(interface, lines(0, 1, 2), 3)
-        assert not load.numbers_in_order(interface, lines(0, 1), 3)
-        assert not load.numbers_in_order(interface, lines(0, 1, 1, 2), 3)
-        assert not load.numbers_in_order(interface, [(0, load.draft(1)), *lines(1, 2)], 3)
-    assert load.numbers_in_order("generate", lines(2, 0, 1), 3)
-    assert not load.numbers_in_order("interactive", lines(2, 0, 1), 3)
-    assert list(load.numbered(iter(["S-1\ta", "H-2\t-1\tb"]))) == []
-
-    def upper(texts: list[str]) -> list[str]:
-        return [text.upper() for text in texts]
-
-    right = upper([load.draft(number) for number in range(30)])
-    assert load.answers_in_order(right, 30, upper)
-    assert not load.answers_in_order(right[:-1], 30, upper)
-    assert not load.answers_in_order(right[1:] + right[:1], 30, upper)
-
-
-def test_growth_is_seen(load, monkeypatch):
-    sizes = iter(range(100, 1000))
-    monkeypatch.setattr(load.Memory, "of", lambda pid: load.Memory(float(next(sizes))))
-    pace = load.Pace(200, load.CLOCKS["wall"])
-    assert list(pace.watch(iter(range(200)), 1)) == list(range(200))
-    assert len(pace.marks) == 11 and pace.rate(10) > 0
-    assert (pace.early.whole, pace.late.whole) == (109.0, 199.0)
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -114,27 +73,3 @@ def test_growth_is_seen(load, monkeypatch):
 def test_a_mistake_is_told(load, words, said):
     with pytest.raises(UserError, match=said):
         load.main(words.split())
-
-
-def test_a_machine_that_does_not_tell_is_told(load, monkeypatch):
-    monkeypatch.setattr(load.Memory, "of", lambda pid: None)
-    with pytest.raises(UserError, match="/proc"):
-        load.main(["--sentences", "100"])
-
-
-def test_the_clocks_go(load):
-    before = {name: clock(os.getpid()) for name, clock in load.CLOCKS.items()}
-    while load.computed(os.getpid()) - before["cpu"] < 0.05:
-        pass
-    # how much of it is not said: the kernel counts in ticks, and all threads of the process
-    assert load.CLOCKS["wall"](1) - before["wall"] > 0
-    assert math.isnan(load.computed(2**22 + 1))
-
-
-def test_the_memory_of_a_process_is_read(load):
-    before = load.Memory.of(os.getpid())
-    kept = bytearray(b"x") * (64 << 20)
-    after = load.Memory.of(os.getpid())
-    assert before.whole > before.own > 20 and len(kept) == 64 << 20
-    assert after.own - before.own == pytest.approx(64, abs=8)
-    assert load.Memory.of(2**22 + 1) is None

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 import sys
 from collections import Counter
 from importlib import metadata, resources
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -34,15 +32,6 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def lines(folder: Path, name: str) -> list[str]:
     return (folder / name).read_text(encoding="utf-8").splitlines()
-
-
-@pytest.fixture(scope="module")
-def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("prepare_codespell", SCRIPT)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="module")
@@ -78,9 +67,7 @@ def test_the_pinned_dictionary_gives_the_counts_that_the_documents_name(written:
     assert len(words) == 1_490
 
 
-def test_there_are_three_sets_of_drafts_that_are_the_misspellings_in_characters(
-    written: Path,
-) -> None:
+def test_there_are_three_sets_of_drafts_that_are_the_misspellings_in_characters(written):
     wanted = {f"{name}.{ending}" for name in SETS for ending in ("typo", "draft", "word")}
     assert set(contents(written)) == wanted
     typos = {name: lines(written, f"{name}.typo") for name in SETS}
@@ -94,64 +81,11 @@ def test_there_are_three_sets_of_drafts_that_are_the_misspellings_in_characters(
             assert all(found) and {len(t) for line in found for t in line.split(" ")} == {1}
 
 
-def test_the_hash_seed_changes_nothing_and_the_seed_changes_the_split(
-    written: Path, tmp_path: Path
-) -> None:
+def test_the_hash_seed_changes_nothing_and_the_seed_changes_the_split(written, tmp_path):
     assert run(tmp_path / "again", hash_seed=2).returncode == 0
     assert contents(tmp_path / "again") == contents(written)
     assert run(tmp_path / "other", "--seed", "2").returncode == 0
     assert contents(tmp_path / "other")["test.typo"] != contents(written)["test.typo"]
-
-
-def test_the_output_is_two_lines_with_the_counts(tmp_path: Path) -> None:
-    done = run(tmp_path, "--held-out", "7", "--min-misspellings", "30")
-    first, second = done.stdout.splitlines()
-    pairs = sum(len(lines(tmp_path, f"{name}.typo")) for name in SETS)
-    assert f"{pairs:,} misspellings" in first
-    assert f"train {pairs - 14:,}, valid 7, test 7" in second
-
-
-def test_lines_with_several_corrections_or_a_reason_are_left_out(script: ModuleType) -> None:
-    text = "alot->a lot\naache->cache, ache,\nclas->class, disabled because of names\nTeh->The\n\n"
-    assert script.single_corrections(text) == [("alot", "a lot"), ("Teh", "The")]
-
-
-@pytest.mark.parametrize(
-    "line", ["teh the", "->the", "teh->", "t▁h->the", "alot->again"], ids=lambda line: repr(line)
-)
-def test_a_line_that_is_no_entry_is_an_error_with_its_number(script: ModuleType, line: str) -> None:
-    with pytest.raises(ValueError, match="^line 2 of codespell's dictionary"):
-        script.single_corrections(f"alot->a lot\n{line}\n")
-
-
-def test_words_with_too_few_misspellings_are_left_out(script: ModuleType) -> None:
-    pairs = [("b", "x"), ("c", "y"), ("a", "x")]
-    assert script.often_misspelled(pairs, 2) == [("a", "x"), ("b", "x")]
-    assert len(script.often_misspelled(pairs, 1)) == 3
-
-
-def test_a_space_is_written_as_a_mark_of_its_own(script: ModuleType) -> None:
-    assert script.as_characters("a lot") == "a ▁ l o t"
-
-
-def test_a_failure_while_writing_leaves_the_files_that_were_there(
-    script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pairs = [("teh", "the"), ("adn", "and"), ("woth", "with")]
-    script.write(script.split(pairs, 1, seed=1), tmp_path)
-    before = contents(tmp_path)
-    written: list[Path] = []
-
-    def until_the_disk_is_full(path: Path, text: str, **options: str) -> int:
-        written.append(path)
-        if len(written) == 5:
-            raise OSError(28, "No space left on device")
-        return path.write_bytes(text.encode())
-
-    monkeypatch.setattr(Path, "write_text", until_the_disk_is_full)
-    with pytest.raises(OSError, match="No space left"):
-        script.write(script.split(pairs, 1, seed=2), tmp_path)
-    assert len(written) == 5 and contents(tmp_path) == before
 
 
 @pytest.mark.parametrize(
@@ -163,9 +97,7 @@ def test_a_failure_while_writing_leaves_the_files_that_were_there(
         *(("out", f"{one} -3", 2, one) for one in ("--seed", "--held-out", "--min-misspellings")),
     ],
 )
-def test_what_cannot_be_is_one_error_line_and_leaves_nothing(
-    tmp_path: Path, place: str, flags: str, status: int, said: str
-) -> None:
+def test_what_cannot_be_is_one_error_line_and_leaves_nothing(tmp_path, place, flags, status, said):
     (tmp_path / "file").write_text("")
     hide = tmp_path / "hide" if "installed" in said else None
     if hide is not None:

@@ -9,24 +9,6 @@ benchmark = script("real_words")
 TEXT = "he has more than that , and then he does n't go ( now )\n"
 
 
-def test_words_are_counted_by_what_they_were_and_should_be(benchmark):
-    noisy, clean = ["more then that", "the cat"], ["more than that", "the cat"]
-    found = benchmark.counted(noisy, clean, ["more than this", "the cat"])
-    counts = dict.fromkeys(("confused", "corrected", "miscorrected"), 1)
-    assert found == {"words": 5, **counts, "corrected, %": 100.0}
-    assert benchmark.counted(noisy, clean, noisy)["corrected"] == 0
-    split = benchmark.counted(noisy, clean, ["more then tha t", "the cat"])
-    assert split["words"] == 5 and split["miscorrected"] == 1
-
-
-def test_what_is_changed_for_the_sake_of_the_sets_is_shown_in_its_place(benchmark):
-    lines = ["it is more then  that", "now teh end"]
-    found = benchmark.changes(
-        lines, ["it is more then  that", "now the end"], ["it is more than  that", "now the end"]
-    )
-    assert found == ["it is more [then → than]  that"]
-
-
 def test_a_text_is_read_confused_and_as_it_came(benchmark, tmp_path, monkeypatch, capsys):
     pytest.importorskip("symspellpy")
     for name, text in [("text", TEXT * 20), ("sets", "then than\n"), ("words", "than 5\nthen 5\n")]:

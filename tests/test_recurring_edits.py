@@ -1,50 +1,32 @@
 """benchmarks/recurring_edits.py: what of a post-editor's work could be learnt by heart."""
 
+import sys
+
 import pytest
 from test_benchmarks import script, scripts  # noqa: F401
 
 from lev_plugins.errors import UserError
 
 recurring = script("recurring_edits")
-
-
-def pair(draft: str, edited: str):
-    return ("<s>", *draft.split(), "</s>"), ("<s>", *edited.split(), "</s>")
-
-
-ALWAYS = [
-    pair("der alte Haus steht", "das alte Haus steht"),
-    pair("der alte Haus", "das alte Haus"),
-]
+TEXT = {
+    "train.mt": ["der alte Haus steht", "der alte Haus", "ich gehe Hause", "der alte Mann"],
+    "train.pe": ["das alte Haus steht", "das alte Haus", "ich gehe nach Hause", "der alte Mann"],
+    "dev.mt": ["der alte Haus fehlt", "der alte Haus"],
+    "dev.pe": ["das alte Haus fehlt", "der alte Haus"],
+}
 
 
 def test_an_edit_that_was_seen_twice_is_made_again_and_counts_where_the_post_editor_made_it(
-    recurring,
+    recurring, tmp_path, monkeypatch, capsys
 ):
-    dev = [
-        pair("der alte Haus fehlt", "das alte Haus fehlt"),
-        pair("der alte Haus", "der alte Haus"),
-    ]
-    (one, both) = recurring.measure(ALWAYS, dev, [1, 2])
-    assert (one.rules, one.made, one.right) == (0, 0, 0)
-    assert (both.made, both.right) == (2, 1)
-
-
-def test_a_rule_must_hold_in_half_of_its_places(recurring):
-    kept = [pair("der alte Mann", "der alte Mann")] * 3
-    rules = recurring.learn(ALWAYS + kept)
-    assert all(place.after != "alte" for place in rules)  # right twice, of five
-    assert recurring.apply(rules, kept) == (0, 0)
-
-
-def test_words_between_two_neighbours_can_be_inserted(recurring):
-    seen = [pair("ich gehe Hause", "ich gehe nach Hause")] * 2
-    rules = recurring.learn(seen)
-    assert rules[recurring.Place("gehe", (), "Hause")] == ("nach",)
-
-
-def test_sides_of_other_lengths_are_refused(recurring, tmp_path):
-    (tmp_path / "dev.mt").write_text("a\nb\n")
+    for name, lines in TEXT.items():
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
+    monkeypatch.setattr(sys, "argv", ["recurring_edits.py", str(tmp_path), "--triples", "1,2,4"])
+    recurring.main()
+    _, *rows = (line.split() for line in capsys.readouterr().out.splitlines())
+    assert [row[0] for row in rows] == ["1", "2", "4"]
+    assert rows[0][1:4] == ["0", "0", "0"]  # what was seen once is no rule
+    assert rows[1][2:4] == ["2", "1"] and rows[1][4:] == "100.00 % of 1".split()
     (tmp_path / "dev.pe").write_text("a\n")
     with pytest.raises(UserError, match="dev: 2 drafts, 1 post-edits"):
-        recurring.pairs(tmp_path, "dev")
+        recurring.main()

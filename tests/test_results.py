@@ -11,10 +11,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
-import machine  # noqa: E402
 import render_results  # noqa: E402
 import result_files  # noqa: E402
-from result_files import ResultError  # noqa: E402
 
 FILES = sorted((ROOT / "benchmarks" / "results").glob("*.json"))
 MEASURED = {
@@ -64,9 +62,6 @@ def run(repository: Path, *flags: str) -> int:
     return render_results.main(["--root", str(repository), *flags])
 
 
-# ---------------------------------------------------------------- what is in the repository
-
-
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_result_file_says_all_that_a_row_needs(path):
     assert result_files.checked(json.loads(path.read_text(encoding="utf-8")), path.name)
@@ -88,9 +83,6 @@ def test_the_documents_show_every_table_as_the_files_say(capsys):
 )
 def test_results_and_notes_stay_short(name, most):
     assert len((ROOT / name).read_text(encoding="utf-8").splitlines()) <= most
-
-
-# ---------------------------------------------------------------- rendering
 
 
 def test_the_table_is_written_and_the_text_around_it_stays(repository, capsys):
@@ -154,42 +146,3 @@ def test_a_row_without_a_table_and_a_table_without_a_place_are_named(repository,
     put(repository, "speed", rows=[], table={**HEAD, "task": "speed"})
     assert run(repository) == 1
     assert "no document shows speed" in capsys.readouterr().err
-
-
-def test_baselines_that_differ_are_not_mixed(repository, capsys):
-    other = {**BASELINE, "metrics": {"right": 81.0}}
-    put(repository, "words.levt", rows=[other])
-    assert run(repository) == 1
-    assert "words has a row 'no-edit baseline' already" in capsys.readouterr().err
-
-
-def test_what_is_written_is_checked_first(tmp_path):
-    path = tmp_path / "words.levt.json"
-    with pytest.raises(ResultError, match="row 1: no metrics"):
-        result_files.write(
-            path, {"measured": MEASURED, "rows": [{"system": "a", "kind": "system"}]}
-        )
-    assert list(tmp_path.iterdir()) == []
-    result_files.write(path, {"measured": MEASURED, "rows": [row(3.5)]})
-    assert json.loads(path.read_text(encoding="utf-8"))["rows"][0]["metrics"] == {"right": 3.5}
-
-
-def test_a_metric_of_several_seeds_has_mean_and_range():
-    assert result_files.spread([3.0]) == 3.0
-    assert result_files.spread([1, 2, 6]) == {"mean": 3.0, "lowest": 1.0, "highest": 6.0}
-
-
-@pytest.mark.parametrize(
-    ("lines", "name"),
-    [
-        ("model name\t: Some CPU\n", "Some CPU"),
-        (
-            "cpu family\t: 25\nmodel\t\t: 17\nmodel name\t: Some CPU\n\nmodel\t\t: 18\n",
-            "Some CPU (family 25, model 17)",
-        ),
-    ],
-)
-def test_a_cpu_has_its_family_and_model_beside_its_name(tmp_path, lines, name):
-    described = tmp_path / "cpuinfo"
-    described.write_text(lines)
-    assert machine.processor(described) == name

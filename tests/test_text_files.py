@@ -157,7 +157,7 @@ class TestWords:
 
     def test_words_that_only_resemble_them_are_text(self) -> None:
         words = ["<unk>", "<S>", "s", "<", "pad", "<s>x", "</s>.", "<plh", "&lt;s&gt;"]
-        refuse_special_tokens("a.src", 1, words)
+        assert refuse_special_tokens("a.src", 1, words) is None
 
     def test_alignments_are_pairs_of_positions(self) -> None:
         assert parse_alignment("a.align", 1, "0-0 2-1\n", 3, 2) == [(0, 0), (2, 1)]

@@ -55,15 +55,7 @@ def test_german_words_get_their_sharp_s(capsys: pytest.CaptureFixture[str]) -> N
     })  # fmt: skip
 
 
-def test_a_greek_sigma_at_the_end_is_a_final_one(capsys: pytest.CaptureFixture[str]) -> None:
-    assert written(capsys, "el") == {"λόγος": 2e8, "σ": 1e8, "σοφία": 5e7}
-    assert written(capsys, "el", "--rarest", 0)["rare"] == 10
-    assert written(capsys, "el", "--rarest", 0.1) == {"λόγος": 2e8, "σ": 1e8}
-
-
-def test_words_of_ones_own_text_are_counted_with_the_public_ones(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_words_of_ones_own_text_are_counted_with_the_public_ones(tmp_path, capsys):
     own = tmp_path / "own.txt"
     own.write_text("straße 60\nhesse 30\nheße 10\n", encoding="utf-8")
     counts = written(capsys, "de", "--own", own)
@@ -89,9 +81,7 @@ def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
         word_list.main(["el"])
 
 
-def test_names_are_rare_words_that_are_no_misspellings(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_names_are_rare_words_that_are_no_misspellings(monkeypatch, capsys, tmp_path):
     """Words that the list has, and those near one that is ten times as frequent (a thousand times
     if they are short) are left out; of what two languages have the greater share counts."""
     listed = {

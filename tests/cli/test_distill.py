@@ -20,6 +20,7 @@ from fairseq.data import Dictionary
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from hypothesis import given
 from hypothesis import strategies as st
+from plain_files import put, read
 from refusals import refuses
 from sacrebleu.metrics import BLEU
 
@@ -39,14 +40,6 @@ SIZES = (
     "--encoder-attention-heads 2 --decoder-embed-dim 16 --decoder-ffn-embed-dim 24 "
     "--decoder-layers 1 --decoder-attention-heads 2 --max-source-positions 12"
 )
-
-
-def put(path: str | Path, lines: Sequence[str], end: str = "\n") -> None:
-    Path(path).write_text("".join(line + end for line in lines), encoding="utf-8", newline="")
-
-
-def read(path: str | Path) -> list[str]:
-    return Path(path).read_text(encoding="utf-8").split("\n")[:-1]
 
 
 def settings(folder: Path, flags: str = "") -> argparse.Namespace:

@@ -4,9 +4,9 @@ import csv
 import io
 import json
 import re
+import struct
 import sys
 from html.parser import HTMLParser
-from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,19 +14,19 @@ from typing import Any
 import gate_analysis as analysis
 import pytest
 import tiny
-from gate_figures import correlation, cut
 from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refuses
 
 from lev_plugins.cli import gates as command
 from lev_plugins.errors import UserError
+from lev_plugins.inference.correction import loading
 from lev_plugins.io.lines import json_line
 from lev_plugins.reports.gates import picture, recorder
 from lev_plugins.reports.gates.page import render_html
 from lev_plugins.reports.gates.record import Record, average, read_records
 from lev_plugins.reports.gates.scale import Scale, gate_scales
-from lev_plugins.reports.gates.words import Piece, pieces, subword_marks
+from lev_plugins.reports.gates.words import pieces, subword_marks
 from lev_plugins.systems.gated import GatedTransformerConfig, GatedTransformerModel
 
 UNSAFE = "<script>alert(1)</script>&\"'\u2028\0\x1b[31m\u202e{brace}"
@@ -189,16 +189,13 @@ def test_a_picture_is_a_png_of_any_text():
     assert png != picture.draw(rows, "a $ title\n<b>", "unit")
 
 
-def test_cells_of_a_picture_stay_on_it_and_a_word_is_not_cut_where_it_fits():
-    shown = [Piece("word", i % 2 == 0) for i in range(60)]
-    cells = picture._place(shown, [0.5] * 60, Scale(), 4)
-    assert cells[0].row == 4 and cells[-1].row > 5
-    assert all(cell.column + cell.width <= picture._COLUMNS for cell in cells)
-    assert all(a.row == b.row for a, b in zip(cells[::2], cells[1::2]))
-    for first, second in pairwise(cells):
-        assert second.row > first.row or second.column >= first.column + first.width - 1e-9
-    long = picture._place([Piece("x" * 200, True)], [0.5], Scale(), 0)
-    assert len(long) == 1
+def test_a_picture_grows_by_rows_and_not_in_width():
+    sizes = []
+    for words in (3, 60, 240):
+        png = picture.draw([record("word " * words, "x")], "title")
+        sizes.append(struct.unpack(">II", png[16:24]))
+    assert sizes[0][0] == sizes[1][0] == sizes[2][0]
+    assert sizes[0][1] < sizes[1][1] < sizes[2][1]
 
 
 # command --------------------------------------------------------------------------------------
@@ -295,23 +292,44 @@ def test_mistakes_are_told_before_a_model_loads(run, flags, said):
     assert not FakeRecorder.made
 
 
-def test_checkpoints_without_gates_are_refused():
-    symbols = tiny.dictionary()
-    task = SimpleNamespace(source_dictionary=symbols, target_dictionary=symbols)
+@pytest.fixture
+def recorded(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A recorder over models, loaded from a path."""
+
+    def make(path: str, *models: Any) -> recorder.Recorder:
+        symbols = tiny.dictionary()
+        task = SimpleNamespace(
+            source_dictionary=symbols,
+            target_dictionary=symbols,
+            build_generator=lambda *given: "search",
+            max_positions=lambda: (9, 9),
+        )
+        backend = SimpleNamespace(models=[made(task) for made in models], task=task)
+        monkeypatch.setattr(loading, "load_backend", lambda *_, **__: backend)
+        return recorder.Recorder(path)
+
+    return make
+
+
+def gated(gates: str) -> Any:
+    """Makes a model with these gates."""
     sizes = {"encoder_embed_dim": 8, "encoder_layers": 1, "decoder_layers": 1}
     limits = {"max_source_positions": 9, "max_target_positions": 9}
-    for gates in ("none", "mask", "copy,generate"):
-        cfg = GatedTransformerConfig(gates=gates, **sizes, **limits)
-        backend = SimpleNamespace(models=[GatedTransformerModel.build_model(cfg, task)])
-        if gates != "none":
-            assert recorder._gated("x.pt", backend) is backend
-            continue
-        with pytest.raises(UserError, match="x.pt was trained with --gates none: there is nothing"):
-            recorder._gated("x.pt", backend)
-    with pytest.raises(UserError, match="x.pt is no gated model; train one with --arch"):
-        recorder._gated("x.pt", SimpleNamespace(models=[object()]))
-    with pytest.raises(UserError, match="a:b: gates are those of one model; name one checkpoint"):
-        recorder._gated("a:b", SimpleNamespace(models=[object(), object()]))
+    cfg = GatedTransformerConfig(gates=gates, **sizes, **limits)
+    return lambda task: GatedTransformerModel.build_model(cfg, task)
+
+
+def test_checkpoints_without_gates_are_refused(recorded):
+    for gates in ("mask", "copy,generate"):
+        assert recorded("x.pt", gated(gates)).longest_source == 9
+    other = type("Other", (), {})
+    for models, said in (
+        ([gated("none")], "x.pt was trained with --gates none: there is nothing"),
+        ([lambda task: other()], "x.pt is no gated model; train one with --arch"),
+        ([gated("mask")] * 2, "x.pt: gates are those of one model; name one checkpoint"),
+    ):
+        with pytest.raises(UserError, match=said):
+            recorded("x.pt", *models)
 
 
 def test_nothing_is_written_where_a_chosen_line_is_not_there(run, tmp_path):
@@ -369,21 +387,6 @@ def test_an_average_is_over_the_text_alone():
 # analysis -------------------------------------------------------------------------------------
 
 
-@given(st.lists(st.integers(0, 6), max_size=40), st.integers(1, 7))
-def test_classes_are_in_order_and_equal_values_stay_together(values, classes):
-    groups = cut(values, classes)
-    assert sorted(i for group in groups for i in group) == list(range(len(values)))
-    assert len(groups) <= classes and all(groups)
-    for first, second in pairwise(groups):
-        assert max(values[i] for i in first) < min(values[i] for i in second)
-
-
-def test_correlations():
-    assert correlation([1, 2, 3], [2, 4, 6]) == pytest.approx(1)
-    assert correlation([1, None, 3, 4], [9, 0, 5, None]) == pytest.approx(-1)
-    assert correlation([1, 1], [1, 2]) is None and correlation([1], [1]) is None
-
-
 @pytest.fixture
 def analysed(tmp_path: Path) -> list[str]:
     """Ten lines of four words, of which 0, 1, 2 … are wrong; mask follows the noise."""
@@ -423,27 +426,6 @@ def test_noise_is_what_wrr_lacks_and_gates_are_related_to_it(run, tmp_path, anal
     assert [row["line"] for row in rows] == [str(i) for i in range(1, 12)]
     assert float(rows[1]["noise"]) == 25 and rows[10]["noise"] == rows[10]["skip"] == ""
     assert files["png"].read_bytes().startswith(b"\x89PNG")
-
-
-def test_the_other_reading_of_wrr_counts_sets_of_words(run, tmp_path, analysed):
-    run(*analysed, "--wrr", "wrr_jaccard", "--json", tmp_path / "j", main=analysis.main)
-    (found,) = json.loads((tmp_path / "j").read_text())["systems"]
-    assert {one["mean"] for one in found["by_noise"]["classes"]} == {0, 50, 100}
-
-
-def test_without_references_length_is_left(run, tmp_path, analysed):
-    out, _ = run(analysed[0], "--png", tmp_path / "p", main=analysis.main)
-    assert "words" in out and "noise of the source" not in out and "WRR by gate" not in out
-
-
-def test_several_files_are_compared(run, tmp_path, analysed):
-    other = write(tmp_path / "other.jsonl", [record(mask=None)])
-    (tmp_path / "c").write_text("b\n")
-    flags = [analysed[0], other, *analysed[1:], tmp_path / "c", "--json", tmp_path / "j"]
-    run(*flags, "--png", tmp_path / "p", main=analysis.main)
-    found = json.loads((tmp_path / "j").read_text())["systems"]
-    assert [one["name"] for one in found] == ["gates", "other"]
-    assert found[1]["means"] == pytest.approx({"copy": 0.3, "generate": 0.5, "skip": 0.2})
 
 
 def test_mistakes_of_the_analysis_are_one_line(run, tmp_path, analysed):

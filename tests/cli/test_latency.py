@@ -1,6 +1,5 @@
 """Latencies: who is measured when, what is made of the times, and what the table says."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -68,16 +67,6 @@ def measured(
     return command.measure(command.build_parser().parse_args(words))
 
 
-def test_systems_take_turns_sentence_by_sentence_after_the_warm_up(monkeypatch, tmp_path):
-    scripted = Scripted()
-    systems = [scripted.system(name, 0.1, size=4) for name in "abc"]
-    measured(monkeypatch, tmp_path, scripted, *systems, warm_up=1)
-    lock = ["abc", "abc", "bca", "cab", "abc"]
-    ids = [0, 0, 1, 2, 3]
-    assert scripted.calls == [(name, id_) for turn, id_ in zip(lock, ids) for name in turn]
-    assert all(len(system.milliseconds) == 4 for system in systems)
-
-
 def test_figures_are_those_of_the_scripted_times(monkeypatch, tmp_path):
     scripted = Scripted()
     fast, slow = scripted.system("fast", 0.001, size=5), scripted.system("slow", 0.004, size=5)
@@ -103,46 +92,6 @@ def test_sentences_are_spread_and_those_too_long_for_one_model_left_out_for_all(
         choose([scripted.system("c", 1, longest=-1)], 5)
     with pytest.raises(UserError, match="read 3 and 100 sentences"):
         choose([*systems, scripted.system("d", 1, size=3)], 5)
-
-
-def test_the_table_shows_the_numbers_of_the_json(monkeypatch, tmp_path, capsys):
-    scripted = Scripted()
-    systems = [scripted.system("ours\x1b", 0.001), scripted.system("theirs", 0.0035, longest=60)]
-    figures = measured(monkeypatch, tmp_path, scripted, *systems, sentences=20)
-    monkeypatch.setattr(command, "measure", lambda args: figures)
-    (tmp_path / "model.pt").touch()
-    path = tmp_path / "latency.json"
-    command.main([str(tmp_path), "--path", str(tmp_path / "model.pt"), "--json", str(path)])
-    table = capsys.readouterr().out
-    told = json.loads(path.read_text())
-    assert told == figures and "\x1b" not in table
-    rows = {line.split()[0]: line.split()[1:] for line in table.splitlines()[1:3]}
-    for system, name in zip(told["systems"], ("ours\\x1b", "theirs")):
-        keys = ("median_ms", "mean_ms", "p95_ms", "iterations")
-        wanted = [f"{system[key]:.2f}" for key in keys]
-        wanted += [f"{system['output_tokens']:.1f}", f"{system['ratio']:.2f}"]
-        assert rows[name] == wanted
-    assert "note: 39 sentences are too long" in table
-    line = table.splitlines()[-1]
-    assert line.startswith("sentences:20|machine:")
-    for part in (f"torch:{torch.__version__}", "device:cpu", "threads:1", "max_iter:10"):
-        assert f"|{part}" in line
-
-
-def test_a_model_without_an_output_is_named():
-    scripted = Scripted()
-    system = scripted.system("lost", 1)
-    system.decode = lambda sample: []
-    with pytest.raises(UserError, match=r"lost\.pt: no output for sentence 7"):
-        system.measure(7, "cpu", lambda: 0.0)
-
-
-def test_the_clock_of_a_gpu_waits_for_its_work(monkeypatch):
-    waited = []
-    monkeypatch.setattr(torch.cuda, "synchronize", lambda: waited.append(True))
-    now = command.clock("cuda")
-    assert now() <= now() and len(waited) == 2
-    assert command.clock("cpu")() <= command.clock("cpu")() and len(waited) == 2
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from hostile_lines import LINES
+from plain_files import put
 from refusals import refusal
 
 from lev_plugins.cli import make_drafts
@@ -26,10 +27,6 @@ def text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     lines[::7] = [""] * len(lines[::7])
     put("in", lines)
     return lines
-
-
-def put(path: str, lines: list[str], end: str = "\n") -> None:
-    Path(path).write_text("".join(line + end for line in lines), encoding="utf-8", newline="")
 
 
 def run(flags: str) -> list[str]:

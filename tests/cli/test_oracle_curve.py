@@ -1,8 +1,5 @@
 """The curve of Figure 5: one decoding a mode, and what is written of it."""
 
-import csv
-import io
-import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from typing import Any
@@ -10,13 +7,12 @@ from typing import Any
 import oracle_curve as command
 import pytest
 import tiny
-import torch
 from decoding.fake_policy import RandomPolicy
-from oracle_curve import NO_EDIT_BASELINE, Corpus, Point
+from oracle_curve import Corpus
 from refusals import refuses
 
 from lev_plugins.errors import UserError
-from lev_plugins.inference.corpus import read_references
+from lev_plugins.inference.corpus import read_references, scorer
 from lev_plugins.metrics.corpus import make_metric
 from lev_plugins.systems.levenshtein.decoding.ensemble import EnsemblePolicy
 from lev_plugins.systems.levenshtein.decoding.oracle import ORACLES, with_oracle
@@ -70,9 +66,6 @@ def separately(
     return found
 
 
-# one decoding a mode --------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("mode", ORACLES)
 @pytest.mark.parametrize("count", [1, 2], ids=["one model", "ensemble"])
 @pytest.mark.parametrize("drafted", [True, False], ids=["drafts", "from nothing"])
@@ -91,49 +84,6 @@ def test_one_decoding_gives_what_separate_runs_give(mode, count, drafted):
         assert max(changed) > 2 and min(changed) == 1
 
 
-def test_a_sentence_that_is_left_alone_is_its_draft_under_every_limit():
-    tokens = torch.tensor([0, 5, 2])
-    hypothesis = {"tokens": tokens, "history": [{"phase": "draft", "tokens": tokens}]}
-    assert command.states_by_limit(hypothesis, 3) == [tokens] * 3
-
-
-def test_states_stand_after_whole_iterations():
-    states = [torch.tensor([0, number, 2]) for number in range(4, 11)]
-    phases = ["draft", *["delete", "placeholder", "token"] * 2]
-    history = [
-        {"phase": phase, "tokens": state} for phase, state in zip(phases, states, strict=True)
-    ]
-    hypothesis = {"tokens": states[-1], "history": history}
-    found = command.states_by_limit(hypothesis, 4)
-    assert [int(one[1]) for one in found] == [7, 10, 10, 10]
-
-
-# the points -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name, drafted", [("bleu", True), ("ter", True), ("accuracy", False)])
-def test_every_point_is_the_score_of_its_outputs(name, drafted, capsys):
-    metric, models, args = make_metric(name), policies(), flags()
-    data = corpus(drafted)
-    points = list(command.curve(TASK, models, data, metric, args))
-    modes = [(mode, limit) for mode in ORACLES for limit in range(1, MOST + 1)]
-    head = [(NO_EDIT_BASELINE, 0)] if drafted else []
-    assert [(one.mode, one.max_iter) for one in points] == head + modes
-    for point in points:
-        if point.mode == NO_EDIT_BASELINE:
-            outputs = {number: (text, 0) for number, text in data.drafts.items()}
-        else:
-            outputs = separately(models, point.mode, point.max_iter, args, drafted)
-        totals = [0.0] * metric.size
-        for number in range(20):
-            numbers = metric.statistics(outputs[number][0], data.references[number])
-            totals = [total + one for total, one in zip(totals, numbers, strict=True)]
-        assert point.score == metric.score(totals)
-        steps = [outputs[number][1] for number in range(20)]
-        assert point.mean_iterations == pytest.approx(sum(steps) / 20)
-    assert capsys.readouterr().err.count("20 sentences decoded") == 3
-
-
 def test_a_sentence_is_measured_once_however_often_it_comes_up():
     metric, seen = make_metric("ter"), []
 
@@ -145,23 +95,9 @@ def test_a_sentence_is_measured_once_however_often_it_comes_up():
             seen.append((output, reference))
             return metric.statistics(output, reference)
 
-    score = command.scorer(Counting())
-    references = {0: "a b", 1: "a", 2: "a b"}
-    for last in ("a b", "a b", "b"):
-        score({0: "a b", 1: "a", 2: last}, references)
+    score, references = scorer(Counting()), {0: "a b", 1: "a", 2: "a b"}
+    assert [score({0: "a b", 1: "a", 2: last}, references) for last in ("a b", "b")] == [0, 20]
     assert sorted(seen) == sorted([("a b", "a b"), ("a", "a"), ("b", "a b")])
-
-
-# text -----------------------------------------------------------------------------------------
-
-
-def test_text_is_made_as_fairseq_generate_makes_it():
-    dictionary = TASK.tgt_dict
-    tokens = tiny.stack([tiny.sentence("ab_", dictionary)], dictionary.pad(), extra=2)[0]
-    text = command.text_of(TASK, None)
-    assert text(tokens, False) == "a b <unk>"
-    assert text(tokens, True) == "a b <<unk>>", "an unknown word is never right"
-    assert command.text_of(TASK, "characters")(tokens[:3], False) == "ab"
 
 
 @pytest.mark.parametrize("lines", [0, 2, 4])
@@ -171,62 +107,6 @@ def test_references_of_another_number_are_refused(tmp_path, lines):
         read_references(str(tmp_path / "ref"), 3)
     (tmp_path / "ref").write_text("a\n\nb c\n")
     assert read_references(str(tmp_path / "ref"), 3) == ["a", "", "b c"]
-
-
-# what is written ------------------------------------------------------------------------------
-
-POINTS = [
-    Point(NO_EDIT_BASELINE, 0, 62.5, 0.0),
-    Point("none", 1, 60.12346, 0.9),
-    Point("none", 2, 61.0, 1.25),
-    Point("deletion", 1, 70.0, 1.0),
-    Point("deletion", 2, 71.0, 2.0),
-    Point("deletion+placeholder", 1, 80.0, 1.0),
-    Point("deletion+placeholder", 2, 100.0, 2.0),
-]
-
-
-def test_the_csv_has_a_line_for_every_point():
-    stream = io.StringIO()
-    command.write_csv(POINTS, "bleu", stream)
-    rows = list(csv.DictReader(io.StringIO(stream.getvalue())))
-    assert list(rows[0]) == ["mode", "max_iter", "metric", "score", "mean_iterations"]
-    assert stream.getvalue().splitlines()[1:3] == [
-        "no-edit baseline,0,bleu,62.5000,0.0000",
-        "none,1,bleu,60.1235,0.9000",
-    ]
-    assert [(row["mode"], int(row["max_iter"])) for row in rows] == [
-        (one.mode, one.max_iter) for one in POINTS
-    ]
-
-
-def test_the_table_has_a_line_for_every_limit_and_the_signature():
-    metric = make_metric("bleu")
-    shown = command.render_table(POINTS, metric)
-    assert shown == (
-        f"BLEU (higher is better): {metric.signature()}\n"
-        "\n"
-        "T_max                  none              deletion  deletion+placeholder\n"
-        "           score iterations      score iterations      score iterations\n"
-        "    1      60.12       0.90      70.00       1.00      80.00       1.00\n"
-        "    2      61.00       1.25      71.00       2.00     100.00       2.00\n"
-        "no-edit baseline (T_max = 0): 62.50\n"
-    )
-    without = command.render_table(POINTS[1:], make_metric("ter"))
-    assert "no-edit baseline" not in without and without.startswith("TER (lower is better): ")
-
-
-def test_the_picture_is_a_png_and_the_same_every_time():
-    before = "matplotlib.pyplot" in sys.modules
-    metric, title = make_metric("bleu"), "50 $ for a\x07 pair_of {words"
-    png = command.draw(POINTS, metric, title)
-    assert png.startswith(b"\x89PNG\r\n") and len(png) > 10_000
-    assert command.draw(POINTS, metric, title) == png
-    assert command.draw(POINTS[1:], metric, title) != png, "the no-edit baseline is a line"
-    for key in ("linestyle", "marker"):
-        assert len({style[key] for style in command.STYLES.values()}) == len(ORACLES)
-    assert list(command.STYLES) == list(command.LABELS) == list(ORACLES)
-    assert ("matplotlib.pyplot" in sys.modules) == before, "a program's own figures stay untouched"
 
 
 @pytest.mark.parametrize(

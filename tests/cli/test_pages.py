@@ -61,9 +61,6 @@ def test_a_page_without_sentences_says_so(name):
     assert name == "gates" or "<dt>changed</dt><dd>–</dd>" in EMPTY[name]
 
 
-# colours ----------------------------------------------------------------------------------------
-
-
 def luminance(color: str) -> float:
     """Relative luminance of #rrggbb, as WCAG 2 defines it."""
     levels = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]

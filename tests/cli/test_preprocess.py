@@ -12,6 +12,7 @@ from fairseq import options
 from fairseq.binarizer import BinarizeSummary, FileBinarizer
 from fairseq.data import Dictionary, data_utils
 from fairseq.file_chunker_utils import Chunker, find_offsets
+from plain_files import put
 from refusals import refuses
 
 from lev_plugins.cli import preprocess
@@ -36,10 +37,6 @@ def lines_of(part: str, lang: str) -> list[str]:
             words = words[: i % 5] + [f"only{i % 4}"]
         lines.append(" ".join(words))
     return lines
-
-
-def put(path: str, lines: list[str], end: str = "\n") -> None:
-    Path(path).write_text("".join(line + end for line in lines), encoding="utf-8", newline="")
 
 
 @pytest.fixture

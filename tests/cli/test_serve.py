@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import editors
@@ -321,8 +322,12 @@ def test_a_queue_that_is_full_refuses_and_one_that_is_closed_gives_up_what_waits
     waiting[0].cancel()
     closing = threading.Thread(target=batcher.close)
     closing.start()
-    while not batcher._stopped:
-        time.sleep(0.001)
+    deadline = time.monotonic() + 20
+    with pytest.raises(Stopped):  # once it has begun to close
+        while time.monotonic() < deadline:
+            with suppress(Full):
+                batcher.submit("x", 3, ["a"])
+            time.sleep(0.001)
     model.go.set()
     closing.join(20)
     with pytest.raises(Stopped):

@@ -74,10 +74,3 @@ def modules(folder: str, *names: str) -> list[ModuleType]:
             sys.modules.pop(name, None)
             if module is not None:
                 sys.modules[name] = module
-
-
-def write(path: Path, lines: list[str]) -> Path:
-    """A file of these lines, in a folder that is made."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return path

@@ -103,18 +103,6 @@ def test_a_row_that_fails_stops_no_other_and_is_resumed_where_it_stopped(folders
     assert (folders / "work" / "words.a" / "trained").read_text() == "trained\n"
 
 
-def test_a_row_that_runs_elsewhere_is_left_to_it(folders):
-    work, data = paths(folders)
-    lock = folders / "work" / "words.b" / "lock"
-    lock.parent.mkdir(parents=True)
-    with lock.open("w") as file:
-        fcntl = pytest.importorskip("fcntl")
-        fcntl.flock(file, fcntl.LOCK_EX)
-        done = campaign(folders, work, data, "words.b")
-    assert done.returncode == 0 and done.stdout == "words.b: runs elsewhere\n"
-    assert not (folders / "work" / "results" / "words.b.json").exists()
-
-
 @pytest.mark.parametrize(
     "arguments, environ, said",
     [
@@ -131,13 +119,6 @@ def test_wrong_arguments_are_refused_in_one_line(folders, arguments, environ, sa
     done = campaign(folders, *(one.format(work=work, data=data) for one in arguments), **environ)
     assert done.returncode == 1 and done.stdout == ""
     assert done.stderr.startswith(f"error: {said}") and done.stderr.count("\n") == 1
-
-
-def test_every_row_of_the_list_belongs_to_a_table(folders):
-    done = campaign(folders, "--list", ROWS=str(ROOT / "examples" / "campaign_rows.sh"))
-    names = [line.split()[0] for line in done.stdout.splitlines()[1:]]
-    tables = {path.stem for path in (ROOT / "benchmarks" / "results").glob("*.json")}
-    assert len(names) > 15 and {name.split(".")[0] for name in names} <= tables
 
 
 def test_every_row_calls_scripts_that_exist_with_each_seed(folders):

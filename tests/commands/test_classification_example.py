@@ -3,7 +3,6 @@
 import argparse
 import gzip
 import json
-import os
 import random
 import shutil
 import subprocess
@@ -13,13 +12,13 @@ from pathlib import Path
 import checkpoints
 import pytest
 import torch
-from example_scripts import modules, refusal, trained_with, write
+from example_scripts import modules, refusal, trained_with
 from fairseq import options
 from hypothesis import given
 from hypothesis import strategies as st
+from plain_files import put
 from refusals import refuses
 
-from lev_plugins.errors import UserError
 from lev_plugins.inference.checkpoints import load_state
 from lev_plugins.systems.enct5 import metrics
 from lev_plugins.systems.enct5.problem_types import ProblemType
@@ -79,35 +78,7 @@ def test_labels_are_scored_as_in_training(pairs):
     assert got["texts right"] == pytest.approx(100 * sum(a == b for a, b in pairs) / len(pairs))
 
 
-def test_the_mean_of_f1_is_over_labels_that_occur():
-    wanted = [texts.Example("x", ["a"]), texts.Example("y", ["a", "b"])]
-    found = scores.label_scores([["a"], ["a", "c"]], wanted)
-    assert found["macro-F1"] == pytest.approx((100 + 0 + 0) / 3)
-    assert found["micro-F1"] == pytest.approx(100 * 4 / 6)
-
-
-def test_words_are_counted_by_whether_training_had_them():
-    wanted = tagged("the/D cat/N sat/V", "a/D mat/N")
-    found = scores.tag_scores([["D", "N", "N"], ["D", "N"]], wanted, {"the", "cat", "sat"})
-    assert found["word accuracy"] == pytest.approx(80)
-    assert found["known words"] == pytest.approx(200 / 3) and found["unknown words"] == 100
-    assert found["sentences right"] == 50
-
-
 # ---------------------------------------------------------------- what needs no training
-
-TRAINING = ("the/D run/V run/N run/N", "Ann/P Bob/P the/D now/A", "by/V by/A the/D Mall/N")
-
-
-def test_a_word_gets_its_most_frequent_tag_and_of_equals_the_first():
-    guess = scores.FrequentTags(tagged(*TRAINING))
-    assert guess(["run", "by", "the"]) == ["N", "V", "D"]
-
-
-def test_a_new_word_gets_the_tag_of_all_or_of_words_that_begin_alike():
-    sentences = tagged(*TRAINING)
-    assert scores.FrequentTags(sentences)(["Zoe", "zoo"]) == ["D", "D"]
-    assert scores.FrequentTags(sentences, capitals=True)(["Zoe", "zoo"]) == ["P", "A"]
 
 
 def compressed(folder: Path, name: str) -> list[str]:
@@ -120,9 +91,9 @@ def compressed(folder: Path, name: str) -> list[str]:
 def test_the_known_scores_of_doing_without_training_come_out(lev_data, tmp_path):
     for part in ("train", "test"):
         for side in ("tok", "upos"):
-            write(tmp_path / f"{part}.{side}", compressed(lev_data / "ud_ewt", f"{part}.{side}"))
+            put(tmp_path / f"{part}.{side}", compressed(lev_data / "ud_ewt", f"{part}.{side}"))
         lines = compressed(lev_data / "multilabel", f"goemotions.{part}.tsv")
-        write(tmp_path / f"{part}.tsv", lines)
+        put(tmp_path / f"{part}.tsv", lines)
     train, test = (
         list(texts.tagged(tmp_path / f"{part}.tok", tmp_path / f"{part}.upos"))
         for part in ("train", "test")
@@ -134,7 +105,7 @@ def test_the_known_scores_of_doing_without_training_come_out(lev_data, tmp_path)
     train, test = (list(texts.named(tmp_path / f"{p}.tsv", labels)) for p in ("train", "test"))
     row = evaluate.baselines(ProblemType.MULTILABEL, train, test)["always neutral"]
     assert round(row["micro-F1, 0.5"], 1) == 30.4
-    write(tmp_path / "dev.tsv", compressed(lev_data / "glue_like", "cola.dev.tsv"))
+    put(tmp_path / "dev.tsv", compressed(lev_data / "glue_like", "cola.dev.tsv"))
     dev = texts.classified(tmp_path / "dev.tsv")
     row = evaluate.baselines(ProblemType.CLASSIFICATION, dev, dev)["always 1"]
     assert round(row["accuracy"], 1) == 69.1 and row["Matthews"] == 0
@@ -158,7 +129,7 @@ CONLLU = [
 )
 def test_conllu_gives_words_and_tags_and_spaces_in_words_are_told(tags, wanted, tmp_path, capsys):
     for part in PARTS:
-        write(tmp_path / f"{part}.conllu", CONLLU)
+        put(tmp_path / f"{part}.conllu", CONLLU)
     prepare.main(["tagging", str(tmp_path), str(tmp_path), "--tags", tags])
     for part in ("train", "valid", "test"):
         text = (tmp_path / f"{part}.tsv").read_text(encoding="utf-8")
@@ -166,26 +137,10 @@ def test_conllu_gives_words_and_tags_and_spaces_in_words_are_told(tags, wanted, 
     assert capsys.readouterr().err.count("1 words hold a space and got _ for it") == 3
 
 
-def test_labels_may_be_names_or_numbers(tmp_path):
-    write(tmp_path / "text.tsv", ["1,0\tone", "joy\ttwo", "\tthree"])
-    found = list(texts.named(tmp_path / "text.tsv", ["anger", "joy"]))
-    assert [one.labels for one in found] == [["joy", "anger"], ["joy"], []]
-    write(tmp_path / "text.tsv", ["0\tone", "2\ttwo"])
-    with pytest.raises(UserError, match="line 2: '2' is none of the 2 labels"):
-        list(texts.named(tmp_path / "text.tsv", ["anger", "joy"]))
-
-
-def test_words_and_tags_that_differ_in_number_name_the_line(tmp_path):
-    write(tmp_path / "a.tok", ["a b", "c d e"])
-    write(tmp_path / "a.upos", ["X Y", "X Y"])
-    with pytest.raises(UserError, match="line 2: 3 words in .*a.tok and 2 tags in .*a.upos"):
-        list(texts.tagged(tmp_path / "a.tok", tmp_path / "a.upos"))
-
-
 @pytest.mark.parametrize("hold_out", [0, 3])
 def test_without_a_test_set_dev_is_it_and_lines_of_train_choose(hold_out, tmp_path):
-    write(tmp_path / "train.tsv", [f"1\tt{number}" for number in range(1, 8)])
-    write(tmp_path / "dev.tsv", ["0\td1", "1\td2"])
+    put(tmp_path / "train.tsv", [f"1\tt{number}" for number in range(1, 8)])
+    put(tmp_path / "dev.tsv", ["0\td1", "1\td2"])
     flags = ["--hold-out", str(hold_out)]
     (tmp_path / "text").mkdir()
     prepare.main(["classification", str(tmp_path), str(tmp_path / "text"), *flags])
@@ -205,21 +160,11 @@ def test_without_a_test_set_dev_is_it_and_lines_of_train_choose(hold_out, tmp_pa
 def test_what_cannot_be_scored_is_refused(arguments, said, tmp_path):
     if arguments:
         (tmp_path / "data").mkdir()
-        write(tmp_path / "kind", ["classification"])
+        put(tmp_path / "kind", ["classification"])
         for part in ("train", "test"):
-            write(tmp_path / "text" / f"{part}.tsv", ["1\tx"])
+            put(tmp_path / "text" / f"{part}.tsv", ["1\tx"])
     with refuses(match=said):
         evaluate.main([str(tmp_path), *filter(None, arguments)])
-
-
-def test_answers_for_other_lines_are_not_scored(tmp_path):
-    checkpoint, path = tmp_path / "checkpoint_best.pt", tmp_path / "answers.jsonl"
-    checkpoint.touch()
-    write(path, ['{"label": "1"}'])
-    os.utime(checkpoint, (1, 1))
-    assert evaluate.predicted(checkpoint, one_each("1"), [], path) == [{"label": "1"}]
-    with pytest.raises(UserError, match="1 answers for 2 lines of the test set; delete it"):
-        evaluate.predicted(checkpoint, one_each("10"), [], path)
 
 
 # ---------------------------------------------------------------- scripts
@@ -228,44 +173,10 @@ SIZES = {"UPDATES": "3", "WIDTH": "16", "LAYERS": "1", "TOKENS": "400", "VOCAB":
 WORDS = ("cat", "dog", "mat", "sat", "ran", "the", "a", "on")
 
 
-def answers_file(folder: Path, answers: Sequence[dict[str, object]]) -> object:
-    """A checkpoint, and what enct5_predict said with it: ``system.jsonl``."""
-    path = folder / "checkpoint_best.pt"
-    path.touch()
-    os.utime(path, (1, 1))
-    write(folder / "system.jsonl", [json.dumps(one) for one in answers])
-    return evaluate.Checkpoint(path, parameters=1234, updates=5, threshold=0.3)
-
-
-def test_labels_are_scored_at_half_and_at_the_checkpoint_s_threshold(tmp_path):
-    answers = [
-        {"labels": ["a", "b"], "scores": [0.9, 0.3]},
-        {"labels": ["c", "a"], "scores": [0.7, 0.4]},
-    ]
-    checkpoint = answers_file(tmp_path, answers)
-    test = [texts.Example("x", ["a"]), texts.Example("y", ["c", "a"])]
-    found = {"train": test, "test": test}
-    row = evaluate.scores_of(ProblemType.MULTILABEL, "system", checkpoint, found, tmp_path)
-    assert row["micro-F1, 0.5"] == pytest.approx(100 * 4 / 5)
-    assert row["micro-F1, tuned"] == pytest.approx(100 * 6 / 7)
-    assert (row["texts right, 0.5"], row["texts right, tuned"], row["threshold"]) == (50, 50, 0.3)
-    assert (row["updates"], row["parameters"]) == (5, 1234)
-
-
-def test_tags_and_classes_are_scored_from_what_was_found(tmp_path):
-    checkpoint = answers_file(tmp_path, [{"tags": ["D", "N"], "label": "D"}])
-    found = {"train": tagged("the/D"), "test": tagged("the/D cat/V")}
-    row = evaluate.scores_of(ProblemType.TAGGING, "system", checkpoint, found, tmp_path)
-    assert (row["word accuracy"], row["known words"], row["unknown words"]) == (50, 100, 0)
-    found = {"train": one_each("D"), "test": one_each("D")}
-    row = evaluate.scores_of(ProblemType.CLASSIFICATION, "system", checkpoint, found, tmp_path)
-    assert row["accuracy"] == 100
-
-
 def training_command(folder: Path, kind: str, *flags: str, **environ: str) -> argparse.Namespace:
     """What train.sh asks fairseq-train for, as its parser reads it."""
     (folder / "data").mkdir()
-    write(folder / "kind", [kind])
+    put(folder / "kind", [kind])
     words = trained_with(folder, "classification/train.sh", folder, *flags, **environ)
     assert words[0] == str(folder / "data")
     return options.parse_args_and_arch(options.get_training_parser(), words)
@@ -291,17 +202,9 @@ def test_each_kind_is_trained_and_its_best_checkpoint_kept(kind, metric, updates
     assert args.save_dir == str(tmp_path / f"{kind}-deep")
 
 
-def test_many_labels_may_be_pooled_and_rows_left_unpacked(tmp_path):
-    environ = {"KIND": "multilabel_pooled", "PACK": "0", "WIDTH": "16", "LAYERS": "1"}
-    args = training_command(tmp_path, "multilabel", **environ)
-    assert str(args.kind) == "multilabel_pooled" and args.best_checkpoint_metric == "micro_f1_tuned"
-    assert not args.pack and args.save_dir.endswith("/multilabel_pooled")
-    assert (args.encoder_embed_dim, args.encoder_layers, args.attention_head_dim) == (16, 1, 4)
-
-
 def test_with_a_t5_the_recipe_is_the_papers(tmp_path):
     t5 = tmp_path / "t5-folder"
-    write(tmp_path / "t5", [str(t5)])
+    put(tmp_path / "t5", [str(t5)])
     args = training_command(tmp_path, "classification")
     assert (args.t5_dir, args.optimizer, args.lr_scheduler) == (str(t5), "adafactor", "fixed")
     assert args.lr == [0.001] and args.scale_parameter and args.dropout == 0.1
@@ -312,7 +215,7 @@ def test_with_a_t5_the_recipe_is_the_papers(tmp_path):
 )
 def test_with_a_bert_its_own_weights_learn_more_slowly(kind, updates, tmp_path):
     bert = checkpoints.bert(tmp_path / "bert-folder")
-    write(tmp_path / "bert", [str(bert)])
+    put(tmp_path / "bert", [str(bert)])
     args = training_command(tmp_path, kind)
     assert (args.bert_dir, args.optimizer) == (str(bert), "backbone_adam")
     assert args.lr == [0.0005] and args.backbone_lr_ratio == 0.2 and args.dropout == 0.1
@@ -326,16 +229,16 @@ def write_data(folder: Path, kind: str) -> Path:
         lines = [draw.choices(WORDS, k=draw.randint(1, 7)) for _ in range(count)]
         joined = [" ".join(words) for words in lines]
         if kind == "tagging":
-            write(folder / f"x.{part}.tok", joined)
+            put(folder / f"x.{part}.tok", joined)
             tags = [" ".join(word[0].upper() for word in words) for words in lines]
-            write(folder / f"x.{part}.upos", tags)
+            put(folder / f"x.{part}.upos", tags)
         elif kind == "multilabel":
             labels = [",".join(str(n) for n in range(4) if WORDS[n] in words) for words in lines]
-            write(folder / f"x.{part}.tsv", [f"{a}\t{b}" for a, b in zip(labels, joined)])
+            put(folder / f"x.{part}.tsv", [f"{a}\t{b}" for a, b in zip(labels, joined)])
         elif part != "test":
-            write(folder / f"x.{part}.tsv", [f"{len(b) % 2}\t{b}" for b in joined])
+            put(folder / f"x.{part}.tsv", [f"{len(b) % 2}\t{b}" for b in joined])
     if kind == "multilabel":
-        write(folder / "x.labels.txt", WORDS[:4])
+        put(folder / "x.labels.txt", WORDS[:4])
     subprocess.run(["gzip", *map(str, folder.glob("x.train.*"))], check=True)
     return folder
 

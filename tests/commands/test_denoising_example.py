@@ -7,9 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from example_scripts import modules, refusal, trained_with, write
-from hypothesis import given
-from hypothesis import strategies as st
+from example_scripts import modules, refusal, trained_with
+from plain_files import put
 
 from lev_plugins import Corrector
 
@@ -33,38 +32,6 @@ def write_text(folder: Path, *sides: str) -> Path:
     return folder
 
 
-# ---------------------------------------------------------------- text
-
-some_lines = st.lists(
-    st.lists(st.sampled_from(["a", "bc", "déf"]), max_size=7).map(" ".join), max_size=5
-)
-
-
-@given(some_lines, st.integers(0, 4))
-def test_pieces_hold_every_word_in_order_and_none_is_too_long(lines, words):
-    found = list(prepare.cut(lines, words))
-    assert " ".join(found).split() == " ".join(lines).split()
-    assert all(0 < len(piece.split()) <= (words or 7) for piece in found)
-
-
-@given(st.lists(st.integers(), max_size=40), st.integers(0, 50))
-def test_a_selection_is_spread_over_the_text_and_stays_in_order(numbers, count):
-    lines = [f"{place} {number}" for place, number in enumerate(numbers)]
-    found = prepare.spread(lines, count)
-    assert len(found) == (min(count, len(lines)) or len(lines))
-    places = [lines.index(line) for line in found]
-    steps = [after - before for before, after in zip(places, places[1:])]
-    assert all(step > 0 for step in steps) and (not steps or max(steps) - min(steps) <= 1)
-
-
-def test_the_dictionary_has_the_frequent_symbols_first_and_one_mask_symbol():
-    found = prepare.dictionary(map(prepare.characters, ["aba c", "b a"]), "<mask>")
-    assert found.symbols[4:8] == ["a", "b", "▁", "c"]
-    assert found.symbols.count("<mask>") == 1 and found.unk() != found.index("<mask>")
-    with_mask = prepare.dictionary(["[MASK] a a"], "[MASK]")
-    assert with_mask.symbols.count("[MASK]") == 1
-
-
 @pytest.mark.parametrize(
     "arguments, said",
     [
@@ -81,9 +48,6 @@ def test_what_cannot_be_scored_is_refused(arguments, said, tmp_path):
     assert "\n" not in str(caught.value)
 
 
-# ---------------------------------------------------------------- scores
-
-
 def test_scores_count_what_was_corrected_and_what_was_miscorrected():
     clean, noisy = ["the old house", "by the sea"], ["tbe old house", "by the sea"]
     found = evaluate.scores(["the old horse", "by the sea"], noisy, clean)
@@ -94,8 +58,6 @@ def test_scores_count_what_was_corrected_and_what_was_miscorrected():
     assert (nothing["corrected"], nothing["miscorrected"]) == (0, 0)
     assert 50 < nothing["bleu"] < 100 and nothing["cer"] == pytest.approx(100 / 23)
 
-
-# ---------------------------------------------------------------- scripts
 
 SMALL = ["--encoder-ffn-embed-dim", "16", "--num-workers", "0", "--disable-validation", "--cpu"]
 
@@ -156,28 +118,6 @@ def test_prepare_train_and_evaluate_end_in_a_table_for_each_noise(tmp_path, succ
             assert found[f"{where}wrr"] == pytest.approx(mean)
 
 
-def test_what_was_corrected_with_other_words_is_forgotten(tmp_path):
-    lexicon = tmp_path / "words.txt"
-    lexicon.write_text("zebra\n", encoding="utf-8")
-    evaluate.forget_other_words(tmp_path, lexicon)
-    plain, ranked = tmp_path / "none.test-swap", tmp_path / "none+lexicon.test-swap"
-    plain.touch()
-    for words, kept in (("zebra\n", True), ("zebra\nfour\n", False)):
-        ranked.touch()
-        lexicon.write_text(words, encoding="utf-8")
-        evaluate.forget_other_words(tmp_path, lexicon)
-        assert plain.is_file() and ranked.is_file() is kept
-
-
-def test_words_and_neighbours_are_counted_without_marks_and_capitals(tmp_path):
-    text = write(tmp_path / "text", ["A dog's bone, a dog's  café.", "the CAFÉ a dog's 2 bones"])
-    files = [tmp_path / "words", tmp_path / "pairs"]
-    words.main([str(text), *map(str, files)])
-    counted, pairs = (file.read_text("utf-8").splitlines() for file in files)
-    assert counted == ["a 3", "dog's 3", "café 2", "bone 1", "the 1", "bones 1"]
-    assert pairs == ["a dog's 3", "the café 1", "café a 1"]
-
-
 def test_captions_have_their_marks_apart(tmp_path, succeed):
     for part, line in (
         ("train", "A (big) dog, he runs."),
@@ -214,9 +154,9 @@ def test_a_translator_of_noisy_text_is_trained_and_scored_with_and_without_symsp
     german = {"house": "haus", "garden": "garten", "water": "wasser", "summer": "sommer"}
     for part, size in (("train", 60), ("valid", 4), ("test", 5)):
         lines = [draw.choices(list(german), k=4) for _ in range(size)]
-        write(data / f"{part}.en", [" ".join(line) for line in lines])
-        write(data / f"{part}.de", [" ".join(map(german.get, line)) for line in lines])
-    lexicon = write(tmp_path / "words.txt", list(german))
+        put(data / f"{part}.en", [" ".join(line) for line in lines])
+        put(data / f"{part}.de", [" ".join(map(german.get, line)) for line in lines])
+    lexicon = put(tmp_path / "words.txt", list(german))
     sizes = {"UPDATES": "2", "WIDTH": "16", "LAYERS": "1", "RUN": "1"}
     succeed("translation/prepare.sh", data, work, VOCABULARY="60")
     assert refusal("denoising/translate.sh", work, "noisier").startswith("no system noisier")

@@ -35,9 +35,6 @@ def corpus(commands, tmp_path_factory):
     return make
 
 
-# trained and validated ------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "kind",
     [kind if kind in QUICK else pytest.param(kind, marks=pytest.mark.slow) for kind in ASKED],
@@ -70,9 +67,6 @@ def test_a_metric_with_an_odd_name_selects_checkpoints(corpus):
     assert kept["val_loss"] == kept["best"] == max(values)
 
 
-# resumed -------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 def test_stopping_in_the_middle_of_a_later_epoch_changes_no_bit(corpus, tmp_path):
     """Ten batches an epoch. The threshold is kept where no validation finds another one."""
@@ -91,9 +85,6 @@ def test_stopping_in_the_middle_of_a_later_epoch_changes_no_bit(corpus, tmp_path
     assert not any(torch.equal(one[name], halfway[name]) for name in one if "weight" in name)
     kept = state(tmp_path / "parts" / "checkpoint_last.pt")["task_state"]["threshold"]
     assert kept == scores(first)[-1]["threshold"] != 0.5
-
-
-# two processes --------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -117,11 +108,6 @@ def test_two_processes_train_count_and_tune_as_one_does(corpus, commands, tmp_pa
     assert [one["task_state"]["threshold"] for one in kept] == told, (
         "the first set selects for both"
     )
-
-
-# hydra ----------------------------------------------------------------------------------------
-
-# mistakes -------------------------------------------------------------------------------------
 
 
 def test_a_model_is_fine_tuned_to_other_labels_and_not_resumed_with_them(

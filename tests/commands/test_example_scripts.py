@@ -10,9 +10,10 @@ from pathlib import Path
 import checkpoints
 import pytest
 import torch
-from example_scripts import EXAMPLES, ROOT, refusal, write
+from example_scripts import EXAMPLES, ROOT, refusal
 from fairseq import criterions, models, tasks
 from omegaconf import OmegaConf
+from plain_files import put
 
 import lev_plugins
 from lev_plugins.cli import enct5_prepare
@@ -146,19 +147,19 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Folders: ``work`` has the data of every example, the others what their names say."""
     folder = tmp_path_factory.mktemp("examples")
     for name, kind in (("work", ["classification"]), ("t5", ["classification"])):
-        write(folder / name / "kind", kind)
+        put(folder / name / "kind", kind)
         for file in ("dict.clean.txt", "train.src-tgt.src.idx"):
-            write(folder / name / "data" / file, [])
+            put(folder / name / "data" / file, [])
     for part in ("train", "dev", "test"):
-        write(folder / "work" / "text" / f"{part}.tsv", ["1\tx"])
+        put(folder / "work" / "text" / f"{part}.tsv", ["1\tx"])
         for side in ("noisy", "clean"):
-            write(folder / "work" / "text" / f"{part}.{side}", ["x"])
-            write(folder / "noisy" / f"{part}.{side}", ["x"])
-        write(folder / "partly" / f"{part}.clean", ["x"])
-    write(folder / "partly" / "dev.noisy", ["x"])
-    write(folder / "t5" / "t5", ["a folder"])
+            put(folder / "work" / "text" / f"{part}.{side}", ["x"])
+            put(folder / "noisy" / f"{part}.{side}", ["x"])
+        put(folder / "partly" / f"{part}.clean", ["x"])
+    put(folder / "partly" / "dev.noisy", ["x"])
+    put(folder / "t5" / "t5", ["a folder"])
     for name in ("a.train.tsv", "b.train.tsv", "dev.tsv"):
-        write(folder / "twice" / name, ["1\tx"])
+        put(folder / "twice" / name, ["1\tx"])
     return {path.name: path for path in folder.iterdir()}
 
 
@@ -234,7 +235,7 @@ OVERRIDES = {
 
 def tagged_text(folder: Path, *pieces: str) -> Path:
     """Data of EncT5's that tag words."""
-    file = write(folder / "text.tsv", ["A B\ta b", "C\tc"] * 5)
+    file = put(folder / "text.tsv", ["A B\ta b", "C\tc"] * 5)
     parts = ["--train", str(file), "--valid", str(file), "--destdir", str(folder / "data")]
     enct5_prepare.main(["--kind", "tagging", *parts, *pieces])
     return folder / "data"
@@ -243,10 +244,10 @@ def tagged_text(folder: Path, *pieces: str) -> Path:
 def clean_text(folder: Path) -> Path:
     """Data of the task noisy_translation, in characters."""
     for split in ("train", "valid"):
-        write(folder / "data" / f"{split}.clean", ["abcde fabcd"] * 5)
+        put(folder / "data" / f"{split}.clean", ["abcde fabcd"] * 5)
     for side in ("noisy", "clean"):
         symbols = [f"{symbol} 1" for symbol in [*"abcdef▁", "<mask>"]]
-        write(folder / "data" / f"dict.{side}.txt", symbols)
+        put(folder / "data" / f"dict.{side}.txt", symbols)
     return folder / "data"
 
 

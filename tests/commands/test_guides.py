@@ -9,6 +9,7 @@ import checkpoints
 import pytest
 from conftest import ROOT, Commands
 from enct5_corpus import write_corpus
+from plain_files import put
 from shell import Shell
 
 pytestmark = pytest.mark.slow  # every page trains something
@@ -59,14 +60,6 @@ def smaller(words: list[str]) -> list[str]:
     return [*words, *size.split(), *SHORT, "--cpu"]
 
 
-# ---------------------------------------------------------------- tiny data of the guides
-
-
-def lines(path: Path, texts: list[str]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(f"{text}\n" for text in texts), "utf-8")
-
-
 def triples(folder: Path, rng: random.Random) -> None:
     """my/text/PART.src, .mt and .pe, and few.tsv: source, tab, draft."""
     for part, count in (("train", 48), ("valid", 8), ("test", 8)):
@@ -77,9 +70,9 @@ def triples(folder: Path, rng: random.Random) -> None:
             "mt": [" ".join(one[1:]).upper() + " ! ." for one in sources],
         }
         for side, texts in sides.items():
-            lines(folder / f"text/{part}.{side}", texts)
+            put(folder / f"text/{part}.{side}", texts)
     pairs = zip(sides["src"], sides["mt"], strict=True)
-    lines(folder / "text/few.tsv", ["\t".join(pair) for pair in pairs][:2])
+    put(folder / "text/few.tsv", ["\t".join(pair) for pair in pairs][:2])
 
 
 def noisy(folder: Path, rng: random.Random) -> None:
@@ -87,14 +80,14 @@ def noisy(folder: Path, rng: random.Random) -> None:
     words = checkpoints.WORDS[:6]
     for part, count in (("train", 48), ("valid", 8), ("test", 8)):
         clean = [" ".join(rng.choices(words, k=rng.randint(1, 4))) for _ in range(count)]
-        lines(folder / f"{part}.clean", clean)
-        lines(folder / f"{part}.noisy", [text.replace("a", "e", 1) for text in clean])
-        lines(folder / f"text/{part}.clean", clean)
+        put(folder / f"{part}.clean", clean)
+        put(folder / f"{part}.noisy", [text.replace("a", "e", 1) for text in clean])
+        put(folder / f"text/{part}.clean", clean)
     shutil.copy(folder / "train.clean", folder / "scans.clean")
     shutil.copy(folder / "train.noisy", folder / "scans.noisy")
-    lines(folder / "noisy.txt", ["the cet", "", "see https://example.org"])
-    lines(folder / "scans/1890/a.txt", ["the cet sat"])
-    lines(folder / "names.txt", ["Pari"])
+    put(folder / "noisy.txt", ["the cet", "", "see https://example.org"])
+    put(folder / "scans/1890/a.txt", ["the cet sat"])
+    put(folder / "names.txt", ["Pari"])
 
 
 def labelled(folder: Path, rng: random.Random) -> None:
@@ -107,11 +100,11 @@ def labelled(folder: Path, rng: random.Random) -> None:
             for place, word in enumerate(words, start=1):
                 rows.append("\t".join([str(place), word, "_", tags[word], *"______"]))
             rows.append("")
-        lines(folder / f"{part}.conllu", rows)
+        put(folder / f"{part}.conllu", rows)
     shutil.copy(folder / "test.conllu", folder / "raw.conllu")
     write_corpus(folder, "classification")
     shutil.copy(folder / "valid.tsv", folder / "dev.tsv")
-    lines(folder / "lines.txt", ["the cat", "", "a b"])
+    put(folder / "lines.txt", ["the cat", "", "a b"])
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 import pickle
 import runpy
 import sys
-from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -174,20 +173,19 @@ ENTRIES = {
 
 
 # ways in that share their reading with others and take seconds each
-LONG = {
+LONG = (
     *("train: --finetune-from-model", "train: --continue-once", "generate: reranker"),
-    *("latency: --ar-path", "editor-interactive", "editor-validate", "stock-latency: --ar-path"),
-}
+    "latency: --ar-path",
+)
 
 
-def marked(name: str, *values: Any) -> Any:
-    """Parameters of a test, which is a long one where the name says so."""
-    return pytest.param(*values, id=name, marks=[pytest.mark.long] if name in LONG else [])
-
-
-@pytest.fixture
-def places(folder: Path, evil: Path, victim: Path) -> dict[str, Path]:
-    return {
+@pytest.mark.parametrize(
+    "entry", [pytest.param(one, marks=pytest.mark.long if one in LONG else ()) for one in ENTRIES]
+)
+def test_no_way_in_runs_a_pickle(
+    entry, folder, evil, victim, commands, capsys, monkeypatch, tmp_path
+):
+    places = {
         "evil": evil,
         "home": evil.parent,
         "data": folder / "bin",
@@ -197,40 +195,9 @@ def places(folder: Path, evil: Path, victim: Path) -> dict[str, Path]:
         "enct5": folder / "enct5",
         **{name: folder / f"{name}.pt" for name in ("editor", "stock", "concat")},
     }
-
-
-@pytest.fixture
-def enter(places, commands, capsys, monkeypatch, tmp_path) -> Callable[[str], str]:
-    """The line in which an entry ends."""
     given = {"commands": commands, "capsys": capsys, "monkeypatch": monkeypatch}
-    return lambda entry: ENTRIES[entry](places=places, tmp_path=tmp_path, **given)
-
-
-@pytest.mark.parametrize("entry", [marked(one, one) for one in ENTRIES])
-def test_no_way_in_runs_a_pickle(entry, enter, places, victim, tmp_path):
-    said = enter(entry)
+    said = ENTRIES[entry](places=places, tmp_path=tmp_path, **given)
     assert not victim.exists(), "it was run"
     assert "system" in said, "refused, but for another reason"
     assert any(str(places[name]) in said for name in ("evil", "home", "t5"))
     assert not list(tmp_path.glob("new*")) or not list((tmp_path / "new").glob("*"))
-
-
-BUILDING = (
-    *(("editor", one) for one in ("generate", "interactive", "validate", "oracle_curve", "trace")),
-    *(("editor", one) for one in ("correct", "latency", "LevenshteinEditor", "Corrector")),
-    *(("stock", one) for one in ("correct", "gates", "distill", "latency: --ar-path", "Corrector")),
-    ("stock", "fairseq's hub"),
-)
-
-
-@pytest.mark.parametrize("base, entry", [marked("-".join(one), *one) for one in BUILDING])
-def test_no_way_in_runs_a_setting(base, entry, enter, places, folder, victim):
-    state = torch.load(folder / f"{base}.pt", weights_only=True)
-    call = f"__import__('os').system('touch {victim}') or [(8, 3)]"
-    state["cfg"]["model"] = Namespace(
-        _name="fconv", arch="fconv", encoder_layers=call, decoder_layers=call
-    )
-    torch.save(state, places["evil"])
-    said = enter(entry)
-    assert not victim.exists(), "it was run"
-    assert "nothing is run" in said or "no gates" in said, "refused, but for another reason"

@@ -6,13 +6,8 @@ from types import ModuleType
 
 import pytest
 from example_scripts import modules
-from hypothesis import given
-from hypothesis import strategies as st
-
-from lev_plugins.systems.levenshtein.markup import KEEP, parse_markup, token_marks
 
 simulate, session = modules("interactive_editing", "simulate", "session")
-SENTENCES = st.lists(st.sampled_from(["a", "b", "[=", "-]", "c=]", "\\[+d", "é"]), max_size=6)
 
 
 @pytest.fixture
@@ -24,21 +19,6 @@ def run(monkeypatch, capsys):
         return capsys.readouterr().out
 
     return run
-
-
-@given(SENTENCES, SENTENCES)
-def test_the_simulated_person_locks_what_is_right_and_removes_what_is_wrong(draft, reference):
-    text = " ".join(draft)
-    right = simulate.right_words(text, " ".join(reference))
-    assert len(right) == len(draft)
-    kept = iter(reference)
-    assert all(word in kept for word, is_right in zip(draft, right) if is_right)  # in order
-    plain, marks = parse_markup(simulate.marked(text, right, "-"))
-    assert plain == text
-    words, bits = token_marks(plain, marks, str)
-    assert words == draft and [bool(bit & KEEP) for bit in bits] == right and all(bits)
-    plain, marks = parse_markup(simulate.marked(text, right, ""))
-    assert plain == text and len(marks) == sum(right)
 
 
 def test_a_session_takes_marks_numbers_and_enter(triples, run):

@@ -40,9 +40,6 @@ def plain(commands, triples):
     return answers(commands.done(triples.generate("--gen-subset valid"), triples.folder))
 
 
-# answers ----------------------------------------------------------------------------------------
-
-
 def test_noise_is_sampled_for_the_sentence_and_not_for_its_batch(commands, triples):
     flags = "--diversity noise --noise-scale 1 --iter-decode-with-beam 3 --nbest 3"
     lines = list(zip(triples.text("valid", "src"), triples.text("valid", "mt"), strict=True))
@@ -55,9 +52,6 @@ def test_noise_is_sampled_for_the_sentence_and_not_for_its_batch(commands, tripl
     )
     first, second = texts(answers(one_by_one)), texts(answers(together))[::-1]
     assert first == second and max(map(len, first)) > 1
-
-
-# re-ranking -------------------------------------------------------------------------------------
 
 
 def score_references(commands, triples, transformer, folder, groups) -> list[float]:
@@ -97,9 +91,6 @@ def test_answers_are_ranked_by_the_score_of_the_autoregressive_model(
     assert [[one.text for one in group] for group in edited] == texts(groups)
     nats = [one.score for group in edited for one in group]
     assert nats == pytest.approx([score * math.log(2) for score in found], abs=2e-4)
-
-
-# the oracle -------------------------------------------------------------------------------------
 
 
 def test_an_oracle_helps_what_the_model_does_and_needs_references(commands, triples):

@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from example_scripts import modules, write
+from example_scripts import modules
 from fairseq.scoring.bleu import SacrebleuConfig, SacrebleuScorer
+from plain_files import put
 
 from lev_plugins.metrics.scorers import TerConfig, TerScorer
 
@@ -20,7 +21,7 @@ def test_words_are_cut_alike_whatever_space_stands_between_them(tmp_path, monkey
     cut = {}
     for name, lines in (("plain", plain), ("odd", odd)):
         work = tmp_path / name
-        write(work / "text" / "train.src", lines)
+        put(work / "text" / "train.src", lines)
         (work / "pieces").mkdir()
         monkeypatch.setattr(sys, "argv", ["pieces.py", str(work), "40", "train", "src"])
         pieces.main()
@@ -122,16 +123,3 @@ def test_all_drafts_stay_where_no_rule_pays_beyond_chance(dev, tmp_path, monkeyp
     made = outcome(tmp_path, dev, [GOOD, BAD, SAME], monkeypatch)
     assert made == [GOOD[0], BAD[0], SAME[0]]
     assert capsys.readouterr().out.startswith("all drafts stay: the best rule is better in ")
-
-
-def test_sentences_that_were_left_out_keep_their_drafts(tmp_path):
-    write_part(tmp_path, "dev", [GOOD, BAD])
-    (tmp_path / "dev.out").write_text("D-1\t-0.2\tein Hut\n")
-    first, second = careful.sentences(tmp_path, "dev", str(tmp_path / "dev.out"))
-    assert first.output == first.draft and first.gain == 0 and second.output == "ein Hut"
-
-
-def test_no_output_is_refused(tmp_path):
-    write_part(tmp_path, "dev", [])
-    with pytest.raises(ValueError, match="fairseq-generate wrote no output"):
-        careful.sentences(tmp_path, "dev", str(tmp_path / "dev.out"))

@@ -254,23 +254,6 @@ def test_alignments_point_into_the_source(pbd):
         assert places and max(places) <= len(words)
 
 
-def test_no_training_sentence_is_left_out(pbd):
-    """259 sentences, the longest of which fairseq alone would never show."""
-    flags = f"{RANDOM} --max-epoch 1 --no-save --required-batch-size-multiple 8"
-    (epoch,) = re.findall(r"\| train \| epoch 001 .*", pbd.done(pbd.train(flags)).out)
-    batches, sentences = (
-        float(re.search(rf"{name} ([0-9.]+)", epoch)[1]) for name in ("num_updates", "bsz")
-    )
-    assert batches * sentences == pytest.approx(259, abs=1)
-
-
-def test_a_training_starts_from_the_parameters_that_it_is_given(pbd):
-    flags = f"--finetune-from-model {pbd.checkpoint} --lr 0 --max-update 1 --save-dir still"
-    pbd.done(pbd.train(f"{RANDOM} {flags}"))
-    made = parameters(pbd.folder / "still" / "checkpoint_last.pt")
-    assert_equal(made, parameters(pbd.checkpoint))
-
-
 def test_two_processes_train_what_one_does(pbd, root):
     """By plain gradient descent: differences stay as small as they arise."""
     one, two = pbd.folder / "one", pbd.folder / "two"

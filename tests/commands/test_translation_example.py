@@ -8,7 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from example_scripts import EXAMPLES, trained_with, write
+from example_scripts import EXAMPLES, trained_with
+from fairseq import options
+from plain_files import put
+
+import lev_plugins  # noqa: F401  (registers)
 
 GRIDS = sorted((EXAMPLES / "translation" / "grid").glob("*.txt"))
 TINY = [
@@ -43,9 +47,6 @@ def trained(commands, words: list[str], folder: Path, updates: int = 1) -> str:
     assert re.search(r"train_inner .*num_updates=1,", result.out)
     assert (folder / "saved" / "checkpoint_last.pt").is_file()
     return result.out
-
-
-# ---------------------------------------------------------------- what each script runs
 
 
 @pytest.mark.parametrize(
@@ -88,9 +89,16 @@ def test_a_distilled_model_starts_from_its_teacher(commands, work, tmp_path):
 @pytest.mark.parametrize(
     "flags", [pytest.param(flags, id=name) for name, flags in configurations()]
 )
-def test_every_configuration_of_a_grid_takes_an_update(commands, work, tmp_path, flags):
+def test_every_configuration_of_a_grid_is_one_that_fairseq_train_reads(work, tmp_path, flags):
     words = trained_with(tmp_path, "translation/train.sh", work, "levt", *TINY, *flags)
     assert words[-len(flags) :] == flags
+    args = options.parse_args_and_arch(options.get_training_parser(), words)
+    assert (args.task, args.arch) == ("translation_edit", "levenshtein_editor")
+
+
+@pytest.mark.parametrize("flags", [[*flags] for _, flags in configurations()[::4]], ids=" ".join)
+def test_a_configuration_takes_an_update(commands, work, tmp_path, flags):
+    words = trained_with(tmp_path, "translation/train.sh", work, "levt", *TINY, *flags)
     log = trained(commands, [*words, "--source-lang", "src", "--target-lang", "tgt"], tmp_path)
     assert re.search(r"valid on .* del_nll [0-9.]+", log), "grid.sh prints this loss"
 
@@ -131,9 +139,6 @@ def test_every_way_of_post_editing_takes_an_update(commands, work, triples, tmp_
     assert ("loading pretrained model from" in log) == (way == "finetuned")
 
 
-# ---------------------------------------------------------------- the whole way
-
-
 def write_bitext(folder: Path, names: dict[str, int], sides: tuple[str, str]) -> None:
     """Sentences of made-up words; the target is the source in capitals."""
     draw = random.Random(3)
@@ -152,7 +157,7 @@ def write_triples(folder: Path, names: dict[str, int]) -> None:
     write_bitext(folder, names, ("src", "pe"))
     for part in names:
         lines = (folder / f"{part}.pe").read_text("utf-8").splitlines()
-        write(folder / f"{part}.mt", [" ".join(line.split()[1:]) for line in lines])
+        put(folder / f"{part}.mt", [" ".join(line.split()[1:]) for line in lines])
 
 
 #: what generate.sh prints last

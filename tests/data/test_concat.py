@@ -33,9 +33,6 @@ def batches(draw):
     return lists, tensors
 
 
-# the pure functions ---------------------------------------------------------------------------
-
-
 @given(batches(), st.integers(1, 8))
 def test_joining_is_source_end_draft_end_whatever_the_padding(batch, multiple):
     (sources, drafts), tensors = batch
@@ -81,8 +78,6 @@ def test_one_example_to_look_at():
     assert parts[0].tolist() == [0, 0, 1, 1, 1] and parts[1, :4].tolist() == [0, 0, 0, 1]
     assert (positions - PAD).tolist() == [[1, 2, 1, 2, 3], [1, 2, 3, 1, 0]]
 
-
-# the data set ---------------------------------------------------------------------------------
 
 ROWS = [
     tiny.Triple("abc", "abh", "ab"),

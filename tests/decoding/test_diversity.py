@@ -36,9 +36,6 @@ def test_what_cannot_be_is_refused_in_one_line(values, said):
         Diversity(**values)
 
 
-# penalties ------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("base", "count", "expected"),
     [
@@ -59,9 +56,6 @@ def test_penalties_rise_evenly_from_what_was_asked_for_to_the_largest_of_the_pap
 @pytest.mark.parametrize("kind", ["length", "noise"])
 def test_other_answers_share_one_penalty(kind):
     assert diversity(kind).penalties(1.5, torch.arange(8)).tolist() == [1.5] * 8
-
-
-# lengths --------------------------------------------------------------------------------------
 
 
 def slow_counts(logits: Tensor, counts: list[int], slots: list[bool], number: int) -> list[int]:
@@ -127,9 +121,6 @@ def test_a_length_that_a_model_cannot_make_is_no_answer():
     slots = torch.ones(4, 1, dtype=torch.bool)
     found = diversity().first_counts(logits, counts, slots, torch.arange(4))
     assert found.squeeze(1).tolist() == [1, 0, 1, 1]
-
-
-# noise ----------------------------------------------------------------------------------------
 
 
 def noise(

@@ -75,9 +75,6 @@ def state(words: Sequence[str] = ("a?bc?", "??", "abcde")) -> tuple[Tensor, Tens
     return sources, tiny.stack([tiny.sentence(word, SYMBOLS, PLH) for word in words], pad)
 
 
-# probabilities --------------------------------------------------------------------------------
-
-
 def test_probabilities_are_the_mean_of_the_members():
     task = tiny.task()
     sizes = [{}, {"decoder_layers": 1, "max_insertions": 3}, {"encoder_embed_dim": 16}]
@@ -128,9 +125,6 @@ def test_the_mean_decides_and_not_the_majority(members, deleted):
     assert len(tokens) - 2 == (0 if deleted else 3)
 
 
-# what stays the same --------------------------------------------------------------------------
-
-
 def test_one_member_answers_as_if_it_were_alone():
     model = tiny.sharpen(tiny.model(tiny.task())).eval()
     sources, tokens = state()
@@ -165,9 +159,6 @@ def test_memories_are_selected_for_every_member():
     chosen = policy.encode(sources).select(torch.tensor([2, 0, 2]))
     for member in chosen.members:
         assert torch.equal(member.source, sources[[2, 0, 2]])
-
-
-# members --------------------------------------------------------------------------------------
 
 
 def test_vocabularies_of_different_sizes_are_refused():

@@ -73,9 +73,7 @@ def record(**changes: Any) -> dict[str, Any]:
         (script((DELETE, "a"), (INSERT, "a")), False, False),
     ],
 )
-def test_an_iteration_knows_what_it_did(
-    step: Iteration, nothing_deleted: bool, nothing_inserted: bool
-) -> None:
+def test_an_iteration_knows_what_it_did(step, nothing_deleted, nothing_inserted):
     assert step.nothing_deleted is nothing_deleted
     assert step.nothing_inserted is nothing_inserted
     assert step.changed is not (nothing_deleted and nothing_inserted)
@@ -191,9 +189,7 @@ def test_from_dict_ignores_keys_that_others_added() -> None:
         ),
     ],
 )
-def test_malformed_records_are_a_users_mistake_told_in_one_line(
-    malformed: Any, message: str
-) -> None:
+def test_malformed_records_are_a_users_mistake_told_in_one_line(malformed, message):
     with refuses(message):
         EditTrace.from_dict(malformed)
 

@@ -108,23 +108,6 @@ def test_the_no_edit_baseline_corrects_and_miscorrects_nothing(lines):
     assert counts.right == counts.right_before
 
 
-@given(LINES)
-def test_the_reference_itself_corrects_all_and_miscorrects_nothing(lines):
-    sources, _, references = map(list, zip(*lines)) if lines else ([], [], [])
-    counts = correction_counts(sources, references, references)
-    assert counts.miscorrected == 0 and counts.corrected == counts.wrong_before
-    assert counts.correction_rate == (100 if counts.wrong_before else 0)
-    assert counts.word_accuracy == (100 if counts.words else 0)
-
-
-@given(LINES, st.integers(0, 6))
-def test_parts_add_up_to_the_whole(lines, cut):
-    def counted(part: list[tuple[str, str, str]]) -> CorrectionCounts:
-        return correction_counts(*map(list, zip(*part))) if part else CorrectionCounts()
-
-    assert counted(lines[:cut]) + counted(lines[cut:]) == counted(lines)
-
-
 def test_lines_that_do_not_belong_together_are_not_counted():
     with pytest.raises(ValueError):
         correction_counts(["a"], ["a", "b"], ["a", "b"])

@@ -209,7 +209,7 @@ def test_unasked_one_dnn_multiplies_only_where_mkl_would_and_the_cpu_is_not_inte
 
 @pytest.mark.parametrize(("said", "wanted"), [("0", False), ("1", linear_module.available())])
 def test_the_environment_decides_where_it_says_so(said, wanted):
-    program = "from lev_plugins.nn import linear; print(linear._wanted)"
+    program = "from lev_plugins.nn import linear; print(linear.uses_one_dnn())"
     done = subprocess.run(
         [sys.executable, "-c", program],
         env={**os.environ, linear_module.SWITCH: said},

@@ -68,9 +68,6 @@ def slow_bias(bias: RelativeBias, starts: list[int], length: int) -> Tensor:
     return bias.table.weight[rows].T.view(-1, length, length)
 
 
-# places --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("both_ways, starts", [(True, BOTH_WAYS), (False, ONE_WAY)])
 def test_distances_fall_into_the_buckets_that_published_weights_know(both_ways, starts):
     bias = randomised(RelativeBias(3, both_ways=both_ways))
@@ -85,9 +82,6 @@ def test_what_may_not_be_seen_is_minus_infinity_and_the_rest_the_bias():
     expanded = seen.unsqueeze(1).expand_as(found)
     assert bool((found[~expanded] == float("-inf")).all())
     assert torch.equal(found[expanded], bias.places(4, 6).expand_as(found)[expanded])
-
-
-# stacks --------------------------------------------------------------------------------------
 
 
 class Whole:

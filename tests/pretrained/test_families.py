@@ -55,9 +55,7 @@ def test_an_output_with_a_table_of_its_own_keeps_it(kind: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("kind", OUTPUTS)
-def test_descriptions_of_0_5_0_say_nothing_of_tables_and_share_them(
-    kind: str, tmp_path: Path
-) -> None:
+def test_descriptions_of_0_5_0_say_nothing_of_tables_and_share_them(kind, tmp_path):
     folder = (
         checkpoints.bart(tmp_path / "x") if kind == "bart" else checkpoints.bert(tmp_path / "x")
     )
@@ -101,9 +99,7 @@ def test_a_t5_whose_encoder_reads_another_table_is_refused(tmp_path: Path) -> No
         ({}, False),
     ],
 )
-def test_a_tied_mt5_shrinks_its_states_as_what_wrote_it_did(
-    changes: dict[str, Any], scaled: bool, tmp_path: Path
-) -> None:
+def test_a_tied_mt5_shrinks_its_states_as_what_wrote_it_did(changes, scaled, tmp_path):
     config = {name: value for name, value in T5_1.items() if name != "tie_word_embeddings"}
     config.update(model_type="mt5", **changes)
     tensors = checkpoints.t5_tensors(gated=True, tied=True)
@@ -133,8 +129,6 @@ def test_t5s_with_any_known_activation_load(name: str, tmp_path: Path) -> None:
     backbone, _, _ = loaded(checkpoints.write(tmp_path / "t5", config, tensors))
     assert all(layer.block.gated == name.startswith("gated") for layer in backbone.blocks)
 
-
-# what is typed --------------------------------------------------------------------------------
 
 LETTERS = [*"the</s>unkpadxtri_0", "▁"]
 

@@ -2,7 +2,6 @@
 
 import re
 import shutil
-from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -129,31 +128,6 @@ def test_a_split_without_any_label_is_read(task, folders, tmp_path):
     made.load_dataset("valid")
     data = made.dataset("valid")
     assert data.collater([data[0], data[1]])["target"].tolist() == [[False] * 3] * 2
-
-
-DAMAGE = {
-    "half": lambda content: content[: len(content) // 2],
-    "empty": lambda content: b"",
-    "ones": lambda content: b"\xff" * len(content),
-    "zeros": lambda content: bytes(len(content)),
-    "turned": lambda content: content[8:] + content[:8],
-}
-# subwords and labels may be all zeros, and in any order
-SOUND = {(part, "bin", how) for part in ("pieces", "labels") for how in ("zeros", "turned")}
-CASES = set(product(("pieces", "labels", "spans"), ("idx", "bin"), (*DAMAGE, "gone"))) - SOUND
-
-
-@pytest.mark.parametrize(("part", "end", "how"), sorted(CASES))
-def test_a_damaged_file_is_named(task, folders, tmp_path, part, end, how):
-    data = shutil.copytree(folders["tagging"], tmp_path / "data")
-    path = data / f"train.{part}.{end}"
-    if how == "gone":
-        path.unlink()
-    else:
-        path.write_bytes(DAMAGE[how](path.read_bytes()))
-    with pytest.raises(UserError, match=rf"train\.{part}.*prepare") as caught:
-        task("tagging", data=str(data)).load_dataset("train")
-    assert str(data) in str(caught.value)
 
 
 def write(prefix, entries):

@@ -64,9 +64,6 @@ def test_chances_that_round_to_nothing_have_a_finite_logarithm():
         assert all(one.logits.isfinite().all() for one in scores)
 
 
-# training -------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("variant", "gates"),
     [(v, g) for v in DIVERSITY for g in SUBSETS if allowed(g, v)],
@@ -101,9 +98,6 @@ def test_it_learns_in_every_variant(variant):
         loss.backward()
         optimizer.step()
     assert float(loss.detach()) / counts.sum() < 0.7 * float(-(rates * rates.log()).sum())
-
-
-# mask symbols ---------------------------------------------------------------------------------
 
 
 def test_skipping_in_logits_needs_a_mask_symbol_in_the_target():

@@ -47,9 +47,6 @@ def softmax(values):
     return [math.exp(value) / top for value in values]
 
 
-# the encoder: Eq. 1 and 2 ---------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("mask", ["<mask>", "[MASK]", "<extra_id_0>", None])
 def test_the_mask_gate_is_equations_1_and_2(mask):
     symbols = dictionary(mask=mask)
@@ -77,9 +74,6 @@ def test_without_the_mask_gate_the_decoder_reads_the_states_as_they_are():
     memory = model.encoder(source)["memory"][0]
     states = model.encoder.body(model.encoder.embed(source), source.ne(SYMBOLS.pad()))
     assert memory.masked is None and torch.equal(memory.states, states)
-
-
-# the decoder: Eq. 3 to 8 ----------------------------------------------------------------------
 
 
 def gates_by_hand(model, state, place, memory):
@@ -166,9 +160,6 @@ def test_each_variant_is_its_equations(variant, gates, target):
                 looks = extra["attn"][0][0, place]
                 expected = pointer_by_hand(model, weights, state, looks, source.tolist(), target)
             assert logits[0, place].tolist() == pytest.approx(expected, abs=1e-9)
-
-
-# parts of them --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

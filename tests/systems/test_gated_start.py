@@ -12,7 +12,6 @@ import pytest
 import saved
 import torch
 from fairseq import checkpoint_utils, options
-from fairseq.data import Dictionary
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from gated_models import ALL, GATED, ROWS, SYMBOLS, answers, batch, build, dictionary
 from omegaconf import OmegaConf
@@ -127,9 +126,6 @@ def test_a_backbone_answers_with_fresh_gates_as_without_them(kind: str) -> None:
     torch.testing.assert_close(chances[1][real], chances[0][real], rtol=0, atol=0.07)
 
 
-# checkpoints of 0.5.0 -------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the dictionaries, all that the task needs to be set up."""
@@ -156,9 +152,7 @@ def stored(
 @pytest.mark.parametrize(
     ("gates", "variant"), [(ALL, "paper"), ("mask,copy,generate", "paper"), (ALL, "code")]
 )
-def test_a_checkpoint_is_read_with_the_variant_it_was_trained_with(
-    gates: str, variant: str, data: Path, tmp_path: Path
-) -> None:
+def test_a_checkpoint_is_read_with_the_variant_it_was_trained_with(gates, variant, data, tmp_path):
     model = build(gates=gates, gate_variant=variant).float()
     settings = {"gates": gates, "gate_variant": variant}
     path = stored(tmp_path / "old.pt", data, model, "translation", **settings)
@@ -176,9 +170,7 @@ def test_a_checkpoint_is_read_with_the_variant_it_was_trained_with(
         ("generate,copy,mask", "pointer", None),
     ],
 )
-def test_a_training_is_resumed_with_the_gates_it_began_with(
-    gates: str, variant: str, told: str | None
-) -> None:
+def test_a_training_is_resumed_with_the_gates_it_began_with(gates, variant, told):
     """No parameter tells the variant, and the defaults of 0.5.0 were others."""
     old = OmegaConf.create({"gates": gates, "gate_variant": variant})
     cfg = GatedTransformerConfig()
@@ -207,9 +199,7 @@ def test_a_training_is_resumed_with_the_gates_it_began_with(
     ],
 )
 @pytest.mark.parametrize("table", [SYMBOLS, dictionary(mask=None)], ids=["mask", "no mask"])
-def test_a_training_begins_from_a_checkpoint_of_other_gates(
-    old: dict[str, str], new: dict[str, str], same: str, table: Dictionary
-) -> None:
+def test_a_training_begins_from_a_checkpoint_of_other_gates(old, new, same, table):
     theirs, ours = (build(seed, source=table, **one) for seed, one in enumerate((old, new)))
     learnt, fresh = (
         {name: value.clone() for name, value in model.state_dict().items()}
@@ -225,12 +215,7 @@ def test_a_training_begins_from_a_checkpoint_of_other_gates(
         assert torch.equal(value, (fresh if anew else learnt)[name]), name
 
 
-# the benchmark --------------------------------------------------------------------------------
-
-
-def test_the_benchmark_puts_fresh_gates_on_a_trained_model(
-    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_benchmark_puts_fresh_gates_on_a_trained_model(data, tmp_path, capsys):
     script = Path(__file__).resolve().parents[2] / "benchmarks" / "fresh_gates.py"
     main = runpy.run_path(str(script))["main"]
     (data / "valid.clean").write_text("abcd\nhag\ncafe\n")

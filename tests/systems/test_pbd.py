@@ -44,9 +44,6 @@ def test_beams_of_one_source_keep_what_was_projected_and_sources_do_not_mix():
         assert torch.equal(chosen.copied[0], memory.copied[0][order])
 
 
-# what is shared -------------------------------------------------------------------------------
-
-
 def test_all_but_the_attention_to_the_source_and_the_segments_is_shared():
     model = build(encoder_learned_pos=True, encoder_normalize_before=True)
     encoder = set(map(id, model.encoder.parameters()))
@@ -83,9 +80,6 @@ def test_two_dictionaries_may_differ_where_nothing_is_shared():
     assert model(made.source, None, torch.tensor([[2, 6, 4]]))[0].shape == (1, 3, 7)
 
 
-# checkpoints ----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("norm", NORMS)
 def test_a_checkpoint_with_every_name_of_a_parameter_is_read_too(norm):
     model, other = build(1, **NORMS[norm]), build(2, **NORMS[norm])
@@ -107,9 +101,6 @@ def test_other_embeddings_than_the_dictionarys_are_refused():
     state["encoder.embed.table.weight"] = torch.zeros(13, 8)
     with pytest.raises(UserError, match="has 13 symbols in the encoder, the dictionary 12"):
         model.load_state_dict(state)
-
-
-# numbers of parameters ------------------------------------------------------------------------
 
 
 def parameters(arch, symbols, **values):

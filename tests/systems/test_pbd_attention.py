@@ -69,9 +69,6 @@ def test_masks_are_what_loops_make_of_the_definition(made):
     assert future_mask(real, others, first).tolist() == copied
 
 
-# the decoder ----------------------------------------------------------------------------------
-
-
 def answers(model, source, before, encoder_out=None):
     encoder_out = model.encoder(source) if encoder_out is None else encoder_out
     return model.decoder(before, encoder_out=encoder_out)[0]

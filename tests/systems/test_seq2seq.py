@@ -355,9 +355,7 @@ def test_extreme_batches_give_every_parameter_a_finite_gradient(system: Seq2Seq,
 
 
 @each_kind
-def test_padding_changes_no_gradient_and_training_computes_what_evaluation_does(
-    system: Seq2Seq, kind
-):
+def test_padding_changes_no_gradient_and_training_computes_what_evaluation_does(system, kind):
     """Training leaves padding out of whatever it can, also where most of a batch is padding."""
     model = system.build(**system.kinds[kind])
     close = {"rtol": 1e-8, "atol": 1e-9, "near": not system.exact}

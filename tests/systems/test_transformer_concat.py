@@ -46,9 +46,6 @@ def without_language(model):
     return model
 
 
-# positions and language -----------------------------------------------------------------------
-
-
 def test_positions_restart_with_the_draft(model):
     """Without the language nothing tells the parts apart: swapped, they are encoded the same."""
     model = without_language(model)
@@ -95,9 +92,6 @@ def test_a_draft_changes_its_own_sentence_and_no_other(model):
     assert (before[1] - after[1]).abs().max() > 1e-3
 
 
-# against fairseq's own ------------------------------------------------------------------------
-
-
 def stock(**values):
     torch.manual_seed(3)
     cfg = stock_config(config(**{**SIZES, **values}))
@@ -128,9 +122,6 @@ def test_both_languages_are_learnt(model):
     CONCAT.loss_of(model.train(), ROWS).backward()
     language = model.encoder.embed_positions.language.weight.grad
     assert (language.abs().sum(1) > 0).all()
-
-
-# limits and options ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("left", [True, False])

@@ -9,6 +9,7 @@ import pytest
 import tiny
 import torch
 from fairseq.data import Dictionary, LanguagePairDataset
+from plain_files import put
 
 from lev_plugins.cli import noise as command
 from lev_plugins.errors import UserError
@@ -29,10 +30,6 @@ def folder(tmp_path):
     for split, size in (("train", 12), ("valid", 5), ("test", 7)):
         put(tmp_path / f"{split}.clean", LINES[:size])
     return tmp_path
-
-
-def put(path, lines):
-    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
 
 
 def task_of(folder, **options):
@@ -298,7 +295,9 @@ def test_batches_are_the_same_wherever_a_training_begins(folder):
         data = loaded(task)
         iterator, found = batches(task, data, epoch)
         assert sorted(i for batch in found for i in batch) == list(range(12))
-        assert iterator.epoch == epoch and int(data.src._epoch) == epoch
+        fresh = loaded(task_of(folder, noise="random"))
+        fresh.set_epoch(epoch)
+        assert iterator.epoch == epoch and texts(task, data) == texts(task, fresh)
         made.append(found)
     assert made[0] == made[1] and len(made[0]) > 2
     assert task.get_batch_iterator(data, epoch=4) is iterator, "they serve all epochs"

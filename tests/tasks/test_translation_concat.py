@@ -85,9 +85,6 @@ def texts_of(tokens, task):
     return found
 
 
-# joining --------------------------------------------------------------------------------------
-
-
 def test_a_model_reads_source_and_draft_joined(task):
     sample = sample_of(task)
     joined = task.joined(sample)
@@ -118,9 +115,6 @@ def test_a_multiple_of_lengths_is_kept():
     sample = sample_of(task)
     assert task.joined(sample)["net_input"]["src_tokens"].size(1) == 16
     assert sample["target"].size(1) == 16
-
-
-# training and decoding ------------------------------------------------------------------------
 
 
 def test_training_and_validation_see_the_drafts(task, model):
@@ -210,9 +204,6 @@ def test_an_ensemble_averages_what_its_members_say(task, model):
     for first, second, mean in zip(one, two, both, strict=True):
         first, second, mean = (one[0]["positional_scores"].exp() for one in (first, second, mean))
         assert torch.allclose((first + second) / 2, mean, rtol=1e-4)
-
-
-# what is refused ------------------------------------------------------------------------------
 
 
 def test_two_dictionaries_are_refused():

@@ -73,9 +73,6 @@ def test_a_resumed_training_knows_the_best_of_its_checkpoint(begin):
     assert begin({"best": 0.75, "train_iterator": {"epoch": 1}}) == [{"best": 0.75}, {}]
 
 
-# --curriculum -------------------------------------------------------------------------------------
-
-
 class Numbers(torch.utils.data.Dataset):
     """0 to 19."""
 
@@ -116,9 +113,6 @@ def test_fairseq_alone_keeps_the_order_of_its_first_epoch(monkeypatch):
     monkeypatch.setattr(EpochBatchIterator, "_get_iterator_for_epoch", STOCK_EPOCH)
     first, second = orders(iterator(), 1, 2)
     assert first == second, "the fault is gone"
-
-
-# overflows ----------------------------------------------------------------------------------------
 
 
 def test_the_trainers_zero_stays_on_the_cpu(monkeypatch):

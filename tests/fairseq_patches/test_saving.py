@@ -269,7 +269,7 @@ def test_what_is_no_fault_of_the_system_is_raised_as_it_is(path):
 
 
 def test_a_file_that_may_not_be_overwritten_is_fairseqs_affair(path, monkeypatch):
-    monkeypatch.setattr(saving, "_copy", None)
+    monkeypatch.setattr(saving.os, "replace", None)
     source, other = path.with_name("new.pt"), path.with_name("other.pt")
     PathManager.copy(str(source), str(other))
     assert holds(other, NEW)

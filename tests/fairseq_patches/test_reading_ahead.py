@@ -115,13 +115,18 @@ def wait_for(condition: Callable[[], bool]) -> None:
         time.sleep(0.001)
 
 
+def filled(*iterators: BufferedIterator) -> None:
+    """Wait until each has read as far ahead as it may."""
+    wait_for(lambda: all(one._queue.full() for one in iterators))
+
+
 def readers() -> list[BackgroundConsumer]:
     return [one for one in threading.enumerate() if isinstance(one, BackgroundConsumer)]
 
 
 def test_without_us_a_program_that_stops_reading_early_is_aborted(endings):
     assert endings["stock"][0] == -signal.SIGABRT, (
-        "the fault is gone, in fairseq or in Python: compat/threads.py need not end readers at "
+        "the fault is gone, in fairseq or in Python: threads.py need not end readers at "
         "exit on this version"
     )
     assert "terminate called" in endings["stock"][1]
@@ -150,7 +155,7 @@ def test_signals_and_a_sudden_exit_end_the_program_as_ever(endings):
 def test_a_training_that_ends_early_leaves_no_thread_that_reads_ahead():
     kept = [BufferedIterator(size, range(1000)) for size in (1, 20)]
     assert [next(iterator) for iterator in kept] == [0, 0]
-    wait_for(lambda: all(iterator._queue.full() for iterator in kept))
+    filled(*kept)
     assert len(readers()) == 2
     threads.end_readers()
     assert not readers()
@@ -160,7 +165,7 @@ def test_a_training_that_ends_early_leaves_no_thread_that_reads_ahead():
 def test_an_iterator_that_is_dropped_takes_its_thread_along(size):
     iterator = BufferedIterator(size, range(1000))
     assert next(iterator) == 0
-    wait_for(iterator._queue.full)
+    filled(iterator)
     (reader,) = readers()
     del iterator
     gc.collect()
@@ -171,12 +176,12 @@ def test_an_iterator_that_is_dropped_takes_its_thread_along(size):
 def test_fairseq_alone_keeps_the_thread_of_a_dropped_iterator():
     iterator = BufferedIterator(1, range(1000))
     BufferedIterator._create_consumer.__wrapped__(iterator)
-    wait_for(iterator._queue.full)
+    filled(iterator)
     (reader,) = readers()
     del iterator
     gc.collect()
     reader.join(0.2)
-    assert reader.is_alive(), "the fault is gone: compat/threads.py need not watch iterators"
+    assert reader.is_alive(), "the fault is gone: threads.py need not watch iterators"
     threads.end_readers()
     assert not reader.is_alive()
 
@@ -213,7 +218,7 @@ def test_a_lock_that_is_held_is_not_waited_for():
     """The garbage collector may come by while the same thread works on the queue."""
     iterator = BufferedIterator(1, range(1000))
     assert next(iterator) == 0
-    wait_for(iterator._queue.full)
+    filled(iterator)
     (reader,) = readers()
     with iterator._queue.mutex:
         threads.tell_to_end(reader)

@@ -14,7 +14,6 @@ from lev_plugins import UserError
 
 LINES = ("abc", "h", "gfedcba", "", "aa")
 IMPLS = ("mmap", "cached", "lazy")
-HEAD = struct.calcsize("<9sQBQ")
 
 
 def write(prefix: Path, impl: str, symbols: Dictionary, lines: tuple[str, ...] = LINES) -> None:

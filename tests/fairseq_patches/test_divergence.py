@@ -22,9 +22,6 @@ from lev_plugins.inference import averaging
 NAN, INF = float("nan"), float("inf")
 
 
-# what is written ------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("value", [NAN, INF, -INF])
 def test_a_checkpoint_that_is_not_finite_replaces_none(tmp_path, value):
     last = resumable(tmp_path / "checkpoint_last.pt")
@@ -46,9 +43,6 @@ def test_what_holds_no_parameters_or_finite_ones_is_written(tmp_path):
     for state in ({"model": {**model, "none": torch.empty(0)}}, {"other": NAN}, [NAN]):
         checkpoint_utils.torch_persistent_save(state, str(tmp_path / "one.pt"))
         assert (tmp_path / "one.pt").is_file()
-
-
-# what is read ---------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -87,9 +81,6 @@ def test_a_checkpoint_that_is_not_finite_is_refused_wherever_one_is_read(folder,
     )
 
 
-# outputs --------------------------------------------------------------------------------------
-
-
 def broken(model: nn.Module) -> None:
     """Nothing in it is a number any more."""
     with torch.no_grad():
@@ -118,9 +109,6 @@ def test_a_model_whose_outputs_are_not_finite_gives_no_answer(make, ask):
         broken(model)
     with pytest.raises(UserError, match="^the model's scores are not finite: its training has div"):
         ask(made)
-
-
-# trainings ------------------------------------------------------------------------------------
 
 
 class Trainer:

@@ -72,9 +72,6 @@ def test_a_data_set_that_changes_with_the_epochs_is_cut_anew(monkeypatch):
     assert batches(begun(4)[1]) == batches(begun(4, STOCK_BATCHES)[1])
 
 
-# patience and learning rate -----------------------------------------------------------------------
-
-
 @pytest.fixture
 def stock(monkeypatch):
     """A trainer and an early stop as fairseq's; the trainer notes which losses it sees."""

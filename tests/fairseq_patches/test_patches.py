@@ -21,7 +21,6 @@ from fairseq.data import Dictionary, FairseqDataset, data_utils, encoders
 from fairseq.dataclass.configs import DistributedTrainingConfig, FairseqConfig
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf, merge_with_parent
 from fairseq.distributed import utils as distributed_utils
-from fairseq.models.transformer import TransformerModel
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from omegaconf import OmegaConf
@@ -151,29 +150,6 @@ def test_an_array_of_objects_that_would_run_a_command_is_still_refused(tmp_path)
     with pytest.raises(pickle.UnpicklingError):
         torch.load(path, weights_only=True)
     assert not victim.exists()
-
-
-def test_a_stock_model_loads_from_python(checkpoint, folder, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    hub = TransformerModel.from_pretrained(
-        str(checkpoint.parent),
-        checkpoint_file=checkpoint.name,
-        data_name_or_path=str(folder / "bin"),
-        user_dir=str(PACKAGE),
-        source_lang="en",
-        target_lang="de",
-    )
-    assert isinstance(hub.translate("w1 w2"), str)
-
-
-def test_a_training_resumes_and_another_starts_from_it_in_bfloat16(checkpoint, folder):
-    resumed = plugin(f"fairseq-train bin {TINY} --eval-bleu --max-update 5 --save-dir ck", folder)
-    assert resumed.code == 0, resumed.err
-    assert "Loaded checkpoint ck/checkpoint_last.pt (epoch 2 @ 3 updates)" in resumed.out
-    start = f"--finetune-from-model {checkpoint} --max-update 1 --save-dir fine --bf16"
-    tuned = plugin(f"python -m fairseq_cli.train bin {TINY} {start}", folder)
-    assert tuned.code == 0, tuned.err
-    assert f"Loaded checkpoint {checkpoint}" in tuned.out and "num_updates=1," in tuned.out
 
 
 def test_generating_and_validating_read_it_and_log_no_debug_lines(checkpoint, folder):
@@ -515,6 +491,12 @@ def test_a_sentence_longer_than_a_batch_names_the_limit_where_fairseq_asserts():
         Lengths([3, 9, 7]).batch_by_size(order, 5)
     with pytest.raises(AssertionError, match="exceed max_tokens=5"):
         data_utils.batch_by_size(order, len, num_tokens_vec=np.array([3, 9, 7]), max_tokens=5)
+
+
+def test_nothing_to_train_on_is_told_where_fairseq_never_ends(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["fairseq-train"])
+    with pytest.raises(UserError, match="has no sentence, or none within"):
+        Lengths([]).batch_by_size(np.arange(0), 60, None, 8)
 
 
 def test_lossless_batches_adds_the_tail_and_only_that():
