@@ -599,3 +599,84 @@ def test_a_linear_model_that_cannot_be_fitted_says_what_is_missing(
     monkeypatch.setitem(sys.modules, "sklearn", None)
     with refuses("scikit-learn is not installed: pip install -r benchmarks/requirements-peers"):
         peers_of_labels.main([str(labelled)])
+
+
+# fair races ----------------------------------------------------------------------------------
+
+
+def test_a_difference_in_the_weights_is_noticed(speed):
+    args = speed.checked(TINY)
+    peers = speed.build_peers(args)
+    with torch.no_grad():
+        peers.ours.placeholder_head.weight.mul_(1.1)
+    with pytest.raises(UserError, match="logits differ"):
+        speed.check_training(peers, args)
+
+
+def test_outputs_that_differ_stop_the_race(speed):
+    right, wrong = ([[{"tokens": torch.tensor([0, n, 2]), "steps": 1}]] for n in (5, 6))
+    decode = {"stock": lambda sample: right, "same": lambda sample: wrong}
+    with pytest.raises(UserError, match="0 of 1 outputs"):
+        speed.agreement(decode, "same", [{}], required=True)
+    assert speed.agreement(decode, "same", [{}], required=False).startswith("0 of 1")
+
+
+def test_an_output_of_another_length_stops_the_race(against, monkeypatch):
+    args = against.checked(AGAINST)
+    peers = against.levt_speed.build_peers(args)
+    (sample, *_) = against.levt_speed.decoding_samples(args, 4, 1)
+    search = against.AutoregressiveSearch(args, peers.stock_task)
+    words = sample["net_input"]["src_tokens"].size(1) - 2
+    for beam in (1, 3):
+        assert len(search.search(sample, beam)) == words + 1
+    generator = against.SequenceGenerator
+
+    def shorter(*given, max_len_b, min_len, **options):
+        return generator(*given, max_len_b=max_len_b - 1, min_len=1, **options)
+
+    monkeypatch.setattr(against, "SequenceGenerator", shorter)
+    with pytest.raises(UserError, match=rf"an output of \d+ tokens for a source of {words + 1}"):
+        search.search(sample, 1)
+
+
+def test_searches_that_end_elsewhere_are_no_fair_race(pbd):
+    equal = [[6, 6], [6, 6]]
+    pbd.check_lengths({"stock": equal, "pbd": equal}, 2)
+    for other in ([[6, 6], [6, 7]], [[6], [6]]):
+        with pytest.raises(UserError, match="no fair race"):
+            pbd.check_lengths({"stock": equal, "pbd": other}, 2)
+
+
+def test_both_read_the_same_sentences_and_say_equally_much(enct5):
+    args = enct5.checked(SMALLEST)
+    torch.manual_seed(1)
+    for peers in enct5.build_peers(args):
+        sample = enct5.decoding_batches(args, peers.kind, 4)[-1]
+        t5, tokens = sample.t5["net_input"]["src_tokens"], sample.enct5["tokens"]
+        assert torch.equal(t5[t5 > 2], tokens[tokens > 2])
+        written = sample.t5["target"]
+        assert written.ne(1).sum(1).tolist() == [count + 1 for count in sample.answers]
+        assert torch.equal(written[written > 2] - enct5.SPECIAL, sample.target)
+        for side in enct5.SIDES:
+            peers.model(side).eval()
+        found = {"t5": enct5.write(peers.t5, sample)}
+        found["enct5"] = enct5.predict(peers.enct5, peers.kind, sample)
+        enct5.check_answers(found, sample)
+        with pytest.raises(UserError, match="no fair race"):
+            enct5.check_answers({**found, "t5": [one[:-1] for one in found["t5"]]}, sample)
+
+
+def test_packed_rows_that_see_each_other_are_noticed(packing, tmp_path, monkeypatch):
+    args = packing.checked([str(prepared(tmp_path, "tagging")), "--rows", "64", "--tokens", "128"])
+    model, packed = packing.build("tiny", args), packing.layouts(args)[2]
+    assert packing.check_logits(model, packed, args) < 1e-4
+    forward = type(model).forward
+
+    def careless(self, **inputs):
+        inputs["segments"] = inputs["segments"].clamp(max=1)
+        inputs["latent_segments"] = inputs["latent_segments"].clamp(max=1)
+        return forward(self, **inputs)
+
+    monkeypatch.setattr(type(model), "forward", careless)
+    with pytest.raises(UserError, match="rows of 64: logits differ"):
+        packing.check_logits(model, packed, args)
