@@ -37,14 +37,15 @@ def _metric(trainer: "Trainer") -> list[object]:
 
 @contextmanager
 def _compared(trainer: "Trainer", path: str) -> Iterator[None]:
-    """Let a model look at the settings of a checkpoint that is read meanwhile.
+    """Let model and task look at the settings of a checkpoint that is read meanwhile.
 
     Fault: a resumed training has the options of its command, whatever the checkpoint was trained
     with; those that no parameter shows change it in silence.
 
     Args:
         trainer: its model's class may have a ``check_resumed(cfg, stored, path)``, and the model a
-            ``begin_from(stored, state_dict, path)`` instead for ``--finetune-from-model``.
+            ``begin_from(stored, state_dict, path)`` instead for ``--finetune-from-model``; its task
+            a ``check_resumed(stored, path)``.
         path: of the checkpoint.
     """
     from fairseq import checkpoint_utils
@@ -61,13 +62,16 @@ def _compared(trainer: "Trainer", path: str) -> Iterator[None]:
     def compare(stock: Stock, path: str, *arguments: object, **options: object) -> object:
         """fairseq's; the training's model begins from it, or checks that it can be resumed."""
         state = stock(path, *arguments, **options)
-        stored = (state.get("cfg") or {}).get("model")
+        settings = state.get("cfg") or {}
+        stored = settings.get("model")
         if stored is not None and finetuned and hasattr(kind, "begin_from"):
             trainer.get_model().begin_from(stored, state["model"], path)
             for name in ("ema", "ema_fp32_params"):  # fairseq makes it anew from the model's
                 (state.get("extra_state") or {}).pop(name, None)
         elif stored is not None and check is not None:
             check(cfg, stored, path)
+        if not finetuned and hasattr(trainer.task, "check_resumed"):
+            trainer.task.check_resumed(settings.get("task"), path)
         return state
 
     try:

@@ -67,6 +67,17 @@ class PostEditingTask(EvaluatedTask):
             )
         require_dictionaries(cfg, folder, "run preprocess first")
 
+    def check_resumed(self, stored: object, path: str) -> None:
+        """Says so where a training that had drafts is resumed without.
+
+        Args:
+            stored: this task's configuration in the checkpoint. path: of the checkpoint.
+        """
+        trained = getattr(stored, "draft_lang", None)
+        if trained and not self.cfg.draft_lang:
+            what = f"the training of {path} resumes without drafts"
+            say_no_draft(what, trained, f"Give --draft-lang {trained}")
+
     # data -------------------------------------------------------------------------------------
 
     def load_dataset(
