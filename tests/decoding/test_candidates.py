@@ -288,6 +288,8 @@ def test_every_answer_of_every_sentence_has_its_own_oracle(unsorted):
 def test_options_that_cannot_be_are_refused():
     with pytest.raises(UserError, match="--lenpen nan: must be a number"):
         candidates(policy(), length_penalty=float("nan"))
+    with pytest.raises(UserError, match="--iter-decode-eos-penalty inf: must be a number"):
+        candidates(policy(), empty_penalty=float("inf"))
     with pytest.raises(UserError, match="--oracle fortune: choose one of none, deletion"):
         candidates(policy(), oracle="fortune")
 

@@ -61,8 +61,12 @@ class RefinementOptions:
             )
         if not 0 <= self.delete_threshold <= 1:
             raise UserError(f"--delete-threshold {self.delete_threshold} is outside [0, 1]")
-        if not math.isfinite(self.length_penalty):
-            raise UserError(f"--lenpen {self.length_penalty}: must be a number")
+        for flag, value in (
+            ("--lenpen", self.length_penalty),
+            ("--iter-decode-eos-penalty", self.empty_penalty),
+        ):
+            if not math.isfinite(value):
+                raise UserError(f"{flag} {value}: must be a number")
         if self.nbest < 1:
             raise UserError(f"--nbest {self.nbest}: at least 1 answer is needed")
         if self.nbest > self.diversity.count:
