@@ -55,6 +55,7 @@ def _compared(trainer: "Trainer", path: str) -> Iterator[None]:
     name = getattr(cfg, "_name", None) or getattr(cfg, "arch", None)
     kind = ARCH_MODEL_REGISTRY.get(name)
     check = getattr(kind, "check_resumed", None)
+    task = getattr(trainer, "task", None)
     finetuned = path == getattr(trainer.cfg.checkpoint, "finetune_from_model", None)
     read = checkpoint_utils.load_checkpoint_to_cpu
 
@@ -70,8 +71,8 @@ def _compared(trainer: "Trainer", path: str) -> Iterator[None]:
                 (state.get("extra_state") or {}).pop(name, None)
         elif stored is not None and check is not None:
             check(cfg, stored, path)
-        if not finetuned and hasattr(trainer.task, "check_resumed"):
-            trainer.task.check_resumed(settings.get("task"), path)
+        if not finetuned and task is not None and hasattr(task, "check_resumed"):
+            task.check_resumed(settings.get("task"), path)
         return state
 
     try:

@@ -70,9 +70,8 @@ _SAID_BY_FAIRSEQ = (
     (r"file (.+) not found$", "{0} does not exist; check the path"),
     (r"(Please install .*)", "{0}"),
     (r"(Valid paths .* will be ignored.*)", "{0}"),
-    (r"((?:Criterion|Optimizer) does not match.*)", "{0}"),
+    (r"((?:Criterion|Optimizer) does not match.*|Cannot combine --fp16 and --tpu.*)", "{0}"),
     (r"--replace-unk requires a raw text dataset", NO_REPLACEMENT),
-    (r"(Cannot combine --fp16 and --tpu.*)", "{0}"),
     (
         r"DiverseBeamSearch requires",
         "--beam must be a multiple of --diverse-beam-groups, as 4 is of 2",
@@ -195,21 +194,16 @@ def _misfit_checkpoint(error: BaseException) -> str | None:
 def _misfit_optimizer(error: BaseException) -> str | None:
     """A training resumes with another schedule, or with parameters shared in another way."""
     path = _local(error, "load_checkpoint", "filename")
-    if path is None:
-        return None
     schedule = _passed(error, "load_state_dict", "fairseq/optim/lr_scheduler/*.py")
     if isinstance(error, KeyError) and schedule:
-        return (
-            f"checkpoint {path} was trained with another --lr-scheduler; give that one, or begin "
-            "the new one with --reset-lr-scheduler"
-        )
-    if isinstance(error, ValueError) and str(error).startswith("loaded state dict"):
-        return (
-            f"checkpoint {path} was trained with other parameters than these options make (tables "
-            "shared in another way, say); give the options it was trained with, or "
-            "--reset-optimizer if the change is meant"
-        )
-    return None
+        other = "another --lr-scheduler; give that one, or begin the new one with "
+        way = "--reset-lr-scheduler"
+    elif isinstance(error, ValueError) and str(error).startswith("loaded state dict"):
+        other = "other parameters than these options make (tables shared in another way, say); "
+        way = "give the options it was trained with, or --reset-optimizer if the change is meant"
+    else:
+        return None
+    return path and f"checkpoint {path} was trained with {other}{way}"
 
 
 def _bad_dictionary(error: BaseException) -> str | None:

@@ -298,22 +298,11 @@ class EvaluatedTask(TranslationTask):
             )
 
     def log_no_edit(self, split: str, drafts: FairseqDataset, targets: FairseqDataset) -> None:
-        """Says what the metrics of a training are for drafts that are left as they are.
-
-        Args:
-            drafts, targets: of a split, sentence by sentence.
-        """
-        if not self.trains:
-            return
-        for metric in self.text_metrics:
-            pairs = (
-                (
-                    self.decoded_text(draft, UNKNOWN_WRITTEN),
-                    self.decoded_text(target, UNKNOWN_EXPECTED),
-                )
-                for draft, target in zip(drafts, targets)
-            )
-            score = metric.score(add_up(metric, (metric.statistics(*pair) for pair in pairs)))
+        """Says what the metrics of a training are for a split's drafts as they are."""
+        for metric in self.text_metrics if self.trains else ():
+            written = (self.decoded_text(one, UNKNOWN_WRITTEN) for one in drafts)
+            expected = (self.decoded_text(one, UNKNOWN_EXPECTED) for one in targets)
+            score = metric.score(add_up(metric, map(metric.statistics, written, expected)))
             logger.info("%s: no edits, the drafts as they are: %s %.2f", split, metric.name, score)
 
     def decoded_text(self, tokens: Tensor, unknown: str) -> str:

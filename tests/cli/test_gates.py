@@ -20,7 +20,6 @@ from refusals import refuses
 
 from lev_plugins.cli import gates as command
 from lev_plugins.errors import UserError
-from lev_plugins.inference.correction import loading
 from lev_plugins.io.lines import json_line
 from lev_plugins.reports.gates import picture, recorder
 from lev_plugins.reports.gates.page import render_html
@@ -305,7 +304,7 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> Any:
             max_positions=lambda: (9, 9),
         )
         backend = SimpleNamespace(models=[made(task) for made in models], task=task)
-        monkeypatch.setattr(loading, "load_backend", lambda *_, **__: backend)
+        monkeypatch.setattr(recorder, "load_backend", lambda *_, **__: backend)
         return recorder.Recorder(path)
 
     return make

@@ -122,9 +122,8 @@ class Recorder:
             yield measured
 
 
-def _gated(path: str, backend: "Backend") -> "Autoregressive":
+def _gated(path: str, backend: Backend) -> Autoregressive:
     """The backend, if it is of one gated model."""
-
     models = getattr(backend, "models", [])
     if len(models) > 1:
         raise UserError(f"--path {path}: gates are those of one model; name one checkpoint")

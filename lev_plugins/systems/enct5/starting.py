@@ -59,6 +59,19 @@ def trained_kind(state_dict: dict[str, Any]) -> ProblemType:
     return problem_type(resolved(state_dict.get(KIND)) or description(state_dict).kind)
 
 
+def check_resumed_kind(kind: ProblemType, state_dict: dict[str, Any]) -> None:
+    """Raise where a checkpoint of :func:`starting_state` predicts something else.
+
+    Raises:
+        UserError: it was trained with another ``--kind``.
+    """
+    if (before := trained_kind(state_dict)) is not kind:
+        raise UserError(
+            f"--kind {kind.value}: the checkpoint was trained with --kind {before.value}; give "
+            "that, or begin with it in another --save-dir by --finetune-from-model"
+        )
+
+
 def anew_for(
     metadata: Metadata, kind: ProblemType, state_dict: dict[str, Any], where: str
 ) -> tuple[str, ...]:

@@ -20,25 +20,17 @@ from torch import Tensor
 
 from ...errors import UserError
 from ...io.program import running_command
+from . import metrics
 from .binarized import BinarizedSplit
 from .config import strip_pretrained
 from .criterion import CRITERION
 from .dataset import EncT5Dataset
 from .entities import entity_statistics, marks_entities
 from .metadata import PIECES, Metadata
-from .metrics import (
-    PREFIX,
-    Statistics,
-    label_counts,
-    label_groups,
-    label_table,
-    names,
-    statistics,
-    summary,
-)
+from .metrics import PREFIX, Statistics, label_groups, names, statistics, summary
 from .model import EncT5Model
 from .problem_types import ProblemType
-from .starting import anew_for, description, starting_state, trained_kind
+from .starting import anew_for, check_resumed_kind, description, starting_state
 from .task_config import EncT5TaskConfig, problem_type, resolved
 from .tokenizer import SubwordDictionary
 
@@ -215,12 +207,7 @@ class EncT5Task(FairseqTask):
             anew = anew_for(self.metadata, self.kind, kept, str(self.cfg.data))
         if not anew:
             self.load_state_dict(kept)
-            if (before := trained_kind(kept)) is not self.kind:
-                raise UserError(
-                    f"--kind {self.kind.value}: the checkpoint was trained with --kind "
-                    f"{before.value}; give that, or begin with it in another --save-dir by "
-                    "--finetune-from-model"
-                )
+            check_resumed_kind(self.kind, kept)
         return anew
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -362,7 +349,7 @@ class EncT5Task(FairseqTask):
             labels, found = self.metadata.labels, scores.argmax(-1)
             sums.update(entity_statistics(labels, found, sample["sentences"]))
         if self.kind.many and running_command() == "validate":
-            sums.update(label_counts(scores > self.threshold, targets.bool()))
+            sums.update(metrics.label_counts(scores > self.threshold, targets.bool()))
         return sums
 
     def reduce_metrics(
@@ -380,7 +367,7 @@ class EncT5Task(FairseqTask):
         for name in self.metric_names:
             log.log_derived(name, functools.partial(self._metric, name, counted))
         if self.metadata.labels and running_command() == "validate":
-            table = label_table(dict(zip(counted, sums)), self.metadata.labels)
+            table = metrics.label_table(dict(zip(counted, sums)), self.metadata.labels)
             logger.info("scores of each label:\n%s", table)
 
     def _metric(self, name: str, counted: Sequence[str], meters: MetersDict) -> float:

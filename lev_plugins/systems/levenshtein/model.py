@@ -48,12 +48,10 @@ class EditMemory(Memory):
 
     def select(self, rows: Tensor) -> Self:
         """The memory of the sentences at ``rows`` (long indices), with what is known."""
-        chosen = super().select(rows)
-        chosen.changed = None
-        if self.known is not None:
-            tokens, features = self.known
-            chosen.known = tokens.index_select(0, rows), features.index_select(0, rows)
-        return chosen
+        known = self.known
+        if known is not None:
+            known = known[0].index_select(0, rows), known[1].index_select(0, rows)
+        return replace(super().select(rows), known=known, changed=None)
 
     def with_changes(self, rows: Tensor) -> Self:
         """The memory, told which sentences have lost tokens since they were read."""
@@ -175,9 +173,7 @@ class LevenshteinEditorModel(BaseFairseqModel):
             layout = Layout.of(src_tokens.ne(self.pad), self.training)
         x = self._embed(src_tokens, self.encoder_embed, self.encoder_positions)
         x = self.encoder(x, layout.mask, layout=layout)
-        if self.encoder_norm is not None:
-            x = self.encoder_norm(x)
-        return EditMemory(x, layout.mask)
+        return EditMemory(x if self.encoder_norm is None else self.encoder_norm(x), layout.mask)
 
     def with_features(self, tokens: Tensor, memory: EditMemory) -> EditMemory:
         """The memory with the features of B × T tokens, if two heads can share them.
@@ -257,11 +253,10 @@ class LevenshteinEditorModel(BaseFairseqModel):
             rows = lost.nonzero().squeeze(1)
         if len(rows) == len(tokens):
             return self.features(tokens, memory, "placeholder")
-        known = known[:, :width]
         if not len(rows):
-            return known
+            return known[:, :width]
         made = self.features(tokens[rows], replace(memory, known=None).select(rows), "placeholder")
-        return known.index_copy(0, rows, made)
+        return known[:, :width].index_copy(0, rows, made)
 
     def _embed(
         self,
