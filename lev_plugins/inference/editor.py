@@ -42,7 +42,7 @@ from .sentences import Item, collated
 class LevenshteinEditor:
     """A trained model, its dictionaries and its text processing.
 
-    Nothing of it changes while it edits, so several threads may use one at once.
+    Nothing that it edits with changes meanwhile, so several threads may use one at once.
 
     Args:
         models: ``levenshtein_editor`` models; the probabilities of several are averaged.
@@ -63,7 +63,7 @@ class LevenshteinEditor:
         self.task = task
         self.tokenizer, self.bpe = tokenizer, bpe
         self.reranker = reranker
-        self._told = False  # that drafts lack
+        self._told = False  # whether it was noted that there are no drafts
 
     @classmethod
     @checks_arguments(text_processing)

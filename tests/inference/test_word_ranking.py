@@ -13,7 +13,7 @@ from refusals import refuses
 
 from lev_plugins import UserError
 from lev_plugins.inference.correction import Corrector, settings, unit_ranking, word_ranking
-from lev_plugins.inference.correction.candidates import scorer_of
+from lev_plugins.inference.correction.candidates import score_texts, scorer_of
 from lev_plugins.inference.correction.lexicon import Lexicon, Lookup
 from lev_plugins.inference.correction.rankings import LISTED, ranked
 from lev_plugins.inference.correction.tuning import Choice, Counts, Goal, count, tune
@@ -92,6 +92,24 @@ def test_a_left_to_right_score_is_that_of_beam_search():
         if text:
             wanted = float(hypothesis["positional_scores"].sum())
             assert scorer.score([(unit, text)], 1) == pytest.approx([wanted], rel=1e-4)
+
+
+@pytest.mark.parametrize("make", [edit_corrector, writing_corrector], ids=["edits", "writes"])
+def test_texts_that_a_search_has_scored_keep_their_score_and_others_are_asked_about(make):
+    backend = make().backend
+    scorer, units = scorer_of(backend), [tuple("abc"), tuple("fade")]
+    written = scorer.nbest(units, 2)
+    texts = [[*map("".join, some), "bead", "abc"] for some in written]
+    asked = []
+    score = scorer.score
+    scorer.score = lambda pairs, size: asked.extend(pairs) or score(pairs, size)
+    found = score_texts(backend, scorer, units, texts, written, 4)
+    for unit, some, scores, known in zip(units, texts, found, written, strict=True):
+        expected = [score([(unit, tuple(text))], 1)[0] for text in some]
+        assert scores == pytest.approx(expected, rel=1e-4)
+        told = {tokens for tokens, value in known.items() if value is not None}
+        assert {tokens for one, tokens in asked if one == unit} == {*map(tuple, some)} - told
+        assert bool(told) == (make is writing_corrector)
 
 
 def test_an_edit_score_is_the_sum_over_one_iteration():

@@ -64,9 +64,44 @@ def test_features_of_untouched_sentences_serve_both_heads(kept, chosen, again, t
     assert read == ([changed] if changed else [])
     if again:  # what is known is still the same
         found = model.placeholder_logits(after, memory)
+    # what was told is of the sentences and tokens of then
+    backwards = torch.arange(len(rows)).flip(0)
+    turned = model.placeholder_logits(after[backwards], memory.select(backwards))
+    anew = model.placeholder_logits(after, model.with_features(after, memory))
     wanted = model.placeholder_logits(after, model.encode(source[rows]))
     slots = after[:, 1:].ne(model.pad)
-    torch.testing.assert_close(found[slots], wanted[slots], **TOLERANCE)
+    for one in (found, turned[backwards], anew):
+        torch.testing.assert_close(one[slots], wanted[slots], **TOLERANCE)
+
+
+class Forgetful:
+    """A policy that computes anew whatever it is asked."""
+
+    def __init__(self, model: LevenshteinEditorModel) -> None:
+        self.encode, self.max_positions = model.encode, model.max_positions
+        self.deletion_logits, self.token_logits = model.deletion_logits, model.token_logits
+        self.placeholder_logits = model.placeholder_logits
+
+
+@pytest.mark.parametrize("policies", [1, 2], ids=["alone", "ensemble"])
+def test_outputs_are_those_of_a_policy_that_remembers_nothing(policies):
+    task = tiny.task()
+    models = [tiny.sharpen(tiny.model(task, seed)).double().eval() for seed in range(3, 40)]
+    rows = tiny.triples(9, longest=12)
+    limits = Namespace(max_len_a=0, max_len_b=20, iter_decode_max_iter=6)
+    deleted = 0
+    for first in range(0, len(models) - policies, policies):
+        chosen = models[first : first + policies]
+        generator = task.build_generator(chosen, limits)
+        found, expected = (
+            [one for (one,) in generator.generate(some, tiny.batch(task, rows))]
+            for some in (chosen, list(map(Forgetful, chosen)))
+        )
+        deleted += sum(bool(one["actions"]) and one["steps"] > 1 for one in found)
+        for one, other in zip(found, expected, strict=True):
+            assert torch.equal(one["tokens"], other["tokens"]) and one["steps"] == other["steps"]
+            torch.testing.assert_close(one["positional_scores"], other["positional_scores"])
+    assert deleted > 20
 
 
 @pytest.mark.parametrize(
