@@ -1,6 +1,8 @@
 """Makes the fixed texts, data and checkpoints of the guard, once, with the tree to compare with.
 
-python benchmarks/guard/checkpoints.py .guard/models --tree ../base --quickstart .quickstart
+    python benchmarks/guard/checkpoints.py .guard/models --tree ../base --quickstart .quickstart
+
+The trainings are those of cases.toml; the corrector is that of a quickstart.
 """
 
 import argparse
@@ -37,11 +39,12 @@ def write(path: Path, lines: Iterable[str | Sequence[str]]) -> None:
 
 def labelled(words: list[str]) -> dict[str, str]:
     """What EncT5 is to find out of letters."""
+    pairs = zip(words, [*words[1:], "e"], strict=True)
     return {
         "classification": max("abcd", key=words.count),
         "regression": str(words.count("a") / len(words)),
         "multilabel": ",".join(letter for letter in "abcd" if letter in words),
-        "tagging": " ".join(a.upper() if a < b else "O" for a, b in zip(words, [*words[1:], "e"], strict=True)),
+        "tagging": " ".join(a.upper() if a < b else "O" for a, b in pairs),
     }
 
 
@@ -56,7 +59,8 @@ def write_texts(models: Path, draw: random.Random) -> None:
             pairs = zip(triples, marked, strict=True)
             write(models / "marked.txt", [(t[0], " ".join(words)) for t, words in pairs])
             terms = [draw.sample(["C", "A .", "D . E", "!"], 2) for _ in triples]
-            write(models / "terms.txt", [(t[0], *two) for t, two in zip(triples, terms, strict=True)])
+            pairs = zip(triples, terms, strict=True)
+            write(models / "terms.txt", [(t[0], *two) for t, two in pairs])
             write(models / "joined.txt", [t[2].replace(" ", "") for t in triples])
             triples[2:4] = [("c d e", "C . D . E .", ""), ("", "A .", "A ! .")]
             triples[4] = ("a xyz b", "A . Xyz . B .", "A . Xyz . ! B .")
@@ -105,7 +109,7 @@ def main() -> None:
         run(f"python -m lev_plugins {command} --destdir bin", f"enct5/{kind}")
     for name in TABLE["train"]:
         with tempfile.TemporaryDirectory() as save:
-            run.train(name, save, "--batch-size 32")
+            run.train(name, save, "--batch-size 32 --validate-interval 9")
             shutil.copyfile(Path(save, "checkpoint_last.pt"), args.models / f"{name}.pt")
         print(f"{name}.pt", flush=True)
     run.commands.close()

@@ -1,7 +1,9 @@
 """Records what a tree's commands answer with fixed checkpoints, and compares two records.
 
-python benchmarks/guard/outputs.py record --models .guard/models --into new.json
-python benchmarks/guard/outputs.py compare base.json new.json
+    python benchmarks/guard/outputs.py record --models .guard/models --into new.json
+    python benchmarks/guard/outputs.py compare base.json new.json
+
+Commands and trainings are those of cases.toml.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """How fast two trees are beside each other, on this CPU: start-up, LevT, EncT5 and PBD.
 
-taskset -c 0 python benchmarks/guard/speed.py --tree . --against ../base --models .guard/models
+    taskset -c 0 python benchmarks/guard/speed.py --tree . --against ../base --models .guard/models
 
 Everything runs in processes of its own, for both trees in turn. Start-up is CPU seconds. The
 benchmarks are each tree's own, at a small size and in CPU time: our time over that of a peer

@@ -10,6 +10,13 @@ ROOT = Path(__file__).resolve().parents[2]
 TABLE = tomllib.loads(Path(__file__).with_name("cases.toml").read_text("utf-8"))
 
 
+def written(command: str, words: dict[str, str]) -> str:
+    """A command of the table with all that ``$NAME`` stands for."""
+    while "$" in command:
+        command = Template(command).substitute(TABLE["words"], **words)
+    return command
+
+
 class Tree:
     """Runs commands with the code of a checkout; fairseq is in memory already (warm.py)."""
 
@@ -28,10 +35,8 @@ class Tree:
         Raises:
             RuntimeError: it failed.
         """
-        words = {**TABLE["words"], "tree": str(self.code), "out": str(out)}
-        while "$" in command:
-            command = Template(command).substitute(words)
-        command, _, typed = command.partition(" < ")
+        words = {"tree": str(self.code), "out": str(out)}
+        command, _, typed = written(command, words).partition(" < ")
         stdin = (self.models / typed).read_bytes() if typed else b""
         environ = {"PYTHONPATH": str(self.code)}
         done = self.commands(command, self.models / folder, stdin=stdin, environ=environ)
