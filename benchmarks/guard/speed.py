@@ -1,0 +1,90 @@
+"""How fast two trees are beside each other, on this CPU: start-up, LevT, EncT5 and PBD.
+
+    taskset -c 0 python benchmarks/guard/speed.py --tree . --against ../base --models .guard/models
+
+Everything runs in processes of its own, for both trees in turn. Start-up is CPU seconds. The
+benchmarks are each tree's own, at a small size and in CPU time: our time over that of a peer
+(fairseq's model, T5) in the same process. ``faster`` above 1: the tree is faster than the other.
+"""
+
+import argparse
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "benchmarks"))
+
+from machine import machine  # noqa: E402
+from startup import LINE, seconds  # noqa: E402
+
+#: script, options
+BENCHMARKS = (
+    ("levt_speed", "--layers 3 --dim 256 --ffn 1024 --vocab 4000 --no-memory"),
+    ("enct5_speed", "--layers 3 --dim 256 --ffn 512 --vocab 4000 --steps 7"),
+    ("pbd_speed", "--layers 2 --dim 256 --ffn 1024 --vocab 4000 --no-memory"),
+)
+ROW = re.compile(r"^(\S.*?) {2,}([\d.]+) +ms +([\d.]+) +ms ", re.M)
+Times = dict[str, float]
+
+
+def started(tree: Path, corrector: Path) -> Times:
+    """CPU seconds until each is there."""
+    rows = {
+        "import lev_plugins": ["-c", "import lev_plugins"],
+        "correct --help": ["-m", "lev_plugins", "correct", "--help"],
+        "correct, one line": ["-m", "lev_plugins", "correct", "--path", str(corrector)],
+        "fairseq-train --help": "-m fairseq_cli.train --user-dir lev_plugins --help".split(),
+    }
+    return {name: seconds(arguments, tree, LINE) for name, arguments in rows.items()}
+
+
+def benchmarked(tree: Path, name: str, options: str) -> Times:
+    """Our time over that of the peer, of each row of a table."""
+    command = [sys.executable, f"{tree}/benchmarks/{name}.py", "--threads", "1", "--clock", "cpu"]
+    done = subprocess.run([*command, *options.split()], cwd=tree, capture_output=True, text=True)
+    rows = {f"{name}: {what}": float(b) / float(a) for what, a, b in ROW.findall(done.stdout)}
+    if done.returncode or not rows:
+        raise RuntimeError(f"{command[1]}: status {done.returncode}: {done.stderr[-500:]}")
+    return rows
+
+
+def table(pairs: Sequence[tuple[Times, Times]]) -> str:
+    """Medians of both trees over the rounds, and how many times faster the first is."""
+    lines = [f"{'':64} {'tree':>7} {'against':>7}  faster, lowest … highest"]
+    for name in pairs[0][0]:
+        one, other = zip(*((a[name], b[name]) for a, b in pairs), strict=True)
+        ratios = sorted(b / a for a, b in zip(one, other, strict=True))
+        a, b = median(one), median(other)
+        span = f"{b / a:.2f}, {ratios[0]:.2f} … {ratios[-1]:.2f}"
+        lines.append(f"{name[:64]:64} {a:7.3f} {b:7.3f}  {span}")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--tree", type=Path, default=ROOT, help="a checkout (default: this)")
+    parser.add_argument("--against", type=Path, required=True, help="the other one")
+    parser.add_argument("--models", type=Path, required=True, help="of checkpoints.py")
+    parser.add_argument("--runs", type=int, default=7, help="of each start-up (default: 7)")
+    parser.add_argument("--rounds", type=int, default=3, help="of benchmarks (default: 3)")
+    parser.add_argument("--only", default="", help="start, or text in the name of a benchmark")
+    args = parser.parse_args()
+    trees = [args.tree.resolve(), args.against.resolve()]
+    corrector = args.models.resolve() / "corrector" / "checkpoint_best.pt"
+    print(f"{machine('cpu')}, one thread; start-up: CPU seconds; the rest: our time / the peer's")
+    if args.only in "start":
+        found = [tuple(started(tree, corrector) for tree in trees) for _ in range(args.runs)]
+        print(table(found), flush=True)
+    for one in BENCHMARKS:
+        if args.only in one[0]:
+            found = [tuple(benchmarked(tree, *one) for tree in trees) for _ in range(args.rounds)]
+            print(table(found), flush=True)
+
+
+if __name__ == "__main__":
+    main()
