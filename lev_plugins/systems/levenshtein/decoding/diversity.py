@@ -30,7 +30,7 @@ class Diversity:
     """
 
     count: int = 1
-    kind: str = "length"
+    kind: str = "noise"
     scale: float = 0.5
     seed: int = 1
 
