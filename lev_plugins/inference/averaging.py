@@ -70,7 +70,11 @@ def average(paths: Sequence[Path]) -> dict[str, Any]:
         name: first.setdefault((one.data_ptr(), one.shape, one.stride()), name)
         for name, one in newest.items()
     }
-    sums = {name: newest[name].to(torch.float64, copy=True) for name in first.values()}
+    sums = {
+        name: newest[name].to(torch.float64, copy=True)
+        for name in first.values()
+        if newest[name].is_floating_point()
+    }
     for path in paths[:-1]:
         other = load(path)["model"]
         theirs = {name: one.shape for name, one in other.items()}
@@ -81,14 +85,9 @@ def average(paths: Sequence[Path]) -> dict[str, Any]:
             )
         for name, total in sums.items():
             total += other[name]
-    means = {
-        name: (total / len(paths)).to(newest[name].dtype)
-        if newest[name].is_floating_point()
-        else newest[name]
-        for name, total in sums.items()
-    }
+    means = {name: (total / len(paths)).to(newest[name].dtype) for name, total in sums.items()}
     state.pop("last_optimizer_state", None)
-    return {**state, "model": {name: means[first] for name, first in names.items()}}
+    return {**state, "model": {name: means.get(one, newest[name]) for name, one in names.items()}}
 
 
 def load(path: Path) -> dict[str, Any]:

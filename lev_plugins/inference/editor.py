@@ -6,6 +6,7 @@
 """
 
 import functools
+import inspect
 import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ParamSpec
@@ -40,7 +41,8 @@ P = ParamSpec("P")
 
 
 def _best(nbest: Callable[P, list[list[EditTrace]]]) -> Callable[P, list[EditTrace]]:
-    @functools.wraps(nbest, assigned=())  # the signature alone
+    """The method that has the same parameters, so that they are declared once."""
+
     def edit(*args: P.args, **named: P.kwargs) -> list[EditTrace]:
         """Edits every draft, or writes an output for every source that has none.
 
@@ -53,6 +55,8 @@ def _best(nbest: Callable[P, list[list[EditTrace]]]) -> Callable[P, list[EditTra
         """
         return [best for best, *_ in nbest(*args, **named)]
 
+    shown = inspect.signature(nbest).replace(return_annotation=list[EditTrace])
+    edit.__signature__ = shown  # type: ignore[attr-defined]
     return edit
 
 

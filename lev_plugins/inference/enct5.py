@@ -68,9 +68,7 @@ class EncT5:
         """Loads a checkpoint; nothing else is looked for.
 
         Args:
-            path: a checkpoint, or a folder with checkpoint_best.pt, checkpoint_last.pt or
-                model.pt (the first that is there).
-            device: such as ``cuda``; the CPU by default.
+            path, device: as of :meth:`.LevenshteinEditor.from_pretrained`.
             batch_tokens: as of the class.
 
         Raises:
@@ -90,10 +88,8 @@ class EncT5:
     def __repr__(self) -> str:
         size = sum(parameter.numel() for parameter in self.model.parameters())
         labels = f", {len(self.labels)} labels" if self.labels else ""
-        return (
-            f"EncT5({self.kind.value}{labels}, {size:,} parameters, task enct5, "
-            f"device {self.device})"
-        )
+        kind = f"{self.kind.value}{labels}, {size:,} parameters"
+        return f"EncT5({kind}, task enct5, device {self.device})"
 
     @property
     def device(self) -> torch.device:
