@@ -76,7 +76,7 @@ def check(args: argparse.Namespace) -> None:
     Raises:
         UserError: values that nothing can be decoded with.
     """
-    from ..systems.levenshtein.decoding.diversity import LARGEST_PENALTY
+    from ..systems.levenshtein.decoding.options import LARGEST_PENALTY
 
     at_least_one(args, "max_iter", "batch_size")
     if args.metric not in METRICS:
@@ -85,6 +85,7 @@ def check(args: argparse.Namespace) -> None:
         raise UserError(f"--references {args.references} does not exist; check the path")
     args.gammas = _numbers("--gammas", args.gammas, LARGEST_PENALTY)
     args.thresholds = _numbers("--thresholds", args.thresholds, 1.0)
+    args.delete_threshold = args.thresholds[0]
 
 
 def _numbers(flag: str, text: str, most: float) -> list[float]:

@@ -96,12 +96,7 @@ def load(path: Path) -> dict[str, Any]:
     Raises:
         UserError: it cannot be read, or is no checkpoint of fairseq's.
     """
-    try:
-        state = read_checkpoint(path)
-    except UserError:
-        raise
-    except Exception as error:  # whatever a damaged file makes torch raise
-        raise UserError(f"checkpoint {path} is truncated, damaged or not a checkpoint") from error
+    state = read_checkpoint(path)
     model = state.get("model") if isinstance(state, dict) else None
     if not isinstance(model, dict) or not all(isinstance(one, Tensor) for one in model.values()):
         raise UserError(f"checkpoint {path} is not a fairseq checkpoint")
@@ -114,8 +109,5 @@ def save(state: dict[str, Any], output: str) -> None:
     Raises:
         UserError: it cannot be written.
     """
-    try:
-        with atomic_save(os.path.realpath(output)) as file:
-            torch.save(state, file)
-    except (OSError, RuntimeError) as error:  # torch has an error of its own over a full disk
-        raise UserError(f"{output}: cannot be written ({error.__context__ or error})") from error
+    with atomic_save(os.path.realpath(output)) as file:
+        torch.save(state, file)

@@ -16,7 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from ..data.batch import TextEncoder
 from ..errors import UserError
-from ..fairseq_patches import WORDS_LEARNT, Origin
+from ..fairseq_patches import WORDS_LEARNT, Origin, wrap_checkpoint_errors
 from ..io.saving import CHECKPOINTS
 from ..systems.levenshtein.decoding.policy import is_edit_model
 from ..systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
@@ -76,15 +76,8 @@ def load_state(path: str) -> CheckpointState:
     Raises:
         UserError: it cannot be read, or is not fairseq's.
     """
-    try:
+    with wrap_checkpoint_errors(path):
         state = checkpoint_utils.load_checkpoint_to_cpu(path)
-    except UserError:
-        raise
-    except Exception as error:  # whatever a damaged file makes torch raise
-        reason = type(error).__name__  # torch's own words give bad advice
-        raise UserError(
-            f"checkpoint {path} is truncated, damaged or not a checkpoint ({reason})"
-        ) from error
     cfg = state.get("cfg")
     told = isinstance(cfg, DictConfig) and None not in (cfg.get("model"), cfg.get("task"))
     if not told or not isinstance(state.get("model"), dict):
@@ -108,14 +101,12 @@ def load_model(
     Raises:
         UserError: it is of the other kind, or its parameters do not fit the task.
     """
-    try:
-        models, _, _ = checkpoint_utils.load_model_ensemble_and_task([path], task=task, state=state)
-    except RuntimeError as error:  # parameters that do not fit
-        raise UserError(f"checkpoint {path}: {error.__context__ or error}") from error
-    if is_edit_model(models[0]) != edits:
+    with wrap_checkpoint_errors(path):
+        (model,), *_ = checkpoint_utils.load_model_ensemble_and_task([path], task=task, state=state)
+    if is_edit_model(model) != edits:
         wanted = "an edit model" if edits else "an autoregressive model"
-        raise UserError(f"{path} holds a {type(models[0]).__name__}, not {wanted}")
-    return models[0]
+        raise UserError(f"{path} holds a {type(model).__name__}, not {wanted}")
+    return model
 
 
 def load_writer(path: str, task: FairseqTask, state: CheckpointState) -> FairseqEncoderDecoderModel:

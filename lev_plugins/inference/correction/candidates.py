@@ -241,10 +241,10 @@ class LevenshteinScorer:
         backend = self.backend
         task, policy = backend.task, backend.policy
         pad = task.tgt_dict.pad()
-        batch = backend.batch([unit for unit, _ in pairs])
+        batch = backend.batch([unit for unit, _ in pairs], task.new_oov_words())
         source, draft = batch["net_input"]["src_tokens"], batch["draft"]
-        texts = (" ".join(text) for _, text in pairs)
-        targets = [task.encode_draft(text, str, False).tokens for text in texts]
+        texts, oov_words = (" ".join(text) for _, text in pairs), task.new_oov_words()
+        targets = [task.encode_draft(text, str, False, oov_words).tokens for text in texts]
         target = pad_sequence(targets, True, pad).to(backend.device)
         ends = torch.tensor([task.tgt_dict.bos(), task.tgt_dict.eos()], device=backend.device)
         kept, aligned = lcs_masks(draft, target, pad)

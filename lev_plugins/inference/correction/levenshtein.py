@@ -11,6 +11,7 @@ from ...data.batching import in_batches
 from ...systems.levenshtein.decoding.ensemble import EnsemblePolicy
 from ...systems.levenshtein.decoding.policy import AnyPolicy, Memory, limits_of, with_features
 from ...systems.levenshtein.decoding.state import EditHypothesis, Step
+from ...systems.levenshtein.oov import OOVWords
 from ..editor import LevenshteinEditor
 from ..sentences import collated
 from .autoregressive import LENGTH_SHARE
@@ -153,35 +154,34 @@ class LevenshteinBackend:
 
     def _answers(self, units: Sequence[Tokens]) -> list[Answer | None]:
         """Of one batch."""
-        watched = RecordingPolicy(self.policy)
-        found = self.generator.generate([watched], self.batch(units))
+        watched, oov_words = RecordingPolicy(self.policy), self.task.new_oov_words()
+        found = self.generator.generate([watched], self.batch(units, oov_words))
         return [
-            self._answer(unit, hypothesis, steps)
+            self._answer(unit, hypothesis, steps, oov_words)
             for unit, steps, (hypothesis,) in zip(units, watched.steps, found, strict=True)
         ]
 
-    def batch(self, units: Sequence[Tokens]) -> Batch:
+    def batch(self, units: Sequence[Tokens], oov_words: OOVWords) -> Batch:
         """Units, each as source and as draft."""
         task = self.task
         texts = list(map(" ".join, units))  # as the model cuts them
         sources = [task.encode_text(text, str, task.src_dict) for text in texts]
-        drafts = [task.encode_draft(text, str, False) for text in texts]
+        drafts = [task.encode_draft(text, str, False, oov_words) for text in texts]
         return collated(sources, drafts, task.tgt_dict.pad(), self.device)
 
-    def _answer(self, unit: Tokens, hypothesis: EditHypothesis, steps: Sequence[_Step]) -> Answer:
+    def _answer(
+        self, unit: Tokens, hypothesis: EditHypothesis, steps: Sequence[_Step], oov_words: OOVWords
+    ) -> Answer:
         gone, places = replay(hypothesis["history"], steps, len(unit))
         numbers = hypothesis["tokens"].tolist()[1:-1]
         scores = hypothesis["positional_scores"].tolist()[1:-1]
-        unknown, symbols = self.task.tgt_dict.unk(), self.task.tgt_dict.symbols
-        origins = [origin for origin, _ in places]
-        tokens = [  # what stands since the unit is its own, known to the model or not
-            unit[origin] if origin is not None else None if n == unknown else symbols[n]
-            for n, origin in zip(numbers, origins, strict=True)
-        ]
+        unknown = self.task.tgt_dict.unk()
+        tokens = [None if n == unknown else oov_words.symbol(n) for n in numbers]
         made = [
             0.0 if origin is not None else score + share
             for (origin, share), score in zip(places, scores, strict=True)
         ]
+        origins = [origin for origin, _ in places]
         still = (0.0,) * (len(tokens) + 1)  # no action says that a gap needs nothing more
         changes = tuple(changed(origins, len(unit)))
         return Answer(tuple(tokens), changes, tuple(gone), tuple(made), still)

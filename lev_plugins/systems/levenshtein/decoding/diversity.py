@@ -30,7 +30,7 @@ class Diversity:
     """
 
     count: int = 1
-    kind: str = "noise"
+    kind: str = "length"
     scale: float = 0.5
     seed: int = 1
 
