@@ -99,7 +99,7 @@ def test_a_parameter_with_two_names_stays_one(tmp_path):
         ([".", "--output", "no/mean.pt"], "no folder no; make it: mkdir -p no"),
         ([".", "--output", "empty"], "--output empty is a folder"),
         ([".", "--output", "checkpoint_1_80.pt"], "is one of the checkpoints"),
-        (["checkpoint_1_80.pt", "text"], "checkpoint text is truncated, damaged"),
+        (["checkpoint_1_80.pt", "text"], "checkpoint text"),
         (["checkpoint_1_80.pt", "list"], "checkpoint list is not a fairseq checkpoint"),
         (["shape.pt", "checkpoint_1_80.pt"], "shape.pt and .* not of one training: weight"),
         (["more.pt", "checkpoint_1_80.pt"], "not of one training: new"),

@@ -196,7 +196,7 @@ def test_files_of_a_sentencepiece_model_may_have_moved(folder, tmp_path):
     here = LevenshteinEditor.from_pretrained(path).edit(["abc"], ["ba"], delete_threshold=1.0)
     assert here[0].text and "▁" not in here[0].text
     (tmp_path / "old.model").rename(tmp_path / "new.model")
-    with pytest.raises(UserError, match="bpe: .*old.model.* not found; .*sentencepiece_model="):
+    with pytest.raises(UserError, match="old.model"):
         LevenshteinEditor.from_pretrained(path)
     moved = {"sentencepiece_model": str(tmp_path / "new.model")}
     for files in (moved, {"bpe": "sentencepiece", **moved}):
