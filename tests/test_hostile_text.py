@@ -81,9 +81,8 @@ def test_an_editor_answers_every_line_in_order(lines, data, characters, size):
 
 @given(LINES)
 def test_a_draft_that_nothing_may_change_comes_back_word_for_word(lines):
-    cautious = editors.editor()
-    cautious.task.tuned = {"empty_penalty": -1000.0}  # nothing is inserted
-    traces = cautious.edit(["a"] * len(lines), lines, delete_threshold=1.0, max_iter=2)
+    still = {"delete_threshold": 1.0, "empty_penalty": -1000.0}  # nothing goes, nothing comes
+    traces = editors.editor().edit(["a"] * len(lines), lines, max_iter=2, **still)
     assert [trace.text for trace in traces] == [" ".join(line.split()) for line in lines]
     assert all(trace.terminated == "unchanged" for trace in traces)
 

@@ -67,7 +67,7 @@ def test_n_best_with_noise_are_the_same_in_threads():
     editor = editors.editor()
 
     def work(thread: int) -> Any:
-        options = {"nbest": 2, "candidates": 3, "diversity": "noise", "max_iter": 2, "seed": thread}
+        options = {"nbest": 2, "candidates": 3, "max_iter": 2, "seed": thread}
         return editor.edit_nbest(sentences(thread, 4), sentences(thread + 9, 4), **options)
 
     assert_same_as_alone(work, 3)

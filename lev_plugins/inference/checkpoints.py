@@ -4,7 +4,7 @@ import os
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, TypedDict
+from typing import Any
 
 import torch
 from fairseq import checkpoint_utils, utils
@@ -13,25 +13,18 @@ from fairseq.models import BaseFairseqModel, FairseqEncoderDecoderModel, Fairseq
 from fairseq.registry import REGISTRIES
 from fairseq.tasks import FairseqTask
 from omegaconf import DictConfig, OmegaConf
-from torch import Tensor
 
 from ..data.batch import TextEncoder
 from ..errors import UserError
-from ..fairseq_patches import WORDS_LEARNT, Origin, explain, wrap_checkpoint_errors
+from ..fairseq_patches import WORDS_LEARNT, Origin, wrap_checkpoint_errors
 from ..io.saving import CHECKPOINTS
 from ..systems.levenshtein.decoding.policy import is_edit_model
 from ..systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
 
-
-class CheckpointState(TypedDict, total=False):
-    """What fairseq saves: the configuration (``args`` in old checkpoints), the parameters, and what
-    task and trainer keep."""
-
-    cfg: DictConfig
-    args: Namespace | None
-    model: dict[str, Tensor]
-    task_state: dict[str, Any]
-    extra_state: dict[str, Any]
+SWITCHED_OFF = ("none", None)  # of tokenizer and bpe: the text is cut already
+AnyPath = str | os.PathLike[str]
+#: What fairseq saves: ``cfg``, ``model`` and what task and trainer keep.
+CheckpointState = dict[str, Any]
 
 
 def device_named(name: str | torch.device | None) -> torch.device:
@@ -43,18 +36,19 @@ def device_named(name: str | torch.device | None) -> torch.device:
     try:
         device = torch.device(name or "cpu")
         torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, TypeError) as error:
+    except (RuntimeError, AssertionError) as error:
         reason = (str(error).splitlines() or [""])[0][:120]
         raise UserError(f"device {name} cannot be used here ({reason}); leave it out") from error
     return device
 
 
-def separate_paths(path: str) -> list[str]:
+def separate_paths(path: AnyPath) -> list[str]:
     """The paths in ``one.pt:other.pt``; a path that exists is one path."""
+    path = os.fspath(path)
     return [path] if os.path.exists(path) else [one for one in path.split(":") if one] or [path]
 
 
-def find_checkpoint(path: str) -> str:
+def find_checkpoint(path: AnyPath) -> str:
     """A checkpoint: the file itself, or the first of ``CHECKPOINTS`` in a folder.
 
     Raises:
@@ -68,10 +62,10 @@ def find_checkpoint(path: str) -> str:
         raise UserError(f"{path} holds none of {names}; name the checkpoint itself")
     if not os.path.isfile(path):
         raise UserError(f"checkpoint {path} does not exist")
-    return path
+    return os.fspath(path)
 
 
-def find_checkpoints(path: str) -> list[str]:
+def find_checkpoints(path: AnyPath) -> list[str]:
     """One or several joined by ``:``, each as of :func:`find_checkpoint`, which raises."""
     return [find_checkpoint(one) for one in separate_paths(path)]
 
@@ -82,21 +76,8 @@ def load_state(path: str) -> CheckpointState:
     Raises:
         UserError: it cannot be read, or is not fairseq's.
     """
-    try:
+    with wrap_checkpoint_errors(path):
         state = checkpoint_utils.load_checkpoint_to_cpu(path)
-    except UserError:
-        raise
-    except Exception as error:  # whatever a damaged file makes torch raise
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
-        raise UserError(
-            explain(error)
-            or f"checkpoint {path} cannot be read ({reason}): damaged, or not a fairseq checkpoint"
-        ) from error
-    if state.get("cfg") is None and state.get("args") is not None:
-        from fairseq.dataclass.utils import convert_namespace_to_omegaconf
-
-        with wrap_checkpoint_errors(path):
-            state["cfg"] = convert_namespace_to_omegaconf(state["args"])
     cfg = state.get("cfg")
     told = isinstance(cfg, DictConfig) and None not in (cfg.get("model"), cfg.get("task"))
     if not told or not isinstance(state.get("model"), dict):
@@ -120,15 +101,12 @@ def load_model(
     Raises:
         UserError: it is of the other kind, or its parameters do not fit the task.
     """
-    name = getattr(state["cfg"].model, "_name", None)
-    try:
-        models, _, _ = checkpoint_utils.load_model_ensemble_and_task([path], task=task, state=state)
-    except RuntimeError as error:  # parameters that do not fit
-        raise UserError(explain(error) or f"checkpoint {path}: {error}") from error
-    if is_edit_model(models[0]) != edits:
+    with wrap_checkpoint_errors(path):
+        (model,), *_ = checkpoint_utils.load_model_ensemble_and_task([path], task=task, state=state)
+    if is_edit_model(model) != edits:
         wanted = "an edit model" if edits else "an autoregressive model"
-        raise UserError(f"{path} holds a {name}, not {wanted}")
-    return models[0]
+        raise UserError(f"{path} holds a {type(model).__name__}, not {wanted}")
+    return model
 
 
 def load_writer(path: str, task: FairseqTask, state: CheckpointState) -> FairseqEncoderDecoderModel:
@@ -142,7 +120,9 @@ def load_writer(path: str, task: FairseqTask, state: CheckpointState) -> Fairseq
     return model
 
 
-def editing_task(state: CheckpointState, path: str, data: str | None) -> TranslationEditTask:
+def editing_task(
+    state: CheckpointState, path: str, data: AnyPath | None = None
+) -> TranslationEditTask:
     """The task, with the dictionaries of ``data``, else of the checkpoint, else of its data."""
     cfg = state["cfg"].task
     symbols = state.get("task_state") or {}
@@ -158,7 +138,7 @@ def editing_task(state: CheckpointState, path: str, data: str | None) -> Transla
         sides = (_dictionary(symbols[f"{side}_symbols"]) for side in ("source", "target"))
         return TranslationEditTask(config, *sides)
     if data is not None:
-        config.data = data
+        config.data = os.fspath(data)
     elif not os.path.isdir(utils.split_paths(config.data)[0]):
         config.data = os.path.dirname(os.path.abspath(path))
     return TranslationEditTask.setup_task(config)
@@ -180,35 +160,41 @@ def text_processing() -> Iterator[str]:
 
 
 def text_encoders(
-    cfg: DictConfig, overrides: Mapping[str, object], paths: Sequence[str], data: str | None = None
+    cfg: DictConfig,
+    overrides: Mapping[str, object],
+    paths: Sequence[str],
+    data: AnyPath | None = None,
 ) -> list[TextEncoder | None]:
     """fairseq's tokenizer and BPE, from the checkpoint's configuration or as ``overrides`` say.
 
     Raises:
+        TypeError: an override that is no option of text processing.
         UserError: a name that is not known, a file or package that is not there, or a file of the
             checkpoint's choice that lies neither beside it nor beside its data.
     """
+    if unknown := overrides.keys() - set(text_processing()):
+        raise TypeError(f"from_pretrained() has no argument {', '.join(sorted(unknown))}")
     origin = Origin(tuple(paths), overrides)
-    built = []
+    built: list[TextEncoder | None] = []
     for kind, build in (("tokenizer", encoders.build_tokenizer), ("bpe", encoders.build_bpe)):
+        wanted = cfg.get(kind)
         try:
-            wanted = cfg.get(kind)
-            if overrides.get(kind):
-                wanted = Namespace(**overrides)
+            if kind in overrides:
+                off = overrides[kind] in SWITCHED_OFF
+                wanted = None if off else Namespace(**overrides)
             elif wanted is not None:
                 known = {name: value for name, value in overrides.items() if name in wanted}
                 wanted = OmegaConf.merge(wanted, known)
-                origin.check_encoder(kind, wanted, data or getattr(cfg.task, "data", None))
+                folder = os.fspath(data) if data else getattr(cfg.task, "data", None)
+                origin.check_encoder(kind, wanted, folder)
             built.append(None if wanted is None else build(wanted))
         except UserError:
             raise
         except KeyError as error:
             raise UserError(f"{kind} {error} is not one that fairseq has") from error
-        except (ImportError, OSError) as error:
+        except Exception as error:  # no such file or package, or a damaged setting
             raise UserError(
                 f"{kind}: {error}; name its file (--sentencepiece-model FILE or --bpe-codes FILE; "
                 "in Python sentencepiece_model=… or bpe_codes=…)"
             ) from error
-        except (AttributeError, RuntimeError, TypeError, ValueError) as error:  # a damaged setting
-            raise UserError(f"{kind}: {error}; name another one to from_pretrained") from error
     return built

@@ -2,12 +2,10 @@
 
 import argparse
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..metrics.corpus import Metric
-from .checkpoints import load_state
 from .corpus import Corpus, scorer, text_of
 
 if TYPE_CHECKING:
@@ -16,8 +14,7 @@ if TYPE_CHECKING:
     from ..systems.levenshtein.task import TranslationEditTask
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(NamedTuple):
     """A pair of settings: the corpus score, and how long outputs are to references in words."""
 
     gamma: float
@@ -25,11 +22,6 @@ class Choice:
     score: float
     length: float
     iterations: float
-
-    @property
-    def flags(self) -> str:
-        """fairseq's flags that mean it."""
-        return f"--iter-decode-eos-penalty {self.gamma:g} --delete-threshold {self.threshold:g}"
 
 
 def choose(
@@ -60,25 +52,6 @@ def choose(
             yield Choice(gamma, threshold, points, length, fmean(steps))
 
 
-def keep(choice: Choice, path: str) -> None:
-    """Puts a choice into a checkpoint.
-
-    Raises:
-        UserError: the checkpoint cannot be read or written.
-    """
-    from fairseq import checkpoint_utils
-    from omegaconf import OmegaConf
-
-    from ..systems.levenshtein.task import TUNED
-
-    state = load_state(path)
-    state["cfg"].task.delete_threshold = None  # the training's: it had nothing to choose by
-    state["cfg"] = OmegaConf.to_container(state["cfg"], enum_to_str=True)  # as fairseq saves it
-    tuned = {"empty_penalty": choice.gamma, "delete_threshold": choice.threshold}
-    state.setdefault("task_state", {})[TUNED] = tuned
-    checkpoint_utils.torch_persistent_save(state, path)
-
-
 def best_of(choices: Sequence[Choice], metric: Metric) -> Choice:
     """The best score; of equal ones the first, which changes decoding least."""
     sign = 1 if metric.higher_is_better else -1
@@ -86,7 +59,7 @@ def best_of(choices: Sequence[Choice], metric: Metric) -> Choice:
 
 
 def render(choices: Sequence[Choice], metric: Metric) -> str:
-    """A line for each pair, then the flags of the best."""
+    """A line for each pair, then fairseq's flags of the best."""
     lines = [f"{'gamma':>6} {'threshold':>9} {metric.name:>10} {'length':>7} {'iterations':>10}"]
     lines += [
         f"{one.gamma:>6g} {one.threshold:>9g} {one.score:>10.2f} {one.length:>7.3f} "
@@ -94,4 +67,6 @@ def render(choices: Sequence[Choice], metric: Metric) -> str:
         for one in choices
     ]
     lines.append(f"length: words written over words of the references; {metric.signature()}")
-    return "\n".join([*lines, best_of(choices, metric).flags]) + "\n"
+    best = best_of(choices, metric)
+    flags = f"--iter-decode-eos-penalty {best.gamma:g} --delete-threshold {best.threshold:g}"
+    return "\n".join([*lines, flags]) + "\n"

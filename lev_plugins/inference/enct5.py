@@ -8,6 +8,7 @@ A checkpoint is all that is needed, neither its data nor the T5 that it began wi
 N labels or classes, W words.
 """
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Self, TypeVar
@@ -16,8 +17,8 @@ import torch
 from torch import Tensor
 
 from ..data.batching import by_budget
-from ..errors import UserError, checks_arguments
-from ..fairseq_patches import refuse_non_finite_scores, wrap_checkpoint_errors
+from ..errors import UserError
+from ..fairseq_patches import wrap_checkpoint_errors
 from ..nn.precision import quantize
 from ..systems.enct5 import EncT5Model, EncT5Task, EncT5TaskConfig
 from ..systems.enct5.dataset import Example, collate
@@ -25,7 +26,7 @@ from ..systems.enct5.metadata import Metadata
 from ..systems.enct5.problem_types import ProblemType
 from ..systems.enct5.task import TASK
 from ..systems.enct5.tokenizer import Encoding
-from .arguments import check_whole, listed
+from .arguments import listed
 from .checkpoints import CheckpointState, device_named, find_checkpoint, load_model, load_state
 from .predictions import Prediction, Reading, Tagged, Wanted
 
@@ -46,9 +47,6 @@ class EncT5:
         task: the task that it belongs to.
         batch_tokens: most subwords (or decoder positions, whichever are more) that are read at
             once, padding included; does not change the outcome.
-
-    Raises:
-        UserError: a budget below 1.
     """
 
     def __init__(
@@ -57,27 +55,26 @@ class EncT5:
         self.model, self.task = model.eval(), task
         quantize([self.model], "fp32")
         self.kind, self.metadata = task.kind, task.metadata
-        self.batch_tokens = check_whole("batch_tokens", batch_tokens)
+        self.batch_tokens = batch_tokens
         self.tokenizer = self.metadata.tokenizer("the checkpoint")
 
     @classmethod
-    @checks_arguments()
     def from_pretrained(
-        cls, path: str, device: str | torch.device | None = None, batch_tokens: int = BATCH_TOKENS
+        cls,
+        path: str | os.PathLike[str],
+        device: str | torch.device | None = None,
+        batch_tokens: int = BATCH_TOKENS,
     ) -> Self:
         """Loads a checkpoint; nothing else is looked for.
 
         Args:
-            path: a checkpoint, or a folder with checkpoint_best.pt, checkpoint_last.pt or
-                model.pt (the first that is there).
-            device: such as ``cuda``; the CPU by default.
+            path, device: as of :meth:`.LevenshteinEditor.from_pretrained`.
             batch_tokens: as of the class.
 
         Raises:
             UserError: no checkpoint there, one that cannot be read, of another task or without the
                 description of its data; a device that is not here.
         """
-        check_whole("batch_tokens", batch_tokens)
         place = device_named(device)
         path = find_checkpoint(path)
         state = load_state(path)
@@ -91,10 +88,8 @@ class EncT5:
     def __repr__(self) -> str:
         size = sum(parameter.numel() for parameter in self.model.parameters())
         labels = f", {len(self.labels)} labels" if self.labels else ""
-        return (
-            f"EncT5({self.kind.value}{labels}, {size:,} parameters, task enct5, "
-            f"device {self.device})"
-        )
+        kind = f"{self.kind.value}{labels}, {size:,} parameters"
+        return f"EncT5({kind}, task enct5, device {self.device})"
 
     @property
     def device(self) -> torch.device:
@@ -116,7 +111,6 @@ class EncT5:
         """Most subwords of a text or window, ``</s>`` included."""
         return self.metadata.max_length
 
-    @checks_arguments()
     def predict(
         self,
         texts: Iterable[Text],
@@ -124,7 +118,7 @@ class EncT5:
         threshold: float | None = None,
         labels: Sequence[str] | None = None,
     ) -> list[Prediction]:
-        """The class, the value or the labels of every text.
+        """The class, the value or the labels of every text, in order.
 
         Args:
             texts: strings; or pairs of them, where the model was trained on two texts. An empty
@@ -135,9 +129,6 @@ class EncT5:
             labels: only these are looked at. All are scored before, so scores do not change; of
                 classes the best of these is the answer.
 
-        Returns:
-            a prediction for every text, in order.
-
         Raises:
             UserError: a model that tags; a single string; one text where there should be two, or
                 two for one; labels that are not known; a threshold outside [0, 1]; an option that
@@ -145,7 +136,6 @@ class EncT5:
         """
         return list(self.stream(texts, top_k, threshold, labels))
 
-    @checks_arguments()
     def stream(
         self,
         texts: Iterable[Text],
@@ -154,30 +144,28 @@ class EncT5:
         labels: Sequence[str] | None = None,
         buffer: int = BUFFER,
     ) -> Iterator[Prediction]:
-        """:meth:`predict` for texts without an end: so many are taken, sorted and read at once.
+        """:meth:`predict` for texts without an end.
 
         Args:
-            buffer: texts in memory; 1 answers each before the next is asked for. Does not change
-                the outcome.
+            buffer: texts that are taken, sorted by length and read at once; 1 answers each before
+                the next is asked for. Does not change the outcome.
 
         Raises:
             UserError: as :meth:`predict`, what concerns a text once it is reached.
         """
         if self.kind is ProblemType.TAGGING:
             raise UserError("the model tags words; use predict_tags(), which takes sentences")
-        listed("predict", texts)
         wanted = self._wanted(top_k, threshold, labels)
-        readings = (self._text(number, one) for number, one in enumerate(texts, start=1))
-        return self._answers(readings, check_whole("buffer", buffer), wanted.prediction)
+        readings = map(self._text, listed("texts", texts))
+        return self._answers(readings, buffer, wanted.prediction)
 
-    @checks_arguments()
     def predict_tags(
         self,
         sentences: Iterable[Text],
         top_k: int | None = None,
         labels: Sequence[str] | None = None,
     ) -> list[Tagged]:
-        """The tag of every word of every sentence.
+        """The tag of every word of every sentence, in order.
 
         A sentence that is longer than the model reads is read in several windows of whole words,
         and only a word that alone is longer is cut off.
@@ -187,15 +175,11 @@ class EncT5:
             top_k: also list so many of the likeliest tags of each word.
             labels: only these are looked at; as of :meth:`predict`.
 
-        Returns:
-            the tags of every sentence, in order; one a word, and none for no words.
-
         Raises:
             UserError: a model that does not tag, a single string, tags that are not known.
         """
         return list(self.stream_tags(sentences, top_k, labels))
 
-    @checks_arguments()
     def stream_tags(
         self,
         sentences: Iterable[Text],
@@ -203,73 +187,51 @@ class EncT5:
         labels: Sequence[str] | None = None,
         buffer: int = BUFFER,
     ) -> Iterator[Tagged]:
-        """:meth:`predict_tags` for sentences without an end; ``buffer`` as of :meth:`stream`.
-
-        Raises:
-            UserError: as :meth:`predict_tags`, what concerns a sentence once it is reached.
-        """
+        """:meth:`predict_tags` for sentences without an end; ``buffer`` as of :meth:`stream`."""
         if self.kind is not ProblemType.TAGGING:
             raise UserError(f"the model is for {self.kind.value} and tags no words; use predict()")
-        listed("predict_tags", sentences)
         wanted = self._wanted(top_k, None, labels)
-        readings = (self._sentence(number, one) for number, one in enumerate(sentences, start=1))
-        return self._answers(readings, check_whole("buffer", buffer), wanted.tagged)
-
-    # what is asked for -----------------------------------------------------------------------
+        readings = map(self._sentence, listed("sentences", sentences))
+        return self._answers(readings, buffer, wanted.tagged)
 
     def _wanted(
         self, top_k: int | None, threshold: float | None, labels: Sequence[str] | None
     ) -> Wanted:
-        """Checks it."""
         ranked = self.kind is not ProblemType.REGRESSION
-        for name, value, has in (
-            ("top_k", top_k, ranked),
-            ("labels", labels, ranked),
-            ("threshold", threshold, self.kind.many),
-        ):
+        options = {
+            "top_k": (top_k, ranked),
+            "labels": (labels, ranked),
+            "threshold": (threshold, self.kind.many),
+        }
+        for name, (value, has) in options.items():
             if value is not None and not has:
-                raise UserError(
-                    f"{name}: has no meaning for {self.kind.value}, which this model is for; "
-                    "leave it out"
-                )
-        if threshold is None:
-            threshold = self.threshold
+                raise UserError(f"{name}: has no meaning for {self.kind.value}; leave it out")
+        threshold = self.threshold if threshold is None else threshold
         check_threshold(threshold)
-        top_k = None if top_k is None else check_whole("top_k", top_k)
-        return Wanted(self.kind, self.metadata.labels, self._chosen(labels), top_k, threshold)
-
-    def _chosen(self, labels: Sequence[str] | None) -> list[int]:
-        """Numbers of labels, each once."""
-        known = {label: number for number, label in enumerate(self.metadata.labels)}
-        if labels is None:
-            return list(known.values())
-        listed("labels", labels)
-        wrong = [label for label in labels if label not in known]
-        if wrong:
-            few = ", ".join(list(known)[:8]) + (", …" if len(known) > 8 else "")
-            raise UserError(f"labels: the model knows no {wrong[0]!r}; it has {len(known)}: {few}")
-        if not labels:
+        known = {label: number for number, label in enumerate(self.labels)}
+        chosen = list(dict.fromkeys(known if labels is None else listed("labels", labels)))
+        for label in chosen:
+            if label not in known:
+                raise UserError(f"labels: the model knows no {label!r}; it has {', '.join(known)}")
+        if known and not chosen:
             raise UserError("labels: name one at least, or leave it out")
-        return list(dict.fromkeys(known[label] for label in labels))
+        return Wanted(self.kind, self.labels, [known[one] for one in chosen], top_k, threshold)
 
     # text to subwords ---------------------------------------------------------------------------
 
-    def _text(self, number: int, given: Text) -> Reading:
-        """A text or a pair; ``number`` counts from 1."""
-        texts = _strings(f"text {number}", given)
+    def _text(self, given: Text) -> Reading:
+        """A text or a pair."""
+        texts = _strings(given)
         wanted = self.metadata.texts
         if len(texts) != wanted:
-            raise UserError(
-                f"text {number}: {len(texts)} given; the model was trained on "
-                + ("single texts" if wanted == 1 else "pairs of texts")
-            )
+            trained = "single texts" if wanted == 1 else "pairs of texts"
+            raise UserError(f"{given!r:.60}: the model was trained on {trained}")
         cut = self.tokenizer.texts(texts, self.max_length)
         return Reading(texts, [cut], cut.cut_off)
 
-    def _sentence(self, number: int, given: Text) -> Reading:
-        """Words in as many windows as they need; ``number`` counts from 1."""
-        found = given.split() if isinstance(given, str) else given
-        words = _strings(f"sentence {number}", found)
+    def _sentence(self, given: Text) -> Reading:
+        """Words in as many windows as they need."""
+        words = _strings(given.split() if isinstance(given, str) else given)
         windows: list[Encoding] = []
         done, too_long = 0, False
         while done < len(words):
@@ -287,7 +249,7 @@ class EncT5:
         self, readings: Iterator[Reading], buffer: int, answer: Callable[[Reading, list[Tensor]], T]
     ) -> Iterator[T]:
         """What ``answer`` makes of each text and its scores, in order."""
-        while chunk := list(islice(readings, buffer)):
+        while chunk := list(islice(readings, max(1, buffer))):
             scores = iter(self._scores([cut for reading in chunk for cut in reading.cuts]))
             for reading in chunk:
                 yield answer(reading, list(islice(scores, len(reading.cuts))))
@@ -301,7 +263,6 @@ class EncT5:
             columns = collate(rows, self.kind, self.task.number)
             logits = self.model(**{name: one.to(self.device) for name, one in columns.items()})
             scores = self.kind.scores(logits.float()).cpu()
-            refuse_non_finite_scores(scores)
             tagging = self.kind is ProblemType.TAGGING
             sizes = [cuts[i].reached if tagging else 1 for i in batch]
             for i, mine in zip(batch, scores.split(sizes)):
@@ -310,15 +271,11 @@ class EncT5:
 
     def _batches(self, cuts: Sequence[Encoding]) -> Iterator[list[int]]:
         """Texts of alike length, as many as the budget of a batch allows; one at least."""
-        sizes = [(len(cut.pieces), self._latents(cut)) for cut in cuts]
+        latents = [len(self.kind.latents(cut.reached, self.task.number)) for cut in cuts]
+        sizes = [(len(cut.pieces), positions) for cut, positions in zip(cuts, latents)]
         order = sorted(range(len(cuts)), key=sizes.__getitem__)
         for batch in by_budget([max(sizes[i]) for i in order], self.batch_tokens):
             yield [order[number] for number in batch]
-
-    def _latents(self, cut: Encoding) -> int:
-        if self.kind is ProblemType.TAGGING:
-            return cut.reached
-        return self.task.number if self.kind is ProblemType.MULTILABEL else 1
 
 
 def check_threshold(value: float) -> None:
@@ -327,11 +284,11 @@ def check_threshold(value: float) -> None:
         raise UserError(f"threshold {value}: must be between 0 and 1")
 
 
-def _strings(where: str, given: object) -> tuple[str, ...]:
+def _strings(given: Text) -> tuple[str, ...]:
     """One text or several."""
     texts = (given,) if isinstance(given, str) else given
     if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
-        raise UserError(f"{where}: {given!r:.60} is no text; give strings, or lists of them")
+        raise UserError(f"{given!r:.60} is no text; give strings, or lists of them")
     return tuple(texts)
 
 
@@ -343,13 +300,8 @@ def _example(cut: Encoding) -> Example:
 def _task(state: CheckpointState, path: str) -> EncT5Task:
     """The task, of what the checkpoint keeps."""
     cfg = state["cfg"].task
-    name = getattr(cfg, "_name", None)
-    if name != TASK:
-        raise UserError(f"{path} was trained with task {name}, not {TASK}")
-    kept = state.get("task_state") or {}
-    metadata = Metadata.of(kept.get("description") or {}, path)
-    threshold = kept.setdefault("threshold", 0.5)
-    if not isinstance(threshold, float) or not 0 <= threshold <= 1:
-        raise UserError(f"{path}: its threshold is {threshold!r}, and must be between 0 and 1")
+    if cfg._name != TASK:
+        raise UserError(f"{path} was trained with task {cfg._name}, not {TASK}")
+    metadata = Metadata.of((state.get("task_state") or {}).get("description") or {}, path)
     names = ("kind", "max_source_positions", "max_target_positions")
     return EncT5Task(EncT5TaskConfig(**{n: cfg[n] for n in names if n in cfg}), metadata)

@@ -20,20 +20,30 @@ class Scored(NamedTuple):
     label: str
     score: float
 
-    def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        return {"label": self.label, "score": round(self.score, _DIGITS)}
+
+def _plain(value: Any) -> Any:
+    """Ready for JSON: records as objects, tuples as lists, probabilities with six digits."""
+    if isinstance(value, Scored | Entity):
+        return {name: _plain(one) for name, one in value._asdict().items()}
+    if isinstance(value, tuple):
+        return list(map(_plain, value))
+    return round(value, _DIGITS) if isinstance(value, float) else value
+
+
+def _known(record: Any, *names: str) -> dict[str, Any]:
+    """The fields of a record that are not None, ready for JSON."""
+    values = {name: getattr(record, name) for name in names}
+    return {name: _plain(value) for name, value in values.items() if value is not None}
 
 
 @dataclass(frozen=True)
 class Prediction:
     """What a model says of one text, or of a pair.
 
-    texts: one or two, as they were given. label: the best class, None where the kind is another.
-    score: its probability. labels, scores: of many labels those above the threshold, the likeliest
-    first; None where the kind is another. value: of regression, else None. top: the likeliest
-    labels, where they were asked for. cut: whether the text was longer than the model reads, so
-    that its end was not.
+    texts: one or two, as they were given. label, score: the best class and its probability. labels,
+    scores: of many labels those above the threshold, the likeliest first. value: of regression.
+    top: the likeliest labels, where they were asked for. All are None where the kind is another.
+    cut: whether the text was longer than the model reads, so that its end was not.
     """
 
     texts: tuple[str, ...]
@@ -47,17 +57,14 @@ class Prediction:
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON: what the kind has; probabilities have six digits, values seven."""
-        one = len(self.texts) == 1
-        found: dict[str, Any] = {"text": self.texts[0]} if one else {"texts": list(self.texts)}
-        if self.label is not None and self.score is not None:
-            found |= Scored(self.label, self.score).to_dict()
-        if self.labels is not None:
-            found |= {"labels": list(self.labels), "scores": _rounded(self.scores or ())}
-        if self.value is not None:
-            found["value"] = float(f"{self.value:.7g}")
-        if self.top is not None:
-            found["top"] = [one.to_dict() for one in self.top]
-        return {**found, "cut": self.cut}
+        texts = {"text": self.texts[0]} if len(self.texts) == 1 else {"texts": list(self.texts)}
+        value = {} if self.value is None else {"value": float(f"{self.value:.7g}")}
+        return (
+            texts
+            | _known(self, "label", "score", "labels", "scores")
+            | value
+            | _known(self, "top", "cut")
+        )
 
 
 @dataclass(frozen=True)
@@ -80,16 +87,7 @@ class Tagged:
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON; probabilities have six digits."""
-        found: dict[str, Any] = {
-            "words": list(self.words),
-            "tags": list(self.tags),
-            "scores": _rounded(self.scores),
-        }
-        if self.top is not None:
-            found["top"] = [[one.to_dict() for one in word] for word in self.top]
-        if self.entities is not None:
-            found["entities"] = [one._asdict() for one in self.entities]
-        return {**found, "windows": self.windows, "cut": self.cut}
+        return _known(self, "words", "tags", "scores", "top", "entities", "windows", "cut")
 
     def _repr_html_(self) -> str:
         """For notebooks: each word with its tag and the probability of that."""
@@ -98,12 +96,7 @@ class Tagged:
         return f'<p dir="auto">{"&emsp;".join(shown)}</p>'
 
 
-def _rounded(scores: Sequence[float]) -> list[float]:
-    return [round(score, _DIGITS) for score in scores]
-
-
-@dataclass(frozen=True)
-class Reading:
+class Reading(NamedTuple):
     """A text as the model reads it.
 
     texts: one, two, or words. cuts: one, or for tagging the windows. cut: whether an end was cut
@@ -159,11 +152,9 @@ class Wanted:
         """Row by row the chosen labels, the likeliest first; of equals the one that was named
         first."""
         # doubles: the threshold is one, and singles would be compared with it rounded
-        chosen = scores[:, self.chosen].double()
-        values, places = chosen.sort(dim=-1, descending=True, stable=True)
-        count = self.top_k or 1
-        if self.kind.many:
-            count = max(count, int((values > self.threshold).sum()))
+        values, places = scores[:, self.chosen].double().sort(descending=True, stable=True)
+        above = int((values > self.threshold).sum()) if self.kind.many else 1
+        count = max(self.top_k or 1, above)  # there may be thousands of labels
         return [
             [Scored(self.names[self.chosen[place]], value) for value, place in zip(*row)]
             for row in zip(values[:, :count].tolist(), places[:, :count].tolist())

@@ -1,55 +1,93 @@
-"""A sentence on its way through an editor: from text to tokens, from states to iterations."""
+"""A sentence on its way through an editor: from text to tokens, from hypotheses to traces."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import torch
+from fairseq.data import Dictionary
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from ..data.batch import Batch
-from ..systems.levenshtein.decoding.history import Iteration
+from ..errors import UserError
+from ..systems.levenshtein.decoding.history import EditTrace, Iteration
 from ..systems.levenshtein.decoding.state import EditHypothesis, Step
-from ..systems.levenshtein.oov import OOVWords
 from ..systems.levenshtein.task import Draft
+from .arguments import listed, strings
 
+Terms = Iterable[Iterable[str] | None]
 _DIGITS = 6
 
 
-class Item(NamedTuple):
-    """A sentence: as text and as tokens."""
+class Row(NamedTuple):
+    """What an editor is given for a sentence."""
 
     source: str
     draft: str | None
+    terms: Sequence[str] | None
+
+
+def read_rows(
+    sources: Iterable[str], drafts: Iterable[str | None] | None, terms: Terms | None
+) -> list[Row]:
+    """A row for every source.
+
+    Raises:
+        UserError: what is no list of strings, or of another length.
+    """
+    read = strings("sources", "source", sources)
+    nothing = [None] * len(read)
+    beside = nothing if drafts is None else strings("drafts", "draft", drafts, optional=True)
+    lists = nothing if terms is None else listed("terms", terms)
+    wanted = [row if row is None else strings("terms", "term", row) for row in lists]
+    for others, name in ((beside, "drafts"), (wanted, "lists of terms")):
+        if len(others) != len(read):
+            raise UserError(f"{len(read)} sources but {len(others)} {name}")
+    return list(map(Row, read, beside, wanted))
+
+
+class Sentence(NamedTuple):
+    """A sentence as text and as tokens.
+
+    words: the draft's, or the terms', tokens as they were typed, known to the model or not.
+    tokens: of the source. coded: of the draft; both with <s> and </s>. dictionary: of the target.
+    """
+
+    source: str
+    draft: str | None
+    words: Sequence[str]
     tokens: Tensor
     coded: Draft
-    oov_words: OOVWords
-
-    @property
-    def size(self) -> int:
-        """Tokens of source and draft."""
-        return len(self.tokens) + len(self.coded.tokens)
+    dictionary: Dictionary
 
     def symbols(self, state: Step | EditHypothesis) -> tuple[str, ...]:
-        """Tokens of a state as strings."""
-        return tuple(map(self.oov_words.symbol, state["tokens"].tolist()[1:-1]))
+        """A state's tokens as strings; what stands since the draft, as it was typed."""
+        tokens, origins = (state[name].tolist()[1:-1] for name in ("tokens", "origin"))
+        return tuple(
+            self.dictionary[token] if origin < 0 else self.words[origin - 1]
+            for token, origin in zip(tokens, origins)
+        )
 
-    def iterations(self, history: list[Step]) -> list[Iteration]:
-        """The recorded phases (draft, then delete, placeholder, token in turn) as iterations."""
-        iterations = []
+    def trace(self, text: str, found: EditHypothesis) -> EditTrace:
+        """What was done to the sentence; ``text`` is the outcome.
+
+        The history has the draft, then deletions, placeholders and tokens in turn.
+        """
+        history, iterations = found["history"], []
         for before, delete, after in zip(history[0::3], history[1::3], history[3::3]):
-            size = len(before["tokens"])
             iterations.append(
                 Iteration(
                     before=self.symbols(before),
-                    deleted=tuple((~delete["mask"][1 : size - 1]).tolist()),
+                    deleted=tuple((~delete["mask"])[1 : len(before["tokens"]) - 1].tolist()),
                     after=self.symbols(after),
                     inserted=tuple(after["mask"][1 : len(after["tokens"]) - 1].tolist()),
                     delete_probabilities=_probabilities(delete["scores"]),
                     token_probabilities=_probabilities(after["scores"]),
                 )
             )
-        return iterations
+        return EditTrace(
+            self.source, self.draft, text, found["score"], tuple(iterations), found["terminated"]
+        )
 
 
 def collated(
@@ -57,13 +95,13 @@ def collated(
 ) -> Batch:
     """A batch to decode."""
 
-    def padded(rows: list[Tensor], value: int) -> Tensor:
-        return pad_sequence(rows, batch_first=True, padding_value=value).to(device)
+    def padded(rows: Iterable[Tensor], value: int) -> Tensor:
+        return pad_sequence(list(rows), batch_first=True, padding_value=value).to(device)
 
     return {
-        "net_input": {"src_tokens": padded(list(sources), pad), "src_lengths": None},
-        "draft": padded([draft.tokens for draft in drafts], pad),
-        "marks": padded([draft.marks for draft in drafts], 0),
+        "net_input": {"src_tokens": padded(sources, pad), "src_lengths": None},
+        "draft": padded((draft.tokens for draft in drafts), pad),
+        "marks": padded((draft.marks for draft in drafts), 0),
     }
 
 

@@ -99,16 +99,11 @@ def test_a_parameter_with_two_names_stays_one(tmp_path):
         ([".", "--output", "no/mean.pt"], "no folder no; make it: mkdir -p no"),
         ([".", "--output", "empty"], "--output empty is a folder"),
         ([".", "--output", "checkpoint_1_80.pt"], "is one of the checkpoints"),
-        (["checkpoint_1_80.pt", "text"], "checkpoint text is truncated, damaged or not a check"),
+        (["checkpoint_1_80.pt", "text"], "checkpoint text"),
         (["checkpoint_1_80.pt", "list"], "checkpoint list is not a fairseq checkpoint"),
-        (["shape.pt", "checkpoint_1_80.pt"], r"weight is \(9,\) in the first and is \(2, 3\)"),
-        (["more.pt", "checkpoint_1_80.pt"], "new is .* in the first and is missing in the second"),
-        (["checkpoint_1_80.pt", "more.pt"], "new is missing in the first"),
-        (
-            ["paper.pt", "pointer.pt"],
-            "paper.pt and pointer.pt are .* --gate-variant is paper in the first and pointer in",
-        ),
-        (["old.pt", "new.pt"], "--encoder-attention-heads is 4 in the first and 8 in the second"),
+        (["shape.pt", "checkpoint_1_80.pt"], "shape.pt and .* not of one training: weight"),
+        (["more.pt", "checkpoint_1_80.pt"], "not of one training: new"),
+        (["checkpoint_1_80.pt", "more.pt"], "not of one training: new"),
     ],
 )
 def test_a_mistake_is_one_line_and_leaves_nothing(three, arguments, said):
@@ -117,10 +112,5 @@ def test_a_mistake_is_one_line_and_leaves_nothing(three, arguments, said):
     torch.save([1, 2], "list")
     write(Path("shape.pt"), 1.0, weight=torch.zeros(9))
     write(Path("more.pt"), 1.0, new=torch.zeros(2))
-    for variant in ("paper", "pointer"):
-        model = {"gates": "copy,generate", "gate_variant": variant, "dropout": 0.1}
-        write(Path(f"{variant}.pt"), 1.0, {"cfg": {"model": model}})
-    write(Path("old.pt"), 1.0, {"args": Namespace(encoder_attention_heads=4)})
-    write(Path("new.pt"), 1.0, {"cfg": {"model": Namespace(encoder_attention_heads=8)}})
     output = [] if "--output" in arguments else ["--output", "mean.pt"]
     assert re.search(said, refusal(average_checkpoints.main, *arguments, *output))
