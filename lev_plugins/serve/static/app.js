@@ -10,25 +10,18 @@ const CHUNK = 32; // lines that are asked for at once
 const DELAY = 40; // milliseconds after a key before the model is asked
 const TOO_MUCH = [400, 413, 422, 500, 504]; // for a chunk; each line by itself may do
 const TITLES = { edit: "Edit a draft", correct: "Correct", predict: "Predict" };
-const state = {
-  model: {},
-  mode: "",
-  file: "text.txt",
-  rows: [newRow("", "")],
-  at: 0,
-  selected: 0, // of the words of the line
-  least: 0,
-  nbest: 1,
-  unsaved: false,
-};
+const state = { rows: [newRow("", "")], at: 0, selected: 0, file: "text.txt", unsaved: false };
+Object.assign(state, { model: {}, mode: "", least: 0, nbest: 1 }); // how the model is asked
 let words = []; // what each button of the line stands for
 let timer = 0;
 let asking = null; // for the line at hand
 let search = null; // for the next line with edits
 
 const row = () => state.rows[state.at];
+const word = () => words[state.selected];
 const least = () => (state.mode === "correct" ? state.least : 0);
 const edits = (one) => (state.mode === "predict" ? [] : editsOf(one, least()));
+const status = (text) => ($("status").textContent = text);
 
 // asking ---------------------------------------------------------------------------------------
 
@@ -39,10 +32,9 @@ async function call(path, body) {
   const response = await fetch(path, request).catch(() => {
     throw new Error("the server cannot be reached; is lev-serve still running?");
   });
-  const found = await response.json().catch(() => ({}));
-  if (response.ok) return found;
-  const said = found.error ?? `the server answers ${response.status}`;
-  throw Object.assign(new Error(said), { status: response.status });
+  const found = await response.json().catch(() => ({ error: `the server answers ${response.status}` }));
+  if (!response.ok) throw Object.assign(new Error(found.error), { status: response.status });
+  return found;
 }
 
 const keyOf = (one) => JSON.stringify([state.mode, state.nbest, itemOf(one, state.mode)]);
@@ -52,8 +44,8 @@ const known = (one) => one.said?.key === keyOf(one);
 async function ask(some) {
   const { mode, model, nbest } = state;
   for (const one of some) {
-    const length = Math.max(size(one.source), size(one.text));
-    const error = length > model.chars && `${length} characters; the model reads ${model.chars}: split the line`;
+    const long = Math.max(size(one.source), size(one.text));
+    const error = long > model.chars && `${long} characters; the model reads ${model.chars}: split the line`;
     if (error || !(one.source + one.text).trim()) one.said = { key: keyOf(one), error };
   }
   const open = some.filter((one) => !known(one));
@@ -101,21 +93,20 @@ async function attempt(action, ...rest) {
 
 // showing --------------------------------------------------------------------------------------
 
-const status = (text) => ($("status").textContent = text);
-
 function show(took = "") {
   const one = row();
   const { hypotheses = [], prediction, error } = one.said ?? {};
   const all = edits(one);
-  if ($("source").value !== one.source) $("source").value = one.source;
-  if ($("draft").value !== one.text) $("draft").value = one.text;
+  const made = all.filter((edit) => edit.taken).length;
+  for (const [id, text] of [["source", one.source], ["draft", one.text]]) {
+    if ($(id).value !== text) $(id).value = text; // else the cursor moves
+  }
   $("place").textContent = `line ${state.at + 1} of ${state.rows.length}`;
   $("accepted").textContent = one.accepted === null ? "" : "accepted";
   $("moves").hidden = state.rows.length < 2;
   $("result").hidden = state.mode === "predict";
   $("predictions").hidden = !prediction;
   $("error").textContent = error ? visible(error) : "";
-  const made = all.filter((edit) => edit.taken).length;
   status(all.length ? `${made} of ${all.length} edit${all.length > 1 ? "s" : ""} applied${took}` : "");
   if (prediction) showPrediction($("predictions"), prediction);
   if (state.mode === "predict") return;
@@ -129,21 +120,36 @@ function show(took = "") {
 }
 
 function select(number, focus) {
-  const buttons = $("words").querySelectorAll("button");
-  state.selected = Math.max(0, number);
-  buttons.forEach((button, i) => {
+  state.selected = Math.max(0, Math.min(words.length - 1, number));
+  $("words").querySelectorAll("button").forEach((button, i) => {
     button.tabIndex = i === state.selected ? 0 : -1;
     button.classList.toggle("selected", i === state.selected);
+    if (focus && i === state.selected) button.focus();
   });
-  if (focus) buttons[state.selected]?.focus();
-  const edit = words[state.selected]?.edit;
-  $("accept").disabled = !edit;
+  const edit = word()?.edit;
   $("accept").firstChild.data = edit && !edit.taken ? "Accept " : "Refuse ";
-  for (const id of ["keep", "drop", "own"]) $(id).disabled = !words.length;
+  $("accept").disabled = !edit;
   $("undo").disabled = !row().past.length;
+  for (const id of ["keep", "drop", "own", "next-edit", "previous-edit"]) $(id).disabled = !words.length;
 }
 
 // doing ----------------------------------------------------------------------------------------
+
+// What the buttons do; each has its key, on a word or (with others held) anywhere.
+const ACTIONS = {
+  accept: () => change(toggle, word().edit),
+  keep: () => change(keep, word()),
+  drop: () => change(write, word(), ""),
+  undo: () => change(undo),
+  "next-edit": () => step(1),
+  "previous-edit": () => step(-1),
+  done: accept,
+  previous: () => go(state.at - 1),
+  next: () => go(state.at + 1),
+  "next-line": nextLine,
+  "export-text": () => saveAs("", asText),
+  "export-triples": () => saveAs(".triples.tsv", asTriples),
+};
 
 // What a person does to the line, by a function of row.js.
 function change(how, ...rest) {
@@ -152,46 +158,27 @@ function change(how, ...rest) {
   return update();
 }
 
-const word = () => words[state.selected];
-const along = (by) => select(Math.min(words.length - 1, Math.max(0, state.selected + by)), true);
-const ACTIONS = {
-  accept: () => word()?.edit && change(toggle, word().edit),
-  keep: () => word() && change(keep, word()),
-  drop: () => word() && change(write, word(), ""),
-  own: () => $("own").focus(),
-  undo: () => row().past.length && change(undo),
-  done: accept,
-  previous: () => go(state.at - 1),
-  next: () => go(state.at + 1),
-  "next-line": nextLine,
-  "export-text": () => saveAs("", asText),
-  "export-triples": () => saveAs(".triples.tsv", asTriples),
-  forward: () => along(1),
-  backward: () => along(-1),
-  first: () => select(0, true),
-  last: () => select(words.length - 1, true),
-  "next-edit": () => step(1),
-  "previous-edit": () => step(-1),
-};
-const CHORDS = { "ctrl Enter": "done", "alt ArrowUp": "previous", "alt ArrowDown": "next", "alt shift ArrowDown": "next-line" };
-const KEYS = {
-  ...{ Enter: "accept", " ": "accept", l: "keep", s: "drop", r: "own", u: "undo", n: "next-edit", p: "previous-edit" },
-  ...{ ArrowLeft: "backward", ArrowRight: "forward", Home: "first", End: "last" },
-};
-
 function pressed(event) {
   const held = ["ctrl", "alt", "meta", "shift"].filter((name) => event[`${name}Key`]);
-  let action = CHORDS[[...held, event.key].join(" ")];
-  if ($("words").contains(event.target) && !held.some((name) => name !== "shift")) {
-    const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-    const turned = { ArrowLeft: "ArrowRight", ArrowRight: "ArrowLeft" };
-    const rtl = getComputedStyle($("words")).direction === "rtl";
-    action = KEYS[(rtl && turned[key]) || key];
-    if (row().said?.hypotheses?.[key - 1]) attempt(change, choose, key - 1);
-  }
-  if (!action) return;
+  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  const plain = held.length === 0 && $("words").contains(event.target);
+  const right = getComputedStyle($("words")).direction === "rtl" ? -1 : 1;
+  const moves = { ArrowLeft: -right, ArrowRight: right, Home: -words.length, End: words.length };
+  const button = document.querySelector(`button[data-key="${CSS.escape([...held, key].join(" "))}"]`);
+  if (plain && moves[key]) select(state.selected + moves[key], true);
+  else if (plain && key === "r") $("own").focus();
+  else if (plain && row().said?.hypotheses?.[key - 1]) attempt(change, choose, key - 1);
+  else if (button && (plain || held.length)) button.click();
+  else return;
   event.preventDefault();
-  attempt(ACTIONS[action]);
+}
+
+function clicked({ target }) {
+  const button = target.closest("button");
+  const number = [...$("words").querySelectorAll("button")].indexOf(button);
+  if (number >= 0) select(number, true);
+  else if (button?.value) attempt(setMode, button.value);
+  else if (button) attempt(ACTIONS[button.id]);
 }
 
 // The next edit or the one before; behind the last, that of the next line with edits.
@@ -251,6 +238,13 @@ function typed(field, other, text) {
   show();
 }
 
+function ownWord({ key, ctrlKey, target }) {
+  if (key !== "Enter" || ctrlKey || !word()) return;
+  attempt(change, write, word(), target.value.trim());
+  target.value = "";
+  select(state.selected, true);
+}
+
 async function load(file) {
   if (!file || (state.unsaved && !confirm("What is not saved is lost. Open another file?"))) return;
   Object.assign(state, { rows: await readRows(file, state.mode), file: file.name, unsaved: false });
@@ -261,7 +255,7 @@ async function load(file) {
 async function saveAs(ending, make) {
   for (let start = 0; start < state.rows.length; start += CHUNK) {
     status(`${start} of ${state.rows.length} lines`);
-    await ask(state.rows.slice(start, start + CHUNK).filter((one) => !known(one)));
+    await ask(state.rows.slice(start, start + CHUNK));
   }
   const lines = state.rows.map((one) => ({ row: one, text: one.accepted ?? textOf(one, least()) }));
   save(ending ? state.file.replace(/\.[^.]*$/, "") + ending : state.file, make(lines, state.mode));
@@ -288,40 +282,24 @@ async function setOption({ target }) {
   if (!target.checkValidity()) throw new Error(target.validationMessage);
 }
 
-function clicked({ target }) {
-  const button = target.closest("button");
-  const number = [...$("words").querySelectorAll("button")].indexOf(button);
-  if (number >= 0) select(number, true);
-  else if (button?.value) attempt(setMode, button.value);
-  else if (button) attempt(ACTIONS[button.id]);
-}
-
-function ownWord({ key, ctrlKey, target }) {
-  if (key !== "Enter" || ctrlKey || !word()) return;
-  const text = target.value.trim();
-  target.value = "";
-  attempt(change, write, word(), text);
-  select(state.selected, true);
-}
-
 async function begin() {
   document.addEventListener("click", clicked);
   document.addEventListener("keydown", pressed);
   window.addEventListener("beforeunload", (event) => state.unsaved && event.preventDefault());
-  $("source").addEventListener("input", ({ target }) => typed("source", "text", target.value));
-  $("draft").addEventListener("input", ({ target }) => typed("text", "source", target.value));
-  $("own").addEventListener("keydown", ownWord);
-  for (const id of ["nbest", "least"]) $(id).addEventListener("input", (event) => attempt(setOption, event));
-  $("load").addEventListener("change", ({ target }) => attempt(load, target.files[0]));
+  const on = (id, event, action) => $(id).addEventListener(event, (it) => attempt(action, it));
+  on("source", "input", ({ target }) => typed("source", "text", target.value));
+  on("draft", "input", ({ target }) => typed("text", "source", target.value));
+  on("own", "keydown", ownWord);
+  for (const id of ["nbest", "least"]) on(id, "input", setOption);
+  on("load", "change", ({ target }) => load(target.files[0]));
   const model = (state.model = await call("info"));
   document.title = $("model").textContent = visible(`${model.model ?? "lev-serve"}`);
   $("least").value = state.least = model.min_confidence ?? 0;
   const button = (name) => element("button", { type: "button", value: name }, TITLES[name]);
   $("modes").replaceChildren(...model.modes.map(button));
   $("modes").hidden = model.modes.length < 2;
-  const ready = setMode(model.modes[0]);
   document.body.dataset.ready = "true";
-  await ready;
+  await setMode(model.modes[0]);
 }
 
 attempt(begin);
