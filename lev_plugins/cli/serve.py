@@ -2,9 +2,7 @@
 
     python -m lev_plugins serve --path CHECKPOINT
 
-Prints an address that opens the page; only this machine can reach it, and only with the token that
-is in the address. A model of any kind will do: edit models have ``/edit`` and ``/correct``, models
-that write from left to right ``/correct``, EncT5 ``/predict``; ``/openapi.json`` describes them.
+Prints an address, with a token, that opens the page; ``/openapi.json`` describes the interface.
 """
 
 import argparse
@@ -16,14 +14,14 @@ import signal
 import socket
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from ..errors import UserError
 from ..fairseq_patches import run_cli
 from ..io.text_files import read_lines
 from .options import add_model_data, adder, make_parser, text_processing
 
-_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-_ANYWHERE = ("0.0.0.0", "::", "")
+_LOOPBACK, _ANYWHERE = ("127.0.0.1", "localhost", "[::1]"), ("0.0.0.0", "::", "")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -34,9 +32,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     args = build_parser().parse_args(argv)
     for name in ("batch_size", "max_bytes", "timeout"):
-        if getattr(args, name) <= 0:
-            flag = name.replace("_", "-")
-            raise UserError(f"--{flag} {getattr(args, name)}: must be above 0")
+        if (value := getattr(args, name)) <= 0:
+            raise UserError(f"--{name.replace('_', '-')} {value}: must be above 0")
     missing = [name for name in ("fastapi", "uvicorn") if importlib.util.find_spec(name) is None]
     if missing:
         raise UserError(f"lev-serve needs {' and '.join(missing)}: pip install fastapi uvicorn")
@@ -44,21 +41,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     with listen(args.host, args.port) as listening:
         from ..serve import app, model
 
-        served = model.load(
-            args.path, args.data, args.device, args.settings, **text_processing(args)
-        )
+        processing = text_processing(args)
+        served = model.load(args.path, args.data, args.device, args.settings, **processing)
         served.info["model"] = os.path.basename(os.path.normpath(args.path))
         name = f"[{args.host}]" if ":" in args.host else args.host
         hosts = [*_LOOPBACK, name]
         if args.host in _ANYWHERE:
             name, hosts = socket.gethostname(), ["*"]
-        limits = (args.max_bytes, args.timeout, args.batch_size)
-        application = app.make_app(served, token, hosts, *limits)
         print(f"http://{name}:{listening.getsockname()[1]}/?token={token}", flush=True)
         if name not in _LOOPBACK:
-            said = "whoever has the token may use the model, and the connection is not encrypted"
-            print(f"note: other machines can reach this address; {said}", file=sys.stderr)
-        run(application, listening, args.timeout)
+            said = "other machines can reach this address, and the connection is not encrypted"
+            print(f"note: {said}", file=sys.stderr)
+        made = app.make_app(served, token, hosts, args.max_bytes, args.timeout, args.batch_size)
+        run(made, listening, args.timeout)
     return 0
 
 
@@ -84,7 +79,7 @@ def run(application: object, listening: socket.socket, timeout: float) -> None:
     """Runs the server until it is told to stop; requests that are under way are answered."""
     import uvicorn
 
-    quiet = {"log_level": "warning", "access_log": False, "server_header": False, "ws": "none"}
+    quiet: Any = {"log_level": "warning", "access_log": False, "server_header": False, "ws": "none"}
     config = uvicorn.Config(application, timeout_graceful_shutdown=max(1, round(timeout)), **quiet)
     # uvicorn sends itself the signal again once it has shut down; by then all is done.
     for number in (signal.SIGINT, signal.SIGTERM):

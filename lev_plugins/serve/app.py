@@ -44,10 +44,9 @@ def make_app(
     """The application, ready for any ASGI server.
 
     Args:
-        token: what a request has to bring, as ``?token=`` or ``Authorization: Bearer``.
-        hosts: names by which the server may be called; None for any.
-        max_bytes: of a request. seconds: after which it is given up.
-        batch_size: rows that the model reads before others have their turn.
+        token: what a request has to bring. hosts: by which the server may be called; None for any.
+        max_bytes: of a request. seconds: after which it is given up. batch_size: rows that the
+            model reads before other requests have their turn.
     """
     app = FastAPI(
         title="lev-serve",
@@ -66,8 +65,7 @@ def make_app(
 
 
 def _guard(token: bytes) -> Callable[..., Awaitable[Response]]:
-    said = "the token is missing or wrong: open the address that lev-serve printed, or send "
-    said += "'Authorization: Bearer TOKEN'"
+    said = "the token is missing or wrong: open the address that lev-serve printed"
 
     async def guard(request: Request, answer: Callable[..., Awaitable[Response]]) -> Response:
         kind, _, given = request.headers.get("authorization", "").partition(" ")
@@ -90,9 +88,8 @@ async def _refused(request: Request, error: Exception) -> Response:
         status, said = error.status_code, f"{request.url.path}: {error.detail}"
     elif isinstance(error, RequestValidationError):
         first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        way = " (has it Content-Type: application/json?)" if place == "body" else ""
-        said = f"{place}: {first['msg']}{way}"
+        said = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        said += " (has it Content-Type: application/json?)" if first["loc"] == ("body",) else ""
     elif not isinstance(error, UserError):
         status, said = 500, "the server failed; its log has the reason"
     return JSONResponse({"error": said}, status)
@@ -102,28 +99,18 @@ def _add_page(app: FastAPI, info: Result) -> None:
     rules = Markup((STATIC / "page.css").read_text("utf-8"))
     style = render("style.css", edits=True, rules=rules)  # begins as that of the other pages
     page = (STATIC / "index.html").read_text("utf-8")
-
     app.add_route("/", lambda _: Response(page, media_type="text/html"))
     app.add_route("/static/style.css", lambda _: Response(style, media_type="text/css"))
+    app.add_route("/health", lambda _: JSONResponse({"status": "ok"}))
+    app.add_route("/info", lambda _: JSONResponse({**info, "chars": MAX_CHARS}))
     app.mount("/static", StaticFiles(directory=STATIC))
-
-    @app.get("/health")
-    async def health() -> Result:
-        """Whether the server answers; needs no token."""
-        return {"status": "ok"}
-
-    @app.get("/info")
-    async def about() -> Result:
-        """The model, and the characters that a text may have."""
-        return {**info, "chars": MAX_CHARS}
 
 
 def _add_model(app: FastAPI, runners: Mapping[str, Runner], seconds: float, size: int) -> None:
     thread = ThreadPoolExecutor(1, "lev-serve model")  # owns the model
 
     async def answer(kind: str, asked: Asked, rows: Sequence[Any]) -> Results:
-        results: list[Result] = []
-        run = asyncio.get_running_loop().run_in_executor
+        results, run = list[Result](), asyncio.get_running_loop().run_in_executor
         try:
             async with asyncio.timeout(seconds):
                 for part in by_budget(list(map(len, rows)), MAX_CHARS, size):  # takes turns

@@ -63,9 +63,7 @@ def serve_predictor(model: EncT5) -> ServedModel:
     return ServedModel(info, {"predict": lambda asked, rows: _predict(model, asked, rows)})
 
 
-def _edit(
-    backend: LevenshteinBackend, asked: EditRequest, rows: Sequence[Sentence]
-) -> list[Result]:
+def _edit(backend: LevenshteinBackend, asked: EditRequest, rows: Sequence[Any]) -> list[Result]:
     found = backend.editor.edit_nbest(
         [row.source for row in rows],
         [marked(row, f"sentences[{number}]") for number, row in enumerate(rows)],
@@ -116,7 +114,7 @@ def _records(edits: Sequence[Edit]) -> list[Result]:
 def _predict(model: EncT5, asked: PredictRequest, rows: Sequence[Any]) -> list[Result]:
     if model.kind is ProblemType.TAGGING:
         if asked.threshold is not None or asked.pairs is not None:
-            raise UserError("the model tags the words of texts: no threshold and no pairs")
+            raise UserError("threshold, pairs: the model tags words of texts; leave them out")
         return [one.to_dict() for one in model.predict_tags(rows, asked.top_k, asked.labels)]
     found = model.predict(rows, asked.top_k, asked.threshold, asked.labels)
     return [one.to_dict() for one in found]
