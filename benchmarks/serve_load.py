@@ -19,7 +19,6 @@ import http.client
 import json
 import os
 import random
-import re
 import statistics
 import subprocess
 import sys
@@ -51,7 +50,7 @@ class Client:
         self.connection = http.client.HTTPConnection(str(parts.hostname), parts.port, timeout=120)
 
     def _ask(self, method: str, path: str, body: str | None = None) -> tuple[int, bytes]:
-        headers = {"Authorization": f"Bearer {self.token}"}
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
         self.connection.request(method, path, body, headers)
         answer = self.connection.getresponse()
         return answer.status, answer.read()
@@ -61,12 +60,6 @@ class Client:
         body = json.dumps({"sentences": [{"source": pair[0], "draft": pair[1]}]})
         status, content = self._ask("POST", "/edit", body)
         return json.loads(content)["results"][0] if status == 200 else None
-
-    def metric(self, name: str) -> float:
-        """A number that the server tells of itself."""
-        text = self._ask("GET", "/metrics")[1].decode()
-        found = re.search(rf"^{name} (\S+)$", text, re.M)
-        return float(found[1]) if found else float("nan")
 
 
 class Load:
@@ -96,6 +89,20 @@ class Load:
                     self.mixed_up += (result["source"], result["draft"]) != pair
                     self.other_text += text_of(result) != expected
             number += 1
+
+
+def cpu_seconds(pid: int) -> float:
+    """What a process has used; 0 where that is not known."""
+    path = Path(f"/proc/{pid}/stat")
+    fields = path.read_text().rpartition(")")[2].split() if path.exists() else ["0"] * 13
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_mib(pid: int) -> float:
+    """Its memory; 0 where that is not known."""
+    path = Path(f"/proc/{pid}/statm")
+    pages = int(path.read_text().split()[1]) if path.exists() else 0
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def text_of(result: dict) -> str:
@@ -130,27 +137,27 @@ def main(argv: Sequence[str] | None = None) -> None:
             args.address = server.stdout.readline().strip()
             if not args.address:
                 raise UserError("the server did not start; its message stands above")
-        measure(args)
+        measure(args, server.pid if server else 0)
     finally:
         if server is not None:
             server.terminate()
             server.wait()
 
 
-def measure(args: argparse.Namespace) -> None:
-    """Prints what one client, and then all, see."""
+def measure(args: argparse.Namespace, pid: int) -> None:
+    """Prints what one client, and then all, see; ``pid`` is of the server, 0 for another's."""
     own = [sentences(EACH, args.length, args.vocab, seed) for seed in range(args.clients)]
     first = Client(args.address)
     for pair in own[0][:5]:  # until everything is warm
         first.edit(pair)
     times = []
-    used = first.metric("lev_cpu_seconds_total")
+    used = cpu_seconds(pid)
     for pair in sentences(SERVED_ALONE, args.length, args.vocab, -1):
         start = time.perf_counter()
         first.edit(pair)
         times.append(1000 * (time.perf_counter() - start))
     times.sort()
-    used = first.metric("lev_cpu_seconds_total") - used
+    used = cpu_seconds(pid) - used
     print(f"alone: {args.length} words, {len(times)} sentences, one after the other")
     print(f"  milliseconds: median {statistics.median(times):.0f}, 95 % {times[-3]:.0f}")
     print(f"  milliseconds of the processor: {1000 * used / len(times):.0f}")
@@ -165,7 +172,7 @@ def measure(args: argparse.Namespace) -> None:
     memory = []
     for _ in range(10):
         time.sleep(max(0.0, args.seconds / 10))
-        memory.append(Client(args.address).metric("lev_resident_memory_bytes") / 2**20)
+        memory.append(resident_mib(pid))
     for thread in threads:
         thread.join()
     times = sorted(1000 * one for one in load.times)
@@ -187,12 +194,17 @@ def serve(args: argparse.Namespace) -> None:
     import torch
     import uvicorn
 
+    from lev_plugins import Corrector
     from lev_plugins.cli import serve as command
+    from lev_plugins.inference.correction.backends import TextProcessing
+    from lev_plugins.inference.correction.levenshtein import LevenshteinBackend
     from lev_plugins.serve.app import make_app
-    from lev_plugins.serve.model import serve_editor
+    from lev_plugins.serve.model import serve_corrector
 
     torch.set_num_threads(1)
-    app = make_app(serve_editor(untrained(args)), "load-token")
+    editor = untrained(args)
+    backend = LevenshteinBackend(editor, TextProcessing(None, None), knows_spaces=True)
+    app = make_app(serve_corrector(Corrector(backend)), "load-token")
     listening = command.listen("127.0.0.1", 0)
     print(f"http://127.0.0.1:{listening.getsockname()[1]}/?token=load-token", flush=True)
     config = uvicorn.Config(app, log_level="warning", access_log=False, ws="none")

@@ -404,7 +404,7 @@ def test_learning_measures_both_and_a_variant_and_does_nothing_twice(tmp_path):
 
 @pytest.mark.slow
 def test_a_server_under_load_loses_and_mixes_up_nothing():
-    pytest.importorskip("starlette")
+    pytest.importorskip("fastapi")
     pytest.importorskip("uvicorn")
     words = "--clients 4 --seconds 1 --length 6 --dim 64 --layers 1 --vocab 50".split()
     out = ran(sys.executable, str(BENCHMARKS / "serve_load.py"), *words)

@@ -27,7 +27,7 @@ HEAVY = {"torch", "fairseq", "omegaconf", "hydra", "scipy", "sklearn", "matplotl
 #: what fairseq's other models need, and what reports and servers do
 NOT_TO_CORRECT = {
     *("scipy", "sklearn", "matplotlib", "pandas", "torchaudio", "transformers", "tensorboardX"),
-    *("sacrebleu", "jinja2", "starlette", "uvicorn", "fairseq_cli"),
+    *("sacrebleu", "jinja2", "fastapi", "uvicorn", "fairseq_cli"),
 }
 MODELS = ("hubert", "wav2vec", "roberta", "fconv", "speech_to_text", "bart", "lstm")
 

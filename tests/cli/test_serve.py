@@ -6,62 +6,58 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from typing import Any
 
 import editors
 import pytest
 from refusals import refuses
 
-pytest.importorskip("starlette")
+pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 from starlette.testclient import TestClient  # noqa: E402
 
+from lev_plugins import Corrector  # noqa: E402
 from lev_plugins.cli import serve  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
-from lev_plugins.serve import app as serving  # noqa: E402
-from lev_plugins.serve.app import REQUESTS, Limits, make_app  # noqa: E402
-from lev_plugins.serve.batcher import Batcher, Full, Stopped  # noqa: E402
-from lev_plugins.serve.fields import read  # noqa: E402
-from lev_plugins.serve.files import page_files  # noqa: E402
-from lev_plugins.serve.model import (  # noqa: E402
-    ServedModel,
-    serve_corrector,
-    serve_editor,
-    serve_predictor,
-)
-from lev_plugins.serve.requests import EditRequest  # noqa: E402
+from lev_plugins.inference.correction.backends import TextProcessing  # noqa: E402
+from lev_plugins.inference.correction.levenshtein import LevenshteinBackend  # noqa: E402
+from lev_plugins.serve.app import STATIC, make_app  # noqa: E402
+from lev_plugins.serve.model import ServedModel, serve_corrector, serve_predictor  # noqa: E402
 
 TOKEN = "right-token"
-BEARER = {"Authorization": f"Bearer {TOKEN}"}
 
 
-def client(model: ServedModel, limits: Limits | None = None, hosts: Any = None) -> TestClient:
-    made = TestClient(make_app(model, TOKEN, hosts, limits), raise_server_exceptions=False)
-    made.headers.update(BEARER)
+def client(model: ServedModel, **limits: Any) -> TestClient:
+    made = TestClient(make_app(model, TOKEN, **limits), raise_server_exceptions=False)
+    made.headers.update({"Authorization": f"Bearer {TOKEN}"})
     return made
 
 
-def echo(options: Any, rows: Sequence[Any]) -> list[dict[str, Any]]:
+def echo(asked: Any, rows: Sequence[Any]) -> list[dict[str, Any]]:
     return [{"source": row, "text": row, "edits": []} for row in rows]
 
 
 def scripted(correct: Any = echo, **limits: Any) -> TestClient:
-    return client(ServedModel({"modes": ["correct"]}, {"correct": correct}), Limits(**limits))
+    return client(ServedModel({"modes": ["correct"]}, {"correct": correct}), **limits)
+
+
+def edit_model(editor: Any) -> ServedModel:
+    processing = TextProcessing(editor.tokenizer, editor.bpe)
+    return serve_corrector(Corrector(LevenshteinBackend(editor, processing, knows_spaces=True)))
 
 
 @pytest.fixture(scope="module")
 def editing() -> Iterator[TestClient]:
-    with client(serve_editor(editors.editor(max_insertions=1))) as made:
+    with client(edit_model(editors.editor(max_insertions=1))) as made:
         yield made
 
 
 # who may ask --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", ["/", "/info", "/metrics", "/openapi.json"])
+@pytest.mark.parametrize("path", ["/", "/info", "/openapi.json"])
 def test_everything_but_files_and_health_needs_the_token(path):
-    with client(ServedModel({}, {"correct": echo})) as one:
+    with scripted() as one:
         assert one.get(path).status_code == 200
         one.headers.pop("Authorization")
         assert one.get(f"{path}?token={TOKEN}").status_code == 200
@@ -74,20 +70,21 @@ def test_everything_but_files_and_health_needs_the_token(path):
 
 
 def test_a_page_elsewhere_cannot_call_the_server_by_a_name_of_its_own():
-    with client(ServedModel({}, {}), hosts=serve.hosts_of("127.0.0.1")) as one:
-        assert one.get("/health", headers={"Host": "evil.example:8000"}).status_code == 421
+    with scripted(hosts=["127.0.0.1", "localhost", "[::1]"]) as one:
+        assert one.get("/health", headers={"Host": "evil.example:8000"}).status_code == 400
         for host in ("127.0.0.1:8000", "localhost", "[::1]:8000", "LOCALHOST:1"):
             assert one.get("/health", headers={"Host": host}).status_code == 200
-    assert serve.hosts_of("0.0.0.0") is None
 
 
 def test_the_page_may_load_nothing_from_anywhere_else():
-    with client(ServedModel({}, {})) as one:
+    with scripted() as one:
         policy = one.get("/").headers["content-security-policy"]
         assert policy.startswith("default-src 'none'; script-src 'self';")
-        for name, (content, kind) in page_files().items():
-            assert one.get(f"/static/{name}").headers["content-type"].startswith(kind)
-            assert b"://" not in content and b"innerHTML" not in content, name
+        assert one.get("/").headers["referrer-policy"] == "no-referrer", "it is in the address"
+        for file in (*STATIC.iterdir(), STATIC / "style.css"):
+            answer = one.get(f"/static/{file.name}")
+            assert answer.status_code == 200 and answer.headers["cache-control"] == "no-store"
+            assert b"://" not in answer.content and b"innerHTML" not in answer.content, file
         assert one.get("/static/nothing.js").status_code == 404
         assert one.get("/static/%2e%2e%2fapp.py").status_code == 404
 
@@ -116,16 +113,11 @@ def test_edit_gives_the_editors_own_answers_and_edits_that_lead_to_them(editing)
 
 def test_marks_hold_and_markup_in_a_text_is_text(editing):
     draft = "[=a=] \\[- b c"
-    marks = [
-        {"start": 6, "end": 9, "kind": "keep"},
-        {"start": 10, "end": 11, "kind": "replace"},
-        {"start": 12, "end": 13, "kind": "drop"},
-    ]
+    marks = [{"start": 6, "end": 9, "kind": "keep"}, {"start": 12, "end": 13, "kind": "drop"}]
     sentence = {"source": "a", "draft": draft, "marks": marks}
     (result,) = editing.post("/edit", json={"sentences": [sentence]}).json()["results"]
     text = result["hypotheses"][0]["text"].split()
-    assert "\\[-" in text and "c" not in text
-    assert len(text) > text.index("\\[-") + 1, "something stands in the place of b"
+    assert result["draft"] == draft and "\\[-" in text and "c" not in text
 
 
 def test_terms_are_in_the_output(editing):
@@ -151,7 +143,9 @@ def test_predict_gives_the_models_own_records(kind):
     top = {} if kind == "regression" else {"top_k": 2}
     with client(serve_predictor(model)) as one:
         asked = one.post("/predict", json={"texts": ["a b", "ccc"], **top}).json()
+        threshold = one.post("/predict", json={"texts": ["a b"], "threshold": 0.5})
     assert asked["results"] == [one.to_dict() for one in predict(["a b", "ccc"], **top)]
+    assert threshold.status_code == (200 if kind == "multilabel" else 422)
 
 
 def test_pairs_are_predicted_of_both_texts():
@@ -166,80 +160,85 @@ def test_pairs_are_predicted_of_both_texts():
 # what is refused ----------------------------------------------------------------------------------
 
 
+def marked(end: int, kind: str, **more: Any) -> str:
+    marks = [{"start": 0, "end": end, "kind": kind}]
+    return json.dumps({"sentences": [{"source": "a", "draft": "b", "marks": marks, **more}]})
+
+
 @pytest.mark.parametrize(
     ("body", "status", "said"),
     [
-        ("{", 400, "not JSON"),
-        ("[" * 100_000, 400, "not JSON"),
-        (b"\xff", 400, "not JSON"),
-        ("[]", 422, "not a JSON object"),
-        ("{}", 422, "sentences is missing"),
-        ('{"sentences": [], "nbset": 1}', 422, "no field 'nbset'"),
-        ('{"sentences": ["a"]}', 422, "sentences[0] is 'a'"),
-        ('{"sentences": [{"source": 1}]}', 422, "sentences[0].source is 1, not a text"),
-        ('{"sentences": [{"source": "\\ud800"}]}', 422, "half a character"),
-        ('{"sentences": [], "nbest": 0}', 422, "nbest is 0; the least is 1"),
-        ('{"sentences": [], "nbest": 99}', 422, "the most is 16"),
-        ('{"sentences": [], "nbest": true}', 422, "not a whole number"),
-        ('{"sentences": [], "empty_penalty": NaN}', 422, "not a finite number"),
-        ('{"sentences": [{"source": "a", "terms": "a"}]}', 422, "terms is 'a', not a list"),
-        (
-            '{"sentences": [{"source": "a", "draft": "b", '
-            '"marks": [{"start": 0, "end": 2, "kind": "keep"}]}]}',
-            422,
-            "0 to 2 is outside of the draft",
-        ),
-        (
-            '{"sentences": [{"source": "a", "draft": "b", '
-            '"marks": [{"start": 0, "end": 1, "kind": "lock"}]}]}',
-            422,
-            "choose one of keep, drop",
-        ),
-        (
-            '{"sentences": [{"source": "a", "draft": "b", "terms": ["c"]}]}',
-            422,
-            "sentences[0].terms: they are for a sentence without a draft; mark them in the draft",
-        ),
+        ("{", 422, "JSON"),
+        ("[" * 100_000, 400, "parsing"),
+        (b"\xff", 400, "parsing"),
+        ("[]", 422, "body"),
+        ("{}", 422, "sentences"),
+        ('{"sentences": [], "nbset": 1}', 422, "nbset"),
+        ('{"sentences": ["a"]}', 422, "sentences.0"),
+        ('{"sentences": [{"source": 1}]}', 422, "sentences.0.source"),
+        ('{"sentences": [{"source": "\\ud800"}]}', 422, "unicode"),
+        ('{"sentences": [], "nbest": 0}', 422, "nbest"),
+        ('{"sentences": [], "nbest": 99}', 422, "nbest"),
+        ('{"sentences": [], "nbest": true}', 422, "nbest"),
+        ('{"sentences": [], "empty_penalty": NaN}', 422, "finite"),
+        ('{"sentences": [{"source": "a", "terms": "a"}]}', 422, "sentences.0.terms"),
+        (marked(2, "keep"), 422, "sentences[0].marks: 0 to 2"),
+        (marked(1, "lock"), 422, "sentences.0.marks.0.kind"),
+        (marked(1, "keep", draft=None), 422, "sentences[0].marks: 0 to 1"),
+        (marked(1, "keep", terms=["c"]), 422, "terms"),
         (json.dumps({"sentences": [{"source": "a " * 200}]}), 422, "limit is"),
-        (json.dumps({"sentences": [{"source": "a"}] * 300}), 413, "256"),
-        (json.dumps({"sentences": [{"source": "a" * 1_000_001}]}), 413, "bytes"),
+        (json.dumps({"sentences": [{"source": "a"}] * 300}), 422, "256"),
+        (json.dumps({"sentences": [{"source": "a" * 10_001}]}), 422, "10000 characters"),
     ],
 )
 def test_a_request_that_cannot_be_used_is_refused_in_one_line(editing, body, status, said):
-    refused = editing.post("/edit", content=body)
+    refused = editing.post("/edit", content=body, headers={"Content-Type": "application/json"})
     assert refused.status_code == status
     assert said in refused.json()["error"] and "\n" not in refused.json()["error"]
     assert editing.post("/edit", json={"sentences": [{"source": "a"}]}).status_code == 200
 
 
+def test_what_is_too_large_or_no_json_is_refused(editing):
+    assert editing.post("/edit", content=b"a" * 1_000_001).status_code == 413
+    pieces = (b"a" * 100_000 for _ in range(11))  # of a length that nobody has told
+    assert editing.post("/edit", content=pieces).status_code == 413
+    refused = editing.post("/edit", content='{"sentences": []}')
+    assert refused.status_code == 422 and "application/json" in refused.json()["error"]
+
+
 def test_what_the_model_cannot_do_and_what_is_not_there_is_named(editing):
-    refused = editing.post("/predict", json={"texts": ["a"]})
-    assert refused.status_code == 404 and "/correct, /edit" in refused.json()["error"]
-    assert editing.get("/nowhere").json() == {"error": "there is no /nowhere"}
+    for path in ("/predict", "/nowhere"):
+        refused = editing.post(path, json={"texts": ["a"]})
+        assert refused.status_code == 404 and path in refused.json()["error"]
     assert editing.get("/edit").status_code == 405
 
 
 def test_a_fault_of_the_model_is_one_line_and_the_server_continues(caplog):
-    def fails(options: Any, rows: Sequence[Any]) -> list[Any]:
+    def fails(asked: Any, rows: Sequence[Any]) -> list[Any]:
         if "bad" in rows:
             raise RuntimeError("secret details")
-        return echo(options, rows)
+        if "wrong" in rows:
+            raise UserError("a wrong row")
+        return echo(asked, rows)
 
-    with scripted(fails) as one:
+    with scripted(fails, batch_size=2) as one:
         failed = one.post("/correct", json={"lines": ["bad"]})
-        assert failed.status_code == 500 and "secret" not in failed.text
-        assert "secret details" in caplog.text
+        assert failed.status_code == 500 and set(failed.json()) == {"error"}
+        assert "secret" not in failed.text
+        wrong = one.post("/correct", json={"lines": ["good", "good", "wrong"]})
+        assert wrong.status_code == 422
+        assert wrong.json()["error"] == "a wrong row (counted behind the first 2)"
         assert one.post("/correct", json={"lines": ["good"]}).status_code == 200
 
 
 def test_a_request_that_takes_too_long_is_given_up_and_leaves_the_queue():
     release = threading.Event()
 
-    def slow(options: Any, rows: Sequence[Any]) -> list[Any]:
+    def slow(asked: Any, rows: Sequence[Any]) -> list[Any]:
         release.wait(20)
-        return echo(options, rows)
+        return echo(asked, rows)
 
-    with scripted(slow, seconds=0.05, waiting=2, batch_size=1) as one:
+    with scripted(slow, seconds=0.05, batch_size=1) as one:
         late = one.post("/correct", json={"lines": ["a", "b"]})
         assert late.status_code == 504 and "not done after 0.05 s" in late.json()["error"]
         release.set()
@@ -248,92 +247,28 @@ def test_a_request_that_takes_too_long_is_given_up_and_leaves_the_queue():
             assert time.monotonic() < deadline
 
 
-# batches ------------------------------------------------------------------------------------------
+# many at once -------------------------------------------------------------------------------------
 
 
-class Model:
-    """Notes its batches; each can be held up."""
+@pytest.mark.parametrize(("rows", "parts"), [(["file"] * 6, 3), (["file" * 2000] * 3, 3)])
+def test_a_long_request_does_not_hold_up_a_short_one(rows, parts):
+    begun, go, order = threading.Event(), threading.Event(), []
 
-    def __init__(self, held: bool = False) -> None:
-        self.batches: list[tuple[Any, list[Any]]] = []
-        self.go, self.begun = threading.Event(), threading.Event()
-        if not held:
-            self.go.set()
+    def noted(asked: Any, some: Sequence[str]) -> list[Any]:
+        order.append(some[0][:4])
+        begun.set()
+        go.wait(20)
+        return echo(asked, some)
 
-    def __call__(self, options: Any, rows: Sequence[Any]) -> list[Any]:
-        self.begun.set()
-        self.go.wait(20)
-        self.batches.append((options, list(rows)))
-        if "bad" in rows:
-            raise UserError("a bad row")
-        return [(options, row) for row in rows]
-
-
-def held_up(model: Model, **options: Any) -> Batcher:
-    """A batcher whose model is busy with a first request until ``model.go`` is set."""
-    made = Batcher({"x": model}, **options)
-    made.submit("x", "first", ["first"])
-    model.begun.wait(20)
-    return made
-
-
-def test_requests_with_the_same_options_share_a_batch():
-    model = Model(held=True)
-    batcher = held_up(model, batch_size=4)
-    asked = [batcher.submit("x", option, [n, -n]) for n, option in enumerate("aabaa", 1)]
-    model.go.set()
-    found = [one.result(20) for one in asked]
-    batcher.close()
-    assert found == [[(option, n), (option, -n)] for n, option in enumerate("aabaa", 1)]
-    assert model.batches[1:] == [("a", [1, -1, 2, -2]), ("b", [3, -3]), ("a", [4, -4, 5, -5])]
-
-
-def test_a_long_request_does_not_hold_up_a_short_one():
-    model = Model(held=True)
-    batcher = held_up(model, batch_size=2)
-    long = batcher.submit("x", "file", list(range(6)))
-    short = batcher.submit("x", "typed", ["a"])
-    model.go.set()
-    assert short.result(20) and len(long.result(20)) == 6
-    batcher.close()
-    assert [options for options, _ in model.batches[1:]] == ["file", "typed", "file", "file"]
-
-
-def test_one_bad_request_in_a_batch_fails_alone():
-    model = Model(held=True)
-    batcher = held_up(model)
-    good, bad, other = (batcher.submit("x", 0, [row]) for row in ("good", "bad", "other"))
-    late = batcher.submit("x", 1, ["good"] * batcher.batch_size + ["bad"])
-    model.go.set()
-    assert (good.result(20), other.result(20)) == ([(0, "good")], [(0, "other")])
-    with pytest.raises(UserError, match="a bad row$"):
-        bad.result(20)
-    with pytest.raises(UserError, match="a bad row .counted behind the first 64 of the request"):
-        late.result(20)
-    batcher.close()
-
-
-def test_a_queue_that_is_full_refuses_and_one_that_is_closed_gives_up_what_waits():
-    model = Model(held=True)
-    batcher = held_up(model, waiting=3)
-    waiting = [batcher.submit("x", n, ["a"]) for n in (1, 2)]
-    with pytest.raises(Full):
-        batcher.submit("x", 3, ["a"])
-    waiting[0].cancel()
-    closing = threading.Thread(target=batcher.close)
-    closing.start()
-    deadline = time.monotonic() + 20
-    with pytest.raises(Stopped):  # once it has begun to close
-        while time.monotonic() < deadline:
-            with suppress(Full):
-                batcher.submit("x", 3, ["a"])
-            time.sleep(0.001)
-    model.go.set()
-    closing.join(20)
-    with pytest.raises(Stopped):
-        waiting[1].result(20)
-    with pytest.raises(Stopped):
-        batcher.submit("x", 4, ["a"])
+    with scripted(noted, batch_size=2) as one, ThreadPoolExecutor(2) as pool:
+        long = pool.submit(one.post, "/correct", json={"lines": rows})
+        assert begun.wait(20)
+        short = pool.submit(one.post, "/correct", json={"lines": ["typed"]})
+        time.sleep(0.3)  # until it waits
+        go.set()
+        assert short.result(20).status_code == 200
+        assert [row["text"] for row in long.result(20).json()["results"]] == rows
+    assert order == ["file", "type", *["file"] * (parts - 1)]
 
 
 def test_many_clients_at_once_each_get_their_own():
@@ -344,7 +279,7 @@ def test_many_clients_at_once_each_get_their_own():
         for n in range(24)
     ]
     expected = [[trace.text for trace in editor.edit(rows, rows, max_iter=2)] for rows in asked]
-    with client(serve_editor(editor), Limits(batch_size=5)) as one:
+    with client(edit_model(editor), batch_size=2) as one:
 
         def post(rows: list[str]) -> list[str]:
             sentences = [{"source": row, "draft": row} for row in rows]
@@ -355,43 +290,14 @@ def test_many_clients_at_once_each_get_their_own():
             assert list(pool.map(post, asked)) == expected
 
 
-# what it says of itself ---------------------------------------------------------------------------
-
-
-def test_metrics_count_requests_sentences_and_batches():
-    with client(ServedModel({"model": 'a "b"\n'}, {"correct": echo})) as one:
-        one.post("/correct", json={"lines": ["a", "b"]})
-        one.post("/correct", json={})
-        text = one.get("/metrics").text
-    assert 'lev_requests_total{path="/correct",status="200"} 1\n' in text
-    assert 'lev_requests_total{path="/correct",status="422"} 1\n' in text
-    assert 'lev_sentences_total{kind="correct"} 2\n' in text
-    assert 'lev_batches_total{kind="correct"} 1\n' in text
-    assert 'lev_request_seconds_bucket{path="/correct",le="+Inf"} 2\n' in text
-    assert 'lev_model_info{model="a \\"b\\"\\n",task="",device=""} 1\n' in text
-    for line in text.splitlines():
-        assert line.startswith("# ") or float(line.rpartition(" ")[2]) >= 0
-
-
-def test_openapi_describes_every_field_that_is_read(editing):
+def test_openapi_describes_what_the_model_can_do(editing):
     described = editing.get("/openapi.json").json()
-    assert {"/edit", "/correct", "/info", "/health", "/metrics"} == set(described["paths"])
+    assert {"/edit", "/correct"} == set(described["paths"])
     parts = described["components"]["schemas"]
-    for kind in ("edit", "correct"):
-        name = REQUESTS[kind].__name__
-        fields = REQUESTS[kind].__dataclass_fields__
-        assert set(parts[name]["properties"]) == set(fields)
-        assert all(one["description"] for one in parts[name]["properties"].values())
-    kinds = parts["Mark"]["properties"]["kind"]["enum"]
-    assert kinds == ["keep", "drop", "term", "replace"]
+    assert parts["Mark"]["properties"]["kind"]["enum"] == ["keep", "drop", "term"]
     assert parts["EditRequest"]["required"] == ["sentences"]
     for reference in set(json.dumps(described).split('"$ref": "')[1:]):
         assert reference.partition('"')[0].rpartition("/")[2] in parts
-
-
-def test_defaults_are_those_of_python():
-    asked = read(EditRequest, {"sentences": []})
-    assert (asked.nbest, asked.max_iter, asked.delete_threshold) == (1, 10, None)
 
 
 # the command --------------------------------------------------------------------------------------
@@ -400,10 +306,10 @@ def test_defaults_are_those_of_python():
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        ("--port 70000", "--port 70000: a port is a number"),
+        ("--port 70000", "--port 70000"),
         ("--batch-size 0", "--batch-size 0: must be above 0"),
         ("--timeout -1", "--timeout -1.0: must be above 0"),
-        ("--token-file nowhere", "--token-file nowhere: cannot be read"),
+        ("--token-file nowhere", "nowhere"),
         ("--host 192.0.2.1", "--host 192.0.2.1 --port 8000"),
     ],
 )
@@ -421,8 +327,8 @@ def test_a_port_that_is_taken_is_named():
 
 def test_a_token_from_a_file_has_to_be_long_and_plain(tmp_path):
     file = tmp_path / "token"
-    file.write_text("abcdefgh-_1\n")
-    assert serve.read_token(str(file)) == "abcdefgh-_1"
+    file.write_text("-1abcdefgh_1\n")
+    assert serve.read_token(str(file)) == "-1abcdefgh_1"
     for wrong in ("short", "with space in it", "é" * 10):
         file.write_text(wrong)
         with pytest.raises(UserError):
@@ -430,19 +336,19 @@ def test_a_token_from_a_file_has_to_be_long_and_plain(tmp_path):
     assert serve.read_token(None) != serve.read_token(None)
 
 
-def test_without_starlette_one_line_says_how_to_install_it(monkeypatch):
+def test_without_fastapi_one_line_says_how_to_install_it(monkeypatch):
     real = serve.importlib.util.find_spec
     monkeypatch.setattr(
-        serve.importlib.util, "find_spec", lambda name: None if name == "starlette" else real(name)
+        serve.importlib.util, "find_spec", lambda name: None if name == "fastapi" else real(name)
     )
-    with pytest.raises(UserError, match="needs starlette: pip install starlette uvicorn"):
+    with pytest.raises(UserError, match="needs fastapi: pip install"):
         serve.main(["--path", "x"])
 
 
 def test_the_address_that_is_printed_opens_the_page(monkeypatch, capsys):
     served = ServedModel({"modes": ["correct"]}, {"correct": echo})
     apps: list[Any] = []
-    monkeypatch.setattr("lev_plugins.serve.model.load", lambda *_: served)
+    monkeypatch.setattr("lev_plugins.serve.model.load", lambda *_, **__: served)
     monkeypatch.setattr(serve, "run", lambda app, *_: apps.append(app))
     assert serve.main(["--path", "runs/m.pt", "--port", "0"]) == 0
     address = capsys.readouterr().out.strip()
@@ -451,4 +357,3 @@ def test_the_address_that_is_printed_opens_the_page(monkeypatch, capsys):
         assert one.get(address).status_code == 200
         token = address.partition("token=")[2]
         assert one.get("/info", params={"token": token}).json()["model"] == "m.pt"
-    assert serving.HEADERS["Referrer-Policy"] == "no-referrer", "the token stays in the address"

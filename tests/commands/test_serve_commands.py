@@ -10,16 +10,17 @@ from pathlib import Path
 
 import pytest
 
-starlette = pytest.importorskip("starlette")
+fastapi = pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 ROOT = Path(__file__).resolve().parents[2]
 # wherever pip put it
-PLACES = {"PYTHONPATH": os.pathsep.join([str(ROOT), str(Path(starlette.__file__).parents[1])])}
+PLACES = {"PYTHONPATH": os.pathsep.join([str(ROOT), str(Path(fastapi.__file__).parents[1])])}
 
 
 def post(address: str, path: str, body: object) -> dict:
     url = address.replace("/?", f"/{path}?")
-    request = urllib.request.Request(url, json.dumps(body).encode())
+    headers = {"Content-Type": "application/json"}
+    request = urllib.request.Request(url, json.dumps(body).encode(), headers)
     with urllib.request.urlopen(request, timeout=120) as answer:
         return json.load(answer)
 
@@ -50,9 +51,8 @@ def test_it_serves_a_checkpoint_until_a_signal_and_answers_what_is_under_way(
     body = {"sentences": [line] * 200, "nbest": 4}
     last = threading.Thread(target=lambda: many.append(post(address, "edit", body)))
     last.start()
-    url = address.replace("/?", "/metrics?")
-    while b"lev_waiting_requests 1" not in urllib.request.urlopen(url, timeout=120).read():
-        assert last.is_alive(), "it was too quick to be seen"
+    time.sleep(0.3)
+    assert last.is_alive(), "it was too quick to be seen"
     os.kill(run[0], getattr(signal, name))
     done = commands.finish(run)
     last.join(120)
@@ -63,6 +63,6 @@ def test_it_serves_a_checkpoint_until_a_signal_and_answers_what_is_under_way(
 def test_what_is_no_checkpoint_is_one_line(commands, tmp_path):
     (tmp_path / "no.pt").write_text("nothing")
     done = commands(
-        "python -m lev_plugins.cli.serve --path no.pt --port 0", tmp_path, environ=PLACES
+        "python -m lev_plugins serve --path no.pt --port 0", tmp_path, environ=PLACES
     )
     assert done.code == 1 and done.out == "" and "no.pt" in done.error

@@ -1,66 +1,49 @@
-// Lines from a file, and files from lines.
+// Lines from a file or a paste, and files from lines.
 
 import { newRow } from "./row.js";
 
+// A row for each line, which remembers how it ended: \n, \r\n, \r, or not at all.
+export function rowsOf(content, mode, name = "the text") {
+  return (content.match(/[^\r\n]*(\r\n|\r|\n)|[^\r\n]+$/g) ?? []).map((line, number) => {
+    const text = line.replace(/[\r\n]+$/, "");
+    const ending = line.slice(text.length);
+    const parts = text.split("\t");
+    if (mode === "correct" || (mode === "predict" && parts.length < 2)) return newRow("", text, ending);
+    if (parts.length > 2) throw new Error(`${name}: line ${number + 1} has several tabs`);
+    return newRow(parts[0], parts[1] ?? "", ending, parts.length > 1);
+  });
+}
+
 export async function readRows(file, mode) {
-  const text = new TextDecoder("utf-8", { fatal: true });
   let content;
   try {
+    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
     content = text.decode(await file.arrayBuffer());
   } catch {
     throw new Error(`${file.name} is not UTF-8; convert it: iconv -f ITS_ENCODING -t UTF-8`);
   }
-  const lines = content.split(/\r?\n/);
-  if (lines.at(-1) === "") lines.pop();
-  if (!lines.length) throw new Error(`${file.name} is empty`);
-  return lines.map((line, number) => {
-    if (mode === "correct") return newRow("", line);
-    const parts = line.split("\t");
-    if (parts.length > 2) throw new Error(`${file.name}: line ${number + 1} has several tabs`);
-    if (mode === "predict") {
-      return parts.length > 1 ? newRow(parts[0], parts[1]) : newRow("", line);
-    }
-    return newRow(parts[0], parts.length > 1 ? parts[1] : null);
-  });
+  if (!content) throw new Error(`${file.name} is empty`);
+  return rowsOf(content, mode, file.name);
 }
 
-export function save(name, lines) {
-  const content = new Blob(lines.map((line) => `${line}\n`), { type: "text/plain;charset=utf-8" });
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(content);
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+export function save(name, content) {
+  const href = URL.createObjectURL(new Blob([content], { type: "text/plain;charset=utf-8" }));
+  Object.assign(document.createElement("a"), { href, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(href), 10_000);
 }
 
-const oneLine = (text) => text.replace(/[\t\n\r]+/g, " ");
-
-// `lines` are {row, number, text, edits}, of all rows.
-export const asText = (lines) => lines.map((line) => oneLine(line.text));
-
-export function asEdits(lines) {
-  return lines.flatMap(({ number, edits }) =>
-    edits.map((edit) =>
-      JSON.stringify({
-        line: number,
-        offset: edit.offset,
-        length: edit.length,
-        before: edit.before,
-        after: edit.after,
-        probability: edit.probability,
-        applied: edit.taken,
-        by: edit.own ? "person" : "model",
-      }),
-    ),
-  );
+// The file as it was, but for what was changed; `lines` are {row, text}.
+export function asText(lines) {
+  const before = ({ row, text }) => row.source + (row.tab || (row.source && text) ? "\t" : "");
+  return lines.map((line) => before(line) + line.text + line.row.ending).join("");
 }
 
 // Source, draft and what the person accepted, of accepted lines: what a model can be trained on.
 export function asTriples(lines, mode) {
-  return lines
-    .filter(({ row }) => row.accepted !== null)
-    .map(({ row }) => {
-      const draft = row.draft ?? "";
-      return [mode === "correct" ? draft : row.source, draft, row.accepted].map(oneLine).join("\t");
-    });
+  const oneLine = (text) => text.replace(/\t/g, " ");
+  const triple = ({ row, text }) => {
+    const draft = row.written ? "" : row.text;
+    return [mode === "correct" ? draft : row.source, draft, text].map(oneLine).join("\t");
+  };
+  return lines.filter(({ row }) => row.accepted !== null).map((line) => `${triple(line)}\n`).join("");
 }

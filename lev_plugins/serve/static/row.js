@@ -1,146 +1,175 @@
-// A line that is worked on: what was given, what the model says, and what the person wants.
+// A line that is worked on: its text, what the person decided at which place, what the model said.
 
-import { apply, difference, disjoint, points, shift, touches } from "./text.js";
+import { apply, clash, difference, disjoint, endOf, shift, size, slice } from "./text.js";
 
-export function newRow(source, draft) {
+export function newRow(source, text, ending = "", tab = false) {
   return {
     source,
-    draft, // as it was given; null: there is none
-    base: draft ?? "", // what the model is asked to edit
-    absorbed: false, // base has words of the model or of the person
-    marks: [], // of base: {start, end, kind}
-    own: [], // edits of the person's
-    decisions: new Map(), // edits that were accepted or refused by hand
+    text,
+    ending, // of the line, and whether there is a tab before the text: as the file has it
+    tab,
+    decisions: [], // {kind, offset, length, before, after} of text: keep, refuse, drop, own, accept
+    said: null, // of the request `key`: {hypotheses: [{edits, score}]}, {prediction} or {error}
     chosen: 0, // which hypothesis
-    result: null,
+    written: false, // the text is the model's, as there was none to edit
     accepted: null,
     past: [],
   };
 }
 
-const KEPT = ["base", "absorbed", "marks", "own", "decisions", "chosen", "result"];
-
-// Notes how a line stands, for undo().
-export function remember(row) {
-  row.past.push(Object.fromEntries(KEPT.map((name) => [name, row[name]])));
-  if (row.past.length > 100) row.past.shift();
+// Notes how a line stands, for undo(), which does not reach behind what was typed.
+function remember(row) {
+  const { text, decisions, chosen, written } = row;
+  row.past.push({ text, decisions, chosen, written });
+  row.accepted = null;
 }
 
-export function undo(row) {
-  const before = row.past.pop();
-  if (before) Object.assign(row, before);
-  return Boolean(before);
-}
+export const undo = (row) => Object.assign(row, row.past.pop(), { accepted: null });
 
 export function type(row, text) {
-  const change = difference(row.base, text);
-  row.marks = shift(row.marks, change.offset, change.length, change.after);
-  row.base = text;
-  if (!row.absorbed) row.draft = text;
-  row.own = [];
-  row.decisions = new Map();
-  row.accepted = null;
+  const change = difference(row.text, text);
+  Object.assign(row, { text, decisions: shift(row.decisions, change), past: [], accepted: null });
+  for (const one of row.said?.hypotheses ?? []) one.edits = shift(one.edits, change);
 }
 
-export const keyOf = (edit) => JSON.stringify([edit.offset, edit.before, edit.after]);
-
-// All edits of a line, disjoint and in order, each with `taken`.
-export function editsOf(row, mode, least) {
-  const given = offered(row, mode);
-  const judged = given.map((edit) => ({ ...edit, taken: isTaken(row, edit, mode, least) }));
-  const first = judged.filter((edit) => edit.taken);
-  return disjoint([...row.own, ...first, ...judged.filter((edit) => !edit.taken)]);
-}
-
-function offered(row, mode) {
-  if (!row.result) return [];
-  if (mode === "correct") return row.result.edits;
-  const best = row.result.hypotheses[row.chosen] ?? row.result.hypotheses[0];
-  if (row.base) return best.edits;
-  const all = { offset: 0, length: 0, before: "", after: best.text, probability: null };
-  return best.text ? [{ ...all, applied: true }] : [];
-}
-
-function isTaken(row, edit, mode, least) {
-  const decided = row.decisions.get(keyOf(edit));
-  if (decided !== undefined) return decided;
-  if (mode !== "correct") return edit.applied;
-  const kept = row.marks.some((mark) => touches(edit, mark.start, mark.end));
-  const sure = edit.probability >= least && (edit.applied || edit.reason === "confidence");
-  return sure && !kept;
-}
-
-export function textOf(row, mode, least) {
-  return apply(row.base, editsOf(row, mode, least).filter((edit) => edit.taken));
-}
-
-export function decide(row, edit, taken) {
+export function choose(row, number) {
   remember(row);
-  row.own = row.own.filter((one) => keyOf(one) !== keyOf(edit));
-  row.decisions = new Map(row.decisions).set(keyOf(edit), taken);
-  row.accepted = null;
+  row.chosen = number;
 }
 
-// Puts a mark on a word, takes the same mark away again, or changes it.
-export function mark(row, word, kind) {
-  const { start, end } = place(row, word);
-  const same = row.marks.find((one) => one.start === start && one.end === end);
-  row.marks = row.marks.filter((one) => one.end <= start || one.start >= end);
-  if (same?.kind !== kind) row.marks.push({ start, end, kind });
-  row.marks.sort((a, b) => a.start - b.start);
-  row.accepted = null;
+// What a person decides -------------------------------------------------------------------------
+
+const stays = (one) => one.kind === "keep" || one.kind === "refuse";
+const forced = (row) => row.decisions.filter((one) => one.kind === "own" || one.kind === "accept");
+
+function decide(row, kind, { offset, length, before, after, probability = null }) {
+  const made = { kind, offset, length, before, after, probability };
+  const fits = (one) => !clash(one, made) || (stays(one) && stays(made) && one.kind !== kind);
+  row.decisions = [...row.decisions.filter(fits), made];
+  row.decisions.sort((a, b) => a.offset - b.offset || b.length - a.length);
 }
 
-// Where a word is in base; an inserted one is put there first, with the edit that it is of.
-function place(row, word) {
+function withdraw(row, kind, place) {
+  const others = row.decisions.filter((one) => one.kind !== kind || !clash(one, place));
+  const found = others.length < row.decisions.length;
+  row.decisions = others;
+  return found;
+}
+
+// Accepts an edit or refuses it, as it is not; one of the person's own is taken back.
+export function toggle(row, edit) {
   remember(row);
-  if (!word.edit || word.side === "before") return word;
-  absorb(row, word.edit);
-  return { start: word.edit.offset + word.start, end: word.edit.offset + word.end };
+  const mine = edit.kind === "own" || edit.kind === "drop";
+  if (edit.taken && mine) withdraw(row, edit.kind, edit);
+  else decide(row, edit.taken ? "refuse" : edit.after.trim() ? "accept" : "drop", edit);
 }
 
-function absorb(row, edit) {
-  row.marks = shift(row.marks, edit.offset, edit.length, edit.after);
-  row.base = apply(row.base, [edit]);
-  row.absorbed = true;
-  row.own = [];
-  row.decisions = new Map();
+// Locks a word, or unlocks it; one that the model wrote stays with the edit that it is of.
+export function keep(row, word) {
+  remember(row);
+  word = inText(row, word);
+  if (word.side === "after") decide(row, "accept", word.edit);
+  else if (!withdraw(row, "keep", word)) decide(row, "keep", { ...word, after: word.before });
 }
 
-// A word of the person's in the place of one of base, or none.
-export function write(row, word, text, mode) {
-  if (mode === "correct" && !(word.edit && word.side === "after")) {
-    remember(row);
-    const offset = word.edit ? word.edit.offset : word.start;
-    const before = word.edit ? word.edit.before : word.text;
-    const length = points(before).length;
-    const clear = (one) => !touches(one, offset, offset + Math.max(length, 1));
-    const own = { offset, length, before, after: text, probability: null, own: true, taken: true };
-    row.own = [...row.own.filter(clear), own];
-  } else {
-    const { start, end } = place(row, word);
-    const before = points(row.base).slice(start, end).join("");
-    absorb(row, { offset: start, length: end - start, before, after: text });
-    const size = points(text).length;
-    if (size && mode !== "correct") row.marks.push({ start, end: start + size, kind: "keep" });
-    row.marks.sort((a, b) => a.start - b.start);
+// Puts a text in the place of a word, or strikes it; striking it again takes that back.
+export function write(row, word, text) {
+  remember(row);
+  word = inText(row, word);
+  const { edit } = word;
+  if (word.side !== "after") {
+    if (text) decide(row, "own", { ...word, after: text });
+    else if (!withdraw(row, "drop", word)) decide(row, "drop", { ...withSpace(row, word), after: "" });
+    return;
   }
-  row.accepted = null;
+  const [head, tail] = [slice(edit.after, 0, word.offset), slice(edit.after, endOf(word))];
+  const after = text ? head + text + tail : (head + tail).replace(/\s+/gu, " ");
+  if (after.trim()) decide(row, "own", { ...edit, after });
+  else if (edit.before.trim()) decide(row, "drop", { ...edit, after });
+  else if (!withdraw(row, "own", edit)) decide(row, "refuse", edit);
 }
 
-// What the server is asked for lines like this one.
-export function requestFor(rows, mode, nbest) {
-  if (mode === "correct") return { lines: rows.map((row) => row.base), min_confidence: 0 };
-  if (mode === "predict") {
-    const texts = rows.map((row) => row.base);
-    return rows.some((row) => row.source)
-      ? { texts: rows.map((row) => row.source), pairs: texts }
-      : { texts };
+// A place in the text: an output that was written from nothing becomes the text first.
+function inText(row, word) {
+  if (row.text || !word.edit) return word;
+  Object.assign(row, { text: word.edit.after, written: true, decisions: [], said: null });
+  return { ...word, edit: null, side: "" };
+}
+
+// A word with the space before it (behind the first word), unless that is decided on.
+function withSpace(row, word) {
+  const [head, tail] = [slice(row.text, 0, word.offset), slice(row.text, endOf(word))];
+  const first = !head.trim();
+  const before = first ? word.before + tail.match(/^\s*/u) : head.match(/\s*$/u) + word.before;
+  const wide = { before, length: size(before), offset: first ? word.offset : endOf(word) - size(before) };
+  return row.decisions.some((one) => clash(one, wide)) ? word : wide;
+}
+
+// What comes of it ------------------------------------------------------------------------------
+
+// All edits, disjoint and in order, each with `taken`; the model's below `least` are not.
+export function editsOf(row, least, number = row.chosen) {
+  const given = (row.said?.hypotheses?.[number] ?? row.said?.hypotheses?.[0])?.edits ?? [];
+  const open = (edit) => !row.decisions.some((one) => stays(one) && forbids(one, edit));
+  const sure = (edit) => edit.applied && (edit.probability ?? 1) >= least;
+  const judged = given.map((edit) => ({ ...edit, taken: sure(edit) && open(edit) }));
+  const [taken, left] = [true, false].map((one) => judged.filter((edit) => edit.taken === one));
+  // An edit model strikes a word itself, and may write another.
+  const done = (one) => one.kind === "drop" && row.said?.obeys && taken.some((edit) => clash(edit, one));
+  const own = row.decisions.filter((one) => !stays(one) && !done(one));
+  const refused = row.decisions.filter((one) => one.kind === "refuse");
+  const as = (some, taken) => some.map((one) => ({ ...one, taken }));
+  return disjoint([...as(own, true), ...taken, ...as(refused, false), ...left]);
+}
+
+// Whether an edit is against what was locked or refused; right beside it, the refused words are.
+function forbids(decision, edit) {
+  if (clash(decision, edit)) return true;
+  const beside = edit.offset <= endOf(decision) && endOf(edit) >= decision.offset;
+  const [words, written] = [decision, edit].map((one) => one.after.split(/\s+/).filter(Boolean));
+  const again = words.length > 0 && words.every((word) => written.includes(word));
+  return decision.kind === "refuse" && beside && again;
+}
+
+export const textOf = (row, least, number = row.chosen) =>
+  apply(row.text, editsOf(row, least, number).filter((edit) => edit.taken));
+
+// What the model is asked of a line. Words that the person wants are in its draft, and locked.
+export function itemOf(row, mode) {
+  if (mode === "correct") return row.text;
+  if (mode === "predict") return [row.source, row.text];
+  const marks = [];
+  let [draft, place] = ["", 0];
+  for (const one of row.decisions) {
+    if (one.offset < place) continue; // a word that is locked inside an edit that is refused
+    draft += slice(row.text, place, one.offset);
+    const text = forced(row).includes(one) ? one.after : one.before;
+    const start = size(draft) + size(text) - size(text.trimStart());
+    const end = size(draft) + size(text.trimEnd());
+    if (start < end) marks.push({ start, end, kind: one.kind === "drop" ? "drop" : "keep" });
+    draft += text;
+    place = endOf(one);
   }
-  const sentences = rows.map((row) => ({
-    source: row.source,
-    draft: row.draft === null && !row.base ? null : row.base,
-    marks: row.marks.filter((mark) => mark.end <= points(row.base).length),
-  }));
-  return { sentences, nbest };
+  draft += slice(row.text, place);
+  return { source: row.source.replace(/^\ufeff/, ""), draft: draft || null, marks };
+}
+
+// Notes what the model said of a line, in places of its text.
+export function hear(row, mode, key, result) {
+  const anew = (after) => (after ? [{ offset: 0, length: 0, before: "", after, applied: true }] : []);
+  const hypothesis = ({ score, edits, text }) => ({ score, edits: result.draft ? back(row, edits) : anew(text) });
+  if (mode === "predict") row.said = { key, prediction: result };
+  else if (mode === "correct") row.said = { key, hypotheses: [{ edits: result.edits }] };
+  else row.said = { key, hypotheses: result.hypotheses.map(hypothesis), obeys: true };
+}
+
+// Edits of the draft that was asked for, without those of what is the person's.
+function back(row, edits) {
+  const grown = (one) => size(one.after) - one.length;
+  let ahead = forced(row).reduce((sum, one) => sum + grown(one), 0);
+  for (const one of forced(row).reverse()) {
+    ahead -= grown(one);
+    edits = shift(edits, { offset: one.offset + ahead, length: size(one.after), after: one.before });
+  }
+  return edits;
 }

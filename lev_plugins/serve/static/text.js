@@ -10,35 +10,29 @@ export function visible(text) {
 }
 
 export const points = (text) => Array.from(text);
+export const size = (text) => points(text).length;
+export const slice = (text, start, end) => points(text).slice(start, end).join("");
+export const endOf = (place) => place.offset + place.length;
 
-// The runs of text that are no whitespace, and those that are: {text, start, end, word}.
-export function runs(text, from = 0) {
-  const found = [];
-  let start = from;
-  for (const run of text.match(/\s+|\S+/gu) ?? []) {
-    const end = start + points(run).length;
-    found.push({ text: run, start, end, word: !/^\s/u.test(run) });
-    start = end;
-  }
-  return found;
+// The runs of text that are no whitespace, and those that are: {text, offset, length, word}.
+export function runs(text, offset = 0) {
+  return (text.match(/\s+|\S+/gu) ?? []).map((run) => {
+    const found = { text: run, offset, length: size(run), word: !/^\s/u.test(run) };
+    offset += found.length;
+    return found;
+  });
 }
 
-export const endOf = (edit) => edit.offset + edit.length;
-
-// Whether an edit changes something from start to end; one that only inserts does so inside alone.
-export function touches(edit, start, end) {
-  return edit.offset < end && endOf(edit) > start;
+// Whether two places share a character, one is inside the other, or both insert at the same place.
+export function clash(one, other) {
+  const inside = one.offset < endOf(other) && endOf(one) > other.offset;
+  return inside || (one.offset === other.offset && !one.length && !other.length);
 }
 
-// Edits that do not overlap, in order; the first of those that do wins.
+// Edits that do not clash, in order; the first of those that do wins.
 export function disjoint(edits) {
   const kept = [];
-  for (const edit of edits) {
-    const clash = (one) =>
-      touches(one, edit.offset, endOf(edit)) ||
-      (one.offset === edit.offset && (one.length === 0 || edit.length === 0));
-    if (!kept.some(clash)) kept.push(edit);
-  }
+  for (const edit of edits) if (!kept.some((one) => clash(one, edit))) kept.push(edit);
   return kept.sort((a, b) => a.offset - b.offset || a.length - b.length);
 }
 
@@ -54,32 +48,21 @@ export function apply(text, edits) {
   return parts.join("") + before.slice(place).join("");
 }
 
-// Marks moved along with a text in which `length` characters at `offset` gave way to `after`;
-// those on what went are dropped.
-export function shift(marks, offset, length, after) {
-  const grown = points(after).length - length;
-  return marks
-    .filter((mark) => mark.end <= offset || mark.start >= offset + length)
-    .map((mark) =>
-      mark.end <= offset ? mark : { ...mark, start: mark.start + grown, end: mark.end + grown },
-    );
+// Places moved along with a text in which a change was made; those that it touched are dropped.
+export function shift(places, change) {
+  const grown = size(change.after) - change.length;
+  return places
+    .filter((one) => endOf(one) <= change.offset || one.offset >= endOf(change))
+    .map((one) => (endOf(one) <= change.offset ? one : { ...one, offset: one.offset + grown }));
 }
 
-// The one stretch in which two texts differ.
+// The one stretch in which two texts differ, as an edit of the first.
 export function difference(before, after) {
   const [x, y] = [points(before), points(after)];
-  let first = 0;
-  while (first < Math.min(x.length, y.length) && x[first] === y[first]) first += 1;
-  let last = 0;
-  while (
-    last < Math.min(x.length, y.length) - first &&
-    x[x.length - 1 - last] === y[y.length - 1 - last]
-  ) {
-    last += 1;
-  }
-  return {
-    offset: first,
-    length: x.length - last - first,
-    after: y.slice(first, y.length - last).join(""),
-  };
+  const most = Math.min(x.length, y.length);
+  let [first, last] = [0, 0];
+  while (first < most && x[first] === y[first]) first += 1;
+  while (last < most - first && x[x.length - 1 - last] === y[y.length - 1 - last]) last += 1;
+  const length = x.length - last - first;
+  return { offset: first, length, after: y.slice(first, y.length - last).join("") };
 }

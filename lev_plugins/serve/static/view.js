@@ -1,6 +1,6 @@
 // What is shown. Text only ever becomes a text node, so nothing in it is markup.
 
-import { points, runs, visible } from "./text.js";
+import { clash, endOf, runs, slice, visible } from "./text.js";
 
 export function element(name, properties = {}, ...children) {
   const made = document.createElement(name);
@@ -13,107 +13,53 @@ export function element(name, properties = {}, ...children) {
   return made;
 }
 
-const percent = (value) => value.toFixed(2);
-const NAMES = { keep: "locked", term: "locked", drop: "struck", replace: "another is wanted" };
+const percent = (value) => Number(value).toFixed(2);
 
-// The words of a line as buttons; `words` gets what each stands for, in order.
-export function showWords(container, row, edits, words) {
+// The words of a line as buttons; returns what each stands for, in order.
+export function showWords(container, row, edits) {
+  const words = [];
+  const locked = (word) => row.decisions.some((one) => one.kind === "keep" && clash(one, word));
+  const show = (text, offset, edit, side) =>
+    runs(text, offset).map((run) => {
+      if (!run.word) return visible(run.text);
+      words.push({ ...run, before: run.text, edit, side });
+      const lock = side !== "after" && locked(run);
+      const name = `${visible(run.text)}${lock ? ", locked" : ""}`;
+      const style = `word ${lock ? "mark-keep" : ""}`;
+      const about = { type: "button", class: style, tabIndex: -1, "aria-label": name };
+      return element("button", about, visible(run.text));
+    });
   const parts = [];
-  const base = points(row.base);
-  const button = (word, kind) => {
-    const mark = row.marks.find((one) => one.start < word.end && one.end > word.start);
-    const marked = mark && !(word.edit && word.side === "after") ? mark.kind : "";
-    words.push(word);
-    return element(
-      "button",
-      {
-        type: "button",
-        class: `word ${kind} ${marked && `mark-${marked}`}`,
-        tabIndex: -1,
-        title: marked ? NAMES[marked] : "",
-        "aria-label": `${visible(word.text)}${marked ? `, ${NAMES[marked]}` : ""}`,
-      },
-      visible(word.text),
-    );
-  };
-  const kept = (start, end) => {
-    for (const run of runs(base.slice(start, end).join(""), start)) {
-      parts.push(run.word ? button(run, "kept") : visible(run.text));
-    }
-  };
   let done = 0;
   for (const edit of edits) {
-    kept(done, edit.offset);
-    parts.push(showEdit(edit, button));
-    done = edit.offset + edit.length;
+    parts.push(...show(slice(row.text, done, edit.offset), done));
+    const part = element("span", { class: `edit ${edit.taken ? "taken" : "refused"}` });
+    for (const [side, tag, offset] of [["before", "del", edit.offset], ["after", "ins", 0]]) {
+      const shown = show(edit[side], offset, edit, side);
+      if (shown.length) part.append(element(edit.taken ? tag : "span", { class: side }, ...shown));
+    }
+    if (edit.probability != null) part.append(element("sub", {}, percent(edit.probability)));
+    parts.push(part);
+    done = endOf(edit);
   }
-  kept(done, base.length);
+  parts.push(...show(slice(row.text, done), done));
   container.replaceChildren(...parts);
+  return words;
 }
 
-function showEdit(edit, button) {
-  const side = (name, text, from) =>
-    runs(text, from).map((run) =>
-      run.word ? button({ ...run, edit, side: name }, name) : visible(run.text),
-    );
-  const parts = [];
-  const [gone, come] = edit.taken ? ["del", "ins"] : ["span", "span"];
-  if (edit.before) {
-    parts.push(element(gone, { class: "before" }, ...side("before", edit.before, edit.offset)));
-  }
-  if (edit.after) parts.push(element(come, { class: "after" }, ...side("after", edit.after, 0)));
-  if (edit.probability !== null) parts.push(element("sub", {}, percent(edit.probability)));
-  return element("span", { class: edit.taken ? "edit taken" : "edit refused" }, ...parts);
-}
-
-export function showHypotheses(field, result, chosen, choose) {
-  const found = result.hypotheses;
-  field.hidden = found.length < 2;
-  const legend = field.querySelector("legend");
-  const choices = found.map((one, number) => {
-    const input = element("input", {
-      type: "radio",
-      name: "hypothesis",
-      checked: number === chosen,
-      onchange: () => choose(number),
-    });
-    const text = element("span", { class: "tokens", dir: "auto", lang: "" }, visible(one.text));
-    const score = element("sub", {}, Number(one.score).toFixed(2));
-    return element("label", {}, input, text, score);
+// `texts` are what comes of each hypothesis, with what the person decided.
+export function showHypotheses(field, hypotheses, texts, chosen, choose) {
+  field.hidden = hypotheses.length < 2;
+  const choices = hypotheses.map(({ score }, number) => {
+    const onchange = () => choose(number);
+    const about = { type: "radio", name: "hypothesis", checked: number === chosen, onchange };
+    const text = element("span", { class: "tokens", dir: "auto", lang: "" }, visible(texts[number]));
+    return element("label", {}, element("input", about), text, element("sub", {}, percent(score)));
   });
-  field.replaceChildren(legend, ...choices);
+  field.replaceChildren(field.querySelector("legend"), ...choices);
 }
 
-export function showIterations(details, hypothesis) {
-  const steps = hypothesis?.iterations ?? [];
-  details.hidden = steps.length === 0;
-  const tokens = (all, marks, values, name) =>
-    all.flatMap((token, i) => {
-      const shown = visible(token);
-      const value = values?.[i];
-      const title = value === undefined ? "" : `${percent(value)}`;
-      if (!marks[i]) return [element("span", { title }, shown), " "];
-      return [element(name, { title }, shown), element("sub", {}, title), " "];
-    });
-  const line = (label, content) =>
-    element(
-      "div",
-      { class: "row" },
-      element("span", { class: "label" }, label),
-      element("p", { class: "tokens", dir: "auto", lang: "" }, ...content),
-    );
-  const items = steps.map((step, i) =>
-    element(
-      "li",
-      {},
-      element("h3", {}, `Iteration ${i + 1}`),
-      line("delete", tokens(step.before, step.deleted, step.delete_probabilities, "del")),
-      line("insert", tokens(step.after, step.inserted, step.token_probabilities, "ins")),
-    ),
-  );
-  details.querySelector("ol").replaceChildren(...items);
-}
-
+// A bar for each label, or for each word its tag; a value as it is.
 export function showPrediction(section, found) {
   const bar = (label, score) =>
     element(
@@ -122,24 +68,12 @@ export function showPrediction(section, found) {
       element("span", { class: "label", dir: "auto" }, visible(label)),
       element("span", {}, element("meter", { min: 0, max: 1, value: score }), ` ${percent(score)}`),
     );
-  const parts = [];
-  if (found.words) {
-    const tagged = found.words.map((word, i) =>
-      element(
-        "span",
-        { class: "tagged", title: percent(found.scores[i]) },
-        element("span", { dir: "auto" }, visible(word)),
-        element("sub", {}, visible(found.tags[i])),
-      ),
-    );
-    parts.push(element("p", { class: "tokens", dir: "auto" }, ...tagged));
-  } else if (found.value !== undefined) {
-    parts.push(element("output", { class: "value" }, String(found.value)));
-  } else {
-    const best = found.top ?? (found.labels ?? []).map((label, i) => ({ label, score: found.scores[i] }));
-    const shown = best.length || found.label === undefined ? best : [found];
-    parts.push(...shown.map((one) => bar(one.label, one.score)));
-  }
-  if (found.cut) parts.push(element("p", { class: "note" }, "The end of the text was cut off."));
-  section.replaceChildren(...parts);
+  const several = (names) => names.map((name, i) => bar(name, found.scores[i]));
+  let shown;
+  if (found.words) shown = several(found.words.map((word, i) => `${word}: ${found.tags[i]}`));
+  else if (found.value !== undefined) shown = [element("output", { class: "value" }, `${found.value}`)];
+  else if (found.top) shown = found.top.map(({ label, score }) => bar(label, score));
+  else shown = found.labels ? several(found.labels) : [bar(found.label, found.score)];
+  if (found.cut) shown.push(element("p", { class: "note" }, "The end of the text was cut off."));
+  section.replaceChildren(...shown);
 }
