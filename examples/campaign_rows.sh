@@ -136,18 +136,19 @@ translation.large() {
   for seed in $seeds; do
     step "train-$seed" env MINUTES="${MINUTES:-85}" SEED="$seed" bash "$train" "$w" distilled "${size[@]}" \
       --max-tokens 2500 --early-exit 1,2 --beta 0.4 --disable-validation --save-dir "$w/seed-$seed"
-    step "tune-$seed" python -m lev_plugins.cli.tune "$w/data" --path "$w/seed-$seed/checkpoint_last.pt" \
-      --remove-bpe sentencepiece --gammas 0,0.3,0.6,1 --thresholds 0.5,0.7,0.85 --keep
+    step "tune-$seed" bash -c "python -m lev_plugins tune '$w/data' --path '$w/seed-$seed/checkpoint_last.pt' \
+      --remove-bpe sentencepiece --gammas 0,0.3,0.6,1 --thresholds 0.5,0.7,0.85 >'$w/tuned-$seed'"
     together+="${together:+:}$w/seed-$seed/checkpoint_last.pt"
   done
   local flags=(--row "ours, d = 256, distilled, 85 minutes" --seeds $seeds)
-  for seed in $seeds; do decoded "$seed" "$seed" "$w/seed-$seed/checkpoint_last.pt"; done
+  for seed in $seeds; do decoded "$seed" "$seed" "$w/seed-$seed/checkpoint_last.pt" $(tail -n 1 "$w/tuned-$seed"); done
   flags+=(--row "several of them together (--path a:b)")
-  decoded together "${seeds%% *}" "$together"
+  decoded together "${seeds%% *}" "$together" $(tail -n 1 "$w/tuned-${seeds##* }")
   local ranked=(--iter-decode-with-external-reranker --iter-decode-with-beam 20 --diversity noise --noise-scale 0.5 --lenpen 2)
   flags+=(--row "one, 20 candidates by noise, ranked by the transformer" --seeds $seeds)
   for seed in $seeds; do
-    decoded "ranked-$seed" "$seed" "$w/seed-$seed/checkpoint_last.pt:$w/ar/checkpoint_last.pt" "${ranked[@]}"
+    decoded "ranked-$seed" "$seed" "$w/seed-$seed/checkpoint_last.pt:$w/ar/checkpoint_last.pt" \
+      $(tail -n 1 "$w/tuned-$seed") "${ranked[@]}"
   done
   result "${flags[@]}"
 }

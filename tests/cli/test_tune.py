@@ -67,7 +67,6 @@ def test_the_best_is_told_as_flags_and_a_low_error_rate_is_good():
         (["--max-iter", "0"], "--max-iter 0"),
         (["--metric", "best"], "--metric best: choose one of"),
         (["--references", "nowhere"], "--references nowhere does not exist"),
-        (["--keep", "--path", "a.pt:b.pt"], "--keep: give one checkpoint"),
     ],
 )
 def test_what_cannot_be_chosen_from_is_refused(words, said):
@@ -85,11 +84,10 @@ def test_a_folder_stands_for_the_checkpoint_in_it(tmp_path, monkeypatch, capsys)
         [*words.split(), *"--srcdict bin/dict.src.txt --tgtdict bin/dict.tgt.txt".split()]
     )
     saved.save(Path("levt/checkpoint_best.pt").absolute(), tmp_path / "bin", "editor")
-    flags = "--gammas 1 --thresholds 0.7 --max-iter 1 --metric accuracy --cpu --keep"
+    flags = "--gammas 1 --thresholds 0.7 --max-iter 1 --metric accuracy --cpu"
     command.main(["data", "--path", "levt", *flags.split()])
-    assert "kept in levt/checkpoint_best.pt\n" in capsys.readouterr().out
-    kept = LevenshteinEditor.from_pretrained("levt").task
-    assert (kept.empty_penalty, kept.delete_threshold) == (1.0, 0.7)
+    told = capsys.readouterr().out.splitlines()[-1]
+    assert told == "--iter-decode-eos-penalty 1 --delete-threshold 0.7"
     with refuses("checkpoint no.pt does not exist"):
         command.main(["data", "--path", "no.pt"])
 
