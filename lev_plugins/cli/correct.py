@@ -13,14 +13,13 @@ given), ``line`` (of the file, from 1) and the fields of
 """
 
 import argparse
-import io
 import os
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from ..errors import UserError
 from ..fairseq_patches import run_cli
@@ -66,9 +65,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             return tune(corrector, args)
         run = _prepared(corrector, args, protection, todo, sinks)
         if todo:
-            run.to_folder(todo)
+            run.to_files([(one.source, one.target) for one in todo.documents])
         elif args.in_place:
-            run.in_place()
+            run.to_files([(path, path) for path in args.files])
         else:
             run.to_standard_output()
     run.report.close()
@@ -138,32 +137,19 @@ class Run:
             print(f"{self.report.changed:,} of {self.report.lines:,} lines would change",
                   file=sys.stderr)  # fmt: skip
 
-    def to_folder(self, todo: "Plan") -> None:
-        """Each document to its place, whole or not at all."""
-        for document in todo.documents:
+    def to_files(self, pairs: Sequence[tuple[str, str]]) -> None:
+        """Each file to its place, whole or not at all; over itself with its permissions."""
+        for path, target in pairs:
             try:
-                os.makedirs(os.path.dirname(document.target) or ".", exist_ok=True)
+                os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
             except OSError as error:
-                raise UserError(
-                    f"{document.target}: cannot be written ({error.strerror})"
-                ) from error
-            with whole_file(document.target) as out:
-                self._write(document.source, out.buffer)
-
-    def in_place(self) -> None:
-        """Each file over itself, whole, with its permissions; one that stays is not touched."""
-        for path in self.args.files:
-            text, before = io.BytesIO(), self.report.changed
-            self._write(path, text)
-            if self.report.changed > before:
-                with whole_file(path) as out:
+                raise UserError(f"{target}: cannot be written ({error.strerror})") from error
+            with whole_file(target) as out:
+                if path == target:
                     shutil.copymode(path, out.name)
-                    out.buffer.write(text.getvalue())
-
-    def _write(self, path: str, out: BinaryIO) -> None:
-        for done, ends in self.corrected(path):
-            out.write(_joined(done, ends))
-            self.report.add(done)
+                for done, ends in self.corrected(path):
+                    out.buffer.write(_joined(done, ends))
+                    self.report.add(done)
 
     def corrected(self, path: str) -> Iterator[tuple[list["Correction"], list[bytes]]]:
         """The lines of a file, corrected, and their line ends, a chunk at a time."""

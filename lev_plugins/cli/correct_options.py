@@ -29,75 +29,47 @@ def build_parser() -> argparse.ArgumentParser:
     add("--protect REGEX", "make no edit in what this matches; repeatable", action="append")
     add("--protect-words FILE", "words and phrases, one a line, that stay as they are")
     add("--output-dir DIR", "write files and folders here; what is there is skipped")
-    add("--in-place", "write each file over itself where it changes")
+    add("--in-place", "write each file over itself, whole or not at all")
     add("--diff", "show what would change, as a unified diff")
     add("--check", "write no text; status 1 where something would change")
     add("--edits FILE", "also write every edit, made or not, as a line of JSON")
     add("--html FILE", "also write a page of the lines that changed")
-    add(
-        "--tune",
-        "correct nothing: choose the threshold on two files, for all later runs with the model",
-        metavar=("NOISY", "CLEAN"),
-        nargs=2,
-    )
+    add("--tune", "correct nothing: choose the threshold on two files, for all later runs with "
+        "the model", metavar=("NOISY", "CLEAN"), nargs=2)  # fmt: skip
     add("--goal GOAL", "of --tune: changed:N, f0.5, accuracy (default: changed:1)", "changed:1")
     add("--lexicon FILE", "words, with or without counts: candidates for others")
     add("--device NAME", "such as cuda (default: cpu)")
-    _add_model(parser)
-    _add_ranking(parser)
+    _add_few(parser)
     return parser
 
 
-def _add_model(parser: argparse.ArgumentParser) -> None:
+def _add_few(parser: argparse.ArgumentParser) -> None:
+    """What ``--help-all`` alone shows."""
     add = partial(adder(parser.add_argument_group("model and speed")), advanced=True)
-    add(
-        "--unit KIND",
-        "what the model reads at once: word, letters, line, sentence or window (default: as "
-        "tuned, else letters with --lexicon or --lookup, word for a model of characters that "
-        "knows no space, else window, or line for a checkpoint that says no number of words)",
-    )
+    add("--unit KIND", "what the model reads at once: word, letters, line, sentence or window "
+        "(default: as tuned, else letters with --lexicon or --lookup, else as the model "
+        "learnt to read)")  # fmt: skip
     add("--window N", "words in a window (default: as the model learnt to read)", type=int)
     add_model_data(add, "; none for none", advanced=True)
     add("--beam N", "left-to-right models: width of the search (default: tuned, else 5)", type=int)
     add("--max-iter N", "edit models: most iterations (default: tuned, else 10)", type=int)
-    add(
-        "--delete-threshold P",
-        "edit models: a token goes when its probability of deletion is above this (default: as "
-        "it was tuned, else as the model was trained)",
-        type=float,
-    )
+    add("--delete-threshold P", "edit models: a token goes when its probability of deletion is "
+        "above this (default: tuned, else as trained)", type=float)  # fmt: skip
     add("--batch-size N", "units at once (default: 64)", 64)
-    add(
-        "--buffer N",
-        "lines that are in memory and corrected together; 1 answers each line at once (default: "
-        "1024, and 1 on a terminal)",
-        1024,
-    )
-    add(
-        "--precision",
-        "bf16 and int8 (CPU) are faster and may change what is corrected (default: fp32)",
-        "fp32",
-        choices=("fp32", "bf16", "int8"),
-    )
-
-
-def _add_ranking(parser: argparse.ArgumentParser) -> None:
+    add("--buffer N", "lines that are in memory and corrected together; 1 answers each line at "
+        "once (default: 1024, and 1 on a terminal)", 1024)  # fmt: skip
+    add("--precision", "bf16 and int8 (CPU) are faster and may change what is corrected (default: "
+        "fp32)", "fp32", choices=("fp32", "bf16", "int8"))  # fmt: skip
     add = partial(adder(parser.add_argument_group("ranking and tuning")), advanced=True)
     add("--lookup FILE", "known misspellings: wrong, tab, right, one pair a line")
     add("--bigrams FILE", "two neighbouring words and their count on each line: candidates are "
         "ranked by their neighbours too")  # fmt: skip
     add("--confusions FILE", "words that are written for one another, two or more a line (then "
         "than): the neighbours say which was meant; needs --bigrams")  # fmt: skip
-    add(
-        "--weight NAME=VALUE",
-        "of the ranking, in place of what the settings say; of --tune: where it begins; may be "
-        "given again",
-        action="append",
-    )
-    add(
-        "--settings FILE",
-        "what --tune wrote; none for none (default: corrector.json beside the checkpoint)",
-    )
+    add("--weight NAME=VALUE", "of the ranking, in place of what the settings say; of --tune: "
+        "where it begins; repeatable", action="append")  # fmt: skip
+    add("--settings FILE", "what --tune wrote; none for none (default: corrector.json beside the "
+        "checkpoint)")  # fmt: skip
     add("--tune-weights", "of --tune: choose the weights of ranking too")
 
 
@@ -136,13 +108,9 @@ def check(args: argparse.Namespace) -> None:
             if os.path.isdir(path):
                 raise UserError(f"{path}: is a folder; give a text file, or --output-dir OUT too")
         require_readable(args.files)
-    check_reports(
-        args,
-        {
-            "--protect-words": [args.protect_words] if args.protect_words else [],
-            "the input": [] if args.output_dir else args.files,
-        },
-    )
+    words = [args.protect_words] if args.protect_words else []
+    inputs = [] if args.output_dir else args.files
+    check_reports(args, {"--protect-words": words, "the input": inputs})
 
 
 def _check_ways(args: argparse.Namespace) -> None:

@@ -18,7 +18,7 @@ from ..io.lines import STANDARD_STREAM
 from ..io.output import refuse_overwriting, require_names, standard_output, whole_file
 from ..metrics.corpus import METRICS
 from ..metrics.correction import CORRECTION_METRICS
-from ..reports.figures import DEFAULT_METRICS, NO_EDIT_BASELINE, Settings, compute
+from ..reports.figures import DEFAULT_METRICS, NO_EDIT_BASELINE, compute
 from ..reports.input import AGAINST, KINDS, gather
 from ..reports.table import render_table
 from .options import adder, make_parser
@@ -28,11 +28,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command with the arguments ``argv`` (default: those of the process)."""
     args = build_parser().parse_args(argv)
     _check(args)
-    settings = Settings(args.metrics, args.ter_case_sensitive, args.bleu_tokenize)
     with ExitStack() as stack:
         # Opened first: a folder that cannot be written is told before anything is computed.
         out = stack.enter_context(whole_file(args.json)) if args.json else None
-        figures = compute(gather(args), _names(args), settings)
+        figures = compute(gather(args), _names(args), args)
         if out:
             json.dump(figures, out, ensure_ascii=True, allow_nan=False, indent=1)
             out.write("\n")
@@ -45,11 +44,10 @@ def _names(args: argparse.Namespace) -> list[str]:
     if args.names is None:
         names = [os.path.basename(path) for path in paths]
         return names if len(set(names)) == len(names) else paths
-    if len(args.names) != len(paths):
-        raise UserError(f"--names: {len(args.names)} for {len(paths)} systems; give one for each")
-    for name in args.names:
-        if args.names.count(name) > 1 or name in ("", NO_EDIT_BASELINE):
-            raise UserError(f"--names: {name!r} does not tell a system from others; choose another")
+    different = set(args.names) - {"", NO_EDIT_BASELINE}
+    if not len(different) == len(args.names) == len(paths):
+        raise UserError(f"--names {','.join(args.names)}: give {len(paths)} different ones, one "
+                        "for each system")  # fmt: skip
     return args.names
 
 
@@ -83,12 +81,10 @@ def build_parser() -> argparse.ArgumentParser:
     )
     add("--json FILE", "also write all numbers, with the metrics' signatures")
     few = adder(parser.add_argument_group("for few"))
-    for shown, help in (
-        ("--allow-missing", "leave out, for all systems, the sentences that an output lacks"),
-        ("--ter-case-sensitive", "case counts in plain TER too; in normalised TER it always does"),
-        ("--bleu-tokenize NAME", "a tokeniser of sacrebleu, such as zh, ja-mecab (default: 13a)"),
-    ):
-        few(shown, help, advanced=True)
+    few("--ter-case-sensitive", "case counts in plain TER too; in normalised TER it always does",
+        advanced=True)  # fmt: skip
+    few("--bleu-tokenize NAME", "a tokeniser of sacrebleu, such as zh, ja-mecab (default: 13a)",
+        advanced=True)  # fmt: skip
     return parser
 
 

@@ -36,11 +36,6 @@ class FileEdits:
     refused: int = 0
     shown: list[tuple[int, "Correction", "list[Edit]"]] = field(default_factory=list)
 
-    @property
-    def title(self) -> str:
-        """Its name, for readers."""
-        return "standard input" if self.name == STANDARD_STREAM else self.name
-
 
 @contextmanager
 def html_sink(path: str, title: str) -> Iterator[Sink]:
@@ -50,7 +45,8 @@ def html_sink(path: str, title: str) -> Iterator[Sink]:
     files: dict[str, FileEdits] = {}
 
     def add(name: str, number: int, correction: "Correction") -> None:
-        file = files.setdefault(name, FileEdits(name))
+        shown = "standard input" if name == STANDARD_STREAM else name
+        file = files.setdefault(name, FileEdits(shown))
         applied = sum(edit.applied for edit in correction.edits)
         file.lines += 1
         file.applied += applied
@@ -66,7 +62,7 @@ def html_sink(path: str, title: str) -> Iterator[Sink]:
 def render_html(files: Sequence[FileEdits], title: str) -> str:
     """The page for ``files``, in their order."""
     lines = [
-        {"place": place, "file": file.title, **_shown(*line)}
+        {"place": place, "file": file.name, **_shown(*line)}
         for place, file in enumerate(files)
         for line in file.shown
     ]

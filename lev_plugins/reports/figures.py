@@ -1,8 +1,9 @@
 """The numbers of a report, computed once: the table and the JSON show the same."""
 
+import argparse
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from statistics import fmean
 from typing import Any
 
@@ -27,27 +28,19 @@ Figures = dict[str, Any]  # as JSON has them
 System = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Settings:
-    """How to count; metrics: names in METRICS and CORRECTION_METRICS."""
-
-    metrics: Sequence[str] = DEFAULT_METRICS
-    ter_case_sensitive: bool = False
-    bleu_tokenize: str | None = None
-
-    def metric(self, name: str) -> Metric | CorrectionMetric:
-        """The metric of that name with these settings; raises UserError where it cannot be had."""
-        if name in CORRECTION_METRICS:
-            return make_correction_metric(name)
-        if name == "bleu":
-            return bleu(self.bleu_tokenize)
-        if name == "ter":
-            return ter(case_sensitive=self.ter_case_sensitive)
-        return make_metric(name)
+def _metric(name: str, args: argparse.Namespace) -> Metric | CorrectionMetric:
+    if name in CORRECTION_METRICS:
+        return make_correction_metric(name)
+    if name == "bleu":
+        return bleu(args.bleu_tokenize)
+    return ter(case_sensitive=args.ter_case_sensitive) if name == "ter" else make_metric(name)
 
 
-def compute(corpus: Corpus, names: Sequence[str], settings: Settings) -> Figures:
+def compute(corpus: Corpus, names: Sequence[str], args: argparse.Namespace) -> Figures:
     """The report as plain data, ready for JSON.
+
+    Args:
+        args: the options of ``report``.
 
     Returns:
         ``sentences``, ``reference_tokens``, ``draft_tokens``, ``origin``, ``metrics`` (name →
@@ -56,8 +49,8 @@ def compute(corpus: Corpus, names: Sequence[str], settings: Settings) -> Figures
         ``I-`` lines is None.
     """
     metrics = [
-        settings.metric(name)
-        for name in (settings.metrics if corpus.references is not None else ())
+        _metric(name, args)
+        for name in (args.metrics if corpus.references is not None else ())
         if name not in CORRECTION_METRICS or corpus.drafts is not None
     ]
     rows = [(name, *system) for name, system in zip(names, corpus.systems)]

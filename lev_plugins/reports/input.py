@@ -50,7 +50,7 @@ def gather(args: argparse.Namespace) -> Corpus:
     counts = {one.path: len(one.outputs) for one in plain}
     counts |= {path: len(texts[side]) for side, path in origin.items()}
     notes: list[str] = []
-    numbers = _numbers(systems, counts, args.allow_missing, notes)
+    numbers = range(_sentences(systems, counts))
     corrected = "sources" if args.against == "source" else "drafts"
     for side in ("references", corrected):
         if side not in texts and (having := _printing(side, systems, numbers)):
@@ -75,10 +75,8 @@ def _numbered(path: str) -> Texts:
     return dict(enumerate(read_lines(path)))
 
 
-def _numbers(
-    systems: Sequence[Printed], counts: Mapping[str, int], allow_missing: bool, notes: list[str]
-) -> list[int]:
-    """The sentences that every system has; those that one lacks are an error or a note.
+def _sentences(systems: Sequence[Printed], counts: Mapping[str, int]) -> int:
+    """How many sentences there are, which every system must have.
 
     Args:
         counts: lines of the text files.
@@ -86,26 +84,18 @@ def _numbers(
     if len(set(counts.values())) > 1:
         said = ", ".join(f"{name} has {count}" for name, count in counts.items())
         raise UserError(f"line counts differ: {said}; line n of each file must belong together")
-    last = max((max(one.outputs, default=-1) for one in systems), default=-1)
+    last = max(max(one.outputs, default=-1) for one in systems)
     name, total = next(iter(counts.items()), ("", last + 1))
     if not total:
         raise UserError(f"no lines in {name}; give files with sentences in them")
     for system in systems:
-        have, top = len(system.outputs), max(system.outputs)
-        if have == total > top:
-            continue
-        lines = f", and {name} has {total:,} lines" if name else ""
-        said = f"{system.path} has {have:,} sentences, the last of them number {top}{lines}"
-        if top >= total or not allow_missing:
+        if len(system.outputs) != total or max(system.outputs) >= total:
+            lines = f", and {name} has {total:,} lines" if name else ""
             raise UserError(
-                f"{said}: give files of the same sentences, or leave out those that lack in an "
-                "output with --allow-missing"
+                f"{system.path} has {len(system.outputs):,} sentences, the last of them number "
+                f"{max(system.outputs)} from 0{lines}: give files of the same sentences"
             )
-        notes.append(f"{said}; what lacks is left out for all systems")
-    numbers = set.intersection(*(set(system.outputs) for system in systems))
-    if not numbers:
-        raise UserError(f"no sentence in common: {', '.join(one.path for one in systems)}")
-    return sorted(numbers)
+    return total
 
 
 def _printing(side: str, systems: Sequence[Printed], numbers: Sequence[int]) -> Printed | None:

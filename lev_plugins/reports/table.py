@@ -5,12 +5,12 @@ from typing import Any
 
 from ..errors import counted
 from ..io.output import printable
+from .edits import EditCounts
 from .figures import Figures, System
 
 ABSENT = "–"
 _LONGEST_NAME = 30
-_EDITS = ("right_kept", "right_miscorrected", "wrong_gone", "wrong_left", "right_inserted")
-_EDITS += ("wrong_inserted",)
+_EDITS = EditCounts._fields[:6]  # of words; the others are of edits
 
 Row = tuple[str, list[str]]
 
@@ -69,7 +69,7 @@ def _heading(text: str) -> list[Row]:
     return [("", []), (text, [])]
 
 
-def _shares(found: Sequence[Mapping[Any, int] | None], totals: Mapping[Any, int]) -> Iterator[Row]:
+def _shares(found: Sequence[Mapping[Any, int] | None], totals: Mapping[Any, Any]) -> Iterator[Row]:
     """A row for each of ``totals``: counts and their percentages of it, in columns of their own."""
     for key, total in totals.items():
         cells = []

@@ -252,6 +252,7 @@ def test_text_files_take_the_place_of_printed_lines():
 
 def test_files_of_unequal_length_are_refused_with_their_counts():
     printed("out", Sentence(0), Sentence(1))
+    printed("part", Sentence(1))
     for count in (0, 1, 2, 3):
         text(str(count), *["a"] * count)
     for flags, *said in (
@@ -260,24 +261,11 @@ def test_files_of_unequal_length_are_refused_with_their_counts():
         ("out --drafts 1", "out", "1 has 1"),
         ("out --drafts 3", "out", "3 has 3"),
         ("out --references 3", "out", "3 has 3"),
-        ("out --drafts 1 --allow-missing", "out", "1 has 1"),
+        ("out part", "part has 1"),
         ("--hypotheses 0", "0"),
     ):
         message = refusal(command.main, *flags.split())
         assert all(one in message for one in said), flags
-
-
-def test_sentences_that_one_output_lacks_are_left_out_for_all_and_counted():
-    printed("whole", *(Sentence(n, output="a b" if n else "x") for n in range(4)))
-    printed("part", Sentence(1), Sentence(3))
-    printed("other", Sentence(0), Sentence(2))
-    text("mt", "x", "a b", "x", "a b")
-    assert "part has 2" in refusal(command.main, "whole", "part", *MT)
-    figures = report("whole", "part", "--allow-missing", *MT)
-    assert figures["sentences"] == 2
-    assert [one["scores"]["accuracy"] for one in figures["systems"]] == [100, 100, 100]
-    assert "part has 2" in figures["notes"][0]
-    assert "part, other" in refusal(command.main, "part", "other", "--allow-missing", *QUICK)
 
 
 def test_outputs_of_other_data_are_refused():
