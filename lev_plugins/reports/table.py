@@ -27,7 +27,17 @@ def render_table(figures: Figures) -> str:
         lines.append((label.ljust(left) + shown).rstrip())
     lines += ["", *(f"{side}: {printable(name)}" for side, name in figures["origin"].items())]
     lines += [f"{name}: {about['signature']}" for name, about in figures["metrics"].items()]
-    return "\n".join([*lines, *(f"note: {printable(note)}" for note in figures["notes"])]) + "\n"
+    lines += [f"note: {printable(note)}" for note in figures["notes"]]
+    return "\n".join([*lines, *(_verdict(one) for one in systems[1:] if one["edits"])]) + "\n"
+
+
+def _verdict(system: System) -> str:
+    needed, remaining = system["edits"]["needed"], system["edits"]["remaining"]
+    way = "no better than" if remaining >= needed else "better than"
+    return (
+        f"{short_name(system['name'])}: {way} the no-edit baseline by the edits of words still "
+        f"needed, {remaining:,} and {needed:,}"
+    )
 
 
 def short_name(name: str) -> str:
