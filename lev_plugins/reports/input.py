@@ -130,6 +130,8 @@ def _join(sides: Sequence[tuple[str, Texts]], kind: str | None, notes: list[str]
             elif marked:
                 texts[number] = text.replace(" ", "").replace("\u2581", " ").strip()
     found = [(name, _subwords(texts)) for name, texts in sides]
+    if kind:  # what is one letter a word then are such words
+        found = [(name, "" if one == "characters" else one) for name, one in found]
     cut = next(((name, one) for name, one in found if one), None)
     whole = next((name for name, one in found if one is None), None)
     if cut and whole:

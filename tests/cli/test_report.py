@@ -339,6 +339,13 @@ def test_words_are_not_glued_together(name):
     assert accuracies(path, "--remove-bpe", name, *MT) == [100, 100]
 
 
+def test_words_of_one_letter_are_words_once_subwords_are_joined():
+    text("mt", "▁A ▁B", "▁C ▁D")
+    path = printed("out", *(Sentence(n, target=t, output="newest") for n, t in enumerate("AB")))
+    flags = ("--references", text("ref", "A B", "C D"), "--remove-bpe", "sentencepiece", *MT)
+    assert accuracies(path, *flags) == [100, 0]
+
+
 def test_outputs_in_subwords_are_joined_where_asked_for():
     path = out(target="new@@ est", output="new@@ est")
     flags = ("--references", text("ref", "newest"), *QUICK)
