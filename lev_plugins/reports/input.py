@@ -123,7 +123,8 @@ def _join(sides: Sequence[tuple[str, Texts]], kind: str | None, notes: list[str]
     if kind == "none":
         return
     for _, texts in sides if kind else ():
-        marked = _subwords(texts) or any("\u2581" in text for text in texts.values())
+        marked = any("\u2581" in text for text in texts.values())
+        marked = marked or (kind == "characters" == _subwords(texts))
         for number, text in texts.items():
             if kind == "subword_nmt":
                 texts[number] = f"{text} ".replace("@@ ", "").strip()
