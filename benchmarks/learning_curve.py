@@ -21,10 +21,10 @@ if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
 from benchmarks.commands import run, spent  # noqa: E402
+from examples.analysis.plotting import png, require_matplotlib  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
 from lev_plugins.fairseq_patches import run_cli  # noqa: E402
 from lev_plugins.io.saving import atomic_save  # noqa: E402
-from lev_plugins.reports.plotting import png, require_matplotlib  # noqa: E402
 
 SYSTEMS = ("stock", "ours", "teacher")
 BLEU = re.compile(r"^Generate test with beam=5: BLEU = ([\d.]+)", re.M)

@@ -33,9 +33,9 @@ import torch  # noqa: E402
 
 from benchmarks import levt_speed, side_by_side  # noqa: E402
 from benchmarks.levt_against_ar import AutoregressiveSearch  # noqa: E402
+from examples.analysis.plotting import png  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
 from lev_plugins.fairseq_patches import run_cli  # noqa: E402
-from lev_plugins.reports.plotting import png  # noqa: E402
 
 OURS = "ours"
 TYPICAL, EVERY = 27, 31  # a length, and one in so many tokens that is then deleted

@@ -124,9 +124,8 @@ tune() { # at most one right word in two hundred is to be changed; correct then 
   logged tune "$python" -m lev_plugins.cli.correct --path "$save/checkpoint_best.pt" --data "$data" \
     --lexicon "$text/lexicon.txt" --lookup "$text/lookup.tsv" --bigrams "$text/bigrams.txt" \
     --confusions "$text/confusions.txt" --weight lookup=2.4 \
-    --tune "$text/dev.noisy" "$text/dev.clean" --goal changed:0.5 --png "$save/corrector.png"
+    --tune "$text/dev.noisy" "$text/dev.clean" --goal changed:0.5
   grep '^calibrated' "$work/tune.log" || true
-  echo "what other thresholds give: $save/corrector.png"
 }
 
 evaluate() { # beside no edits and a dictionary corrector; a paragraph; LevT's edits step by step

@@ -38,7 +38,8 @@ FOREIGN = {
     *("--no-share-discriminator", "--no-share-maskpredictor", "--sampling-for-deletion"),
     *("--share-discriminator-maskpredictor", "--noise"),
     *("--no-build-isolation", "--no-cache-dir", "--force-reinstall", "--no-deps"),
-    "--version",  # of python -m lev_plugins
+    *("--version", "--help-all"),  # of every command
+    "--paired-bs",  # of sacrebleu
 }
 
 

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from plotting import png, require_matplotlib, short_line
+
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
 from lev_plugins.inference.corpus import Corpus, load, read_corpus, scorer, text_of
@@ -24,8 +26,6 @@ from lev_plugins.io.output import standard_output, whole_file
 from lev_plugins.io.progress import progress
 from lev_plugins.io.text_files import SUBWORDS
 from lev_plugins.metrics.corpus import METRICS, Metric, make_metric
-from lev_plugins.reports.plotting import png, require_matplotlib, short_line
-from lev_plugins.reports.table import LABELS as METRIC_LABELS
 from lev_plugins.systems.levenshtein.decoding.ensemble import EnsemblePolicy
 from lev_plugins.systems.levenshtein.decoding.oracle import ORACLES, with_oracle
 
@@ -190,7 +190,7 @@ def render_table(points: Sequence[Point], metric: Metric) -> str:
 
 def _name(metric: Metric) -> str:
     better = "higher" if metric.higher_is_better else "lower"
-    return f"{METRIC_LABELS.get(metric.name, metric.name)} ({better} is better)"
+    return f"{metric.name} ({better} is better)"
 
 
 def draw(points: Sequence[Point], metric: Metric, title: str) -> bytes:

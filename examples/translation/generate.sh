@@ -6,8 +6,8 @@
 #
 # SYSTEMS (those of ar, stock, levt, distilled that are there) may name further folders of WORK, such as
 # those of grid.sh; they are taken for ours. ar is decoded greedily and with beam 4, the others in at most
-# ten iterations. WORK/generate.NAME.txt and .log get what fairseq-generate prints, WORK/report.json and
-# .png what the table says. LATENCY=100 also times that many sentences, one by one.
+# ten iterations. WORK/generate.NAME.txt and .log get what fairseq-generate prints, WORK/report.json
+# what the table says. LATENCY=100 also times that many sentences, one by one.
 set -euo pipefail
 unset CDPATH
 
@@ -64,13 +64,11 @@ for system in "${systems[@]}"; do
   esac
 done
 
-picture=()
-[ ${#edited[@]} -eq 0 ] || picture=(--png "$work/report.png")
 echo "== scores"
-python -m lev_plugins.cli.report "${outputs[@]}" --names "$(IFS=, && echo "${names[*]}")" \
+python -m lev_plugins report "${outputs[@]}" --names "$(IFS=, && echo "${names[*]}")" \
   --references "$work/text/test.$to" --sources "$work/text/test.$from" \
   --metrics bleu,chrf,ter_normalized --ter-case-sensitive \
-  --json "$work/report.json" ${picture[@]+"${picture[@]}"}
+  --json "$work/report.json"
 
 if [ -n "${LATENCY:-}" ]; then
   echo "== latency"

@@ -1,8 +1,8 @@
 """Correct text: noisy lines in, clean lines out, everything else kept byte for byte.
 
-    python -m lev_plugins.cli.correct --path CHECKPOINT noisy.txt more.txt > clean.txt
-    python -m lev_plugins.cli.correct --path CHECKPOINT < noisy > clean
-    python -m lev_plugins.cli.correct --path CHECKPOINT folder more.txt --output-dir clean
+    python -m lev_plugins correct --path CHECKPOINT noisy.txt more.txt > clean.txt
+    python -m lev_plugins correct --path CHECKPOINT < noisy > clean
+    python -m lev_plugins correct --path CHECKPOINT folder more.txt --output-dir clean
 
 Serves every corrector of the package: edit models, and any model of fairseq's that writes from left
 to right. Lines end at ``\\n`` alone. Bytes that are not UTF-8 pass through.
@@ -14,163 +14,154 @@ given), ``line`` (of the file, from 1) and the fields of
 
 import argparse
 import os
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, BinaryIO
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from ..deprecation import renamed_flags
-from ..errors import UserError, counted
+from ..errors import UserError
 from ..fairseq_patches import run_cli
-from ..io.lines import STANDARD_STREAM, chunks, raw_lines
+from ..io.lines import STANDARD_STREAM, chunks, is_terminal, raw_lines
 from ..io.output import report_file, standard_output, whole_file
 from ..io.text_files import read_lines
-from ..reports.correction_journal import Journal
-from ..reports.correction_page import LINES, html_sink
-from ..reports.correction_report import (
-    REPORTS,
-    Progress,
-    Report,
-    Sink,
-    check_reports,
-    csv_sink,
-    json_sink,
-    summarize,
-)
-from .correct_options import RENAMED, build_parser, check, weights
+from ..reports.correction_page import html_sink
+from ..reports.correction_report import Report, Sink, check_reports, diff, json_sink, summarize
+from .correct_options import build_parser, check, weights
 from .correct_tune import tune
 from .options import text_processing
 
 if TYPE_CHECKING:
-    from ..inference.correction import Correction, Corrector, Edit
+    from ..inference.correction import Correction, Corrector
     from ..inference.correction.documents import Plan
     from ..inference.correction.protection import Protection
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; returns 0 or raises :class:`UserError`."""
-    args = build_parser().parse_args(renamed_flags(argv, RENAMED))
+    """Run the command; returns 0, 1 where ``--check`` finds changes, or raises UserError."""
+    args = build_parser().parse_args(argv)
     check(args)
     from ..inference.correction.documents import plan
     from ..inference.correction.protection import Protection
-    from ..inference.correction.uncut import notes_on
 
     words = read_lines(args.protect_words) if args.protect_words else ()
     protection = Protection(args.protect or (), words)
-    todo = plan(args.files, args.output_dir, args.skip_invalid) if args.output_dir else None
+    todo = plan(args.files, args.output_dir) if args.output_dir else None
     if todo:
         check_reports(args, {"what is written": todo.targets, "the input": todo.sources})
-    else:
+        if not todo.documents:
+            summarize(todo, None)
+            return 0
+    elif not args.in_place:
         standard_output()
-    wanted = any(getattr(args, flag) for flag in REPORTS)
-    journal = Journal(args.output_dir, todo.finished) if todo and wanted else None
     with ExitStack() as stack:
-        if todo and not todo.documents and not (journal and journal.known):
-            summarize(todo, None)
-            return 0
         # First: a folder that cannot be written is told before the model loads.
-        sinks = _sinks(args, stack, journal)
-        if journal:
-            journal.report(sinks)
-        if todo and not todo.documents:
-            summarize(todo, None)
-            return 0
+        sinks = _sinks(args, stack)
         corrector = load_corrector(args)
         if args.tune:
             if args.protect_words:
                 corrector.protection = protection
             return tune(corrector, args)
-        if corrector.settings:
-            print(_used(corrector, args), file=sys.stderr)
-        report = Report(sinks, args.files, Progress(todo.size) if todo else None)
-        report.look_at = notes_on(corrector)
+        run = _prepared(corrector, args, protection, todo, sinks)
         if todo:
-            _to_folder(corrector, args, protection, todo, report, journal)
+            run.to_files([(one.source, one.target) for one in todo.documents])
+        elif args.in_place:
+            run.to_files([(path, path) for path in args.files])
         else:
-            _to_standard_output(corrector, args, protection, report)
-    report.close()
+            run.to_standard_output()
+    run.report.close()
     if todo:
-        summarize(todo, report)
-    return 0
+        summarize(todo, run.report)
+    return int(args.check and run.report.changed > 0)
 
 
-def _sinks(args: argparse.Namespace, stack: ExitStack, journal: Journal | None) -> list[Sink]:
+def _sinks(args: argparse.Namespace, stack: ExitStack) -> list[Sink]:
     """The reports that were asked for, each opened."""
-    unknown = journal.unknown if journal else []
-    for flag in REPORTS:
-        path = getattr(args, flag)
-        if unknown and path and os.path.isfile(path):
-            raise UserError(
-                f"--{flag} {path} is there, and the new one would lack "
-                f"{counted(len(unknown), 'file')} finished before; choose another name"
-            )
     sinks = []
     if args.edits:
         sinks.append(json_sink(stack.enter_context(report_file(args.edits)), bool(args.files)))
-    if args.csv:
-        sinks.append(csv_sink(stack.enter_context(report_file(args.csv))))
     if args.html:
         title = f"Corrections by {os.path.basename(args.path)}"
-        lines = args.html_lines or LINES[0]
-        sinks.append(stack.enter_context(html_sink(args.html, title, lines, unknown)))
+        sinks.append(stack.enter_context(html_sink(args.html, title)))
     return sinks
 
 
-def _to_standard_output(
-    corrector: "Corrector", args: argparse.Namespace, protection: "Protection", report: Report
-) -> None:
-    out = standard_output().buffer
-    open_end = False
-    for path in args.files or [STANDARD_STREAM]:
-        for done, ends in _corrected(corrector, args, protection, path, report):
-            if open_end:  # the last line of the file before had none
-                out.write(b"\n")
-            open_end = not ends[-1]
-            _write(out, done, ends)
-            report.add(done)
-
-
-def _to_folder(
+def _prepared(
     corrector: "Corrector",
     args: argparse.Namespace,
     protection: "Protection",
-    todo: "Plan",
-    report: Report,
-    journal: Journal | None,
-) -> None:
-    for document in todo.documents:
-        try:
-            os.makedirs(os.path.dirname(document.target) or ".", exist_ok=True)
-        except OSError as error:
-            raise UserError(f"{document.target}: cannot be written ({error.strerror})") from error
-        edits: list[tuple[int, Edit]] = []
-        with whole_file(document.target) as out:
-            for done, ends in _corrected(corrector, args, protection, document.source, report):
-                _write(out.buffer, done, ends)
-                for number, correction in enumerate(done, start=report.line + 1):
-                    edits += [(number, edit) for edit in correction.edits]
-                report.add(done)
-            if journal:
-                journal.note(document, edits)
+    todo: "Plan | None",
+    sinks: Sequence[Sink],
+) -> "Run":
+    from ..inference.correction.uncut import notes_on
+
+    if corrector.settings:
+        print(_used(corrector, args), file=sys.stderr)
+    typed = is_terminal(sys.stdin) and (not args.files or STANDARD_STREAM in args.files)
+    shown = is_terminal(sys.stdout) and not (todo or args.in_place)
+    report = Report(sinks, bool(args.files), todo.size if todo else None, not (typed or shown))
+    report.look_at = notes_on(corrector)
+    return Run(corrector, args, protection, report)
 
 
-def _corrected(
-    corrector: "Corrector",
-    args: argparse.Namespace,
-    protection: "Protection",
-    path: str,
-    report: Report,
-) -> Iterator[tuple[list["Correction"], list[bytes]]]:
-    """The lines of a file, corrected, and their line ends, a chunk at a time."""
-    report.begin(path)
-    for chunk in chunks(raw_lines(path), path, args.buffer):
-        ends = [b"\n" if line.endswith(b"\n") else b"" for line in chunk]
-        bodies = (line.removesuffix(b"\n") for line in chunk)
-        lines = [body.decode("utf-8", "surrogateescape") for body in bodies]
-        if report.look_at is not None:
-            report.look_at(lines)
-        sure = args.min_confidence
-        yield corrector.correct_protected(lines, sure, protection, args.batch_size), ends
+@dataclass
+class Run:
+    """A model, what it is to do, and what it did."""
+
+    corrector: "Corrector"
+    args: argparse.Namespace
+    protection: "Protection"
+    report: Report
+
+    def to_standard_output(self) -> None:
+        """The text of all files, what would change in them, or nothing."""
+        out = standard_output().buffer
+        colour = is_terminal(sys.stdout)
+        open_end = False
+        for path in self.args.files or [STANDARD_STREAM]:
+            names = f"--- {path}\n+++ {path}\n"
+            for done, ends in self.corrected(path):
+                if self.args.diff:
+                    hunks = diff(self.report.line + 1, done, ends, colour)
+                    out.write((names.encode("utf-8", "surrogateescape") if hunks else b"") + hunks)
+                    names = "" if hunks else names
+                elif not self.args.check:
+                    if open_end:  # the last line of the file before had none
+                        out.write(b"\n")
+                    open_end = not ends[-1]
+                    out.write(_joined(done, ends))
+                out.flush()
+                self.report.add(done)
+        if self.args.check:
+            print(f"{self.report.changed:,} of {self.report.lines:,} lines would change",
+                  file=sys.stderr)  # fmt: skip
+
+    def to_files(self, pairs: Sequence[tuple[str, str]]) -> None:
+        """Each file to its place, whole or not at all; over itself with its permissions."""
+        for path, target in pairs:
+            try:
+                os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
+            except OSError as error:
+                raise UserError(f"{target}: cannot be written ({error.strerror})") from error
+            with whole_file(target) as out:
+                if path == target:
+                    shutil.copymode(path, out.name)
+                for done, ends in self.corrected(path):
+                    out.buffer.write(_joined(done, ends))
+                    self.report.add(done)
+
+    def corrected(self, path: str) -> Iterator[tuple[list["Correction"], list[bytes]]]:
+        """The lines of a file, corrected, and their line ends, a chunk at a time."""
+        self.report.begin(path)
+        for chunk in chunks(raw_lines(path), path, self.args.buffer):
+            ends = [b"\n" if line.endswith(b"\n") else b"" for line in chunk]
+            bodies = (line.removesuffix(b"\n") for line in chunk)
+            lines = [body.decode("utf-8", "surrogateescape") for body in bodies]
+            if self.report.look_at is not None:
+                self.report.look_at(lines)
+            sure, size = self.args.min_confidence, self.args.batch_size
+            yield self.corrector.correct_protected(lines, sure, self.protection, size), ends
 
 
 def _used(corrector: "Corrector", args: argparse.Namespace) -> str:
@@ -193,10 +184,9 @@ def load_corrector(args: argparse.Namespace) -> "Corrector":
     return Corrector.from_pretrained(**given | text_processing(args))
 
 
-def _write(out: BinaryIO, done: Sequence["Correction"], ends: Sequence[bytes]) -> None:
-    for correction, end in zip(done, ends, strict=True):
-        out.write(correction.text.encode("utf-8", "surrogateescape") + end)
-    out.flush()
+def _joined(done: Sequence["Correction"], ends: Sequence[bytes]) -> bytes:
+    pairs = zip(done, ends, strict=True)
+    return b"".join(one.text.encode("utf-8", "surrogateescape") + end for one, end in pairs)
 
 
 if __name__ == "__main__":

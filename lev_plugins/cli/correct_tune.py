@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..io.text_files import read_lines
-from ..reports.tuning_plot import save
 
 if TYPE_CHECKING:
     from ..inference.correction import Corrector
@@ -14,21 +13,16 @@ if TYPE_CHECKING:
 def tune(corrector: "Corrector", args: argparse.Namespace) -> int:
     """Choose, write the settings beside the checkpoint, say what they give."""
     from ..inference.checkpoints import find_checkpoint, separate_paths
-    from ..inference.correction import calibration, settings, tuning
+    from ..inference.correction import settings, tuning
 
     noisy, clean = (list(read_lines(path)) for path in args.tune)
     choice = tuning.tune(corrector, noisy, clean, tuning.Goal.parse(args.goal), args.tune_weights)
-    before = calibration.reliability(choice.outcomes)
-    after = calibration.reliability(choice.outcomes, choice.temperature)
-    errors = [round(calibration.expected_error(bins), 4) for bins in (before, after)]
     counts = choice.counts
     said = (
         f"tuned for {args.goal} on {counts.right + counts.wrong:,} words: {counts.corrected:,} of "
         f"{counts.wrong:,} wrong ones corrected, {counts.changed:,} of {counts.right:,} right ones "
         "changed"
     )
-    if args.png:
-        save(choice, before, after, args.png)
     checkpoint = find_checkpoint(separate_paths(args.path)[0])
     stored = {} if corrector.settings is None else vars(settings.read(corrector.settings))
     path = settings.write(
@@ -41,7 +35,6 @@ def tune(corrector: "Corrector", args: argparse.Namespace) -> int:
             longest=choice.longest,
             tuned=said,
             temperature=choice.temperature,
-            calibration_error=errors,
         ),
         checkpoint,
     )
@@ -50,10 +43,9 @@ def tune(corrector: "Corrector", args: argparse.Namespace) -> int:
             f"left out: {len(choice.left_out):,} of {len(noisy):,} lines, which have more or fewer "
             f"noisy than clean words (the first is line {choice.left_out[0]})"
         )
-    print(f"{said}; --min-confidence {choice.min_confidence:.3g}")
     print(
-        f"calibrated with a temperature of {choice.temperature:.3g}: expected calibration error "
-        f"{errors[0]:.3f} before, {errors[1]:.3f} after\n{tuning.verdict(choice)}\n{path}"
+        f"{said}; --min-confidence {choice.min_confidence:.3g}\ncalibrated with a temperature of "
+        f"{choice.temperature:.3g}\n{tuning.verdict(choice)}\n{path}"
     )
     return 0
 

@@ -1,6 +1,6 @@
 """Chooses how an edit model decodes by what its outputs score on the validation set.
 
-    python -m lev_plugins.cli.tune DATA --path checkpoint_last.pt --remove-bpe sentencepiece
+    python -m lev_plugins tune DATA --path checkpoint_last.pt --remove-bpe sentencepiece
 
 The empty penalty γ (§3.3) and the probability above which a token is deleted decide how much is
 written and how much of it stays. All pairs of the values given are decoded and scored; the last
@@ -45,28 +45,35 @@ def main(argv: Sequence[str] | None = None) -> None:
 def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
     parser = make_parser(
-        "tune", "Chooses the empty penalty and the deletion threshold on a validation set."
+        "tune",
+        "Chooses the empty penalty and the deletion threshold on a validation set.",
+        "data --path checkpoint_last.pt --draft-lang mt --remove-bpe sentencepiece",
+        "DATA --path FILES [options]",
     )
     add = adder(parser)
     add("data DATA", "folder that preprocess wrote")
-    add(
-        "--path FILES",
-        "checkpoint or its folder, or several joined by colons: an ensemble",
-        required=True,
-    )
-    add("--gen-subset SPLIT", "split to decode (default: valid)", "valid")
-    add("--source-lang -s LANG", "default: as the data folder says")
-    add("--target-lang -t LANG", "default: as the data folder says")
+    add("--path FILES", "checkpoint or its folder; a.pt:b.pt is an ensemble", required=True)
     add("--draft-lang LANG", "suffix of the drafts (default: from nothing)")
-    add("--metric NAME", f"of {', '.join(METRICS)} (default: bleu)", "bleu")
-    add("--references FILE", "references as text (default: those in DATA)")
-    add("--remove-bpe", "join subwords or characters to words", choices=sorted(SUBWORDS))
+    add("--metric NAME", "such as bleu, ter, chrf, accuracy (default: bleu)", "bleu")
+    add(
+        "--remove-bpe KIND",
+        "join sentencepiece, subword_nmt or characters",
+        choices=sorted(SUBWORDS),
+    )
     add("--gammas LIST", f"empty penalties (default: {GAMMAS})", GAMMAS)
     add("--thresholds LIST", f"deletion thresholds (default: {THRESHOLDS})", THRESHOLDS)
-    add("--max-iter N", "T_max (default: 10)", 10)
-    add("--batch-size N", "sentences at once (default: 64)", 64)
-    add("--skip-invalid-size-inputs-valid-test", "leave out lines that are too long, and name them")
     add("--cpu", "use no GPU")
+    few = adder(parser.add_argument_group("data and decoding"))
+    for shown, help, default in (
+        ("--gen-subset SPLIT", "split to decode (default: valid)", "valid"),
+        ("--source-lang -s LANG", "default: as the data folder says", None),
+        ("--target-lang -t LANG", "default: as the data folder says", None),
+        ("--references FILE", "references as text (default: those in DATA)", None),
+        ("--max-iter N", "T_max (default: 10)", 10),
+        ("--batch-size N", "sentences at once (default: 64)", 64),
+        ("--skip-invalid-size-inputs-valid-test", "leave out lines that are too long", None),
+    ):
+        few(shown, help, default, advanced=True)
     return parser
 
 

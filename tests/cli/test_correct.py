@@ -1,9 +1,10 @@
 """The command ``correct`` with a scripted model: bytes in, bytes out, edits, refusals."""
 
-import csv
 import io
 import json
 import math
+import re
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,10 +16,11 @@ from hypothesis import strategies as st
 from refusals import refuses
 
 from lev_plugins import UserError
-from lev_plugins.cli import correct
-from lev_plugins.inference.correction import Corrector
+from lev_plugins.cli import correct, report, tune
+from lev_plugins.inference.correction import Correction, Corrector
 from lev_plugins.inference.correction.autoregressive import answer
 from lev_plugins.inference.correction.backends import TextProcessing
+from lev_plugins.reports.correction_report import diff
 
 
 class Words:
@@ -49,12 +51,21 @@ class Terminal(io.StringIO):
         return True
 
 
+def tree(folder):
+    """The files below a folder and their bytes."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(Path(folder).rglob("*"))
+        if path.is_file()
+    }
+
+
 @pytest.fixture
 def run(monkeypatch, tmp_path):
     """Run the command on bytes; returns standard output, and keeps the model in ``run.model``."""
     monkeypatch.chdir(tmp_path)
 
-    def runs(text, flags="", words=None):
+    def runs(text, flags="", words=None, status=0):
         runs.model = Words(words or {})
 
         def load(args):
@@ -64,7 +75,7 @@ def run(monkeypatch, tmp_path):
         out = io.TextIOWrapper(io.BytesIO())
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
         monkeypatch.setattr(sys, "stdout", out)
-        assert correct.main(["--path", "model.pt", *flags.split()]) == 0
+        assert correct.main(["--path", "model.pt", *flags.split()]) == status
         return out.buffer.getvalue()
 
     return runs
@@ -143,23 +154,6 @@ def test_edits_are_written_as_json_lines(run):
         assert line[one["offset"] : one["offset"] + one["length"]] == one["before"]
 
 
-def test_a_table_shows_the_words_that_change(run):
-    text = b'ok\nno "teh"\t=1 cat\r\nteh x'
-    run(
-        text,
-        "--csv e.csv --protect teh.x --min-confidence 0.2",
-        {'"teh"': '"the"', "cat": "", "teh": "tah"},
-    )
-    with open("e.csv", encoding="utf-8", newline="") as file:
-        rows = list(csv.reader(file))
-    assert rows == [
-        ["file", "line", "before", "after", "probability", "applied"],
-        ["-", "2", '"teh"', '"the"', "0.25", "true"],
-        ["-", "2", "=1 cat", "=1", "0.5", "true"],
-        ["-", "3", "teh", "tah", "0.25", "false"],
-    ]
-
-
 def test_a_blank_that_is_deleted_may_be_a_line_separator(run):
     run("a\u2028cat".encode(), "--edits e.jsonl", {"cat": ""})
     raw = Path("e.jsonl").read_text()
@@ -215,68 +209,124 @@ def test_an_option_is_not_taken_for_a_longer_one(run, capsys):
 
 
 @pytest.mark.parametrize(
-    "flags, message",
+    "flags, named",
     [
-        ("--unit line --window 3", "--window 3 is no size of --unit line; leave one of them out"),
-        ("--unit window", "--window N"),
-        ("--min-confidence 1.5", "--min-confidence 1.5 is outside"),
-        ("--batch-size 0", "--batch-size 0: must be 1 or more"),
-        ("--buffer 0", "--buffer 0: must be 1 or more"),
+        ("--unit line --window 3", "--window 3"),
+        ("--unit window", "--window"),
+        ("--min-confidence 1.5", "--min-confidence 1.5"),
+        ("--batch-size 0", "--batch-size 0"),
+        ("--buffer 0", "--buffer 0"),
+        ("--goal best", "--goal best"),
+        ("--weight edits=-1 --weight frequency=much", "--weight frequency=much"),
+        ("--weight =1", "--weight =1"),
         ("--protect (", "--protect '\\('"),
-        ("--protect-words gone.txt", "gone.txt: cannot be read"),
-        ("--edits no/e.jsonl", "no/e.jsonl: cannot be written"),
-        ("--edits words.txt --protect-words words.txt", "--edits would write over"),
-        ("--edits words.txt words.txt", "--edits would write over the input words.txt"),
-        ("words.txt gone.txt", "gone.txt: cannot be read; give a text file"),
-        ("--csv words.txt words.txt", "--csv would write over the input words.txt"),
-        ("--csv e --edits e", "--edits would write over --csv e; choose another name"),
-        ("--html words.txt words.txt", "--html would write over the input"),
-        ("--html-lines all", "--html-lines all needs --html FILE"),
-        ("--csv no/e.csv", "no/e.csv: cannot be written"),
-        (".", r"\.: is a folder; give a text file, or --output-dir OUT"),
-        ("--skip-invalid words.txt", "--skip-invalid needs --output-dir"),
-        ("--output-dir o", "--output-dir needs files or folders"),
-        ("--output-dir o words.txt -", "cannot take standard input"),
-        ("--output-dir o words.txt gone.txt", "gone.txt: cannot be read"),
-        ("--output-dir . words.txt", "--output-dir . would write over words.txt"),
-        ("--output-dir words.txt/o words.txt", "words.txt is no folder to write to"),
-        ("--output-dir o words.txt --edits o/words.txt", "--edits would write over"),
-        ("--output-dir o words.txt --tune words.txt words.txt", "leave FILE out"),
-        ("--output-dir o --tune words.txt words.txt", "leave --output-dir out"),
-        ("--edits e.jsonl --tune words.txt words.txt", "leave --edits out"),
+        ("--protect-words gone.txt", "gone.txt"),
+        ("words.txt gone.txt", "gone.txt"),
+        (".", r"\."),
+        ("--edits no/e.jsonl", "no/e.jsonl"),
+        ("--edits words.txt --protect-words words.txt", "--edits .* words.txt"),
+        ("--edits words.txt words.txt", "--edits .* words.txt"),
+        ("--edits e --html e", "--html .* --edits e"),
+        ("--html words.txt words.txt", "--html .* words.txt"),
+        ("--edits -", "--edits -"),
+        ("--diff --html -", "--html -"),
+        ("--output-dir o words.txt --edits - --html -", "--html -"),
+        ("--output-dir o", "--output-dir"),
+        ("--output-dir o words.txt -", "--output-dir"),
+        ("--output-dir o words.txt gone.txt", "gone.txt"),
+        ("--output-dir . words.txt", r"--output-dir \. .* words.txt"),
+        ("--output-dir words.txt/o words.txt", "--output-dir words.txt/o"),
+        ("--output-dir o words.txt --edits o/words.txt", "--edits .* o/words.txt"),
+        ("--in-place", "--in-place"),
+        ("--in-place -", "--in-place"),
+        ("--in-place .", r"\."),
+        ("--in-place words.txt --edits words.txt", "--edits .* words.txt"),
+        ("--in-place words.txt --output-dir o", "--output-dir and --in-place"),
+        ("--in-place words.txt --check", "--in-place and --check"),
+        ("--output-dir o words.txt --diff", "--output-dir and --diff"),
+        ("--tune words.txt words.txt --check", "--tune and --check"),
+        ("--tune words.txt words.txt --output-dir o", "--output-dir and --tune"),
+        ("words.txt --tune words.txt words.txt", "--tune"),
+        ("--edits e.jsonl --tune words.txt words.txt", "--tune .* --edits"),
+        ("--tune-weights", "--tune-weights .* --tune"),
     ],
 )
-def test_a_mistake_is_told_before_anything_is_written(run, flags, message):
+def test_a_mistake_is_told_before_anything_is_written(run, flags, named):
     Path("words.txt").write_text("x\n")
-    with refuses(match=message):
+    with refuses(match=named):
         run(b"a\n", flags)
-    assert [path.name for path in Path().iterdir()] == ["words.txt"]
-    assert Path("words.txt").read_text() == "x\n"
+    assert tree(".") == {"words.txt": b"x\n"}
     assert sys.stdout.buffer.getvalue() == b""
 
 
-def test_a_run_that_fails_leaves_no_edits(run, monkeypatch):
+@pytest.mark.parametrize("flags", ["--edits e.jsonl", "a --in-place --buffer 1"])
+def test_a_run_that_fails_leaves_files_as_they_were(run, monkeypatch, flags):
     def fail(*_):
         raise UserError("no memory")
 
+    Path("a").write_bytes(b"teh\nteh\n")
     monkeypatch.setattr(Words, "write", fail)
     with pytest.raises(UserError, match="no memory"):
-        run(b"a\n", "--edits e.jsonl")
-    assert list(Path().iterdir()) == []
+        run(b"a\n", flags)
+    assert tree(".") == {"a": b"teh\nteh\n"}
 
 
-def test_help_has_its_options_in_groups(capsys):
-    with pytest.raises(SystemExit):
-        correct.main(["--help"])
-    shown = capsys.readouterr().out
-    places = [
-        shown.index(text)
-        for text in ("model:", "--beam", "what is read", "--unit", "output and", "--edits FILE")
-    ]
-    assert places == sorted(places)
+# ---------------------------------------------------------------- what would change
 
 
-@pytest.mark.parametrize("text", ["frequency", "frequency=much", "=1", "edits=inf"])
-def test_a_weight_is_a_name_and_a_number(run, text):
-    with pytest.raises(UserError, match=f"^--weight {text}: give a name and a number"):
-        run(b"", f"--weight edits=-1 --weight {text}")
+TEXT = b"teh\r\nok\n\xff teh teh\nteh"
+CHANGED = TEXT.replace(b"teh", b"the")
+
+
+@pytest.mark.parametrize("size", [1, 2, 100])
+def test_a_diff_makes_the_text_into_what_correct_writes(run, tmp_path, size):
+    for name in ("one", "same", "two"):
+        Path(name).write_bytes(b"ok\n" if name == "same" else TEXT)
+    shown = run(b"", f"one same two --diff --buffer {size}", {"teh": "the"})
+    assert shown.count(b"@@ -") == 6 and b"same" not in shown
+    subprocess.run(["patch", "-s", "-p0"], input=shown, check=True, cwd=tmp_path)
+    assert tree(".") == {"one": CHANGED, "same": b"ok\n", "two": CHANGED}
+
+
+def test_a_terminal_sees_a_diff_in_colour():
+    done = [Correction("teh", "the", ()), Correction("a", "a", ())]
+    plain, shown = (diff(3, done, [b"\n", b""], colour).decode() for colour in (False, True))
+    assert plain == "@@ -3 +3 @@\n-teh\n+the\n"
+    assert re.sub("\x1b\\[[0-9]*m", "", shown) == plain and shown.count("\x1b[") == 6
+
+
+@pytest.mark.parametrize("text, status", [(TEXT, 1), (b"ok\n", 0), (b"", 0)])
+def test_a_check_ends_in_1_where_something_would_change_and_writes_no_text(run, text, status):
+    Path("a").write_bytes(text)
+    for flags in ("a --check", "- --check"):
+        assert run(text, flags, {"teh": "the"}, status) == b""
+    assert bool(run(text, "--check --diff", {"teh": "the"}, status)) == status
+    assert tree(".") == {"a": text}
+
+
+def test_in_place_files_are_replaced_and_keep_their_permissions(run):
+    Path("a").write_bytes(TEXT)
+    Path("same").write_bytes(b"ok\n")
+    Path("a").chmod(0o750)
+    assert run(b"", "a same --in-place --buffer 1 --edits -", {"teh": "the"}).count(b'"a"') == 8
+    assert tree(".") == {"a": CHANGED, "same": b"ok\n"}
+    assert Path("a").stat().st_mode & 0o777 == 0o750
+
+
+def test_all_that_counts_edits_counts_the_same(run, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    run(b"teh ab\nteh x\n", "--protect ab --edits e.jsonl --html e.html",
+        {"teh": "the", "ab": "xb"})  # fmt: skip
+    records = [json.loads(line) for line in Path("e.jsonl").read_text().splitlines()]
+    applied = sum(one["applied"] for one in records)
+    assert 0 < applied < len(records)
+    assert f"{applied} of {len(records)} edits" in sys.stderr.getvalue()
+    page = Path("e.html").read_text()
+    assert f"<dt>edits applied</dt><dd>{applied}</dd>" in page
+    assert f"<dt>not applied</dt><dd>{len(records) - applied}</dd>" in page
+
+
+def test_the_help_fits_a_screen(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    for command in (correct, report, tune):
+        assert command.build_parser().format_help().count("\n") <= 31, command.__name__

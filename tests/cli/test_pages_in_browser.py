@@ -140,7 +140,7 @@ def corrected(text: str) -> correction_page.FileEdits:
 
 PAGES: dict[str, Callable[[Sequence[str]], str]] = {
     "correct": lambda texts: correction_page.render_html(
-        list(map(corrected, texts)), " ".join(texts), texts
+        list(map(corrected, texts)), " ".join(texts)
     ),
     "trace": lambda texts: trace_page(
         list(map(edited, texts)), " ".join(texts), joiner=f'"<script>{DO}</script>'

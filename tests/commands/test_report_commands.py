@@ -1,7 +1,6 @@
 """Reports and latencies of real outputs: generate and interactive first, then the commands."""
 
 import json
-import struct
 from pathlib import Path
 
 import pytest
@@ -34,7 +33,7 @@ def reported(commands, folder, flags):
 
 def test_a_generated_output_is_reported_as_fairseq_scores_it(commands, triples, generated):
     folder, printed = generated
-    figures, table = reported(commands, folder, "generate.out --png report.png")
+    figures, table = reported(commands, folder, "generate.out")
     nothing, ours = figures["systems"]
     outputs, targets = triples.text("valid", "tgt"), printed.texts("D")
     ter = sacrebleu.corpus_ter(targets, [outputs]).score
@@ -47,22 +46,19 @@ def test_a_generated_output_is_reported_as_fairseq_scores_it(commands, triples, 
     assert ours["against_draft"]["better"] > ours["against_draft"]["worse"]
     assert ours["unchanged"] == steps.count(0)
     assert f"{ours['scores']['bleu']:.2f}" in table and "no-edit baseline" in table
-    png = (folder / "report.png").read_bytes()
-    assert png.startswith(b"\x89PNG") and struct.unpack(">I", png[16:20])[0] > 1000
 
 
-def test_drafts_are_the_same_from_the_history_the_data_and_the_text(triples, generated, tmp_path):
+def test_drafts_are_the_same_from_the_history_and_the_text(triples, generated, tmp_path):
     folder, _ = generated
     texts = triples.folder / "valid.mt"
     reports = []
-    for flags in ("", f"--data {triples.data} --draft-lang mt {SPLIT}", f"--drafts {texts}"):
+    for flags in ("", f"--drafts {texts}"):
         words = [str(folder / "generate.out"), "--metrics", "bleu", *flags.split()]
         report([*words, "--json", str(tmp_path / "json")])
         reports.append(json.loads((tmp_path / "json").read_text()))
     origins = [one.pop("origin")["drafts"] for one in reports]
-    assert origins[0] == f"E- lines of {folder}/generate.out" and origins[2] == str(texts)
-    assert origins[1] == f"{triples.data}/valid.src-tgt.mt.bin"
-    assert reports[0] == reports[1] == reports[2]
+    assert origins == [f"E- lines of {folder}/generate.out", str(texts)]
+    assert reports[0] == reports[1]
     assert reports[0]["systems"][0]["unchanged"] == 11
 
 
@@ -86,7 +82,7 @@ def test_characters_are_scored_as_text_where_fairseq_joins_them(
     assert f"CER = {ours['scores']['cer']:.2f} nrefs:1" in joined.out and ours["scores"]["cer"] > 0
     assert figures["draft_tokens"] == figures["reference_tokens"] == 11, "one word a sentence"
     assert nothing["words"]["corrected"] == nothing["words"]["miscorrected"] == 0
-    assert "single characters" not in capsys.readouterr().out
+    assert "--remove-bpe" not in capsys.readouterr().out
 
 
 def test_latencies_of_an_edit_model_and_a_transformer(commands, triples, transformer, tmp_path):

@@ -92,8 +92,7 @@ def plan(paths: Sequence[str], output_dir: str, skip_invalid: bool = False) -> P
     if made.invalid and not skip_invalid:
         more = f" (and {len(made.invalid) - 1} more files)" if len(made.invalid) > 1 else ""
         raise UserError(
-            f"{made.invalid[0]}{more}; convert it: iconv -f ITS_ENCODING -t UTF-8, or correct the "
-            "others alone: --skip-invalid"
+            f"{made.invalid[0]}{more}; convert it: iconv -f ITS_ENCODING -t UTF-8"
         )
     if not sources:
         raise UserError(f"no text files in {', '.join(paths)}; check the path")

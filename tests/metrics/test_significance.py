@@ -1,34 +1,20 @@
 """Two systems compared sentence by sentence."""
 
 import itertools
-import json
 import math
 import sys
-from pathlib import Path
 
 import pytest
 import sacrebleu.significance
 from hypothesis import given
 from hypothesis import strategies as st
-from refusals import refusal
 
-from lev_plugins.cli import compare
+from lev_plugins.errors import UserError
 from lev_plugins.metrics.significance import compared, paired, sentence_metric, welch
 
 REFERENCES = ["the cat sat", "a dog", "one two three four", "", "yes", "the end of it all"]
 GOOD = ["the cat sat", "a dog", "one two three for", "", "yes", "the end of it all"]
 BAD = ["the rat sat", "dog", "one", "", "no", "the end it"]
-
-
-@pytest.fixture
-def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    monkeypatch.chdir(tmp_path)
-    made = []
-    for name, lines in (("a", GOOD), ("b", BAD), ("r", REFERENCES)):
-        path = tmp_path / name
-        path.write_text("".join(f"{line}\n" for line in lines))
-        made.append(str(path))
-    return [*made[:2], "--reference", made[2]]
 
 
 def moments(values: list[float]) -> tuple[float, float]:
@@ -127,54 +113,7 @@ def test_errors_are_better_when_lower():
     assert right["p_one_sided"] < 0.05
 
 
-def test_the_table_has_a_line_for_each_metric(files, tmp_path, capsys):
-    out = tmp_path / "numbers.json"
-    compare.main([*files, "--metrics", "wrr,bleu,chrf,cer", "--json", str(out)])
-    shown = capsys.readouterr().out
-    found = json.loads(out.read_text())
-    assert (found["sentences"], found["without_reference"]) == (5, 1)
-    assert "5 sentences" in shown and "1 left out, whose reference has no words" in shown
-    assert [one["metric"] for one in found["metrics"]] == ["wrr", "bleu", "chrf", "cer"]
-    for one in found["metrics"]:
-        assert one["difference"] == pytest.approx(one["mean_a"] - one["mean_b"])
-        assert f"{one['difference']:.2f}" in shown and one["signature"] in shown
-    assert "cer (lower)" in shown
-
-
-def test_the_same_output_twice_differs_in_nothing(files, capsys):
-    compare.main([files[0], files[0], *files[2:]])
-    rows = [line.split() for line in capsys.readouterr().out.splitlines() if line[:3] == "wrr"]
-    assert rows[0][3:6] == ["0.00", "0", "0"] and rows[0][-1] == "-"
-
-
-def test_files_that_do_not_belong_together_are_refused(files, tmp_path):
-    (tmp_path / "short").write_text("a\n")
-    (tmp_path / "none").write_text("")
-    (tmp_path / "printed").write_text("".join(f"H-{i}\t-0.1\tx\n" for i in range(6)))
-    (tmp_path / "spelt").write_text("a b c\n" * 6)
-    assert "line counts differ" in refusal(compare.main, tmp_path / "short", *files[1:])
-    assert "is what fairseq prints" in refusal(compare.main, tmp_path / "printed", *files[1:])
-    assert "are characters, not words" in refusal(compare.main, tmp_path / "spelt", *files[1:])
-    nothing = tmp_path / "none"
-    (tmp_path / "blank").write_text("\n" * 6)
-    assert "has no words" in refusal(compare.main, *files[:2], "--reference", tmp_path / "blank")
-    assert "no lines in" in refusal(compare.main, nothing, nothing, "--reference", nothing)
-    assert "cannot be read" in refusal(compare.main, tmp_path / "gone", *files[1:])
-
-
-@pytest.mark.parametrize(
-    ("flags", "said"),
-    [
-        (["--metrics", "wrr,ter2"], "'ter2' is none of"),
-        (["--metrics", "wrr,wrr"], "wrr is there twice"),
-        (["--json", "-"], "--json needs the name of a file"),
-    ],
-)
-def test_options_that_cannot_be_are_refused(files, flags, said):
-    assert said in refusal(compare.main, *files, *flags)
-    assert "would write over" in refusal(compare.main, *files, "--json", files[0])
-
-
-def test_without_scipy_there_is_one_line(files, monkeypatch):
+def test_without_scipy_there_is_one_line(monkeypatch):
     monkeypatch.setitem(sys.modules, "scipy", None)
-    assert "pip install 'lev_plugins[report]'" in refusal(compare.main, *files)
+    with pytest.raises(UserError, match=r"pip install 'lev_plugins\[report\]'"):
+        welch([1.0, 2.0], [2.0, 4.0], True)
