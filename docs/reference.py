@@ -21,6 +21,7 @@ from fairseq.tasks.translation import TranslationConfig
 
 import lev_plugins
 from lev_plugins.cli import names
+from lev_plugins.cli.options import show_all
 
 PACKAGE = lev_plugins.__name__
 #: Fields whose value is another component's, and what every component has.
@@ -112,7 +113,8 @@ def _name(option: Option) -> str:
 
 
 def parser_options(parser: argparse.ArgumentParser) -> list[Option]:
-    """What a parser knows, without ``--help``."""
+    """What a parser knows, without ``--help``; those that only ``--help-all`` shows too."""
+    show_all(parser)
     return [
         Option(
             ", ".join(action.option_strings) or str(action.metavar or action.dest),

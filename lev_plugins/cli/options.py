@@ -1,15 +1,27 @@
-"""The base of the commands' parsers, and the options that several of them have."""
+"""The base of the commands' parsers, and the options that several of them have.
+
+A command's help fits a screen. Options that few people need are added with ``advanced=True``::
+
+    parser = make_parser("noise", "Adds noise to text.", usage="[options] < clean > noisy")
+    add = adder(parser)
+    add("--rate P", "share of the words (default: 0.1)", 0.1)
+    add("--table FILE", "confusions (default: those of OCR)", advanced=True)
+
+They work as the others do, and only ``--help-all`` (which every such parser has) shows them.
+"""
 
 import argparse
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from .. import __version__
 from ..errors import UserError
 from ..io.lines import TEXT_PROCESSING
 from .names import prog
 
 #: Adds an option, as of :func:`adder`.
 Add = Callable[..., None]
+HELP_ALL = "--help-all"
 
 
 class Group(Protocol):
@@ -19,15 +31,64 @@ class Group(Protocol):
         """As of argparse."""
 
 
-def make_parser(command: str, description: str, example: str = "") -> argparse.ArgumentParser:
-    """A command's parser; ``example`` is what may stand behind its name."""
+class _Help(argparse.Action):
+    """``--help`` as of argparse, and ``--help-all`` with the advanced options."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        if option_string == HELP_ALL:
+            show_all(parser)
+        parser.print_help()
+        parser.exit()
+
+
+def make_parser(
+    command: str, description: str, example: str = "", usage: str = ""
+) -> argparse.ArgumentParser:
+    """A command's parser, with ``--help``, ``--help-all`` and ``--version``.
+
+    Args:
+        example: what may stand behind the command's name, shown at the end of the help.
+        usage: the same for the first lines (default: argparse's list of the options shown).
+            A line of it each, where there are several ways to call the command.
+    """
     # else correct's --output FILE would be taken for --output-dir
     parser = argparse.ArgumentParser(
-        prog=prog(command), description=description, allow_abbrev=False
+        prog=prog(command), description=description, allow_abbrev=False, add_help=False
     )
+    if usage:
+        parser.usage = "\n       ".join(f"%(prog)s {way}" for way in usage.splitlines())
     if example:
         parser.epilog = f"example: {parser.prog} {example}"
+    add_help(parser)
     return parser
+
+
+def add_help(parser: argparse.ArgumentParser) -> None:
+    """Adds ``--help``, ``--help-all`` and ``--version`` to a parser without a help."""
+    parser.add_argument(
+        "-h",
+        "--help",
+        HELP_ALL,
+        action=_Help,
+        nargs=0,
+        dest=argparse.SUPPRESS,
+        help="show the main options, or all options, and exit",
+    )
+    add = adder(parser)
+    version = f"lev_plugins {__version__}"
+    add("--version", "show the version and exit", action="version", version=version, advanced=True)
+
+
+def show_all(parser: argparse.ArgumentParser) -> None:
+    """From now on the parser's help shows the advanced options too."""
+    for action in parser._actions:
+        action.help = getattr(action, "advanced_help", action.help)
 
 
 def adder(group: Group) -> Add:
@@ -37,8 +98,10 @@ def adder(group: Group) -> Add:
     help, the default, whose type numbers have. Without a value it is a switch.
     """
 
-    def add(shown: str, help: str, default: Any = None, **settings: Any) -> None:
-        """Adds one option; ``settings`` as argparse has them."""
+    def add(
+        shown: str, help: str, default: Any = None, advanced: bool = False, **settings: Any
+    ) -> None:
+        """Adds one option; ``advanced``: for ``--help-all``; ``settings`` as argparse has them."""
         *names, last = shown.split()
         if names and not last.startswith("-"):
             settings["metavar"] = last
@@ -50,22 +113,26 @@ def adder(group: Group) -> Add:
             settings["default"] = default
         if last in names and last.startswith("-") and not settings:
             settings["action"] = "store_true"
-        group.add_argument(*names, help=help, **settings)
+        action = group.add_argument(*names, help=help, **settings)
+        if advanced:
+            action.advanced_help, action.help = help, argparse.SUPPRESS  # type: ignore[attr-defined]
 
     return add
 
 
-def add_model_data(add: Add, none: str = "") -> None:
+def add_model_data(add: Add, none: str = "", advanced: bool = False) -> None:
     """Where a model's dictionaries are, and fairseq's options of text processing.
 
     Args:
         none: says of two of them how they are switched off.
+        advanced: only ``--help-all`` shows them.
     """
-    add("--data DIR", "folder with the dictionaries (default: as the model says)")
+    add("--data DIR", "folder with the dictionaries (default: as the model says)",
+        advanced=advanced)  # fmt: skip
     for name, what in TEXT_PROCESSING.items():
         off = none if name in ("tokenizer", "bpe") else ""
         flag = "--" + name.replace("_", "-")
-        add(f"{flag} NAME", f"{what}{off} (default: as the model was trained)")
+        add(f"{flag} NAME", f"{what}{off} (default: as the model was trained)", advanced=advanced)
 
 
 def text_processing(args: argparse.Namespace) -> dict[str, str]:
