@@ -166,7 +166,7 @@ def _columns(args: argparse.Namespace) -> tuple[int | None, list[int]]:
         raise UserError(f"--label-column {label}: from 1, or 2 where the first holds the words")
     if args.format == "columns":
         return args.label_column and label - 1, [0]
-    written = args.text_columns or "2"
+    written = "2" if args.text_columns is None else args.text_columns
     columns = written.split(",")
     if len(columns) > 2 or not all(column.isdecimal() and int(column) > 0 for column in columns):
         raise UserError(f"--text-columns {written}: give one or two, as 2 or 2,3")

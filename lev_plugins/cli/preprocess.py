@@ -87,6 +87,8 @@ def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
         raise UserError("--joined-dictionary has one dictionary: give --srcdict or --tgtdict")
     if args.only_source and (args.align_suffix or args.alignfile):
         raise UserError("--align-suffix and --alignfile need both sides: leave out --only-source")
+    if args.alignfile and not args.trainpref:
+        raise UserError("--alignfile aligns the two sides of --trainpref: give that too")
     if not (args.dict_only or args.trainpref or args.validpref or args.testpref):
         raise UserError("nothing to do: give --trainpref, --validpref or --testpref")
     if args.draft_lang and args.draft_lang in (args.source_lang, args.target_lang):
