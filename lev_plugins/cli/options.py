@@ -12,12 +12,12 @@ They work as the others do, and only ``--help-all`` (which every such parser has
 
 import argparse
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, Protocol
 
-from .. import __version__
 from ..errors import UserError
 from ..io.lines import TEXT_PROCESSING
-from .names import prog
+from .names import PACKAGE, prog
 
 #: Adds an option, as of :func:`adder`.
 Add = Callable[..., None]
@@ -81,7 +81,7 @@ def add_help(parser: argparse.ArgumentParser) -> None:
         help="show the main options, or all options, and exit",
     )
     add = adder(parser)
-    version = f"lev_plugins {__version__}"
+    version = f"{PACKAGE} {import_module(PACKAGE).__version__}"
     add("--version", "show the version and exit", action="version", version=version, advanced=True)
 
 
