@@ -20,12 +20,12 @@ from typing import Any
 
 from gate_figures import READINGS, System, compute, read_system
 from gate_plots import draw
+from plotting import require_matplotlib
 
 from lev_plugins.errors import UserError, counted
 from lev_plugins.fairseq_patches import run_cli
 from lev_plugins.io.output import printable, standard_output, whole_file
 from lev_plugins.reports.gates import GATES
-from lev_plugins.reports.plotting import require_matplotlib
 
 COLUMNS = ("file", "line", "length", "noise", "wrr", *GATES)
 

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from gate_figures import read_records
+from plotting import png
 
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
 from lev_plugins.io.output import printable, whole_file
 from lev_plugins.io.text_files import line_numbers
 from lev_plugins.reports.gates import Record
-from lev_plugins.reports.plotting import png
 
 COLUMNS, LABEL = 110, 9  # characters a row, and of them for the names of the gates
 CHARACTER, ROW = 0.073, 0.24  # inches

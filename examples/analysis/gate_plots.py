@@ -7,7 +7,7 @@ hatching say the same without any colour.
 from collections.abc import Sequence
 from typing import Any
 
-from lev_plugins.reports.plotting import png, short_line
+from plotting import png, short_line
 
 # colour, marker, line style and hatching of each gate
 STYLES = {
