@@ -1,13 +1,9 @@
 """Say what an EncT5 predicts of text: classes, values, labels or tags.
 
-    lev-predict --path checkpoint_best.pt < lines.txt > found.jsonl
-
-One record an input line, in order. A line is a text; two texts with a tab between them, where the
-model was trained on two; or words with spaces between them, where it tags. The checkpoint is all
-that is needed. Records are JSON objects (the keys of
+One record an input line, in order: a JSON object (the keys of
 :meth:`lev_plugins.inference.enct5.Prediction.to_dict` and
 :meth:`lev_plugins.inference.enct5.Tagged.to_dict`, and the number of the ``line``), or with
-``--format tsv`` answer, tab and score.
+``--format tsv`` answer, tab and score. The checkpoint is all that is needed.
 """
 
 import argparse
@@ -17,14 +13,8 @@ from typing import TYPE_CHECKING
 
 from ..errors import UserError
 from ..fairseq_patches import run_cli
-from ..io.lines import (
-    STANDARD_STREAM,
-    check_lines,
-    chunk_size,
-    input_fields,
-    input_lines,
-    is_stream,
-)
+from ..io import lines
+from ..io.lines import STANDARD_STREAM
 from ..io.output import refuse_overwriting, report_file
 from ..io.progress import lines_of, progress
 from ..registration import register
@@ -33,9 +23,6 @@ from .options import adder, at_least_one, make_parser
 if TYPE_CHECKING:
     from ..inference.enct5 import EncT5, Prediction, Tagged
 
-    Answer = Prediction | Tagged
-
-FORMATS = ("jsonl", "tsv")
 BUFFER = 1024  # lines that are in memory and sorted by length
 _PROMPT = "one text a line, two with a tab between them, or words with spaces between them:"
 
@@ -49,21 +36,11 @@ def build_parser() -> argparse.ArgumentParser:
         "--path checkpoint_best.pt --top-k 3 < lines.txt > found.jsonl",
     )
     add = adder(parser)
-    add(
-        "--path CHECKPOINT",
-        "the trained model, or a folder with checkpoint_best.pt, checkpoint_last.pt or model.pt; "
-        "nothing else is needed",
-        required=True,
-    )
+    add("--path CHECKPOINT", "the trained model, or its folder: all that is needed", required=True)
     add("--input FILE", "lines in UTF-8 (default: stdin)", STANDARD_STREAM)
     add("--output FILE", "records; whole or not at all (default: stdout)", STANDARD_STREAM)
-    add("--format", f"default: {FORMATS[0]}", FORMATS[0], choices=FORMATS)
-    add(
-        "--top-k N",
-        "also list the N likeliest labels, of each word where words are tagged, whatever the "
-        "threshold; jsonl alone",
-        type=int,
-    )
+    add("--format", "default: jsonl", "jsonl", choices=("jsonl", "tsv"))
+    add("--top-k N", "also list the N likeliest labels (of each word); jsonl alone", type=int)
     add(
         "--threshold P",
         "many labels: those with a score above this hold (default: the best in validation, which "
@@ -71,13 +48,8 @@ def build_parser() -> argparse.ArgumentParser:
         type=float,
     )
     add("--labels NAME,…", "look at these labels alone; scores stay as they are with all")
-    add(
-        "--batch-tokens N",
-        "most subwords, or decoder positions, at once, padding included; changes no result "
-        "(default: 4096)",
-        4096,
-        advanced=True,
-    )
+    budget = "most subwords, or decoder positions, at once; changes no result (default: 4096)"
+    add("--batch-tokens N", budget, 4096, advanced=True)
     add("--device NAME", "such as cuda (default: the CPU)")
     return parser
 
@@ -96,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         model = EncT5.from_pretrained(args.path, args.device, args.batch_tokens)
         written = tsv_record(model, args.labels) if args.format == "tsv" else json_record
         report = ReadingReport(model)
-        if model.metadata.texts > 1 and not is_stream(args.input):
+        if model.metadata.texts > 1 and not lines.is_stream(args.input):
             for _ in _texts(args, model):  # as check_lines does, and for its tabs
                 pass
         records = progress(_found(model, args), "lines", lines_of(args.input), args.output)
@@ -112,9 +84,9 @@ def _texts(args: argparse.Namespace, model: "EncT5") -> Iterator[str | list[str]
     """What each line holds for the model; for one that reads one text a tab is a space."""
     count = model.metadata.texts
     if count == 1:
-        return input_lines(args.input, _PROMPT)
+        return lines.input_lines(args.input, _PROMPT)
     form = "the model was trained on pairs of texts, so a line is one text, a tab and the other"
-    return input_fields(args.input, _PROMPT, {count}, form)
+    return lines.input_fields(args.input, _PROMPT, {count}, form)
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -125,14 +97,14 @@ def _check(args: argparse.Namespace) -> None:
     if args.labels is not None:
         args.labels = [label for label in args.labels.split(",") if label]
     refuse_overwriting({"--output": args.output}, [("--input", args.input)])
-    check_lines(args.input)
+    lines.check_lines(args.input)
 
 
-def _found(model: "EncT5", args: argparse.Namespace) -> Iterator["Answer"]:
+def _found(model: "EncT5", args: argparse.Namespace) -> "Iterator[Prediction | Tagged]":
     """What is found in all lines; memory holds :data:`BUFFER` of them."""
     from ..systems.enct5.problem_types import ProblemType
 
-    size, texts = chunk_size(args.input, BUFFER), _texts(args, model)
+    size, texts = lines.chunk_size(args.input, BUFFER), _texts(args, model)
     if model.kind is not ProblemType.TAGGING:
         return model.stream(texts, args.top_k, args.threshold, args.labels, size)
     if args.threshold is not None:

@@ -1,8 +1,5 @@
 """Prepare labelled text for EncT5.
 
-    lev-enct5-prepare --kind tagging --format conllu --train train.conllu --valid dev.conllu \\
-        --vocab-size 4000 --destdir data
-
 Reads TSV, CoNLL-U or a word and its tag a line; cuts the text into subwords, of a local T5 or BERT,
 of a sentencepiece model, of one that is trained here, or bytes; and writes fairseq's indexed data
 sets, ``labels.txt`` and a description, whole or not at all.
@@ -45,24 +42,13 @@ def build_parser() -> argparse.ArgumentParser:
         "--kind KIND --train FILE --destdir DIR --vocab-size N [options]",
     )
     add = adder(parser)
-    add(
-        "--kind",
-        "what is to be predicted of a text; data of multilabel serve multilabel_pooled too",
-        required=True,
-        choices=KINDS,
-    )
+    add("--kind", "what is to be predicted of a text", required=True, choices=KINDS)
     add("--train FILE", "examples of the training set", required=True)
-    for split in ("valid", "test"):
-        several = f"; several, divided by commas, become {split}, {split}1 …"
-        add(f"--{split} FILE", f"examples of the {split} set{several}")
+    add("--valid FILE", "the validation set; several, divided by commas, become valid, valid1 …")
+    add("--test FILE", "the test set, likewise")
     add("--destdir DIR", "new folder; whole or not at all", required=True)
-    add(
-        "--format",
-        "of the files (default: tsv); columns: a word a line, its tag behind it, empty lines "
-        "between sentences, -DOCSTART- left out",
-        "tsv",
-        choices=FORMATS,
-    )
+    columns = "columns: a word and its tag a line, empty lines between sentences"
+    add("--format", f"of the files (default: tsv); {columns}", "tsv", choices=FORMATS)
     add("--label-column N", "from 1 (default: 1 of a TSV, the last of two columns)", type=int)
     add("--text-columns N[,N]", "of a TSV: one text, or two as 2,3 (default: 2)")
     add("--header", "the first line of a TSV names the columns")
@@ -82,18 +68,10 @@ def _add_subwords(parser: argparse.ArgumentParser) -> None:
     pieces("--sentencepiece-model FILE", "subwords of this model")
     pieces("--subwords-of PATH", "those of prepared data, or of a checkpoint, to fine-tune it")
     add = adder(parser)
-    add(
-        "--max-length N",
-        "most subwords of an example; what is longer is cut off and counted (default: 512, or a "
-        "BERT's positions where they are fewer)",
-        type=int,
-    )
-    add(
-        "--sampled-copies N",
-        "write the train set so many times more, with subwords sampled by the model's "
-        "probabilities, so that words are known in parts too (subword regularization)",
-        0,
-    )
+    longest = "most subwords of an example; the rest is cut off (default: 512, a BERT's positions)"
+    add("--max-length N", longest, type=int)
+    copies = "write the train set so many times more, with sampled subwords (regularization)"
+    add("--sampled-copies N", copies, 0)
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -1,7 +1,6 @@
 """The commands: console scripts ``lev-NAME``, or ``python -m lev_plugins NAME``."""
 
 import argparse
-import difflib
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -56,14 +55,6 @@ def main(argv: Sequence[str] | None = None) -> int | None:
         run = _main_of(arguments[0])
         sys.argv[:] = [f"{RUN} {arguments[0]}", *arguments[1:]]
         return run()
-    parser = build_parser()
-    parser.parse_args(arguments)
-    standard_output().write(parser.format_help())
-    return None
-
-
-def build_parser() -> argparse.ArgumentParser:
-    """The options without a command; the help has the list of all."""
     lines = (f"  {name:14}{command.help}" for name, command in COMMANDS.items())
     parser = argparse.ArgumentParser(
         prog=RUN,
@@ -74,14 +65,14 @@ def build_parser() -> argparse.ArgumentParser:
     )
     version = f"{PACKAGE} {import_module(PACKAGE).__version__}"
     parser.add_argument("--version", action="version", version=version)
-    return parser
+    parser.parse_args(arguments)
+    standard_output().write(parser.format_help())
+    return None
 
 
 def _main_of(typed: str) -> Callable[[], int | None]:
     name = typed.removeprefix("lev-").replace("_", "-")
     if name not in COMMANDS:
-        close = difflib.get_close_matches(name, COMMANDS, n=1)
-        meant = f"did you mean {close[0]}? " if close else ""
-        raise UserError(f"there is no command {typed}; {meant}{RUN} lists all")
+        raise UserError(f"there is no command {typed}; {RUN} lists all")
     run: Callable[[], int | None] = import_module(f".{COMMANDS[name].module}", __package__).main
     return run

@@ -1,10 +1,5 @@
 """Make a text noisy, or make synthetic drafts of it, once and for all.
 
-    lev-noise --kind keyboard --seed 1 < test.en > test.noisy
-    lev-noise --learn-confusions train.ocr train.clean table.json
-    lev-noise --kind ocr --confusions table.json --input more.clean --output more.ocr
-    lev-noise --drafts --drop 0.1 --replace 0.1 --input train.pe --output train.mt
-
 Line n of the output is line n of the input with its noise; everything else comes out byte for byte.
 The task ``noisy_translation`` reads a test set with the same noise: kinds, rates and --noise-seed
 given, line n is the same there. Drafts (:mod:`lev_plugins.data.draft_noise`) make pairs into
@@ -50,10 +45,10 @@ RATES = {
 #: fields of NoiseRates, likewise
 DRAFT_RATES = {
     "drop": "share of the tokens that are left out (all shares: 0 by default)",
-    "repeat": "share of the tokens that are written twice",
-    "swap": "share of the tokens that change places with a neighbour, two at a time",
-    "replace": "share of the tokens that give way to another one",
-    "similar": "share of the replacements by a token that looks like the old one",
+    "repeat": "of those that are written twice",
+    "swap": "of those that change places with a neighbour, two at a time",
+    "replace": "of those that give way to another one",
+    "similar": "of the replacements: by a token that looks like the old one",
 }
 #: a line and its number from 1 → what becomes of it; and what to say at the end
 Change = tuple[Callable[[str, int], str], Callable[[], str]]
@@ -78,16 +73,11 @@ def build_parser() -> argparse.ArgumentParser:
     drafts("--drafts", "tokens (between spaces) are dropped, repeated, swapped and replaced")
     for name, what in DRAFT_RATES.items():
         drafts(f"--{name} SHARE", what, 0.0)
-    drafts(
-        "--vocabulary FILE",
-        "where replacements come from: a token a line, its frequency behind it, as in a "
-        "dict.LANG.txt (default: the tokens of --input)",
-    )
+    drafts("--vocabulary FILE", "replacements, as in a dict.LANG.txt (default: those of --input)")
     learning = adder(parser.add_argument_group("learning a table of confusions"))
     learning(
         "--learn-confusions",
-        "align two texts line by line, character by character, and write for segments of up to "
-        "three characters how often each was read as what",
+        "align two texts line by line, and write how often which characters were read as what",
         nargs=3,
         metavar=("NOISY", "CLEAN", "OUT.json"),
     )
@@ -98,23 +88,16 @@ def build_parser() -> argparse.ArgumentParser:
 def _add_noise(parser: argparse.ArgumentParser) -> None:
     """Kinds and how much is changed, with the defaults of NoiseOptions."""
     default, add = NoiseOptions(), adder(parser.add_argument_group("noise"))
-    add(
-        "--kind KINDS",
-        f"comma separated: {', '.join(KINDS)}; all: {', '.join(PAPER)}; of several one is "
-        "sampled for each line",
-    )
+    all_of = f"{', '.join(KINDS)}; all: {', '.join(PAPER)}"
+    add("--kind KINDS", f"comma separated, one is sampled for each line: {all_of}")
     for name, what in RATES.items():
         value = getattr(default, name)
         shown = "SHARE" if isinstance(value, float) else "N"
         flag = f"--{name.replace('_', '-')} {shown}"
         add(flag, f"{what} (%(default)s)", value, advanced=name not in ("word_rate", "char_rate"))
     add("--confusions FILE", "table for ocr noise, with rates of its own (default: of shapes)")
-    add(
-        "--confusion-scale X",
-        "the rates of --confusions are multiplied by this (%(default)s)",
-        default.confusion_scale,
-        advanced=True,
-    )
+    times = "the rates of --confusions are multiplied by this (%(default)s)"
+    add("--confusion-scale X", times, default.confusion_scale, advanced=True)
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -140,17 +140,12 @@ def refuse_old_dictionaries(args: argparse.Namespace) -> None:
 
 def check_all(args: argparse.Namespace, splits: Sequence[Split]) -> None:
     """Read every file that will be used; raises :class:`UserError` before anything is written."""
-    from ..data.binarization import text_path
-
     for split in splits:
         print(f"check {' '.join(side.path for side in split.sides)}", flush=True)
         alignments = [split.alignment] if split.alignment else []
         if split.name == "train" and args.alignfile:
             alignments.append(args.alignfile)
         check_split(split, LONGEST, alignments)
-    if args.only_source and args.joined_dictionary and args.target_lang and args.trainpref:
-        path = text_path(args.trainpref, args.target_lang)
-        check_split(Split("dictionary", [Side("target", None, path)]), LONGEST)
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -1,7 +1,5 @@
 """Show what a model did with a line: every iteration of a LevT, or the gates of gated-Trans.
 
-    lev-trace --path checkpoint_best.pt < lines.txt
-
 Text goes to stdout (a LevT's as in Figure 3 of its paper), ``--html FILE`` writes a page as well,
 ``--json`` one JSON object a line: the keys of
 :meth:`lev_plugins.systems.levenshtein.decoding.history.EditTrace.to_dict`, or of
@@ -14,18 +12,12 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any, NamedTuple
 
 from ..errors import UserError, counted
 from ..fairseq_patches import run_cli
-from ..io.lines import (
-    BATCHES_PER_CHUNK,
-    STANDARD_STREAM,
-    chunks,
-    input_fields,
-    is_stream,
-    json_line,
-)
+from ..io import lines
+from ..io.lines import STANDARD_STREAM, json_line
 from ..io.notes import GIVE_DRAFTS, say_no_draft
 from ..io.output import refuse_overwriting, report_file, require_names, standard_output, whole_file
 from ..io.progress import lines_of, progress
@@ -38,8 +30,8 @@ Pair = tuple[str, str | None]
 class Shower(NamedTuple):
     """A model, and how its answers are shown.
 
-    show: traces or records of a chunk, whose first line has the number. text: one of them, by its
-    number. page: all of them, with a title. draft_lang: of a model of drafts.
+    show: answers to pairs, the first of which has the number. text: an answer by its number. page:
+    all of them, with a title. draft_lang: of a model of drafts.
     """
 
     show: Callable[[Sequence[Pair], int], Iterable[Any]]
@@ -65,25 +57,15 @@ def build_parser() -> argparse.ArgumentParser:
         STANDARD_STREAM,
     )
     add("--html FILE", "also write a page that opens anywhere")
-    add(
-        "--json FILE",
-        "also write one JSON object a line; to stdout, in place of text, without FILE",
-        nargs="?",
-        const=STANDARD_STREAM,
-    )
+    to_stdout = {"nargs": "?", "const": STANDARD_STREAM}
+    add("--json FILE", "also write JSON lines; without FILE to stdout, not the text", **to_stdout)
     add("--max-iter N", "LevT: most iterations (default: 10)", type=int)
     add("--markup", "LevT: drafts have marks: [=stays=], [-goes-], [~another~], [+term+]")
     add("--beam N", "gates: width of the search (default: 5)", type=int)
-    add("--batch-size N", "sentences at once (default: 64)", 64, advanced=True)
     add("--device NAME", "such as cuda (default: the CPU)")
-    add(
-        "--color",
-        "colours; without them marks are [-deleted-] and {+inserted+} (default: auto, which is "
-        "never where NO_COLOR is set or stdout is no terminal)",
-        "auto",
-        choices=("auto", "always", "never"),
-        advanced=True,
-    )
+    add("--batch-size N", "sentences at once (default: 64)", 64, advanced=True)
+    color = {"choices": ("auto", "always", "never"), "advanced": True}
+    add("--color", "colours; auto: on a terminal, unless NO_COLOR is set", "auto", **color)
     add_model_data(add, advanced=True)
     return parser
 
@@ -99,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         page = stack.enter_context(whole_file(args.html)) if args.html else None
         records = stack.enter_context(report_file(args.json)) if args.json else None
         text = None if args.json == STANDARD_STREAM else standard_output()
-        shower = load(args, text)
+        shower = load(args)
         answers = progress(_answers(args, shower), "sentences", lines_of(args.input), "-")
         for number, answer in enumerate(answers, start=1):
             if text is not None:
@@ -117,40 +99,33 @@ def main(argv: Sequence[str] | None = None) -> None:
             print(f"{counted(number, 'sentence')} written to {file}", file=sys.stderr)
 
 
-def load(args: argparse.Namespace, stream: TextIO | None) -> Shower:
-    """The model of ``--path``; it is imported only here, to keep ``--help`` quick.
+def load(args: argparse.Namespace) -> Shower:
+    """The model of ``--path``; it is imported only here, to keep ``--help`` quick."""
+    from ..inference.editor import LevenshteinEditor
+    from ..reports import gate_recorder, gates, trace_page, trace_text
 
-    Args:
-        stream: where text goes, which may be a terminal.
-    """
-    from ..reports.gate_recorder import Recorder, has_gates
-
-    gates, processing = has_gates(args.path), text_processing(args)
-    for name in ("max_iter", "markup") if gates else ("beam",):
+    gated, processing = gate_recorder.has_gates(args.path), text_processing(args)
+    for name in ("max_iter", "markup") if gated else ("beam",):
         if getattr(args, name):
-            other = "an edit model" if gates else "a model with gates"
+            other = "an edit model" if gated else "a model with gates"
             raise UserError(f"--{name.replace('_', '-')} is for {other}, and {args.path} is none")
-    if gates:
-        from ..reports import gates as gate_report
-
+    if gated:
         model = {"data": args.data, "device": args.device, "processing": processing}
-        recorder = Recorder(args.path, args.beam or 5, **model)
+        recorder = gate_recorder.Recorder(args.path, args.beam or 5, **model)
         return Shower(
             lambda pairs, first: recorder.records(pairs, args.batch_size, first),
-            lambda record, _: gate_report.render_text(record),
-            gate_report.render_html,
+            lambda record, _: gates.render_text(record),
+            gates.render_html,
         )
-    from ..inference.editor import LevenshteinEditor
-    from ..reports.trace_page import render_html
-    from ..reports.trace_text import render_text
-
     editor = LevenshteinEditor.from_pretrained(args.path, args.data, args.device, **processing)
     options = {"max_iter": args.max_iter or 10, "batch_size": args.batch_size}
-    color = args.color == "always" or args.color == "auto" and _is_colored(stream)
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    terminal = not plain and lines.is_terminal(sys.stdout)
+    color = args.color == "always" or args.color == "auto" and terminal
     return Shower(
         lambda pairs, _: editor.edit(*zip(*pairs), markup=args.markup, **options),
-        lambda trace, number: render_text(trace, number, color=color),
-        render_html,
+        lambda trace, number: trace_text.render_text(trace, number, color=color),
+        trace_page.render_html,
         editor.draft_lang,
     )
 
@@ -159,7 +134,7 @@ def _check(args: argparse.Namespace) -> None:
     at_least_one(args, "max_iter", "beam", "batch_size")
     require_names({"--html": args.html})
     refuse_overwriting({"--html": args.html, "--json": args.json}, [("--input", args.input)])
-    if not is_stream(args.input):
+    if not lines.is_stream(args.input):
         for _ in _pairs(args.input):  # as check_lines does, and for its tabs
             pass
 
@@ -167,26 +142,21 @@ def _check(args: argparse.Namespace) -> None:
 def _pairs(path: str) -> Iterator[Pair]:
     """Source and draft of each line, an empty one too; no draft where there is no tab."""
     form = "a line is 'source' or 'source<TAB>draft'"
-    prompt = "one line per sentence, 'source' or 'source<TAB>draft':"
-    for source, *drafts in input_fields(path, prompt, {1, 2}, form):
+    for source, *drafts in lines.input_fields(path, f"{form}:", {1, 2}, form):
         yield source, drafts[0] if drafts else None
 
 
 def _answers(args: argparse.Namespace, shower: Shower) -> Iterator[Any]:
     """What is shown of all lines, in order; memory holds one chunk of them."""
     first, told = 1, shower.draft_lang is None
-    for chunk in chunks(_pairs(args.input), args.input, args.batch_size * BATCHES_PER_CHUNK):
+    size = args.batch_size * lines.BATCHES_PER_CHUNK
+    for chunk in lines.chunks(_pairs(args.input), args.input, size):
         bare = [number for number, (_, draft) in enumerate(chunk, first) if draft is None]
         if bare and not told:
             told = True
             say_no_draft(f"line {bare[0]} has no draft", shower.draft_lang or "", GIVE_DRAFTS)
         yield from shower.show(chunk, first)
         first += len(chunk)
-
-
-def _is_colored(stream: TextIO | None) -> bool:
-    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return not plain and stream is not None and stream.isatty()
 
 
 if __name__ == "__main__":

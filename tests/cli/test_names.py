@@ -72,7 +72,6 @@ def test_a_console_script_runs_its_command(monkeypatch, capsys):
     assert capsys.readouterr().out.startswith("usage: lev-noise ")
 
 
-@pytest.mark.parametrize("typed, meant", [("corect", "correct"), ("lev-tunes", "tune")])
-def test_an_unknown_command_is_named_with_the_nearest_one(typed, meant):
-    with pytest.raises(UserError, match=f"no command {typed}; did you mean {meant}"):
-        names.main([typed, "--help"])
+def test_an_unknown_command_is_named():
+    with pytest.raises(UserError, match="no command corect; python -m lev_plugins lists all"):
+        names.main(["corect", "--help"])

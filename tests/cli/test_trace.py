@@ -15,6 +15,7 @@ from refusals import refusal
 
 from lev_plugins.cli import trace as command
 from lev_plugins.inference.editor import LevenshteinEditor
+from lev_plugins.io.lines import BATCHES_PER_CHUNK
 from lev_plugins.io.output import printable
 from lev_plugins.reports import gate_recorder
 from lev_plugins.reports.trace_page import FEW_SENTENCES, render_html
@@ -291,7 +292,7 @@ def test_lines_become_traces_in_order_and_empty_lines_count(trace):
 
 
 def test_settings_reach_the_editor_and_input_goes_in_chunks(loaded, trace):
-    lines = 2 * command.BATCHES_PER_CHUNK + 1
+    lines = 2 * BATCHES_PER_CHUNK + 1
     Path("in").write_text("teh\n" * lines)
     model = ("--path", "dir/model.pt", "--data", "bin", "--bpe", "characters", "--device", "x")
     out, _ = trace("", *model, "--input", "in", "--batch-size", "2", "--max-iter", "3", "--markup")
