@@ -1,7 +1,7 @@
 """Draws gates as heat maps, one gate a row (Figure 4 of the gated-Trans paper).
 
     lev-trace --path checkpoint_best.pt --json < lines.txt > gates.jsonl
-    python examples/analysis/gate_pictures.py gates.jsonl gates.png --lines 1,4,7-9
+    python examples/analysis/gate_pictures.py gates.jsonl gates.png --lines 1 4 7
 
 The darker a token, the higher the probability; a row that is too long goes on in the next.
 """
@@ -16,7 +16,6 @@ from plotting import png
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
 from lev_plugins.io.output import printable, whole_file
-from lev_plugins.io.text_files import line_numbers
 from lev_plugins.reports.gates import Record
 
 COLUMNS, LABEL = 110, 9  # characters a row, and of them for the names of the gates
@@ -73,12 +72,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Heat maps of gates.")
     parser.add_argument("records", metavar="JSONL", help="what lev-trace --json wrote")
     parser.add_argument("picture", metavar="PNG")
-    parser.add_argument("--lines", default="1-5", help="such as 1,4,7-9 (default: the first five)")
+    parser.add_argument("--lines", nargs="+", type=int, default=range(1, 6), metavar="N")
     args = parser.parse_args(argv)
-    wanted = line_numbers("--lines", args.lines)
-    records = [one for one in read_records(args.records) if one.line in wanted]
+    records = [one for one in read_records(args.records) if one.line in args.lines]
     if not records:
-        raise UserError(f"--lines {args.lines}: {args.records} has none of them")
+        raise UserError(f"{args.records} has none of the lines {list(args.lines)}")
     with whole_file(args.picture) as file:
         file.buffer.write(draw(records))
 

@@ -69,7 +69,7 @@ def test_a_picture_grows_by_rows_and_takes_any_text(tmp_path):
         png = (tmp_path / "png").read_bytes()
         sizes.append(struct.unpack(">II", png[16:24]))
     assert sizes[0][0] == sizes[1][0] and sizes[0][1] < sizes[1][1]
-    with refuses("--lines 7"):
+    with refuses("none of the lines [7]"):
         gate_pictures.main([str(tmp_path / "g"), str(tmp_path / "x"), "--lines", "7"])
 
 
