@@ -27,12 +27,10 @@ BASE = {
     "import fairseq": ["-c", "import fairseq"],
 }
 COMMANDS = (
-    *("correct", "serve", "trace", "tune", "gates", "report", "noise", "enct5_predict"),
-    *("enct5_prepare", "backbone", "average_checkpoints", "compare", "distill", "make_drafts"),
-    "preprocess",
+    *("correct", "serve", "trace", "tune", "report", "noise", "enct5_predict", "enct5_prepare"),
+    *("backbone", "average_checkpoints", "preprocess"),
 )
 HELP = {f"{name} --help": ["-m", f"lev_plugins.cli.{name}", "--help"] for name in COMMANDS}
-COMPLETION = {"--completion bash": ["-m", "lev_plugins", "--completion", "bash"]}
 LINE = b"one line of wrods\n"
 
 
@@ -96,7 +94,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", metavar="TEXT", default="", help="rows whose name holds this")
     parser.add_argument("--runs", type=int, default=5, help="processes of each (default: 5)")
     args = parser.parse_args(argv)
-    rows = {**BASE, "import lev_plugins": ["-c", "import lev_plugins"], **HELP, **COMPLETION}
+    rows = {**BASE, "import lev_plugins": ["-c", "import lev_plugins"], **HELP}
     if args.path:
         path = os.path.abspath(args.path)
         rows["correct, one line"] = ["-m", "lev_plugins.cli.correct", "--path", path]

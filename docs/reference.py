@@ -158,7 +158,7 @@ def commands() -> dict[str, argparse.ArgumentParser]:
     """Name of a command → its parser."""
     return {
         name: importlib.import_module(f"{PACKAGE}.cli.{name}").build_parser()
-        for name in names.summaries()
+        for name in (command.module for command in names.COMMANDS.values())
     }
 
 

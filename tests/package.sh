@@ -48,7 +48,7 @@ echo "[3/3] calling it from another folder"
 cd "$work/elsewhere"
 PATH="$work/venv/bin:$PATH"
 python -m lev_plugins >/dev/null
-for script in preprocess correct trace report tune gates noise predict serve; do
+for script in correct serve trace report tune preprocess noise enct5-prepare predict average backbone; do
   "lev-$script" --help >/dev/null
 done
 python -c "

@@ -2,7 +2,7 @@
 
     python examples/analysis/gate_analysis.py gates.jsonl --reference clean.txt --png analysis.png
 
-The JSONL is that of ``python -m lev_plugins.cli.gates``. A table goes to stdout; ``--json FILE``
+The JSONL is that of ``lev-trace --json``. A table goes to stdout; ``--json FILE``
 writes all numbers (the keys of :func:`.figures.compute`), ``--csv FILE`` one line of numbers for
 each line of text. With several files (tasks, say) they are compared as in Figure 2c.
 
@@ -20,12 +20,12 @@ from typing import Any
 
 from gate_figures import READINGS, System, compute, read_system
 from gate_plots import draw
+from plotting import require_matplotlib
 
 from lev_plugins.errors import UserError, counted
 from lev_plugins.fairseq_patches import run_cli
 from lev_plugins.io.output import printable, standard_output, whole_file
-from lev_plugins.reports.gates.record import GATES
-from lev_plugins.reports.plotting import require_matplotlib
+from lev_plugins.reports.gates import GATES
 
 COLUMNS = ("file", "line", "length", "noise", "wrr", *GATES)
 
@@ -67,7 +67,7 @@ def build_parser() -> argparse.ArgumentParser:
         epilog="example: %(prog)s gates.jsonl --reference clean.txt --png analysis.png",
     )
     add = parser.add_argument
-    add("records", nargs="+", metavar="JSONL", help="what python -m lev_plugins.cli.gates wrote")
+    add("records", nargs="+", metavar="JSONL", help="what lev-trace --json wrote")
     add(
         "--reference",
         nargs="+",

@@ -4,15 +4,16 @@ Every line counts as one point: its mean gate probabilities (without </s>), the 
 source in words, how noisy the source is (100 − WRR), and WRR of what the model wrote.
 """
 
+import json
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from lev_plugins.errors import UserError
-from lev_plugins.io.text_files import read_parallel
+from lev_plugins.io.text_files import read_lines, read_parallel
 from lev_plugins.metrics.corpus import Metric, make_metric
-from lev_plugins.reports.gates.record import GATES, Record, average, read_records
+from lev_plugins.reports.gates import GATES, Record
 
 READINGS = ("wrr", "wrr_jaccard")
 
@@ -36,6 +37,43 @@ class System:
     points: list[Point]
 
 
+def read_records(path: str) -> Iterator[Record]:
+    """The records of a JSONL file, checked.
+
+    Raises:
+        UserError: a line is no record; it is named.
+    """
+    for number, line in enumerate(read_lines(path), start=1):
+        try:
+            record = Record(**json.loads(line))
+            _check(record)
+        except (ValueError, TypeError, RecursionError, OverflowError) as error:
+            raise UserError(
+                f"{path}: line {number} is no record of gates; write the file with lev-trace --json"
+            ) from error
+        yield record
+
+
+def _check(record: Record) -> None:
+    """Raises TypeError or ValueError where a value is not what a record has there."""
+    "".join([record.source, record.target, *record.source_tokens, *record.target_tokens])
+    for name in GATES:
+        values = getattr(record, name)
+        tokens = record.source_tokens if name == "mask" else record.target_tokens
+        if values is not None and not all(0 <= value <= 1 for value in values):
+            raise ValueError(name)
+        if values is not None and len(values) != len(tokens):
+            raise ValueError(name)
+    if type(record.line) is not int:
+        raise TypeError("line")
+
+
+def average(values: Sequence[float] | None) -> float | None:
+    """The mean of a gate over a line's tokens without </s>; None where there are none."""
+    kept = (values or [])[:-1]
+    return sum(kept) / len(kept) if kept else None
+
+
 def read_system(
     path: str, name: str, reference: str | None, clean: str | None, reading: str
 ) -> System:
@@ -51,7 +89,7 @@ def read_system(
     """
     records = list(read_records(path))
     if not records:
-        raise UserError(f"{path} has no lines; write it with python -m lev_plugins.cli.gates")
+        raise UserError(f"{path} has no lines; write it with lev-trace --json")
     metric = make_metric(reading)
     wanted, right = _beside(path, records, reference), _beside(path, records, clean)
     points = [
@@ -60,7 +98,7 @@ def read_system(
             length=len(record.source.split()),
             noise=_noise(metric, record.source, right[i]),
             wrr=_recognised(metric, record.target, wanted[i]),
-            gates={gate: average(record.gate(gate)) for gate in GATES},
+            gates={gate: average(getattr(record, gate)) for gate in GATES},
         )
         for i, record in enumerate(records)
     ]

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Makes the second expert (§3.2): the teacher of train.sh … ar translates the training sources.
 #
-#     bash examples/translation/distill.sh WORK [lev_plugins.cli.distill's flags …]
+#     bash examples/translation/distill.sh WORK [--interpolate] [fairseq-generate's flags …]
 #     TEACHER=teacher.pt bash examples/translation/distill.sh WORK --beam 4 --lenpen 0.6
 #
-# WORK/distilled-text gets the bitext, WORK/distilled-data the same binarised, with the real validation and
-# test sets and the dictionary of WORK/data. After an interruption the same command with --resume goes
-# on where it stopped.
+# WORK/distilled-text gets what fairseq-generate printed and the bitext (distilled.py: line n belongs to
+# line n), WORK/distilled-data the same binarised, with the real validation and test sets and the
+# dictionary of WORK/data. --interpolate takes of each beam the translation nearest to the reference.
 set -euo pipefail
 unset CDPATH
 
@@ -22,15 +22,34 @@ teacher="${TEACHER:-$work/ar/checkpoint_last.pt}"
   fail "$work/distilled-data is there already: delete it and $work/distilled-text, or name another folder"
 languages "$work/data"
 
-mkdir -p "$work/distilled-text"
-if [ ! -f "$work/distilled-text/train.$to" ]; then
-  python -m lev_plugins.cli.distill --path "$teacher" --data "$work/data" \
-    --source "$work/pieces/train.$from" --reference "$work/pieces/train.$to" \
-    --output-prefix "$work/distilled-text/train" --beam 5 "$@"
+beam=5 nbest=1 longest=200 choose=() flags=()
+while [ $# -gt 0 ]; do
+  case "$1" in
+  --interpolate) choose=(--interpolate) ;;
+  --beam) beam="${2:-}" && shift ;;
+  --max-len-b) longest="${2:-}" && shift ;;
+  *) flags+=("$1") ;;
+  esac
+  shift
+done
+whole --beam "$beam" hypotheses
+[ ${#choose[@]} -eq 0 ] || nbest="$beam"
+whole --max-len-b "$longest" tokens
+
+text="$work/distilled-text" printed="$work/distilled-text/generate.train.txt"
+mkdir -p "$text"
+if [ ! -f "$printed" ]; then # <unk> is no text to learn from
+  fairseq-generate "$work/data" --user-dir "$root/lev_plugins" --task translation --path "$teacher" \
+    --source-lang "$from" --target-lang "$to" --gen-subset train --max-tokens 4000 --unkpen inf \
+    --beam "$beam" --nbest "$nbest" --max-len-b "$longest" ${flags[@]+"${flags[@]}"} >"$printed.part"
+  mv "$printed.part" "$printed"
 fi
+cp "$work/pieces/train.$from" "$text/train.$from"
+python "$root/examples/translation/distilled.py" "$printed" "$work/pieces/train.$from" "$work/pieces/train.$to" \
+  "$text/train.$to" --longest "$longest" ${choose[@]+"${choose[@]}"}
 
 echo "== binarising"
 python -m lev_plugins.cli.preprocess --source-lang "$from" --target-lang "$to" --joined-dictionary \
-  --srcdict "$work/data/dict.$from.txt" --trainpref "$work/distilled-text/train" \
+  --srcdict "$work/data/dict.$from.txt" --trainpref "$text/train" \
   --validpref "$work/pieces/valid" --testpref "$work/pieces/test" --destdir "$work/distilled-data" | sed '/^next: /d' # the script says what is next
 echo "distill: done; next: bash examples/translation/train.sh $work distilled"

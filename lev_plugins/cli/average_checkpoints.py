@@ -1,6 +1,6 @@
 """Average the parameters of several checkpoints of one training.
 
-    python -m lev_plugins.cli.average_checkpoints checkpoints --last 5 --output average.pt
+    lev-average checkpoints --last 5 --output average.pt
 
 The mean of the last checkpoints often does better than each of them (Vaswani et al., 2017, §6.1).
 Everything but the parameters (options, dictionaries) is that of the newest checkpoint; the
@@ -11,7 +11,6 @@ another training from.
 import argparse
 import os
 from collections.abc import Sequence
-from pathlib import Path
 
 from ..errors import UserError
 from ..fairseq_patches import run_cli
@@ -23,7 +22,7 @@ from .options import adder, make_parser
 def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
     parser = make_parser(
-        "average_checkpoints",
+        "average",
         "Average the parameters of several checkpoints of one training.",
         "checkpoints --last 5 --output checkpoints/average.pt",
     )
@@ -39,26 +38,20 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; returns 0 or raises :class:`UserError` with nothing written."""
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command; raises :class:`UserError` with nothing written."""
     args = build_parser().parse_args(argv)
     register(lean=True)
     from ..inference.averaging import average, chosen, save
 
-    paths = chosen(args.checkpoints, args.last)
-    _check_output(args.output, paths)
-    save(average(paths), args.output)
-    print(f"{args.output}: the average of {', '.join(map(str, paths))}")
-    return 0
-
-
-def _check_output(output: str, paths: Sequence[Path]) -> None:
-    """Before anything is read: that the average will find its place."""
+    paths, output = chosen(args.checkpoints, args.last), args.output
     require_folder("--output", output)
     if os.path.isdir(output):
         raise UserError(f"--output {output} is a folder; name a file in it")
     if any(os.path.exists(output) and os.path.samefile(output, path) for path in paths):
         raise UserError(f"--output {output} is one of the checkpoints; give it another name")
+    save(average(paths), output)
+    print(f"{output}: the average of {', '.join(map(str, paths))}")
 
 
 if __name__ == "__main__":

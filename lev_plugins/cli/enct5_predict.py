@@ -1,13 +1,9 @@
 """Say what an EncT5 predicts of text: classes, values, labels or tags.
 
-    python -m lev_plugins.cli.enct5_predict --path checkpoint_best.pt < lines.txt > found.jsonl
-
-One record an input line, in order. A line is a text; two texts with a tab between them, where the
-model was trained on two; or words with spaces between them, where it tags. The checkpoint is all
-that is needed. Records are JSON objects (the keys of
+One record an input line, in order: a JSON object (the keys of
 :meth:`lev_plugins.inference.enct5.Prediction.to_dict` and
 :meth:`lev_plugins.inference.enct5.Tagged.to_dict`, and the number of the ``line``), or with
-``--format tsv`` answer, tab and score.
+``--format tsv`` answer, tab and score. The checkpoint is all that is needed.
 """
 
 import argparse
@@ -17,28 +13,45 @@ from typing import TYPE_CHECKING
 
 from ..errors import UserError
 from ..fairseq_patches import run_cli
-from ..io.lines import (
-    STANDARD_STREAM,
-    check_lines,
-    chunk_size,
-    input_fields,
-    input_lines,
-    is_stream,
-)
+from ..io import lines
+from ..io.lines import STANDARD_STREAM
 from ..io.output import refuse_overwriting, report_file
 from ..io.progress import lines_of, progress
-from ..io.text_files import read_lines
 from ..registration import register
 from .options import adder, at_least_one, make_parser
 
 if TYPE_CHECKING:
     from ..inference.enct5 import EncT5, Prediction, Tagged
-    from ..reports.predictions import ReadingReport
 
-    Answer = Prediction | Tagged
-
-FORMATS = ("jsonl", "tsv")
+BUFFER = 1024  # lines that are in memory and sorted by length
 _PROMPT = "one text a line, two with a tab between them, or words with spaces between them:"
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The options of the command."""
+    parser = make_parser(
+        "predict",
+        "Say what an EncT5 predicts: one record an input line, in order. A line is a text; two "
+        "texts with a tab between them; or words with spaces between them.",
+        "--path checkpoint_best.pt --top-k 3 < lines.txt > found.jsonl",
+    )
+    add = adder(parser)
+    add("--path CHECKPOINT", "the trained model, or its folder: all that is needed", required=True)
+    add("--input FILE", "lines in UTF-8 (default: stdin)", STANDARD_STREAM)
+    add("--output FILE", "records; whole or not at all (default: stdout)", STANDARD_STREAM)
+    add("--format", "default: jsonl", "jsonl", choices=("jsonl", "tsv"))
+    add("--top-k N", "also list the N likeliest labels (of each word); jsonl alone", type=int)
+    add(
+        "--threshold P",
+        "many labels: those with a score above this hold (default: the best in validation, which "
+        "the checkpoint keeps)",
+        type=float,
+    )
+    add("--labels NAME,…", "look at these labels alone; scores stay as they are with all")
+    budget = "most subwords, or decoder positions, at once; changes no result (default: 4096)"
+    add("--batch-tokens N", budget, 4096, advanced=True)
+    add("--device NAME", "such as cuda (default: the CPU)")
+    return parser
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -48,133 +61,55 @@ def main(argv: Sequence[str] | None = None) -> None:
     from ..inference.enct5 import EncT5
     from ..reports.predictions import ReadingReport, json_record, tsv_record
 
-    labels = _check(args)
+    _check(args)
     with ExitStack() as stack:
         # First: a folder that cannot be written is told before the model loads.
-        to_stdout = args.output == STANDARD_STREAM
         out = stack.enter_context(report_file(args.output))
         model = EncT5.from_pretrained(args.path, args.device, args.batch_tokens)
-        written = tsv_record(model, labels) if args.format == "tsv" else json_record
+        written = tsv_record(model, args.labels) if args.format == "tsv" else json_record
         report = ReadingReport(model)
-        if model.metadata.texts > 1 and not is_stream(args.input):
-            for _ in _texts(args, model, report):  # as check_lines does, and for its tabs
+        if model.metadata.texts > 1 and not lines.is_stream(args.input):
+            for _ in _texts(args, model):  # as check_lines does, and for its tabs
                 pass
-        answers = _found(model, args, labels, report)
-        records = progress(answers, "lines", lines_of(args.input), args.output)
+        records = progress(_found(model, args), "lines", lines_of(args.input), args.output)
         for number, found in enumerate(records, start=1):
             out.write(written(number, found))
-            if to_stdout:
+            if args.output == STANDARD_STREAM:
                 out.flush()
             report.add(found)
-    report.close("" if to_stdout else f" written to {args.output}")
+    report.close("" if args.output == STANDARD_STREAM else f" written to {args.output}")
 
 
-def _texts(
-    args: argparse.Namespace, model: "EncT5", report: "ReadingReport"
-) -> Iterator[str | list[str]]:
+def _texts(args: argparse.Namespace, model: "EncT5") -> Iterator[str | list[str]]:
     """What each line holds for the model; for one that reads one text a tab is a space."""
     count = model.metadata.texts
     if count == 1:
-        return report.looked_at(input_lines(args.input, _PROMPT))
+        return lines.input_lines(args.input, _PROMPT)
     form = "the model was trained on pairs of texts, so a line is one text, a tab and the other"
-    return input_fields(args.input, _PROMPT, {count}, form)
+    return lines.input_fields(args.input, _PROMPT, {count}, form)
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The options of the command."""
-    parser = make_parser(
-        "enct5_predict",
-        "Say what an EncT5 predicts: one record an input line, in order. A line is a "
-        "text; two texts with a tab between them; or words with spaces between them.",
-        "--path checkpoint_best.pt --top-k 3 < lines.txt > found.jsonl",
-    )
-    add = adder(parser)
-    add(
-        "--path CHECKPOINT",
-        "the trained model, or a folder with checkpoint_best.pt, checkpoint_last.pt or model.pt; "
-        "nothing else is needed",
-        required=True,
-    )
-    add("--input FILE", "lines in UTF-8 (default: stdin)", STANDARD_STREAM)
-    add("--output FILE", "records; whole or not at all (default: stdout)", STANDARD_STREAM)
-    add("--format", f"default: {FORMATS[0]}", FORMATS[0], choices=FORMATS)
-    _add_choice(parser)
-    _add_speed(parser)
-    return parser
-
-
-def _add_choice(parser: argparse.ArgumentParser) -> None:
-    add = adder(parser)
-    add(
-        "--top-k N",
-        "also list the N likeliest labels, of each word where words are tagged, whatever the "
-        "threshold; jsonl alone",
-        type=int,
-    )
-    add(
-        "--threshold P",
-        "many labels: those with a score above this hold (default: the best in validation, which "
-        "the checkpoint keeps)",
-        type=float,
-    )
-    only = adder(parser.add_mutually_exclusive_group())
-    only(
-        "--labels NAME,…",
-        "look at these labels alone, divided by commas; scores stay as they are with all",
-    )
-    only("--labels-file FILE", "the same, one a line")
-
-
-def _add_speed(parser: argparse.ArgumentParser) -> None:
-    add = adder(parser)
-    add(
-        "--batch-tokens N",
-        "most subwords, or decoder positions, at once, padding included; changes no result "
-        "(default: 4096)",
-        4096,
-    )
-    add(
-        "--buffer N",
-        "lines that are in memory and sorted by length; 1 answers each line at once (default: "
-        "1024, and 1 on a terminal)",
-        1024,
-    )
-    add("--device NAME", "such as cuda (default: the CPU)")
-
-
-def _check(args: argparse.Namespace) -> list[str] | None:
-    """What can be told without the model; returns the labels that are looked at, None for all."""
-    from ..inference.enct5 import check_threshold
-
-    at_least_one(args, "top_k", "batch_tokens", "buffer")
-    if args.threshold is not None:
-        check_threshold(args.threshold)
+def _check(args: argparse.Namespace) -> None:
+    """What can be told without the model."""
+    at_least_one(args, "top_k", "batch_tokens")
     if args.top_k is not None and args.format == "tsv":
         raise UserError(f"--top-k {args.top_k}: a line of TSV has one answer; use --format jsonl")
-    if args.output == "":
-        raise UserError("--output needs the name of a file, or - for stdout")
-    refuse_overwriting(
-        {"--output": args.output}, [("--input", args.input), ("--labels-file", args.labels_file)]
-    )
-    check_lines(args.input)
     if args.labels is not None:
-        return [label for label in args.labels.split(",") if label]
-    return list(read_lines(args.labels_file)) if args.labels_file else None
+        args.labels = [label for label in args.labels.split(",") if label]
+    refuse_overwriting({"--output": args.output}, [("--input", args.input)])
+    lines.check_lines(args.input)
 
 
-def _found(
-    model: "EncT5", args: argparse.Namespace, labels: list[str] | None, report: "ReadingReport"
-) -> Iterator["Answer"]:
-    """What is found in all lines; memory holds one buffer of them."""
+def _found(model: "EncT5", args: argparse.Namespace) -> "Iterator[Prediction | Tagged]":
+    """What is found in all lines; memory holds :data:`BUFFER` of them."""
     from ..systems.enct5.problem_types import ProblemType
 
-    size = chunk_size(args.input, args.buffer)
-    texts = _texts(args, model, report)
+    size, texts = lines.chunk_size(args.input, BUFFER), _texts(args, model)
     if model.kind is not ProblemType.TAGGING:
-        return model.stream(texts, args.top_k, args.threshold, labels, size)
+        return model.stream(texts, args.top_k, args.threshold, args.labels, size)
     if args.threshold is not None:
         raise UserError(f"--threshold {args.threshold}: the model tags words; leave it out")
-    return model.stream_tags(texts, args.top_k, labels, size)
+    return model.stream_tags(texts, args.top_k, args.labels, size)
 
 
 if __name__ == "__main__":

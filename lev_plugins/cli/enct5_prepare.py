@@ -1,8 +1,5 @@
 """Prepare labelled text for EncT5.
 
-    python -m lev_plugins.cli.enct5_prepare --kind tagging --format conllu \\
-        --train train.conllu --valid dev.conllu --test test.conllu --vocab-size 4000 --destdir data
-
 Reads TSV, CoNLL-U or a word and its tag a line; cuts the text into subwords, of a local T5 or BERT,
 of a sentencepiece model, of one that is trained here, or bytes; and writes fairseq's indexed data
 sets, ``labels.txt`` and a description, whole or not at all.
@@ -39,82 +36,42 @@ TAGS = ("upos", "xpos")
 def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
     parser = make_parser(
-        "enct5_prepare",
-        "Prepare labelled text for EncT5: pieces, labels, and for tagging the word of each piece.",
+        "enct5-prepare",
+        "Prepare labelled text for EncT5: subwords, labels, and for tagging the word of each one.",
         "--kind classification --train train.tsv --valid dev.tsv --vocab-size 4000 --destdir data",
+        "--kind KIND --train FILE --destdir DIR --vocab-size N [options]",
     )
     add = adder(parser)
-    add(
-        "--kind",
-        "what is to be predicted of a text; data of multilabel serve multilabel_pooled too",
-        required=True,
-        choices=KINDS,
-    )
-    for split in ("train", "valid", "test"):
-        several = f"; several, divided by commas, become {split}, {split}1 …"
-        help_text = f"examples of the {split} set" + (several if split != "train" else "")
-        add(f"--{split} FILE", help_text, required=split == "train")
+    add("--kind", "what is to be predicted of a text", required=True, choices=KINDS)
+    add("--train FILE", "examples of the training set", required=True)
+    add("--valid FILE", "the validation set; several, divided by commas, become valid, valid1 …")
+    add("--test FILE", "the test set, likewise")
     add("--destdir DIR", "new folder; whole or not at all", required=True)
-    add(
-        "--format",
-        "of the files (default: tsv); columns: a word a line, its tag behind it, empty lines "
-        "between sentences, -DOCSTART- left out",
-        "tsv",
-        choices=FORMATS,
-    )
+    columns = "columns: a word and its tag a line, empty lines between sentences"
+    add("--format", f"of the files (default: tsv); {columns}", "tsv", choices=FORMATS)
     add("--label-column N", "from 1 (default: 1 of a TSV, the last of two columns)", type=int)
-    add(
-        "--text-columns N[,N]",
-        "of a TSV: one text, or two as 2,3 (default: 2); other columns are left alone",
-    )
+    add("--text-columns N[,N]", "of a TSV: one text, or two as 2,3 (default: 2)")
     add("--header", "the first line of a TSV names the columns")
-    add("--label-separator C", "multilabel: what stands between the labels of a text (default: ,)")
-    add("--label-numbers", "labels are lines of --labels, from 0")
-    add("--tags", "of CoNLL-U (default: upos)", choices=TAGS)
-    add(
-        "--labels FILE", "all labels in their order, one a line (default: those of --train, sorted)"
-    )
+    add("--labels FILE", "all labels in their order, a line each (default: those of --train)")
+    add("--label-separator C", "multilabel: between labels of a text (default: ,)", advanced=True)
+    add("--tags", "of CoNLL-U (default: upos)", choices=TAGS, advanced=True)
     _add_subwords(parser)
-    add(
-        "--max-length N",
-        "most subwords of an example; what is longer is cut off and counted (default: 512, or a "
-        "BERT's positions where they are fewer)",
-        type=int,
-    )
-    _add_sampling(parser)
     return parser
 
 
 def _add_subwords(parser: argparse.ArgumentParser) -> None:
     pieces = adder(parser.add_mutually_exclusive_group(required=True))
+    pieces("--vocab-size N", "train so many subwords on --train; fewer where it is small", type=int)
+    pieces("--bytes", "bytes instead of subwords, as ByT5")
     pieces("--t5-dir DIR", "subwords of this local T5, mT5 or ByT5, its extra ids included")
     pieces("--bert-dir DIR", "subwords of this local BERT")
     pieces("--sentencepiece-model FILE", "subwords of this model")
-    pieces(
-        "--vocab-size N",
-        "train so many subwords on the text of --train; fewer where it does not give so many",
-        type=int,
-    )
-    pieces("--bytes", "bytes instead of subwords, as ByT5")
-    pieces(
-        "--subwords-of PATH",
-        "those of data that this command wrote, or of a checkpoint: it can then be fine-tuned to "
-        "other labels",
-    )
-
-
-def _add_sampling(parser: argparse.ArgumentParser) -> None:
+    pieces("--subwords-of PATH", "those of prepared data, or of a checkpoint, to fine-tune it")
     add = adder(parser)
-    add(
-        "--sampled-copies N",
-        "write the train set so many times more, with subwords sampled by the model's "
-        "probabilities, so that words are known in parts too (subword regularization)",
-        0,
-    )
-    add(
-        "--sampling-alpha A", "the lower, the more parts in those copies (default: 0.2)", type=float
-    )
-    add("--seed N", "of those copies (default: 1)", type=int)
+    longest = "most subwords of an example; the rest is cut off (default: 512, a BERT's positions)"
+    add("--max-length N", longest, type=int)
+    copies = "write the train set so many times more, with sampled subwords (regularization)"
+    add("--sampled-copies N", copies, 0)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -129,13 +86,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     if args.max_length is None:
         args.max_length = most or longest_text(args.bert_dir)
     layout, files = _layout(args, most is not None or args.bert_dir is not None), _files(args)
-    given = [*files.values(), *filter(None, (args.labels, args.sentencepiece_model))]
-    compressed = [path for path in given if path.endswith(".gz") and os.path.isfile(path)]
-    if compressed:
-        raise UserError(
-            f"{compressed[0]}: is compressed; decompress it first: gunzip -k {' '.join(compressed)}"
-        )
-    require_files(given)
+    require_files([*files.values(), *filter(None, (args.labels, args.sentencepiece_model))])
     if os.path.lexists(args.destdir) or os.path.lexists(os.path.realpath(args.destdir)):
         raise UserError(f"--destdir {args.destdir}: is there already; name another folder")
     labels = _labels(args, layout)
@@ -144,10 +95,8 @@ def main(argv: Sequence[str] | None = None) -> None:
             labels.stored(example)
     tokenizer = _cutter(args, layout) if kept is None else kept.tokenizer(args.subwords_of)
     with staged(args.destdir) as folder:
-        asked = {"alpha": args.sampling_alpha, "seed": args.seed}
-        chosen = {name: value for name, value in asked.items() if value is not None}
-        copies = Sampling(args.sampled_copies, **chosen)
         sizes, say = (args.max_length, args.vocab_size), partial(print, file=sys.stderr)
+        copies = Sampling(args.sampled_copies)
         write_all(folder, layout, files, labels, tokenizer, *sizes, say, copies)
     print(f"prepared in {args.destdir}", file=sys.stderr)
 
@@ -159,74 +108,48 @@ def _layout(args: argparse.Namespace, of_bert: bool) -> "Layout":
     from ..systems.enct5.problem_types import ProblemType
 
     kind = ProblemType(args.kind)
-    if args.format != "tsv" and kind is not ProblemType.TAGGING:
-        raise UserError(f"--format {args.format} is for --kind tagging")
-    _refuse(args, args.format == "tsv", "--format tsv", "text_columns", "header")
-    _refuse(args, args.format != "conllu", "--format tsv or columns", "label_column")
-    _refuse(args, args.format == "conllu", "--format conllu", "tags")
-    _refuse(args, kind.many, "--kind multilabel", "label_separator")
-    _refuse(
-        args,
-        kind is not ProblemType.REGRESSION,
-        "labels, not for values",
-        "labels",
-        "label_numbers",
-    )
-    if args.label_numbers and not args.labels:
-        raise UserError("--label-numbers needs --labels FILE, whose lines are counted")
-    least = 2 if args.text_columns is None else 1 + len(args.text_columns.split(","))
-    least += of_bert
+    tagging, valued = kind is ProblemType.TAGGING, kind is ProblemType.REGRESSION
+    for fits, where, names in (
+        (tagging or args.format == "tsv", "--kind tagging", ("format",)),
+        (args.format == "tsv", "--format tsv", ("text_columns", "header")),
+        (args.format != "conllu", "--format tsv or columns", ("label_column",)),
+        (args.format == "conllu", "--format conllu", ("tags",)),
+        (kind.many, "--kind multilabel", ("label_separator",)),
+        (not valued, "labels, not for values", ("labels",)),
+        (not (args.bytes or args.bert_dir), "subwords that can be sampled", ("sampled_copies",)),
+    ):
+        for name in () if fits else names:
+            if getattr(args, name):
+                raise UserError(f"--{name.replace('_', '-')} is for {where}; leave it out")
+    label, texts = _columns(args)
+    least = 1 + len(texts) + of_bert
     if not least <= args.max_length <= LARGEST:
         raise UserError(f"--max-length {args.max_length}: give {least} or more")
-    _check_sampling(args)
     if args.vocab_size is not None and args.vocab_size < 4:
         raise UserError(f"--vocab-size {args.vocab_size}: give 4 or more; 3 subwords are T5's own")
-    label, texts = _columns(args)
-    if kind is ProblemType.TAGGING and len(texts) > 1:
+    if args.sampled_copies < 0:
+        raise UserError(f"--sampled-copies {args.sampled_copies}: give 0 or more")
+    if tagging and len(texts) > 1:
         raise UserError(f"--text-columns {args.text_columns}: words are tagged of one text")
     separator = "," if args.label_separator is None else args.label_separator
     if separator == "" or "\t" in separator:
         raise UserError(f"--label-separator {separator!r}: give a character, but no tab")
-    tags = args.tags or TAGS[0]
-    return Layout(kind, args.format, label, texts, args.header, separator, tags)
-
-
-def _check_sampling(args: argparse.Namespace) -> None:
-    if args.sampled_copies < 0:
-        raise UserError(f"--sampled-copies {args.sampled_copies}: give 0 or more")
-    _refuse(args, args.sampled_copies > 0, "--sampled-copies", "sampling_alpha", "seed")
-    if args.sampled_copies and (args.bytes or args.bert_dir):
-        what = "bytes have" if args.bytes else "a BERT's WordPiece has"
-        raise UserError(f"--sampled-copies: {what} one segmentation only; leave it out")
-    if args.sampling_alpha is not None and not 0 < args.sampling_alpha <= 100:
-        raise UserError(f"--sampling-alpha {args.sampling_alpha}: give a number from 0 to 100")
-    if args.seed is not None and not 0 <= args.seed < 2**31:
-        raise UserError(f"--seed {args.seed}: give a number from 0 to {2**31 - 1}")
-
-
-def _refuse(args: argparse.Namespace, fits: bool, where: str, *names: str) -> None:
-    """Raises :class:`UserError` if an option is given that would mean nothing."""
-    for name in () if fits else names:
-        if getattr(args, name) is not None and getattr(args, name) is not False:
-            raise UserError(f"--{name.replace('_', '-')} is for {where}; leave it out")
+    return Layout(kind, args.format, label, texts, args.header, separator, args.tags or TAGS[0])
 
 
 def _columns(args: argparse.Namespace) -> tuple[int | None, list[int]]:
     """Columns of the label and of the texts, from 0; None where two columns say which it is."""
-    words = args.format == "columns"
     label = 1 if args.label_column is None else args.label_column
-    if label < 1:
-        raise UserError(f"--label-column {label}: columns count from 1")
-    if words and args.label_column == 1:
-        raise UserError("--label-column 1: holds the words; the tag is in a later one")
-    if args.format != "tsv":
-        return (args.label_column and label - 1 if words else label - 1), [0]
+    if label < 1 or args.format == "columns" and args.label_column == 1:
+        raise UserError(f"--label-column {label}: from 1, or 2 where the first holds the words")
+    if args.format == "columns":
+        return args.label_column and label - 1, [0]
     written = "2" if args.text_columns is None else args.text_columns
     columns = written.split(",")
     if len(columns) > 2 or not all(column.isdecimal() and int(column) > 0 for column in columns):
         raise UserError(f"--text-columns {written}: give one or two, as 2 or 2,3")
     texts = [int(column) for column in columns]
-    if len({label, *texts}) < 1 + len(texts):
+    if args.format == "tsv" and len({label, *texts}) < 1 + len(texts):
         raise UserError(f"--label-column {label} --text-columns {written}: a column is named twice")
     return label - 1, [column - 1 for column in texts]
 
@@ -247,34 +170,27 @@ def _labels(args: argparse.Namespace, layout: "Layout") -> "Labels":
     if layout.kind is ProblemType.REGRESSION:
         return Labels(layout.kind)
     if args.labels:
-        separator = None if args.label_numbers else layout.separator
-        names = listed_labels(args.labels, layout.kind, separator)
-        return Labels(layout.kind, names, args.label_numbers)
+        return Labels(layout.kind, listed_labels(args.labels, layout.kind, layout.separator))
     return Labels(layout.kind, found_labels(layout.read(args.train), layout.kind, args.train))
 
 
 def _cutter(args: argparse.Namespace, layout: "Layout") -> "Tokenizer":
-    from ..systems.enct5.preparation.writing import (
-        bert_cutter,
-        directory_cutter,
-        file_cutter,
-        trained_cutter,
-    )
+    from ..systems.enct5.preparation import writing
     from ..systems.enct5.problem_types import ProblemType
     from ..systems.enct5.tokenizer import Tokenizer
 
     if args.t5_dir:
-        return directory_cutter(args.t5_dir)
+        return writing.directory_cutter(args.t5_dir)
     if args.bert_dir:
-        return bert_cutter(args.bert_dir, args.max_length)
+        return writing.bert_cutter(args.bert_dir, args.max_length)
     if args.sentencepiece_model:
-        return file_cutter(args.sentencepiece_model)
+        return writing.file_cutter(args.sentencepiece_model)
     if args.bytes:
         return Tokenizer(None)
     examples = (example.texts for example in layout.read(args.train))
-    if layout.kind is ProblemType.TAGGING:
-        return trained_cutter((" ".join(words) for words in examples), args.vocab_size)
-    return trained_cutter(chain.from_iterable(examples), args.vocab_size)
+    words = layout.kind is ProblemType.TAGGING
+    texts = map(" ".join, examples) if words else chain.from_iterable(examples)
+    return writing.trained_cutter(iter(texts), args.vocab_size)
 
 
 def _kept_subwords(path: str) -> "Metadata":

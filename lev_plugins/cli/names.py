@@ -1,28 +1,40 @@
-"""Commands by name: console scripts, ``python -m lev_plugins NAME``, and the list of all.
-
-``python -m lev_plugins.cli.NAME`` needs none of this: there a command's module runs itself.
-"""
+"""The commands: console scripts ``lev-NAME``, or ``python -m lev_plugins NAME``."""
 
 import argparse
-import ast
-import difflib
 import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from importlib.util import find_spec
-from pathlib import Path
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
-from .. import deprecation
 from ..errors import UserError
 from ..fairseq_patches import run_cli
 from ..io.output import standard_output
-from ..io.program import CONSOLE_SCRIPTS as SCRIPTS
 
-PACKAGE = (__package__ or "").rpartition(".")[0]
+PACKAGE = (__package__ or "").partition(".")[0]
 RUN = f"python -m {PACKAGE}"
-SHELLS = ("bash", "zsh")
+
+
+class Command(NamedTuple):
+    """module: of this package, whose ``main`` runs. help: what it does, in a line."""
+
+    module: str
+    help: str
+
+
+COMMANDS = {
+    "correct": Command("correct", "correct texts, or find the settings of a corrector"),
+    "serve": Command("serve", "a page and an HTTP interface for a person and a model"),
+    "trace": Command("trace", "what a model did with a line: iterations of LevT, or gates"),
+    "report": Command("report", "scores of what fairseq-generate printed"),
+    "tune": Command("tune", "find the empty penalty and the delete threshold of a LevT"),
+    "preprocess": Command("preprocess", "fairseq-preprocess with drafts beside source and target"),
+    "noise": Command("noise", "make text noisy, or synthetic drafts of it"),
+    "enct5-prepare": Command("enct5_prepare", "labelled text to the data of EncT5"),
+    "predict": Command("enct5_predict", "classes, values, labels or tags by an EncT5"),
+    "average": Command("average_checkpoints", "average the parameters of checkpoints"),
+    "backbone": Command("backbone", "look at a pre-trained model, write its dictionary"),
+}
 
 
 def run_script() -> NoReturn:
@@ -31,46 +43,9 @@ def run_script() -> NoReturn:
 
 
 def prog(command: str) -> str:
-    """How ``command`` was typed, for its usage and example lines.
-
-    That is its script or ``python -m lev_plugins NAME``, where one of them runs;
-    ``python -m lev_plugins.cli.NAME`` elsewhere.
-    """
-    typed = os.path.basename(sys.argv[0]) if sys.argv else ""
-    name = typed.removeprefix(f"{RUN} ")
-    known = name != typed or typed in SCRIPTS
-    return typed if known and command_of(name) == command else f"{RUN}.cli.{command}"
-
-
-def command_of(name: str) -> str:
-    """The command that ``name`` means: ``lev-predict``, ``predict`` or ``enct5-predict``."""
-    return SCRIPTS.get(name) or SCRIPTS.get(f"lev-{name}") or name.replace("-", "_")
-
-
-def summaries() -> dict[str, str]:
-    """Every command and the first line of its docstring, read without importing it."""
-    folder = Path(__file__).parent
-    found = {}
-    for file in (*folder.glob("*.py"), *folder.glob("*/__init__.py")):
-        package = file.stem == "__init__"
-        tree = ast.parse(file.read_text(encoding="utf-8"))
-        functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-        if "main" in functions and (package or isinstance(tree.body[-1], ast.If)):
-            name = file.parent.name if package else file.stem
-            found[name] = (ast.get_docstring(tree) or "").partition("\n")[0]
-    return dict(sorted(found.items()))
-
-
-def listing() -> str:
-    """All commands, a line each: those with a console script first."""
-    summary = summaries()
-    others = [name for name in summary if name not in SCRIPTS.values()]
-    width = max(map(len, (*SCRIPTS, *others)))
-    lines = [f"console scripts, once installed (lev-NAME is also {RUN} NAME):"]
-    lines += [f"  {script:{width}}  {summary[name]}" for script, name in SCRIPTS.items()]
-    lines += ["", f"other commands, {RUN} COMMAND:"]
-    lines += [f"  {name:{width}}  {summary[name]}" for name in others]
-    return "\n".join(lines)
+    """How ``command`` was typed, for its usage and example lines."""
+    typed = sys.argv[0] if sys.argv else ""
+    return typed if typed == f"{RUN} {command}" else f"lev-{command}"
 
 
 def main(argv: Sequence[str] | None = None) -> int | None:
@@ -80,62 +55,24 @@ def main(argv: Sequence[str] | None = None) -> int | None:
         run = _main_of(arguments[0])
         sys.argv[:] = [f"{RUN} {arguments[0]}", *arguments[1:]]
         return run()
-    parser = build_parser()
-    shell = parser.parse_args(arguments).completion
-    standard_output().write(completion(shell) if shell else parser.format_help())
-    return None
-
-
-def build_parser() -> argparse.ArgumentParser:
-    """The options without a command; the help has the list of all."""
+    lines = (f"  {name:14}{command.help}" for name, command in COMMANDS.items())
     parser = argparse.ArgumentParser(
         prog=RUN,
-        usage="%(prog)s [--help] [--version] [--completion SHELL] [COMMAND [ARGUMENT ...]]",
+        usage="%(prog)s [--help] [--version] [COMMAND [ARGUMENT ...]]",
         description="Commands for edit models, correctors and EncT5. COMMAND --help has the rest.",
-        epilog=listing().replace("%", "%%"),
+        epilog="\n".join([f"commands (lev-NAME is {RUN} NAME):", *lines]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument(
-        "--completion",
-        choices=SHELLS,
-        metavar="SHELL",
-        help=f"print what completes the options of the console scripts in {' or '.join(SHELLS)}",
     )
     version = f"{PACKAGE} {import_module(PACKAGE).__version__}"
     parser.add_argument("--version", action="version", version=version)
-    return parser
+    parser.parse_args(arguments)
+    standard_output().write(parser.format_help())
+    return None
 
 
-def completion(shell: str) -> str:
-    """A script that completes the console scripts' options, for :data:`SHELLS`.
-
-    Raises:
-        UserError: shtab is not installed.
-    """
-    try:
-        import shtab
-    except ImportError as error:
-        raise UserError("--completion needs the library shtab: pip install shtab") from error
-    typed, parts = sys.argv[0], []
-    try:
-        for script, command in SCRIPTS.items():
-            sys.argv[0] = script  # the name that its parser goes by
-            parser = import_module(f".{command}", __package__).build_parser()
-            parts.append(shtab.complete(parser, shell))
-    finally:
-        sys.argv[0] = typed
-    return "\n".join(parts)
-
-
-def _main_of(name: str) -> Callable[[], int | None]:
-    command = command_of(name)
-    known = summaries()
-    script = deprecation.SCRIPTS.get(f"cli.{command}")
-    if script is not None and find_spec(f".{command}", __package__) is None:
-        raise UserError(f"{name} is a script of the source tree now: python {script}")
-    if script is None and command not in known:
-        close = difflib.get_close_matches(name, (*known, *SCRIPTS), n=1)
-        meant = f"did you mean {close[0]}? " if close else ""
-        raise UserError(f"there is no command {name}; {meant}{RUN} lists all")
-    run: Callable[[], int | None] = import_module(f".{command}", __package__).main
+def _main_of(typed: str) -> Callable[[], int | None]:
+    name = typed.removeprefix("lev-").replace("_", "-")
+    if name not in COMMANDS:
+        raise UserError(f"there is no command {typed}; {RUN} lists all")
+    run: Callable[[], int | None] = import_module(f".{COMMANDS[name].module}", __package__).main
     return run

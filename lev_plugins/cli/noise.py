@@ -1,21 +1,19 @@
-"""Make a text noisy, once and for all: fixed noisy test sets, and more training pairs.
-
-    python -m lev_plugins.cli.noise --kind keyboard --seed 1 < test.en > test.noisy
-    python -m lev_plugins.cli.noise --learn-confusions train.ocr train.clean table.json
-    python -m lev_plugins.cli.noise --kind ocr --confusions table.json --input more.clean \
-        --output more.ocr
+"""Make a text noisy, or make synthetic drafts of it, once and for all.
 
 Line n of the output is line n of the input with its noise; everything else comes out byte for byte.
 The task ``noisy_translation`` reads a test set with the same noise: kinds, rates and --noise-seed
-given, line n is the same there.
+given, line n is the same there. Drafts (:mod:`lev_plugins.data.draft_noise`) make pairs into
+triples for post-editing.
 """
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 
+from ..data import draft_noise
+from ..data.draft_vocabulary import read_vocabulary
 from ..data.noise import (
-    DEFAULT_EDITS,
     FIXED,
     KINDS,
     PAPER,
@@ -23,7 +21,6 @@ from ..data.noise import (
     NoiseOptions,
     learn,
     load_confusions,
-    parse_edits,
     parse_kinds,
     sentence_random,
     to_json,
@@ -31,10 +28,10 @@ from ..data.noise import (
 from ..data.noise.counting import Counts, summarise
 from ..errors import UserError
 from ..fairseq_patches import run_cli
-from ..io.lines import STANDARD_STREAM, decode, raw_lines
+from ..io.lines import STANDARD_STREAM, decode, is_stream, raw_lines
 from ..io.output import refuse_overwriting, report_file, require_folder, whole_file
 from ..io.progress import lines_of, progress
-from ..io.text_files import read_parallel, require_files
+from ..io.text_files import read_lines, read_parallel, require_files
 from .options import adder, make_parser
 
 #: fields of NoiseOptions that have a flag each
@@ -45,117 +42,135 @@ RATES = {
     "max_chars": "changed letters in a word, at most",
     "min_length": "words of fewer letters are left alone",
 }
+#: fields of NoiseRates, likewise
+DRAFT_RATES = {
+    "drop": "share of the tokens that are left out (all shares: 0 by default)",
+    "repeat": "of those that are written twice",
+    "swap": "of those that change places with a neighbour, two at a time",
+    "replace": "of those that give way to another one",
+    "similar": "of the replacements: by a token that looks like the old one",
+}
+#: a line and its number from 1 → what becomes of it; and what to say at the end
+Change = tuple[Callable[[str, int], str], Callable[[], str]]
 
 
 def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
     parser = make_parser(
         "noise",
-        "Make a text noisy, line by line, or learn from a pair of texts what a "
-        "recogniser takes for what.",
+        "Make a text noisy or make synthetic drafts of it, line by line; or learn from a pair of "
+        "texts what a recogniser takes for what.",
+        "--kind keyboard --seed 1 < clean.txt > noisy.txt",
+        "--kind KINDS [options] < clean > noisy\n--drafts --drop P … --input FILE --output FILE\n"
+        "--learn-confusions NOISY CLEAN OUT.json",
     )
     add = adder(parser)
     add("--input FILE", "text in UTF-8 (default: standard input)", STANDARD_STREAM)
-    add(
-        "--output FILE",
-        "the noisy text; written whole or not at all (default: standard output)",
-        STANDARD_STREAM,
-    )
-    add(
-        "--kind KINDS",
-        f"comma separated: {', '.join(KINDS)}; all: {', '.join(PAPER)}; of several one is "
-        "sampled for each line",
-    )
-    _add_rates(parser)
+    add("--output FILE", "whole or not at all (default: standard output)", STANDARD_STREAM)
     add("--seed N", "another seed, another noise (%(default)s)", 1)
-    add(
-        "--first-line N",
-        "number of the first line: a part of a file, told where it begins, gets the noise that "
-        "the whole file would get (%(default)s)",
-        1,
-    )
-    _add_learning(parser)
-    return parser
-
-
-def _add_learning(parser: argparse.ArgumentParser) -> None:
-    add = adder(parser.add_argument_group("learning a table of confusions"))
-    add(
+    _add_noise(parser)
+    drafts = adder(parser.add_argument_group("synthetic drafts"))
+    drafts("--drafts", "tokens (between spaces) are dropped, repeated, swapped and replaced")
+    for name, what in DRAFT_RATES.items():
+        drafts(f"--{name} SHARE", what, 0.0)
+    drafts("--vocabulary FILE", "replacements, as in a dict.LANG.txt (default: those of --input)")
+    learning = adder(parser.add_argument_group("learning a table of confusions"))
+    learning(
         "--learn-confusions",
-        "align two texts line by line, character by character, and write for segments of up to "
-        "three characters how often each was read as what",
+        "align two texts line by line, and write how often which characters were read as what",
         nargs=3,
         metavar=("NOISY", "CLEAN", "OUT.json"),
     )
-    add("--least N", "a confusion seen less often is left out (%(default)s)", 2)
+    learning("--least N", "a confusion seen less often is left out (%(default)s)", 2, advanced=True)
+    return parser
 
 
-def _add_rates(parser: argparse.ArgumentParser) -> None:
-    """How much is changed, with the defaults of NoiseOptions."""
-    default, add = NoiseOptions(), adder(parser)
+def _add_noise(parser: argparse.ArgumentParser) -> None:
+    """Kinds and how much is changed, with the defaults of NoiseOptions."""
+    default, add = NoiseOptions(), adder(parser.add_argument_group("noise"))
+    all_of = f"{', '.join(KINDS)}; all: {', '.join(PAPER)}"
+    add("--kind KINDS", f"comma separated, one is sampled for each line: {all_of}")
     for name, what in RATES.items():
         value = getattr(default, name)
         shown = "SHARE" if isinstance(value, float) else "N"
-        add(f"--{name.replace('_', '-')} {shown}", f"{what} (%(default)s)", value)
-    add(
-        "--random-edits EDITS",
-        "what random noise does to a letter: insert, delete, substitute, swap (%(default)s)",
-        ",".join(DEFAULT_EDITS),
-    )
-    add(
-        "--confusions FILE",
-        "table for ocr noise; its rates then take the place of the shares above (default: a small "
-        "table of shapes)",
-    )
-    add(
-        "--confusion-scale X",
-        "the rates of --confusions are multiplied by this (%(default)s)",
-        default.confusion_scale,
-    )
+        flag = f"--{name.replace('_', '-')} {shown}"
+        add(flag, f"{what} (%(default)s)", value, advanced=name not in ("word_rate", "char_rate"))
+    add("--confusions FILE", "table for ocr noise, with rates of its own (default: of shapes)")
+    times = "the rates of --confusions are multiplied by this (%(default)s)"
+    add("--confusion-scale X", times, default.confusion_scale, advanced=True)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; returns 0 or raises :class:`UserError`."""
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command; raises :class:`UserError` with nothing written."""
     args = build_parser().parse_args(argv)
     if args.learn_confusions:
-        _learn(args)
-        return 0
-    if args.kind is None:
-        raise UserError(f"--kind is missing; give one of {', '.join(KINDS)}, or all")
-    noise = Noise(_options(args))
+        return _learn(args)
+    if args.drafts == bool(args.kind):
+        raise UserError(f"give --drafts or --kind: one of {', '.join(KINDS)}, or all")
     _check_paths(args)
-    counts = Counts()
+    change, summary = _drafts(args) if args.drafts else _noise(args)
     with report_file(args.output) as output:
         lines = progress(_lines(args.input), "lines", lines_of(args.input), args.output)
-        for number, (line, end) in enumerate(lines, start=args.first_line - 1):
-            noisy = noise(line, sentence_random(args.seed, FIXED, number))
-            output.write(noisy + end)
-            counts.add(line, noisy)
-    print(summarise(counts), file=sys.stderr)
-    return 0
+        for number, (line, end) in enumerate(lines, start=1):
+            output.write(change(line, number) + end)
+    print(summary(), file=sys.stderr)
 
 
-def _options(args: argparse.Namespace) -> NoiseOptions:
+def _noise(args: argparse.Namespace) -> Change:
     kinds = parse_kinds("--kind", args.kind)
     if args.confusions is not None and "ocr" not in kinds:
         raise UserError(f"--confusions {args.confusions} is for ocr noise; give --kind ocr")
-    return NoiseOptions(
+    options = NoiseOptions(
         kinds=kinds,
-        random_edits=parse_edits("--random-edits", args.random_edits),
         confusions=None if args.confusions is None else load_confusions(args.confusions),
         confusion_scale=args.confusion_scale,
         flag="--",
         **{name: getattr(args, name) for name in RATES},
     )
+    noise, counts = Noise(options), Counts()
+
+    def change(line: str, number: int) -> str:
+        noisy = noise(line, sentence_random(args.seed, FIXED, number - 1))
+        counts.add(line, noisy)
+        return noisy
+
+    return change, lambda: summarise(counts)
+
+
+def _drafts(args: argparse.Namespace) -> Change:
+    rates = draft_noise.NoiseRates(**{name: getattr(args, name) for name in DRAFT_RATES})
+    if args.vocabulary is not None:
+        tokens = read_vocabulary(args.vocabulary)
+    elif rates.replace and is_stream(args.input):
+        raise UserError("--replace takes the tokens of --input FILE; name it, or give --vocabulary")
+    else:
+        lines = read_lines(args.input) if rates.replace else iter(())
+        tokens = Counter(token for line in lines for token in line.split())
+    vocabulary, counts = draft_noise.Vocabulary(tokens), draft_noise.NoiseCounts()
+    if args.vocabulary is not None and not len(vocabulary):
+        raise UserError(f"{args.vocabulary}: no token with a frequency above 0 in it")
+
+    def change(line: str, number: int) -> str:
+        rng = draft_noise.line_random(args.seed, number)
+        noisy, done = draft_noise.noisy_line(line.split(), rates, vocabulary, rng)
+        counts.add(done)
+        return line if done.unchanged else " ".join(noisy)
+
+    def summary() -> str:
+        return (
+            f"drafts: {counts.unchanged:,} of {counts.lines:,} lines unchanged; of "
+            f"{counts.tokens:,} tokens {counts.dropped:,} dropped, {counts.repeated:,} repeated, "
+            f"{counts.swapped:,} swapped, {counts.replaced:,} replaced"
+        )
+
+    return change, summary
 
 
 def _check_paths(args: argparse.Namespace) -> None:
-    if args.first_line < 1:
-        raise UserError(f"--first-line {args.first_line}: lines are counted from 1")
-    if args.input != STANDARD_STREAM:
-        require_files([args.input])
+    read = {"--input": args.input, "--vocabulary": args.vocabulary}
+    require_files([path for path in read.values() if path not in (None, STANDARD_STREAM)])
     refuse_overwriting(
-        {"--output": args.output}, [("--input", args.input), ("--confusions", args.confusions)]
+        {"--output": args.output}, [*read.items(), ("--confusions", args.confusions)]
     )
     if args.output != STANDARD_STREAM:
         require_folder("--output", args.output)
@@ -177,19 +192,18 @@ def _learn(args: argparse.Namespace) -> None:
     require_folder("--learn-confusions", output)
     refuse_overwriting({"--learn-confusions": output}, [("NOISY", noisy), ("CLEAN", clean)])
     with whole_file(output) as file:
-        pairs = ((one, other) for one, other in read_parallel([noisy, clean]))
-        table, seen = learn(pairs, args.least)
+        table, seen = learn(((a, b) for a, b in read_parallel([noisy, clean])), args.least)
         if not table:
             raise UserError(
                 f"{noisy} and {clean}: no confusion was seen {args.least} times; give more text, "
                 "or --least 1"
             )
         file.write(to_json(table, seen))
-    kept = sum(map(len, table.values()))
     print(
-        f"{output}: {kept:,} confusions from {seen.lines:,} lines, {seen.characters:,} characters, "
-        f"{seen.changes:,} differences; left out: {seen.spaced:,} with a space, {seen.long:,} too "
-        f"long, {seen.rare:,} too rare, {seen.unaligned:,} lines too different to compare",
+        f"{output}: {sum(map(len, table.values())):,} confusions from {seen.lines:,} lines, "
+        f"{seen.characters:,} characters, {seen.changes:,} differences; left out: {seen.spaced:,} "
+        f"with a space, {seen.long:,} too long, {seen.rare:,} too rare, {seen.unaligned:,} lines "
+        "too different to compare",
         file=sys.stderr,
     )
 

@@ -24,10 +24,16 @@ from ..io.staging import staged
 from ..io.text_files import Side, Split, check_split, require_files
 from ..registration import register
 from .names import prog
-from .options import adder
+from .options import add_help, adder
 
 PARTS = ("train", "valid", "test")
 LOG = "preprocess.log"
+LONGEST = 1024  # fairseq's default of --max-source-positions and --max-target-positions
+#: fairseq's options that --help shows; all others are for --help-all
+MAIN = (
+    *("help", "source_lang", "target_lang", "trainpref", "validpref", "testpref", "destdir"),
+    *("joined_dictionary", "srcdict", "tgtdict", "only_source", "workers"),
+)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -36,6 +42,9 @@ def build_parser() -> argparse.ArgumentParser:
     from fairseq import options
 
     parser = options.get_preprocessing_parser()
+    for action in parser._actions:
+        if action.dest not in MAIN:
+            action.advanced_help, action.help = action.help, argparse.SUPPRESS  # type: ignore[attr-defined]
     parser.prog = prog("preprocess")
     parser.description = (
         "fairseq-preprocess with drafts: checks text files, builds dictionaries and binarises "
@@ -46,8 +55,10 @@ def build_parser() -> argparse.ArgumentParser:
         "--trainpref data/train --validpref data/dev --testpref data/test "
         "--joined-dictionary --destdir data-bin --workers 2"
     )
+    parser._optionals.conflict_handler = "resolve"  # of two --help ours stays
+    add_help(parser)
     group = parser.add_argument_group(
-        "Drafts and checks",
+        "Drafts",
         "Text is UTF-8, tokens stand between spaces, line n of each file belongs together. Empty "
         "lines are kept and counted: an empty draft means generation from scratch.",
     )
@@ -55,20 +66,8 @@ def build_parser() -> argparse.ArgumentParser:
     add(
         "--draft-lang LANG",
         "suffix of the draft files, `mt` say: drafts are read from PREFIX.LANG and written "
-        "with the target's dictionary. The training drafts take part in building the target (or "
-        "joined) dictionary unless it is given. Default: no drafts, plain pairs",
-    )
-    for part in PARTS:
-        several = "" if part == "train" else ", comma separated like it"
-        add(
-            f"--draftpref-{part} PREFIX",
-            f"where the {part} drafts lie if not at --{part}pref: PREFIX.LANG{several}",
-        )
-    add(
-        "--warn-length N",
-        "name the lines of more than N tokens, <s> and </s> counted; keep it equal to "
-        "training's --max-source-positions and --max-target-positions (default: %(default)s)",
-        1024,
+        "with the target's dictionary, in which the training drafts are counted. Default: no "
+        "drafts, plain pairs",
     )
     return parser
 
@@ -80,97 +79,44 @@ def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
 
     early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     early.add_argument("--user-dir", default=None)
-    found, _ = early.parse_known_args(argv)
-    try:
-        utils.import_user_module(found)
-    except FileNotFoundError as error:
-        raise UserError(f"--user-dir {found.user_dir}: no such folder; check the path") from error
+    utils.import_user_module(early.parse_known_args(argv)[0])
     args = build_parser().parse_args(argv)
-    _refuse_contradictions(args)
-    return args
-
-
-def _refuse_contradictions(args: argparse.Namespace) -> None:
-    if args.workers < 1:
-        raise UserError(f"--workers {args.workers}: at least 1 process is needed")
-    if args.warn_length < 1:
-        raise UserError(f"--warn-length {args.warn_length}: give a length of 1 or more")
-    if args.dataset_impl in ("fasta", "huffman"):
-        raise UserError(f"--dataset-impl {args.dataset_impl} cannot be written; choose mmap")
     if not args.only_source and not (args.source_lang and args.target_lang):
         raise UserError("--source-lang and --target-lang are needed (or --only-source)")
     if args.joined_dictionary and args.srcdict and args.tgtdict:
         raise UserError("--joined-dictionary has one dictionary: give --srcdict or --tgtdict")
-    if args.align_suffix and args.only_source:
-        raise UserError("--align-suffix needs the target side: leave out --only-source")
-    if args.alignfile and (args.only_source or not args.trainpref):
-        raise UserError("--alignfile aligns source and target of --trainpref: give both sides")
+    if args.only_source and (args.align_suffix or args.alignfile):
+        raise UserError("--align-suffix and --alignfile need both sides: leave out --only-source")
+    if args.alignfile and not args.trainpref:
+        raise UserError("--alignfile aligns the two sides of --trainpref: give that too")
     if not (args.dict_only or args.trainpref or args.validpref or args.testpref):
         raise UserError("nothing to do: give --trainpref, --validpref or --testpref")
-    _refuse_draft_contradictions(args)
-
-
-def _refuse_draft_contradictions(args: argparse.Namespace) -> None:
-    moved = {part: getattr(args, f"draftpref_{part}") for part in PARTS}
-    if args.draft_lang is None:
-        for part in PARTS:
-            if moved[part] is not None:
-                raise UserError(f"--draftpref-{part} says where: give --draft-lang LANG as well")
-        return
-    if not args.draft_lang:
-        raise UserError("--draft-lang is empty; give the suffix of the draft files, mt say")
-    for flag in ("source_lang", "target_lang"):
-        if args.draft_lang == getattr(args, flag):
-            raise UserError(
-                f"--draft-lang {args.draft_lang} is the --{flag.replace('_', '-')} too; "
-                "give the drafts a suffix of their own"
-            )
-    if args.only_source:
+    if args.draft_lang and args.draft_lang in (args.source_lang, args.target_lang):
         raise UserError(
-            "--draft-lang needs the target side: leave out --only-source (lines without a "
-            "reference can go to fairseq-interactive as source<TAB>draft)"
+            f"--draft-lang {args.draft_lang} is a side of the pair too; give the drafts a suffix "
+            "of their own"
         )
-    for part in PARTS:
-        given = _prefixes(args, part)
-        if moved[part] is not None and len(_prefixes(args, part, "draft")) != len(given):
-            raise UserError(
-                f"--draftpref-{part} {moved[part]}: needs as many prefixes as --{part}pref, "
-                f"which has {len(given)}"
-            )
-
-
-def _prefixes(args: argparse.Namespace, part: str, side: str = "") -> list[str]:
-    value = getattr(args, f"{part}pref")
-    if side == "draft":
-        moved = getattr(args, f"draftpref_{part}")
-        value = value if moved is None else moved
-    if value is None:
-        return []
-    return [value] if part == "train" else value.split(",")
+    if args.draft_lang and args.only_source:
+        raise UserError("--draft-lang needs the target side: leave out --only-source")
+    return args
 
 
 def plan_splits(args: argparse.Namespace) -> list[Split]:
     """The files that the flags speak of; raises :class:`UserError` where one is missing."""
     from ..data.binarization import text_path
 
+    roles = [("source", args.source_lang), ("target", args.target_lang), ("draft", args.draft_lang)]
+    roles = roles[:1] if args.only_source else roles if args.draft_lang else roles[:2]
     splits = []
     for part in PARTS[:1] if args.dict_only else PARTS:
-        prefixes = zip(_prefixes(args, part), _prefixes(args, part, "draft"), strict=True)
-        for index, (prefix, draft_prefix) in enumerate(prefixes):
-            sides = [Side("source", args.source_lang, text_path(prefix, args.source_lang))]
-            if not args.only_source:
-                path = text_path(prefix, args.target_lang)
-                sides.append(Side("target", args.target_lang, path))
-            if args.draft_lang:
-                path = text_path(draft_prefix, args.draft_lang)
-                sides.append(Side("draft", args.draft_lang, path))
-            split = Split(f"{part}{index or ''}", sides)
+        given = getattr(args, f"{part}pref")
+        prefixes = [given] if part == "train" else (given or "").split(",")
+        for index, prefix in enumerate(prefixes if given else ()):
+            sides = [Side(role, lang, text_path(prefix, lang)) for role, lang in roles]
             alignment = f"{prefix}.{args.align_suffix}"
-            if args.align_suffix and os.path.isfile(alignment):
-                split.alignment = alignment
-            splits.append(split)
-    elsewhere = "elsewhere with --draftpref-train/-valid/-test"
-    hint = f"drafts are PREFIX.{args.draft_lang}, {elsewhere}" if args.draft_lang else ""
+            there = args.align_suffix and os.path.isfile(alignment)
+            splits.append(Split(f"{part}{index or ''}", sides, alignment if there else None))
+    hint = f"drafts are PREFIX.{args.draft_lang}" if args.draft_lang else ""
     require_files([side.path for split in splits for side in split.sides], hint)
     require_files([path for path in (args.srcdict, args.tgtdict, args.alignfile) if path])
     return splits
@@ -192,31 +138,18 @@ def refuse_old_dictionaries(args: argparse.Namespace) -> None:
             )
 
 
-def write_log(args: argparse.Namespace, folder: str, command: str, summary: str) -> None:
-    """Append command and summary to what an earlier run left in ``preprocess.log``."""
-    before = Path(args.destdir, LOG)
-    earlier = before.read_text(encoding="utf-8", errors="replace") if before.is_file() else ""
-    Path(folder, LOG).write_text(f"{earlier}$ {command}\n{summary}\n", encoding="utf-8")
-
-
 def check_all(args: argparse.Namespace, splits: Sequence[Split]) -> None:
     """Read every file that will be used; raises :class:`UserError` before anything is written."""
-    from ..data.binarization import text_path
-
     for split in splits:
         print(f"check {' '.join(side.path for side in split.sides)}", flush=True)
         alignments = [split.alignment] if split.alignment else []
         if split.name == "train" and args.alignfile:
             alignments.append(args.alignfile)
-        check_split(split, args.warn_length, alignments)
-    if args.only_source and args.joined_dictionary and args.target_lang and args.trainpref:
-        path = text_path(args.trainpref, args.target_lang)
-        require_files([path])
-        check_split(Split("dictionary", [Side("target", None, path)]), args.warn_length)
+        check_split(split, LONGEST, alignments)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; returns 0 or raises :class:`UserError` with nothing written."""
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command; raises :class:`UserError` with nothing written."""
     args = parse_args(argv)
     from ..data.binarization import make_dictionaries, write_all
     from ..reports.preprocessing import summarise
@@ -224,16 +157,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     refuse_old_dictionaries(args)
     splits = plan_splits(args)
     check_all(args, splits)
-    train = splits[0] if args.trainpref else None
-    source, target = make_dictionaries(args, train)
-    typed = sys.argv[1:] if argv is None else argv
-    command = shlex.join(["python", "-m", f"{__package__}.preprocess", *typed])
+    source, target = make_dictionaries(args, splits[0] if args.trainpref else None)
+    command = shlex.join(["lev-preprocess", *(sys.argv[1:] if argv is None else argv)])
     with staged(args.destdir) as folder:
         write_all(args, folder, splits, source, target)
         summary = summarise(args, splits, source, target)
-        write_log(args, folder, command, summary)
+        before = Path(args.destdir, LOG)  # what an earlier run left
+        earlier = before.read_text(encoding="utf-8", errors="replace") if before.is_file() else ""
+        Path(folder, LOG).write_text(f"{earlier}$ {command}\n{summary}\n", encoding="utf-8")
     print(summary)
-    return 0
 
 
 if __name__ == "__main__":

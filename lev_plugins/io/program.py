@@ -1,23 +1,14 @@
 """Which command is running in this process."""
 
 import os
+import re
 import sys
 from collections.abc import Collection
 from pathlib import Path
 from types import ModuleType
 
-#: Console scripts (pyproject.toml, [project.scripts]) and the command that each of them runs
-CONSOLE_SCRIPTS = {
-    "lev-preprocess": "preprocess",
-    "lev-correct": "correct",
-    "lev-trace": "trace",
-    "lev-report": "report",
-    "lev-tune": "tune",
-    "lev-gates": "gates",
-    "lev-noise": "noise",
-    "lev-predict": "enct5_predict",
-    "lev-serve": "serve",
-}
+#: names of console scripts (pyproject.toml, [project.scripts])
+_OURS = re.compile(r"lev-[a-z0-9-]+")
 
 
 def starts_own_command(package: str, moved: Collection[str] = ()) -> bool:
@@ -31,7 +22,7 @@ def starts_own_command(package: str, moved: Collection[str] = ()) -> bool:
     """
     first = sys.argv[0] if sys.argv else ""
     if first != "-m":
-        return os.path.basename(first) in CONSOLE_SCRIPTS
+        return _OURS.fullmatch(os.path.basename(first)) is not None
     if len(sys.argv) > len(sys.orig_argv):  # a program has put its own there
         return False
     module = sys.orig_argv[-len(sys.argv)].removeprefix("-m")

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 
 from ..errors import UserError, counted
 from ..inference.enct5 import EncT5, Prediction, Tagged
@@ -10,9 +10,6 @@ from ..io.lines import json_line
 from ..io.output import printable
 from ..io.text_files import LineNumbers
 from ..systems.enct5.problem_types import ProblemType
-
-#: lines of one word each that are hardly sentences
-_MANY = 10
 
 
 def json_record(number: int, found: Prediction | Tagged) -> str:
@@ -50,52 +47,27 @@ def tsv_record(model: EncT5, labels: list[str] | None) -> Callable[[int, Predict
 
 
 class ReadingReport:
-    """What was read only in part, or was hardly meant so, and how fast it went."""
+    """What was read only in part, and how fast it went."""
 
     def __init__(self, model: EncT5) -> None:
-        longer = f"longer than {model.max_length} pieces"
-        one = "a word " if model.kind is ProblemType.TAGGING else ""
-        self.said = f"{longer}, read in several windows", f"{one}{longer}, cut off"
-        self.lines = 0
-        self.cut, self.windows = LineNumbers(), LineNumbers()
-        self.tags = model.kind is ProblemType.TAGGING
-        self.tabs, self.filled, self.single = LineNumbers(), 0, 0
-        self.started = time.perf_counter()
-
-    def looked_at(self, lines: Iterable[str]) -> Iterator[str]:
-        """The lines, for a model of one text; notes what looks like a labelled file."""
-        for number, line in enumerate(lines, start=1):
-            if "\t" in line.strip():
-                self.tabs.add(number)
-            words = len(line.split())
-            self.filled += words > 0
-            self.single += words == 1
-            yield line
+        longer = f"longer than {model.max_length} subwords"
+        self.lines, self.started = 0, time.perf_counter()
+        self.noted = {
+            f"{longer}, read in several windows": LineNumbers(),
+            f"{longer}, cut off": LineNumbers(),
+        }
 
     def add(self, found: Prediction | Tagged) -> None:
         """Note the next line."""
         self.lines += 1
-        if found.cut:
-            self.cut.add(self.lines)
-        if getattr(found, "windows", 1) > 1:
-            self.windows.add(self.lines)
+        for lines, noted in zip(self.noted.values(), (getattr(found, "windows", 1) > 1, found.cut)):
+            if noted:
+                lines.add(self.lines)
 
     def close(self, where: str) -> None:
-        """Tell it."""
+        """Tell it on standard error."""
         seconds = time.perf_counter() - self.started
-        for what, lines in zip(self.said, (self.windows, self.cut)):
+        for what, lines in self.noted.items():
             if lines:
                 print(f"{what}: {counted(lines.count, 'line')} ({lines})", file=sys.stderr)
-        if self.tabs:
-            print(
-                f"tabs, read as spaces: {counted(self.tabs.count, 'line')} ({self.tabs}); labels "
-                "are not to be given, text alone (cut -f2 FILE)",
-                file=sys.stderr,
-            )
-        elif self.tags and self.single == self.filled >= _MANY:
-            print(
-                f"one word a line in all {self.filled:,}; a line is a sentence, its words with "
-                "spaces between them",
-                file=sys.stderr,
-            )
         print(f"{counted(self.lines, 'line')} in {seconds:.1f} s{where}", file=sys.stderr)

@@ -27,13 +27,13 @@ from .trace_text import (
 FEW_SENTENCES = 10
 
 
-def render_html(traces: Sequence[EditTrace], title: str, *, joiner: str | None = None) -> str:
-    """The page for ``traces``, in their order; ``joiner`` as of :func:`.render_text`."""
+def render_html(traces: Sequence[EditTrace], title: str) -> str:
+    """The page for ``traces``, in their order."""
     return render(
         "trace.html",
         title=title,
         facts=_facts(traces),
-        sentences=[_sentence(trace, joiner) for trace in traces],
+        sentences=[_sentence(trace) for trace in traces],
         unfolded=len(traces) <= FEW_SENTENCES,
     )
 
@@ -52,9 +52,9 @@ def _facts(traces: Sequence[EditTrace]) -> list[tuple[str, str]]:
     ]
 
 
-def _sentence(trace: EditTrace, joiner: str | None) -> dict[str, Any]:
+def _sentence(trace: EditTrace) -> dict[str, Any]:
     """What the template shows of a trace; None for a phase in which nothing happened."""
-    glue = choose_joiner(trace) if joiner is None else joiner
+    glue = choose_joiner(trace)
     iterations = [
         (
             None if step.nothing_deleted else _marked(deletion_view(step), glue),

@@ -10,7 +10,6 @@ from itertools import groupby
 
 from ..io.output import printable
 from ..systems.levenshtein.decoding.history import EditTrace, Iteration, Mark, Termination
-from .gates.words import is_symbol
 
 MarkedToken = tuple[Mark, str]
 
@@ -54,6 +53,11 @@ def choose_joiner(trace: EditTrace) -> str:
     return "" if plain and all(marks) else " "
 
 
+def is_symbol(token: str) -> bool:
+    """Whether a token is one of the dictionary's own, such as ``<unk>``."""
+    return len(token) > 2 and token[0] == "<" and token[-1] == ">"
+
+
 def runs(tokens: Iterable[MarkedToken], joiner: str) -> list[MarkedToken]:
     """Merge neighbours of the same mark into one piece of printable text."""
     return [
@@ -83,44 +87,38 @@ def shows_net(trace: EditTrace) -> bool:
     return bool(net.before) and net.changed
 
 
-def render_text(
-    trace: EditTrace, number: int, *, color: bool = False, joiner: str | None = None
-) -> str:
-    """A sentence and its iterations as lines; the last line ends in a newline.
-
-    ``color``: ANSI colours in place of wdiff's marks. ``joiner``: what stands between tokens; None:
-    see :func:`choose_joiner`.
-    """
-    glue = choose_joiner(trace) if joiner is None else joiner
+def render_text(trace: EditTrace, number: int, *, color: bool = False) -> str:
+    """A sentence and its iterations as lines, in ANSI colours or wdiff's marks."""
 
     def tokens(view: list[MarkedToken]) -> str:
-        return marked_text(view, glue, color=color)
+        return marked_text(view, choose_joiner(trace), color=color)
 
-    lines = [_line(f"(sentence {number})", "source", printable(trace.source))]
+    lines = [labelled(f"(sentence {number})", "source", printable(trace.source))]
     if trace.draft is not None:
-        lines.append(_line("", "draft", printable(trace.draft)))
+        lines.append(labelled("", "draft", printable(trace.draft)))
     steps = shown_iterations(trace)
     for count, step in enumerate(steps, start=1):
         name = f"(iteration {count})"
         if step.nothing_deleted:
-            lines.append(_line(name, "nothing to delete"))
+            lines.append(labelled(name, "nothing to delete"))
         else:
-            lines.append(_line(name, "delete", tokens(deletion_view(step))))
+            lines.append(labelled(name, "delete", tokens(deletion_view(step))))
         if step.nothing_inserted:
-            lines.append(_line("", "nothing to insert"))
+            lines.append(labelled("", "nothing to insert"))
         else:
-            lines.append(_line("", "insert", tokens(insertion_view(step))))
-    lines.append(_line("", ENDINGS[trace.terminated], "[terminate]"))
+            lines.append(labelled("", "insert", tokens(insertion_view(step))))
+    lines.append(labelled("", ENDINGS[trace.terminated], "[terminate]"))
     # a lone iteration that did only one thing shows the net edit already
     lone = len(steps) == 1 and (steps[0].nothing_deleted or steps[0].nothing_inserted)
     if shows_net(trace) and not lone:
-        lines.append(_line("", "edits", tokens(trace.net().merged())))
-    lines.append(_line("", "output", printable(trace.text)))
-    lines.append(_line("", "score", f"{trace.score:.4f}"))
+        lines.append(labelled("", "edits", tokens(trace.net().merged())))
+    lines.append(labelled("", "output", printable(trace.text)))
+    lines.append(labelled("", "score", f"{trace.score:.4f}"))
     return "\n".join(lines) + "\n"
 
 
-def _line(name: str, what: str, text: str | None = None) -> str:
+def labelled(name: str, what: str, text: str | None = None) -> str:
+    """A line of text: a name in a column of its own, what it shows, and that."""
     if text is None:
         return f"{name:<15} {what}"
     return f"{name:<15} {what:<6} » {text or '(empty)'}"

@@ -47,7 +47,7 @@ def read(path: str) -> dict[str, Any]:
 
 
 def test_parameters_are_the_mean_and_all_else_is_the_newest_ones(three, capsys):
-    assert average_checkpoints.main([*three, "--output", "mean.pt"]) == 0
+    average_checkpoints.main([*three, "--output", "mean.pt"])
     found = read("mean.pt")
     assert found["model"]["weight"].eq(3).all() and found["model"]["weight"].shape == (2, 3)
     assert found["model"]["half"].dtype == torch.bfloat16 and found["model"]["half"].eq(3).all()

@@ -1,4 +1,4 @@
-"""``python -m lev_plugins.cli.backbone``: what a pre-trained model is, and its dictionary."""
+"""lev-backbone: what a pre-trained model is, and its dictionary."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ def test_the_dictionary_and_the_cut_text_go_together(folder, tmp_path, capsys):
     text, cut, symbols = (tmp_path / name for name in ("text", "cut", "dict.txt"))
     text.write_text("The cats\n\nunhappy  mat\n")
     arguments = ["--dict", str(symbols), "--input", str(text), "--output", str(cut)]
-    assert main([str(folder), *arguments]) == 0
+    main([str(folder), *arguments])
     assert cut.read_text() == "the cat ##s\n\nun ##happy mat\n"
     found = Dictionary.load(str(symbols))
     assert len(found) == len(checkpoints.BERT_TOKENS)
@@ -29,7 +29,7 @@ def test_the_dictionary_and_the_cut_text_go_together(folder, tmp_path, capsys):
 
 
 def test_what_is_in_the_folder_is_said_on_standard_error(folder, capsys):
-    assert main([str(folder)]) == 0
+    main([str(folder)])
     captured = capsys.readouterr()
     assert captured.out == ""
     lines = captured.err.splitlines()
@@ -43,7 +43,7 @@ def test_what_is_in_the_folder_is_said_on_standard_error(folder, capsys):
 @pytest.mark.parametrize("kind, bpe", [("bart", "hf_gpt2_bpe"), ("t5", "hf_sentencepiece")])
 def test_other_kinds_are_named_with_their_tokenizers(tmp_path, capsys, kind, bpe):
     folder = getattr(checkpoints, kind)(tmp_path / kind)
-    assert main([str(folder), "--dict", str(tmp_path / "dict.txt")]) == 0
+    main([str(folder), "--dict", str(tmp_path / "dict.txt")])
     said = capsys.readouterr().err
     assert f"{folder}: {kind.upper()} (" in said and f"--bpe {bpe} " in said
     assert "new in" not in said

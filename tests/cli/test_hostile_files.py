@@ -8,6 +8,7 @@ from typing import Any
 
 import editdistance
 import gate_analysis
+import gate_figures
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -17,9 +18,8 @@ from lev_plugins.data.draft_vocabulary import read_vocabulary
 from lev_plugins.data.noise import Noise, NoiseOptions, load_confusions, sentence_random
 from lev_plugins.data.noise.counting import Counts
 from lev_plugins.errors import UserError
-from lev_plugins.inference.distillation.journal import Journal, Record
 from lev_plugins.io.text_files import parse_alignment
-from lev_plugins.reports.gates.record import GATES, read_records
+from lev_plugins.reports.gates import GATES
 from lev_plugins.reports.printed import read_printed
 
 DEEP = "[" * 100_000
@@ -75,7 +75,7 @@ def test_a_record_of_gates_is_analysed_or_its_line_is_refused(path, name, value)
     try:
         gate_analysis.main([str(path), *outputs])
     except UserError as error:
-        assert str(error).startswith(f"{path}: line 2: ") and "\n" not in str(error)
+        assert str(error).startswith(f"{path}: line 2 is no record") and "\n" not in str(error)
     else:
         assert json.loads(Path(f"{path}.json").read_text())["systems"][0]["lines"] == 2
 
@@ -84,7 +84,7 @@ def test_a_record_of_gates_is_analysed_or_its_line_is_refused(path, name, value)
 def test_a_line_that_is_no_record_of_gates_is_named(path, line):
     path.write_text(f"{json.dumps(GOOD)}\n{line}\n", "utf-8")
     with refused(f"{path}: line 2 is no"):
-        list(read_records(str(path)))
+        list(gate_figures.read_records(str(path)))
 
 
 @given(VALUES | st.dictionaries(st.text(max_size=2), st.dictionaries(st.text(max_size=2), VALUES)))
@@ -104,22 +104,6 @@ def test_what_is_no_table_of_confusions_is_refused(path, text):
     path.write_bytes(text.encode("latin-1"))
     with refused(str(path), "table"):
         load_confusions(str(path))
-
-
-@pytest.mark.parametrize("damage", [b"\xff\n", b"fine\t0\n", b"\0\n", b"\n"])
-def test_a_damaged_journal_is_refused_with_its_line(path, damage):
-    settings = {"--beam": 5}
-    path.unlink(missing_ok=True)
-    with Journal(str(path), settings, 2, 4) as journal:
-        journal.append([Record("fine", False, "a\u2028b\x85\r"), Record("fine", True, "")])
-    path.write_bytes(path.read_bytes() + damage * 2)
-    with Journal(str(path), settings, 2, 4) as journal:
-        assert journal.done == 4
-        with refused(f"{path}: damaged, in line"):
-            list(journal.records())
-    path.write_text(DEEP + "\n")
-    with refused(f"{path} is no journal"), Journal(str(path), settings, 2, 4):
-        pass
 
 
 def test_a_number_of_any_length_is_no_traceback(path):

@@ -1,7 +1,6 @@
 """What all pages have in common, read without a browser: see also test_pages_in_browser.py."""
 
 import re
-from itertools import pairwise
 
 import pytest
 from hypothesis import example, given
@@ -10,8 +9,8 @@ from test_pages_in_browser import ALLOWED, DO, PAGES, PAYLOADS, Shown
 
 from lev_plugins.io.output import printable
 from lev_plugins.reports.correction_page import render_html as correction_page
-from lev_plugins.reports.gates.page import render_html as gates_page
-from lev_plugins.reports.gates.scale import SHADES
+from lev_plugins.reports.gates import Record
+from lev_plugins.reports.gates import render_html as gates_page
 from lev_plugins.reports.trace_page import render_html as trace_page
 
 #: text with all that could break out of a page, at every turn
@@ -92,8 +91,15 @@ def test_marks_differ_by_more_than_colour():
     assert re.search(r"\nins \{[^}]*underline", EMPTY["trace"])
 
 
-def test_shades_grow_darker_under_letters_that_can_be_read():
-    found = [luminance(back) for back, _ in SHADES]
-    assert all(later < earlier for earlier, later in pairwise(found)), "no colour is needed"
-    assert all(contrast(back, front) >= 4.5 for back, front in SHADES)
+def test_letters_on_every_shade_can_be_read():
+    (dark,) = re.findall(r"color-mix\(in srgb, (#[0-9a-f]{6}) calc", EMPTY["gates"])
+    ends = [int(dark[i : i + 2], 16) for i in (1, 3, 5)]
+    for percent in range(101):
+        mixed = (round(255 + (end - 255) * percent / 100) for end in ends)
+        back = "#" + "".join(f"{part:02x}" for part in mixed)
+        values = {"copy": [percent / 100] * 2, "mask": None, "generate": None, "skip": None}
+        one = Record(1, "a", ["a", "</s>"], target="a", target_tokens=["a", "</s>"],
+                     log_probability=[0.0] * 2, forced=True, variant="", **values)  # fmt: skip
+        white = 'class="cell dark"' in gates_page([one], "")
+        assert contrast(back, "#ffffff" if white else "#000000") >= 4.5, percent
     assert "print-color-adjust: exact" in EMPTY["gates"]

@@ -12,8 +12,8 @@ import pytest
 from lev_plugins.inference.correction import Correction, Edit
 from lev_plugins.io.output import printable
 from lev_plugins.reports import correction_page
-from lev_plugins.reports.gates.page import render_html as gates_page
-from lev_plugins.reports.gates.record import Record
+from lev_plugins.reports.gates import Record
+from lev_plugins.reports.gates import render_html as gates_page
 from lev_plugins.reports.trace_page import render_html as trace_page
 from lev_plugins.systems.levenshtein.decoding.history import EditTrace, Iteration
 
@@ -142,9 +142,7 @@ PAGES: dict[str, Callable[[Sequence[str]], str]] = {
     "correct": lambda texts: correction_page.render_html(
         list(map(corrected, texts)), " ".join(texts)
     ),
-    "trace": lambda texts: trace_page(
-        list(map(edited, texts)), " ".join(texts), joiner=f'"<script>{DO}</script>'
-    ),
+    "trace": lambda texts: trace_page(list(map(edited, texts)), " ".join(texts)),
     "gates": lambda texts: gates_page(
         [gated(text, number) for number, text in enumerate(texts, 1)], " ".join(texts)
     ),

@@ -36,7 +36,8 @@ exec {home}/torchrun "${{@:1:2}}" {home}/fairseq-train "${{@:4}}" $GUIDE_TORCHRU
 """
 PROGRAMS = (
     "python fairseq-train fairseq-generate fairseq-interactive fairseq-preprocess fairseq-validate "
-    "lev-preprocess lev-correct lev-trace lev-report lev-tune lev-gates lev-noise lev-predict"
+    "lev-preprocess lev-correct lev-trace lev-report lev-tune lev-noise lev-enct5-prepare "
+    "lev-predict lev-average lev-backbone"
 ).split()
 #: of a script's own environment, what says nothing to a program
 OWN = {"_", "PATH", "PWD", "OLDPWD", "SHLVL"}

@@ -141,4 +141,4 @@ def test_a_model_is_fine_tuned_to_other_labels_and_not_resumed_with_them(
 def test_fairseq_generate_points_to_the_command_that_predicts(corpus, tmp_path):
     made = corpus("tagging")
     error = made(f"fairseq-generate {made.data} --path {tmp_path}/any.pt --cpu").error
-    assert error.endswith("EncT5 writes none; use python -m lev_plugins.cli.enct5_predict")
+    assert error.endswith("EncT5 writes none; use lev-predict")

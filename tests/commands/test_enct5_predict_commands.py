@@ -182,39 +182,14 @@ def test_every_line_has_a_record_of_its_kind(predict, folder, kind):
 
 def test_what_was_not_read_at_once_is_told(predict):
     out, err = predict("tagging")
-    longer = f"longer than {LIMIT} pieces"
+    longer = f"longer than {LIMIT} subwords"
     told = [f"{longer}, read in several windows: 1 line (6)"]
-    told.append(f"a word {longer}, cut off: 1 line (5)")
-    told.append(
-        "tabs, read as spaces: 1 line (3); labels are not to be given, text alone (cut -f2 FILE)"
-    )
+    told.append(f"{longer}, cut off: 1 line (5)")
     assert err.splitlines()[:-1] == told
     assert [record["windows"] for record in records(out)] == [1, 0, 1, 1, 1, 2]
-    told = [f"{longer}, cut off: 2 lines (5, 6)", told[-1]]
+    told = [f"{longer}, cut off: 2 lines (5, 6)"]
     assert predict("classification")[1].splitlines()[:-1] == told
     assert "longer" not in predict("classification", text="a\n")[1]
-
-
-TABS = "tabs, read as spaces: 2 lines (1, 3); labels are not to be given, text alone (cut -f2 FILE)"
-WORDS = ("one word a line in all 12; a line is a sentence, its words with spaces between them",)
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "told"),
-    [
-        ("classification", "red\tthe sky\nplain\nblue\tit\n", (TABS,)),
-        ("tagging", "1\tdo\n\n2\tnot\n", (TABS,)),
-        ("tagging", "word\n\n" * 12, WORDS),
-        ("tagging", "word\n" * 9, ()),
-        ("tagging", "word\n" * 12 + "two words\n", ()),
-        ("classification", "word\n" * 12, ()),
-        ("pairs", "one\ttwo\n", ()),
-    ],
-)
-def test_what_looks_like_a_labelled_file_is_told(predict, name, text, told):
-    out, err = predict(name, text=text)
-    assert tuple(err.splitlines()[:-1]) == told
-    assert len(records(out)) == text.count("\n"), "and read all the same"
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -242,17 +217,15 @@ def test_pairs_are_divided_by_a_tab(predict, folder):
     assert found[0]["score"] != found[3]["score"], "the order of the texts is lost"
 
 
-def test_options_change_what_is_listed_and_not_the_scores(predict, tmp_path):
+def test_options_change_what_is_listed_and_not_the_scores(predict):
     whole = records(predict("classification", "--top-k", "5")[0])
     for record in whole:
         assert len(record["top"]) == 5
         assert {name: record[name] for name in ("label", "score")} == record["top"][0]
-    (tmp_path / "some.txt").write_text("dark blue\nred\n")
-    for options in (["--labels", "dark blue,red"], ["--labels-file", str(tmp_path / "some.txt")]):
-        few = records(predict("classification", "--top-k", "9", *options)[0])
-        for record, other in zip(few, whole, strict=True):
-            wanted = [one for one in other["top"] if one["label"] in ("dark blue", "red")]
-            assert record["top"] == wanted and record["label"] == wanted[0]["label"]
+    few = records(predict("classification", "--top-k", "9", "--labels", "dark blue,red")[0])
+    for record, other in zip(few, whole, strict=True):
+        wanted = [one for one in other["top"] if one["label"] in ("dark blue", "red")]
+        assert record["top"] == wanted and record["label"] == wanted[0]["label"]
     top = records(predict("tagging", "--top-k", "2")[0])
     assert all([len(word) for word in one["top"]] == [2] * len(one["words"]) for one in top)
 
@@ -260,7 +233,7 @@ def test_options_change_what_is_listed_and_not_the_scores(predict, tmp_path):
 def test_streams_and_batches_change_nothing(commands, predict, folder):
     wanted, err = predict("multilabel")
     assert " written to " in err
-    more = "--batch-tokens 30 --buffer 2"
+    more = "--batch-tokens 30"
     done = started(commands, folder / "multilabel.pt", more)
     assert done.code == 0 and " written to " not in done.err
     assert_same(records(done.out), records(wanted))
@@ -280,16 +253,13 @@ def test_streams_and_batches_change_nothing(commands, predict, folder):
         ("tagging", "--threshold 0.5", "--threshold 0.5: the model tags words"),
         ("multilabel", "--threshold 50", "threshold 50.0: must be between 0 and 1"),
         ("multilabel", "--labels red,pink", "the model knows no 'pink'; it has 5: red"),
-        ("multilabel", "--labels-file none.txt", "none.txt: cannot be read"),
         ("tagging", "--top-k 0", "--top-k 0: must be 1 or more"),
         ("tagging", "--top-k 2 --format tsv", "--top-k 2: a line of TSV has one answer"),
         ("tagging", "--batch-tokens 0", "--batch-tokens 0: must be 1 or more"),
-        ("tagging", "--buffer 0", "--buffer 0: must be 1 or more"),
         ("tagging", "--format tsv", "the label 'dark blue' holds what stands between"),
         ("signs", "--format tsv", "--format tsv: the label 'a,b' holds what stands"),
         ("tagging", "--output none/out", "none/out: cannot be written"),
         ("tagging", "--input latin.txt --output latin.txt", "--output would write over --input"),
-        ("tagging", "--labels-file some --output some", "--output would write over --labels-file"),
     ],
 )
 def test_a_mistake_is_told_and_nothing_is_written(

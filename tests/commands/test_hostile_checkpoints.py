@@ -144,16 +144,12 @@ ENTRIES = {
     "correct": cli("correct", "--path {evil}"),
     "correct: ensemble": cli("correct", "--path {stock}:{evil}"),
     "trace": cli("trace", "--path {evil} --input {lines}"),
-    "gates": cli("gates", "--path {evil} --input {lines}"),
     "enct5_predict": cli("enct5_predict", "--path {evil} --input {lines}"),
     "enct5_prepare": cli(
         "enct5_prepare",
         "--kind classification --train {examples} --t5-dir {t5} --destdir {home}/new",
     ),
     "average_checkpoints": cli("average_checkpoints", "{editor} {evil} --output {home}/new.pt"),
-    "distill": cli(
-        "distill", "--path {evil} --data {data} --source {lines} --output-prefix {home}/new"
-    ),
     "oracle_curve": cli("oracle_curve", "{data} --path {evil} --cpu"),
     "latency": cli("latency", "{data} --path {evil}"),
     "latency: --ar-path": cli("latency", "{data} --path {editor} --ar-path {evil}"),

@@ -381,17 +381,17 @@ def gated(made: Callable[[str], System]) -> System:
 
 
 def gates_of(system: System, more: str, path: object = None, stdin: str = "") -> Result:
-    command = f"python -m lev_plugins.cli.gates --path {path or system.checkpoint} --beam 4"
-    return system.commands(f"{command} --bpe none {more}", system.folder, stdin=stdin)
+    command = f"python -m lev_plugins.cli.trace --path {path or system.checkpoint} --beam 4"
+    return system.commands(f"{command} --bpe none --json {more}", system.folder, stdin=stdin)
 
 
 def test_the_gates_are_those_of_what_beam_search_writes(gated, tmp_path):
-    page, picture = tmp_path / "gates.html", tmp_path / "gates.png"
-    flags = f"--html {page} --png {picture} --batch-size 4"
-    result = gates_of(gated, flags, stdin="".join(f"{line}\n" for line in gated.lines))
+    page = tmp_path / "gates.html"
+    lines = "".join(f"{line}\n" for line in gated.lines)
+    result = gates_of(gated, f"--html {page} --batch-size 4", stdin=lines)
     assert result.code == 0, result.err
     found = [json.loads(line) for line in result.out.splitlines()]
-    generated = gated.done(gated.generate())
+    generated = gated.done(gated.generate("--max-len-a 1"))
     assert [one["line"] for one in found] == list(range(1, 12))
     assert [one["source"] for one in found] == gated.lines
     assert [one["target"] for one in found] == generated.texts("H")
@@ -404,16 +404,14 @@ def test_the_gates_are_those_of_what_beam_search_writes(gated, tmp_path):
         assert one["skip"] is None and not one["forced"]
         assert len(one["mask"]) == len(one["source_tokens"])
     assert page.read_text().count("<article>") == 11
-    assert picture.read_bytes().startswith(b"\x89PNG") and "5 of 11 lines" in result.err
 
 
-def test_given_lines_are_forced(gated, tmp_path):
-    text = gated.corpus.folder
-    flags = f"--input {text}/test.src --target {text}/test.tgt --json {tmp_path}/gates.jsonl"
-    result = gates_of(gated, flags)
-    assert result.code == 0 and result.out == ""
-    found = [json.loads(line) for line in (tmp_path / "gates.jsonl").read_text().splitlines()]
-    assert [one["target"] for one in found] == gated.corpus.text("test", "tgt")
+def test_given_targets_are_forced(gated):
+    targets = gated.corpus.text("test", "tgt")
+    pairs = zip(gated.lines, targets, strict=True)
+    result = gates_of(gated, "", stdin="".join(f"{a}\t{b}\n" for a, b in pairs))
+    found = [json.loads(line) for line in result.out.splitlines()]
+    assert [one["target"] for one in found] == targets
     assert all(one["forced"] for one in found)
 
 
@@ -421,7 +419,8 @@ def test_what_cannot_be_shown_is_refused_in_one_line(gated, tmp_path):
     both = f"{gated.checkpoint}:{gated.checkpoint}"
     assert gates_of(gated, "", both).error.endswith("name one checkpoint")
     long = "a\n" + "a " * 1100 + "\n"
-    assert gates_of(gated, f"--html {tmp_path}/page.html", stdin=long).error == (
-        "line 2: the source has 1101 tokens with </s>, and the model takes 1024; split the line"
+    error = gates_of(gated, f"--html {tmp_path}/page.html", stdin=long).error
+    assert error.startswith(
+        "line 2: the source has 1101 tokens with </s>, and the model takes 1024"
     )
     assert not list(tmp_path.iterdir())

@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 
 TASK = "enct5"
 SUMS = "_statistics"
-PREDICT = "python -m lev_plugins.cli.enct5_predict"
+PREDICT = "lev-predict"
 PREPARE = "python -m lev_plugins.cli.enct5_prepare"
 #: of which less is better; the threshold is neither good nor bad
 LESS = ("loss", "mse")

@@ -1,0 +1,77 @@
+"""From what fairseq-generate printed to the targets of a distilled bitext, in the sources' order.
+
+    python examples/translation/distilled.py PRINTED SOURCE REFERENCE OUTPUT [--interpolate]
+
+Line n of OUTPUT is the teacher's translation of line n of SOURCE (Kim and Rush 2016): the best, or
+with --interpolate the one of the beam with the highest sentence BLEU against the reference (their
+§3.3). An empty source stays empty. A translation that cannot be right gives way to the reference:
+empty, as long as the search allows, or of another length than the source by a factor of RATIO.
+"""
+
+import argparse
+import sys
+from collections import defaultdict
+from collections.abc import Sequence
+
+from sacrebleu.metrics import BLEU
+
+from lev_plugins.errors import UserError
+from lev_plugins.fairseq_patches import run_cli
+from lev_plugins.io.output import whole_file
+from lev_plugins.io.text_files import read_lines, read_parallel
+
+RATIO, SLACK = 3, 5  # times the tokens of one the other may have, and so many more
+
+
+def hypotheses(path: str) -> dict[int, list[str]]:
+    """The texts of fairseq's H- lines by their sentence, the best first."""
+    found: dict[int, list[str]] = defaultdict(list)
+    for line in read_lines(path):
+        if line.startswith("H-"):
+            number, _, text = line.split("\t", 2)
+            found[int(number[2:])].append(text)
+    return found
+
+
+def can_be_right(text: str, source: str, longest: int) -> bool:
+    """Whether a translation of a source that is not empty has a length that it may have."""
+    target, size = len(text.split()), len(source.split())
+    return 0 < target < longest and max(size, target) <= RATIO * min(size, target) + SLACK
+
+
+def choose(beam: Sequence[str], source: str, reference: str, longest: int, nearest: bool) -> str:
+    """The line to learn from."""
+    if not source.split():
+        return ""
+    if nearest:
+        bleu = BLEU(tokenize="none", effective_order=True)
+        fine = [text for text in beam if can_be_right(text, source, longest)] or beam
+        beam = [max(fine, key=lambda text: bleu.sentence_score(text, [reference]).score)]
+    right = can_be_right(beam[0], source, longest) or not reference.strip()
+    return beam[0] if right else reference
+
+
+def main() -> None:
+    """Write OUTPUT, whole or not at all."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    for name in ("printed", "source", "reference", "output"):
+        parser.add_argument(name, metavar=name.upper())
+    parser.add_argument("--longest", type=int, default=200, help="as of --max-len-b")
+    parser.add_argument("--interpolate", action="store_true", help="the nearest to the reference")
+    args = parser.parse_args()
+    found, replaced, count = hypotheses(args.printed), 0, 0
+    with whole_file(args.output) as output:
+        for source, reference in read_parallel([args.source, args.reference]):
+            if count not in found:
+                raise UserError(f"{args.printed}: no H-{count} line; generate it again")
+            text = choose(found[count], source, reference, args.longest, args.interpolate)
+            replaced += bool(source.split()) and text not in found[count]
+            output.write(f"{text}\n")
+            count += 1
+        if len(found) != count:
+            raise UserError(f"{args.printed} has {len(found)} sentences, {args.source} {count}")
+    print(f"{args.output}: {count:,} lines, {replaced:,} of them references", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    run_cli(main)

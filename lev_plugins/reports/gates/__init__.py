@@ -1,1 +1,0 @@
-"""What the gates of a gated model do, recorded and plotted."""
