@@ -10,7 +10,7 @@ import pytest
 
 from lev_plugins import UserError
 from lev_plugins import fairseq_patches as patches
-from lev_plugins.errors import UnknownArgument, checks_arguments, printable
+from lev_plugins.errors import printable
 
 ESCAPES = "\x1b[31mred\x1b]0;title\x07 \x9b2J \u202e back \x7f \ud800"
 UNSAFE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -70,46 +70,3 @@ def test_examples_in_shell_show_control_characters_too():
             script = f"fail() {{\n{line}\n}}\nfail $'no \\x1b[31m\\x07red'\n"
             said = subprocess.run(["bash", "-c", script], capture_output=True, text=True)
             assert said.stderr == "error: no ?[31m?red\n", path
-
-
-class Editor:
-    @checks_arguments(beam="the model has no beam")
-    def edit(self, lines: list[str], *, max_iter: int = 10, batch_size: int = 64) -> int:
-        return max_iter
-
-    @classmethod
-    @checks_arguments(lambda: ["bpe"])
-    def load(cls, path: str, **more: str) -> dict[str, str]:
-        return {"path": path, **more}
-
-
-edit, load = Editor().edit, Editor.load
-
-
-@pytest.mark.parametrize(
-    ("named", "said"),
-    [
-        ({"max_iters": 3}, "edit() has no argument max_iters; did you mean max_iter?"),
-        ({"zzz": 3}, "edit() has no argument zzz; it has lines, max_iter, batch_size"),
-        ({"beam": 3}, "edit() has no argument beam; the model has no beam"),
-    ],
-)
-def test_an_argument_that_is_not_known_is_named_with_the_nearest(named, said):
-    with pytest.raises(UnknownArgument) as caught:
-        edit(["a"], **named)
-    assert str(caught.value) == said
-    assert isinstance(caught.value, TypeError) and isinstance(caught.value, UserError)
-
-
-def test_other_arguments_pass():
-    assert edit(["a"], max_iter=3) == 3
-    assert load("a", bpe="characters") == {"path": "a", "bpe": "characters"}
-    with pytest.raises(UnknownArgument, match="load.. has no argument bep; did you mean bpe.$"):
-        load("a", bep="characters")
-    with pytest.raises(TypeError, match="missing 1 required positional argument: 'lines'"):
-        edit(max_iter=3)
-
-
-def test_a_path_may_be_an_object():
-    assert load(Path("a/b"), bpe=Path("c")) == load(path=Path("a/b"), bpe="c")
-    assert load(Path("a/b")) == {"path": str(Path("a/b"))}

@@ -19,7 +19,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from ..deprecation import renamed_flags
 from ..errors import UserError, counted
 from ..fairseq_patches import run_cli
 from ..io.lines import STANDARD_STREAM, chunks, raw_lines
@@ -37,7 +36,7 @@ from ..reports.correction_report import (
     json_sink,
     summarize,
 )
-from .correct_options import RENAMED, build_parser, check, weights
+from .correct_options import build_parser, check, weights
 from .correct_tune import tune
 from .options import text_processing
 
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns 0 or raises :class:`UserError`."""
-    args = build_parser().parse_args(renamed_flags(argv, RENAMED))
+    args = build_parser().parse_args(argv)
     check(args)
     from ..inference.correction.documents import plan
     from ..inference.correction.protection import Protection

@@ -13,7 +13,6 @@ from ..reports.plotting import require_matplotlib
 from .options import add_model_data, adder, at_least_one, make_parser
 
 #: Flags of version 0.5: old → new.
-RENAMED = {"--keep": "--protect", "--keep-words": "--protect-words"}
 
 
 def build_parser() -> argparse.ArgumentParser:

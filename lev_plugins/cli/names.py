@@ -10,11 +10,9 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
 
-from .. import deprecation
 from ..errors import UserError
 from ..fairseq_patches import run_cli
 from ..io.output import standard_output
@@ -130,10 +128,7 @@ def completion(shell: str) -> str:
 def _main_of(name: str) -> Callable[[], int | None]:
     command = command_of(name)
     known = summaries()
-    script = deprecation.SCRIPTS.get(f"cli.{command}")
-    if script is not None and find_spec(f".{command}", __package__) is None:
-        raise UserError(f"{name} is a script of the source tree now: python {script}")
-    if script is None and command not in known:
+    if command not in known:
         close = difflib.get_close_matches(name, (*known, *SCRIPTS), n=1)
         meant = f"did you mean {close[0]}? " if close else ""
         raise UserError(f"there is no command {name}; {meant}{RUN} lists all")

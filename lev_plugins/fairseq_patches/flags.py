@@ -1,9 +1,9 @@
-"""The command line of fairseq's commands: old names, the whole help, a flag that cannot work."""
+"""The command line of fairseq's commands: the whole help, a flag that cannot work."""
 
 import argparse
+import sys
 from collections.abc import Sequence
 
-from ..deprecation import FLAGS, renamed_flags
 from ..errors import UserError
 from ..io.causes import NO_REPLACEMENT
 from ..io.patching import Stock, patches
@@ -11,8 +11,8 @@ from ..io.patching import Stock, patches
 HELP = ("-h", "--help")
 
 
-def accept_renamed_flags() -> None:
-    """Lets fairseq's commands take old names of our flags, each with a line on standard error."""
+def show_whole_help() -> None:
+    """Lets ``--help`` of fairseq's commands show the options of task, model and criterion too."""
     from fairseq import options  # after what it says at its import has been silenced
 
     @patches(options, "parse_args_and_arch")
@@ -23,11 +23,10 @@ def accept_renamed_flags() -> None:
         *how: object,
         **named: object,
     ) -> object:
-        """fairseq's, with the new names, and with all that is registered in its help."""
-        given = renamed_flags(input_args, FLAGS)
-        if set(HELP) & set(given):
+        """fairseq's, with all that is registered in its help."""
+        if set(HELP) & set(sys.argv[1:] if input_args is None else input_args):
             _hold_help_back(parser)
-        return stock(parser, given, *how, **named)
+        return stock(parser, input_args, *how, **named)
 
 
 def _hold_help_back(parser: argparse.ArgumentParser) -> None:

@@ -32,7 +32,7 @@ from .checkpoints import absolute_data_paths, allow_checkpoint_globals
 from .copies import allow_copies
 from .diverse_beams import patch_diverse_beams
 from .encoders import configure_plain_encoders, keep_words_apart
-from .flags import accept_renamed_flags, refuse_replacement
+from .flags import refuse_replacement, show_whole_help
 from .interactive import patch_interactive_reader, read_interactive_lines
 from .launch import check_launches, infer_torchrun_on_cpu
 from .lengths import WORDS_LEARNT
@@ -74,7 +74,7 @@ def apply(lean: bool = False) -> None:
     write_checkpoints_whole()
     infer_torchrun_on_cpu()
     check_launches()
-    accept_renamed_flags()
+    show_whole_help()
     refuse_replacement()
     keep_last_batch()
     deterministic_batching()

@@ -185,9 +185,13 @@ def text_encoders(
     """fairseq's tokenizer and BPE, from the checkpoint's configuration or as ``overrides`` say.
 
     Raises:
+        TypeError: an option that fairseq's text processing does not have.
         UserError: a name that is not known, a file or package that is not there, or a file of the
             checkpoint's choice that lies neither beside it nor beside its data.
     """
+    unknown = ", ".join(sorted({*overrides} - {*text_processing()}))
+    if unknown:
+        raise TypeError(f"from_pretrained() got an unexpected keyword argument: {unknown}")
     origin = Origin(tuple(paths), overrides)
     built = []
     for kind, build in (("tokenizer", encoders.build_tokenizer), ("bpe", encoders.build_bpe)):

@@ -5,6 +5,7 @@
 >>> editor.edit(["a source"], ["its draft"])[0].text
 """
 
+import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -13,8 +14,7 @@ from fairseq.models import FairseqEncoderDecoderModel
 
 from ..data.batch import TextEncoder
 from ..data.batching import in_batches
-from ..deprecation import renamed_arguments
-from ..errors import UserError, checks_arguments
+from ..errors import UserError
 from ..fairseq_patches import wrap_checkpoint_errors
 from ..io.notes import say_no_draft
 from ..nn.precision import quantize
@@ -33,7 +33,6 @@ from .checkpoints import (
     load_model,
     load_state,
     text_encoders,
-    text_processing,
 )
 from .editing import Row, Terms, check_decoding, read_rows
 from .sentences import Item, collated
@@ -66,10 +65,9 @@ class LevenshteinEditor:
         self._told = False  # whether it was noted that there are no drafts
 
     @classmethod
-    @checks_arguments(text_processing)
     def from_pretrained(
         cls,
-        path: str,
+        path: str | os.PathLike[str],
         data: str | None = None,
         device: str | torch.device | None = None,
         reranker: str | None = None,
@@ -95,7 +93,7 @@ class LevenshteinEditor:
                 other dictionaries; a device that is not here; an argument that is not known.
         """
         place = device_named(device)
-        paths = find_checkpoints(path)
+        paths = find_checkpoints(os.fspath(path))
         state = load_state(paths[0])
         with wrap_checkpoint_errors(paths[0]):
             task = editing_task(state, paths[0], data)
@@ -136,8 +134,6 @@ class LevenshteinEditor:
         limits = (one.max_positions() for one in (self.task, *self.models))
         return tuple(min(sizes) for sizes in zip(*limits))
 
-    @renamed_arguments(answers="candidates", variants="diversity")
-    @checks_arguments(nbest="edit() gives one output for each source; use edit_nbest()")
     def edit(
         self,
         sources: Iterable[str],
@@ -191,8 +187,6 @@ class LevenshteinEditor:
         )
         return [best for best, *_ in found]
 
-    @renamed_arguments(answers="candidates", variants="diversity")
-    @checks_arguments()
     def edit_nbest(
         self,
         sources: Iterable[str],

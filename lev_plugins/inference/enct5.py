@@ -8,6 +8,7 @@ A checkpoint is all that is needed, neither its data nor the T5 that it began wi
 N labels or classes, W words.
 """
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Self, TypeVar
@@ -16,7 +17,7 @@ import torch
 from torch import Tensor
 
 from ..data.batching import by_budget
-from ..errors import UserError, checks_arguments
+from ..errors import UserError
 from ..fairseq_patches import refuse_non_finite_scores, wrap_checkpoint_errors
 from ..nn.precision import quantize
 from ..systems.enct5 import EncT5Model, EncT5Task, EncT5TaskConfig
@@ -61,9 +62,11 @@ class EncT5:
         self.tokenizer = self.metadata.tokenizer("the checkpoint")
 
     @classmethod
-    @checks_arguments()
     def from_pretrained(
-        cls, path: str, device: str | torch.device | None = None, batch_tokens: int = BATCH_TOKENS
+        cls,
+        path: str | os.PathLike[str],
+        device: str | torch.device | None = None,
+        batch_tokens: int = BATCH_TOKENS,
     ) -> Self:
         """Loads a checkpoint; nothing else is looked for.
 
@@ -79,7 +82,7 @@ class EncT5:
         """
         check_whole("batch_tokens", batch_tokens)
         place = device_named(device)
-        path = find_checkpoint(path)
+        path = find_checkpoint(os.fspath(path))
         state = load_state(path)
         with wrap_checkpoint_errors(path):
             task = _task(state, path)
@@ -116,7 +119,6 @@ class EncT5:
         """Most subwords of a text or window, ``</s>`` included."""
         return self.metadata.max_length
 
-    @checks_arguments()
     def predict(
         self,
         texts: Iterable[Text],
@@ -145,7 +147,6 @@ class EncT5:
         """
         return list(self.stream(texts, top_k, threshold, labels))
 
-    @checks_arguments()
     def stream(
         self,
         texts: Iterable[Text],
@@ -170,7 +171,6 @@ class EncT5:
         readings = (self._text(number, one) for number, one in enumerate(texts, start=1))
         return self._answers(readings, check_whole("buffer", buffer), wanted.prediction)
 
-    @checks_arguments()
     def predict_tags(
         self,
         sentences: Iterable[Text],
@@ -195,7 +195,6 @@ class EncT5:
         """
         return list(self.stream_tags(sentences, top_k, labels))
 
-    @checks_arguments()
     def stream_tags(
         self,
         sentences: Iterable[Text],
