@@ -94,11 +94,6 @@ def test_lengths_of_answers_from_nothing_differ(editor):
         assert sorted(len(trace.text.split()) for trace in group) == [0, 1, 2, 3]
 
 
-def test_an_option_that_cannot_be_is_refused_by_its_old_name_too(editor):
-    with pytest.raises(UserError, match="^candidates 0: must be 1 or more"):
-        editor.edit_nbest(["a"], ["b"], answers=0)
-
-
 def test_models_may_come_in_any_order_and_all_have_their_say(folder, editor):
     three = load(folder, "one", "two", "three").edit(SOURCES, DRAFTS, max_iter=3)
     assert_same(load(folder, "three", "one", "two").edit(SOURCES, DRAFTS, max_iter=3), three)

@@ -52,7 +52,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     check(args)
     from ..inference.correction.documents import plan
     from ..inference.correction.protection import Protection
-    from ..inference.correction.uncut import notes_on
 
     words = read_lines(args.protect_words) if args.protect_words else ()
     protection = Protection(args.protect or (), words)
@@ -82,7 +81,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         if corrector.settings:
             print(_used(corrector, args), file=sys.stderr)
         report = Report(sinks, args.files, Progress(todo.size) if todo else None)
-        report.look_at = notes_on(corrector)
         if todo:
             _to_folder(corrector, args, protection, todo, report, journal)
         else:

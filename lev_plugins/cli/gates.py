@@ -27,7 +27,7 @@ from ..io.lines import (
 )
 from ..io.output import refuse_overwriting, report_file, require_names, whole_file
 from ..io.progress import lines_of, progress
-from ..io.text_files import few, line_numbers, read_lines
+from ..io.text_files import few, read_lines
 from ..registration import register
 from ..reports.gates.picture import MOST_LINES
 from ..reports.gates.record import Record
@@ -36,6 +36,24 @@ from ..reports.plotting import require_matplotlib
 from .options import add_model_data, adder, at_least_one, make_parser, text_processing
 
 _FEW = 5  # lines that a picture shows unless told otherwise
+
+
+def line_numbers(option: str, text: str) -> set[int]:
+    """The numbers that a user chose with an option: ``1,4,7-9``.
+
+    Raises:
+        UserError: no number, or no range of lines.
+    """
+    numbers: set[int] = set()
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()):
+            raise UserError(f"{option} {text}: {part!r} is no line; write them as 1,4,7-9")
+        start, end = int(first), int(last) if dash else int(first)
+        if not 1 <= start <= end or end - start > 100_000:
+            raise UserError(f"{option} {text}: {part!r} is no range of lines, which count from 1")
+        numbers.update(range(start, end + 1))
+    return numbers
 
 
 def main(argv: Sequence[str] | None = None) -> None:

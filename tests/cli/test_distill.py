@@ -25,13 +25,13 @@ from refusals import refuses
 from sacrebleu.metrics import BLEU
 
 from lev_plugins.cli import distill, preprocess
+from lev_plugins.cli.distill import made_folder
 from lev_plugins.errors import UserError
 from lev_plugins.inference.distillation import teacher as teachers
 from lev_plugins.inference.distillation import text as texts
 from lev_plugins.inference.distillation.journal import EMPTY, ENDLESS, FINE, RATIO, Journal, Record
 from lev_plugins.inference.distillation.lines import judge, make_batches
 from lev_plugins.inference.distillation.teacher import Teacher, Translation, no_text
-from lev_plugins.io.output import made_folder
 from lev_plugins.io.text_files import check_parallel
 
 LETTERS = "abcdefgh"
