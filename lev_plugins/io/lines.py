@@ -126,7 +126,7 @@ def decode(name: str, number: int, body: bytes, way: str = "") -> str:
         return body.decode("utf-8")
     except UnicodeDecodeError as error:
         raise UserError(
-            f"{name}: line {number}: byte {error.start + 1} is not valid UTF-8; "
+            f"{name}: line {number}: byte {error.start + 1} of the line is not valid UTF-8; "
             f"{way or 'convert the text: iconv -f ITS_ENCODING -t UTF-8'}"
         ) from error
 

@@ -88,6 +88,7 @@ def read_lines(path: str) -> Iterator[str]:
         UserError: the file cannot be opened, a byte is not UTF-8, a carriage return stands
             inside a line, or the file begins with a byte order mark.
     """
+    start = 0
     with reading(path), open(path, "rb") as file:
         for number, raw in enumerate(file, start=1):
             body = raw.removesuffix(b"\n")
@@ -97,12 +98,14 @@ def read_lines(path: str) -> Iterator[str]:
                 line = body.decode("utf-8")
             except UnicodeDecodeError as error:
                 raise UserError(
-                    f"{path}: line {number}: byte {error.start + 1} is not valid UTF-8; fix the "
-                    f"line or convert the file: iconv -f ITS_ENCODING -t UTF-8 {path} > NEW"
+                    f"{path}: line {number}, byte offset {start + error.start}: "
+                    f"0x{body[error.start]:02x} is not valid UTF-8; fix the line or convert the "
+                    f"file: iconv -f ITS_ENCODING -t UTF-8 {path} > NEW"
                 ) from error
             if "\r" in line:
                 raise UserError(
-                    f"{path}: line {number}: a carriage return inside the line would cut it in "
+                    f"{path}: line {number}, byte offset {start + body.index(13)}: a carriage "
+                    f"return inside the line would cut it in "
                     f"two; replace it: tr '\\r' ' ' < {path} > NEW"
                 )
             if number == 1 and line.startswith(_BYTE_ORDER_MARK):
@@ -111,6 +114,7 @@ def read_lines(path: str) -> Iterator[str]:
                     f"tail -c +4 {path} > NEW"
                 )
             yield line
+            start += len(raw)
 
 
 def count_lines(path: str) -> int:
