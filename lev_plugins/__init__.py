@@ -5,16 +5,14 @@ of fairseq (:mod:`.fairseq_patches`). Nothing is printed. Where Python is starte
 of this package, the command does so once it needs fairseq.
 """
 
-import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from . import deprecation, fairseq_patches, registration
+from . import fairseq_patches, registration
 from .errors import UserError
 from .io.program import starts_own_command
 
-sys.meta_path.insert(0, deprecation.MovedModules(__name__, deprecation.MODULES))
-if not starts_own_command(__name__, deprecation.SCRIPTS):
+if not starts_own_command(__name__):
     registration.register()
 
 if TYPE_CHECKING:  # loaded when asked for, which no type checker follows
@@ -75,8 +73,6 @@ def __getattr__(name: str) -> Any:
     if name in _LAZY:
         registration.register()
         return getattr(import_module(f".{_LAZY[name]}", __name__), name)
-    if name in deprecation.MODULES:
-        return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

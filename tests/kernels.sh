@@ -18,9 +18,9 @@ declare -A settings=(
   [plain]="LEV_PLUGINS_ONEDNN=1 MKL_CBWR=COMPATIBLE ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41"
   [threads]="LEV_PLUGINS_ONEDNN=1 ONEDNN_MAX_CPU_ISA=AVX2 LEV_THREADS=3"
 )
-no_numbers="cli commands io metrics test_benchmarks.py test_deprecation.py test_docs.py test_errors.py
+no_numbers="cli commands io metrics test_benchmarks.py test_docs.py test_errors.py
   test_damaged_files.py test_gleu.py test_gpu_script.py test_hostile_text.py test_imports.py test_install.py
-  test_install_editable.py test_load.py test_plain_words.py test_python.py test_quickstart_data.py
+  test_install_editable.py test_load.py test_python.py test_quickstart_data.py
   test_registration.py test_results.py test_text_files.py test_typo_data.py"
 for name in archives checkpoint_files indexed lengths preemption reading_ahead saving still_needed symbols trust; do
   no_numbers+=" fairseq_patches/test_$name.py"

@@ -1,16 +1,24 @@
-"""What is said of a mistake: one line, nothing in it that a terminal obeys, the nearest name."""
+"""What is said of a mistake: one line that names it, with nothing that a terminal obeys."""
 
 import argparse
+import logging
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+import tiny
+import torch
+from fairseq import checkpoint_utils, tasks
+from fairseq.dataclass.configs import FairseqConfig
+from omegaconf import OmegaConf
 
 from lev_plugins import UserError
 from lev_plugins import fairseq_patches as patches
-from lev_plugins.errors import UnknownArgument, checks_arguments, printable
+from lev_plugins.errors import printable
 
 ESCAPES = "\x1b[31mred\x1b]0;title\x07 \x9b2J \u202e back \x7f \ud800"
 UNSAFE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -72,44 +80,139 @@ def test_examples_in_shell_show_control_characters_too():
             assert said.stderr == "error: no ?[31m?red\n", path
 
 
-class Editor:
-    @checks_arguments(beam="the model has no beam")
-    def edit(self, lines: list[str], *, max_iter: int = 10, batch_size: int = 64) -> int:
-        return max_iter
-
-    @classmethod
-    @checks_arguments(lambda: ["bpe"])
-    def load(cls, path: str, **more: str) -> dict[str, str]:
-        return {"path": path, **more}
+# which errors are a mistake ---------------------------------------------------------------------
 
 
-edit, load = Editor().edit, Editor.load
+def setup(folder: Path, **changes: Any) -> Any:
+    cfg = {"_name": "translation", "data": str(folder), **changes}
+    return tasks.setup_task(OmegaConf.create(cfg))
 
 
-@pytest.mark.parametrize(
-    ("named", "said"),
-    [
-        ({"max_iters": 3}, "edit() has no argument max_iters; did you mean max_iter?"),
-        ({"zzz": 3}, "edit() has no argument zzz; it has lines, max_iter, batch_size"),
-        ({"beam": 3}, "edit() has no argument beam; the model has no beam"),
-    ],
-)
-def test_an_argument_that_is_not_known_is_named_with_the_nearest(named, said):
-    with pytest.raises(UnknownArgument) as caught:
-        edit(["a"], **named)
-    assert str(caught.value) == said
-    assert isinstance(caught.value, TypeError) and isinstance(caught.value, UserError)
+def load_split(folder: Path) -> None:
+    loading = {"train_subset": "train", "dataset_impl": "mmap", "required_seq_len_multiple": 1}
+    setup(folder, source_lang="src", target_lang="tgt", **loading).load_dataset("nosuch")
 
 
-def test_other_arguments_pass():
-    assert edit(["a"], max_iter=3) == 3
-    assert load("a", bpe="characters") == {"path": "a", "bpe": "characters"}
-    with pytest.raises(UnknownArgument, match="load.. has no argument bep; did you mean bpe.$"):
-        load("a", bep="characters")
-    with pytest.raises(TypeError, match="missing 1 required positional argument: 'lines'"):
-        edit(max_iter=3)
+def load_checkpoint(path: Path) -> None:
+    checkpoint_utils.load_model_ensemble_and_task([str(path)])
 
 
-def test_a_path_may_be_an_object():
-    assert load(Path("a/b"), bpe=Path("c")) == load(path=Path("a/b"), bpe="c")
-    assert load(Path("a/b")) == {"path": str(Path("a/b"))}
+def run_program(name: str) -> None:
+    import fairseq_cli.generate
+    import fairseq_cli.train
+
+    getattr(fairseq_cli, name).main(OmegaConf.structured(FairseqConfig()))
+
+
+def rethrown(first: Exception, then: str) -> None:
+    """As fairseq's trainer does it."""
+    try:
+        raise first
+    except Exception:
+        raise Exception(then)  # noqa: B904
+
+
+class Mistaken(torch.utils.data.Dataset):
+    """Data whose sentences cannot be read."""
+
+    def __len__(self) -> int:
+        return 1
+
+    def __getitem__(self, index: int) -> None:
+        raise UserError("train.mt, line 3: no draft")
+
+
+def spawned() -> None:
+    text = f"\n\n-- Process 0 terminated:\nTrace …\n{UserError.__module__}.UserError: no GPU\n"
+    raise torch.multiprocessing.ProcessRaisedException(text, 0, 1)
+
+
+MISFIT = "Cannot load model parameters from checkpoint a.pt; please ensure that the arch"
+#: what goes wrong in a folder → what its line names
+MISTAKES: list[tuple[Callable[[Path], Any], tuple[str, ...]]] = [
+    (lambda folder: setup(folder / "missing"), ("missing",)),
+    (lambda folder: setup(folder), ("--source-lang", "--target-lang")),
+    (lambda folder: setup(folder, source_lang="en", target_lang="tgt"), ("dict.en.txt",)),
+    (load_split, ("nosuch", "--gen-subset", "bin")),
+    (lambda folder: load_checkpoint(folder / "nope.pt"), ("nope.pt", "--path")),
+    (lambda folder: open(folder), ("bin",)),
+    (lambda folder: run_program("generate"), ("--path",)),
+    (lambda folder: run_program("train"), ("--max-tokens",)),
+    (lambda folder: torch.nn.Linear(2, 2).load_state_dict({}), ("dictionary", "weight")),
+    (lambda folder: rethrown(RuntimeError("Error(s) in X:"), MISFIT), ("a.pt", "--arch")),
+    (lambda folder: rethrown(UserError("a.pt is of another task"), MISFIT), ("another task",)),
+    (lambda folder: list(torch.utils.data.DataLoader(Mistaken(), num_workers=1)), ("mt, line 3",)),
+    (lambda folder: spawned(), ("no GPU",)),
+]
+
+
+@pytest.mark.parametrize(("mistake", "named"), MISTAKES)
+def test_a_mistake_of_the_first_hour_is_one_line_that_names_it(tmp_path, mistake, named, capsys):
+    folder = tiny.dictionaries(tmp_path / "bin")
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(SystemExit) as ended:
+        patches.run_cli(lambda: mistake(folder))
+    assert ended.value.code == 1 and sorted(tmp_path.rglob("*")) == before
+    line = capsys.readouterr().err
+    assert line.startswith("error: ") and line.count("\n") == 1
+    assert [one for one in named if one not in line] == []
+
+
+@pytest.mark.parametrize("kind", [RuntimeError, KeyError, AssertionError, OSError, TypeError])
+def test_anything_else_keeps_its_traceback(kind):
+    def fail() -> None:
+        raise kind("a fault")
+
+    with pytest.raises(kind, match="a fault"):
+        patches.run_cli(fail)
+
+
+def test_in_a_command_of_fairseqs_a_mistake_is_one_line_and_a_fault_is_passed_on(
+    monkeypatch, capsys
+):
+    passed: list[BaseException] = []
+    monkeypatch.setattr(sys, "excepthook", lambda kind, error, trace: passed.append(error))
+    before = sys.excepthook
+    monkeypatch.setattr(sys, "argv", ["my_program.py"])
+    patches.one_line_errors()
+    assert sys.excepthook is before, "no command of fairseq's"
+    monkeypatch.setattr(sys, "argv", ["/lib/fairseq_cli/generate.py"])
+    monkeypatch.delenv("LEV_PLUGINS_TRACEBACK", raising=False)
+    patches.one_line_errors()
+    for error in (UserError("fix\nthis"), fault := RuntimeError("fault")):
+        sys.excepthook(type(error), error, None)
+    assert capsys.readouterr().err == "error: fix this\n" and passed == [fault]
+    monkeypatch.setenv("LEV_PLUGINS_TRACEBACK", "1")
+    sys.excepthook(UserError, UserError("fix this"), None)
+    shown = capsys.readouterr().err
+    assert "UserError" in shown and shown.endswith("error: fix this\n")
+
+
+@pytest.mark.parametrize(("main", "status"), [(lambda: 3, 3), (lambda: None, 0)])
+def test_a_command_hands_on_its_status(main, status):
+    with pytest.raises(SystemExit) as ended:
+        patches.run_cli(main)
+    assert ended.value.code == status
+
+
+def test_ctrl_c_and_a_reader_that_has_gone_end_a_command_without_a_word(tmp_path, capsys):
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(SystemExit) as ended:
+        patches.run_cli(interrupted)
+    assert ended.value.code == 130 and capsys.readouterr() == ("", "")
+    loud = "from lev_plugins.fairseq_patches import run_cli\n"
+    loud += "run_cli(lambda: [print('x' * 70) for _ in range(100000)] and 0)"
+    script = f'{sys.executable} -c "{loud}" | head -1; echo ${{PIPESTATUS[0]}}'
+    done = subprocess.run(["bash", "-c", script], cwd=ROOT, capture_output=True, text=True)
+    assert (done.stdout.splitlines(), done.stderr) == (["x" * 70, "141"], "")
+
+
+# logging ------------------------------------------------------------------------------------------
+
+
+def test_importing_the_package_prints_nothing_and_leaves_logging_alone():
+    look = "import logging, lev_plugins; r = logging.getLogger(); print(r.level, len(r.handlers))"
+    done = subprocess.run([sys.executable, "-c", look], cwd=ROOT, capture_output=True, text=True)
+    assert (done.stdout.split(), done.stderr) == ([str(logging.WARNING), "0"], "")

@@ -23,7 +23,7 @@ LAYERS = (
     ("fairseq_patches",),
     ("io",),
     ("html",),
-    ("deprecation", "errors", "options"),
+    ("errors", "options"),
 )
 LEVEL = {name: level for level, packages in enumerate(LAYERS) for name in packages}
 

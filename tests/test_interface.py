@@ -1,12 +1,9 @@
-"""What the three objects of the Python interface share: arguments, devices, copies."""
+"""What the three objects of the Python interface share: arguments, devices, threads."""
 
-import copy
-import multiprocessing
-import pickle
 import re
 import threading
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from operator import methodcaller
 from pathlib import Path
@@ -21,7 +18,6 @@ from fairseq.data.encoders.sentencepiece_bpe import SentencepieceBPE, Sentencepi
 from refusals import refuses
 
 from lev_plugins import Corrector, EncT5, LevenshteinEditor
-from lev_plugins.systems.levenshtein.task import TranslationEditTask
 
 
 @pytest.mark.parametrize("kind", [LevenshteinEditor, Corrector, EncT5])
@@ -116,87 +112,14 @@ def test_without_a_history_the_edited_text_is_the_same():
     assert not EDITOR().edit(lines, history=False)[0].iterations
 
 
-# copies ---------------------------------------------------------------------------------------
-
 LINES = ["a b zz c", "zz", "", "h g f e d"]
 EDITED = methodcaller("edit", LINES, LINES[::-1], max_iter=2)
 CORRECTED, PREDICTED = methodcaller("correct", LINES), methodcaller("predict", LINES)
 MADE: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
     "editor": (editors.editor, EDITED),
-    "ensemble": (lambda: editors.editor(2), EDITED),
     "edit corrector": (editors.edit_corrector, CORRECTED),
-    "translation corrector": (editors.writing_corrector, CORRECTED),
-    "concat corrector": (lambda: editors.writing_corrector("translation_concat"), CORRECTED),
-    "classes": (lambda: editors.enct5("classification"), PREDICTED),
     "tags": (lambda: editors.enct5("tagging"), methodcaller("predict_tags", LINES)),
 }
-WAYS: dict[str, Callable[[Any], Any]] = {
-    "copy": copy.copy,
-    "deepcopy": copy.deepcopy,
-    "pickle": lambda one: pickle.loads(pickle.dumps(one)),
-}
-
-
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("kind", MADE)
-def test_a_copy_says_what_the_original_says(kind, way):
-    make, ask = MADE[kind]
-    original = make()
-    copied = WAYS[way](original)
-    assert copied is not original
-    assert ask(copied) == ask(original) == ask(WAYS[way](copied))
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("copies")
-    tiny.dictionaries(made / "bin")
-    for kind in saved.KINDS:
-        saved.save(made / f"{kind}.pt", made / "bin", kind)
-    return made
-
-
-@pytest.mark.parametrize(
-    ("kind", "precision"),
-    [("editor", "fp32"), ("editor", "int8"), ("stock", "bf16"), ("concat", "fp32")],
-)
-def test_what_was_loaded_can_be_copied(folder, kind, precision):
-    options = {"precision": precision, "bpe": "characters"}
-    corrector = Corrector.from_pretrained(str(folder / f"{kind}.pt"), **options)
-    for way in WAYS.values():
-        assert CORRECTED(way(corrector)) == CORRECTED(corrector)
-
-
-def test_a_copied_task_keeps_its_state_and_shares_no_dictionary():
-    task = tiny.task()
-    for way in (copy.deepcopy, WAYS["pickle"]):
-        copied: TranslationEditTask = way(task)
-        assert copied.state_dict() == task.state_dict() and copied.cfg == task.cfg
-        copied.get_interactive_tokens_and_lengths(["a\tzz"], str)
-        assert len(task.tgt_dict) == task.placeholder + 1 == len(copied.tgt_dict) - 1
-
-
-def test_another_process_says_the_same():
-    """A spawned one has nothing but what is sent to it."""
-    kinds = ("edit corrector", "concat corrector", "tags")
-    made = [(MADE[kind][0](), MADE[kind][1]) for kind in kinds]
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-        answers = list(pool.map(_asked, *zip(*made)))
-    said, numbers = _apart(answers)
-    here, expected = _apart([ask(one) for one, ask in made])
-    # another process may share its work among threads in another way, and then rounds otherwise
-    assert said == here and numbers == pytest.approx(expected, rel=1e-3)
-
-
-def _apart(answers: Any) -> tuple[str, list[float]]:
-    """What answers say without their fractional numbers, and these."""
-    fraction = re.compile(r"\d+\.\d+(?:e-?\d+)?|\d+e-\d+")
-    return fraction.sub("#", repr(answers)), [float(n) for n in fraction.findall(repr(answers))]
-
-
-def _asked(one: Any, ask: Callable[[Any], Any]) -> Any:
-    return ask(one)
-
 
 # threads --------------------------------------------------------------------------------------
 

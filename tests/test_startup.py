@@ -13,7 +13,6 @@ from fairseq.models import ARCH_MODEL_REGISTRY
 from fairseq.registry import REGISTRIES
 from fairseq.tasks import TASK_REGISTRY
 
-from lev_plugins import deprecation
 from lev_plugins.cli import enct5_prepare, names
 from lev_plugins.io import program
 from lev_plugins.io.evaluation import EVALUATING, evaluated
@@ -135,7 +134,6 @@ def test_the_rest_of_fairseq_comes_when_a_checkpoint_asks_for_it(root):
         (["/usr/bin/lev-correct", "--path", "x"], [], True),
         (["-m", "x"], ["python", "-m", "pytest", "x"], False),
         (["-m"], ["python", "-m", "lev_plugins.inference.editor"], False),
-        (["-m"], ["python", "-m", "lev_plugins.cli.oracle_curve"], False),
         (["-m"], ["python", "-m", "lev_plugins.client"], False),
         (["lev-correct.py"], [], False),
         (["fairseq-train"], [], False),
@@ -146,7 +144,7 @@ def test_the_rest_of_fairseq_comes_when_a_checkpoint_asks_for_it(root):
 def test_a_command_of_ours_is_told_from_other_programs(arguments, original, ours, monkeypatch):
     monkeypatch.setattr(sys, "argv", arguments)
     monkeypatch.setattr(sys, "orig_argv", original)
-    assert program.starts_own_command("lev_plugins", deprecation.SCRIPTS) == ours
+    assert program.starts_own_command("lev_plugins") == ours
 
 
 def test_a_help_repeats_what_it_must_not_load():

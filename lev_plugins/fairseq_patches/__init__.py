@@ -9,7 +9,6 @@ from here; they are loaded when asked for.
 ``saving``            a kill or a full disk leaves half a checkpoint where a whole one stood
 ``archives``          a checkpoint may be small on the disk and have no end in memory
 ``checkpoint_files``  checkpoints are believed: what they say is run, allocated, or a traceback
-``copies``            tasks and models cannot be copied, nor sent to another process
 ``trust``             a checkpoint chooses models, files and addresses
 ``evaluation``        settings of a checkpoint are run as Python
 ``indexed``           index files are believed
@@ -21,15 +20,11 @@ from here; they are loaded when asked for.
 ``launch``            several processes on a CPU crash, train nothing, or train each for itself
 ``precision``         ``--bf16`` takes every machine for a TPU, ``--fp16`` on a CPU crashes
 ``batches``           the last batch is dropped when its size does not suit the multiple; a resumed
-                      training has other batches; ``--curriculum`` never ends
-``shards``            ``--num-shards`` changes nothing
+                      training has other batches
 ``symbols``           a dictionary whose symbols have moved goes unnoticed
-``interactive``       input lines lose their tabs and bad bytes end in a traceback
+``interactive``       input lines lose their tabs
 ``encoders``          ``--bpe characters`` dies before anything begins; odd spaces join words
-``scorers``           the chrF scorer cannot give its score
 ``adafactor``         ``--scale-parameter`` multiplies the sizes of all tensors
-``diverse_beams``     ``--diverse-beam-groups`` looks up a sentence's row by its number in the data
-``progress``          progress bars show what metrics are made of
 ``registries``        importing fairseq imports every model and task, and all that they need
 ``reports``           a user's mistake ends in a traceback instead of one line
 ``threads``           a training that ends within an epoch is aborted when Python shuts down

@@ -5,16 +5,14 @@ from dataclasses import dataclass
 from ..io.patching import Stock, patches
 from ..io.text_files import plain_spaces
 
-_PLAIN = ("characters", "bytes")
-#: those that know the plain space alone
-_ONE_SPACE = ("sentencepiece", "characters", "subword_nmt")
-
 
 def configure_plain_encoders() -> None:
-    """Make ``--bpe characters`` and ``--bpe bytes`` work.
+    """Makes ``--bpe characters`` work, and lets encoders take every space for one.
 
-    Fault: both are registered without a config dataclass, so every command that is given one
-    dies while it composes its configuration (``Could not find 'bpe/characters'``).
+    Faults: it is registered without a config dataclass, so every command that is given it dies
+    while it composes its configuration (``Could not find 'bpe/characters'``). And a non-breaking or
+    another space of Unicode becomes a part of a token; where tokens are told apart, at whitespace,
+    it vanishes, and the words beside it are joined.
     """
     from fairseq.dataclass import FairseqDataclass
     from fairseq.registry import REGISTRIES
@@ -24,29 +22,15 @@ def configure_plain_encoders() -> None:
     class PlainEncoderConfig(FairseqDataclass):
         """No options."""
 
-    known = REGISTRIES["bpe"]["dataclass_registry"]
-    for name in _PLAIN:
-        if name in known or name not in REGISTRIES["bpe"]["registry"]:
-            continue
+    known = REGISTRIES["bpe"]
+    if known["dataclass_registry"].get("characters") is None:
+        known["dataclass_registry"]["characters"] = PlainEncoderConfig
         node = PlainEncoderConfig()
-        node._name = name
-        known[name] = PlainEncoderConfig
-        ConfigStore.instance().store(name=name, group="bpe", node=node, provider="fairseq")
+        node._name = "characters"
+        ConfigStore.instance().store(name=node._name, group="bpe", node=node, provider="fairseq")
+    for name in ("sentencepiece", "characters", "subword_nmt"):
 
-
-def keep_words_apart() -> None:
-    """Let ``--bpe sentencepiece``, ``characters`` and ``subword_nmt`` take every space for one.
-
-    Fault: they leave a non-breaking or another space of Unicode as it is (sentencepiece where its
-    model does not normalise), as a token or a part of one. Where their tokens are told apart, at
-    whitespace, it vanishes, and the words beside it are joined.
-    """
-    from fairseq.registry import REGISTRIES
-
-    known = REGISTRIES["bpe"]["registry"]
-    for kind in (known[name] for name in _ONE_SPACE if name in known):
-
-        @patches(kind, "encode")
+        @patches(known["registry"][name], "encode")
         def encode(stock: Stock, *arguments: object, **named: object) -> str:
             """fairseq's, of the text with plain spaces; the text comes last."""
             *owner, text = (*arguments, *named.values())

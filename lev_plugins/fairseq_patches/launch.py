@@ -16,7 +16,6 @@ from ..io.saving import refuse_asynchronous_checkpoints
 from .checkpoints import absolute_data_paths
 from .precision import bf16_without_tpu, refuse_fp16_on_cpu, say_where_bf16_gains_no_time
 from .preemption import pass_signals_on, stop_watching
-from .shards import refuse_shards
 
 _TORCHRUN = ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK")
 _SLURM = ("SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST")
@@ -206,7 +205,6 @@ def check_launches() -> None:
     ) -> None:
         """Check, then run ``main(cfg, **kwargs)`` in all processes as fairseq does."""
         training = _is_training(main)
-        refuse_shards(cfg)
         if training:
             absolute_data_paths(cfg.task)
             resolve_model_config(cfg)

@@ -3,10 +3,10 @@
 import contextlib
 import logging
 import os
-import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from ..io.patching import Stock, patches
 from ..io.program import running_command
 
 HYDRA_SAYS = (
@@ -16,8 +16,7 @@ HYDRA_SAYS = (
     "'.*' is validated against ConfigStore schema",
     "The strict flag in the compose API",
 )
-# as warnings.filterwarnings keeps it
-_MASKS = re.compile("Support for mismatched key_padding_mask and attn_mask is deprecated", re.I)
+_MASKS = "Support for mismatched key_padding_mask and attn_mask is deprecated"
 
 
 @contextlib.contextmanager
@@ -34,35 +33,45 @@ def untouched_root_logger() -> Iterator[None]:
         root.handlers[:] = handlers
 
 
-def restore_log_level() -> None:
-    """Let a fairseq command log from INFO on, as it means to.
+def quiet_commands() -> None:
+    """Lets a fairseq command log from INFO on (or ``LOGLEVEL``) and give no advice on hydra.
 
-    Fault: in the commands that import fairseq before they set up logging (generate, interactive,
-    validate …) the root logger stays at DEBUG, so every library's debug lines are shown. Their
-    own INFO lines stay, and so does a level asked for by ``LOGLEVEL``.
+    Faults: in the commands that import fairseq before they set up logging (generate, interactive,
+    validate …) the root logger stays at DEBUG. And each command starts with some twenty lines of
+    warnings about interfaces that hydra has deprecated.
     """
     root = logging.getLogger()
-    if running_command() is not None and root.level == logging.DEBUG:
+    if running_command() is None:
+        return
+    if root.level == logging.DEBUG:
         root.setLevel(os.environ.get("LOGLEVEL", "INFO").upper())
-
-
-def filter_hydra_warnings() -> None:
-    """Keep a fairseq command's output free of advice to fairseq's programmers.
-
-    Fault: reading the command line goes through interfaces that hydra has deprecated, and each
-    command starts with some twenty lines of warnings about them, before any line of its own.
-    """
-    if running_command() is not None:
-        for start in HYDRA_SAYS:
-            warnings.filterwarnings("ignore", rf"\s*{start}", UserWarning)
+    for start in HYDRA_SAYS:
+        warnings.filterwarnings("ignore", rf"\s*{start}", UserWarning)
 
 
 def filter_mask_warning() -> None:
-    """Say nothing of the masks of fairseq's Transformer; for what runs one on whole sentences.
+    """Says nothing of the masks of fairseq's Transformer; for what runs one on whole sentences.
 
     Fault: its attention gets a mask of padding that is boolean and one of the future that is not,
     of which torch warns. The filter holds for the whole process: one that is put aside afterwards
     is not safe among threads.
     """
-    if ("ignore", _MASKS, UserWarning, None, 0) not in warnings.filters:
-        warnings.filterwarnings("ignore", _MASKS.pattern, UserWarning)
+    warnings.filterwarnings("ignore", _MASKS, UserWarning)
+
+
+def hide_private_stats() -> None:
+    """Keeps names that begin with ``_`` out of progress bars, as fairseq keeps them out of meters.
+
+    Fault: fairseq-validate shows all that a batch logs: of a regression 1607 numbers a line.
+    """
+    from fairseq.logging.progress_bar import BaseProgressBar, JsonProgressBar
+
+    for bar in (BaseProgressBar, JsonProgressBar):
+
+        @patches(bar, "_format_stats")
+        def format_stats(
+            stock: Stock, self: BaseProgressBar, stats: Mapping[str, object], **named: object
+        ) -> object:
+            """fairseq's, of what is not private."""
+            shown = {name: value for name, value in stats.items() if name[:1] != "_"}
+            return stock(self, shown, **named)

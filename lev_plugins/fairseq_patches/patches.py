@@ -22,27 +22,17 @@ from ..io.saving import (
 )
 from ..io.trust import Origin, check_checkpoint_settings, origin, settings_of
 from .adafactor import patch_adafactor
-from .batches import (
-    deterministic_batching,
-    keep_last_batch,
-    lossless_batches,
-    shuffle_when_asked,
-)
+from .batches import deterministic_batching, keep_last_batch, lossless_batches
 from .checkpoints import absolute_data_paths, allow_checkpoint_globals
-from .copies import allow_copies
-from .diverse_beams import patch_diverse_beams
-from .encoders import configure_plain_encoders, keep_words_apart
-from .flags import accept_renamed_flags, refuse_replacement
+from .encoders import configure_plain_encoders
+from .flags import show_whole_help
 from .interactive import patch_interactive_reader, read_interactive_lines
 from .launch import check_launches, infer_torchrun_on_cpu
 from .lengths import WORDS_LEARNT
-from .logs import filter_hydra_warnings, filter_mask_warning, restore_log_level
+from .logs import filter_mask_warning, hide_private_stats, quiet_commands
 from .precision import bf16_without_tpu, refuse_fp16_on_cpu
-from .progress import hide_private_stats
 from .registries import import_fairseq, is_lean
 from .reports import one_line_errors, run_cli
-from .scorers import patch_chrf
-from .shards import decode_shards
 from .symbols import compare_symbols, difference, keep_symbols, refuse_other_symbols
 from .threads import stop_prefetch_threads
 from .training import prepare_trainings
@@ -63,32 +53,24 @@ def apply(lean: bool = False) -> None:
     one_line_errors()
     import_fairseq(lean)
     accept_imported_package()
-    restore_log_level()
-    filter_hydra_warnings()
+    quiet_commands()
     allow_checkpoint_globals()
     harden_checkpoint_loading()
-    allow_copies()
     check_checkpoint_settings()
     evaluate_settings()
     check_index_files()
     write_checkpoints_whole()
     infer_torchrun_on_cpu()
     check_launches()
-    accept_renamed_flags()
-    refuse_replacement()
+    show_whole_help()
     keep_last_batch()
     deterministic_batching()
-    shuffle_when_asked()
     prepare_trainings()
     keep_symbols()
-    decode_shards()
     if not is_lean():
         patch_interactive_reader()
-        patch_chrf()
     patch_adafactor()
-    patch_diverse_beams()
     hide_private_stats()
     configure_plain_encoders()
-    keep_words_apart()
     stop_prefetch_threads()
     _applied = True

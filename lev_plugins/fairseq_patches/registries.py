@@ -12,7 +12,6 @@ from typing import Any
 
 from ..io.patching import Stock, patches
 from .logs import untouched_root_logger
-from .scorers import patch_chrf
 
 #: packages of fairseq's that import every file beside them when they are imported themselves
 REGISTERING = (
@@ -95,7 +94,6 @@ def import_rest() -> None:
             for module in sorted(pkgutil.iter_modules(path), key=lambda found: found.name):
                 if not module.name.startswith("_"):
                     importlib.import_module(f"fairseq.{package}.{module.name}")
-    patch_chrf()
 
 
 def _import_rest_when_asked() -> None:

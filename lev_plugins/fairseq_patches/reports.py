@@ -13,15 +13,10 @@ from ..errors import printable
 from ..io.causes import explain
 from ..io.patching import Stock, patches
 from ..io.program import running_command
-from .recipes import with_our_flags
 
 _TRACEBACK = "LEV_PLUGINS_TRACEBACK"
 _BROKEN_PIPE_STATUS = 128 + 13  # what a shell reports for a program ended by SIGPIPE
 _INTERRUPTED_STATUS = 128 + 2
-#: how the usage of a command of ours begins
-_OWN = ("lev-", f"python -m {(__package__ or '').partition('.')[0]}")
-
-ExceptHook = Callable[[type[BaseException], BaseException, TracebackType | None], None]
 
 
 def _print_error(error: BaseException, line: str) -> None:
@@ -35,17 +30,14 @@ def _print_error(error: BaseException, line: str) -> None:
 
 
 def show_usage_errors() -> None:
-    """Let argparse show control characters of the command line and not send them to a terminal.
-
-    A flag of a recipe for fairseq's own LevT is named with ours, but not in a command of ours.
-    """
+    """Lets argparse show control characters of the command line and not obey them."""
     if hasattr(argparse.ArgumentParser.error, "__wrapped__"):
         return
 
     @patches(argparse.ArgumentParser, "error")
     def error(stock: Stock, self: argparse.ArgumentParser, message: str) -> None:
         """argparse's usage and message."""
-        stock(self, printable(message if self.prog.startswith(_OWN) else with_our_flags(message)))
+        stock(self, printable(message))
 
 
 def _forget_stdout() -> None:
@@ -55,27 +47,22 @@ def _forget_stdout() -> None:
 
 
 def one_line_errors() -> None:
-    """In a fairseq command, show a user's mistake as ``error: …`` and not as a traceback.
+    """Shows a user's mistake in a fairseq command as ``error: …`` and not as a traceback.
 
-    Fault: fairseq has no place where its commands turn an error into a message. The exit
-    status stays 1. An exception that :func:`explain` does not know goes to the hook that was
-    there before, with its full traceback; LEV_PLUGINS_TRACEBACK=1 shows every traceback.
+    Fault: fairseq has no place where its commands turn an error into a message. What
+    :func:`explain` does not know goes to the hook that was there before, with its traceback.
     """
-    command = running_command()
-    if command is None:
+    if running_command() is None:
         return
     show_usage_errors()
-    if command == "hydra-train":  # hydra prints and exits by itself unless told to raise
-        os.environ["HYDRA_FULL_ERROR"] = "1"
-    previous: ExceptHook = sys.excepthook
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # it prints and exits by itself unless told to raise
+    previous = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        """Print one line for what is known and pass on the rest."""
+        """Prints one line for what is known and passes on the rest."""
         if isinstance(error, BrokenPipeError):
             _forget_stdout()
-            return
-        line = explain(error)
-        if line is None:
+        elif (line := explain(error)) is None:
             previous(kind, error, trace)
         else:
             _print_error(error, line)

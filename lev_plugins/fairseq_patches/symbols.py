@@ -24,14 +24,10 @@ def difference(there: Sequence[str], here: Sequence[str]) -> tuple[int, str, str
         end); None where all are equal.
     """
     for index in range(max(len(there), len(here))):
-        one, other = (side[index] if index < len(side) else None for side in (there, here))
+        one, other = (repr(s[index]) if index < len(s) else "missing" for s in (there, here))
         if one != other:
-            return index, _shown(one), _shown(other)
+            return index, one, other
     return None
-
-
-def _shown(symbol: str | None) -> str:
-    return "missing" if symbol is None else repr(symbol)
 
 
 def refuse_other_symbols(what: str, saved: Sequence[str], here: Sequence[str], data: str) -> None:
@@ -55,25 +51,19 @@ def refuse_other_symbols(what: str, saved: Sequence[str], here: Sequence[str], d
         )
 
 
-def compare_symbols(task: "TranslationTask", task_state: object) -> None:
-    """Compare a translation task's dictionaries with those that fairseq's task has trained with.
+def compare_symbols(task: "TranslationTask", task_state: Mapping[str, Any]) -> None:
+    """Compare a task's dictionaries with those that a checkpoint's task has kept.
 
     A dictionary may continue behind the end of the checkpoint's: ours have a placeholder, and for
-    other sizes the parameters do not fit.
-
-    Args:
-        task: has ``src_dict`` and ``tgt_dict``.
-        task_state: of a checkpoint. Without symbols, as in 0.5.0, nothing is compared.
+    other sizes the parameters do not fit. Stock checkpoints have no symbols.
 
     Raises:
         UserError: with the first symbol that differs.
     """
-    saved = task_state.get(_SYMBOLS) if isinstance(task_state, Mapping) else None
     for side, dictionary in (("source", task.src_dict), ("target", task.tgt_dict)):
-        there = saved.get(side) if isinstance(saved, Mapping) else None
-        if isinstance(there, list):
-            here = dictionary.symbols[: len(there)]
-            refuse_other_symbols(f"another {side} dictionary", there, here, task.cfg.data)
+        there = task_state.get(_SYMBOLS, {}).get(side, [])
+        here = dictionary.symbols[: len(there)]
+        refuse_other_symbols(f"another {side} dictionary", there, here, task.cfg.data)
 
 
 @contextlib.contextmanager
@@ -87,12 +77,12 @@ def resumed_by(task: "FairseqTask") -> Iterator[None]:
 
 
 def keep_symbols() -> None:
-    """Let no translation model resume, or decode, with a dictionary whose symbols have moved.
+    """Lets no translation model resume, or decode, with a dictionary whose symbols have moved.
 
-    Faults: fairseq's task ``translation`` keeps its dictionaries beside the data alone. Where they
-    have been made anew, with as many symbols in another order, a training resumes and a model
-    decodes in silence, with other words. And what any task keeps in a checkpoint, the trainer
-    does not give back to it.
+    Faults: fairseq's task ``translation``, with which PBD and gated-Trans are trained, keeps its
+    dictionaries beside the data alone: made anew, with as many symbols in another order, a model
+    decodes other words in silence. And what a task keeps in a checkpoint, the trainer does not
+    give back to it.
     """
     from fairseq import checkpoint_utils
     from fairseq.tasks.translation import TranslationTask

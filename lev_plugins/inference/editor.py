@@ -117,7 +117,7 @@ class LevenshteinEditor:
             TypeError: an option that fairseq's text processing does not have.
         """
         place = device_named(device)
-        paths = find_checkpoints(path)
+        paths = find_checkpoints(os.fspath(path))
         state = load_state(paths[0])
         with wrap_checkpoint_errors(paths[0]):
             task = editing_task(state, paths[0], data)

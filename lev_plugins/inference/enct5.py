@@ -76,7 +76,7 @@ class EncT5:
                 description of its data; a device that is not here.
         """
         place = device_named(device)
-        path = find_checkpoint(path)
+        path = find_checkpoint(os.fspath(path))
         state = load_state(path)
         with wrap_checkpoint_errors(path):
             task = _task(state, path)

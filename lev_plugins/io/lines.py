@@ -1,4 +1,4 @@
-"""Lines in and JSON lines out, for all commands that load a model."""
+"""Lines in and JSON lines out, for commands: files, pipes and what is typed."""
 
 import json
 import os
@@ -6,7 +6,7 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, TextIO, TypeVar
+from typing import TextIO, TypeVar
 
 from ..errors import UserError
 from .reading import reading
@@ -55,24 +55,24 @@ def input_fields(path: str, prompt: str, counts: Collection[int], form: str) -> 
         yield fields
 
 
-def standard_input() -> Iterator[bytes]:
-    """The lines of standard input, each with its end.
-
-    Raises:
-        UserError: it is closed (at once), or cannot be read.
-    """
-    if sys.stdin is None:
-        raise UserError("standard input is closed; give it a file or a pipe: < FILE")
-    return _bytes_of_stdin(sys.stdin.buffer)
-
-
 def raw_lines(path: str) -> Iterator[bytes]:
     """The lines of a file, or of standard input (``-``), each with its end.
 
     Raises:
-        UserError: it cannot be read.
+        UserError: it is closed (at once), or cannot be read.
     """
-    return standard_input() if path == STANDARD_STREAM else _bytes_of_file(path)
+    if path == STANDARD_STREAM and sys.stdin is None:
+        raise UserError("standard input is closed; give it a file or a pipe: < FILE")
+    return _raw_lines(path)
+
+
+def _raw_lines(path: str) -> Iterator[bytes]:
+    if path == STANDARD_STREAM:
+        with reading("standard input"):
+            yield from sys.stdin.buffer
+    else:
+        with reading(path), open(path, "rb") as file:
+            yield from file
 
 
 def require_readable(paths: Sequence[str]) -> None:
@@ -81,18 +81,6 @@ def require_readable(paths: Sequence[str]) -> None:
         if path != STANDARD_STREAM and (os.path.isdir(path) or not os.access(path, os.R_OK)):
             why = "is a folder" if os.path.isdir(path) else "cannot be read"
             raise UserError(f"{path}: {why}; give a text file, or - for standard input")
-
-
-def _bytes_of_file(path: str) -> Iterator[bytes]:
-    with reading(path), open(path, "rb") as file:
-        yield from file
-
-
-def _bytes_of_stdin(stream: BinaryIO) -> Iterator[bytes]:
-    try:
-        yield from stream
-    except OSError as error:
-        raise UserError(f"standard input cannot be read: {error.strerror or error}") from error
 
 
 def is_terminal(stream: TextIO | None) -> bool:
@@ -144,7 +132,7 @@ def decode(name: str, number: int, body: bytes, way: str = "") -> str:
 
 
 def _stdin_lines(prompt: str) -> Iterator[str]:
-    lines = standard_input()
+    lines = raw_lines(STANDARD_STREAM)
     if is_terminal(sys.stdin):
         print(prompt, file=sys.stderr)
     for number, raw in enumerate(lines, start=1):

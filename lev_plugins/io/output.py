@@ -73,46 +73,6 @@ def require_folder(flag: str, path: str) -> None:
         raise UserError(f"{flag} {path}: no folder {folder}; make it: mkdir -p {folder}")
 
 
-def require_place(flag: str, path: str) -> None:
-    """Refuse a file to write whose folder is not there and cannot be made (:func:`made_folder`)."""
-    folder = os.path.dirname(path) or "."
-    missing = _missing_folders(folder)
-    there = (os.path.dirname(missing[-1]) or ".") if missing else folder
-    if not os.path.isdir(there) or not os.access(there, os.W_OK | os.X_OK):
-        raise UserError(f"{flag} {path}: {there} is no folder to write to; choose another one")
-
-
-@contextmanager
-def made_folder(path: str) -> Iterator[None]:
-    """Make the folder of a file to write; it goes again where anything fails and it is empty.
-
-    Raises:
-        UserError: it cannot be made.
-    """
-    missing = _missing_folders(os.path.dirname(path) or ".")
-    try:
-        if missing:
-            os.makedirs(missing[0], exist_ok=True)
-    except OSError as error:
-        raise UserError(f"{missing[0]}: cannot be made ({error.strerror})") from error
-    try:
-        yield
-    except BaseException:
-        for folder in missing:
-            with suppress(OSError):
-                os.rmdir(folder)
-        raise
-
-
-def _missing_folders(folder: str) -> list[str]:
-    """The folder and those above it that are not there, the deepest first."""
-    missing = []
-    while folder and not os.path.exists(folder):
-        missing.append(folder)
-        folder = os.path.dirname(folder)
-    return missing
-
-
 def require_names(written: Mapping[str, str | None]) -> None:
     """Refuse standard output where a file is written; ``written``: flag → path, None for none."""
     for flag, path in written.items():

@@ -3,7 +3,6 @@
 import os
 import re
 import sys
-from collections.abc import Collection
 from pathlib import Path
 from types import ModuleType
 
@@ -11,14 +10,11 @@ from types import ModuleType
 _OURS = re.compile(r"lev-[a-z0-9-]+")
 
 
-def starts_own_command(package: str, moved: Collection[str] = ()) -> bool:
+def starts_own_command(package: str) -> bool:
     """Whether this process was started to run a command of ``package``, and is about to.
 
     That is ``python -m PACKAGE``, ``python -m PACKAGE.cli.NAME`` or a console script. Python gives
     the first argument as ``-m`` while it imports what stands above the module.
-
-    Args:
-        moved: modules that are no commands any more, as ``cli.NAME``.
     """
     first = sys.argv[0] if sys.argv else ""
     if first != "-m":
@@ -27,7 +23,7 @@ def starts_own_command(package: str, moved: Collection[str] = ()) -> bool:
         return False
     module = sys.orig_argv[-len(sys.argv)].removeprefix("-m")
     home, _, name = module.partition(".")
-    return home == package and name not in moved and f"{name}.".startswith((".", "cli."))
+    return home == package and f"{name}.".startswith((".", "cli."))
 
 
 def running_command() -> str | None:

@@ -1,11 +1,8 @@
 """Text files, one sentence a line, read the way fairseq's binarizer reads them, but strictly.
 
-fairseq opens text with universal newlines and splits lines at whitespace. Here the same
-lines are counted, and what fairseq would swallow without a word (bytes that are no UTF-8,
-a carriage return that cuts a line in two, a special symbol typed as a word) is refused with
-the file and the line named. Everything streams: memory holds some lines of each file.
-
-Line numbers count from 1, byte offsets from 0 at the start of the file.
+What fairseq would swallow without a word (bytes that are no UTF-8, a carriage return that cuts a
+line in two, a special symbol typed as a word) is refused with the file and the line named.
+Everything streams. Line numbers count from 1.
 """
 
 import os
@@ -33,8 +30,6 @@ SUBWORDS = {
 #: sentence there, ``<pad>`` would be masked, ``<s>`` and ``<plh>`` have a meaning of their own.
 SPECIAL_TOKENS = frozenset({"<s>", "<pad>", "</s>", "<plh>"})
 
-#: Bytes that are read and decoded at once, and more up to the end of a line.
-BLOCK = 1 << 16
 _BYTE_ORDER_MARK = "\ufeff"
 _ALIGNMENT = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")
 _SPACE = re.compile(r"\s")
@@ -73,24 +68,6 @@ class LineNumbers:
         return ", ".join(map(str, self.first)) + more
 
 
-def line_numbers(option: str, text: str) -> set[int]:
-    """The numbers that a user chose with an option: ``1,4,7-9``.
-
-    Raises:
-        UserError: no number, or no range of lines.
-    """
-    numbers: set[int] = set()
-    for part in text.split(","):
-        first, dash, last = part.strip().partition("-")
-        if not first.isdecimal() or (dash and not last.isdecimal()):
-            raise UserError(f"{option} {text}: {part!r} is no line; write them as 1,4,7-9")
-        start, end = int(first), int(last) if dash else int(first)
-        if not 1 <= start <= end or end - start > 100_000:
-            raise UserError(f"{option} {text}: {part!r} is no range of lines, which count from 1")
-        numbers.update(range(start, end + 1))
-    return numbers
-
-
 def require_files(paths: Sequence[str], hint: str = "") -> None:
     """Raise one :class:`UserError` that names all files that are not there, and the way out."""
     missing = [path for path in paths if not os.path.isfile(path)]
@@ -111,48 +88,33 @@ def read_lines(path: str) -> Iterator[str]:
         UserError: the file cannot be opened, a byte is not UTF-8, a carriage return stands
             inside a line, or the file begins with a byte order mark.
     """
-    number, start = 1, 0
+    start = 0
     with reading(path), open(path, "rb") as file:
-        while raw_lines := file.readlines(BLOCK):
-            block = b"".join(raw_lines)
+        for number, raw in enumerate(file, start=1):
+            body = raw.removesuffix(b"\n")
+            if len(body) < len(raw):
+                body = body.removesuffix(b"\r")
             try:
-                text = block.decode("utf-8").removesuffix("\n")
-            except UnicodeDecodeError:
-                text = "\r"  # one by one, to find where
-            if "\r" in text or number == 1 and text.startswith(_BYTE_ORDER_MARK):
-                offset = start
-                for place, raw in enumerate(raw_lines, start=number):
-                    yield _decode(path, place, offset, raw)
-                    offset += len(raw)
-            else:
-                yield from text.split("\n")
-            number, start = number + len(raw_lines), start + len(block)
-
-
-def _decode(path: str, number: int, start: int, raw: bytes) -> str:
-    body = raw.removesuffix(b"\n")
-    if len(body) < len(raw):
-        body = body.removesuffix(b"\r")
-    cut = body.find(b"\r")
-    if cut >= 0:
-        raise UserError(
-            f"{path}: line {number}, byte offset {start + cut}: a carriage return inside the "
-            f"line would cut it in two; replace it: tr '\\r' ' ' < {path} > NEW"
-        )
-    try:
-        line = body.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise UserError(
-            f"{path}: line {number}, byte offset {start + error.start}: "
-            f"0x{body[error.start]:02x} is not valid UTF-8; fix the line or convert the "
-            f"file: iconv -f ITS_ENCODING -t UTF-8 {path} > NEW"
-        ) from error
-    if number == 1 and line.startswith(_BYTE_ORDER_MARK):
-        raise UserError(
-            f"{path}: line 1 begins with a byte order mark, which would stick to the first "
-            f"word; remove it: tail -c +4 {path} > NEW"
-        )
-    return line
+                line = body.decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise UserError(
+                    f"{path}: line {number}, byte offset {start + error.start}: "
+                    f"0x{body[error.start]:02x} is not valid UTF-8; fix the line or convert the "
+                    f"file: iconv -f ITS_ENCODING -t UTF-8 {path} > NEW"
+                ) from error
+            if "\r" in line:
+                raise UserError(
+                    f"{path}: line {number}, byte offset {start + body.index(13)}: a carriage "
+                    f"return inside the line would cut it in "
+                    f"two; replace it: tr '\\r' ' ' < {path} > NEW"
+                )
+            if number == 1 and line.startswith(_BYTE_ORDER_MARK):
+                raise UserError(
+                    f"{path}: line 1 begins with a byte order mark; remove it: "
+                    f"tail -c +4 {path} > NEW"
+                )
+            yield line
+            start += len(raw)
 
 
 def count_lines(path: str) -> int:

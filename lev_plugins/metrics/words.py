@@ -9,7 +9,6 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from ..deprecation import renamed_attribute
 from ..ops.sequences import common_ends
 
 Words = Sequence[str]
@@ -32,10 +31,6 @@ class CorrectionCounts:
         return CorrectionCounts(
             *(getattr(self, one.name) + getattr(other, one.name) for one in fields(self))
         )
-
-    mended = renamed_attribute("mended", "corrected")
-    broken = renamed_attribute("broken", "miscorrected")
-    broken_rate = renamed_attribute("broken_rate", "miscorrection_rate")
 
     @property
     def wrong_before(self) -> int:

@@ -3,6 +3,7 @@
 import functools
 import json
 import logging
+import math
 import os
 import re
 from argparse import Namespace
@@ -25,7 +26,6 @@ from torch import Tensor, nn
 
 from ..data.batch import Batch, LogOutput, TextEncoder, shortened
 from ..errors import UserError, counted
-from ..io.limits import tightest, way_out
 from ..io.text_files import few
 from ..metrics.corpus import METRICS, WORD_METRICS, Metric, add_up, bleu, make_metric
 from ..metrics.words import is_char_tokenized
@@ -34,6 +34,12 @@ from ..options import OptionalStr, option
 
 logger = logging.getLogger(__name__)
 
+# what to do about lines that are too long
+SHORTEN = (
+    "raise --max-source-positions, --max-target-positions or --max-tokens as far as the "
+    "model reads, give --truncate-source, or shorten such lines"
+)
+SKIP = "--skip-invalid-size-inputs-valid-test"
 # most tokens: of a source, or of a source and its target
 Limits = None | int | tuple[int, ...]
 
@@ -74,8 +80,8 @@ class EvaluatedTask(TranslationTask):
     sides = "source/target"
     #: What interactive has read, before the present lines and with them.
     lines_before = lines_read = 0
-    #: Most source and target tokens of the models that were loaded; None before.
-    learnt_positions: tuple[int | None, int | None] | None = None
+    #: Most source tokens of the models that were loaded.
+    learnt_positions = math.inf
 
     def __init__(self, cfg: EvaluationConfig, src_dict: Dictionary, tgt_dict: Dictionary) -> None:
         super().__init__(cfg, src_dict, tgt_dict)
@@ -130,25 +136,20 @@ class EvaluatedTask(TranslationTask):
             all_lines = f"; {len(lines)} such lines: {shown}" if len(lines) > 1 else ""
             raise UserError(
                 f"line {lines[0]} has {_joined(sizes)} tokens ({self.sides}) where the limit is "
-                f"{limits}{all_lines}; {self._way_out(sizes, max_positions)}"
+                f"{limits}{all_lines}; {SHORTEN}, or leave them out with {SKIP}"
             )
         if len(kept) == 0 and getattr(dataset, "tgt", None) is not None:
-            way = self._way_out(sizes, max_positions, skip=False)
-            raise UserError(f"all {len(lines)} lines are above the limit of {limits} tokens; {way}")
+            raise UserError(
+                f"all {len(lines)} lines are above the limit of {limits} tokens; {SHORTEN}"
+            )
         count, are = counted(len(lines), "line"), "is" if len(lines) == 1 else "are"
         logger.warning("%s above the limit of %s tokens %s skipped: %s", count, limits, are, shown)
         return kept
 
-    def _way_out(self, sizes: Limits, limits: Limits, skip: bool = True) -> str:
-        """What to do about a line of so many tokens."""
-        cut = not self.cfg.truncate_source
-        return way_out(_sides(sizes), _sides(limits), self.learnt_positions, cut, skip)
-
     @property
     def longest_source(self) -> int:
         """Most tokens of a source that the task and the models that were loaded read."""
-        limits = (self.cfg.max_source_positions, (self.learnt_positions or (None,))[0])
-        return min(limit for limit in limits if limit is not None)
+        return int(min(self.cfg.max_source_positions, self.learnt_positions))
 
     def cut_source(self, tokens: Tensor) -> Tensor:
         """A source with its end; the text is cut where ``--truncate-source`` asks for it."""
@@ -179,7 +180,8 @@ class EvaluatedTask(TranslationTask):
         self.trains = not from_checkpoint
         if from_checkpoint:
             limits = getattr(model, "max_positions", lambda: None)()
-            self.learnt_positions = tightest(limits, self.learnt_positions)
+            if isinstance(limits, tuple):
+                self.learnt_positions = min(limits[0], self.learnt_positions)
         else:
             self._prepare(model)
             for metric in self.text_metrics:
@@ -386,10 +388,6 @@ def _keys(metric: Metric) -> list[str]:
 
 def _score(metric: Metric, meters: MetersDict) -> float:
     return round(metric.score([meters[key].sum for key in _keys(metric)]), 2)
-
-
-def _sides(sizes: Limits) -> tuple[int, ...]:
-    return sizes if isinstance(sizes, tuple) else (sizes or 0,)
 
 
 def _joined(sizes: Limits) -> str:

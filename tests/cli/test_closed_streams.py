@@ -14,7 +14,7 @@ from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches.interactive import read_interactive_lines
 from lev_plugins.inference.editor import LevenshteinEditor
 from lev_plugins.inference.enct5 import EncT5
-from lev_plugins.io.lines import standard_input
+from lev_plugins.io.lines import raw_lines
 from lev_plugins.reports import gate_recorder
 
 MODEL = ("--path", "model.pt")
@@ -72,7 +72,7 @@ def test_a_closed_standard_error_changes_nothing(monkeypatch):
 
 def test_fairseq_interactive_says_it_too(monkeypatch):
     monkeypatch.setattr(sys, "stdin", None)
-    with pytest.raises(UserError, match="^standard input is closed; give a file: --input FILE"):
+    with pytest.raises(UserError, match="^standard input is closed"):
         next(read_interactive_lines("-", 1))
 
 
@@ -85,5 +85,5 @@ def test_a_standard_input_that_cannot_be_read_is_one_line(fault, monkeypatch):
             raise fault
 
     monkeypatch.setattr(sys, "stdin", type("", (), {"buffer": Stdin()}))
-    with pytest.raises(UserError, match="^standard input cannot be read: "):
-        list(standard_input())
+    with pytest.raises(UserError, match="^standard input: cannot be read"):
+        list(raw_lines("-"))

@@ -19,44 +19,19 @@ def refused(commands, tmp_path):
     return run
 
 
-def test_a_checkpoint_of_another_task(refused, triples, transformer):
-    error = refused(triples.generate("", transformer))
-    assert "the kind transformer," in error and "another task" in error
-    assert "--task translation)" in error and "--task translation_edit" in error
-
-
-@pytest.mark.parametrize("task", ["translation_edit", "translation"])
-def test_a_training_that_diverges_keeps_the_last_good_checkpoint(
-    commands, triples, tmp_path, root, task
-):
-    train = triples.train(f"--save-interval-updates 1 --save-dir kept --task {task}")
-    if task == "translation":
-        train = train.replace(triples.flags, "--source-lang src --target-lang tgt")
-        train = train.replace(triples.arch, "--arch transformer_tiny --share-all-embeddings")
-        train = train.replace("edit_policy_loss", "cross_entropy")
-    train += f" --user-dir {root}/lev_plugins"
-    commands.ok(f"{train} --max-update 1 --disable-validation", tmp_path)
-    last = tmp_path / "kept" / "checkpoint_last.pt"
-    before = last.read_bytes()
-    error = commands(f"{train} --max-update 9 --lr 1e20 --reset-lr-scheduler", tmp_path).error
-    assert error.startswith("the training has diverged after 2 updates") and "lower --lr" in error
-    assert error.endswith("kept/checkpoint_last.pt, with 1 update, is good")
-    assert last.read_bytes() == before
-
-
-def test_another_dictionary(refused, triples, pairs):
+def test_another_dictionary_and_another_task(refused, triples, pairs, transformer):
     error = refused(pairs.generate("", triples.checkpoint))
-    assert "another source dictionary (symbol 4 is '.' there and" in error
-    assert str(pairs.data) in error and "--srcdict" in error
+    assert "dictionary" in error and "symbol 4" in error and str(pairs.data) in error
     error = refused(pairs.train(f"{SHORT} --finetune-from-model {triples.checkpoint}"))
-    assert "dictionary" in error and "was trained with" in error
+    assert "dictionary" in error
+    assert "task translation" in refused(triples.generate("", transformer))
 
 
 @pytest.mark.parametrize("buffer", [1, 2, 100])
 def test_an_interactive_line_with_two_tabs(refused, triples, buffer):
     lines = b"a b\na b\tA .\na\tb\tc\nd\n"
     error = refused(triples.interactive(f"--buffer-size {buffer}"), lines)
-    assert error == "input line 3 has 2 tabs; write source, or source<TAB>draft"
+    assert "line 3" in error and "2 tabs" in error
 
 
 def test_a_sentence_above_the_limit_is_named_and_may_be_skipped(refused, commands, triples):
@@ -64,7 +39,7 @@ def test_a_sentence_above_the_limit_is_named_and_may_be_skipped(refused, command
     long = [n for n, line in enumerate(lines, start=1) if len(line.split()) > 4]
     assert long and len(long) < 11
     error = refused(triples.generate("--max-source-positions 6"))
-    assert error.startswith(f"line {long[0]} has 7/") and "where the limit is 6/1024" in error
+    assert f"line {long[0]} " in error and "6/1024" in error
     assert f"{len(long)} such lines: {', '.join(map(str, long))};" in error
     skip = "--skip-invalid-size-inputs-valid-test --max-source-positions 6"
     result = commands.done(triples.generate(skip), triples.folder)
@@ -76,57 +51,34 @@ def test_an_interactive_draft_above_the_limit_is_named_by_its_line(refused, comm
     lines = f"a\nb\nc\na b\t{'A ' * 1100}\n"
     for buffer in (1, 3):
         error = refused(triples.interactive(f"--buffer-size {buffer}"), lines)
-        assert error.startswith("line 4 has 4/0/1102 tokens") and "1024/1024" in error
+        assert "line 4 " in error and "1102" in error and "1024/1024" in error
     flags = "--skip-invalid-size-inputs-valid-test"
     result = commands.done(triples.interactive(flags), triples.folder, stdin=f"{lines}d\n")
     assert list(result.lines("H")) == [0, 1, 2, 4]
 
 
-def test_what_a_checkpoint_was_trained_with_and_a_command_lacks_is_noted_once(commands, triples):
+def test_data_without_the_drafts_of_the_training_are_noted_once(commands, triples):
     bare = triples.generate("").replace(" --draft-lang mt", "")
     result = commands.done(bare, triples.folder)
-    assert result.err.count("note: test is read without drafts") == result.err.count("note:") == 1
-    lines = "a b\tA .\na\nb\nzz zz zz zz zz zz\nb\n"
-    result = commands.done(triples.interactive(), triples.folder, stdin=lines)
-    notes = [line for line in result.err.splitlines() if line.startswith("note: ")]
-    assert len(notes) == 2 and notes[0].startswith("note: line 2 has no draft, and the model was")
-    assert notes[1].startswith("note: 60.0% of the first 10 source tokens are not in the dict")
+    assert result.err.count("note:") == 1 and "--draft-lang mt" in result.err
 
 
 @pytest.mark.parametrize(
-    ("command", "option", "said"),
+    ("command", "option", "named"),
     [
-        ("train", f"{SHORT} --early-exit 9,9", "--early-exit 9,9 is deeper than the decoder"),
-        ("train", f"{SHORT} --train-subset nosuch", "has no nosuch data for src-tgt"),
-        ("generate", "--gen-subset nosuch", "has no nosuch data for src-tgt"),
-        ("generate", "--retain-dropout", "--retain-dropout is not supported by edit models"),
-        ("generate", "--model-overrides {'a':", "--model-overrides or --optimizer-overrides is no"),
-        ("generate", "--path none.pt", "checkpoint none.pt does not exist; check --path"),
+        ("train", f"{SHORT} --early-exit 9,9", "--early-exit 9,9"),
+        ("train", f"{SHORT} --train-subset nosuch", "nosuch"),
+        ("train", f"{SHORT} --restore-file none.pt", "none.pt"),
+        ("train", f"{SHORT} --finetune-from-model none.pt", "none.pt"),
+        ("generate", "--gen-subset nosuch", "nosuch"),
+        ("generate", "--retain-dropout", "--retain-dropout"),
+        ("generate", "--path none.pt", "none.pt"),
+        ("generate", "--path /", "/"),
+        ("interactive", "--input none.txt", "none.txt"),
     ],
 )
-def test_options_that_cannot_be(refused, triples, command, option, said):
-    assert said in refused(getattr(triples, command)(option))
-
-
-def test_a_folder_in_the_place_of_a_checkpoint(refused, triples):
-    folder = triples.checkpoint.parent
-    error = refused(triples.generate("", folder))
-    assert error.startswith(f"{folder}: is a directory; name a checkpoint in it: {folder}/check")
-
-
-@pytest.mark.parametrize(
-    ("without", "option", "way"),
-    [
-        ("", "--lr-scheduler inverse_sqrt --warmup-updates 4", "--reset-lr-scheduler"),
-        ("--share-all-embeddings", "", "--reset-optimizer"),
-    ],
-)
-def test_resuming_with_options_that_the_optimizer_does_not_fit(
-    refused, triples, without, option, way
-):
-    train = triples.train(f"{SHORT} --restore-file {triples.checkpoint} {option}")
-    error = refused(train.replace(without, ""))
-    assert error.startswith(f"checkpoint {triples.checkpoint} was trained with") and way in error
+def test_options_that_cannot_be(refused, triples, command, option, named):
+    assert named in refused(getattr(triples, command)(option))
 
 
 def test_training_lines_above_the_limit_are_listed(commands, triples, tmp_path):

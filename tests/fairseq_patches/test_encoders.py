@@ -1,4 +1,4 @@
-"""Words stay apart whatever space stands between them; with fairseq alone they do not."""
+"""Words stay apart whatever space stands between them; ``--bpe characters`` can be chosen."""
 
 import sys
 from argparse import Namespace
@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 import tiny
+from fairseq import options
 from fairseq.data import encoders
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.registry import REGISTRIES
 
 import lev_plugins
@@ -49,18 +51,16 @@ def test_every_space_of_unicode_gives_the_tokens_of_a_plain_one(built, name):
     assert "\u200b" in encoder.encode("a\u200bcat")  # no space: it stays
 
 
-@pytest.mark.parametrize("name", ["sentencepiece", "characters"])
-def test_fairseq_alone_lets_a_non_breaking_space_vanish(built, name):
-    encoder = built(name)
-    stock = type(encoder).encode.__wrapped__
-    own = () if name == "characters" else (encoder,)
-    tokens = stock(*own, "a\u00a0cat").split()
-    assert encoder.decode(" ".join(tokens)) == "acat"
-
-
 def test_an_editor_reads_words_apart(built):
     task = tiny.task()
     editor = lev_plugins.LevenshteinEditor([tiny.model(task)], task, bpe=built("sentencepiece"))
     (odd,) = editor.edit(["a\u00a0cat\u2028here"], ["a\u2009dog"], max_iter=1)
     (plain,) = editor.edit(["a cat here"], ["a dog"], max_iter=1)
     assert odd.iterations == plain.iterations and odd.source == "a\u00a0cat\u2028here"
+
+
+def test_characters_can_be_chosen_on_the_command_line():
+    words = ["data", "--bpe", "characters"]
+    args = options.parse_args_and_arch(options.get_generation_parser(), words)
+    encoder = encoders.build_bpe(convert_namespace_to_omegaconf(args).bpe)
+    assert encoder.decode(encoder.encode("a b")) == "a b"

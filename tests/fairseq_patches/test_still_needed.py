@@ -1,9 +1,6 @@
 """Faults of fairseq, with fairseq alone: where one of these fails, its workaround can go."""
 
-import copy
-import copyreg
 import inspect
-import pickle
 import re
 import struct
 import warnings
@@ -18,15 +15,13 @@ import torch
 from fairseq import checkpoint_utils, models, options, tasks
 from fairseq.data import indexed_dataset
 from fairseq.dataclass.configs import CheckpointConfig
-from fairseq.dataclass.constants import ChoiceEnum, StrEnumMeta
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.distributed import utils as distributed_utils
 from fairseq.file_io import PathManager
 from fairseq.logging.progress_bar import JsonProgressBar, SimpleProgressBar
 from fairseq.optim.lr_scheduler.reduce_lr_on_plateau import ReduceLROnPlateauLRSchedule
 from fairseq.tasks import FairseqTask
-from fairseq.tasks.fairseq_task import StatefulContainer
-from fairseq_cli import generate, train
+from fairseq_cli import train
 from fairseq_cli.train import should_stop_early
 from omegaconf import OmegaConf
 from saved import Malicious, parsed, save
@@ -154,12 +149,6 @@ def test_an_overflow_needs_a_gpu():
     assert "torch.tensor(0.0).cuda()" in inspect.getsource(fairseq.trainer), "the fault is gone"
 
 
-def test_generating_is_told_of_no_shards():
-    """``shards.decode_shards`` can go once this fails."""
-    assert "num_shards=cfg.distributed_training" in inspect.getsource(generate), "the fault is gone"
-    assert "dataset.num_shards" not in inspect.getsource(generate), "the fault is gone"
-
-
 def test_a_translation_task_keeps_no_symbols(checkpoint):
     """``symbols.keep_symbols`` can go once this fails, and a trainer gives tasks their state."""
     task = tasks.setup_task(parsed(checkpoint.parent / "bin", "stock").task)
@@ -269,17 +258,3 @@ def test_reading_a_command_line_warns_of_what_hydra_has_deprecated():
     said = {str(one.message).strip() for one in heard}
     gone = [text for text in logs.HYDRA_SAYS if not any(re.match(text, one) for one in said)]
     assert not gone, "the fault is gone, or hydra says it in other words"
-
-
-# copies -------------------------------------------------------------------------------------------
-
-
-def test_tasks_and_settings_of_fairseq_cannot_be_pickled(monkeypatch):
-    class Alone(StatefulContainer):
-        __getattr__ = StatefulContainer.__getattr__.__wrapped__
-
-    with pytest.raises(RecursionError):
-        copy.copy(Alone())
-    monkeypatch.delitem(copyreg.dispatch_table, StrEnumMeta)
-    with pytest.raises(pickle.PicklingError, match="Choices"):
-        pickle.dumps(ChoiceEnum(["one", "other"]).one)

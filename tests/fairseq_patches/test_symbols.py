@@ -71,12 +71,11 @@ def test_a_dictionary_in_another_order_is_refused(data, kind, monkeypatch):
         decode(path, kind)
 
 
-@pytest.mark.parametrize("state", [{}, {"symbols": 7}, {"symbols": {"source": 7}}])
-def test_a_checkpoint_that_names_no_symbols_is_read_as_before(data, state, monkeypatch):
+def test_a_checkpoint_that_names_no_symbols_is_read_as_before(data, monkeypatch):
     path = saved.save(data.parent / "model.pt", data, "stock")
-    change(path, **state)
+    change(path)
     swap(data, "src", "tgt")
-    assert resume(path, "stock", monkeypatch)["task_state"] == state
+    assert resume(path, "stock", monkeypatch)["task_state"] == {}
     (models, _) = decode(path)
     assert len(models) == 1
 
@@ -92,12 +91,6 @@ def test_our_task_knows_the_symbols_of_fairseqs(data):
     moved = tasks.setup_task(saved.parsed(data, "editor").task)
     with pytest.raises(UserError, match="another source dictionary .symbol 6 is 'c' there"):
         moved.load_state_dict(state)
-
-
-def test_what_a_checkpoint_holds_more_is_given_back_as_fairseq_does(data):
-    task = tasks.setup_task(saved.parsed(data, "stock").task)
-    task.load_state_dict({**task.state_dict(), "seen": 3})
-    assert task.state.seen == 3 and "symbols" not in task.state.state_dict
 
 
 def test_no_other_checkpoint_is_compared_than_the_one_to_resume_from(data):

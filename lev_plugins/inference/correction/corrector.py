@@ -1,5 +1,6 @@
 """The corrector: lines in, corrected lines and their edits out."""
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -7,8 +8,7 @@ from typing import Any, Literal
 import torch
 
 from ... import html
-from ...deprecation import renamed_arguments, renamed_attribute, renamed_field
-from ...errors import UserError, checks_arguments
+from ...errors import UserError
 from ..arguments import strings
 from .backends import Backend, ContextBackend, Tokens
 from .edits import splice
@@ -38,8 +38,6 @@ class Edit:
     applied: bool = True
     reason: Reason | None = None
 
-    made = renamed_attribute("made", "applied")
-
     @property
     def end(self) -> int:
         """Where it ends in the line as it was."""
@@ -62,8 +60,6 @@ class Correction:
     text: str
     edits: tuple[Edit, ...]
     unterminated: tuple[tuple[int, int], ...] = ()
-
-    endless = renamed_attribute("endless", "unterminated")
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
@@ -120,7 +116,7 @@ class Corrector:
         self.temperature = temperature
         #: What every call leaves alone, besides what it is given itself.
         self.protection = Protection()
-        knows_spaces = renamed_field(backend, "knows_spaces", old="blanks")
+        knows_spaces = backend.knows_spaces
         learnt = getattr(backend, "words_learnt", None) if knows_spaces else None
         if unit in (None, "window") and window is None:
             window = learnt
@@ -135,10 +131,9 @@ class Corrector:
             raise UserError("--unit window: the checkpoint does not say how many words: --window N")
 
     @classmethod
-    @checks_arguments(lambda: _text_processing())
     def from_pretrained(
         cls,
-        path: str,
+        path: str | os.PathLike[str],
         data: str | None = None,
         device: str | torch.device | None = None,
         unit: str | None = None,
@@ -190,7 +185,7 @@ class Corrector:
         from .loading import load_backend
         from .rankings import ranked
 
-        unit = check_unit(unit, window)
+        path, unit = os.fspath(path), check_unit(unit, window)
         files = {"lexicon": lexicon, "lookup": lookup, "bigrams": bigrams, "confusions": confusions}
         use, file = stored.chosen(path, settings, files)
         protection = use.protection()
@@ -213,8 +208,6 @@ class Corrector:
         tuned = f", min_confidence {self.min_confidence:.3g}" if self.min_confidence else ""
         return f"Corrector({kind.__name__}, unit {self.unit}{tuned}, device {device})"
 
-    @renamed_arguments(keep="protect", keep_words="protect_words")
-    @checks_arguments()
     def correct(
         self,
         lines: Iterable[str],
@@ -301,12 +294,6 @@ class Corrector:
                     unit = replace(unit, context=context(line, places, number))
                 if read[unit.text]:
                     yield unit
-
-
-def _text_processing() -> Iterable[str]:
-    from ..checkpoints import text_processing  # slow to import, as above
-
-    return text_processing()
 
 
 def check_unit(unit: str | None, window: int | None) -> UnitKind | None:
