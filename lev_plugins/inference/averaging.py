@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ..errors import UserError
-from ..fairseq_patches import atomic_save, explain, read_checkpoint, write_failure
+from ..fairseq_patches import atomic_save, read_checkpoint
 
 # checkpoint_EPOCH_UPDATES.pt and checkpointEPOCH.pt, as fairseq numbers them
 _BY_UPDATES = re.compile(r"checkpoint_\d+_(\d+)\.pt")
@@ -106,11 +106,7 @@ def load(path: Path) -> dict[str, Any]:
     Raises:
         UserError: it cannot be read, or is no checkpoint of fairseq's.
     """
-    try:
-        state = read_checkpoint(path)
-    except Exception as error:  # whatever a damaged file makes torch raise
-        said = explain(error) or f"checkpoint {path} cannot be read ({error})"
-        raise UserError(said) from error
+    state = read_checkpoint(path)
     model = state.get("model") if isinstance(state, dict) else None
     if not isinstance(model, dict) or not all(isinstance(one, Tensor) for one in model.values()):
         raise UserError(f"checkpoint {path} is not a fairseq checkpoint")
@@ -123,14 +119,8 @@ def save(state: dict[str, Any], output: str) -> None:
     Raises:
         UserError: it cannot be written.
     """
-    try:
-        with atomic_save(os.path.realpath(output)) as file:
-            torch.save(state, file)
-    except Exception as error:
-        failure = write_failure(error)
-        if failure is None:
-            raise
-        raise UserError(f"{output}: cannot be written ({failure.strerror})") from error
+    with atomic_save(os.path.realpath(output)) as file:
+        torch.save(state, file)
 
 
 def _difference(first: dict[str, Any], second: dict[str, Any]) -> str | None:

@@ -15,10 +15,7 @@ from pathlib import Path
 from types import FrameType
 
 from ..errors import UserError
-from .archives import DamagedArchive
-from .finite import NOT_FINITE
 from .limits import tightest, way_out
-from .saving import checkpoint_in, recovery_hint
 
 _READERS = {
     "load_checkpoint_to_cpu": ("local_path", "path"),
@@ -34,7 +31,6 @@ _CHOOSERS = (
 )
 _NO_ACCESS = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM}
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
-_REFUSED_GLOBAL = r"[Uu]nsupported (?:GLOBAL|global: GLOBAL|class) (\S+)"
 _LONGEST_REASON = 240
 
 NO_REPLACEMENT = (
@@ -129,32 +125,6 @@ def _our_own(error: BaseException) -> str | None:
     return text if isinstance(error, UserError) else None
 
 
-def refusal(error: BaseException) -> str | None:
-    """What ``torch.load`` refused to unpickle; its own message says how to load it nevertheless."""
-    refused = re.search(_REFUSED_GLOBAL, str(error))
-    if refused is None:
-        return None
-    return f"asks for {refused[1]}, which is not allowed: loading it could run foreign code"
-
-
-def _unreadable_checkpoint(error: BaseException) -> str | None:
-    """Whatever ``torch.load`` raises over a file: torch has no class of its own for it."""
-    path = _checkpoint_read(error)
-    damaged = isinstance(error, DamagedArchive)
-    torn = damaged or _passed(error, "load", "torch/serialization.py")
-    if path is None or not torn or isinstance(error, KeyboardInterrupt):
-        return None
-    if isinstance(error, MemoryError):
-        return f"checkpoint {path} asks for more memory than there is; is it damaged? copy it again"
-    refused = refusal(error)
-    if refused is not None:
-        return f"checkpoint {path} {refused}; use a checkpoint that fairseq has saved"
-    resuming = _local(error, "load_checkpoint", "checkpoint_path") is not None
-    last = Path(path).name.startswith("checkpoint_last")
-    way = recovery_hint(path) if resuming and last else "copy it again"
-    return f"checkpoint {path} is truncated, damaged or not a checkpoint; {way}"
-
-
 def _not_a_checkpoint(error: BaseException) -> str | None:
     """Torch can read the file, and what is in it was not saved by fairseq."""
     if str(error).startswith("Neither args nor cfg exist in state"):
@@ -191,21 +161,6 @@ def _misfit_checkpoint(error: BaseException) -> str | None:
     )
 
 
-def _misfit_optimizer(error: BaseException) -> str | None:
-    """A training resumes with another schedule, or with parameters shared in another way."""
-    path = _local(error, "load_checkpoint", "filename")
-    schedule = _passed(error, "load_state_dict", "fairseq/optim/lr_scheduler/*.py")
-    if isinstance(error, KeyError) and schedule:
-        other = "another --lr-scheduler; give that one, or begin the new one with "
-        way = "--reset-lr-scheduler"
-    elif isinstance(error, ValueError) and str(error).startswith("loaded state dict"):
-        other = "other parameters than these options make (tables shared in another way, say); "
-        way = "give the options it was trained with, or --reset-optimizer if the change is meant"
-    else:
-        return None
-    return path and f"checkpoint {path} was trained with {other}{way}"
-
-
 def _bad_dictionary(error: BaseException) -> str | None:
     """A line of a dictionary that is no word and count, or a word that comes twice."""
     path = _local(error, "add_from_file", "f")
@@ -225,8 +180,6 @@ def _refused_by_system(error: BaseException) -> str | None:
     if error.errno in _NO_ROOM:
         return f"{name or 'the output'} is not written: {why}; free some space or write elsewhere"
     way = "check the path"
-    if name and error.errno == errno.EISDIR and (inside := checkpoint_in(name)):
-        way = f"name a checkpoint in it: {inside}"
     return name and f"{name}: {why}; {way}"
 
 
@@ -355,13 +308,6 @@ def _refused_option(error: BaseException) -> str | None:
     return str(error) if Path(last.f_code.co_filename).parent.name == "fairseq_cli" else None
 
 
-def _endless_search(error: BaseException) -> str | None:
-    """fairseq's beam search finds no end, because no probability is a number."""
-    searching = _passed(error, "_generate", "fairseq/sequence_generator.py")
-    stopped = isinstance(error, AssertionError) and re.fullmatch(r"\d+ < \d+", str(error))
-    return NOT_FINITE if searching and stopped else None
-
-
 def _no_data_folder(error: BaseException) -> str | None:
     """Nobody named it to fairseq-hydra-train."""
     if isinstance(error, TypeError) and _passed(error, "split_paths", "fairseq/utils.py"):
@@ -372,8 +318,6 @@ def _no_data_folder(error: BaseException) -> str | None:
 _KNOWN = (
     _our_own,
     _misfit_checkpoint,
-    _misfit_optimizer,
-    _unreadable_checkpoint,
     _not_a_checkpoint,
     _bad_dictionary,
     _refused_by_system,
@@ -381,7 +325,6 @@ _KNOWN = (
     _unknown_metric,
     _fairseq_message,
     _refused_option,
-    _endless_search,
     _bad_overrides,
     _no_task,
     _no_subword_model,
