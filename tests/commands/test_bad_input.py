@@ -25,16 +25,6 @@ def test_a_checkpoint_of_another_task(refused, triples, transformer):
     assert "--task translation)" in error and "--task translation_edit" in error
 
 
-def test_a_training_that_diverges_keeps_the_last_good_checkpoint(commands, triples, tmp_path, root):
-    train = triples.train("--save-interval-updates 1 --save-dir kept --task translation_edit")
-    train += f" --user-dir {root}/lev_plugins"
-    commands.ok(f"{train} --max-update 1 --disable-validation", tmp_path)
-    last = tmp_path / "kept" / "checkpoint_last.pt"
-    before = last.read_bytes()
-    assert commands(f"{train} --max-update 9 --lr 1e20 --reset-lr-scheduler", tmp_path).code == 1
-    assert last.read_bytes() == before
-
-
 def test_another_dictionary(refused, triples, pairs):
     error = refused(pairs.generate("", triples.checkpoint))
     assert "another source dictionary (symbol 4 is '.' there and" in error
