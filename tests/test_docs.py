@@ -308,9 +308,9 @@ def test_no_path_of_one_machine_and_no_missing_number_stands_in_a_document(name)
 
 
 def test_the_torchrun_line_is_the_one_that_a_refused_launch_names():
-    from lev_plugins.fairseq_patches.launch import _command
+    from lev_plugins.fairseq_patches.launch import launch_command
 
-    wanted = set(shlex.split(_command(2).removeprefix("launch as: "))) - {"…"}
+    wanted = set(shlex.split(launch_command(2))) - {"…"}
     lines = [
         line
         for line in commands(ROOT / "examples" / "guides" / "processes.md")

@@ -1,17 +1,14 @@
 """What the three objects of the Python interface share: arguments, devices, threads."""
 
-import re
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from operator import methodcaller
-from pathlib import Path
 from typing import Any
 
 import editors
 import pytest
-import saved
 import tiny
 import torch
 from fairseq.data.encoders.sentencepiece_bpe import SentencepieceBPE, SentencepieceConfig

@@ -1,60 +1,140 @@
-"""Checkpoints: what may stand in one, and where its data are looked for."""
+"""Checkpoints: what may stand in one, how one is read, and where its data are looked for."""
 
 import argparse
 import collections
+import contextlib
+import functools
 import importlib
 import os
+import re
+import sys
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
-from omegaconf import DictConfig
+from omegaconf import AnyNode, DictConfig, ListConfig
+from omegaconf.base import ContainerMetadata, Metadata
+
+from ..errors import UserError
+from ..io.patching import Stock, patches
+from .trust import check_criterion, settings_of
 
 #: a class or function, or that and the name that checkpoints know it by
 Global = Callable[..., object] | tuple[Callable[..., object], str]
+_REFUSED = r"[Uu]nsupported (?:GLOBAL|global: GLOBAL|class) (\S+)"
 
 
-def _metric_globals() -> list[Global]:
-    """Metrics kept as numpy numbers: trained with ``--eval-bleu``.
+def _allowed() -> list[Global]:
+    """The plain containers and numbers that fairseq's checkpoints are made of.
 
-    Numbers and truth values only: arrays of Python objects stay refused. numpy 2 renamed
-    ``numpy.core``, and a checkpoint names the module of the numpy that wrote it.
+    The options of models without a config dataclass; metrics of numpy, kept by ``--eval-bleu`` (no
+    arrays of Python objects, and a checkpoint names the module of the numpy that wrote it); and
+    what the first process sends to the others when a training resumes.
     """
-    home = "numpy._core" if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else "numpy.core"
-    multiarray = importlib.import_module(f"{home}.multiarray")
+    from fairseq.distributed.utils import _TensorPlaceholder
+
+    multiarray = importlib.import_module(
+        f"numpy.{'_core' if hasattr(np, '_core') else 'core'}.multiarray"
+    )
     makers = [
-        (getattr(multiarray, name), f"{module}.multiarray.{name}")
+        (getattr(multiarray, name), f"numpy.{core}.multiarray.{name}")
         for name in ("_reconstruct", "scalar")
-        for module in ("numpy.core", "numpy._core")
+        for core in ("core", "_core")
     ]
     codes = np.typecodes["AllInteger"] + np.typecodes["AllFloat"] + "?"
-    kinds = sorted({type(np.dtype(code)) for code in codes}, key=lambda kind: kind.__name__)
-    return [np.ndarray, np.dtype, *makers, *kinds]
-
-
-def _broadcast_globals() -> list[Global]:
-    """What the first process sends to the others when a training resumes."""
-    from fairseq.distributed.utils import _TensorPlaceholder
-    from omegaconf import AnyNode, DictConfig, ListConfig
-    from omegaconf.base import ContainerMetadata, Metadata
-
+    numbers = {type(np.dtype(code)) for code in codes}
     config = [DictConfig, ListConfig, AnyNode, ContainerMetadata, Metadata]
     plain = [collections.defaultdict, dict, list, int, (typing.Any, "typing.Any")]
-    return [_TensorPlaceholder, *config, *plain]
+    own = [argparse.Namespace, _TensorPlaceholder]
+    return [*own, np.ndarray, np.dtype, *makers, *numbers, *config, *plain]
 
 
-def allow_checkpoint_globals() -> None:
-    """Let torch read fairseq's checkpoints and stay strict about everything else.
+def read_checkpoint(file: Any, map_location: Any = "cpu", **options: Any) -> Any:
+    """``torch.load`` of plain data, whatever the environment says.
 
-    Fault: fairseq calls ``torch.load`` without ``weights_only``. Since torch 2.6 that means
-    ``weights_only=True``, and every fairseq checkpoint is refused, so generating, validating,
-    loading from Python and resuming a training all die. The classes named here are plain
-    containers and numbers; a checkpoint that asks for any other is still refused.
+    Raises:
+        UserError: it cannot be read, or asks for more than data.
     """
-    # the first in every checkpoint of a model that has no config dataclass
-    classes = [argparse.Namespace, *_metric_globals(), *_broadcast_globals()]
-    torch.serialization.add_safe_globals(classes)
+    path = file if isinstance(file, (str, os.PathLike)) else getattr(file, "name", "")
+    try:
+        return torch.load(file, map_location=map_location, **{**options, "weights_only": True})
+    except Exception as error:  # torch has no class of its own for a damaged file
+        refused = re.search(_REFUSED, str(error))
+        said = f"damaged, cut short or no checkpoint ({type(error).__name__})"
+        if refused is not None:
+            said = f"asks for {refused[1]}, which could run foreign code, and is not loaded"
+        elif isinstance(error, OSError) and error.strerror:
+            said = error.strerror
+        raise UserError(f"checkpoint {path}: {said}") from error
+
+
+@contextlib.contextmanager
+def wrap_checkpoint_errors(path: str) -> Iterator[None]:
+    """Whatever goes wrong inside over a checkpoint is said of the checkpoint.
+
+    Raises:
+        UserError: in the place of an exception, unless memory has ended.
+    """
+    try:
+        yield
+    except (UserError, torch.OutOfMemoryError):
+        raise
+    except Exception as error:
+        cause = error.__context__ or error  # the trainer says less than what it has met
+        if isinstance(cause, UserError):
+            raise cause from error
+        raise UserError(
+            f"checkpoint {path} cannot be used here ({type(cause).__name__}: {str(cause)[:300]}); "
+            "give the task, --arch, options and data it was trained with; or it is damaged"
+        ) from error
+
+
+def read_plain_checkpoints() -> None:
+    """Let torch read fairseq's checkpoints, as plain data, and be strict about everything else.
+
+    Faults: fairseq calls ``torch.load`` without ``weights_only``. Since torch 2.6 that means
+    ``weights_only=True``, and every fairseq checkpoint is refused; or, with
+    TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD in the environment, which many advise to set for fairseq,
+    anything is unpickled. The classes named here are plain containers and numbers. What is raised
+    over settings that make no model is a traceback of some layer.
+    """
+    from fairseq import checkpoint_utils
+
+    torch.serialization.add_safe_globals(_allowed())
+    load = torch.load
+
+    @functools.wraps(load)
+    def loaded(f: Any, *args: Any, **options: Any) -> Any:
+        caller = str(sys._getframe(1).f_globals.get("__name__"))
+        if caller.split(".")[0] not in ("fairseq", "fairseq_cli"):
+            return load(f, *args, **options)
+        options.pop("pickle_module", None)
+        return read_checkpoint(f, *args, **options)
+
+    torch.load = torch.serialization.load = loaded
+
+    @patches(checkpoint_utils, "load_model_ensemble_and_task")
+    def load_model_ensemble_and_task(
+        stock: Stock,
+        filenames: Sequence[str],
+        arg_overrides: Mapping[str, object] | None = None,
+        *args: object,
+        **options: object,
+    ) -> tuple[Any, Any, Any]:
+        """fairseq's models, settings and task; ``task.checkpoint_cfg`` are the settings.
+
+        Raises:
+            UserError: a checkpoint whose settings make no model, or ask for what no checkpoint may
+                ask for (:mod:`.trust`).
+        """
+        with wrap_checkpoint_errors(":".join(filenames)):
+            with settings_of(filenames, arg_overrides) as origin:
+                found: tuple[Any, Any, Any] = stock(filenames, arg_overrides, *args, **options)
+                check_criterion(origin, found[1])
+                found[2].checkpoint_cfg = found[1]
+                return found
 
 
 def absolute_data_paths(cfg: DictConfig | argparse.Namespace) -> None:
@@ -62,13 +142,8 @@ def absolute_data_paths(cfg: DictConfig | argparse.Namespace) -> None:
 
     Fault: a checkpoint stores ``data`` as it was typed, so a relative path breaks loading it from
     any other folder. Folders that do not exist from here, and remote ones, are left as they are.
-
-    Args:
-        cfg: a task's config (a dataclass, an OmegaConf node or a namespace); without a string in
-            ``data`` nothing happens.
     """
     data = getattr(cfg, "data", None)
-    if not isinstance(data, str) or not data or "://" in data:
-        return
-    paths = data.split(os.pathsep)
-    cfg.data = os.pathsep.join(os.path.abspath(p) if os.path.exists(p) else p for p in paths)
+    if isinstance(data, str) and data and "://" not in data:
+        paths = data.split(os.pathsep)
+        cfg.data = os.pathsep.join(os.path.abspath(p) if os.path.exists(p) else p for p in paths)

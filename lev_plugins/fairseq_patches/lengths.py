@@ -4,12 +4,11 @@ Fault: a model that learnt from segments, or from short lines, stops early in lo
 rest of the line is lost; nothing in a checkpoint of fairseq's tells them apart.
 """
 
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
-from ..io.patching import Stock, patches
 
 if TYPE_CHECKING:
     from fairseq.data import Dictionary
@@ -64,33 +63,14 @@ def words_learnt(sources: Sequence[Any], dictionary: "Dictionary") -> int | None
     return int(np.ceil(np.percentile(counts, _RARE)))
 
 
-def look_at_lengths(trainer: "Trainer") -> None:
+def keep_lengths(trainer: "Trainer") -> None:
     """Let the checkpoints of a training that begins say :func:`words_learnt` of its training set.
 
     Without pairs of texts they say nothing.
     """
-    _say_lengths()
     data = trainer.task.datasets.get(trainer.cfg.dataset.train_subset)
     sources, dictionary = getattr(data, "src", None), getattr(data, "src_dict", None)
-    words = None
     if sources is not None and dictionary is not None and len(sources):
         words = words_learnt(sources, dictionary)
-    setattr(trainer, WORDS_LEARNT, words)
-
-
-def _say_lengths() -> None:
-    from fairseq.trainer import Trainer
-
-    if hasattr(Trainer.save_checkpoint, WORDS_LEARNT):
-        return
-
-    @patches(Trainer, "save_checkpoint")
-    def save_checkpoint(
-        stock: Stock, self: "Trainer", filename: str, extra_state: dict[str, Any]
-    ) -> object:
-        """fairseq's, with the number of words."""
-        words = getattr(self, WORDS_LEARNT, None)
-        more = {} if words is None else {WORDS_LEARNT: words}
-        return stock(self, filename, {**extra_state, **more})
-
-    setattr(save_checkpoint, WORDS_LEARNT, True)
+        if words is not None:  # what a task gives here, fairseq puts into ``extra_state``
+            trainer.task.get_checkpoint_dict = functools.partial(dict, {WORDS_LEARNT: words})

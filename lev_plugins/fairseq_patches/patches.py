@@ -2,40 +2,28 @@
 
 # ruff: noqa: F401  (what others import from here)
 
-from ..io.archives import check_archive
-from ..io.causes import explain, refusal
-from ..io.checkpoint_files import (
-    exceeds_storage,
-    harden_checkpoint_loading,
-    read_checkpoint,
-    wrap_checkpoint_errors,
-)
-from ..io.evaluation import evaluate_settings, evaluated
-from ..io.finite import refuse_non_finite_scores
-from ..io.indexed import check_index_files
-from ..io.saving import (
-    atomic_save,
-    recovery_hint,
-    refuse_asynchronous_checkpoints,
-    write_checkpoints_whole,
-    write_failure,
-)
-from ..io.trust import Origin, check_checkpoint_settings, origin, settings_of
+from ..io.causes import explain
+from ..io.saving import atomic_save, write_checkpoints_whole
 from .adafactor import patch_adafactor
 from .batches import deterministic_batching, keep_last_batch, lossless_batches
-from .checkpoints import absolute_data_paths, allow_checkpoint_globals
+from .checkpoints import (
+    absolute_data_paths,
+    read_checkpoint,
+    read_plain_checkpoints,
+    wrap_checkpoint_errors,
+)
 from .encoders import configure_plain_encoders
 from .flags import show_whole_help
 from .interactive import patch_interactive_reader, read_interactive_lines
-from .launch import check_launches, infer_torchrun_on_cpu
+from .launch import settle_trainings, train_on_cpus
 from .lengths import WORDS_LEARNT
 from .logs import filter_mask_warning, hide_private_stats, quiet_commands
-from .precision import bf16_without_tpu, refuse_fp16_on_cpu
 from .registries import import_fairseq, is_lean
 from .reports import one_line_errors, run_cli
 from .symbols import compare_symbols, difference, keep_symbols, refuse_other_symbols
 from .threads import stop_prefetch_threads
 from .training import prepare_trainings
+from .trust import Origin, check_checkpoint_settings, origin, settings_of
 from .user_dir import accept_imported_package
 
 _applied = False
@@ -54,14 +42,11 @@ def apply(lean: bool = False) -> None:
     import_fairseq(lean)
     accept_imported_package()
     quiet_commands()
-    allow_checkpoint_globals()
-    harden_checkpoint_loading()
+    read_plain_checkpoints()
     check_checkpoint_settings()
-    evaluate_settings()
-    check_index_files()
     write_checkpoints_whole()
-    infer_torchrun_on_cpu()
-    check_launches()
+    train_on_cpus()
+    settle_trainings()
     show_whole_help()
     keep_last_batch()
     deterministic_batching()

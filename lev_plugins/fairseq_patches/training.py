@@ -1,18 +1,15 @@
-"""What has to happen when a training begins, however it was started."""
+"""What has to happen when a training begins, however it was started, or resumes."""
 
+import contextvars
 import os
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import UserError
 from ..io.patching import Stock, patches
 from ..io.program import program_modules
-from ..io.saving import checkpoint_in
-from .divergence import stop_when_diverged
-from .lengths import look_at_lengths
-from .precision import ignore_overflows_on_cpu
+from .checkpoints import wrap_checkpoint_errors
+from .lengths import keep_lengths
 from .preemption import save_on_signals
-from .resuming import restore_early_stopping
 from .symbols import resumed_by
 
 if TYPE_CHECKING:
@@ -20,30 +17,7 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 _LAST = "checkpoint_last"
-_LEAKING = ("best", "num_runs")
-
-
-def forget_last_training(*functions: Callable[..., object]) -> None:
-    """Forget what a training before this one has left on fairseq's functions.
-
-    Fault: ``save_checkpoint`` and ``should_stop_early`` keep the best score and the validations
-    without progress as attributes of their own. In ``fairseq-hydra-train -m`` they outlive a job:
-    one that gets no better than the job before writes no ``checkpoint_best.pt``, and ``--patience``
-    counts on from there.
-    """
-    for function in functions:
-        for name in _LEAKING:
-            vars(function).pop(name, None)
-
-
-def forget_training_time(cfg: "DictConfig", trainer: "Trainer") -> None:
-    """Count the time of a training that starts from another one's parameters from zero.
-
-    Fault: ``--finetune-from-model`` takes over how long the other one was trained, and
-    ``--stop-time-hours`` ends the new one too early, or at its first update.
-    """
-    if cfg.finetune_from_model and trainer.get_num_updates() == 0:
-        trainer._previous_training_time = 0
+_beginning: contextvars.ContextVar[Any] = contextvars.ContextVar("beginning", default=None)
 
 
 def require_start(cfg: "DictConfig") -> None:
@@ -56,12 +30,41 @@ def require_start(cfg: "DictConfig") -> None:
 
     named = {"--restore-file": cfg.restore_file, "--finetune-from-model": cfg.finetune_from_model}
     for flag, path in named.items():
-        if path and os.path.isdir(path):
-            inside = checkpoint_in(path) or "a file in it"
-            raise UserError(f"{flag} {path}: is a directory; name a checkpoint: {inside}")
-        last = os.path.basename(path or _LAST).startswith(_LAST)
-        if not last and not PathManager.exists(path):
-            raise UserError(f"{flag} {path}: does not exist; check the path")
+        last = os.path.basename(path or _LAST).startswith(_LAST) and not os.path.isdir(path or "")
+        if not last and not PathManager.isfile(path):
+            raise UserError(f"{flag} {path}: is no file; name a checkpoint")
+
+
+def model_class(cfg: Any) -> Any:
+    """The class of a model by its settings; None where there is none."""
+    from fairseq.models import ARCH_MODEL_REGISTRY
+
+    return ARCH_MODEL_REGISTRY.get(getattr(cfg, "_name", None) or getattr(cfg, "arch", None))
+
+
+def _look_at(trainer: "Trainer", path: str, state: dict[str, Any]) -> None:
+    """Let model and task look at the settings of the checkpoint that a training begins with.
+
+    Fault: a resumed training has the options of its command, whatever the checkpoint was trained
+    with; those that no parameter shows change it in silence.
+
+    Args:
+        trainer: its model's class may have a ``check_resumed(cfg, stored, path)``, and the model a
+            ``begin_from(stored, state_dict, path)`` instead for ``--finetune-from-model``; its task
+            a ``check_resumed(stored, path)``.
+    """
+    kind = model_class(trainer.cfg.model)
+    finetuned = path == trainer.cfg.checkpoint.finetune_from_model
+    settings = state.get("cfg") or {}
+    stored = settings.get("model")
+    if stored is not None and finetuned and hasattr(kind, "begin_from"):
+        trainer.get_model().begin_from(stored, state["model"], path)
+        for name in ("ema", "ema_fp32_params"):  # fairseq makes it anew from the model's
+            (state.get("extra_state") or {}).pop(name, None)
+    elif stored is not None and hasattr(kind, "check_resumed"):
+        kind.check_resumed(trainer.cfg.model, stored, path)
+    if not finetuned and hasattr(trainer.task, "check_resumed"):
+        trainer.task.check_resumed(settings.get("task"), path)
 
 
 def prepare_trainings() -> None:
@@ -73,6 +76,14 @@ def prepare_trainings() -> None:
     from fairseq import checkpoint_utils
     from fairseq.optim import OPTIMIZER_REGISTRY
 
+    @patches(checkpoint_utils, "load_checkpoint_to_cpu")
+    def load_checkpoint_to_cpu(stock: Stock, path: str, *more: object, **named: object) -> Any:
+        """fairseq's; a training that begins with it has a look."""
+        state = stock(path, *more, **named)
+        if (trainer := _beginning.get()) is not None:
+            _look_at(trainer, path, state)
+        return state
+
     @patches(checkpoint_utils, "load_checkpoint")
     def load_checkpoint(
         stock: Stock, cfg: "DictConfig", trainer: "Trainer", **options: object
@@ -80,19 +91,29 @@ def prepare_trainings() -> None:
         """Prepare the training, then load as fairseq does."""
         if not trainer.checkpoint_suffix:  # of a shard, whose name fairseq completes
             require_start(cfg)
-        forget_last_training(checkpoint_utils.save_checkpoint)
-        ignore_overflows_on_cpu()
-        stop_when_diverged()
+        # the best of the training before in a sweep would be this one's
+        vars(checkpoint_utils.save_checkpoint).pop("best", None)
         for program in program_modules("train"):
-            forget_last_training(program.should_stop_early)
-            restore_early_stopping(program.main)
-            save_on_signals(program, trainer.tpu)
+            vars(program.should_stop_early).clear()
+            save_on_signals(program)
         # an optimizer is told of parameters only, not of the layers that they belong to
         optimizer = OPTIMIZER_REGISTRY.get(trainer.cfg.optimizer._name)
         if hasattr(optimizer, "prepare_model"):
             optimizer.prepare_model(trainer.model)
+
+        @patches(trainer, "load_checkpoint")
+        def load(stock: Stock, filename: str, *more: object, **named: object) -> object:
+            """fairseq's, of a checkpoint that may not fit."""
+            left = _beginning.set(trainer)
+            try:
+                with wrap_checkpoint_errors(filename):
+                    return stock(filename, *more, **named)
+            finally:
+                _beginning.reset(left)
+
         with resumed_by(trainer.task):
             found = stock(cfg, trainer, **options)
-        look_at_lengths(trainer)
-        forget_training_time(cfg, trainer)
+        keep_lengths(trainer)
+        if cfg.finetune_from_model and trainer.get_num_updates() == 0:
+            trainer._previous_training_time = 0  # which fairseq takes from the other training
         return found

@@ -11,6 +11,7 @@ too; called directly it is faster in training.
 """
 
 import contextlib
+import functools
 import os
 import platform
 import weakref
@@ -21,8 +22,6 @@ from typing import Any, NamedTuple
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-
-from ..fairseq_patches.precision import knows_bfloat16
 
 #: multiplications below which starting oneDNN takes longer than it saves
 LEAST_PRODUCT = 2**21
@@ -132,6 +131,13 @@ def has_tiles() -> bool:
     # who holds oneDNN to older instructions, as tests do, has no use for it
     held = "ONEDNN_MAX_CPU_ISA" in os.environ or not torch.backends.mkldnn.is_available()
     return knows is not None and bool(knows()) and not held
+
+
+@functools.cache
+def knows_bfloat16() -> bool:
+    """Whether oneDNN multiplies bfloat16 here: not on x86-64 CPUs without AVX-512."""
+    knows = getattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", None)
+    return knows is not None and bool(knows())
 
 
 def needs_upcast(x: Tensor) -> bool:

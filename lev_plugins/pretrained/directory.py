@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from ..errors import UserError
-from ..fairseq_patches import check_archive, exceeds_storage, refusal
+from ..fairseq_patches import read_checkpoint
 
 Shape = tuple[int, ...]
 CONFIG = "config.json"
@@ -157,23 +157,9 @@ def _safetensors(path: str) -> Stored:
 
 
 def _pickle(path: str) -> Stored:
-    try:
-        check_archive(path)
-        found = torch.load(path, map_location="cpu", weights_only=True)
-    except UserError:
-        raise
-    except Exception as error:  # whatever a damaged file makes torch raise
-        reason = refusal(error) or (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise UserError(f"{path}: no weights that can be read safely ({reason:.200})") from error
+    found = read_checkpoint(path)
     if not isinstance(found, dict):
         raise UserError(f"{path}: holds a {type(found).__name__}, not tensors by name")
-    large = [
-        name
-        for name, value in found.items()
-        if isinstance(value, Tensor) and exceeds_storage(value)
-    ]
-    if large:
-        raise UserError(f"{path}: {large[0]!s:.80} is larger than what is stored of it; damaged")
     return {
         str(name): _Stored(path, value.shape, value.detach)
         for name, value in found.items()

@@ -3,14 +3,15 @@
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
+from fairseq import checkpoint_utils
 
 from lev_plugins.fairseq_patches import preemption
 
@@ -18,17 +19,78 @@ TERM, USR1 = preemption.SIGNALS
 TIMEOUT = 60  # seconds
 
 
-@pytest.fixture
-def watch(monkeypatch):
-    """The watch of a training that runs; signals act as before afterwards."""
+@pytest.fixture(autouse=True)
+def as_before() -> Iterator[None]:
+    """Signals act as in a shell within a test, and as before afterwards."""
     before = {number: signal.getsignal(number) for number in preemption.SIGNALS}
-    made = preemption.Watch()
-    monkeypatch.setattr(preemption, "WATCH", made)
-    for number in preemption.SIGNALS:
+    for number in before:
         signal.signal(number, signal.SIG_DFL)
-    yield made
+    with preemption.watched(False):
+        yield
     for number, handler in before.items():
         signal.signal(number, handler)
+
+
+@pytest.fixture
+def update(monkeypatch) -> Callable[..., tuple[Any, list[Any]]]:
+    """Begins a training; each call is an update, and gives what it returns and what was saved."""
+    saved: list[Any] = []
+    monkeypatch.setattr(checkpoint_utils, "save_checkpoint", lambda *told: saved.append(told[3]))
+    monkeypatch.setattr(os, "register_at_fork", lambda **_: None)
+    program = SimpleNamespace(validate_and_save=lambda *told: ([1.5], told[-1]))
+    trainer = SimpleNamespace(is_data_parallel_master=True, get_num_updates=lambda: 7)
+    cfg = SimpleNamespace(checkpoint=SimpleNamespace(no_save=False))
+    for _ in range(2):  # a second time changes nothing
+        preemption.save_on_signals(program)
+    return lambda stop=False: (program.validate_and_save(cfg, trainer, None, None, [], stop), saved)
+
+
+@pytest.mark.parametrize("number", preemption.SIGNALS)
+def test_a_training_ends_behind_the_update_with_a_checkpoint(update, capsys, number):
+    assert update() == (([1.5], False), [])
+    os.kill(os.getpid(), number)
+    assert update(True) == (([1.5], True), [None]), "it ends by itself"
+    with pytest.raises(SystemExit) as ended:
+        update()
+    assert ended.value.code == 128 + number
+    assert f"{number.name}: the training ends after 7 updates" in capsys.readouterr().err
+
+
+def test_signals_act_as_before_behind_a_training():
+    with preemption.watched(True):
+        assert signal.getsignal(TERM) != signal.SIG_DFL
+        os.kill(os.getpid(), USR1)
+    assert signal.getsignal(TERM) == signal.getsignal(USR1) == signal.SIG_DFL
+
+
+def test_a_handler_of_the_users_stays(update):
+    with preemption.watched(False):
+        pass
+
+    def theirs(*any: Any) -> None:
+        pass
+
+    signal.signal(USR1, theirs)
+    with preemption.watched(True):
+        assert signal.getsignal(USR1) == theirs != signal.getsignal(TERM)
+    assert signal.getsignal(USR1) == theirs
+
+
+def test_a_thread_handles_none():
+    def train() -> None:
+        with preemption.watched(True):
+            assert signal.getsignal(TERM) == signal.SIG_DFL
+
+    thread = threading.Thread(target=train)
+    thread.start()
+    thread.join()
+
+
+def test_the_status_of_spawned_processes_is_passed_on():
+    for code, kind in ((143, SystemExit), (1, torch.multiprocessing.ProcessExitedException)):
+        with pytest.raises(kind), preemption.watched(True):
+            os.kill(os.getpid(), TERM)
+            raise torch.multiprocessing.ProcessExitedException("", 0, 1, code)
 
 
 def ending(child: Callable[[], Any]) -> int:
@@ -50,64 +112,14 @@ def ending(child: Callable[[], Any]) -> int:
     raise AssertionError("it hangs")
 
 
-def test_signals_are_handled_while_a_training_runs_and_no_longer(watch):
-    watch.begin(tpu=False)
-    assert signal.getsignal(TERM) == signal.SIG_DFL, "nothing to save as yet"
-    watch.install()
-    assert signal.getsignal(TERM) == signal.getsignal(USR1) == watch.receive
-    os.kill(os.getpid(), USR1)
-    assert watch.number == USR1
-    watch.end()
-    assert signal.getsignal(TERM) == signal.getsignal(USR1) == signal.SIG_DFL
-    watch.begin(tpu=False)
-    assert watch.number == 0, "the next training of a sweep has got no signal"
-
-
-def test_a_handler_of_the_users_stays(watch):
-    def theirs(*any: Any) -> None:
-        pass
-
-    interrupt = signal.getsignal(signal.SIGINT)
-    signal.signal(USR1, theirs)
-    watch.begin(tpu=False)
-    watch.install()
-    assert signal.getsignal(USR1) == theirs and signal.getsignal(TERM) == watch.receive
-    signal.signal(TERM, theirs)  # set within the training
-    watch.end()
-    assert signal.getsignal(USR1) == signal.getsignal(TERM) == theirs
-    assert signal.getsignal(signal.SIGINT) == interrupt
-
-
-def test_a_thread_and_a_tpu_handle_none(watch):
-    thread = threading.Thread(target=watch.begin, args=(False,))
-    thread.start()
-    thread.join()
-    assert not watch.handled
-    watch.begin(tpu=True)
-    assert not watch.handled
-
-
-@pytest.mark.parametrize(("seconds", "status"), [(0, 99), (10, -TERM)])
-def test_a_second_signal_ends_at_once_unless_it_comes_with_the_first(watch, seconds, status):
-    def child() -> None:
-        watch.begin(tpu=False)
-        watch.install()
-        os.kill(os.getpid(), USR1)
-        watch.since -= seconds
-        os.kill(os.getpid(), TERM)
-
-    assert ending(child) == status
-
-
 @pytest.mark.parametrize("from_the_training", [False, True])
 def test_a_process_that_loads_data_ends_by_the_signal_of_the_training_alone(
-    watch, from_the_training
+    update, from_the_training
 ):
-    watch.begin(tpu=False)
     ready, tell = os.pipe()
 
     def child() -> None:
-        preemption.leave_signals_to_the_training()
+        preemption._leave_signals_to_the_training()
         os.kill(os.getpid(), USR1)
         if not from_the_training:
             subprocess.run(["kill", "-TERM", str(os.getpid())], check=True)
@@ -120,30 +132,3 @@ def test_a_process_that_loads_data_ends_by_the_signal_of_the_training_alone(
         thread = threading.Thread(target=lambda: os.kill(int(os.read(ready, 20)), TERM))
         thread.start()
     assert ending(child) == (0 if from_the_training else 98)
-
-
-def waiting(rank: int, training: int) -> None:
-    """A spawned process of a training: it ends as it has to where it is asked to."""
-    signal.signal(TERM, lambda *any: sys.exit(128 + TERM))
-    if rank == 1:
-        time.sleep(0.2)  # until the training knows of it
-        os.kill(training, TERM)
-    time.sleep(TIMEOUT)
-
-
-def test_spawned_processes_get_the_signal_of_the_one_that_waits_for_them(watch):
-    with pytest.raises(SystemExit) as end, preemption.pass_signals_on():
-        torch.multiprocessing.start_processes(
-            waiting, args=(os.getpid(),), nprocs=2, start_method="fork"
-        )
-    assert end.value.code == 128 + TERM
-    assert signal.getsignal(TERM) == signal.SIG_DFL
-
-
-def test_what_ends_spawned_processes_otherwise_is_an_error(watch):
-    def fail(rank: int) -> None:
-        sys.exit(5)
-
-    with pytest.raises(torch.multiprocessing.ProcessExitedException):
-        with preemption.pass_signals_on():
-            torch.multiprocessing.start_processes(fail, nprocs=1, start_method="fork")

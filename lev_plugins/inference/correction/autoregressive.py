@@ -15,7 +15,7 @@ from omegaconf import DictConfig, open_dict
 from ...data.batch import Batch, Hypothesis
 from ...data.batching import in_batches
 from ...errors import UserError
-from ...fairseq_patches import explain, refuse_non_finite_scores
+from ...fairseq_patches import explain
 from ...nn.precision import quantize
 from .backends import Answer, TextProcessing, Tokens
 from .edits import script
@@ -133,8 +133,6 @@ class Autoregressive:
 
         The limit is the unit's own, whatever units share its batch.
         """
-        if hypotheses:  # fairseq turns NaN into a probability of 0
-            refuse_non_finite_scores(hypotheses[0]["positional_scores"])
         limit = min(LONGEST_RATIO * (len(unit) + 1) + LONGEST_MORE, self.generator.max_len - 1)
         for hypothesis in hypotheses:
             numbers = hypothesis["tokens"].tolist()[:-1]

@@ -1,5 +1,6 @@
 """What was prepared, as it lies on the disk: looked at closely before it is believed."""
 
+import struct
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -8,7 +9,6 @@ import torch
 from fairseq.data import indexed_dataset
 
 from ...errors import UserError
-from ...io.indexed import read_index
 from .metadata import LABELS, PIECES, SPANS
 from .problem_types import ProblemType
 
@@ -78,13 +78,14 @@ class BinarizedSplit:
     def _read(self, name: str) -> Part:
         path = f"{self.prefix}.{name}"
         try:
-            kind, sizes = read_index(path)
-        except UserError:
-            kind, sizes = np.dtype(np.void), np.zeros(0)
+            index = indexed_dataset.MMapIndexedDataset.Index(f"{path}.idx")
+            kind, sizes = index.dtype, np.array(index.sizes)
         except OSError as error:
             raise UserError(
-                f"{error.filename}: cannot be read ({error.strerror}); prepare the data again"
+                f"{path}.idx: cannot be read ({error.strerror}); prepare the data again"
             ) from error
+        except (AssertionError, KeyError, ValueError, struct.error):
+            kind, sizes = np.dtype(np.void), np.zeros(0)
         self._demand(name, kind == np.int32 and len(sizes) > 0)
         if not sizes.any():  # no example has a label, and nothing cannot be mapped
             empty = [torch.zeros(0, dtype=torch.long)] * len(sizes)

@@ -9,7 +9,6 @@ import torch
 from fairseq.data import Dictionary
 from torch import Tensor
 
-from ....fairseq_patches import refuse_non_finite_scores
 from ....nn.blocks import rows_at_once, without
 from ....ops.edits import Compaction, limit_insertions
 from .constraints import EditConstraints, mask_forbidden
@@ -179,9 +178,6 @@ class Decoding(Generic[MemoryT]):
         cap = self.cap[state.rows]
         logits = self.policy.placeholder_logits(state.tokens, state.memory).float()
         slots = state.tokens[:, 1:].ne(self.pad)
-        if step == 0:  # without a token there is no other score to tell NaN by
-            found = torch.log_softmax(logits, dim=-1).amax(-1)
-            refuse_non_finite_scores(found.masked_fill(~slots, 0.0))
         if self.constraints is not None:
             slots = slots & ~self.constraints.no_insert(state.origin, state.rows)
         logits = self._adjusted(logits, step)

@@ -16,7 +16,6 @@ from torch import Tensor
 
 from ....data.batch import Batch
 from ....errors import UserError
-from ....fairseq_patches import refuse_non_finite_scores
 from .constraints import EditConstraints, symbol_edges
 from .ensemble import EnsemblePolicy
 from .loop import Decoding
@@ -79,7 +78,6 @@ class RefinementGenerator:
         decoding = self._decoding(policy, source, sample.get("draft"), sample.get("marks"))
         memory = decoding.state.memory
         hypotheses = decoding.run()
-        refuse_non_finite_scores(torch.tensor([one["score"] for one in hypotheses]))
         count = self.options.diversity.count
         if count > 1 and reranker is None:
             rate(policy, memory, hypotheses, self.dictionary, self.placeholder, source.device)
