@@ -150,7 +150,7 @@ class LevenshteinEditor:
     @property
     def limits(self) -> tuple[int, ...]:
         """The longest source and draft that the task and all models read."""
-        limits = (one.max_positions() for one in (self.task, *self.models))
+        limits = [self.task.max_positions(), *(one.max_positions() for one in self.models)]
         return tuple(min(sizes) for sizes in zip(*limits))
 
     def edit_nbest(
