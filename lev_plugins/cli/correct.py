@@ -94,14 +94,11 @@ def _prepared(
     todo: "Plan | None",
     sinks: Sequence[Sink],
 ) -> "Run":
-    from ..inference.correction.uncut import notes_on
-
     if corrector.settings:
         print(_used(corrector, args), file=sys.stderr)
     typed = is_terminal(sys.stdin) and (not args.files or STANDARD_STREAM in args.files)
     shown = is_terminal(sys.stdout) and not (todo or args.in_place)
     report = Report(sinks, bool(args.files), todo.size if todo else None, not (typed or shown))
-    report.look_at = notes_on(corrector)
     return Run(corrector, args, protection, report)
 
 
@@ -158,8 +155,6 @@ class Run:
             ends = [b"\n" if line.endswith(b"\n") else b"" for line in chunk]
             bodies = (line.removesuffix(b"\n") for line in chunk)
             lines = [body.decode("utf-8", "surrogateescape") for body in bodies]
-            if self.report.look_at is not None:
-                self.report.look_at(lines)
             sure, size = self.args.min_confidence, self.args.batch_size
             yield self.corrector.correct_protected(lines, sure, self.protection, size), ends
 

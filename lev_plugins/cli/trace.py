@@ -123,7 +123,12 @@ def load(args: argparse.Namespace) -> Shower:
     terminal = not plain and lines.is_terminal(sys.stdout)
     color = args.color == "always" or args.color == "auto" and terminal
     return Shower(
-        lambda pairs, _: editor.edit(*zip(*pairs), markup=args.markup, **options),
+        lambda pairs, _: editor.edit(
+            [source for source, _ in pairs],
+            [draft for _, draft in pairs],
+            markup=args.markup,
+            **options,
+        ),
         lambda trace, number: trace_text.render_text(trace, number, color=color),
         trace_page.render_html,
         editor.draft_lang,

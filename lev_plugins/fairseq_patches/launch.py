@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
 from omegaconf import DictConfig, OmegaConf
@@ -99,7 +100,7 @@ def settle_trainings() -> None:
         if cfg.checkpoint.write_checkpoints_asynchronously:
             raise UserError("--write-checkpoints-asynchronously tears checkpoints; leave it out")
         absolute_data_paths(cfg.task)
-        kind = None if OmegaConf.is_missing(cfg, "model") else model_class(cfg.model)
+        kind: Any = None if OmegaConf.is_missing(cfg, "model") else model_class(cfg.model)
         if hasattr(kind, "settle"):
             kind.settle(cfg.model)
         bf16_without_tpu(cfg)

@@ -70,9 +70,6 @@ class Report:
         shown: whether a terminal may show progress: nobody types or reads text on it.
     """
 
-    #: Is shown all lines, and says if they are not cut as the model's were.
-    look_at: Callable[[Sequence[str]], None] | None = None
-
     def __init__(self, sinks: Sequence[Sink], named: bool, size: int | None, shown: bool) -> None:
         self.sinks, self.named = sinks, named
         self.file = STANDARD_STREAM
