@@ -1,4 +1,4 @@
-"""The page of lev-serve in a real browser, by keyboard, on a phone, in light and dark.
+"""The page of lev-serve in a real browser, by keyboard and on a phone.
 
 The model is scripted, so that what it says is known; what models say is test_serve.py's.
 """
@@ -75,17 +75,12 @@ def correct(asked: Any, rows: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def edit(asked: Any, rows: Sequence[Any]) -> list[dict[str, Any]]:
-    return [
-        {
-            "source": row.source,
-            "draft": row.draft,
-            "hypotheses": [
-                {**edited(row.draft or row.source, row.marks, best), "score": -best}
-                for best in range(asked.nbest)
-            ],
-        }
-        for row in rows
-    ]
+    found = []
+    for row in rows:
+        texts = [edited(row.draft or row.source, row.marks, best) for best in range(asked.nbest)]
+        hypotheses = [{**text, "score": -best} for best, text in enumerate(texts)]
+        found.append({"source": row.source, "draft": row.draft, "hypotheses": hypotheses})
+    return found
 
 
 def predict(asked: Any, rows: Sequence[Any]) -> list[dict[str, Any]]:
@@ -138,8 +133,7 @@ class Page:
         return self.driver.find_element(By.ID, name)
 
     def text(self, name: str) -> str:
-        script = f"return document.getElementById('{name}').textContent"
-        return str(self.driver.execute_script(script))
+        return str(self[name].get_property("textContent"))
 
     def put(self, name: str, text: str) -> None:
         """As if it were pasted."""
@@ -338,15 +332,14 @@ def test_what_is_typed_while_the_model_works_is_what_is_shown_and_accepted(page)
 # files --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("end", ["", "\n", "\r\n\r\n"])
-def test_a_file_is_given_back_byte_for_byte_but_for_what_was_changed(page, tmp_path, end):
-    text = "\ufeff a\tb  c\r\n\r\n\nfine\x0b\rx \u2028 y\n  teh\t uh end" + end
-    file = tmp_path / "my lines.md"
-    file.write_bytes(text.encode())
+def test_a_file_is_given_back_byte_for_byte_but_for_what_was_changed(page, tmp_path):
     one = page("correct")
-    one["load"].send_keys(str(file))
-    one.until(lambda: one.text("place").startswith("line 1 of "))
-    assert one.saved("export-text", file.name).decode() == text.replace("uh ", "")
+    for end in ("", "\n", "\r\n\r\n"):
+        text = "\ufeff a\tb  c\r\n\r\n\nfine\x0b\rx \u2028 y\n  teh\t uh end" + end
+        file = tmp_path / f"my {len(end)}.md"
+        file.write_bytes(text.encode())
+        one["load"].send_keys(str(file))
+        assert one.saved("export-text", file.name).decode() == text.replace("uh ", "")
 
 
 def test_a_file_is_gone_through_by_keys_and_saved(page, tmp_path):
@@ -431,54 +424,17 @@ def test_hostile_text_is_shown_and_not_done(page):
     assert set(one.driver.execute_script(tags)) <= usual | {"DEL", "INS", "SUB"}
 
 
-@pytest.mark.parametrize("mode", ["edit", "correct", "predict"])
+@pytest.mark.parametrize("mode", ["edit", "predict"])
 def test_nothing_is_cut_off_on_a_phone(page, mode):
     one = page(mode)
     screen = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True}
     one.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
-    try:
-        one.put("draft", "teh " + "long" * 60 + " cat " * 30)
-        shown = "predictions" if mode == "predict" else "result"
-        one.until(lambda: one[shown].is_displayed())
-        width = one.driver.execute_script("return document.documentElement.scrollWidth")
-        assert width <= 360
-        for button in one.driver.find_elements(By.CSS_SELECTOR, "#actions button"):
-            assert not button.is_displayed() or button.size["height"] >= 40, "for a thumb"
-    finally:
-        one.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-
-
-CONTRAST = """
-const parse = (color) => color.match(/[\\d.]+/g).map(Number);
-const light = ([r, g, b]) => [r, g, b].map((v) => v / 255)
-  .map((v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
-  .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
-const back = (node) => {
-  for (let one = node; one; one = one.parentElement) {
-    const color = parse(getComputedStyle(one).backgroundColor);
-    if (color.length < 4 || color[3] === 1) return color;
-  }
-  return [255, 255, 255];
-};
-return [...document.querySelectorAll(arguments[0])].map((node) => {
-  const [x, y] = [light(parse(getComputedStyle(node).color)), light(back(node))];
-  return (Math.max(x, y) + 0.05) / (Math.min(x, y) + 0.05);
-});
-"""
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_can_be_read_in_light_and_in_dark(page, scheme):
-    one = page("edit")
-    feature = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
-    one.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", feature)
-    one.put("draft", "teh big cat")
-    one.shows("the large cat")
-    ratios = one.driver.execute_script(CONTRAST, "body, .word, del, ins, sub, label, kbd, textarea")
-    assert len(ratios) > 20 and min(ratios) >= 4.5, "WCAG 2, level AA"
-    dark = one.driver.execute_script("return getComputedStyle(document.body).backgroundColor")
-    assert (int(dark[4:].split(",")[0]) < 60) == (scheme == "dark")
-    one.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    one.put("draft", "teh " + "long" * 60 + " cat " * 30)
+    one.until(lambda: one["predictions" if mode == "predict" else "text"].text)
+    assert one.driver.execute_script("return document.documentElement.scrollWidth") <= 360
+    for button in one.driver.find_elements(By.CSS_SELECTOR, "#actions button"):
+        assert not button.is_displayed() or button.size["height"] >= 40, "for a thumb"
+    one.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def test_everything_that_can_be_pressed_has_a_name_and_nothing_comes_from_elsewhere(page):

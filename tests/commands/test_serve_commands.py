@@ -62,7 +62,6 @@ def test_it_serves_a_checkpoint_until_a_signal_and_answers_what_is_under_way(
 
 def test_what_is_no_checkpoint_is_one_line(commands, tmp_path):
     (tmp_path / "no.pt").write_text("nothing")
-    done = commands(
-        "python -m lev_plugins serve --path no.pt --port 0", tmp_path, environ=PLACES
-    )
+    words = "python -m lev_plugins serve --path no.pt --port 0"
+    done = commands(words, tmp_path, environ=PLACES)
     assert done.code == 1 and done.out == "" and "no.pt" in done.error

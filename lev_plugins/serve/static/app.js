@@ -115,8 +115,7 @@ function show(took = "") {
   select(Math.min(state.selected, words.length - 1), focused);
   $("text").textContent = visible(textOf(one, least()));
   const texts = hypotheses.map((_, number) => textOf(one, least(), number));
-  const chosen = (number) => attempt(change, choose, number);
-  showHypotheses($("hypotheses"), hypotheses, texts, one.chosen, chosen);
+  showHypotheses($("hypotheses"), hypotheses, texts, one.chosen, (i) => attempt(change, choose, i));
 }
 
 function select(number, focus) {
@@ -195,8 +194,7 @@ async function accept() {
   if (one !== row() || state.mode === "predict") return;
   one.accepted = textOf(one, least());
   state.unsaved = true;
-  if (state.rows[state.at + 1]) await go(state.at + 1);
-  else show();
+  await (state.rows[state.at + 1] ? go(state.at + 1) : show());
 }
 
 async function go(number) {

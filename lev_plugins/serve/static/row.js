@@ -4,16 +4,12 @@ import { apply, clash, difference, disjoint, endOf, shift, size, slice } from ".
 
 export function newRow(source, text, ending = "", tab = false) {
   return {
-    source,
-    text,
-    ending, // of the line, and whether there is a tab before the text: as the file has it
-    tab,
+    ...{ source, text, ending, tab }, // how the line ends, a tab before its text: as the file has it
     decisions: [], // {kind, offset, length, before, after} of text: keep, refuse, drop, own, accept
     said: null, // of the request `key`: {hypotheses: [{edits, score}]}, {prediction} or {error}
     chosen: 0, // which hypothesis
     written: false, // the text is the model's, as there was none to edit
-    accepted: null,
-    past: [],
+    ...{ accepted: null, past: [] },
   };
 }
 
@@ -50,17 +46,15 @@ function decide(row, kind, { offset, length, before, after, probability = null }
 }
 
 function withdraw(row, kind, place) {
-  const others = row.decisions.filter((one) => one.kind !== kind || !clash(one, place));
-  const found = others.length < row.decisions.length;
-  row.decisions = others;
-  return found;
+  const { length } = row.decisions;
+  row.decisions = row.decisions.filter((one) => one.kind !== kind || !clash(one, place));
+  return row.decisions.length < length;
 }
 
 // Accepts an edit or refuses it, as it is not; one of the person's own is taken back.
 export function toggle(row, edit) {
   remember(row);
-  const mine = edit.kind === "own" || edit.kind === "drop";
-  if (edit.taken && mine) withdraw(row, edit.kind, edit);
+  if (edit.taken && ["own", "drop"].includes(edit.kind)) withdraw(row, edit.kind, edit);
   else decide(row, edit.taken ? "refuse" : edit.after.trim() ? "accept" : "drop", edit);
 }
 
@@ -109,13 +103,15 @@ function withSpace(row, word) {
 
 // All edits, disjoint and in order, each with `taken`; the model's below `least` are not.
 export function editsOf(row, least, number = row.chosen) {
-  const given = (row.said?.hypotheses?.[number] ?? row.said?.hypotheses?.[0])?.edits ?? [];
+  const { hypotheses = [], obeys } = row.said ?? {};
+  const given = (hypotheses[number] ?? hypotheses[0])?.edits ?? [];
   const open = (edit) => !row.decisions.some((one) => stays(one) && forbids(one, edit));
   const sure = (edit) => edit.applied && (edit.probability ?? 1) >= least;
   const judged = given.map((edit) => ({ ...edit, taken: sure(edit) && open(edit) }));
   const [taken, left] = [true, false].map((one) => judged.filter((edit) => edit.taken === one));
-  // An edit model strikes a word itself, and may write another.
-  const done = (one) => one.kind === "drop" && row.said?.obeys && taken.some((edit) => clash(edit, one));
+  // An edit model may write another word in the place of one that was struck.
+  const anew = (one) => taken.some((edit) => obeys && edit.after.trim() && clash(edit, one));
+  const done = (one) => one.kind === "drop" && anew(one);
   const own = row.decisions.filter((one) => !stays(one) && !done(one));
   const refused = row.decisions.filter((one) => one.kind === "refuse");
   const as = (some, taken) => some.map((one) => ({ ...one, taken }));

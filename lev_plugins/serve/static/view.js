@@ -2,13 +2,8 @@
 
 import { clash, endOf, runs, slice, visible } from "./text.js";
 
-export function element(name, properties = {}, ...children) {
-  const made = document.createElement(name);
-  for (const [key, value] of Object.entries(properties)) {
-    if (key === "class") made.className = value;
-    else if (key.includes("-")) made.setAttribute(key, value);
-    else made[key] = value;
-  }
+export function element(name, properties, ...children) {
+  const made = Object.assign(document.createElement(name), properties);
   made.append(...children);
   return made;
 }
@@ -24,19 +19,18 @@ export function showWords(container, row, edits) {
       if (!run.word) return visible(run.text);
       words.push({ ...run, before: run.text, edit, side });
       const lock = side !== "after" && locked(run);
-      const name = `${visible(run.text)}${lock ? ", locked" : ""}`;
-      const style = `word ${lock ? "mark-keep" : ""}`;
-      const about = { type: "button", class: style, tabIndex: -1, "aria-label": name };
+      const about = { type: "button", className: `word ${lock ? "mark-keep" : ""}`, tabIndex: -1 };
+      if (lock) about.ariaLabel = `${visible(run.text)}, locked`;
       return element("button", about, visible(run.text));
     });
   const parts = [];
   let done = 0;
   for (const edit of edits) {
     parts.push(...show(slice(row.text, done, edit.offset), done));
-    const part = element("span", { class: `edit ${edit.taken ? "taken" : "refused"}` });
+    const part = element("span", { className: `edit ${edit.taken ? "taken" : "refused"}` });
     for (const [side, tag, offset] of [["before", "del", edit.offset], ["after", "ins", 0]]) {
       const shown = show(edit[side], offset, edit, side);
-      if (shown.length) part.append(element(edit.taken ? tag : "span", { class: side }, ...shown));
+      if (shown.length) part.append(element(edit.taken ? tag : "span", { className: side }, ...shown));
     }
     if (edit.probability != null) part.append(element("sub", {}, percent(edit.probability)));
     parts.push(part);
@@ -53,7 +47,7 @@ export function showHypotheses(field, hypotheses, texts, chosen, choose) {
   const choices = hypotheses.map(({ score }, number) => {
     const onchange = () => choose(number);
     const about = { type: "radio", name: "hypothesis", checked: number === chosen, onchange };
-    const text = element("span", { class: "tokens", dir: "auto", lang: "" }, visible(texts[number]));
+    const text = element("span", { className: "tokens", dir: "auto", lang: "" }, visible(texts[number]));
     return element("label", {}, element("input", about), text, element("sub", {}, percent(score)));
   });
   field.replaceChildren(field.querySelector("legend"), ...choices);
@@ -61,19 +55,17 @@ export function showHypotheses(field, hypotheses, texts, chosen, choose) {
 
 // A bar for each label, or for each word its tag; a value as it is.
 export function showPrediction(section, found) {
-  const bar = (label, score) =>
-    element(
-      "div",
-      { class: "row" },
-      element("span", { class: "label", dir: "auto" }, visible(label)),
-      element("span", {}, element("meter", { min: 0, max: 1, value: score }), ` ${percent(score)}`),
-    );
+  const bar = (name, score) => {
+    const label = element("span", { className: "label", dir: "auto" }, visible(name));
+    const value = element("span", {}, element("meter", { value: score }), ` ${percent(score)}`);
+    return element("div", { className: "row" }, label, value);
+  };
   const several = (names) => names.map((name, i) => bar(name, found.scores[i]));
   let shown;
   if (found.words) shown = several(found.words.map((word, i) => `${word}: ${found.tags[i]}`));
-  else if (found.value !== undefined) shown = [element("output", { class: "value" }, `${found.value}`)];
+  else if (found.value !== undefined) shown = [element("output", { className: "value" }, `${found.value}`)];
   else if (found.top) shown = found.top.map(({ label, score }) => bar(label, score));
   else shown = found.labels ? several(found.labels) : [bar(found.label, found.score)];
-  if (found.cut) shown.push(element("p", { class: "note" }, "The end of the text was cut off."));
+  if (found.cut) shown.push(element("p", { className: "note" }, "The end of the text was cut off."));
   section.replaceChildren(...shown);
 }
