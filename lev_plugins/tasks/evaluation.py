@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 # what to do about lines that are too long
 SHORTEN = (
     "raise --max-source-positions, --max-target-positions or --max-tokens as far as the "
-    "model reads, give --truncate-source, or shorten such lines"
+    "model reads, give --truncate-source or shorten such lines"
 )
 SKIP = "--skip-invalid-size-inputs-valid-test"
 # most tokens: of a source, or of a source and its target

@@ -7,10 +7,8 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
-from fairseq.data import Dictionary
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from refusals import refuses
@@ -79,20 +77,6 @@ def run(monkeypatch, tmp_path):
         return out.buffer.getvalue()
 
     return runs
-
-
-@pytest.mark.parametrize("bpe, noted", [(None, True), (object(), False)])
-def test_plain_text_for_a_model_of_subwords_is_noted_once(run, capsys, monkeypatch, bpe, noted):
-    known = Dictionary()
-    for symbol in ("\u2581the", "\u2581cat", "cat", "the"):
-        known.add_symbol(symbol)
-    task = SimpleNamespace(source_dictionary=known)
-    monkeypatch.setattr(Words, "task", task, raising=False)
-    monkeypatch.setattr(Words, "processing", SimpleNamespace(bpe=bpe), raising=False)
-    for text, said in ((b"the cat\n" * 3, noted), ("\u2581the \u2581cat\n".encode(), False)):
-        assert run(text, "--buffer 1") == text
-        found = capsys.readouterr().err.count("note: the dictionary has symbols such as \u2581the")
-        assert found == said
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
