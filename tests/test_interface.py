@@ -5,10 +5,12 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from operator import methodcaller
+from pathlib import Path
 from typing import Any
 
 import editors
 import pytest
+import saved
 import tiny
 import torch
 from fairseq.data.encoders.sentencepiece_bpe import SentencepieceBPE, SentencepieceConfig
@@ -25,6 +27,14 @@ def test_a_device_that_is_not_here_is_one_line_before_anything_is_read(kind):
 
 
 EDITOR, CORRECTOR = editors.editor, editors.edit_corrector
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("saved")
+    tiny.dictionaries(made / "bin")
+    saved.save(made / "editor.pt", made / "bin", "editor")
+    return made
 
 
 def test_an_option_that_fairseqs_text_processing_does_not_have_is_refused(folder):
