@@ -126,7 +126,7 @@ def test_completion_knows_the_options_of_every_console_script(shell, capsys, mon
     script = capsys.readouterr().out
     for name in names.SCRIPTS:
         assert name in script
-    assert "--min-confidence" in script and "--max-waiting" in script
+    assert "--min-confidence" in script and "--max-bytes" in script
     assert sys.argv == ["python -m lev_plugins"]
     if shutil.which(shell):
         checked = subprocess.run([shell, "-n"], input=script, text=True, capture_output=True)
@@ -138,11 +138,11 @@ def test_bash_completes_an_option(capsys):
     names.main(["--completion", "bash"])
     script = capsys.readouterr().out
     asked = (
-        f"{script}\nCOMP_WORDS=(lev-serve --max-w); COMP_CWORD=1; "
-        "_shtab_lev_serve lev-serve --max-w lev-serve; echo ${COMPREPLY[@]}"
+        f"{script}\nCOMP_WORDS=(lev-serve --max-b); COMP_CWORD=1; "
+        "_shtab_lev_serve lev-serve --max-b lev-serve; echo ${COMPREPLY[@]}"
     )
     done = subprocess.run(["bash", "-c", asked], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["--max-waiting"]
+    assert done.stdout.split() == ["--max-bytes"]
 
 
 def test_without_shtab_one_line_says_how_to_install_it(monkeypatch):
