@@ -40,9 +40,9 @@ stale = (site / "stale").exists() and "--no-cache-dir" not in arguments
 stale = stale or "--no-build-isolation --no-binary fairseq-fixed" not in arguments
 names = "codespell_lib editdistance fairseq/__init__ fairseq/data/__init__ fairseq/libbase"
 names += " fairseq/data/data_utils_fast fastapi hypothesis lev_plugins/__init__"
-names += " lev_plugins/cli/__init__ google/protobuf matplotlib pytest/__init__ rouge_score sacrebleu safetensors"
-names += " selenium sentencepiece shtab spellchecker symspellpy tokenizers transformers"
-names += " uvicorn xdist"
+names += " lev_plugins/cli/__init__ google/protobuf matplotlib pytest/__init__ rouge_score"
+names += " sacrebleu safetensors selenium sentencepiece shtab spellchecker symspellpy"
+names += " tokenizers transformers uvicorn xdist"
 for name in names.split():
     (site / name).parent.mkdir(parents=True, exist_ok=True)
     (site / (name + ".py")).touch()
