@@ -54,9 +54,9 @@ done
 python -c "
 import lev_plugins
 from lev_plugins import Corrector, EncT5, LevenshteinEditor
-from lev_plugins.serve.files import page_files
+from lev_plugins.serve.app import STATIC
 assert '$work/venv' in lev_plugins.__file__, lev_plugins.__file__
-assert {'index.html', 'app.js', 'style.css'} <= set(page_files())
+assert {'index.html', 'app.js', 'page.css'} <= {file.name for file in STATIC.iterdir()}
 "
 fairseq-train --user-dir lev_plugins --task translation_edit --arch levenshtein_editor \
   --help >/dev/null
