@@ -198,7 +198,7 @@ def test_without_a_tuned_threshold_it_is_a_half(tmp_path):
         (lambda s: s["task_state"].update(threshold=1.5), "its threshold is 1.5"),
         (
             lambda s: [s["task_state"]["description"][name].pop() for name in ("labels", "counts")],
-            "does not fit this model",
+            "size mismatch for head.weight",
         ),
         (lambda s: s["model"].pop("head.weight"), "head.weight"),
     ],
