@@ -30,5 +30,5 @@ def staged(destdir: str) -> Iterator[str]:
     except BrokenPipeError:  # the reader of our standard output has gone: no fault of destdir
         raise
     except OSError as error:
-        why = f"{error.filename or destdir}: {error.strerror or error}"
-        raise UserError(f"{why}; fix that or choose another --destdir") from error
+        why = f"{error.strerror or error} ({error.filename})" if error.filename else str(error)
+        raise UserError(f"--destdir {destdir}: {why}; fix that or choose another") from error
