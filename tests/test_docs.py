@@ -250,7 +250,7 @@ def test_every_flag_named_in_the_text_exists(name, parsers):
     known = set().union(*parsers.values()) | TORCHRUN | FOREIGN
     known |= {"--help", "--version"}  # of the list of commands
     scripts = [*SCRIPTS, *ROOT.glob("examples/*.sh"), *ROOT.glob("examples/*/*.py")]
-    for script in [*scripts, *ROOT.glob("benchmarks/*.py")]:
+    for script in [*scripts, *ROOT.glob("benchmarks/**/*.py")]:
         known |= set(re.findall(r"--[a-z][\w-]+", script.read_text(encoding="utf-8")))
     spans = re.findall(r"`([^`\n]+)`", outside)
     named = {flag for span in spans for flag in re.findall(r"(?<![\w-])--[a-z][\w-]*", span)}

@@ -23,9 +23,15 @@ from startup import LINE, seconds  # noqa: E402
 
 #: script, options
 BENCHMARKS = (
-    ("levt_speed", "--layers 3 --dim 256 --ffn 1024 --vocab 4000 --no-memory"),
-    ("enct5_speed", "--layers 3 --dim 256 --ffn 512 --vocab 4000 --steps 7"),
-    ("pbd_speed", "--layers 2 --dim 256 --ffn 1024 --vocab 4000 --no-memory"),
+    (
+        "levt_speed",
+        "--layers 2 --dim 256 --ffn 512 --vocab 2000 --tokens 1000 --batches 1,16 --no-memory",
+    ),
+    ("enct5_speed", "--layers 3 --dim 256 --ffn 512 --vocab 4000"),
+    (
+        "pbd_speed",
+        "--layers 2 --dim 256 --ffn 512 --vocab 2000 --tokens 1000 --steps 3 --no-memory",
+    ),
 )
 ROW = re.compile(r"^(\S.*?) {2,}([\d.]+) +ms +([\d.]+) +ms ", re.M)
 Times = dict[str, float]
