@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from oracle import ORACLES, with_oracle  # beside this file
+
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
 from lev_plugins.inference.corpus import Corpus, load, read_corpus, scorer, text_of
@@ -26,8 +28,7 @@ from lev_plugins.io.text_files import SUBWORDS
 from lev_plugins.metrics.corpus import METRICS, Metric, make_metric
 from lev_plugins.reports.plotting import png, require_matplotlib, short_line
 from lev_plugins.reports.table import LABELS as METRIC_LABELS
-from lev_plugins.systems.levenshtein.decoding.ensemble import EnsemblePolicy
-from lev_plugins.systems.levenshtein.decoding.oracle import ORACLES, with_oracle
+from lev_plugins.systems.levenshtein.decoding.policy import EnsemblePolicy
 
 if TYPE_CHECKING:
     from lev_plugins.systems.levenshtein.task import TranslationEditTask

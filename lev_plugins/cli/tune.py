@@ -4,8 +4,7 @@
 
 The empty penalty γ (§3.3) and the probability above which a token is deleted decide how much is
 written and how much of it stays. All pairs of the values given are decoded and scored; the last
-line has the flags of the best for fairseq-generate and fairseq-interactive. --keep puts them
-into the checkpoint, which is then decoded so unless other flags are given.
+line has the flags of the best for fairseq-generate and fairseq-interactive.
 """
 
 import argparse
@@ -29,9 +28,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command with the arguments ``argv`` (default: those of the process)."""
     args = build_parser().parse_args(argv)
     register(lean=True)
-    from ..inference.checkpoints import find_checkpoint
     from ..inference.corpus import load, read_corpus
-    from ..inference.decoding_search import best_of, choose, keep, render
+    from ..inference.decoding_search import choose, render
 
     check(args)
     metric = make_metric(args.metric)
@@ -42,10 +40,6 @@ def main(argv: Sequence[str] | None = None) -> None:
     out = standard_output()
     out.write(f"{args.gen_subset}: {counted(len(corpus.references), 'sentence')}\n")
     out.write(render(choices, metric))
-    if args.keep:
-        checkpoint = find_checkpoint(args.path)
-        keep(best_of(choices, metric), checkpoint)
-        out.write(f"kept in {checkpoint}\n")
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -72,7 +66,6 @@ def build_parser() -> argparse.ArgumentParser:
     add("--max-iter N", "T_max (default: 10)", 10)
     add("--batch-size N", "sentences at once (default: 64)", 64)
     add("--skip-invalid-size-inputs-valid-test", "leave out lines that are too long, and name them")
-    add("--keep", "put the best pair into the checkpoint")
     add("--cpu", "use no GPU")
     return parser
 
@@ -83,12 +76,9 @@ def check(args: argparse.Namespace) -> None:
     Raises:
         UserError: values that nothing can be decoded with.
     """
-    from ..inference.checkpoints import separate_paths
-    from ..systems.levenshtein.decoding.diversity import LARGEST_PENALTY
+    from ..systems.levenshtein.decoding.options import LARGEST_PENALTY
 
     at_least_one(args, "max_iter", "batch_size")
-    if args.keep and len(separate_paths(args.path)) > 1:
-        raise UserError(f"--keep: give one checkpoint, not several ({args.path})")
     if args.metric not in METRICS:
         raise UserError(f"--metric {args.metric}: choose one of {', '.join(METRICS)}")
     if args.references is not None and not os.path.isfile(args.references):

@@ -51,7 +51,7 @@ def load(args: argparse.Namespace) -> tuple["TranslationEditTask", list["BaseFai
     from .checkpoints import find_checkpoints
 
     words = [args.data, "--task=translation_edit", f"--path={args.path}"]
-    words += [f"--delete-threshold={args.delete_threshold}", "--untuned"]
+    words.append(f"--delete-threshold={args.delete_threshold}")
     for name in ("source_lang", "target_lang", "draft_lang"):
         if getattr(args, name) is not None:
             words.append(f"--{name.replace('_', '-')}={getattr(args, name)}")

@@ -7,7 +7,6 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from ..metrics.corpus import Metric
-from .checkpoints import load_state
 from .corpus import Corpus, scorer, text_of
 
 if TYPE_CHECKING:
@@ -58,25 +57,6 @@ def choose(
             length = sum(len(one.split()) for one in outputs.values()) / max(words, 1)
             points = score(outputs, corpus.references)
             yield Choice(gamma, threshold, points, length, fmean(steps))
-
-
-def keep(choice: Choice, path: str) -> None:
-    """Puts a choice into a checkpoint.
-
-    Raises:
-        UserError: the checkpoint cannot be read or written.
-    """
-    from fairseq import checkpoint_utils
-    from omegaconf import OmegaConf
-
-    from ..systems.levenshtein.task import TUNED
-
-    state = load_state(path)
-    state["cfg"].task.delete_threshold = None  # the training's: it had nothing to choose by
-    state["cfg"] = OmegaConf.to_container(state["cfg"], enum_to_str=True)  # as fairseq saves it
-    tuned = {"empty_penalty": choice.gamma, "delete_threshold": choice.threshold}
-    state.setdefault("task_state", {})[TUNED] = tuned
-    checkpoint_utils.torch_persistent_save(state, path)
 
 
 def best_of(choices: Sequence[Choice], metric: Metric) -> Choice:

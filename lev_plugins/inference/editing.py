@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from ..errors import UserError
-from ..systems.levenshtein.decoding.diversity import DIVERSITY, LARGEST_PENALTY
+from ..systems.levenshtein.decoding.options import LARGEST_PENALTY
 from .arguments import check_number, check_whole, listed, optional_strings, strings
 
 # a source, its draft and its terms
@@ -48,7 +48,6 @@ def check_decoding(
     candidates: int,
     empty_penalty: float | None,
     delete_threshold: float | None,
-    diversity: str,
     noise_scale: float,
     seed: int,
 ) -> None:
@@ -70,6 +69,4 @@ def check_decoding(
         check_number("empty_penalty", empty_penalty, LARGEST_PENALTY)
     if delete_threshold is not None:
         check_number("delete_threshold", delete_threshold, 1)
-    if diversity not in DIVERSITY:
-        raise UserError(f"diversity {diversity!r:.60}: choose one of {', '.join(DIVERSITY)}")
     check_number("noise_scale", noise_scale)

@@ -23,7 +23,7 @@ from ..systems.levenshtein.decoding import RefinementGenerator, RefinementOption
 from ..systems.levenshtein.decoding.diversity import Diversity
 from ..systems.levenshtein.decoding.history import EditTrace
 from ..systems.levenshtein.decoding.state import EditHypothesis
-from ..systems.levenshtein.oov import OOVWords
+from ..systems.levenshtein.markup import parse_markup
 from ..systems.levenshtein.task import TranslationEditTask
 from .checkpoints import (
     device_named,
@@ -136,7 +136,7 @@ class LevenshteinEditor:
         limits = (one.max_positions() for one in (self.task, *self.models))
         return tuple(min(sizes) for sizes in zip(*limits))
 
-    @renamed_arguments(answers="candidates", variants="diversity")
+    @renamed_arguments(answers="candidates")
     @checks_arguments(nbest="edit() gives one output for each source; use edit_nbest()")
     def edit(
         self,
@@ -148,7 +148,6 @@ class LevenshteinEditor:
         empty_penalty: float | None = None,
         delete_threshold: float | None = None,
         candidates: int | None = None,
-        diversity: str = "length",
         noise_scale: float = 0.5,
         seed: int = 1,
         markup: bool = False,
@@ -167,7 +166,7 @@ class LevenshteinEditor:
         Returns:
             a trace for every source, in order: text, score (in nats: with one answer made
             the mean over tokens of the log-probability of what put or kept each, with several
-            :func:`.decoding.ranking.rate`) and the iterations.
+            :func:`.decoding.generator.rate`) and the iterations.
 
         Raises:
             UserError: as :meth:`edit_nbest`.
@@ -181,7 +180,6 @@ class LevenshteinEditor:
             empty_penalty=empty_penalty,
             delete_threshold=delete_threshold,
             candidates=candidates,
-            diversity=diversity,
             noise_scale=noise_scale,
             seed=seed,
             markup=markup,
@@ -191,7 +189,7 @@ class LevenshteinEditor:
         )
         return [best for best, *_ in found]
 
-    @renamed_arguments(answers="candidates", variants="diversity")
+    @renamed_arguments(answers="candidates")
     @checks_arguments()
     def edit_nbest(
         self,
@@ -204,7 +202,6 @@ class LevenshteinEditor:
         empty_penalty: float | None = None,
         delete_threshold: float | None = None,
         candidates: int | None = None,
-        diversity: str = "length",
         noise_scale: float = 0.5,
         seed: int = 1,
         markup: bool = False,
@@ -219,14 +216,13 @@ class LevenshteinEditor:
             nbest: candidates given back at most.
             max_iter: T_max, iterations at most.
             batch_size: sentences decoded at once; does not change the outputs.
-            empty_penalty: γ in [0, 3], makes longer outputs likelier (paper, §3.3); default: as
-                the checkpoint was tuned, else 0.
+            empty_penalty: γ in [0, 3], makes longer outputs likelier (paper, §3.3); default: 0.
             delete_threshold: probability above which a token is deleted; default: the task's.
             candidates: candidates made for each source, ``nbest`` by default; the first is that of
                 plain decoding.
-            diversity, noise_scale, seed: how they differ: length, penalty or noise
+            noise_scale, seed: of the noise by which they differ
                 (:class:`~.decoding.diversity.Diversity`).
-            markup: drafts have marks: ``[=stays=]``, ``[-goes-]``, ``[~another~]``, ``[+term+]``
+            markup: drafts have marks: ``[=stays=]``, ``[-goes-]``, ``[+term+]``
                 (:mod:`lev_plugins.systems.levenshtein.markup`).
             terms: for every source the terms to start from, in their order, or None; such a
                 source has no draft. With ``hard_terms`` each is in the output, whole; else the
@@ -246,7 +242,6 @@ class LevenshteinEditor:
             candidates=count,
             empty_penalty=empty_penalty,
             delete_threshold=delete_threshold,
-            diversity=diversity,
             noise_scale=noise_scale,
             seed=seed,
         )
@@ -259,7 +254,7 @@ class LevenshteinEditor:
             delete_threshold,
             empty_penalty,
             max_iter=max_iter,
-            diversity=Diversity(count, diversity, noise_scale, seed),
+            diversity=Diversity(count, noise_scale, seed),
             nbest=nbest,
             retain_history=history,
         )
@@ -272,14 +267,14 @@ class LevenshteinEditor:
         **options: Any,
     ) -> RefinementGenerator:
         """A generator with options of :class:`RefinementOptions`."""
-        threshold = self.task.delete_threshold if delete_threshold is None else delete_threshold
-        gamma = self.task.empty_penalty if empty_penalty is None else empty_penalty
+        if delete_threshold is None:
+            delete_threshold = self.task.cfg.delete_threshold
         return RefinementGenerator(
             self.task.tgt_dict,
             self.task.placeholder,
             RefinementOptions(
-                delete_threshold=threshold,
-                empty_penalty=gamma,
+                delete_threshold=0.5 if delete_threshold is None else delete_threshold,
+                empty_penalty=empty_penalty or 0.0,
                 max_len_b=max(200, self.task.cfg.max_target_positions),
                 external_reranker=self.reranker is not None,
                 **options,
@@ -312,11 +307,7 @@ class LevenshteinEditor:
 
     def _items(self, rows: Sequence[Row], markup: bool, hard: bool) -> list[Item]:
         """Sentences as tokens, none longer than the model's limits."""
-        oov_words = self.task.new_oov_words()
-        items = [
-            self._item(number, *row, markup, hard, oov_words)
-            for number, row in enumerate(rows, start=1)
-        ]
+        items = [self._item(number, *row, markup, hard) for number, row in enumerate(rows, start=1)]
         for number, item in enumerate(items, start=1):
             sides = (item.tokens, item.coded.tokens)
             for name, tokens, limit in zip(("source", "draft"), sides, self.limits):
@@ -335,7 +326,6 @@ class LevenshteinEditor:
         terms: Sequence[str] | None,
         markup: bool,
         hard: bool,
-        oov_words: OOVWords,
     ) -> Item:
         """A sentence as tokens; ``number`` counts from 1."""
         if draft is not None and terms:
@@ -343,17 +333,18 @@ class LevenshteinEditor:
                 f"sentence {number} has a draft and terms; mark the terms in the draft, as "
                 "[+term+] with markup=True"
             )
+        text = " ".join(terms) if terms else draft or ""
+        marked = markup and not terms
         try:
             if terms and hard:
-                coded = self.task.encode_terms(terms, self._apply, oov_words)
+                coded = self.task.encode_terms(terms, self._apply)
             else:
-                text = " ".join(terms) if terms else draft or ""
-                marked = markup and not terms
-                coded = self.task.encode_draft(text, self._apply, marked, oov_words)
+                coded = self.task.encode_draft(text, self._apply, marked)
         except UserError as error:
             raise UserError(f"sentence {number}: {error}") from error
         tokens = self.task.encode_text(source, self._apply, self.task.src_dict)
-        return Item(source, draft, tokens, coded, oov_words)
+        words = self._apply(parse_markup(text)[0] if marked else text).split()
+        return Item(source, draft, tokens, coded, words, self.task.tgt_dict)
 
     # tokens to text ---------------------------------------------------------------------------
 

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
+from fairseq.data import Dictionary
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from ..data.batch import Batch
 from ..systems.levenshtein.decoding.history import Iteration
 from ..systems.levenshtein.decoding.state import EditHypothesis, Step
-from ..systems.levenshtein.oov import OOVWords
 from ..systems.levenshtein.task import Draft
 
 _DIGITS = 6
@@ -23,7 +23,8 @@ class Item(NamedTuple):
     draft: str | None
     tokens: Tensor
     coded: Draft
-    oov_words: OOVWords
+    words: Sequence[str]  # of the draft, as they were typed
+    dictionary: Dictionary
 
     @property
     def size(self) -> int:
@@ -31,8 +32,12 @@ class Item(NamedTuple):
         return len(self.tokens) + len(self.coded.tokens)
 
     def symbols(self, state: Step | EditHypothesis) -> tuple[str, ...]:
-        """Tokens of a state as strings."""
-        return tuple(map(self.oov_words.symbol, state["tokens"].tolist()[1:-1]))
+        """Tokens of a state as strings; what stands since the draft, as it was typed."""
+        pairs = zip(state["tokens"].tolist()[1:-1], state["origin"].tolist()[1:-1])
+        return tuple(
+            self.words[origin - 1] if origin > 0 else self.dictionary[token]
+            for token, origin in pairs
+        )
 
     def iterations(self, history: list[Step]) -> list[Iteration]:
         """The recorded phases (draft, then delete, placeholder, token in turn) as iterations."""
