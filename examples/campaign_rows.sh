@@ -136,20 +136,26 @@ translation.large() {
   for seed in $seeds; do
     step "train-$seed" env MINUTES="${MINUTES:-85}" SEED="$seed" bash "$train" "$w" distilled "${size[@]}" \
       --max-tokens 2500 --early-exit 1,2 --beta 0.4 --disable-validation --save-dir "$w/seed-$seed"
-    step "tune-$seed" python -m lev_plugins.cli.tune "$w/data" --path "$w/seed-$seed/checkpoint_last.pt" \
-      --remove-bpe sentencepiece --gammas 0,0.3,0.6,1 --thresholds 0.5,0.7,0.85 --keep
+    step "tune-$seed" tuned "$seed"
     together+="${together:+:}$w/seed-$seed/checkpoint_last.pt"
   done
   local flags=(--row "ours, d = 256, distilled, 85 minutes" --seeds $seeds)
-  for seed in $seeds; do decoded "$seed" "$seed" "$w/seed-$seed/checkpoint_last.pt"; done
+  for seed in $seeds; do decoded "$seed" "$seed" "$w/seed-$seed/checkpoint_last.pt" $(cat "$w/seed-$seed/flags.txt"); done
   flags+=(--row "several of them together (--path a:b)")
-  decoded together "${seeds%% *}" "$together"
-  local ranked=(--iter-decode-with-external-reranker --iter-decode-with-beam 20 --diversity noise --noise-scale 0.5 --lenpen 2)
+  decoded together "${seeds%% *}" "$together" $(cat "$w/seed-$seed/flags.txt")
+  local ranked=(--iter-decode-with-external-reranker --iter-decode-with-beam 20 --noise-scale 0.5 --lenpen 2)
   flags+=(--row "one, 20 candidates by noise, ranked by the transformer" --seeds $seeds)
   for seed in $seeds; do
-    decoded "ranked-$seed" "$seed" "$w/seed-$seed/checkpoint_last.pt:$w/ar/checkpoint_last.pt" "${ranked[@]}"
+    decoded "ranked-$seed" "$seed" "$w/seed-$seed/checkpoint_last.pt:$w/ar/checkpoint_last.pt" "${ranked[@]}" \
+      $(cat "$w/seed-$seed/flags.txt")
   done
   result "${flags[@]}"
+}
+
+tuned() { # tuned SEED: writes the flags with which the seed's model decodes best
+  python -m lev_plugins.cli.tune "$w/data" --path "$w/seed-$1/checkpoint_last.pt" \
+    --remove-bpe sentencepiece --gammas 0,0.3,0.6,1 --thresholds 0.5,0.7,0.85 | tee "$w/seed-$1/tune.txt"
+  tail -n 1 "$w/seed-$1/tune.txt" > "$w/seed-$1/flags.txt"
 }
 
 decoded() { # decoded STAMP SEED PATH FLAGS…: translates the test set; adds the scores to flags

@@ -64,9 +64,7 @@ def _edit_together(
 def _answers(
     editor: LevenshteinEditor, source: str, marked: str, args: argparse.Namespace
 ) -> Iterator[str]:
-    (found,) = editor.edit_nbest(
-        [source], [marked], nbest=args.answers, markup=True, diversity=args.diversity
-    )
+    (found,) = editor.edit_nbest([source], [marked], nbest=args.answers, markup=True)
     for trace in found:
         yield trace.text
 
@@ -84,7 +82,6 @@ def _arguments() -> argparse.Namespace:
     add = parser.add_argument
     add("checkpoint", help="a trained levenshtein_editor; several joined by : are averaged")
     add("--answers", type=int, default=3, help="answers to choose from (default 3)")
-    add("--diversity", default="length", help="how they differ: length, penalty, noise")
     add("--bpe", help="text processing, as the model was trained by default")
     add("--tokenizer", help="the same")
     add("--sentencepiece-model", help="its file, if it has moved")

@@ -98,7 +98,7 @@ def build_parser() -> argparse.ArgumentParser:
         "lines of 'source' or 'source<TAB>draft' in UTF-8 (default: stdin)",
         STANDARD_STREAM,
     )
-    add("--markup", "drafts have marks: [=stays=], [-goes-], [~another~], [+term+]; \\[= is text")
+    add("--markup", "drafts have marks: [=stays=], [-goes-], [+term+]; \\[= is text")
     add("--max-iter N", "most iterations (default: 10)", 10)
     add("--batch-size N", "sentences at once (default: 64)", 64)
     add("--html FILE", "also write a page that opens anywhere")

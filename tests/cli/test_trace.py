@@ -362,7 +362,7 @@ def test_page_and_json_are_written_beside_the_text(trace):
     assert out.count("(sentence ") == 2
     assert err.splitlines() == [f"2 sentences written to {name}" for name in ("lines", "page")]
     records = [json.loads(line) for line in Path("lines").read_text("utf-8").splitlines()]
-    assert [EditTrace.from_dict(r).source for r in records] == ["teh \u2028 cat", "teh\u0085"]
+    assert [one["source"] for one in records] == ["teh \u2028 cat", "teh\u0085"]
     page = Path("page").read_text("utf-8")
     assert "<title>Edits by model.pt</title>" in page and "<ins>the</ins>_cat" in page
     assert sorted(os.listdir()) == ["lines", "page"]

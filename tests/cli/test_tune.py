@@ -8,18 +8,13 @@ import pytest
 import saved
 import tiny
 from decoding.fake_policy import RandomPolicy
-from omegaconf import OmegaConf
 from refusals import refuses
 
-from lev_plugins import LevenshteinEditor
 from lev_plugins.cli import preprocess
 from lev_plugins.cli import tune as command
 from lev_plugins.errors import UserError
-from lev_plugins.inference.checkpoints import load_state
 from lev_plugins.inference.corpus import Corpus
-from lev_plugins.inference.correction.backends import TextProcessing
-from lev_plugins.inference.correction.levenshtein import LevenshteinBackend
-from lev_plugins.inference.decoding_search import Choice, best_of, choose, keep, render
+from lev_plugins.inference.decoding_search import Choice, best_of, choose, render
 from lev_plugins.metrics.corpus import make_metric
 
 ROWS = tiny.triples(12, 4)
@@ -67,7 +62,6 @@ def test_the_best_is_told_as_flags_and_a_low_error_rate_is_good():
         (["--max-iter", "0"], "--max-iter 0"),
         (["--metric", "best"], "--metric best: choose one of"),
         (["--references", "nowhere"], "--references nowhere does not exist"),
-        (["--keep", "--path", "a.pt:b.pt"], "--keep: give one checkpoint"),
     ],
 )
 def test_what_cannot_be_chosen_from_is_refused(words, said):
@@ -85,45 +79,9 @@ def test_a_folder_stands_for_the_checkpoint_in_it(tmp_path, monkeypatch, capsys)
         [*words.split(), *"--srcdict bin/dict.src.txt --tgtdict bin/dict.tgt.txt".split()]
     )
     saved.save(Path("levt/checkpoint_best.pt").absolute(), tmp_path / "bin", "editor")
-    flags = "--gammas 1 --thresholds 0.7 --max-iter 1 --metric accuracy --cpu --keep"
+    flags = "--gammas 1 --thresholds 0.7 --max-iter 1 --metric accuracy --cpu"
     command.main(["data", "--path", "levt", *flags.split()])
-    assert "kept in levt/checkpoint_best.pt\n" in capsys.readouterr().out
-    kept = LevenshteinEditor.from_pretrained("levt").task
-    assert (kept.empty_penalty, kept.delete_threshold) == (1.0, 0.7)
+    said = capsys.readouterr().out
+    assert said.endswith("--iter-decode-eos-penalty 1 --delete-threshold 0.7\n")
     with refuses("checkpoint no.pt does not exist"):
         command.main(["data", "--path", "no.pt"])
-
-
-def test_a_choice_that_is_kept_is_how_the_checkpoint_decodes_and_that_is_said(tmp_path, caplog):
-    caplog.set_level("INFO")
-    task = tiny.task()
-    model = tiny.model(task)
-    names = {
-        "model": {"_name": "levenshtein_editor"},
-        "task": {"_name": "translation_edit"},
-        "optimization": {"lr": [0.1]},  # as OmegaConf's own list it would not be read again
-    }
-    path = saved.write(tmp_path / "model.pt", OmegaConf.create(names), model, task.state_dict())
-    keep(Choice(1.5, 0.8, 10, 1, 2), str(path))
-    state = load_state(str(path))["task_state"]
-
-    def decoding(gamma: float = 0.0, **flags: Any) -> tuple[float, float]:
-        task = tiny.task(**flags)
-        task.load_state_dict(state)
-        found = task.build_generator([model], Namespace(iter_decode_eos_penalty=gamma)).options
-        return found.empty_penalty, found.delete_threshold
-
-    task.load_state_dict(state)
-    editor = LevenshteinEditor([model], task)
-    kinds = (
-        editor.generator(),
-        LevenshteinBackend(editor, TextProcessing(None, None), True).generator,
-    )
-    for generator in kinds:  # as Python and correct decode
-        found = generator.options
-        assert (found.empty_penalty, found.delete_threshold) == (1.5, 0.8)
-    assert decoding() == (1.5, 0.8)
-    assert decoding(0.5, delete_threshold=0.6) == (0.5, 0.6)
-    assert decoding(untuned=True) == decoding(stock_decoding=True) == (0.0, 0.5)
-    assert task.state_dict()["tuned"] == state["tuned"], "a training that resumes keeps it"
-    assert caplog.text.count("--iter-decode-eos-penalty 1.5 --delete-threshold 0.8") == 3

@@ -1,7 +1,6 @@
-"""N-best for a sentence, several checkpoints, a re-ranker and an oracle, by real commands."""
+"""N-best for a sentence, several checkpoints and a re-ranker, by real commands."""
 
 import math
-import re
 from typing import NamedTuple
 
 import pytest
@@ -41,7 +40,7 @@ def plain(commands, triples):
 
 
 def test_noise_is_sampled_for_the_sentence_and_not_for_its_batch(commands, triples):
-    flags = "--diversity noise --noise-scale 1 --iter-decode-with-beam 3 --nbest 3"
+    flags = "--noise-scale 1 --iter-decode-with-beam 3 --nbest 3"
     lines = list(zip(triples.text("valid", "src"), triples.text("valid", "mt"), strict=True))
     text = "".join(f"{source}\t{draft}\n" for source, draft in lines[:6])
     one_by_one = commands.done(triples.interactive(flags), triples.folder, stdin=text)
@@ -93,25 +92,6 @@ def test_answers_are_ranked_by_the_score_of_the_autoregressive_model(
     assert nats == pytest.approx([score * math.log(2) for score in found], abs=2e-4)
 
 
-def test_an_oracle_helps_what_the_model_does_and_needs_references(commands, triples):
-    targets, drafts = triples.text("valid", "tgt"), triples.text("valid", "mt")
-    lengths = [len(target.split()) for target in targets]
-    flags = "--gen-subset valid --iter-decode-max-iter 1 --retain-iter-history --oracle"
-    for mode in ("deletion", "deletion+placeholder"):
-        result = commands.done(triples.generate(f"{flags} {mode}"), triples.folder)
-        history = dict(re.findall(r"^E-(\d+_\d)\t(.*)$", result.out, re.MULTILINE))
-        for i, draft in enumerate(drafts):
-            # all that is wrong with these drafts is the exclamation marks
-            kept = history.get(f"{i}_1", draft)
-            assert kept == " ".join(word for word in draft.split() if word != "!")
-        outputs = result.texts("H")
-        if mode != "deletion":
-            assert [len(output.split()) for output in outputs] == lengths
-    command = triples.interactive("--oracle deletion")
-    error = commands.plugin(command, triples.folder, stdin="a\tA .\n").error
-    assert error.startswith("the oracle deletion reads the targets, and these data have none")
-
-
 def test_joined_words_do_not_get_in_the_way_of_ranking_and_of_words_of_ones_own(
     commands, triples, transformer
 ):
@@ -124,4 +104,4 @@ def test_joined_words_do_not_get_in_the_way_of_ranking_and_of_words_of_ones_own(
     text = "a b\tA . B xyz .\na\tA xyz .\n"
     typed = triples.interactive("--delete-threshold 1 --post-process")
     for group in answers(commands.done(typed, triples.folder, stdin=text)):
-        assert "xyz" in group[0].text.split()
+        assert "<unk>" in group[0].text.split()

@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from lev_plugins.errors import UserError
 from lev_plugins.systems.levenshtein.decoding.reranker import Reranker
 from lev_plugins.systems.transformer_concat.config import TransformerConcatConfig
+from lev_plugins.systems.transformer_concat.dataset import join_draft
 from lev_plugins.systems.transformer_concat.model import TransformerConcatModel
 
 # said by fairseq, of masks of different types
@@ -259,7 +260,7 @@ def test_the_baseline_for_post_editing_scores_what_it_joins_itself():
     ((found, other),) = Reranker(model, SYMBOLS).score(
         source, draft, [[sentence("hg"), sentence("abcdef")]]
     )
-    tokens = model.join_draft(source, draft)
+    tokens = join_draft(source, draft, WITHOUT.pad(), WITHOUT.bos())
     previous = torch.tensor([[WITHOUT.eos(), *sentence("hg")[1:-1].tolist()]])
     out = model(tokens, torch.tensor([tokens.size(1)]), previous)[0]
     expected = out.log_softmax(-1)[0].gather(1, sentence("hg")[1:].unsqueeze(1)).mean()
