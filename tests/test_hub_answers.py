@@ -73,7 +73,7 @@ def test_more_answers_may_be_made_than_are_given_back(editor):
 
 
 def test_answers_do_not_depend_on_the_batch_and_noise_is_sampled_anew_only_by_its_seed(editor):
-    options = {"nbest": 3, "diversity": "noise", "noise_scale": 1.0}
+    options = {"nbest": 3, "noise_scale": 1.0}
     whole = editor.edit_nbest(SOURCES, DRAFTS, **options)
     for size in (1, 5):
         for one, two in zip(
@@ -82,12 +82,6 @@ def test_answers_do_not_depend_on_the_batch_and_noise_is_sampled_anew_only_by_it
             assert_same(one, two)
     other = editor.edit_nbest(SOURCES, DRAFTS, seed=2, **options)
     assert list(map(texts, other)) != list(map(texts, whole))
-
-
-def test_lengths_of_answers_from_nothing_differ(editor):
-    groups = editor.edit_nbest(SOURCES[:4], nbest=4, max_iter=1)
-    for group in groups:
-        assert sorted(len(trace.text.split()) for trace in group) == [0, 1, 2, 3]
 
 
 def test_an_option_that_cannot_be_is_refused_by_its_old_name_too(editor):

@@ -112,7 +112,7 @@ def test_the_notebook_runs(root: Path, monkeypatch):
     names: dict = {}
     for number, cell in enumerate(cells):
         exec(compile(cell, f"cell {number}", "exec"), names)
-    assert len(cells) > 5 and "x" in names["locked"].text and len(names["hypotheses"]) > 1
+    assert len(cells) > 5 and "x" in names["locked"].text and names["hypotheses"]
 
 
 def test_drafts_that_a_model_was_trained_with_and_a_call_lacks_are_noted_once(capsys):

@@ -8,7 +8,7 @@ MARKED = [
     ("a b", "A . [-B-] . ! H", [], ["B"]),  # goes
     ("a b c", "A . [+B ! ! C+] .", ["B ! ! C"], []),  # whole
     ("a b", "", [], []),
-    ("", "[+! G !+] [-. A-] [=xyz=]", ["! G !", "xyz"], [". A"]),  # all three
+    ("", "[+! G !+] [-. A-] [=xyz=]", ["! G !", "<unk>"], [". A"]),  # all three
     ("a b", "A . \\[=B [=\\[-=] ]", ["[-"], []),  # characters of marks
     ("c d", "[=Zürich=] C .", ["Zürich"], []),
     ("e f", "E . F .", [], []),

@@ -91,7 +91,7 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
         self.encoder_norm = nn.LayerNorm(dim) if cfg.encoder_normalize_before else None
         self._build_decoder(cfg, dim, len(target_dictionary))
         # kept with the parameters: those of a model that has learned without it are read without it
-        self.copies_source = str(cfg.source_copy) == "uniform"
+        self.copies_source = str(getattr(cfg, "source_copy", "none")) == "uniform"
         self.register_buffer(COPY, torch.full((1,), float(self.copies_source)))
         if cfg.apply_bert_init:
             self._bert_init()
