@@ -8,7 +8,7 @@ from conftest import PACKAGE
 
 from lev_plugins import LevenshteinEditor
 
-RANK = "--iter-decode-with-external-reranker --iter-decode-with-beam 4"
+RANK = "--iter-decode-with-external-reranker --iter-decode-with-beam 4 --noise-scale 1"
 
 
 class Answer(NamedTuple):
@@ -78,7 +78,7 @@ def test_answers_are_ranked_by_the_score_of_the_autoregressive_model(
     groups = answers(commands.done(triples.generate(flags, both), triples.folder))
     found = [answer.score for group in groups for answer in group]
     expected = score_references(commands, triples, transformer, tmp_path, groups)
-    assert len(found) > 22 and found == pytest.approx(expected, abs=2e-4)
+    assert len(found) > 11 and found == pytest.approx(expected, abs=2e-4)
     for group, (single,) in zip(groups, plain, strict=True):
         scores = [answer.score for answer in group]
         assert scores == sorted(scores, reverse=True)
@@ -86,7 +86,7 @@ def test_answers_are_ranked_by_the_score_of_the_autoregressive_model(
     # in Python, and with batches of three
     editor = LevenshteinEditor.from_pretrained(str(triples.checkpoint), reranker=str(transformer))
     sides = triples.text("valid", "src"), triples.text("valid", "mt")
-    edited = editor.edit_nbest(*sides, nbest=4, batch_size=3)
+    edited = editor.edit_nbest(*sides, nbest=4, batch_size=3, noise_scale=1.0)
     assert [[one.text for one in group] for group in edited] == texts(groups)
     nats = [one.score for group in edited for one in group]
     assert nats == pytest.approx([score * math.log(2) for score in found], abs=2e-4)
