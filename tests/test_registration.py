@@ -170,7 +170,7 @@ def test_every_form_of_user_dir_registers_everything(loaded, form):
 def test_a_spawned_worker_loads_a_renamed_copy_and_what_was_pickled_from_it(loaded):
     registered, module, alpha = found(loaded, "renamed")["worker"]
     assert registered == NAMES
-    assert module == "my_edits_2.systems.levenshtein.task_config"
+    assert module == "my_edits_2.systems.levenshtein.config"
     assert alpha == 0.25
 
 

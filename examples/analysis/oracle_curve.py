@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from oracle import ORACLES, with_oracle  # beside this file
 from plotting import png, require_matplotlib, short_line
 
 from lev_plugins.errors import UserError
@@ -26,8 +27,7 @@ from lev_plugins.io.output import standard_output, whole_file
 from lev_plugins.io.progress import progress
 from lev_plugins.io.text_files import SUBWORDS
 from lev_plugins.metrics.corpus import METRICS, Metric, make_metric
-from lev_plugins.systems.levenshtein.decoding.ensemble import EnsemblePolicy
-from lev_plugins.systems.levenshtein.decoding.oracle import ORACLES, with_oracle
+from lev_plugins.systems.levenshtein.decoding.policy import EnsemblePolicy
 
 if TYPE_CHECKING:
     from lev_plugins.systems.levenshtein.task import TranslationEditTask

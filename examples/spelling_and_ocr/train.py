@@ -78,7 +78,7 @@ def _levt(languages: list[str], short: bool) -> list[str]:
     """An editor that starts from the draft."""
     command = ["--task", "translation_edit", "--draft-lang", languages[2]]
     command += ["--alpha-start", "0.3", "--alpha", "0.9", "--beta-start", "0.3", "--beta", "0.9"]
-    command += ["--roll-in-share", str(DRAFT_RISE)]
+    command += ["--roll-in-updates", str(DRAFT_RISE)]
     command += ["--arch", "levenshtein_editor_char", "--criterion", "edit_policy_loss"]
     return command + ["--dropout", "0" if short else "0.1", "--lr", "0.003", "--max-tokens", "1500"]
 

@@ -63,7 +63,7 @@ length=(
   --total-num-update "$updates" --max-update "$updates"
 )
 if [ -n "$minutes" ]; then
-  roll_in=(--roll-in-share 0.7)
+  roll_in=(--roll-in-updates 0.7)
   length=(--lr-scheduler time_budget --stop-time-hours "$(awk "BEGIN { print $minutes / 60 }")")
 fi
 case "$system" in

@@ -60,7 +60,7 @@ def build_parser() -> argparse.ArgumentParser:
     to_stdout = {"nargs": "?", "const": STANDARD_STREAM}
     add("--json FILE", "also write JSON lines; without FILE to stdout, not the text", **to_stdout)
     add("--max-iter N", "LevT: most iterations (default: 10)", type=int)
-    add("--markup", "LevT: drafts have marks: [=stays=], [-goes-], [~another~], [+term+]")
+    add("--markup", "LevT: drafts have marks: [=stays=], [-goes-], [+term+]")
     add("--beam N", "gates: width of the search (default: 5)", type=int)
     add("--device NAME", "such as cuda (default: the CPU)")
     add("--batch-size N", "sentences at once (default: 64)", 64, advanced=True)

@@ -3,7 +3,6 @@
 Shapes: B sentences, S source tokens, M target tokens, N draft tokens.
 """
 
-from dataclasses import dataclass
 from typing import Protocol, TypedDict
 
 import torch
@@ -34,7 +33,7 @@ class Batch(TypedDict, total=False):
     """A batch: fairseq's own keys, and those of an edit model's data.
 
     id: B, where the sentences stand in the data. target: B × M. draft: B × N. marks: B × N, bits
-    of the marks on the drafts. constraints: B × 2 × N, draft and marks. on_host: what stays there.
+    of the marks on the drafts. constraints: B × 2 × N, draft and marks.
     """
 
     id: Tensor
@@ -45,7 +44,6 @@ class Batch(TypedDict, total=False):
     draft: Tensor
     marks: Tensor
     constraints: Tensor
-    on_host: "OnHost"
 
 
 class Hypothesis(TypedDict):
@@ -61,25 +59,3 @@ def shortened(tokens: Tensor, longest: int) -> Tensor:
     if len(tokens) <= longest:
         return tokens
     return torch.cat([tokens[: longest - 1], tokens[-1:]])
-
-
-@dataclass
-class OnHost:
-    """What fairseq leaves on the host when it moves a batch to a device.
-
-    ids: B. source: B × S. target: B × M. draft: B × N, or None. alignment: what
-    :func:`~lev_plugins.ops.alignment.lcs_masks` gives for draft and target; None where nothing
-    has been aligned.
-    """
-
-    ids: Tensor
-    source: Tensor
-    target: Tensor
-    draft: Tensor | None
-    alignment: tuple[Tensor, Tensor] | None = None
-
-    @classmethod
-    def of(cls, batch: Batch) -> "OnHost":
-        """The batch's own tensors, wherever they are."""
-        tokens = batch["net_input"]["src_tokens"]
-        return cls(batch["id"], tokens, batch["target"], batch.get("draft"))

@@ -8,8 +8,7 @@ import torch
 from fairseq.data import Dictionary, FairseqDataset, LanguagePairDataset, data_utils
 from torch import Tensor
 
-from ..ops.alignment import lcs_masks
-from .batch import Batch, OnHost
+from .batch import Batch
 
 # one side of the data: tokens of every sentence
 Side: TypeAlias = FairseqDataset | Sequence[Tensor]
@@ -38,7 +37,6 @@ class EditDataset(LanguagePairDataset):
         marks: bits of :mod:`.markup` for the drafts' tokens, or None. With them a batch has
             ``marks`` (B × N) too, and both as ``constraints`` (B × 2 × N), the one field besides
             the source that fairseq-interactive passes on to the task.
-        learn: a batch has ``on_host`` (:class:`OnHost`) too, with drafts aligned with targets.
         **options: of :class:`~fairseq.data.LanguagePairDataset`.
     """
 
@@ -53,14 +51,13 @@ class EditDataset(LanguagePairDataset):
         draft: Side | None = None,
         draft_sizes: Sizes | None = None,
         marks: Sequence[Tensor] | None = None,
-        learn: bool = False,
         **options: object,
     ) -> None:
         options["input_feeding"] = False
         super().__init__(src, src_sizes, src_dict, tgt, tgt_sizes, tgt_dict, **options)
         self.draft = draft
         self.draft_sizes = None if draft_sizes is None else np.array(draft_sizes)
-        self.marks, self.learn = marks, learn
+        self.marks = marks
 
     def __getitem__(self, index: int) -> Example:
         item: Example = super().__getitem__(index)
@@ -80,10 +77,6 @@ class EditDataset(LanguagePairDataset):
             if self.marks is not None:
                 batch["marks"] = self._collated([self.marks[i] for i in order], 0)
                 batch["constraints"] = torch.stack([batch["draft"], batch["marks"]], 1)
-        if batch and self.learn:
-            batch["on_host"] = host = OnHost.of(batch)
-            if host.draft is not None:
-                host.alignment = lcs_masks(host.draft, host.target, self.tgt_dict.pad())
         return batch
 
     def _collated(self, rows: list[Tensor], fill: int) -> Tensor:

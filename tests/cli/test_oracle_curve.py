@@ -8,14 +8,14 @@ import oracle_curve as command
 import pytest
 import tiny
 from decoding.fake_policy import RandomPolicy
+from oracle import ORACLES, with_oracle
 from oracle_curve import Corpus
 from refusals import refuses
 
 from lev_plugins.errors import UserError
 from lev_plugins.inference.corpus import read_references, scorer
 from lev_plugins.metrics.corpus import make_metric
-from lev_plugins.systems.levenshtein.decoding.ensemble import EnsemblePolicy
-from lev_plugins.systems.levenshtein.decoding.oracle import ORACLES, with_oracle
+from lev_plugins.systems.levenshtein.decoding.policy import EnsemblePolicy
 
 TASK = tiny.task()
 ROWS = tiny.triples(20, 4, longest=7)

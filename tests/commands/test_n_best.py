@@ -1,7 +1,6 @@
-"""N-best for a sentence, several checkpoints, a re-ranker and an oracle, by real commands."""
+"""N-best for a sentence, several checkpoints and a re-ranker, by real commands."""
 
 import math
-import re
 from typing import NamedTuple
 
 import pytest
@@ -9,7 +8,7 @@ from conftest import PACKAGE
 
 from lev_plugins import LevenshteinEditor
 
-RANK = "--iter-decode-with-external-reranker --iter-decode-with-beam 4"
+RANK = "--iter-decode-with-external-reranker --iter-decode-with-beam 4 --noise-scale 1"
 
 
 class Answer(NamedTuple):
@@ -41,7 +40,7 @@ def plain(commands, triples):
 
 
 def test_noise_is_sampled_for_the_sentence_and_not_for_its_batch(commands, triples):
-    flags = "--diversity noise --noise-scale 1 --iter-decode-with-beam 3 --nbest 3"
+    flags = "--noise-scale 1 --iter-decode-with-beam 3 --nbest 3"
     lines = list(zip(triples.text("valid", "src"), triples.text("valid", "mt"), strict=True))
     text = "".join(f"{source}\t{draft}\n" for source, draft in lines[:6])
     one_by_one = commands.done(triples.interactive(flags), triples.folder, stdin=text)
@@ -79,7 +78,7 @@ def test_answers_are_ranked_by_the_score_of_the_autoregressive_model(
     groups = answers(commands.done(triples.generate(flags, both), triples.folder))
     found = [answer.score for group in groups for answer in group]
     expected = score_references(commands, triples, transformer, tmp_path, groups)
-    assert len(found) > 22 and found == pytest.approx(expected, abs=2e-4)
+    assert len(found) > 11 and found == pytest.approx(expected, abs=2e-4)
     for group, (single,) in zip(groups, plain, strict=True):
         scores = [answer.score for answer in group]
         assert scores == sorted(scores, reverse=True)
@@ -87,29 +86,10 @@ def test_answers_are_ranked_by_the_score_of_the_autoregressive_model(
     # in Python, and with batches of three
     editor = LevenshteinEditor.from_pretrained(str(triples.checkpoint), reranker=str(transformer))
     sides = triples.text("valid", "src"), triples.text("valid", "mt")
-    edited = editor.edit_nbest(*sides, nbest=4, batch_size=3)
+    edited = editor.edit_nbest(*sides, nbest=4, batch_size=3, noise_scale=1.0)
     assert [[one.text for one in group] for group in edited] == texts(groups)
     nats = [one.score for group in edited for one in group]
     assert nats == pytest.approx([score * math.log(2) for score in found], abs=2e-4)
-
-
-def test_an_oracle_helps_what_the_model_does_and_needs_references(commands, triples):
-    targets, drafts = triples.text("valid", "tgt"), triples.text("valid", "mt")
-    lengths = [len(target.split()) for target in targets]
-    flags = "--gen-subset valid --iter-decode-max-iter 1 --retain-iter-history --oracle"
-    for mode in ("deletion", "deletion+placeholder"):
-        result = commands.done(triples.generate(f"{flags} {mode}"), triples.folder)
-        history = dict(re.findall(r"^E-(\d+_\d)\t(.*)$", result.out, re.MULTILINE))
-        for i, draft in enumerate(drafts):
-            # all that is wrong with these drafts is the exclamation marks
-            kept = history.get(f"{i}_1", draft)
-            assert kept == " ".join(word for word in draft.split() if word != "!")
-        outputs = result.texts("H")
-        if mode != "deletion":
-            assert [len(output.split()) for output in outputs] == lengths
-    command = triples.interactive("--oracle deletion")
-    error = commands.plugin(command, triples.folder, stdin="a\tA .\n").error
-    assert error.startswith("the oracle deletion reads the targets, and these data have none")
 
 
 def test_joined_words_do_not_get_in_the_way_of_ranking_and_of_words_of_ones_own(
@@ -124,4 +104,4 @@ def test_joined_words_do_not_get_in_the_way_of_ranking_and_of_words_of_ones_own(
     text = "a b\tA . B xyz .\na\tA xyz .\n"
     typed = triples.interactive("--delete-threshold 1 --post-process")
     for group in answers(commands.done(typed, triples.folder, stdin=text)):
-        assert "xyz" in group[0].text.split()
+        assert "<unk>" in group[0].text.split()

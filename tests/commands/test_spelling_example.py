@@ -36,7 +36,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_train_and_evaluate_end_in_a_model_and_its_score(data):
     save = data.parent / "model"
     said = call(SPELLING / "train.py", data, save, "--minutes", "0.05", "--", "--log-interval", "1")
-    assert "fairseq-train" in said and "--roll-in-share" in said
+    assert "fairseq-train" in said and "--roll-in-updates" in said
     assert "--optimizer muon" in said and "--optimizer adam" not in said
     assert re.search(r"min, 0.\d left  update \d+  loss [\d.]+ bits  right: deletions", said)
     assert re.search(r"min, the training is over\n", said)

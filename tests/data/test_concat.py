@@ -99,31 +99,24 @@ def data_set(targets=True, **options):
     )
 
 
-def test_a_batch_keeps_source_and_draft_apart_and_feeds_the_target_back():
+def test_a_batch_joins_source_and_draft_and_feeds_the_target_back():
     data = data_set()
     batch = data.collater([data[i] for i in range(4)])
     assert batch["id"].tolist() == [3, 0, 1, 2]
     for i, number in enumerate(batch["id"].tolist()):
         row = ROWS[number]
-        for tokens, text in (
-            (batch["net_input"]["src_tokens"][i], row.source),
-            (batch["draft"][i], row.draft),
-            (batch["target"][i], row.target),
+        for tokens, texts in (
+            (batch["net_input"]["src_tokens"][i], [row.source, row.draft]),
+            (batch["target"][i], [row.target]),
         ):
-            expected = tiny.sentence(text, SYMBOLS)[1:].tolist()
+            expected = [one for text in texts for one in tiny.sentence(text, SYMBOLS)[1:].tolist()]
             assert tokens[tokens.ne(PAD)].tolist() == expected
         fed = batch["net_input"]["prev_output_tokens"][i]
         assert fed[fed.ne(PAD)].tolist() == [
             EOS,
             *tiny.sentence(row.target, SYMBOLS)[1:-1].tolist(),
         ]
-    assert "constraints" not in batch
-
-
-def test_interactive_data_hand_their_drafts_out_as_constraints():
-    data = data_set(targets=False, draft_as_constraints=True)
-    batch = data.collater([data[i] for i in range(4)])
-    assert batch["target"] is None and torch.equal(batch["constraints"], batch["draft"])
+    assert "draft" not in batch
 
 
 def test_source_and_draft_count_together():

@@ -2,8 +2,14 @@
 
 import pytest
 
-from lev_plugins.systems.levenshtein.joining import Joining
-from lev_plugins.systems.levenshtein.markup import BEGINS, ENDS, JOINED, KEEP, whole_words
+from lev_plugins.systems.levenshtein.markup import (
+    BEGINS,
+    ENDS,
+    JOINED,
+    KEEP,
+    Joining,
+    whole_words,
+)
 
 SENTENCEPIECE = ["▁Fluss", "▁Win", "ter", "n", ".", "▁", "7", "的", "-", "▁der"]
 BYTES = ["ĠFluss", "ĠWin", "ter", "n", ".", "Ġ", "7"]
@@ -31,7 +37,10 @@ WORDS = ["Fluss", "Winter", "a@", "#b", "▁seen", *map(str, range(30))]
 )
 def test_tokens_join_where_no_space_stands_between_letters(symbols, joined, apart):
     joining = Joining(["<s>", "<unk>", *symbols, "<plh>"])
-    assert [pair for pair in [*joined, *apart] if joining.joined(*pair)] == joined
+    for pairs, wanted in ((joined, True), (apart, False)):
+        for before, behind in pairs:
+            one = joining.edges(before)[1] and joining.edges(behind)[0]
+            assert one == wanted, (before, behind)
     assert joining.edges("<unk>") == (False, False)
 
 

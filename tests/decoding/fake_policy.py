@@ -14,6 +14,8 @@ import torch
 from fairseq.data import Dictionary
 from torch import Tensor
 
+from lev_plugins.systems.levenshtein.decoding.policy import EditPolicy
+
 GONE = "-"
 
 
@@ -39,7 +41,7 @@ class Script:
     fill: Mapping[str, str] = field(default_factory=dict)
 
 
-class Policy:
+class Policy(EditPolicy[FakeMemory]):
     """Counts the calls of each phase, and which sentences it was asked about."""
 
     def __init__(self, symbols: Dictionary, placeholder: int, limit: int | None = None) -> None:

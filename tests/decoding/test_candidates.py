@@ -1,4 +1,4 @@
-"""N-best for a sentence, an oracle and a re-ranker, through the generator."""
+"""N-best for a sentence and a re-ranker, through the generator."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,9 +13,9 @@ from lev_plugins.nn import blocks
 from lev_plugins.systems.levenshtein.decoding import (
     RefinementGenerator,
     RefinementOptions,
-    refinement,
+    generator,
 )
-from lev_plugins.systems.levenshtein.decoding.diversity import DIVERSITY, Diversity
+from lev_plugins.systems.levenshtein.decoding.diversity import Diversity
 from lev_plugins.systems.levenshtein.markup import DROP, KEEP
 
 SYMBOLS = tiny.dictionary("abcd")
@@ -66,7 +66,6 @@ def candidates(
     policies: Any,
     pairs: Sequence[tuple[str, str]] = PAIRS,
     count: int = 1,
-    kind: str = "length",
     scale: float = 0.5,
     seed: int = 1,
     extra: int = 0,
@@ -75,7 +74,7 @@ def candidates(
 ) -> list[list[Hypothesis]]:
     """All different candidates of every sentence, the best first."""
     options = {"nbest": count, "max_iter": 4, "max_len_b": 8, "retain_history": True, **options}
-    settings = RefinementOptions(diversity=Diversity(count, kind, scale, seed), **options)
+    settings = RefinementOptions(diversity=Diversity(count, scale, seed), **options)
     policies = policies if isinstance(policies, list) else [policies]
     sample = {**batch(pairs, extra), **(more or {})}
     return RefinementGenerator(SYMBOLS, PLH, settings).generate(policies, sample)
@@ -84,7 +83,7 @@ def candidates(
 @pytest.fixture
 def unsorted(monkeypatch):
     """Answers as they were made: answer i of a sentence is number i."""
-    monkeypatch.setattr(refinement, "best", lambda found, number: found)
+    monkeypatch.setattr(generator, "best", lambda found, number: found)
 
 
 def policy(seed: int = 3, growth: float = 0.0) -> RandomPolicy:
@@ -116,18 +115,14 @@ def outcomes(found: list[list[Hypothesis]]) -> list[list[tuple]]:
 
 
 @pytest.mark.parametrize("options", [{}, {"unk_penalty": 1.0}])
-@pytest.mark.parametrize("kind", ["length", "noise"])
-def test_tokens_chosen_a_row_at_a_time_are_those_chosen_together(monkeypatch, kind, options):
-    together = candidates(policy(), count=3, kind=kind, scale=1.0, **options)
+def test_tokens_chosen_a_row_at_a_time_are_those_chosen_together(monkeypatch, options):
+    together = candidates(policy(), count=3, scale=1.0, **options)
     monkeypatch.setattr(blocks, "AT_ONCE", 1)
-    assert all_plain(candidates(policy(), count=3, kind=kind, scale=1.0, **options)) == all_plain(
-        together
-    )
+    assert all_plain(candidates(policy(), count=3, scale=1.0, **options)) == all_plain(together)
 
 
-@pytest.mark.parametrize("kind", DIVERSITY)
 @pytest.mark.parametrize("stock", [False, True])
-def test_answer_0_is_plain_decoding_to_the_last_digit(unsorted, kind, stock):
+def test_answer_0_is_plain_decoding_to_the_last_digit(unsorted, stock):
     def tame(logits: torch.Tensor) -> torch.Tensor:
         return logits.index_fill(1, torch.tensor([0, 1, 2, PLH]), -99.0)
 
@@ -135,57 +130,15 @@ def test_answer_0_is_plain_decoding_to_the_last_digit(unsorted, kind, stock):
     wild = random.token_logits
     random.token_logits = lambda *asked: tame(wild(*asked))  # stock rules may write anything
     single = candidates(random, stock=stock)
-    several = candidates(random, count=3, kind=kind, stock=stock, scale=1.0)
+    several = candidates(random, count=3, stock=stock, scale=1.0)
     assert [len(group) for group in several] == [3] * len(PAIRS)
     assert all_plain([[group[0]] for group in several]) == all_plain(single)
     others = [group[i] for group in several for i in (1, 2)]
     assert sum(text(one) not in map(text, group) for one, group in zip(others, single * 2)) > 3
 
 
-@pytest.mark.parametrize("kind", DIVERSITY)
-def test_one_answer_is_plain_decoding_whatever_the_kind(kind):
-    assert all_plain(candidates(policy(), kind=kind, scale=2.0)) == all_plain(candidates(policy()))
-
-
-def gaps(opened: str) -> list[int]:
-    """Placeholders before each kept letter, and at the end."""
-    counts = [0]
-    for letter in opened:
-        counts = [*counts[:-1], counts[-1] + 1] if letter == "?" else [*counts, 0]
-    return counts
-
-
-def test_answers_to_a_draft_differ_in_one_slot_of_the_first_iteration(unsorted):
-    for group in candidates(policy(), count=4, adaptive=False):
-        assert len({text(one["history"][1]) for one in group}) == 1
-        plain, *others = (gaps(text(one["history"][2])) for one in group)
-        assert len({tuple(counts) for counts in (plain, *others)}) == 4
-        for other in others:
-            assert sum(a != b for a, b in zip(plain, other, strict=True)) == 1
-
-
-def test_after_the_first_iteration_answers_of_other_lengths_are_decoded_as_any_draft(unsorted):
-    values = {"adaptive": False, "max_len_b": 99}
-    first_states = candidates(policy(), count=4, max_iter=1, **values)
-    all_four = candidates(policy(), count=4, max_iter=2, **values)
-    for number in range(4):
-        one = [group[number] for group in first_states]
-        drafts = [(source, text(first)) for (source, _), first in zip(PAIRS, one, strict=True)]
-        later = candidates(policy(), drafts, max_iter=1, **values)
-        assert [text(group[number]) for group in all_four] == [text(group[0]) for group in later]
-
-
-@pytest.mark.parametrize("base", [0.0, 1.0])
-def test_answers_by_penalty_are_decodings_with_these_penalties(unsorted, base):
-    several = candidates(policy(), count=3, kind="penalty", empty_penalty=base)
-    for number in range(3):
-        penalty = base + number * (3 - base) / 2
-        single = candidates(policy(), empty_penalty=penalty)
-        assert outcomes([[group[number]] for group in several]) == outcomes(single)
-
-
 def test_noise_belongs_to_the_sentence_and_not_to_the_batch(unsorted):
-    values = {"count": 3, "kind": "noise", "scale": 1.0}
+    values = {"count": 3, "scale": 1.0}
     together = outcomes(candidates(policy(), **values))
     assert together == outcomes(candidates(policy(), extra=3, **values))
     assert together == [outcomes(candidates(policy(), [pair], **values))[0] for pair in PAIRS]
@@ -198,23 +151,22 @@ def test_noise_belongs_to_the_sentence_and_not_to_the_batch(unsorted):
     assert all(len(set(group)) > 1 for group in together)
 
 
-@pytest.mark.parametrize("kind", DIVERSITY)
-def test_n_best_do_not_depend_on_the_batch_either(unsorted, kind):
-    together = outcomes(candidates(policy(), count=4, kind=kind))
-    assert together == outcomes(candidates(policy(), count=4, kind=kind, extra=2))
-    alone = [outcomes(candidates(policy(), [pair], 4, kind))[0] for pair in PAIRS]
+def test_n_best_do_not_depend_on_the_batch_either(unsorted):
+    together = outcomes(candidates(policy(), count=4))
+    assert together == outcomes(candidates(policy(), count=4, extra=2))
+    alone = [outcomes(candidates(policy(), [pair], 4))[0] for pair in PAIRS]
     assert together == alone
 
 
 def test_noise_of_scale_0_is_plain_decoding(unsorted):
     (single,) = zip(*all_plain(candidates(policy())))
-    for number in zip(*all_plain(candidates(policy(), count=3, kind="noise", scale=0.0))):
+    for number in zip(*all_plain(candidates(policy(), count=3, scale=0.0))):
         assert number == single
 
 
 def test_scores_of_noisy_answers_are_the_models_own():
     fixed = Fixed(0.3, 0.5, {"a": 0.7, "b": 0.2, "c": 0.1})
-    (found,) = candidates(fixed, [("a", "dd")], 8, "noise", scale=3.0, max_iter=1)
+    (found,) = candidates(fixed, [("a", "dd")], 8, scale=3.0, max_iter=1)
     assert len({text(one) for one in found}) > 3
     written = {"a": 0.7, "b": 0.2, "c": 0.1, "d": 0.7}  # d: the probability of keeping it
     for one in found:
@@ -225,19 +177,18 @@ def test_scores_of_noisy_answers_are_the_models_own():
 # the best of them -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", DIVERSITY)
-def test_the_best_come_first_and_none_comes_twice(kind, monkeypatch):
-    found = candidates(policy(), count=5, kind=kind)
+def test_the_best_come_first_and_none_comes_twice(monkeypatch):
+    found = candidates(policy(), count=5)
     assert {len(group) for group in found} != {5}, "no answer was there twice"
     for group in found:
         scores = [one["score"] for one in group]
         assert scores == sorted(scores, reverse=True)
         assert 1 <= len(group) == len(set(map(text, group))) <= 5
     for number in (1, 2):
-        fewer = candidates(policy(), count=5, kind=kind, nbest=number)
+        fewer = candidates(policy(), count=5, nbest=number)
         assert all_plain(fewer) == [group[:number] for group in all_plain(found)]
-    monkeypatch.setattr(refinement, "best", lambda every, _: every)
-    for group, every in zip(found, candidates(policy(), count=5, kind=kind), strict=True):
+    monkeypatch.setattr(generator, "best", lambda every, _: every)
+    for group, every in zip(found, candidates(policy(), count=5), strict=True):
         assert set(map(text, group)) == set(map(text, every))
         assert group[0]["score"] == max(one["score"] for one in every)
 
@@ -251,12 +202,11 @@ def test_more_answers_than_are_made_cannot_be_given_back():
     )
 
 
-@pytest.mark.parametrize("kind", DIVERSITY)
-def test_every_answer_keeps_to_the_orders(unsorted, kind):
+def test_every_answer_keeps_to_the_orders(unsorted):
     marks = torch.tensor([[0, KEEP, DROP, KEEP, 0]])
     different = 0
     for seed in range(6):
-        (group,) = candidates(policy(seed), [("ab", "abc")], 4, kind, 2.0, more={"marks": marks})
+        (group,) = candidates(policy(seed), [("ab", "abc")], 4, 2.0, more={"marks": marks})
         assert len(group) == 4
         different += len(set(map(text, group))) - 1
         for one in group:
@@ -267,22 +217,7 @@ def test_every_answer_keeps_to_the_orders(unsorted, kind):
     assert different >= 4
 
 
-# oracle and re-ranker --------------------------------------------------------------------------
-
-
-def test_every_answer_of_every_sentence_has_its_own_oracle(unsorted):
-    pairs = [("a", "abc"), ("b", "dd"), ("ab", "abcd"), ("b", "")]
-    targets = ["ac", "abd", "bd", "a"]
-    expected = ["ac", "d", "bd", ""]
-    target = tiny.stack([tiny.sentence(one, SYMBOLS) for one in targets], SYMBOLS.pad(), extra=2)
-    for mode in ("deletion", "deletion+placeholder"):
-        found = candidates(
-            policy(), pairs, 3, more={"target": target}, oracle=mode, max_iter=1, adaptive=False
-        )
-        for group, kept, wanted in zip(found, expected, targets, strict=True):
-            assert [text(one["history"][1]) for one in group] == [kept] * 3
-            if mode == "deletion+placeholder":
-                assert len(text(group[0])) == len(wanted)
+# re-ranker --------------------------------------------------------------------------
 
 
 def test_options_that_cannot_be_are_refused():
@@ -290,8 +225,6 @@ def test_options_that_cannot_be_are_refused():
         candidates(policy(), length_penalty=float("nan"))
     with pytest.raises(UserError, match="--iter-decode-eos-penalty inf: must be a number"):
         candidates(policy(), empty_penalty=float("inf"))
-    with pytest.raises(UserError, match="--oracle fortune: choose one of none, deletion"):
-        candidates(policy(), oracle="fortune")
 
 
 class Longest:
@@ -299,7 +232,7 @@ class Longest:
 
     asked: list[tuple] = []
 
-    def __init__(self, model: Any, *_: Any, length_penalty: float) -> None:
+    def __init__(self, model: Any, *_: Any, length_penalty: float, **more: Any) -> None:
         assert (model, length_penalty) == ("ranking", 1.2)
 
     def score(self, source, draft, hypotheses) -> list[list[float]]:
@@ -308,7 +241,7 @@ class Longest:
 
 
 def test_the_last_model_ranks_the_answers(monkeypatch):
-    monkeypatch.setattr(refinement, "Reranker", Longest)
+    monkeypatch.setattr(generator, "Reranker", Longest)
     Longest.asked.clear()
     found = candidates([policy(), "ranking"], count=4, external_reranker=True, length_penalty=1.2)
     own = candidates(policy(), count=4)

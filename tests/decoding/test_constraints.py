@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from refusals import refuses
 
 from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
-from lev_plugins.systems.levenshtein.decoding.constraints import EditConstraints, mask_forbidden
-from lev_plugins.systems.levenshtein.markup import DROP, JOINED, KEEP, REPLACE
+from lev_plugins.systems.levenshtein.markup import DROP, JOINED, KEEP, EditConstraints
 
 # few letters, so that a random policy often wants to write what was removed
 LETTERS = "abcd"
@@ -47,8 +46,8 @@ def case(source: str, *segments: tuple[str, str]) -> Case:
     """From segments such as ``("ab", "term")``; the empty kind is no mark."""
     draft, bits = "", []
     for letters, kind in segments:
-        bit = {"": 0, "keep": KEEP, "term": KEEP, "drop": DROP, "replace": DROP | REPLACE}[kind]
-        joined = JOINED if kind in ("term", "drop", "replace") else 0
+        bit = {"": 0, "keep": KEEP, "term": KEEP, "drop": DROP}[kind]
+        joined = JOINED if kind in ("term", "drop") else 0
         draft += letters
         bits += [bit | joined] * (len(letters) - 1) + [bit] * bool(letters)
     return Case(source, draft, bits)
@@ -57,7 +56,7 @@ def case(source: str, *segments: tuple[str, str]) -> Case:
 SEGMENTS = st.lists(
     st.tuples(
         st.text(LETTERS, min_size=1, max_size=3),
-        st.sampled_from(["", "keep", "term", "drop", "replace"]),
+        st.sampled_from(["", "keep", "term", "drop"]),
     ),
     max_size=4,
 )
@@ -111,18 +110,6 @@ def follow(script: Script, wanted: Case, **values: Any) -> str:
 
 
 # one order at a time --------------------------------------------------------------------------
-
-
-def test_where_a_word_is_to_be_replaced_another_one_stands_in_the_end():
-    """The policy itself inserts nothing there, and wants to delete what it had to write."""
-    another = case("a", ("a", ""), ("b", "replace"), ("c", ""))
-    fill = {"a?c": "abc", "a?": "ab"}
-    assert follow(Script(fill=fill), another) == "a_c", "not the word that went"
-    restless = Script(fill=fill, delete={"a_c": "a-c"})
-    assert follow(restless, another, max_iter=3) == "a_c"
-    assert follow(Script(fill=fill), case("a", ("a", ""), ("b", "replace"))) == "a_"
-    two = case("a", ("a", "replace"), ("b", "replace"))
-    assert len(follow(Script(), two)) == 1, "words side by side are one place"
 
 
 def test_what_was_removed_is_not_written_again_in_any_iteration():
@@ -333,10 +320,7 @@ class Slow:
         room = max(self.options.max_len_b, -(-3 * len(self.wanted.draft) // 2)) + 2 - len(kept)
         out = kept[:1]
         for slot, following in enumerate(kept[1:]):
-            begin, end = kept[slot][1], following[1]
-            inside = range(begin + 1, end) if begin >= 0 else ()
-            wanted = any(self.marked(origin, REPLACE) for origin in inside)
-            count = min(max(room, 0), max(int(logits[slot].argmax()), wanted))
+            count = min(max(room, 0), int(logits[slot].argmax()))
             count = 0 if self.marked(kept[slot][1], JOINED) else count
             room -= count
             out += [(PLH, -1)] * count + [following]
@@ -423,7 +407,7 @@ def test_the_likeliest_words_are_taken_that_bring_nothing_back(runs, standing, s
     filled = opened.masked_scatter(where, logits.argmax(1))
     before = text(filled[0])
     wanted = case("a", *((run, "drop") for run in runs))
-    chosen = mask_forbidden(logits.clone(), where, filled.clone(), orders, torch.tensor([0]))
+    chosen = orders.mask_forbidden(logits.clone(), where, filled.clone(), torch.tensor([0]))
     written = opened.masked_scatter(where, chosen)
     check_new(wanted, text(written[0]), where[0].tolist()[1:-1])
     try:

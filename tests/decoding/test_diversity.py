@@ -1,8 +1,7 @@
-"""How n-best differ: by rank, by penalty, and by noise that belongs to the sentence."""
+"""How n-best differ: by noise that belongs to the sentence."""
 
 import itertools
 import math
-from typing import Any
 
 import pytest
 import tiny
@@ -18,109 +17,17 @@ SYMBOLS = tiny.dictionary()
 PAD = SYMBOLS.pad()
 
 
-def diversity(kind: str = "length", count: int = 4, **values: Any) -> Diversity:
-    return Diversity(count, kind, **values)
-
-
 @pytest.mark.parametrize(
     ("values", "said"),
     [
         ({"count": 0}, "--iter-decode-with-beam 0: at least 1 answer"),
         ({"count": -2}, "--iter-decode-with-beam -2"),
-        ({"kind": "luck"}, "--diversity luck: choose one of length, penalty, noise"),
         ({"scale": -0.1}, "--noise-scale -0.1: give 0 or more"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(values, said):
     with refuses(said):
         Diversity(**values)
-
-
-@pytest.mark.parametrize(
-    ("base", "count", "expected"),
-    [
-        (0.0, 4, [0.0, 1.0, 2.0, 3.0]),
-        (1.0, 5, [1.0, 1.5, 2.0, 2.5, 3.0]),
-        (0.5, 1, [0.5]),
-        (4.0, 3, [4.0, 4.0, 4.0]),  # what was asked for is never lowered
-    ],
-)
-def test_penalties_rise_evenly_from_what_was_asked_for_to_the_largest_of_the_paper(
-    base, count, expected
-):
-    rows = torch.arange(2 * count)
-    found = diversity("penalty", count).penalties(base, rows)
-    assert found.tolist() == pytest.approx(expected * 2)
-
-
-@pytest.mark.parametrize("kind", ["length", "noise"])
-def test_other_answers_share_one_penalty(kind):
-    assert diversity(kind).penalties(1.5, torch.arange(8)).tolist() == [1.5] * 8
-
-
-def slow_counts(logits: Tensor, counts: list[int], slots: list[bool], number: int) -> list[int]:
-    """The counts with the ``number``-th likeliest change of one slot; 0 is no change."""
-    changes = []
-    for slot, (row, open_) in enumerate(zip(logits.log_softmax(-1).tolist(), slots, strict=True)):
-        for value, log_prob in enumerate(row):
-            if open_ and value != counts[slot]:
-                changes.append((row[counts[slot]] - log_prob, slot, value))
-    if number == 0 or number > len(changes):
-        return counts
-    _, slot, value = sorted(changes)[number - 1]
-    return [value if i == slot else count for i, count in enumerate(counts)]
-
-
-@given(
-    st.integers(1, 4),
-    st.integers(2, 5),
-    st.integers(0, 10**6),
-    st.integers(2, 9),
-    st.integers(0, 3),
-)
-def test_answer_i_takes_the_ith_likeliest_change_of_one_slot(size, classes, seed, count, extra):
-    random = torch.Generator().manual_seed(seed)
-    logits = torch.randn(2, size + extra, classes, generator=random)
-    slots = torch.rand(2, size + extra, generator=random) < 0.7
-    slots[:, size:] = False  # padding
-    counts = logits.argmax(-1).masked_fill(~slots, 0)
-    rows = torch.arange(count).repeat(2)
-    sentences = torch.arange(2).repeat_interleave(count)
-    found = diversity(count=count).first_counts(
-        logits[sentences], counts[sentences], slots[sentences], rows
-    )
-    for answer, sentence, row in zip(found.tolist(), sentences.tolist(), rows.tolist()):
-        expected = slow_counts(
-            logits[sentence], counts[sentence].tolist(), slots[sentence].tolist(), row
-        )
-        assert answer == expected
-
-
-@given(st.permutations(range(6)), st.integers(1, 8))
-def test_from_an_empty_draft_the_answers_have_the_likeliest_lengths(order, count):
-    logits = torch.tensor(order, dtype=torch.float).view(1, 1, 6).expand(count, 1, 6)
-    best = torch.full((count, 1), order.index(5))
-    found = diversity(count=count).first_counts(
-        logits, best, torch.ones(count, 1, dtype=torch.bool), torch.arange(count)
-    )
-    likeliest = sorted(range(6), key=lambda length: -order[length])
-    # where there are no more lengths the answer is the plain one
-    assert found.squeeze(1).tolist() == (likeliest + [order.index(5)] * 8)[:count]
-
-
-@pytest.mark.parametrize("kind", ["penalty", "noise"])
-def test_only_answers_that_differ_in_length_change_the_counts(kind):
-    logits = torch.randn(4, 3, 5)
-    counts, slots = logits.argmax(-1), torch.ones(4, 3, dtype=torch.bool)
-    assert torch.equal(diversity(kind).first_counts(logits, counts, slots, torch.arange(4)), counts)
-
-
-def test_a_length_that_a_model_cannot_make_is_no_answer():
-    logits = torch.tensor([[[0.0, 1.0, -math.inf]]]).expand(4, 1, 3)
-    counts = torch.ones(4, 1, dtype=torch.long)
-    slots = torch.ones(4, 1, dtype=torch.bool)
-    found = diversity().first_counts(logits, counts, slots, torch.arange(4))
-    assert found.squeeze(1).tolist() == [1, 0, 1, 1]
 
 
 def noise(
@@ -133,7 +40,7 @@ def noise(
     position: int = 3,
     classes: int = 4,
 ) -> Tensor:
-    made = diversity("noise", count, scale=scale, seed=seed)
+    made = Diversity(count, scale=scale, seed=seed)
     keys, rows, places = (torch.tensor([one]) for one in (key, answer, position))
     return made.noise(keys, rows, stream, places, classes)[0]
 
@@ -149,7 +56,7 @@ def test_noise_is_a_function_of_seed_sentence_answer_step_and_place():
 
 
 def test_every_row_of_a_batch_gets_its_own_noise():
-    made = diversity("noise", 3, scale=1.0)
+    made = Diversity(3, scale=1.0)
     keys = torch.tensor([7000, 7000, 9000, 7000])
     rows, places = torch.tensor([1, 2, 1, 1]), torch.tensor([0, 0, 0, 1])
     together = made.noise(keys, rows, 0, places, 5)
@@ -167,7 +74,7 @@ def test_plain_answers_have_no_noise_and_a_scale_of_zero_is_none():
 
 def test_noise_is_gumbel_so_that_scale_1_samples_from_the_policy():
     count = 20_000
-    made = diversity("noise", 2, scale=1.0)
+    made = Diversity(2, scale=1.0)
     keys = torch.arange(count) * 17
     sampled = made.noise(keys, torch.ones(count).long(), 0, torch.zeros(count).long(), 4)
     assert sampled.isfinite().all()

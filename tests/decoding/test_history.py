@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from refusals import refuses
 
-from lev_plugins.errors import UserError
 from lev_plugins.systems.levenshtein.decoding.history import TERMINATIONS, EditTrace, Iteration
 
 KEEP, DELETE, INSERT = "keep", "delete", "insert"
@@ -57,10 +55,6 @@ TRACES = st.builds(
 
 def trace(*iterations: Iteration) -> EditTrace:
     return EditTrace("source", None, "text", -0.5, iterations, "unchanged")
-
-
-def record(**changes: Any) -> dict[str, Any]:
-    return {**trace(script((KEEP, "a"), (DELETE, "b"), (INSERT, "c"))).to_dict(), **changes}
 
 
 @pytest.mark.parametrize(
@@ -157,48 +151,9 @@ def test_net_leads_from_the_first_tokens_to_the_last(steps: tuple[Iteration, ...
 
 
 @given(TRACES)
-def test_to_dict_survives_json_and_comes_back_equal(original: EditTrace) -> None:
-    text = json.dumps(original.to_dict(), allow_nan=False)
-    assert EditTrace.from_dict(json.loads(text)) == original
-
-
-def test_from_dict_ignores_keys_that_others_added() -> None:
-    assert EditTrace.from_dict(record(reference="x")) == EditTrace.from_dict(record())
-
-
-@pytest.mark.parametrize(
-    ("malformed", "message"),
-    [
-        ([], "a JSON object, not"),
-        ({}, "no 'iterations'"),
-        (record(source=None), "'source' is None, not a str"),
-        (record(draft=3), "'draft' is 3, not a str"),
-        (record(score="good"), "'score' is 'good', not a number"),
-        (record(score=True), "'score' is True, not a number"),
-        (record(terminated="tired"), "terminated is 'tired'"),
-        (record(iterations="none"), "'iterations' is 'none', not a list"),
-        (record(iterations=[3]), "no 'before' in 3"),
-        (record(iterations=[{"before": []}]), "no 'deleted'"),
-        (
-            record(iterations=[{"before": ["a"], "deleted": [0], "after": [], "inserted": []}]),
-            "'deleted' holds 0, not a bool",
-        ),
-        (
-            record(iterations=[{"before": ["a"], "deleted": [], "after": [], "inserted": []}]),
-            "1 tokens before but 0 marks",
-        ),
-    ],
-)
-def test_malformed_records_are_a_users_mistake_told_in_one_line(malformed, message):
-    with refuses(message):
-        EditTrace.from_dict(malformed)
-
-
-@pytest.mark.parametrize(
-    ("letters", "shown"), [(58, f"'{'x' * 58}'"), (59, f"'{'x' * 56}..."), (900, f"'{'x' * 56}...")]
-)
-def test_a_wrong_value_is_shown_in_at_most_60_characters(letters: int, shown: str) -> None:
-    with pytest.raises(UserError) as caught:
-        EditTrace.from_dict(record(score="x" * letters))
-    assert len(shown) == 60
-    assert str(caught.value) == f"malformed edit trace: 'score' is {shown}, not a number"
+def test_to_dict_says_all_in_what_json_knows(original: EditTrace) -> None:
+    told = json.loads(json.dumps(original.to_dict(), allow_nan=False))
+    steps = [{name: tuple(values) for name, values in one.items()} for one in told["iterations"]]
+    again = {**told, "score": float(told["score"])}
+    again["iterations"] = tuple(Iteration(**one) for one in steps)
+    assert EditTrace(**again) == original

@@ -10,8 +10,8 @@ from fairseq.data import Dictionary
 from fake_policy import FakeMemory
 
 from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
-from lev_plugins.systems.levenshtein.joining import Joining
-from lev_plugins.systems.levenshtein.markup import BEGINS, ENDS, KEEP, whole_words
+from lev_plugins.systems.levenshtein.decoding.policy import EditPolicy
+from lev_plugins.systems.levenshtein.markup import BEGINS, ENDS, KEEP, Joining, whole_words
 
 # symbols of the dictionary, a draft, and which of its tokens stay
 CASES = {
@@ -22,7 +22,7 @@ CASES = {
 }
 
 
-class Policy:
+class Policy(EditPolicy[FakeMemory]):
     """Random logits for every state and place, always the same."""
 
     def __init__(self, size: int, seed: int) -> None:
@@ -82,7 +82,8 @@ def grown(name: str, words: list[str], origin: list[int]) -> list[tuple[str, str
     for i, pair in enumerate(zip(words, words[1:], strict=False)):
         ends = origin[i] >= 0 and bits[origin[i]] & ENDS
         begins = origin[i + 1] >= 0 and bits[origin[i + 1]] & BEGINS
-        if (ends or begins) and joining(name).joined(*pair):
+        before, behind = map(joining(name).edges, pair)
+        if (ends or begins) and before[1] and behind[0]:
             found.append(pair)
     return found
 

@@ -25,8 +25,8 @@ from lev_plugins.systems.enct5.dataset import collate
 from lev_plugins.systems.enct5.problem_types import ProblemType
 from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss
 from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
-from lev_plugins.systems.levenshtein.decoding.diversity import DIVERSITY, Diversity
-from lev_plugins.systems.levenshtein.markup import DROP, KEEP, REPLACE
+from lev_plugins.systems.levenshtein.decoding.diversity import Diversity
+from lev_plugins.systems.levenshtein.markup import DROP, JOINED, KEEP
 from tests.fake_gpu import DEVICE, counted, module_to_gpu, to_gpu
 
 pytestmark = pytest.mark.filterwarnings("ignore:Support for mismatched:UserWarning")
@@ -119,9 +119,7 @@ def test_losses_of_edits(options, drafted):
         {},
         {"stock": True},
         {"members": 2},
-        *({"diversity": Diversity(count=3, kind=kind), "nbest": 3} for kind in DIVERSITY),
-        {"oracle": "deletion"},
-        {"oracle": "deletion+placeholder"},
+        {"diversity": Diversity(count=3), "nbest": 3},
         {"marked": True},
         {"empty_penalty": 1.0, "unk_penalty": 1.0, "delete_threshold": 0.7},
     ],
@@ -134,7 +132,7 @@ def test_edits(options):
     models = [tiny.sharpen(tiny.model(task, seed)).eval() for seed in range(3, 3 + members)]
     batch = tiny.batch(task, rows)
     if marked:
-        bits = torch.tensor([0, KEEP, DROP, DROP | REPLACE])
+        bits = torch.tensor([0, KEEP, DROP, DROP | JOINED])
         inner = batch["draft"].gt(task.target_dictionary.eos())
         batch["marks"] = bits[torch.arange(inner.size(1)) % 4] * inner
     refinement = RefinementOptions(max_iter=4, max_len_b=20, retain_history=True, **options)
@@ -207,3 +205,8 @@ def test_the_python_interface(interface):
     made = make()
     with counted():
         assert ask(made, True) == host
+
+
+def test_tensors_of_two_devices_do_not_go_together():
+    with counted(), pytest.raises(AssertionError, match="tensors of two devices"):
+        to_gpu(torch.ones(2)) + torch.ones(2)

@@ -13,7 +13,7 @@ from torch import Tensor
 from lev_plugins.inference.correction.levenshtein import RecordingPolicy
 from lev_plugins.ops.edits import compact
 from lev_plugins.systems.levenshtein import LevenshteinEditorModel
-from lev_plugins.systems.levenshtein.decoding.policy import with_changes
+from lev_plugins.systems.levenshtein.decoding.policy import EditPolicy
 
 SENTENCES = ["abcde", "a", "", "hgfedcba", "aabb"]
 TOLERANCE = {"rtol": 0, "atol": 1e-10}
@@ -42,9 +42,8 @@ def rows_read(model: LevenshteinEditorModel) -> list[int]:
     kept=st.lists(st.lists(st.booleans(), min_size=10, max_size=10), min_size=5, max_size=5),
     chosen=st.permutations(range(5)).flatmap(lambda p: st.integers(1, 5).map(lambda n: p[:n])),
     again=st.booleans(),
-    told=st.booleans(),
 )
-def test_features_of_untouched_sentences_serve_both_heads(kept, chosen, again, told):
+def test_features_of_untouched_sentences_serve_both_heads(kept, chosen, again):
     task, model = sharp()
     batch = tiny.batch(task, [tiny.Triple(one[::-1], one, one) for one in SENTENCES])
     source, tokens = batch["net_input"]["src_tokens"], batch["draft"]
@@ -57,14 +56,11 @@ def test_features_of_untouched_sentences_serve_both_heads(kept, chosen, again, t
     after = compact(tokens, keep, model.pad)
     lost = (keep.sum(1) != tokens.ne(model.pad).sum(1)).nonzero().squeeze(1)
     changed = len(lost)
-    if told:  # or the memory finds out by itself
-        memory = with_changes(memory, lost)
     read = rows_read(model)
     found = model.placeholder_logits(after, memory)
     assert read == ([changed] if changed else [])
     if again:  # what is known is still the same
         found = model.placeholder_logits(after, memory)
-    # what was told is of the sentences and tokens of then
     backwards = torch.arange(len(rows)).flip(0)
     turned = model.placeholder_logits(after[backwards], memory.select(backwards))
     anew = model.placeholder_logits(after, model.with_features(after, memory))
@@ -74,7 +70,7 @@ def test_features_of_untouched_sentences_serve_both_heads(kept, chosen, again, t
         torch.testing.assert_close(one[slots], wanted[slots], **TOLERANCE)
 
 
-class Forgetful:
+class Forgetful(EditPolicy[Any]):
     """A policy that computes anew whatever it is asked."""
 
     def __init__(self, model: LevenshteinEditorModel) -> None:

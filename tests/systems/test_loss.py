@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 
 from lev_plugins.nn import blocks
-from lev_plugins.systems.levenshtein.loss import smoothed
+from lev_plugins.systems.levenshtein.criterion import smoothed
 
 
 @pytest.fixture(params=[6, 10**6], ids=["two rows at a time", "all rows at once"])

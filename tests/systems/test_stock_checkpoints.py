@@ -1,5 +1,6 @@
 """Models of fairseq's own ``levenshtein_transformer``, run by our code: the same outputs."""
 
+import itertools
 import random
 from argparse import Namespace
 from typing import Any, NamedTuple
@@ -16,8 +17,8 @@ from omegaconf import OmegaConf
 from refusals import refuses
 from torch import Tensor
 
-from lev_plugins.errors import UserError
 from lev_plugins.systems.levenshtein import LevenshteinEditorModel
+from lev_plugins.systems.levenshtein.config import exit_depths
 from lev_plugins.systems.levenshtein.stock import convert_parameters, editor_config, is_stock
 from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
 
@@ -255,6 +256,10 @@ def test_decoding_options_mean_what_they_mean_to_the_stock_decoder(lively, how):
     assert outcomes != by_us(lively)[0], "the options change nothing: nothing was tested"
 
 
+def without_repeats(states: list[list[int]]) -> list[list[int]]:
+    return [one for one, _ in itertools.groupby(states)]
+
+
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_the_history_is_the_stock_decoders_state_for_state(lively, size):
     task, model = converted(lively)
@@ -269,8 +274,12 @@ def test_the_history_is_the_stock_decoders_state_for_state(lively, size):
         except IndexError:  # where its first iteration changes only some sentences
             continue
         for (found,), (wanted,) in zip(ours.generate([model], sample), expected, strict=True):
+            # ours has every phase, also where nothing happens, and a placeholder of its own
+            plh, unk = task.placeholder, task.tgt_dict.unk()
             states = [step["tokens"].tolist() for step in wanted["history"]]
-            assert [step["tokens"].tolist() for step in found["history"]] == states
+            own = [step["tokens"] for step in found["history"]]
+            own = [one.masked_fill(one == plh, unk).tolist() for one in own]
+            assert without_repeats(own) == without_repeats(states)
             compared += len(states)
     assert compared > 50
 
@@ -337,41 +346,12 @@ def test_an_autoregressive_transformer_is_a_start(setting, sharing):
     assert torch.equal(model.placeholder_head.weight, heads[1])
 
 
-@pytest.mark.parametrize(
-    ("setting", "before", "said"),
-    [
-        ("post-norm", True, "encoder is post-norm.* --arch levenshtein_editor without --encoder-n"),
-        ("pre-norm", False, "encoder is pre-norm; give --encoder-normalize-before to be so too"),
-    ],
-)
-def test_a_start_with_its_norms_elsewhere_is_refused_with_the_way_out(setting, before, said):
-    words = TINY.replace("translation_lev", "translation").replace("levenshtein_", "").split()
-    args = options.parse_args_and_arch(
-        options.get_training_parser(), [*words, *SETTINGS[setting].split()]
-    )
-    source, target = dictionaries(args)
-    teacher = TransformerModel.build_model(args, TranslationTask(args, source, target))
-    task = TranslationEditTask(TranslationEditConfig(), source, target)
-    cfg = editor_config(args)
-    cfg.encoder_normalize_before = cfg.decoder_normalize_before = before
-    model = task.build_model(OmegaConf.structured(cfg))
-    with pytest.raises(UserError, match=said):
-        model.load_state_dict(teacher.state_dict())
+@pytest.mark.parametrize("flag", ["--no-scale-embedding", "--no-token-positional-embeddings"])
+def test_options_that_the_parameters_do_not_tell_of_are_refused_by_name(flag):
+    with refuses(flag, "not supported"):
+        editor_config(stock_options(flag))
 
 
-@pytest.mark.parametrize(
-    ("flags", "said"),
-    [
-        ("--early-exit 3,3,2", "--early-exit 3,3,2, 3 layers"),
-        ("--activation-fn tanh", "--activation-fn tanh"),
-        ("--no-scale-embedding", "--no-scale-embedding"),
-        ("--layernorm-embedding", "--layernorm-embedding"),
-        ("--no-token-positional-embeddings", "--no-token-positional-embeddings"),
-        ("--no-decoder-final-norm", "--no-decoder-final-norm"),
-        ("--no-cross-attention", "--no-cross-attention"),
-        ("--adaptive-softmax-cutoff 4,8", "--adaptive-softmax-cutoff"),
-    ],
-)
-def test_what_our_model_does_not_have_is_refused_by_name(flags, said):
-    with refuses(said, "not supported"):
-        editor_config(stock_options(flags))
+def test_tokens_that_leave_the_decoder_early_are_refused():
+    with refuses("--early-exit 3,3,2", "for tokens, exactly 3"):
+        exit_depths(editor_config(stock_options("--early-exit 3,3,2")))

@@ -35,34 +35,28 @@ def words_of(task: TranslationEditTask, tokens: Tensor) -> list[str]:
 
 
 @given(LINES)
-def test_words_that_are_not_known_have_numbers_of_their_own_and_the_dictionary_stays(line):
+def test_words_that_are_not_known_are_unknown_and_the_dictionary_stays(line):
     task = tiny.task()
     symbols = task.target_dictionary
     size, names, counts = len(symbols), list(symbols.symbols), list(symbols.count)
-    oov_words = task.new_oov_words()
-    draft = task.encode_draft(" ".join(line), str, None, oov_words)
-    assert list(map(oov_words.symbol, draft.tokens.tolist()))[1:-1] == line
-    assert (draft.tokens[0], draft.tokens[-1]) == (symbols.bos(), symbols.eos())
-    for word, token in zip(line, draft.tokens[1:-1].tolist(), strict=True):
-        assert token > task.placeholder if word not in "abh" else token == symbols.index(word)
-    assert draft.marks.eq(0).all()
+    tokens = task.encode_draft(" ".join(line), str).tokens.tolist()
+    known = [word if word in "abh" else "<unk>" for word in line]
+    assert [symbols[token] for token in tokens] == ["<s>", *known, "</s>"]
     assert (len(symbols), symbols.symbols, symbols.count) == (size, names, counts)
-    assert symbols.index("xyz") == symbols.unk() and symbols.index("<plh>") == task.placeholder
-    alone = task.encode_draft(" ".join(line), str).tokens
-    assert alone.equal(draft.tokens.masked_fill(draft.tokens > task.placeholder, symbols.unk()))
 
 
-def test_lines_that_are_read_next_take_the_place_of_the_words_before():
-    task = tiny.task()
-    size = len(task.target_dictionary)
-    for word in ("xyz", "uvw", "a"):
-        ((_, draft),), _ = task.get_interactive_tokens_and_lengths([f"a\t{word} {word}"], str)
-        assert words_of(task, draft.tokens)[1:-1] == [word, word]
-    assert len(task.target_dictionary) == size
-    task.get_interactive_tokens_and_lengths(["a\txyz", "b"], str)
-    assert len(task.target_dictionary) == size + 1
-    task.get_interactive_tokens_and_lengths(["a"], str)
-    assert len(task.target_dictionary) == size
+@pytest.mark.parametrize("threshold", [0.5, 1.0])
+def test_the_origin_tells_what_an_unknown_word_was(threshold, model):
+    task = tiny.task(delete_threshold=threshold)
+    drafts = "xyz a", "a uvw xyz", "b", "h <s>"
+    lines = [f"a b {end}\t{draft}" for end in "ab" for draft in drafts]
+    for line, hypothesis in zip(lines, decode(task, model, lines, iter_decode_max_iter=3)):
+        draft = ["<s>", *line.partition("\t")[2].split(), "</s>"]
+        pairs = list(zip(words_of(task, hypothesis["tokens"]), hypothesis["origin"].tolist()))[1:-1]
+        stands = [(word, draft[o]) for word, o in pairs if o >= 0]
+        assert all(word == (typed if typed in "abh" else "<unk>") for word, typed in stands)
+        if threshold == 1.0:  # nothing is deleted
+            assert [typed for _, typed in stands] == draft[1:-1]
 
 
 def decode(
@@ -89,39 +83,6 @@ def model():
     return tiny.sharpen(tiny.model(task), 2.0)
 
 
-@pytest.mark.parametrize("threshold", [0.5, 1.0])
-def test_a_word_that_is_not_known_is_read_as_unknown_and_printed_as_typed(model, threshold):
-    task = tiny.task(delete_threshold=threshold)
-    lines = [
-        f"a b {end}\t{draft}" for end in "ab" for draft in ("xyz a", "a uvw xyz", "b", "h <s>")
-    ]
-    plain = [line.replace("xyz", "?").replace("uvw", "?").replace("<s>", "?") for line in lines]
-    found = decode(task, model, lines, iter_decode_max_iter=3)
-    for line, hypothesis in zip(lines, found, strict=True):
-        draft = ["", *line.partition("\t")[2].split(), ""]
-        origin = hypothesis["origin"].tolist()
-        written = words_of(task, hypothesis["tokens"])
-        assert all(word == draft[o] for word, o in zip(written, origin) if o > 0 and draft[o])
-        if threshold == 1.0:  # nothing is deleted
-            assert [word for word, o in zip(written, origin) if o > 0] == [*draft[1:-1], "</s>"]
-    # another unknown word in its place changes nothing else
-    for one, other in zip(found, decode(task, model, plain, iter_decode_max_iter=3), strict=True):
-        assert one["origin"].tolist() == other["origin"].tolist()
-        assert one["positional_scores"].tolist() == other["positional_scores"].tolist()
-        unknown = one["tokens"].gt(task.placeholder)
-        assert torch.equal(unknown, other["tokens"].gt(task.placeholder))
-        assert torch.equal(one["tokens"][~unknown], other["tokens"][~unknown])
-
-
-def test_histories_show_words_that_are_not_known_as_they_were_typed(model):
-    task = tiny.task(delete_threshold=1.0)
-    flags = {"iter_decode_max_iter": 2, "retain_iter_history": True}
-    (hypothesis,) = decode(task, model, ["a b\ta xyz b"], **flags)
-    steps = hypothesis["history"]
-    assert words_of(task, steps[0]["tokens"])[1:-1] == ["a", "xyz", "b"]
-    assert all("xyz" in words_of(task, step["tokens"]) for step in steps)
-
-
 # marks --------------------------------------------------------------------------------------------
 
 
@@ -130,8 +91,7 @@ def test_drafts_have_marks_only_where_the_task_says_so():
     marked = tiny.task(markup=True).encode_draft(text, str)
     assert marked.marks.tolist() == [0, KEEP, DROP, KEEP | JOINED, KEEP, 0]
     task = tiny.task()
-    assert task.encode_draft(text, str, None, (words := task.new_oov_words())).marks.eq(0).all()
-    assert words.words == [word for word in text.split() if word != "h"]
+    assert task.encode_draft(text, str).marks.eq(0).all()
     assert task.encode_draft(text, str, markup=True).marks.tolist() == marked.marks.tolist()
     plain = tiny.task(markup=True).encode_draft(text, str, markup=False)
     assert plain.marks.eq(0).all() and len(plain.tokens) == 6
@@ -147,7 +107,7 @@ def test_marks_reach_the_decoder_and_other_lines_have_none(model):
             [task.target_dictionary[token] for token, o in zip(*sides, strict=True) if o >= 0][1:-1]
             for sides in ((one["tokens"].tolist(), one["origin"].tolist()) for one in found)
         ]
-        assert standing == [["b"], [], [], ["a", "b"], ["xyz"], []]
+        assert standing == [["b"], [], [], ["a", "b"], ["<unk>"], []]
 
 
 @pytest.mark.parametrize(
@@ -155,7 +115,7 @@ def test_marks_reach_the_decoder_and_other_lines_have_none(model):
     [
         ("a\tb [=a", "the mark '[=a' is not closed; end it with '=]'"),
         ("a\tb [--]", "the mark '[--]' is empty"),
-        ("a\t[=b [-a-]=]", "has '[-' inside"),
+        ("a\t[=b [-a-]=]", "the mark '[=b [-a-]=]' is not closed"),
         ("a\t[=a=][-b-]", "the token 'ab' of 'b' is marked to stay and to go"),
         ("a\t[+a xyz+]", "the term 'a xyz' has 'xyz', which is not in the vocabulary"),
         ("a\tb\ta", "has 2 tabs"),
@@ -191,9 +151,8 @@ def test_terms_are_a_draft_of_which_every_term_stays_whole(terms):
 
 def test_terms_are_cut_as_text_is_and_the_blank_between_them_is_in_no_term():
     task = tiny.task()
-    oov_words = task.new_oov_words()
-    draft = task.encode_terms(["ab", "c"], characters, oov_words)
-    assert list(map(oov_words.symbol, draft.tokens.tolist()))[1:-1] == ["a", "b", "▁", "c"]
+    draft = task.encode_terms(["ab", "c"], characters)
+    assert words_of(task, draft.tokens)[1:-1] == ["a", "b", "<unk>", "c"]
     assert draft.marks.tolist() == [0, KEEP | JOINED, KEEP, 0, KEEP, 0]
 
 
@@ -302,32 +261,6 @@ def test_packed_terms_that_cannot_be_written_are_refused_by_their_line():
     for bad in ("a xyz", "", "</s>", "<pad>", "<plh>", "a <plh> b"):
         with refuses(match="^input line 5: a term of --constraints is empty or has"):
             task.build_dataset_for_inference(tokens, lengths, packed(task, [["a"], ["b", bad]]))
-
-
-def test_a_word_that_is_not_known_has_one_number_however_often_it_comes():
-    # answers that read the same are then the same answer
-    task = tiny.task()
-    oov_words = task.new_oov_words()
-    first = task.encode_draft("xyz a xyz uvw", str, None, oov_words).tokens.tolist()
-    second = task.encode_draft("uvw xyz", str, None, oov_words).tokens.tolist()
-    assert first[1] == first[3] == second[2] and first[4] == second[1] != first[1]
-
-
-def test_words_that_fairseq_has_joined_are_forgotten_too():
-    # as fairseq-interactive does with --post-process
-    task = tiny.task()
-    symbols = task.target_dictionary
-    size = len(symbols)
-    task.get_interactive_tokens_and_lengths(["a\txyz"], str)
-    symbols.encode_line("ab xyz a", add_if_not_exist=True)
-    stale = packed(task, [["ab"]])
-    tokens, lengths = task.get_interactive_tokens_and_lengths(["a\tab xyz", "b"], str)
-    assert words_of(task, tokens[0][1].tokens)[1:-1] == ["ab", "xyz"]
-    with pytest.raises(UserError, match="a term of --constraints"):
-        task.build_dataset_for_inference(tokens[1:], lengths[1:], stale)
-    task.get_interactive_tokens_and_lengths(["a"], str)
-    assert len(symbols) == len(symbols.indices) == size
-    assert symbols.index("ab") == symbols.index("xyz") == symbols.unk()
 
 
 def test_at_least_one_answer_is_given_back():

@@ -380,9 +380,7 @@ def test_lines_that_noise_makes_too_long_are_named(folder, caplog):
     options = {"noise_random_edits": "insert", "noise_char_rate": 1.0, "max_source_positions": 12}
     data = loaded(task_of(folder, noise="random", **options), "valid")
     (said,) = (one.getMessage() for one in caplog.records)
-    assert said == (
-        "valid: 1 line read without noise, of more than 12 tokens with it: 2"
-    )
+    assert said == ("valid: 1 line read without noise, of more than 12 tokens with it: 2")
     assert len(data[1]["source"]) == 11
 
 

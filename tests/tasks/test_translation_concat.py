@@ -87,33 +87,23 @@ def texts_of(tokens, task):
 
 def test_a_model_reads_source_and_draft_joined(task):
     sample = sample_of(task)
-    joined = task.joined(sample)
-    net_input = joined["net_input"]
+    net_input = sample["net_input"]
     assert texts_of(net_input["src_tokens"], task) == [
-        f"{ROWS[i].source}|{ROWS[i].draft}" for i in joined["id"].tolist()
+        f"{ROWS[i].source}|{ROWS[i].draft}" for i in sample["id"].tolist()
     ]
     assert torch.equal(net_input["src_lengths"], net_input["src_tokens"].ne(1).sum(1))
-    assert net_input["prev_output_tokens"] is sample["net_input"]["prev_output_tokens"]
-
-
-def test_joining_twice_changes_nothing_more_and_the_batch_stays_as_it_was(task):
-    sample = sample_of(task)
-    source = sample["net_input"]["src_tokens"].clone()
-    joined = task.joined(sample)
-    assert task.joined(joined) is joined
-    assert "draft" in sample and torch.equal(sample["net_input"]["src_tokens"], source)
-    assert task.joined({}) == {}
+    assert "draft" not in sample
 
 
 def test_without_drafts_every_draft_is_empty(task):
-    joined = task.joined(sample_of(task, drafted=False))
+    joined = sample_of(task, drafted=False)
     assert sorted(texts_of(joined["net_input"]["src_tokens"], task)) == ["abcd|", "e|", "hg|", "|"]
 
 
 def test_a_multiple_of_lengths_is_kept():
     task = make_task(required_seq_len_multiple=8)
     sample = sample_of(task)
-    assert task.joined(sample)["net_input"]["src_tokens"].size(1) == 16
+    assert sample["net_input"]["src_tokens"].size(1) == 16
     assert sample["target"].size(1) == 16
 
 
@@ -136,8 +126,7 @@ def test_training_and_validation_see_the_drafts(task, model):
 
 def hypotheses(task, models, sample, prefix=None, **flags):
     generator = task.build_generator(models, Namespace(**{"beam": 4, "max_len_b": 9, **flags}))
-    constraints = sample.get("constraints")
-    return task.inference_step(generator, models, sample, prefix, constraints)
+    return task.inference_step(generator, models, sample, prefix)
 
 
 def tokens_of(found):
@@ -172,7 +161,7 @@ def test_interactive_data_give_what_the_data_set_gives(task, model):
     assert typed["id"].tolist() == sample["id"].tolist()
     expected = tokens_of(hypotheses(task, [model], sample))
     # what fairseq-interactive passes on of a batch
-    passed = {"net_input": typed["net_input"], "constraints": typed["constraints"]}
+    passed = {"net_input": typed["net_input"]}
     assert tokens_of(hypotheses(task, [model], passed)) == expected
 
 
@@ -180,7 +169,7 @@ def test_data_for_inference_may_be_joined_already(task):
     joined = [torch.cat(plain([row.source, row.draft], task.src_dict)) for row in ROWS]
     joined.append(plain(["abc"], task.src_dict)[0])
     data = task.build_dataset_for_inference(joined, [len(one) for one in joined])
-    found = task.joined(data.collater([data[i] for i in range(5)]))["net_input"]["src_tokens"]
+    found = data.collater([data[i] for i in range(5)])["net_input"]["src_tokens"]
     assert sorted(texts_of(found, task)) == sorted(
         [f"{row.source}|{row.draft}" for row in ROWS] + ["abc|"]
     )
@@ -218,8 +207,6 @@ def test_two_dictionaries_are_refused():
 
 def test_lexical_constraints_are_refused(task, model):
     said = "^--constraints is not supported by translation_concat$"
-    with pytest.raises(UserError, match=said):
-        task.build_generator([model], Namespace(constraints="ordered"))
     tokens = plain(["a"], task.src_dict)
     with pytest.raises(UserError, match=said):
         task.build_dataset_for_inference(tokens, [2], constraints=torch.zeros(1, 1))

@@ -378,14 +378,14 @@ def test_the_mixture_moves_with_the_updates():
 
 
 def test_the_mixture_moves_with_the_time_where_a_share_of_it_is_given():
-    task = tiny.task(alpha=0.8, beta=0.6, alpha_start=0.0, roll_in_share=0.5)
+    task = tiny.task(alpha=0.8, beta=0.6, alpha_start=0.0, roll_in_updates=0.5)
     assert task.mixture(7, 0.0) == (0.0, 0.6)
     assert task.mixture(7, 0.25) == task.mixture(9000, 0.25) == (0.4, 0.6)
     assert task.mixture(1, 0.5) == task.mixture(1, 1.0) == task.mixture() == (0.8, 0.6)
 
 
 def test_a_mixture_that_moves_with_the_time_needs_a_schedule_that_knows_it():
-    task = tiny.task(alpha_start=0.0, roll_in_share=0.5)
+    task = tiny.task(alpha_start=0.0, roll_in_updates=0.5)
     with pytest.raises(UserError, match="needs --lr-scheduler time_budget"):
         loss(task, tiny.model(task), "train")
 

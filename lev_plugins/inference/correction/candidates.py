@@ -16,7 +16,6 @@ from ...errors import UserError
 from ...fairseq_patches import filter_mask_warning
 from ...ops.alignment import lcs_masks
 from ...ops.edits import insertion_labels
-from ...systems.levenshtein.decoding.policy import with_features
 from .autoregressive import Autoregressive
 from .backends import Backend, Tokens
 from .levenshtein import LevenshteinBackend
@@ -241,16 +240,15 @@ class LevenshteinScorer:
         backend = self.backend
         task, policy = backend.task, backend.policy
         pad = task.tgt_dict.pad()
-        batch = backend.batch([unit for unit, _ in pairs], task.new_oov_words())
+        batch = backend.batch([unit for unit, _ in pairs])
         source, draft = batch["net_input"]["src_tokens"], batch["draft"]
-        texts, oov_words = (" ".join(text) for _, text in pairs), task.new_oov_words()
-        targets = [task.encode_draft(text, str, False, oov_words).tokens for text in texts]
+        targets = [task.encode_draft(" ".join(text), str, False).tokens for _, text in pairs]
         target = pad_sequence(targets, True, pad).to(backend.device)
         ends = torch.tensor([task.tgt_dict.bos(), task.tgt_dict.eos()], device=backend.device)
         kept, aligned = lcs_masks(draft, target, pad)
         kept, aligned = kept | torch.isin(draft, ends), aligned | torch.isin(target, ends)
         labels = insertion_labels(target, aligned, pad, task.placeholder)
-        memory = with_features(policy, draft, policy.encode(source))
+        memory = policy.with_features(draft, policy.encode(source))
 
         logs = policy.deletion_logits(draft, memory).float().log_softmax(-1)
         inner = draft.ne(pad) & ~torch.isin(draft, ends)

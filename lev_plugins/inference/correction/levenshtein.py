@@ -8,10 +8,8 @@ from torch import Tensor
 
 from ...data.batch import Batch
 from ...data.batching import in_batches
-from ...systems.levenshtein.decoding.ensemble import EnsemblePolicy
-from ...systems.levenshtein.decoding.policy import AnyPolicy, Memory, limits_of, with_features
+from ...systems.levenshtein.decoding.policy import AnyPolicy, EditPolicy, EnsemblePolicy, Memory
 from ...systems.levenshtein.decoding.state import EditHypothesis, Step
-from ...systems.levenshtein.oov import OOVWords
 from ..editor import LevenshteinEditor
 from ..sentences import collated
 from .autoregressive import LENGTH_SHARE
@@ -43,7 +41,7 @@ class _Memory:
         return _Memory(self.inner.select(rows), self.rows[rows])
 
 
-class RecordingPolicy:
+class RecordingPolicy(EditPolicy[_Memory]):
     """A policy, and a note of how sure it was; sentences may leave the batch at any time.
 
     Attributes:
@@ -60,7 +58,7 @@ class RecordingPolicy:
 
     def max_positions(self) -> tuple[int, int] | None:
         """The longest source and target."""
-        return limits_of(self.policy)
+        return self.policy.max_positions()
 
     def encode(self, src_tokens: Tensor) -> _Memory:
         """Begins a batch."""
@@ -71,7 +69,7 @@ class RecordingPolicy:
 
     def with_features(self, tokens: Tensor, memory: _Memory) -> _Memory:
         """The memory for these tokens."""
-        return _Memory(with_features(self.policy, tokens, memory.inner), memory.rows)
+        return _Memory(self.policy.with_features(tokens, memory.inner), memory.rows)
 
     def deletion_logits(self, tokens: Tensor, memory: _Memory) -> Tensor:
         """The policy's; notes the probability of each deletion."""
@@ -154,34 +152,35 @@ class LevenshteinBackend:
 
     def _answers(self, units: Sequence[Tokens]) -> list[Answer | None]:
         """Of one batch."""
-        watched, oov_words = RecordingPolicy(self.policy), self.task.new_oov_words()
-        found = self.generator.generate([watched], self.batch(units, oov_words))
+        watched = RecordingPolicy(self.policy)
+        found = self.generator.generate([watched], self.batch(units))
         return [
-            self._answer(unit, hypothesis, steps, oov_words)
+            self._answer(unit, hypothesis, steps)
             for unit, steps, (hypothesis,) in zip(units, watched.steps, found, strict=True)
         ]
 
-    def batch(self, units: Sequence[Tokens], oov_words: OOVWords) -> Batch:
+    def batch(self, units: Sequence[Tokens]) -> Batch:
         """Units, each as source and as draft."""
         task = self.task
         texts = list(map(" ".join, units))  # as the model cuts them
         sources = [task.encode_text(text, str, task.src_dict) for text in texts]
-        drafts = [task.encode_draft(text, str, False, oov_words) for text in texts]
+        drafts = [task.encode_draft(text, str, False) for text in texts]
         return collated(sources, drafts, task.tgt_dict.pad(), self.device)
 
-    def _answer(
-        self, unit: Tokens, hypothesis: EditHypothesis, steps: Sequence[_Step], oov_words: OOVWords
-    ) -> Answer:
+    def _answer(self, unit: Tokens, hypothesis: EditHypothesis, steps: Sequence[_Step]) -> Answer:
         gone, places = replay(hypothesis["history"], steps, len(unit))
         numbers = hypothesis["tokens"].tolist()[1:-1]
         scores = hypothesis["positional_scores"].tolist()[1:-1]
-        unknown = self.task.tgt_dict.unk()
-        tokens = [None if n == unknown else oov_words.symbol(n) for n in numbers]
+        symbols = self.task.tgt_dict
+        origins = [origin for origin, _ in places]
+        tokens = [  # what stays is as it was typed, known to the model or not
+            unit[origin] if origin is not None else None if n == symbols.unk() else symbols[n]
+            for n, origin in zip(numbers, origins, strict=True)
+        ]
         made = [
             0.0 if origin is not None else score + share
             for (origin, share), score in zip(places, scores, strict=True)
         ]
-        origins = [origin for origin, _ in places]
         still = (0.0,) * (len(tokens) + 1)  # no action says that a gap needs nothing more
         changes = tuple(changed(origins, len(unit)))
         return Answer(tuple(tokens), changes, tuple(gone), tuple(made), still)

@@ -1,6 +1,32 @@
-"""LevT, the Levenshtein Transformer (Gu, Wang and Zhao, 2019), for generation and post-editing."""
+"""LevT, the Levenshtein Transformer (Gu, Wang and Zhao, 2019), for generation and post-editing.
 
-from . import arch, criterion, stock, task
+To be read in this order:
+
+===================== =============================================================================
+file                  of the paper
+===================== =============================================================================
+config                options; Table 2a, weight sharing; Fig. 4b, early exit
+model                 §3.1, Eq. 3 to 5, the three policies; Alg. 1, the passes of an update
+roll_in               Eq. 6 and 7, the states to learn from; Alg. 1, the expert's actions on them
+criterion             §3.2 and Alg. 1, the loss
+task                  batches with their roll-in; interactive; models, old and stock ones too
+drafts, markup        beyond the paper: drafts as tokens, what has to stay, to go, to be written
+decoding/policy       §3.1, what decoding asks of a model; ensembles
+decoding/generator    §3.3, from a batch to hypotheses; how candidates are rated
+decoding/loop         §3.3 and Alg. 2: delete, insert placeholders, fill them; γ
+decoding/state        §2, the environment: what stands, what is finished, what happened
+decoding/options      T_max, γ and all else that a decoding is told
+decoding/diversity    §3.3, noisy parallel decoding
+decoding/reranker     §3.3, an autoregressive model ranks the candidates
+decoding/history      Fig. 3, what was done to a sentence, as plain data
+stock                 checkpoints of fairseq's levenshtein_transformer
+===================== =============================================================================
+
+Alignment and edits as tensors (Eq. 7 and 8, the expert and the environment) are in
+:mod:`lev_plugins.ops`, the Transformer's blocks (Eq. 2) in :mod:`lev_plugins.nn`.
+"""
+
+from . import criterion, task
 from .config import LevenshteinEditorConfig
 from .criterion import EditPolicyLoss
 from .model import LevenshteinEditorModel
@@ -9,8 +35,6 @@ __all__ = [
     "EditPolicyLoss",
     "LevenshteinEditorConfig",
     "LevenshteinEditorModel",
-    "arch",
     "criterion",
-    "stock",
     "task",
 ]

@@ -1,16 +1,19 @@
-"""Options of the model ``levenshtein_editor``, named as fairseq's Transformer names them."""
+"""Options of the model ``levenshtein_editor``, named as fairseq names a Transformer's, and of the
+task ``translation_edit``.
+"""
 
 from dataclasses import dataclass
 
 from fairseq.dataclass import ChoiceEnum
+from omegaconf import II
 
 from ...errors import UserError
 from ...nn.seq2seq.config import TwoSidedConfig
-from ...options import option
+from ...options import OptionalFloat, option
+from ...tasks.post_editing import PostEditingConfig
 
 WEIGHT_SHARING = ChoiceEnum(["all", "plh-tok", "tok-del", "plh-del", "none"])
 SOURCE_COPY = ChoiceEnum(["uniform", "none"])
-FEED_FORWARD_INIT = ChoiceEnum(["torch", "xavier"])
 HEADS = ("deletion", "placeholder", "token")
 # which stack of blocks each head (in the order of HEADS) runs through
 STACKS = {
@@ -20,6 +23,9 @@ STACKS = {
     "plh-del": ("deletion", "deletion", "token"),
     "none": ("deletion", "placeholder", "token"),
 }
+ROLL_IN_TOKENS = ChoiceEnum(["argmax", "sample", "random"])
+KEPT_TOKENS = ChoiceEnum(["uniform", "incomplete"])
+TOKEN_MASKING = ChoiceEnum(["none", "uniform"])
 
 
 @dataclass
@@ -29,10 +35,8 @@ class LevenshteinEditorConfig(TwoSidedConfig):
     decoder_attention_heads: int = option(8, "decoder attention heads")
     share_decoder_input_output_embed: bool = option(
         False,
-        (
-            "the default here (paper, Eq. 5) unless --separate-output-embed is "
-            "given; accepted as fairseq users type it"
-        ),
+        "the default here (paper, Eq. 5) unless --separate-output-embed is given; accepted as "
+        "fairseq users type it",
     )
     separate_output_embed: bool = option(False, "an output table of its own for the token head")
     apply_bert_init: bool = option(False, "initialise the decoder's parameters from N(0, 0.02)")
@@ -48,21 +52,74 @@ class LevenshteinEditorConfig(TwoSidedConfig):
     )
     source_copy: SOURCE_COPY = option(  # type: ignore[valid-type]
         "uniform",
-        (
-            "what a placeholder is read as: uniform, its embedding plus the "
-            "state of the encoder at the same relative place of the source (Gu "
-            "et al., 2018); none, its embedding alone, as checkpoints of 0.5.0 "
-            "and of fairseq's model have it"
-        ),
-    )
-    feed_forward_init: FEED_FORWARD_INIT = option(  # type: ignore[valid-type]
-        "torch",
-        "initialisation of the feed-forward layers: torch, that of torch's linear layers, as in "
-        "fairseq's LevT; xavier, uniform, with biases of zero",
+        "what a placeholder is read as: uniform, its embedding plus the state of the encoder at "
+        "the same relative place of the source (Gu et al., 2018); none, its embedding alone, as "
+        "checkpoints of 0.5.0 and of fairseq's model have it",
     )
     max_insertions: int = option(
-        255, ("K_max: most tokens inserted at one slot in one iteration (paper, Eq. 4)")
+        255, "K_max: most tokens inserted at one slot in one iteration (paper, Eq. 4)"
     )
+
+
+@dataclass
+class TranslationEditConfig(PostEditingConfig):
+    alpha: float = option(
+        0.5,
+        "share of deletion states that are the draft, in [0, 1]; the others are the model's own "
+        "insertions (paper, Eq. 6)",
+    )
+    beta: float = option(
+        0.5,
+        "share of insertion states that are the draft after the expert's deletion, without a "
+        "draft the empty sentence, in [0, 1]; the others are targets with tokens dropped at "
+        "random (paper, Eq. 7)",
+    )
+    alpha_start: OptionalFloat = option(None, "alpha at the first update (see --roll-in-updates)")
+    beta_start: OptionalFloat = option(None, "beta at the first update (see --roll-in-updates)")
+    roll_in_updates: float = option(
+        0,
+        "updates over which alpha and beta move linearly from their start values to --alpha and "
+        "--beta: learn to generate first, then to edit drafts; below 1 the share of the time of "
+        "--lr-scheduler time_budget",
+    )
+    roll_in_tokens: ROLL_IN_TOKENS = option(  # type: ignore[valid-type]
+        "argmax",
+        "what stands for the model's own insertions when it learns to delete: argmax (Alg. 1), "
+        "sample (Eq. 6), or random, words sampled by frequency: nothing of the model itself, the "
+        "DAE of Table 2b",
+    )
+    kept_tokens: KEPT_TOKENS = option(  # type: ignore[valid-type]
+        "uniform",
+        "how many of n tokens random dropping keeps: uniform, 0 to n alike; incomplete, 0 to n - "
+        "1, as fairseq does",
+    )
+    token_masking: TOKEN_MASKING = option(  # type: ignore[valid-type]
+        "none",
+        "uniform: the token head learns to predict a uniform share of the tokens that stand as "
+        "well, as a masked language model does; placeholders and deletions are learnt as before. "
+        "It gets more labels from a batch",
+    )
+    delete_threshold: OptionalFloat = option(
+        None,
+        "decoding: a token goes when its probability of deletion is above this; higher leaves "
+        "more of a draft alone (default: 0.5, the argmax)",
+    )
+    stock_decoding: bool = option(
+        False,
+        "decode as fairseq's levenshtein_transformer does, token for token: one iteration more, "
+        "unk refilled, whole iterations compared, its length limit",
+    )
+    noise_scale: float = option(
+        0.5,
+        "scale of the Gumbel noise by which the candidates of --iter-decode-with-beam differ; 1 "
+        "samples from the policies",
+    )
+    markup: bool = option(
+        False,
+        "interactive: drafts have marks: [=stays=], [-goes-], [+term+]; a backslash before [ makes "
+        "it text",
+    )
+    seed: int = II("common.seed")
 
 
 def exit_depths(cfg: LevenshteinEditorConfig) -> tuple[int, int, int]:
@@ -89,8 +146,7 @@ def exit_depths(cfg: LevenshteinEditorConfig) -> tuple[int, int, int]:
     shared = [d for d, stack in zip(depths, STACKS[str(cfg.weight_sharing)]) if stack == "token"]
     if max(shared) > layers or depths[2] != layers:
         raise UserError(
-            f"--early-exit {cfg.early_exit} is deeper than the decoder: --decoder-layers is "
-            f"{layers}; each number has to be between 1 and {layers}"
-            + ("" if depths[2] == layers else f", and the third, for tokens, exactly {layers}")
+            f"--early-exit {cfg.early_exit} does not fit --decoder-layers {layers}: each number "
+            f"has to be between 1 and {layers}, and a third, for tokens, exactly {layers}"
         )
     return depths[0], depths[1], depths[2]

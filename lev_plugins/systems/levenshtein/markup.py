@@ -1,42 +1,47 @@
-r"""Marks that a person puts on a draft: what stays, what goes, which terms are wanted whole.
+r"""Orders: marks that a person puts on a draft, and terms that are wanted, from text to decoding.
 
     [=text=]   stays: no token of it is deleted
     [-text-]   goes: it is deleted, and not written again
     [+text+]   a term: stays, and nothing is inserted inside it
-    [~text~]   is replaced: as [-text-], and something else is written in its place
 
-``\[=``, ``\[-``, ``\[+`` and ``\[~`` are the marks' own characters; inside a mark ``\=]``,
-``\-]``, ``\+]`` and ``\~]`` are. A backslash right before any of these is written twice:
-``C:\\[=x=]`` is ``C:\`` and a mark. A backslash anywhere else is a backslash. Marks do not stand
-inside each other.
+``\[=``, ``\[-`` and ``\[+`` are the marks' own characters; inside a mark ``\=]``, ``\-]`` and
+``\+]`` are. A backslash right before any of these is written twice: ``C:\\[=x=]`` is ``C:\`` and a
+mark. A backslash anywhere else is a backslash. Marks do not stand inside each other.
 
 What stays is whole words where it begins or ends with one: nothing is written onto them.
 
 The marks of a token are bits: KEEP, DROP, JOINED (to the token that follows), BEGINS and ENDS (a
-word that stays, onto which something could be written before or behind the token), and REPLACE
-(beside DROP).
+word that stays, onto which something could be written before or behind the token). Decoding
+follows them by the origin of each token (:class:`EditConstraints`).
+
+Shapes: R sentences, N tokens of the draft, T tokens of what stands now, P tokens to be written,
+V symbols.
 """
 
+import functools
 import re
+import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ...errors import UserError
-from .joining import Joining
+import torch
+from torch import Tensor
 
-KEEP, DROP, JOINED, BEGINS, ENDS, REPLACE = 1, 2, 4, 8, 16, 32
-_BITS = {"keep": KEEP, "drop": DROP, "term": KEEP, "replace": DROP | REPLACE}
-_KINDS = {"=": "keep", "-": "drop", "+": "term", "~": "replace"}
+from ...errors import UserError
+
+KEEP, DROP, JOINED, BEGINS, ENDS = 1, 2, 4, 8, 16
+_BITS = {"keep": KEEP, "drop": DROP, "term": KEEP}
+_KINDS = {"=": "keep", "-": "drop", "+": "term"}
 _SIGNS = {kind: sign for sign, kind in _KINDS.items()}
 # what is meant by the bracket is told by the backslashes before it: an odd number, the bracket
-_OPENING = re.compile(r"(?<!\\)(\\*)\[([=+~-])")
+_OPENING = re.compile(r"(?<!\\)(\\*)\[([=+-])")
 
 
 @dataclass(frozen=True)
 class Mark:
     """Characters ``start`` … ``end`` (exclusive) of the plain text, and what is to happen there.
 
-    kind: keep, drop, term or replace.
+    kind: keep, drop or term.
     """
 
     start: int
@@ -84,12 +89,8 @@ def _inside(text: str, opening: int, start: int, sign: str) -> tuple[str, int]:
             continue
         inside = "".join(pieces)
         openings = _OPENING.finditer(text, start, found.start())
-        nested = next((f"[{one[2]}" for one in openings if len(one[1]) % 2 == 0), None)
-        if nested:
-            raise UserError(
-                f"the mark {shown!r} has {nested!r} inside; close it with '{sign}]' first, or "
-                f"write \\{nested} for the characters themselves"
-            )
+        if any(len(one[1]) % 2 == 0 for one in openings):  # marks do not stand inside each other
+            break
         if not inside.strip():
             raise UserError(f"the mark '[{sign}{sign}]' is empty; put the text inside")
         return _unescaped(inside), position
@@ -114,7 +115,7 @@ def escape_markup(text: str, before_mark: bool = False) -> str:
     Args:
         before_mark: a mark follows, which the end of the text must not change.
     """
-    text = re.sub(r"(?<!\\)(\\*)(\[[=+~-])", r"\1\1\\\2", text)
+    text = re.sub(r"(?<!\\)(\\*)(\[[=+-])", r"\1\1\\\2", text)
     return _doubled_at_the_end(text) if before_mark else text
 
 
@@ -122,7 +123,7 @@ def write_mark(text: str, kind: str) -> str:
     """The mark that holds a text, whatever it is.
 
     Args:
-        kind: keep, drop, term or replace.
+        kind: keep, drop or term.
 
     Raises:
         UserError: the text is blank, or the kind is none.
@@ -136,6 +137,64 @@ def write_mark(text: str, kind: str) -> str:
 
 def _doubled_at_the_end(text: str) -> str:
     return text + text[len(text.rstrip("\\")) :]
+
+
+# words ----------------------------------------------------------------------------------------
+
+# What a tokenizer calls the beginning or the rest of a word is told by the dictionary's symbols:
+# ▁ (sentencepiece; characters, where it stands for the space) and Ġ (byte-level BPE) stand
+# before a word, ## (WordPiece) before what continues one, @@ (subword-nmt) behind what continues.
+# Without any of these every token is a word.
+SPACES = ("\u2581", "\u0120")
+# written without spaces: there a letter beside a word is no sign that it continues
+_NO_SPACES = re.compile(
+    "[\u0e00-\u0eff\u0f00-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff"
+    "\U00020000-\U0003ffff]"
+)
+
+
+class Joining:
+    """How tokens of one dictionary join to words; special symbols (``<…>``) join nothing."""
+
+    def __init__(self, symbols: Sequence[str]) -> None:
+        self.sign = _sign([symbol for symbol in symbols if not _is_special(symbol)])
+
+    def edges(self, symbol: str) -> tuple[bool, bool]:
+        """Whether a token can continue with what stands before it, and behind it."""
+        if _is_special(symbol) or not symbol or not self.sign:
+            return False, False
+        text = symbol.removeprefix(self.sign).removesuffix(self.sign)
+        left, right = _in_word(text[:1]), _in_word(text[-1:])
+        if self.sign == "@@":
+            return left, right and symbol.endswith("@@")
+        if self.sign == "##":
+            return left and symbol.startswith("##"), right
+        return left and not symbol.startswith(self.sign), right and not symbol.endswith(self.sign)
+
+
+def _sign(symbols: Sequence[str]) -> str:
+    """What tells words apart in these symbols; "" where every symbol is a word."""
+    for space in SPACES:
+        starts = sum(symbol.startswith(space) for symbol in symbols)
+        if space in symbols and all(len(symbol) == 1 for symbol in symbols):
+            return space
+        if 20 * starts > len(symbols):  # a few may be words that were typed with it
+            return space
+    continued = {
+        "##": sum(symbol.startswith("##") for symbol in symbols),
+        "@@": sum(symbol.endswith("@@") for symbol in symbols),
+    }
+    best = max(continued, key=lambda sign: continued[sign])
+    return best if continued[best] else ""
+
+
+def _in_word(character: str) -> bool:
+    """Whether it is a letter, a digit or a mark on one, of a script that has spaces."""
+    return unicodedata.category(character or " ")[0] in "LMN" and not _NO_SPACES.match(character)
+
+
+def _is_special(symbol: str) -> bool:
+    return len(symbol) > 2 and symbol[0] == "<" and symbol[-1] == ">"
 
 
 def token_marks(
@@ -221,3 +280,136 @@ def _common(part: Sequence[str], whole: Sequence[str]) -> int:
             break
         length += 1
     return length
+
+
+# decoding -------------------------------------------------------------------------------------
+
+
+class EditConstraints:
+    """Orders on draft positions, followed through decoding by the origin of each token.
+
+    Args:
+        draft: R × N, with <s> and </s>.
+        marks: R × N, long, the bits of every token.
+        edges: V × 2, bool, as of :func:`symbol_edges`.
+    """
+
+    def __init__(self, draft: Tensor, marks: Tensor, edges: Tensor) -> None:
+        self.marks = marks
+        self.continues, self.continued = edges.to(marks.device).unbind(1)
+        self.whole_words = bool(marks.bitwise_and(BEGINS | ENDS).any())
+        self.removed = [_runs(*row) for row in zip(draft.tolist(), marks.tolist())]
+        self.removes = any(self.removed)
+
+    def _standing(self, bit: int, origin: Tensor, rows: Tensor) -> Tensor:
+        """R' × T, bool: tokens that stand since the draft and carry the mark."""
+        marks = self.marks.index_select(0, rows).gather(1, origin.clamp(min=0))
+        return (origin >= 0) & marks.bitwise_and(bit).ne(0)
+
+    def must_keep(self, origin: Tensor, rows: Tensor) -> Tensor:
+        """Which of the tokens with ``origin`` (R' × T), of the sentences ``rows``, must stay."""
+        return self._standing(KEEP, origin, rows)
+
+    def dropped(self, origin: Tensor, rows: Tensor) -> Tensor:
+        """Which of the tokens have to go."""
+        return self._standing(DROP, origin, rows)
+
+    def no_insert(self, origin: Tensor, rows: Tensor) -> Tensor:
+        """R' × (T − 1), bool: slots in which nothing may be inserted."""
+        return self._standing(JOINED, origin, rows)[:, :-1]
+
+    def grown_together(self, tokens: Tensor, origin: Tensor, rows: Tensor) -> Tensor:
+        """R' × (T − 1), bool: slots where a word that stays would continue in what stands beside
+        it.
+
+        Args:
+            tokens: R' × T, what stands, without placeholders.
+        """
+        behind = self._standing(ENDS, origin, rows)[:, :-1] & self.continues[tokens[:, 1:]]
+        before = self._standing(BEGINS, origin, rows)[:, 1:] & self.continued[tokens[:, :-1]]
+        return behind | before
+
+    def growing(self, where: Tensor, origin: Tensor, rows: Tensor) -> Tensor:
+        """P × V, bool: symbols that would be written onto a word that stays.
+
+        Args:
+            where: R' × T, bool, the places to write at, P true.
+        """
+        ends, begins = (self._standing(bit, origin, rows) for bit in (ENDS, BEGINS))
+        behind = torch.nn.functional.pad(ends, (1, -1))[where]
+        before = torch.nn.functional.pad(begins, (-1, 1))[where]
+        return (behind.unsqueeze(1) & self.continues) | (before.unsqueeze(1) & self.continued)
+
+    def check_room(self, cap: Tensor) -> None:
+        """Refuses what cannot be kept.
+
+        Args:
+            cap: R, the length limit of every sentence, <s> and </s> included.
+
+        Raises:
+            UserError: more tokens have to stay than a sentence may have.
+        """
+        wanted = self.marks.bitwise_and(KEEP).ne(0).sum(1) + 2
+        for number, limit in zip(wanted.tolist(), cap.tolist()):
+            if number > limit:
+                raise UserError(
+                    f"{number - 2} tokens of a draft are marked to stay where the length limit is "
+                    f"{limit - 2}; leave out --stock-decoding, which sets it, or mark fewer"
+                )
+
+    def mask_forbidden(self, logits: Tensor, where: Tensor, tokens: Tensor, rows: Tensor) -> Tensor:
+        """The likeliest tokens that do not write again what was removed.
+
+        Args:
+            logits: P × V, of the tokens at ``where`` (R' × T, bool, P true), row-major; changed.
+            tokens: R' × T, what stands, the likeliest tokens filled in; changed.
+            rows: R', the sentences' numbers.
+
+        Returns:
+            P, long.
+        """
+        index = where.flatten().cumsum(0).view_as(where) - 1
+        for i, row in enumerate(rows.tolist()):
+            new = where[i].tolist()
+            while (position := self.rewritten(row, tokens[i].tolist(), new)) is not None:
+                answer = int(index[i, position])
+                logits[answer, int(tokens[i, position])] = float("-inf")
+                tokens[i, position] = logits[answer].argmax()
+        return torch.masked_select(tokens, where)
+
+    def rewritten(self, row: int, tokens: list[int], new: list[bool]) -> int | None:
+        """Where something that was removed is being written again.
+
+        Args:
+            row: the sentence. tokens: what stands, without padding. new: which tokens were
+                written just now.
+
+        Returns:
+            the first new token of a sequence that was marked to go; None where there is none.
+        """
+        for run in self.removed[row]:
+            for start in range(len(tokens) - len(run) + 1):
+                places = range(start, start + len(run))
+                if tokens[start : start + len(run)] == run and any(new[i] for i in places):
+                    return next(i for i in places if new[i])
+        return None
+
+
+@functools.lru_cache(maxsize=4)
+def symbol_edges(symbols: tuple[str, ...]) -> Tensor:
+    """V × 2, bool: whether a symbol can continue with what stands before it, and behind it."""
+    return torch.tensor([*map(Joining(symbols).edges, symbols)])
+
+
+def _runs(tokens: list[int], marks: list[int]) -> list[list[int]]:
+    """The sequences of tokens that have to go, one for each mark, without repetition."""
+    runs: list[list[int]] = []
+    run: list[int] = []
+    for token, mark in zip(tokens + [0], marks + [0]):
+        if mark & DROP:
+            run.append(token)
+        if run and not (mark & DROP and mark & JOINED):
+            if run not in runs:
+                runs.append(run)
+            run = []
+    return runs

@@ -5,15 +5,16 @@ V symbols, K = ``max_insertions``. Slot k lies between tokens k and k + 1.
 """
 
 import logging
-import re
+from argparse import Namespace
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import torch
 from fairseq.data import Dictionary
 from fairseq.dataclass.configs import FairseqConfig
-from fairseq.models import BaseFairseqModel, register_model
+from fairseq.models import BaseFairseqModel, register_model, register_model_architecture
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from ...errors import UserError
 from ...nn import Memory, Positions, TransformerStack
@@ -22,12 +23,15 @@ from ...nn.embedding import token_table
 from ...nn.linear import linear
 from ...nn.packing import Layout, rows_at
 from ...nn.precision import Int8Linear, decoding_precision, quantize
-from ...nn.seq2seq.config import check_heads, check_shared
+from ...nn.seq2seq.config import check_heads, check_shared, set_both_sides
 from ...nn.transformer import TransformerBlock
 from .config import HEADS, STACKS, LevenshteinEditorConfig, exit_depths
-from .roll_in import RollIn, join_deletion_inputs, token_predictions
-from .stock import check_norms, convert_parameters, is_stock, is_transformer
-from .task import TranslationEditTask
+from .decoding.policy import EditPolicy
+from .roll_in import RollIn, flat, join_deletion_inputs, token_predictions
+from .stock import complete, convert_parameters, is_stock, is_transformer
+
+if TYPE_CHECKING:
+    from .task import TranslationEditTask
 
 logger = logging.getLogger(__name__)
 MODEL = "levenshtein_editor"
@@ -40,26 +44,20 @@ class EditMemory(Memory):
 
     known: sequences, B × T, and the features that the heads for deleting and for inserting read
     of them, B × T × C; None where the two heads read different ones, or no sequence was read yet.
-    changed: which sentences are no longer as they are known (long indices); None: find out.
     """
 
     known: tuple[Tensor, Tensor] | None = None
-    changed: Tensor | None = None
 
     def select(self, rows: Tensor) -> Self:
         """The memory of the sentences at ``rows`` (long indices), with what is known."""
         known = self.known
         if known is not None:
             known = known[0].index_select(0, rows), known[1].index_select(0, rows)
-        return replace(super().select(rows), known=known, changed=None)
-
-    def with_changes(self, rows: Tensor) -> Self:
-        """The memory, told which sentences have lost tokens since they were read."""
-        return replace(self, changed=rows)
+        return replace(super().select(rows), known=known)
 
 
 @register_model(MODEL, dataclass=LevenshteinEditorConfig)
-class LevenshteinEditorModel(BaseFairseqModel):
+class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
     """Levenshtein Transformer: deletion, placeholder and token policies over one source."""
 
     def __init__(
@@ -134,7 +132,7 @@ class LevenshteinEditorModel(BaseFairseqModel):
 
     @classmethod
     def build_model(
-        cls, cfg: LevenshteinEditorConfig, task: TranslationEditTask
+        cls, cfg: LevenshteinEditorConfig, task: "TranslationEditTask"
     ) -> "LevenshteinEditorModel":
         """Checks the options against the task's dictionaries.
 
@@ -167,10 +165,9 @@ class LevenshteinEditorModel(BaseFairseqModel):
 
     # what the generator asks for -------------------------------------------------------------
 
-    def encode(self, src_tokens: Tensor, layout: Layout | None = None) -> EditMemory:
+    def encode(self, src_tokens: Tensor) -> EditMemory:
         """B × S tokens → what every decoder pass reads."""
-        if layout is None:
-            layout = Layout.of(src_tokens.ne(self.pad), self.training)
+        layout = Layout.of(src_tokens.ne(self.pad), self.training)
         x = self._embed(src_tokens, self.encoder_embed, self.encoder_positions)
         x = self.encoder(x, layout.mask, layout=layout)
         return EditMemory(x if self.encoder_norm is None else self.encoder_norm(x), layout.mask)
@@ -183,8 +180,7 @@ class LevenshteinEditorModel(BaseFairseqModel):
         """
         if not self._same_exit():
             return memory
-        known = tokens, self.features(tokens, memory, "deletion")
-        return replace(memory, known=known, changed=None)
+        return replace(memory, known=(tokens, self.features(tokens, memory, "deletion")))
 
     def deletion_logits(self, tokens: Tensor, memory: EditMemory) -> Tensor:
         """Logits of keeping (0) and deleting (1) each token (Eq. 3): B × T × 2."""
@@ -221,16 +217,13 @@ class LevenshteinEditorModel(BaseFairseqModel):
 
     # the passes -------------------------------------------------------------------------------
 
-    def features(
-        self, tokens: Tensor, memory: Memory, head: str, layout: Layout | None = None
-    ) -> Tensor:
+    def features(self, tokens: Tensor, memory: Memory, head: str) -> Tensor:
         """One decoder pass, B × T → B × T × C, up to the exit of ``head``."""
         copied = None
         if head == "token" and self.copies_source:
             copied = source_at_placeholders(tokens, memory, self.pad, self.plh)
         x = self._embed(tokens, self.decoder_embed, self.decoder_positions, copied)
-        if layout is None:
-            layout = Layout.of(tokens.ne(self.pad), self.training)
+        layout = Layout.of(tokens.ne(self.pad), self.training)
         x = self.decoder[self.stack_of[head]](x, layout.mask, memory, self.depths[head], layout)
         return x if self.decoder_norm is None else self.decoder_norm(x)
 
@@ -247,10 +240,9 @@ class LevenshteinEditorModel(BaseFairseqModel):
         width = tokens.size(1)
         if memory.known is None or memory.known[0].size(1) < width:
             return self.features(tokens, memory, "placeholder")
-        (before, known), rows = memory.known, memory.changed
-        if rows is None:
-            lost = before[:, :width].ne(tokens).any(1) | before[:, width:].ne(self.pad).any(1)
-            rows = lost.nonzero().squeeze(1)
+        before, known = memory.known
+        lost = before[:, :width].ne(tokens).any(1) | before[:, width:].ne(self.pad).any(1)
+        rows = lost.nonzero().squeeze(1)
         if len(rows) == len(tokens):
             return self.features(tokens, memory, "placeholder")
         if not len(rows):
@@ -292,22 +284,23 @@ class LevenshteinEditorModel(BaseFairseqModel):
             the logits of each head, P × classes; and y_del, B × L, what the deletion head has read:
             it is made here, since it may be what the token head writes.
         """
-        memory, places = self.encode(src_tokens, roll_in.source), roll_in.places
-        features = self.features(roll_in.insertion.before, memory, "placeholder", places.before)
-        features = features.flatten(0, 1)
-        left, right = rows_at(features, places.slots), rows_at(features, places.slots + 1)
-        placeholder = self._slot_logits(left, right)
-        state, _ = roll_in.token_state(self.plh)
-        features = self.features(state, memory, "token", places.after).flatten(0, 1)
-        token = self._project(rows_at(features, places.tokens))
+        memory = self.encode(src_tokens)
+        insertion = roll_in.insertion
+        features = self.features(insertion.before, memory, "placeholder").flatten(0, 1)
+        slots = flat(F.pad(insertion.slots, (0, 1)))  # a slot is where the token left of it is
+        placeholder = self._slot_logits(rows_at(features, slots), rows_at(features, slots + 1))
+        state, where = roll_in.token_state(self.plh)
+        features = self.features(state, memory, "token").flatten(0, 1)
+        token = self._project(rows_at(features, flat(where)))
         with torch.no_grad():
             written = token.detach()
-            if places.written is not None:  # for deletion they stand as they are
-                written = written.index_select(0, places.written)
+            if roll_in.masked is not None:  # for deletion these stand as they are
+                written = written[insertion.missing[where]]
             predicted = token_predictions(written, roll_in, self.never_predicted())
             inputs = join_deletion_inputs(roll_in, predicted)
-        features = self.features(inputs, memory, "deletion", places.inputs).flatten(0, 1)
-        deletion = linear(rows_at(features, places.inner), self.deletion_head.weight)
+        features = self.features(inputs, memory, "deletion").flatten(0, 1)
+        inner = flat(roll_in.may_go(inputs))
+        deletion = linear(rows_at(features, inner), self.deletion_head.weight)
         return {"deletion": deletion, "placeholder": placeholder, "token": token}, inputs
 
     def never_predicted(self) -> list[int]:
@@ -316,29 +309,19 @@ class LevenshteinEditorModel(BaseFairseqModel):
 
     # checkpoints --------------------------------------------------------------------------------
 
-    def _complete(self, state_dict: dict[str, Tensor]) -> None:
-        """Adds what a transformer's parameters lack: heads as they are, stacks like the tokens'."""
-        for name, own in self.state_dict().items():
-            if name in (COPY, "deletion_head.weight", "placeholder_head.weight"):
-                state_dict[name] = own
-            alike = re.sub(r"^decoder\.\w+\.", "decoder.token.", name)
-            if alike in state_dict:
-                state_dict.setdefault(name, state_dict[alike])
-
     def upgrade_state_dict_named(self, state_dict: dict[str, Tensor], name: str) -> None:
         """Takes parameters of fairseq's own levenshtein_transformer and transformer too.
 
         Raises:
-            UserError: the embeddings do not fit the dictionaries, or norms stand elsewhere.
+            UserError: the embeddings do not fit the dictionaries.
         """
         if is_stock(state_dict):
             warm_start = is_transformer(state_dict)
             converted = convert_parameters(state_dict, self.unk)
-            check_norms(converted, self.state_dict())
             state_dict.clear()
             state_dict.update(converted)
             if warm_start:
-                self._complete(state_dict)
+                complete(state_dict, self.state_dict(), (COPY, "deletion_head", "placeholder_head"))
                 logger.info("begins with a transformer's parameters; its heads for editing are new")
         # parameters of 0.5.0 and of fairseq's model have learned without it
         copies = state_dict.setdefault(COPY, torch.zeros(1))
@@ -392,9 +375,24 @@ def _stack(cfg: LevenshteinEditorConfig, side: str, blocks: int) -> TransformerS
         activation_dropout=cfg.activation_dropout,
         activation=str(cfg.activation_fn),
     )
-    if str(getattr(cfg, "feed_forward_init", "xavier")) == "torch":  # not in 0.5.0's checkpoints
-        for block in stack.blocks:
-            assert isinstance(block, TransformerBlock)
-            block.fc1.reset_parameters()
-            block.fc2.reset_parameters()
+    for block in stack.blocks:  # as in fairseq's LevT, which learns sooner than with Xavier's
+        assert isinstance(block, TransformerBlock)
+        block.fc1.reset_parameters()
+        block.fc2.reset_parameters()
     return stack
+
+
+# The model's own name is also that of the paper's base size (§C.1: 6 + 6 blocks, d = 512, 8 heads),
+# which are the defaults of its configuration.
+
+
+@register_model_architecture(MODEL, "levenshtein_editor_char")
+def levenshtein_editor_char(args: Namespace) -> None:
+    """For characters: 2 + 2 blocks, d = 128, pre-norm; trains on two cores."""
+    set_both_sides(args, dim=128, hidden=512, layers=2, heads=4, max_insertions=31)
+
+
+@register_model_architecture(MODEL, "levenshtein_editor_small")
+def levenshtein_editor_small(args: Namespace) -> None:
+    """For small data (tens of thousands of sentences): 3 + 3 blocks, d = 256, pre-norm."""
+    set_both_sides(args, dim=256, hidden=1024, layers=3, heads=4)

@@ -16,7 +16,6 @@ from torch import Tensor
 
 from ...errors import UserError
 from .config import STACKS, LevenshteinEditorConfig
-from .task import MODEL_ADAPTERS
 
 STOCK_ARCHS = (
     "levenshtein_transformer",
@@ -24,19 +23,20 @@ STOCK_ARCHS = (
     "levenshtein_transformer_vaswani_wmt_en_de_big",
     "levenshtein_transformer_wmt_en_de_big",
 )
+_SIDES = [
+    f"{side}_{name}"
+    for side in ("encoder", "decoder")
+    for name in (
+        "embed_dim",
+        "ffn_embed_dim",
+        "layers",
+        "attention_heads",
+        "normalize_before",
+        "learned_pos",
+    )
+]
 _SAME_NAME = (
-    "encoder_embed_dim",
-    "encoder_ffn_embed_dim",
-    "encoder_layers",
-    "encoder_attention_heads",
-    "encoder_normalize_before",
-    "encoder_learned_pos",
-    "decoder_embed_dim",
-    "decoder_ffn_embed_dim",
-    "decoder_layers",
-    "decoder_attention_heads",
-    "decoder_normalize_before",
-    "decoder_learned_pos",
+    *_SIDES,
     "dropout",
     "attention_dropout",
     "activation_dropout",
@@ -45,18 +45,8 @@ _SAME_NAME = (
     "max_source_positions",
     "max_target_positions",
 )
-_UNSUPPORTED = (
-    "no_token_positional_embeddings",
-    "no_scale_embedding",
-    "layernorm_embedding",
-    "adaptive_input",
-    "adaptive_softmax_cutoff",
-    "merge_src_tgt_embed",
-    "no_cross_attention",
-    "cross_self_attention",
-    "no_decoder_final_norm",
-)
-_ACTIVATIONS = ("relu", "gelu")
+# of what ours does not have, that which would leave no trace in the parameters
+_UNSUPPORTED = ("no_scale_embedding", "no_token_positional_embeddings", "cross_self_attention")
 
 
 def editor_config(stock: object) -> LevenshteinEditorConfig:
@@ -71,51 +61,40 @@ def editor_config(stock: object) -> LevenshteinEditorConfig:
             raise UserError(f"the stock checkpoint was trained with {flag}, which is not supported")
     cfg = LevenshteinEditorConfig()
     for name in _SAME_NAME:
+        default = 1024 if name.startswith("max_") else getattr(cfg, name)
         value = getattr(stock, name, None)
-        setattr(cfg, name, value if value is not None else _default(cfg, name))
-    if cfg.activation_fn not in _ACTIVATIONS:
-        raise UserError(
-            f"the stock checkpoint was trained with --activation-fn {cfg.activation_fn}, which is "
-            "not supported"
-        )
+        setattr(cfg, name, default if value is None else value)
     cfg.separate_output_embed = not (
         cfg.share_all_embeddings or getattr(stock, "share_decoder_input_output_embed", False)
     )
-    deletion_apart = getattr(stock, "no_share_discriminator", False)
-    placeholder_apart = getattr(stock, "no_share_maskpredictor", False)
+    apart = (
+        bool(getattr(stock, "no_share_discriminator", False)),
+        bool(getattr(stock, "no_share_maskpredictor", False)),
+    )
+    cfg.weight_sharing = {
+        (False, False): "all",
+        (True, False): "plh-tok",
+        (False, True): "tok-del",
+        (True, True): "none",
+    }[apart]
     if getattr(stock, "share_discriminator_maskpredictor", False):
         cfg.weight_sharing = "plh-del"
-    else:
-        cfg.weight_sharing = {
-            (False, False): "all",
-            (True, False): "plh-tok",
-            (False, True): "tok-del",
-            (True, True): "none",
-        }[bool(deletion_apart), bool(placeholder_apart)]
     cfg.early_exit = _early_exit(stock, cfg.decoder_layers, cfg.weight_sharing)
     cfg._name = "levenshtein_editor"
     return cfg
 
 
-def _default(cfg: LevenshteinEditorConfig, name: str) -> object:
-    return 1024 if name.startswith("max_") else getattr(cfg, name)
-
-
 def _early_exit(stock: object, layers: int, sharing: str) -> str:
     """Stock exits may lie beyond the last layer of the tokens' stack, where they mean all layers.
 
-    A stack of its own has as many layers as its exit says.
+    A stack of its own has as many layers as its exit says. Tokens that leave before the last
+    layer are not for us: :func:`.config.exit_depths` refuses them.
     """
     given = getattr(stock, "early_exit", "6,6,6")
     deletion, placeholder, token = (int(part) for part in given.split(","))
-    if token < layers:
-        raise UserError(
-            f"the stock checkpoint leaves the decoder early for tokens (--early-exit {given}, "
-            f"{layers} layers), which is not supported"
-        )
     if sharing == "plh-del":  # the stack is as deep as deletion needs it
         placeholder = min(placeholder, deletion)
-    depths = zip((deletion, placeholder), STACKS[sharing])
+    depths = zip((deletion, placeholder, token), STACKS[sharing])
     return ",".join(str(min(d, layers) if stack == "token" else d) for d, stack in depths)
 
 
@@ -148,26 +127,6 @@ def is_stock(names: Collection[str]) -> bool:
 def is_transformer(names: Collection[str]) -> bool:
     """Whether they are those of fairseq's transformer, which has no heads for editing."""
     return is_stock(names) and "decoder.embed_word_del.weight" not in names
-
-
-def check_norms(theirs: Collection[str], ours: Collection[str]) -> None:
-    """Refuses the parameters of blocks whose norms stand elsewhere.
-
-    Args:
-        theirs, ours: names of converted parameters, and of the model's own.
-
-    Raises:
-        UserError: one has its norms before the blocks and the other behind them.
-    """
-    for side in ("encoder", "decoder"):
-        flag, last = f"--{side}-normalize-before", f"{side}_norm.weight"
-        if last in theirs and last not in ours:
-            raise UserError(f"the checkpoint's {side} is pre-norm; give {flag} to be so too")
-        if last in ours and last not in theirs:
-            raise UserError(
-                f"the checkpoint's {side} is post-norm, and this model's pre-norm; give --arch "
-                f"levenshtein_editor without {flag}, and the checkpoint's sizes"
-            )
 
 
 def convert_parameters(state: dict[str, Tensor], unk: int) -> dict[str, Tensor]:
@@ -219,4 +178,15 @@ def _renamed(name: str) -> str:
     return name
 
 
-MODEL_ADAPTERS.update({name: editor_config for name in STOCK_ARCHS})
+def complete(state: dict[str, Tensor], own: dict[str, Tensor], new: Collection[str]) -> None:
+    """Adds what a transformer's parameters lack: stacks like that of the tokens.
+
+    Args:
+        own: a new model's parameters. new: parts of which these stay as they are.
+    """
+    for name, value in own.items():
+        if name.split(".")[0] in new:
+            state[name] = value
+        alike = re.sub(r"^decoder\.\w+\.", "decoder.token.", name)
+        if alike in state:
+            state.setdefault(name, state[alike])

@@ -1,10 +1,8 @@
 """Task ``translation_edit``: from a source, and a draft where there is one, to a target."""
 
 import copy
-import logging
 from argparse import Namespace
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, Self, TypeAlias
 
 import torch
@@ -18,31 +16,23 @@ from fairseq.tasks import FairseqTask, register_task
 from omegaconf import OmegaConf
 from torch import Tensor, nn
 
-from ...data.batch import Batch, Hypothesis, LogOutput, OnHost
+from ...data.batch import Batch, Hypothesis, LogOutput
 from ...data.edit_dataset import EditDataset
 from ...errors import UserError
 from ...fairseq_patches import compare_symbols
-from ...nn.packing import Layout
 from ...tasks.post_editing import PLACEHOLDER, without_placeholder
-from .config import LevenshteinEditorConfig
+from .config import TranslationEditConfig
 from .decoding import RefinementGenerator, RefinementOptions
 from .decoding.policy import is_edit_model
 from .drafts import Draft, DraftEncoding
 from .roll_in import RollInOptions, TrainingBatch, build_roll_in
-from .task_config import TranslationEditConfig
-
-logger = logging.getLogger(__name__)
-# how to read other projects' model configurations: name → function of (cfg) → our configuration
-MODEL_ADAPTERS: dict[str, Callable[[Namespace], LevenshteinEditorConfig]] = {}
+from .stock import STOCK_ARCHS, editor_config
 
 Generator: TypeAlias = RefinementGenerator | SequenceGenerator
+
+
 # a source and, where the line has one, its draft
 EncodedLine = tuple[Tensor, Draft | None]
-TUNED = "tuned"  # in a checkpoint's state of the task: γ and the deletion threshold
-KEPT = (
-    "tune --keep chose how this checkpoint decodes where no flag says otherwise: "
-    "--iter-decode-eos-penalty %(empty_penalty)g --delete-threshold %(delete_threshold)g"
-)
 
 
 @register_task("translation_edit", dataclass=TranslationEditConfig)
@@ -65,7 +55,6 @@ class TranslationEditTask(DraftEncoding):
         self.epoch = 1
         self.trained_here = False  # this task has trained the checkpoint that is loaded
         self.edits = False  # whether the model built last is an edit model
-        self.tuned: dict[str, float] = {}  # how to decode, by tune --keep
         # how often a word is met, for random roll-in; dictionaries of checkpoints know it of none
         self.frequencies = torch.tensor(tgt_dict.count[: len(tgt_dict)], dtype=torch.double)
         self.state.merge_state_dict(
@@ -79,14 +68,11 @@ class TranslationEditTask(DraftEncoding):
         Raises:
             UserError: a value out of range, or what the base class refuses.
         """
-        shares = ("alpha", "beta", "alpha_start", "beta_start", "roll_in_share", "delete_threshold")
-        for name in shares:
+        for name in ("alpha", "beta", "alpha_start", "beta_start", "delete_threshold"):
             value = getattr(cfg, name)
             if value is not None and not 0 <= value <= 1:
                 flag = "--" + name.replace("_", "-")
                 raise UserError(f"{flag} {value} is outside [0, 1]; give a share between 0 and 1")
-        if cfg.roll_in_share and cfg.roll_in_updates:
-            raise UserError("give --roll-in-updates or --roll-in-share, not both")
         return super().setup_task(cfg, **kwargs)
 
     # data -------------------------------------------------------------------------------------
@@ -116,7 +102,6 @@ class TranslationEditTask(DraftEncoding):
             left_pad_source=self.cfg.left_pad_source,
             left_pad_target=False,
             num_buckets=self.cfg.num_batch_buckets,
-            learn=shuffle and target is not None,
             shuffle=shuffle,
             pad_to_multiple=self.cfg.required_seq_len_multiple,
         )
@@ -131,23 +116,9 @@ class TranslationEditTask(DraftEncoding):
         Raises:
             UserError: a line with more than one tab, or marks that cannot be read.
         """
-        self._forget_words()  # those of the lines before are printed
-        oov_words = self.new_oov_words()
-        found = self.encode_lines(
-            lines, encode_fn, lambda draft: self.encode_draft(draft, encode_fn, None, oov_words)
+        return self.encode_lines(
+            lines, encode_fn, lambda draft: self.encode_draft(draft, encode_fn)
         )
-        self.tgt_dict.symbols += oov_words.words  # by which fairseq-interactive prints
-        self.tgt_dict.count += [0] * len(oov_words.words)
-        return found
-
-    def _forget_words(self) -> None:
-        """Takes the words behind the placeholder from the dictionary."""
-        first, known = self.placeholder + 1, self.tgt_dict
-        for word in known.symbols[first:]:
-            # fairseq gives an index to words that it has joined (--post-process)
-            if known.indices.get(word, 0) >= first:
-                del known.indices[word]
-        del known.symbols[first:], known.count[first:]
 
     def build_dataset_for_inference(
         self,
@@ -166,7 +137,7 @@ class TranslationEditTask(DraftEncoding):
         bos = self.src_dict.bos()
         pairs = [item if isinstance(item, tuple) else (item, None) for item in src_tokens]
         if constraints is not None:
-            self._check_terms(constraints)
+            self.check_terms(constraints)
         sources = [s if s[0] == bos else torch.cat([s.new_tensor([bos]), s]) for s, _ in pairs]
         empty = torch.tensor([bos, self.tgt_dict.eos()])
         nothing = Draft(empty, torch.zeros_like(empty))
@@ -198,11 +169,7 @@ class TranslationEditTask(DraftEncoding):
         update_num: int,
         ignore_grad: bool = False,
     ) -> tuple[Tensor, int, LogOutput]:
-        """fairseq's step, on the states that the roll-in has for this epoch and moment.
-
-        Raises:
-            UserError: ``--roll-in-share`` and a schedule that does not know the time.
-        """
+        """fairseq's step, on the states that the roll-in has for this epoch and moment."""
         mixture = self.mixture(update_num, getattr(optimizer, "time_share", None))
         sample = self.with_roll_in(sample, self.epoch, mixture)
         return super().train_step(sample, model, criterion, optimizer, update_num, ignore_grad)
@@ -219,17 +186,17 @@ class TranslationEditTask(DraftEncoding):
         """α and β at an update, or when a share of the time has passed; final values without one.
 
         Raises:
-            UserError: ``--roll-in-share``, and no schedule that tells the time.
+            UserError: ``--roll-in-updates`` is a share, and no schedule tells the time.
         """
+        whole = self.cfg.roll_in_updates
         done: float | None = update
-        whole = float(self.cfg.roll_in_updates)
-        if self.cfg.roll_in_share and update is not None:
+        if 0 < whole < 1 and update is not None:
             if time_share is None:
                 raise UserError(
-                    f"--roll-in-share {self.cfg.roll_in_share} needs --lr-scheduler time_budget; "
-                    "with other schedules give --roll-in-updates"
+                    f"--roll-in-updates {whole} is a share of the time, which needs "
+                    "--lr-scheduler time_budget; with other schedules give a number of updates"
                 )
-            done, whole = time_share, self.cfg.roll_in_share
+            done = time_share
         moved = done / whole if done is not None and done < whole else 1.0
 
         def at(start: float | None, end: float) -> float:
@@ -253,22 +220,16 @@ class TranslationEditTask(DraftEncoding):
             str(cfg.kept_tokens),
             str(cfg.token_masking),
         )
-        # on the host, from numbers and tokens that it has: a device would be asked for each
-        host = sample.get("on_host") or OnHost.of(sample)
         roll_in = build_roll_in(
-            host.target,
-            host.draft,
-            host.ids,
+            sample["target"],
+            sample.get("draft"),
+            sample["id"],
             epoch,
             options,
             self.tgt_dict,
             self.placeholder,
             self.frequencies,
-            host.alignment,
         )
-        roll_in.source = Layout.of(host.source.ne(self.src_dict.pad()))
-        if sample["target"].device != host.target.device:
-            roll_in = roll_in.to(sample["target"].device)
         return {**sample, "roll_in": roll_in}
 
     # models, decoding and checkpoints -----------------------------------------------------------
@@ -286,8 +247,8 @@ class TranslationEditTask(DraftEncoding):
                 f"--arch {name} is no edit model of ours; --task translation_edit goes with "
                 "--arch levenshtein_editor"
             )
-        if from_checkpoint and name in MODEL_ADAPTERS:
-            cfg = OmegaConf.structured(MODEL_ADAPTERS[name](cfg))
+        if from_checkpoint and name in STOCK_ARCHS:
+            cfg = OmegaConf.structured(editor_config(cfg))
         elif from_checkpoint and not self.trained_here:
             if self.edits:  # it stands behind an edit model: a re-ranker
                 return FairseqTask.build_model(self._without_placeholder(), cfg, from_checkpoint)
@@ -331,33 +292,14 @@ class TranslationEditTask(DraftEncoding):
             return super().build_generator(
                 models, args, seq_gen_cls, extra_gen_cls_kwargs, **kwargs
             )
-        options = RefinementOptions.from_generation(args, **self.decoding_options())
-        if not options.empty_penalty:
-            options = replace(options, empty_penalty=self.empty_penalty)
+        options = RefinementOptions.from_generation(
+            args,
+            delete_threshold=0.5 if (given := self.cfg.delete_threshold) is None else given,
+            stock=self.cfg.stock_decoding,
+            noise_scale=self.cfg.noise_scale,
+            seed=self.cfg.seed or 1,
+        )
         return RefinementGenerator(self.tgt_dict, self.placeholder, options)
-
-    @property
-    def delete_threshold(self) -> float:
-        """As the options say, else as the checkpoint was tuned, else 0.5."""
-        if self.cfg.delete_threshold is not None:
-            return self.cfg.delete_threshold
-        return self.tuned.get("delete_threshold", 0.5)
-
-    @property
-    def empty_penalty(self) -> float:
-        """γ, as the checkpoint was tuned, else 0."""
-        return self.tuned.get("empty_penalty", 0.0)
-
-    def decoding_options(self) -> dict[str, object]:
-        """What the task, and not fairseq, says about decoding."""
-        return {
-            "delete_threshold": self.delete_threshold,
-            "stock": self.cfg.stock_decoding,
-            "oracle": str(self.cfg.oracle),
-            "diversity": str(self.cfg.diversity),
-            "noise_scale": self.cfg.noise_scale,
-            "seed": self.cfg.seed or 1,
-        }
 
     def inference_step(
         self,
@@ -374,7 +316,7 @@ class TranslationEditTask(DraftEncoding):
             raise UserError("--prefix-size is not supported by edit models; give the draft instead")
         if constraints is not None:
             if constraints.dim() == 2:  # as --constraints packs them
-                constraints = self._drafts_of_terms(constraints)
+                constraints = self.drafts_of_terms(constraints)
             sample = {**sample, "draft": constraints[:, 0], "marks": constraints[:, 1]}
         with torch.no_grad():
             return generator.generate(models, sample)
@@ -387,11 +329,6 @@ class TranslationEditTask(DraftEncoding):
         """
         compare_symbols(self, state_dict)
         self.trained_here = "target_symbols" in state_dict
-        if kept := dict(state_dict.get(TUNED, {})):
-            self.state.merge_state_dict({TUNED: kept})  # for a training that resumes
-        self.tuned = {} if self.cfg.untuned or self.cfg.stock_decoding else kept
-        if self.tuned:
-            logger.info(KEPT, {"empty_penalty": 0.0, "delete_threshold": 0.5} | kept)
         for side, dictionary in (("source", self.src_dict), ("target", self.tgt_dict)):
             saved = state_dict.get(f"{side}_symbols", dictionary.symbols)
             self.refuse_other_symbols(f"another {side} dictionary", saved, dictionary)

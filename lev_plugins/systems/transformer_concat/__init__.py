@@ -1,7 +1,7 @@
 """The autoregressive baseline of LevT's paper: a Transformer that reads source and draft (§C.2)."""
 
-from . import arch, task
+from . import task
 from .config import TransformerConcatConfig
 from .model import TransformerConcatModel
 
-__all__ = ["TransformerConcatConfig", "TransformerConcatModel", "arch", "task"]
+__all__ = ["TransformerConcatConfig", "TransformerConcatModel", "task"]

@@ -3,13 +3,11 @@
 import dataclasses
 from argparse import Namespace
 from dataclasses import dataclass
-from typing import Any
 
 from fairseq import utils
 from fairseq.dataclass import ChoiceEnum
 from fairseq.models.transformer import TransformerConfig
 
-from ...errors import UserError
 from ...nn.seq2seq.config import TwoSidedConfig, check_heads
 from ...options import OptionalStr, option
 
@@ -43,24 +41,10 @@ def stock_config(cfg: TransformerConcatConfig) -> TransformerConfig:
     for name in ("embed_dim", "ffn_embed_dim", "attention_heads"):
         if values[f"decoder_{name}"] is None:
             values[f"decoder_{name}"] = values[f"encoder_{name}"]
-    _check(values)
+    for side in ("encoder", "decoder"):
+        check_heads(Namespace(**values), side)
     width = values["decoder_embed_dim"]
     values.update(
         activation_fn=str(cfg.activation_fn), decoder_input_dim=width, decoder_output_dim=width
     )
     return TransformerConfig.from_namespace(Namespace(**values))
-
-
-def _check(values: dict[str, Any]) -> None:
-    for side in ("encoder", "decoder"):
-        check_heads(Namespace(**values), side)
-    if not values["share_all_embeddings"]:
-        return
-    for name in ("embed_dim", "embed_path"):
-        encoder, decoder = values[f"encoder_{name}"], values[f"decoder_{name}"]
-        if encoder != decoder and decoder is not None:
-            flag = name.replace("_", "-")
-            raise UserError(
-                f"--share-all-embeddings: --encoder-{flag} {encoder} and --decoder-{flag} "
-                f"{decoder} differ; give both the same, or leave --share-all-embeddings out"
-            )

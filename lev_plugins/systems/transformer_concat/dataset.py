@@ -56,29 +56,29 @@ def parts_and_positions(tokens: Tensor, pad: int, eos: int) -> tuple[Tensor, Ten
 class ConcatEditDataset(EditDataset):
     """Triples for models that write from left to right and read source and draft as one.
 
-    As :class:`EditDataset`, but a batch has ``prev_output_tokens``, no side begins with <s>, and
-    every source has a draft, if only </s>. The batch keeps source and draft apart;
-    :func:`join_draft` joins them.
+    As :class:`EditDataset`, but a batch has ``prev_output_tokens``, no side begins with <s>, every
+    source has a draft, if only </s>, and ``src_tokens`` (B × T) are the two joined.
 
     Args:
         *sides, **options: of :class:`EditDataset`, with ``draft`` and ``draft_sizes``.
-        draft_as_constraints: also hand the drafts out as ``constraints``, the one field besides
-            the source that fairseq-interactive passes on to the task.
     """
 
-    def __init__(self, *sides: Any, draft_as_constraints: bool = False, **options: Any) -> None:
+    def __init__(self, *sides: Any, **options: Any) -> None:
         super().__init__(*sides, **options)
         self.input_feeding = True
         self.draft_lengths = np.asarray(self.draft_sizes)
-        self.draft_as_constraints = draft_as_constraints
 
     def collater(
         self, samples: list[Example], pad_to_length: dict[str, int] | None = None
     ) -> Batch:
         """A batch as the class describes it."""
         batch = super().collater(samples, pad_to_length)
-        if batch and self.draft_as_constraints:
-            batch["constraints"] = batch["draft"]
+        if batch:
+            pad, bos = self.src_dict.pad(), self.src_dict.bos()
+            sides = batch["net_input"]["src_tokens"], batch.pop("draft")
+            tokens = join_draft(*sides, pad, bos, self.pad_to_multiple)
+            net_input = batch["net_input"]
+            net_input["src_tokens"], net_input["src_lengths"] = tokens, tokens.ne(pad).sum(1)
         return batch
 
     def ordered_indices(self) -> np.ndarray:

@@ -6,7 +6,7 @@ Both follow from the tokens alone, so that whatever runs a Transformer runs this
 Shapes: B sentences, S tokens of the source, N of the draft, T of the two joined, C channels.
 """
 
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
 from typing import Any
 
 import torch
@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from fairseq import hub_utils
 from fairseq.data import Dictionary
 from fairseq.dataclass.utils import gen_parser_from_dataclass
-from fairseq.models import register_model
+from fairseq.models import register_model, register_model_architecture
 from fairseq.models.transformer import (
     TransformerConfig,
     TransformerEncoderBase,
@@ -26,10 +26,10 @@ from torch import Tensor, nn
 
 from ...errors import UserError
 from ...nn.precision import decoding_precision, quantize
-from ...nn.seq2seq.config import check_shared
+from ...nn.seq2seq.config import check_shared, set_both_sides
 from ...tasks.post_editing import PostEditingTask
 from .config import TransformerConcatConfig, stock_config
-from .dataset import join_draft, parts_and_positions
+from .dataset import parts_and_positions
 
 MODEL = "transformer_concat"
 LANGUAGES = 2  # the source's and the draft's
@@ -50,39 +50,20 @@ class PartPositions(nn.Module):
         self.language = nn.Embedding(LANGUAGES, dim)
         nn.init.normal_(self.language.weight, std=dim**-0.5)
         self.pad, self.eos = pad, eos
-
-    @property
-    def max_positions(self) -> int:
-        """The longest part, in tokens."""
-        return int(self.positions.max_positions)
+        self.max_positions = int(self.positions.max_positions)  # of a part
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """B × T tokens → B × T × C.
-
-        Raises:
-            UserError: a part is longer than the table of learned positions.
-        """
+        """B × T tokens → B × T × C."""
         parts, index = parts_and_positions(tokens, self.pad, self.eos)
-        table = self._table(index)
-        return F.embedding(index, table) + self.language(parts.clamp(max=LANGUAGES - 1))
-
-    def _table(self, index: Tensor) -> Tensor:
-        longest = index.size(1)  # of one part, at most
+        rows = self.pad + 1 + index.size(1)
         if isinstance(self.positions, nn.Embedding):
-            # looking at the tokens takes time, and is done only where there is a doubt
-            if longest > self.max_positions:
-                longest = int(index.max()) - self.pad
-            if longest > self.max_positions:
-                raise UserError(
-                    f"a source or draft of {longest} tokens is longer than the "
-                    f"{self.max_positions} positions of the model"
-                )
-            return self.positions.weight
-        rows = self.pad + 1 + longest
-        if rows > self.positions.weights.size(0):
+            table = self.positions.weight
+        elif rows > self.positions.weights.size(0):
             table = self.positions.get_embedding(rows, self.positions.embedding_dim, self.pad)
-            self.positions.weights = table.to(self.positions.weights)
-        return self.positions.weights
+            self.positions.weights = table = table.to(self.positions.weights)
+        else:
+            table = self.positions.weights
+        return F.embedding(index, table) + self.language(parts.clamp(max=LANGUAGES - 1))
 
 
 class ConcatEncoder(TransformerEncoderBase):
@@ -121,14 +102,9 @@ class ConcatHub(hub_utils.GeneratorHubInterface):
         source, *rest = sentence.split("\t")
         if len(rest) > 1:
             raise UserError(f"{sentence!r} has {len(rest)} tabs; write source, or source<TAB>draft")
-        tokens, draft = (
-            PostEditingTask.encode_text(text, self._cut, self.src_dict).unsqueeze(0)
-            for text in (source, *(rest or [""]))
-        )
-        return join_draft(tokens, draft, self.src_dict.pad(), self.src_dict.bos()).squeeze(0)
-
-    def _cut(self, text: str) -> str:
-        return self.apply_bpe(self.tokenize(text))
+        parts = source, *(rest or [""])
+        cut = lambda text: self.apply_bpe(self.tokenize(text))  # noqa: E731
+        return torch.cat([PostEditingTask.encode_text(p, cut, self.src_dict)[1:] for p in parts])
 
 
 @register_model(MODEL, dataclass=TransformerConcatConfig)
@@ -136,7 +112,7 @@ class TransformerConcatModel(TransformerModelBase):
     """The autoregressive baseline for post-editing; its decoder is the Transformer's.
 
     Attributes:
-        joins_draft: that ``src_tokens`` are to be made by :meth:`join_draft`.
+        joins_draft: that ``src_tokens`` are source and draft joined (:func:`.dataset.join_draft`).
     """
 
     joins_draft = True
@@ -154,9 +130,8 @@ class TransformerConcatModel(TransformerModelBase):
         Raises:
             UserError: options that contradict each other, or one table for two dictionaries.
         """
-        stock = stock_config(cfg)
         check_shared(cfg, task.source_dictionary, task.target_dictionary)
-        return super().build_model(stock, task)
+        return super().build_model(stock_config(cfg), task)
 
     def prepare_for_inference_(self, cfg: DictConfig) -> None:
         """Called by fairseq before it decodes."""
@@ -168,21 +143,6 @@ class TransformerConcatModel(TransformerModelBase):
         cls, cfg: TransformerConfig, src_dict: Dictionary, embed_tokens: nn.Embedding
     ) -> ConcatEncoder:
         return ConcatEncoder(cfg, src_dict, embed_tokens)
-
-    def join_draft(self, source: Tensor, draft: Tensor | None = None) -> Tensor:
-        """``src_tokens`` for this model.
-
-        Args:
-            source: B × S, with </s> and perhaps <s>, padded on either side.
-            draft: B × N, likewise; None where there are none, as if all were empty.
-
-        Returns:
-            B × T, padded on the right.
-        """
-        dictionary = self.encoder.dictionary
-        if draft is None:
-            draft = source.new_full((source.size(0), 1), dictionary.eos())
-        return join_draft(source, draft, dictionary.pad(), dictionary.bos())
 
     @classmethod
     def from_pretrained(
@@ -197,3 +157,19 @@ class TransformerConcatModel(TransformerModelBase):
             model_name_or_path, checkpoint_file, data_name_or_path, **kwargs
         )
         return ConcatHub(found["args"], found["task"], found["models"])
+
+
+# The model's own name is also that of the paper's base size (§C.1 and §C.2: 6 + 6 blocks, d = 512,
+# 8 heads), which are the defaults of its configuration.
+
+
+@register_model_architecture(MODEL, "transformer_concat_char")
+def transformer_concat_char(args: Namespace) -> None:
+    """For characters: 2 + 2 blocks, d = 128, pre-norm; trains on two cores."""
+    set_both_sides(args, dim=128, hidden=512, layers=2, heads=4)
+
+
+@register_model_architecture(MODEL, "transformer_concat_small")
+def transformer_concat_small(args: Namespace) -> None:
+    """For small data (tens of thousands of sentences): 3 + 3 blocks, d = 256, pre-norm."""
+    set_both_sides(args, dim=256, hidden=1024, layers=3, heads=4)

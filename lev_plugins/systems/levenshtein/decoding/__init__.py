@@ -1,6 +1,6 @@
 """Decoding by iterative refinement."""
 
+from .generator import RefinementGenerator
 from .options import RefinementOptions
-from .refinement import RefinementGenerator
 
 __all__ = ["RefinementGenerator", "RefinementOptions"]

@@ -6,12 +6,11 @@ the reason why they ended. Tokens are strings; ``<s>`` and ``</s>`` are left out
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar, cast, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from .... import html
-from ....errors import UserError
 
 T = TypeVar("T")
 Termination = Literal["unchanged", "loop", "max_iterations"]
@@ -197,79 +196,6 @@ class EditTrace:
             "iterations": [step.to_dict() for step in self.iterations],
         }
 
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> "EditTrace":
-        """Undo :meth:`to_dict`; keys it does not write are ignored.
-
-        Raises:
-            UserError: a key is missing, a value has the wrong type, or the iterations are not
-                possible as edits.
-        """
-        if not isinstance(record, Mapping):
-            raise UserError(f"an edit trace is a JSON object, not {_shown(record)}")
-        draft = record.get("draft")
-        iterations = _field(record, "iterations", list)
-        try:
-            return cls(
-                source=_field(record, "source", str),
-                draft=None if draft is None else _field(record, "draft", str),
-                text=_field(record, "text", str),
-                score=_score(record),
-                iterations=tuple(_iteration(step) for step in iterations),
-                terminated=cast(Termination, _field(record, "terminated", str)),
-            )
-        except UserError:
-            raise
-        except ValueError as error:
-            raise UserError(f"malformed edit trace: {error}") from error
-
 
 def _unmarked(items: Sequence[T], marks: Sequence[bool]) -> list[T]:
     return [item for item, marked in zip(items, marks, strict=True) if not marked]
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def _field(record: object, key: str, kind: type[T]) -> T:
-    if not isinstance(record, Mapping) or key not in record:
-        raise UserError(f"malformed edit trace: no {key!r} in {_shown(record)}")
-    value = record[key]
-    if not isinstance(value, kind):
-        raise UserError(f"malformed edit trace: {key!r} is {_shown(value)}, not a {kind.__name__}")
-    return value
-
-
-def _score(record: Mapping[str, object]) -> float:
-    value = record.get("score")
-    if isinstance(value, bool) or not (
-        isinstance(value, int | float) or value in ("inf", "-inf", "nan")
-    ):
-        raise UserError(f"malformed edit trace: 'score' is {_shown(value)}, not a number")
-    return float(value)
-
-
-def _items(record: object, key: str, kind: type[T], *more: type[T]) -> tuple[T, ...]:
-    items = _field(record, key, list)
-    for item in items:
-        if not isinstance(item, (kind, *more)):
-            wanted = "number" if more else kind.__name__
-            raise UserError(f"malformed edit trace: {key!r} holds {_shown(item)}, not a {wanted}")
-    return tuple(items)
-
-
-def _iteration(record: Mapping[str, object]) -> Iteration:
-    return Iteration(
-        before=_items(record, "before", str),
-        deleted=_items(record, "deleted", bool),
-        after=_items(record, "after", str),
-        inserted=_items(record, "inserted", bool),
-        delete_probabilities=_probabilities(record, "delete_probabilities"),
-        token_probabilities=_probabilities(record, "token_probabilities"),
-    )
-
-
-def _probabilities(record: Mapping[str, object], key: str) -> tuple[float, ...]:
-    return tuple(map(float, _items(record, key, float, int))) if key in record else ()

@@ -3,7 +3,7 @@
 Shapes: R candidates, T tokens each, V symbols, K the most tokens that can be missing in one slot.
 """
 
-from typing import Generic, NamedTuple, cast
+from typing import Generic, cast
 
 import torch
 from fairseq.data import Dictionary
@@ -11,24 +11,11 @@ from torch import Tensor
 
 from ....nn.blocks import rows_at_once, without
 from ....ops.edits import Compaction, limit_insertions
-from .constraints import EditConstraints, mask_forbidden
+from ..markup import EditConstraints
 from .diversity import sentence_keys
 from .options import RefinementOptions
-from .policy import EditPolicy, MemoryT, limits_of, with_changes, with_features
-from .state import EditHypothesis, RefinementState, equal_rows, to_device
-
-
-class _Outlook(NamedTuple):
-    """Of a sentence before deletions are carried out.
-
-    kept: how many tokens will be left. intact: all. again: it will be as it once was. settled: it
-    is as the iteration before found it, and stays so.
-    """
-
-    kept: int
-    intact: int
-    again: int
-    settled: int
+from .policy import EditPolicy, MemoryT
+from .state import EditHypothesis, RefinementState, equal_rows
 
 
 class Decoding(Generic[MemoryT]):
@@ -36,7 +23,7 @@ class Decoding(Generic[MemoryT]):
 
     Args:
         memory: of the sources (R × S), row for row with the drafts (R × T).
-        dictionary, placeholder, options: as of :class:`.refinement.RefinementGenerator`.
+        dictionary, placeholder, options: as of :class:`.generator.RefinementGenerator`.
     """
 
     def __init__(
@@ -53,14 +40,11 @@ class Decoding(Generic[MemoryT]):
         self.pad, self.bos, self.eos = dictionary.pad(), dictionary.bos(), dictionary.eos()
         self.unk, self.placeholder = dictionary.unk(), placeholder
         self.never = sorted({self.pad, self.bos, self.eos, placeholder})
-        tokens = draft.masked_fill(draft > self.placeholder, self.unk)
-        self.state = RefinementState(
-            tokens, memory, self.pad, self.options.retain_history, original=draft
-        )
-        self.cap = self._length_cap(source, tokens)
+        self.state = RefinementState(draft, memory, self.pad, self.options.retain_history)
+        self.cap = self._length_cap(source, draft)
         self.keys: Tensor | None = None
-        if self.diversity.kind == "noise" and self.diversity.count > 1:
-            self.keys = sentence_keys(source, tokens, self.pad)
+        if self.diversity.count > 1:
+            self.keys = sentence_keys(source, draft, self.pad)
         self.constraints: EditConstraints | None = None
 
     def set_constraints(self, constraints: EditConstraints) -> None:
@@ -72,9 +56,6 @@ class Decoding(Generic[MemoryT]):
         """One hypothesis for every row, in order."""
         if self.options.stock:
             self._run_stock()
-            for steps in self.state.history or ():
-                for step in steps:  # stock's placeholder is the unknown symbol
-                    step["tokens"].masked_fill_(step["tokens"] == self.placeholder, self.unk)
         else:
             self._run()
         # both loops end when every sentence is finished
@@ -85,69 +66,50 @@ class Decoding(Generic[MemoryT]):
         state = self.state
         for step in range(self.options.max_iter):
             keep, intact = self._delete(step)
-            if state.empty:
+            if not len(state.rows):
                 return
             counts = self._counts(step)
-            new = counts.sum(1)
-            grown = torch.stack([new, new + state.lengths], 1).tolist()
             if self.options.adaptive:
-                idle = [whole and not number for whole, (number, _) in zip(intact, grown)]
+                idle = intact & counts.eq(0).all(1)
                 keep, counts = state.finish(idle, step, "unchanged", keep, counts)
-                if not len(counts):
+                if state.empty:
                     return
-                grown = [row for row, done in zip(grown, idle) if not done]
                 state.record_visited()
             state.record("delete", keep)
-            inserts = any(number for number, _ in grown)
-            self._insert(counts, step, inserts, max(length for _, length in grown))
-        everyone = [True] * len(state.rows)
+            self._insert(counts, step)
+        everyone = torch.ones_like(state.rows, dtype=torch.bool)
         state.finish(everyone, self.options.max_iter, "max_iterations")
 
-    def _delete(self, step: int) -> tuple[Tensor, list[bool]]:
+    def _delete(self, step: int) -> tuple[Tensor, Tensor]:
         """Deletes, unless a sentence is then where it was before: such sentences leave.
 
         Returns:
             of those that stay which tokens were kept, R × T, and whether all were, R.
         """
         state, keep = self.state, self._keep()
-        kept = keep.sum(1)
-        intact = kept == state.lengths
-        again = settled = torch.zeros_like(intact)
+        intact = keep.sum(1) == state.lengths
         if self.options.adaptive and state.seen:  # at first nothing has been seen
             again, last = state.seen_before(Compaction(keep, keep.size(1))(state.tokens, self.pad))
             settled = last & intact
-        # one copy to the host: each makes it wait for the device
-        rows = [_Outlook(*row) for row in torch.stack([kept, intact, again, settled], 1).tolist()]
-        (keep,) = state.finish([bool(row.settled) for row in rows], step, "unchanged", keep)
-        rows = [row for row in rows if not row.settled]
-        (keep,) = state.finish([bool(row.again) for row in rows], step, "loop", keep)
-        rows = [row for row in rows if not row.again]
-        if rows:
-            state.keep(keep, max(row.kept for row in rows))
-            changed = [i for i, row in enumerate(rows) if not row.intact]
-            state.memory = with_changes(state.memory, to_device(changed, keep.device))
-        return keep, [bool(row.intact) for row in rows]
+            keep, intact, again = state.finish(settled, step, "unchanged", keep, intact, again)
+            keep, intact = state.finish(again, step, "loop", keep, intact)
+        if not state.empty:
+            state.keep(keep)
+        return keep, intact
 
     def _run_stock(self) -> None:
-        """fairseq's loop: stops when a whole iteration changes nothing.
-
-        Its history has a phase only where some sentence of the batch goes through it.
-        """
+        """fairseq's loop: stops when a whole iteration changes nothing."""
         state = self.state
         for step in range(self.options.max_iter + 1):
-            before = state.tokens
-            keep = self._keep()
-            deletes = bool((state.lengths > 2).any())
+            before, keep = state.tokens, self._keep()
             state.keep(keep)
-            if deletes:
-                state.record("delete", keep)
-            counts = self._counts(step)
-            self._insert(counts, step, bool(counts.any()))
+            state.record("delete", keep)
+            self._insert(self._counts(step), step)
             done = equal_rows(state.tokens, before, self.pad)
             if step == self.options.max_iter:
-                state.finish([True] * len(done), step, "max_iterations")
+                state.finish(torch.ones_like(done), step, "max_iterations")
             elif self.options.adaptive:
-                state.finish(done.tolist(), step, "unchanged")
+                state.finish(done, step, "unchanged")
             if state.empty:
                 return
 
@@ -161,7 +123,7 @@ class Decoding(Generic[MemoryT]):
         state.deleting = torch.zeros_like(state.scores)
         if state.tokens.size(1) == 2:  # <s> and </s> alone
             return real
-        state.memory = with_features(self.policy, state.tokens, state.memory)
+        state.memory = self.policy.with_features(state.tokens, state.memory)
         logits = self.policy.deletion_logits(state.tokens, state.memory).float()
         log_probs = torch.log_softmax(logits, dim=-1)
         delete = log_probs[..., 1].exp() > self.options.delete_threshold
@@ -180,17 +142,11 @@ class Decoding(Generic[MemoryT]):
         slots = state.tokens[:, 1:].ne(self.pad)
         if self.constraints is not None:
             slots = slots & ~self.constraints.no_insert(state.origin, state.rows)
-        logits = self._adjusted(logits, step)
-        counts = logits.argmax(-1).masked_fill(~slots, 0)
-        if step == 0:
-            counts = self.diversity.first_counts(logits, counts, slots, state.rows)
+        counts = self._adjusted(logits, step).argmax(-1).masked_fill(~slots, 0)
         if self.constraints is not None and self.constraints.whole_words:
             # what would grow onto a word that stays is set apart by one token at least
             onto = self.constraints.grown_together(state.tokens, state.origin, state.rows)
             counts = torch.maximum(counts, (onto & slots).long())
-        if self.constraints is not None and self.constraints.replaces:
-            emptied = self.constraints.emptied(state.origin, state.rows)
-            counts = torch.maximum(counts, (emptied & slots).long())
         if self.options.stock:
             counts = torch.minimum(counts, cap.unsqueeze(1))
             return counts.masked_fill((state.lengths >= cap).unsqueeze(1), 0)
@@ -198,15 +154,12 @@ class Decoding(Generic[MemoryT]):
 
     def _adjusted(self, logits: Tensor, step: int) -> Tensor:
         """Placeholder logits less γ for inserting nothing, and with the noise of the candidates."""
-        rows = self.state.rows
-        several = self.diversity.count > 1 and self.diversity.kind == "penalty"
-        if self.options.empty_penalty or several:
-            penalties = self.diversity.penalties(self.options.empty_penalty, rows)
+        if self.options.empty_penalty:
             logits = logits.clone()
-            logits[..., 0] -= penalties.unsqueeze(1)
+            logits[..., 0] -= self.options.empty_penalty
         if self.keys is None:
             return logits
-        slots = logits.size(1)
+        rows, slots = self.state.rows, logits.size(1)
         places = torch.arange(slots, device=rows.device).repeat(len(rows))
         noise = self._noise(rows.repeat_interleave(slots), 2 * step, places, logits.size(2))
         return logits + noise.view_as(logits)
@@ -216,32 +169,21 @@ class Decoding(Generic[MemoryT]):
         assert self.keys is not None
         return self.diversity.noise(self.keys[candidates], candidates, stream, places, classes)
 
-    def _insert(
-        self, counts: Tensor, step: int, inserts: bool, longest: int | None = None
-    ) -> None:
-        """Opens the slots and fills every placeholder.
-
-        Args:
-            inserts: whether any count is above 0.
-            longest: tokens of the longest sentence once they are open, where that is known.
-        """
+    def _insert(self, counts: Tensor, step: int) -> None:
+        """Opens the slots and fills every placeholder."""
         state = self.state
-        asked = not self.options.stock or bool((state.lengths < self.cap[state.rows]).any())
-        if inserts:
-            state.open(counts, self.placeholder, longest)
-        if asked:
-            state.record("placeholder")
+        if bool(counts.any()):
+            state.open(counts, self.placeholder)
+        state.record("placeholder")
         where = state.tokens.eq(self.placeholder)
         if self.options.stock:
             refilled = state.tokens.eq(self.unk)
             if self.constraints is not None:
                 refilled = refilled & ~self.constraints.must_keep(state.origin, state.rows)
             where = where | refilled
-        fills = inserts or bool(where.any())
-        if fills:
+        if bool(where.any()):
             self._fill(where, step)
-        if not self.options.stock or fills:
-            state.record("token", where)
+        state.record("token", where)
 
     def _fill(self, where: Tensor, step: int) -> None:
         """Writes the likeliest token at each place of ``where`` (R × T, bool)."""
@@ -265,7 +207,7 @@ class Decoding(Generic[MemoryT]):
             found = choice.max(1).indices  # sooner than argmax
             if constraints is not None and removes:
                 filled = state.tokens.masked_scatter(where, found)
-                found = mask_forbidden(choice.clone(), where, filled, constraints, state.rows)
+                found = constraints.mask_forbidden(choice.clone(), where, filled, state.rows)
             tokens.append(found)
             scores.append(allowed.gather(1, found.unsqueeze(1)).squeeze(1) - allowed.logsumexp(1))
         state.fill(where, torch.cat(tokens), torch.cat(scores))
@@ -288,5 +230,5 @@ class Decoding(Generic[MemoryT]):
         drafted = draft.ne(self.pad).sum(1) - 2
         # with a limit near its length a draft would be deleted from and not inserted into
         cap = torch.maximum(words.long(), drafted + (drafted + 1) // 2) + 2
-        limits = limits_of(self.policy)
+        limits = self.policy.max_positions()
         return cap if limits is None else cap.clamp(max=limits[1])

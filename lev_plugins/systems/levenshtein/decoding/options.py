@@ -6,8 +6,8 @@ from typing import Any
 
 from ....errors import UserError
 from .diversity import Diversity
-from .oracle import ORACLES
 
+LARGEST_PENALTY = 3.0  # γ of the paper lies in [0, 3]
 # generation options of fairseq that ask for what edit models do not do
 UNSUPPORTED = (
     "decoding_format",
@@ -18,10 +18,6 @@ UNSUPPORTED = (
     "print_alignment",
     "replace_unk",
 )
-
-
-def _flag(name: str) -> str:
-    return "--" + name.replace("_", "-")
 
 
 @dataclass(frozen=True)
@@ -35,8 +31,7 @@ class RefinementOptions:
     those of the draft, whichever is more. unk_penalty: subtracted from the logit of the unknown
     symbol. diversity: candidates a sentence. nbest: how many of them are given back at most.
     external_reranker: the last model, an autoregressive one, ranks the candidates, with
-    length_penalty. oracle: what of the edits is the expert's (Fig. 5). stock: fairseq's own rules
-    (see :meth:`.refinement.RefinementGenerator.generate`).
+    length_penalty. stock: fairseq's own rules (:meth:`.generator.RefinementGenerator.generate`).
     """
 
     max_iter: int = 10
@@ -51,7 +46,6 @@ class RefinementOptions:
     nbest: int = 1
     external_reranker: bool = False
     length_penalty: float = 1.0
-    oracle: str = "none"
     stock: bool = False
 
     def __post_init__(self) -> None:
@@ -74,26 +68,24 @@ class RefinementOptions:
                 f"--nbest {self.nbest} asks for more candidates than are made; give "
                 f"--iter-decode-with-beam {self.nbest} or more"
             )
-        if self.oracle not in ORACLES:
-            raise UserError(f"--oracle {self.oracle}: choose one of {', '.join(ORACLES)}")
 
     @classmethod
     def from_generation(cls, args: object, **of_the_task: Any) -> "RefinementOptions":
         """From fairseq's generation options (or any namespace with some of them).
 
         Args:
-            **of_the_task: options that are not fairseq's: delete_threshold, stock, oracle, and
-                diversity, noise_scale and seed for the diversity.
+            **of_the_task: options that are not fairseq's: delete_threshold and stock, and
+                noise_scale and seed for the diversity.
 
         Raises:
             UserError: an option that edit models do not have.
         """
         for name in UNSUPPORTED:
             if getattr(args, name, None):
-                raise UserError(f"{_flag(name)} is not supported by edit models; leave it out")
+                flag = "--" + name.replace("_", "-")
+                raise UserError(f"{flag} is not supported by edit models; leave it out")
         diversity = Diversity(
             count=getattr(args, "iter_decode_with_beam", 1),
-            kind=of_the_task.pop("diversity", "length"),
             scale=of_the_task.pop("noise_scale", 0.5),
             seed=of_the_task.pop("seed", 1),
         )

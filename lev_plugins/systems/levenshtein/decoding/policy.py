@@ -1,13 +1,19 @@
-"""What decoding asks of a model: three edit policies that read one source.
+"""What decoding asks of a model: three edit policies that read one source; several models as one.
 
 Shapes: B sentences, S source tokens, T tokens of the sequence being edited, V symbols, K the most
-tokens that can be missing in one slot. Slot k lies between tokens k and k + 1. Sequences begin
-with <s>, end with </s> and are padded on the right.
+tokens that can be missing in one slot, P tokens to be written. Slot k lies between tokens k and
+k + 1. Sequences begin with <s>, end with </s> and are padded on the right.
 """
 
-from typing import Any, Protocol, Self, TypeGuard, TypeVar, cast
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, Self, TypeGuard, TypeVar
 
-from torch import Tensor, nn
+import torch
+from torch import Tensor
+
+from ....errors import UserError
 
 
 class Memory(Protocol):
@@ -20,26 +26,44 @@ class Memory(Protocol):
 MemoryT = TypeVar("MemoryT", bound=Memory)
 
 
-class EditPolicy(Protocol[MemoryT]):
+class EditPolicy(Generic[MemoryT]):
     """A model that can be decoded with: deletion, placeholder and token policies.
 
     Logits are of any floating type and may be in any range; those at padding are ignored. A
-    policy reads no memory but its own. It may also have ``max_positions()``, the longest source
-    and target in tokens, which decoding then keeps to, and ``with_features``, see
-    :func:`with_features`.
+    policy reads no memory but its own.
     """
 
     def encode(self, src_tokens: Tensor) -> MemoryT:
         """B × S tokens → what the three policies read."""
+        raise NotImplementedError
 
     def deletion_logits(self, tokens: Tensor, memory: MemoryT) -> Tensor:
         """Of keeping (0) and deleting (1) each of B × T tokens: B × T × 2."""
+        raise NotImplementedError
 
     def placeholder_logits(self, tokens: Tensor, memory: MemoryT) -> Tensor:
         """Of the number of tokens missing in each slot: B × (T − 1) × (K + 1)."""
+        raise NotImplementedError
 
     def token_logits(self, tokens: Tensor, memory: MemoryT, where: Tensor) -> Tensor:
         """Of the tokens at ``where`` (B × T, bool, P true), in row-major order: P × V."""
+        raise NotImplementedError
+
+    def with_features(self, tokens: Tensor, memory: MemoryT) -> MemoryT:
+        """The memory with what deletion and placeholders read of B × T tokens.
+
+        A policy whose two heads read the same features can then compute them once. Nothing but
+        the time that it takes depends on it.
+        """
+        return memory
+
+    def max_positions(self) -> tuple[int, int] | None:
+        """The longest source and target, in tokens, to which decoding keeps; None: any."""
+        return None
+
+    def eval(self) -> Self:
+        """Sets it for decoding, as modules can be."""
+        return self
 
 
 AnyPolicy = EditPolicy[Any]
@@ -47,35 +71,92 @@ AnyPolicy = EditPolicy[Any]
 
 def is_edit_model(model: object) -> TypeGuard[AnyPolicy]:
     """Whether a model, or a class of models, edits by policies; others write from left to right."""
-    return hasattr(model, "deletion_logits")
+    return issubclass(model if isinstance(model, type) else type(model), EditPolicy)
 
 
-def limits_of(policy: object) -> tuple[int, int] | None:
-    """The longest source and target of a policy, in tokens; None where it has no limits."""
-    return getattr(policy, "max_positions", lambda: None)()
+@dataclass(frozen=True)
+class EnsembleMemory:
+    """What the members' encoders left, one memory for each member."""
+
+    members: tuple[Memory, ...]
+
+    def select(self, rows: Tensor) -> "EnsembleMemory":
+        """The memories of the sentences at ``rows`` (long indices)."""
+        return EnsembleMemory(tuple(member.select(rows) for member in self.members))
 
 
-def evaluate(policy: object) -> None:
-    """Puts a policy that is in training mode, as modules can be, into evaluation mode."""
-    if getattr(policy, "training", False):
-        cast(nn.Module, policy).eval()
+class EnsemblePolicy(EditPolicy[EnsembleMemory]):
+    """A policy whose probabilities are the mean of its members'; it returns their logarithms.
 
-
-def with_features(policy: EditPolicy[MemoryT], tokens: Tensor, memory: MemoryT) -> MemoryT:
-    """The memory with what the policy has to compute of B × T tokens for deletion and placeholders.
-
-    A policy whose two heads read the same features can then compute them once. Nothing but the time
-    that it takes depends on it; policies without a method of this name get their memory back.
+    The members share their dictionaries and may differ in all else; one that can insert fewer
+    tokens at once gives more a probability of 0. A single member answers as if it were alone.
     """
-    compute = getattr(policy, "with_features", None)
-    return memory if compute is None else compute(tokens, memory)
 
+    def __init__(self, policies: Sequence[AnyPolicy]) -> None:
+        self.policies = tuple(policies)
 
-def with_changes(memory: MemoryT, rows: Tensor) -> MemoryT:
-    """The memory, told which sentences (``rows``, long) are no longer as :func:`with_features` read
-    them: tokens of theirs were deleted.
+    def eval(self) -> "EnsemblePolicy":
+        """Sets all members for decoding."""
+        for policy in self.policies:
+            policy.eval()
+        return self
 
-    A memory without a method of this name finds out by itself, for which the host waits.
-    """
-    tell = getattr(memory, "with_changes", None)
-    return memory if tell is None else tell(rows)
+    def max_positions(self) -> tuple[int, int] | None:
+        """The tightest limits of the members: source and target in tokens; None without any."""
+        known = [one for policy in self.policies if (one := policy.max_positions()) is not None]
+        if not known:
+            return None
+        return min(limit[0] for limit in known), min(limit[1] for limit in known)
+
+    def encode(self, src_tokens: Tensor) -> EnsembleMemory:
+        """B × S tokens → the memories of all members."""
+        return EnsembleMemory(tuple(policy.encode(src_tokens) for policy in self.policies))
+
+    def with_features(self, tokens: Tensor, memory: EnsembleMemory) -> EnsembleMemory:
+        """The members' memories with what each has computed of B × T tokens."""
+        pairs = zip(self.policies, memory.members)
+        return EnsembleMemory(tuple(policy.with_features(tokens, own) for policy, own in pairs))
+
+    def deletion_logits(self, tokens: Tensor, memory: EnsembleMemory) -> Tensor:
+        """Of keeping (0) and deleting (1) each of B × T tokens: B × T × 2."""
+        return self._mean(memory, lambda policy, own: policy.deletion_logits(tokens, own))
+
+    def placeholder_logits(self, tokens: Tensor, memory: EnsembleMemory) -> Tensor:
+        """Of the number of missing tokens: B × (T − 1) × (K + 1), K the largest of the members'."""
+        return self._mean(memory, lambda policy, own: policy.placeholder_logits(tokens, own), True)
+
+    def token_logits(self, tokens: Tensor, memory: EnsembleMemory, where: Tensor) -> Tensor:
+        """Of the tokens at ``where`` (B × T, bool, P true): P × V.
+
+        Raises:
+            UserError: the members' vocabularies are of different sizes.
+        """
+        return self._mean(memory, lambda policy, own: policy.token_logits(tokens, own, where))
+
+    def _mean(
+        self,
+        memory: EnsembleMemory,
+        ask: Callable[[AnyPolicy, Memory], Tensor],
+        widen: bool = False,
+    ) -> Tensor:
+        """Logarithm of the mean of the members' probabilities, over the last dimension.
+
+        ``widen``: members with fewer classes give the others a probability of 0.
+        """
+        outputs = [ask(policy, own) for policy, own in zip(self.policies, memory.members)]
+        if len(outputs) == 1:
+            return outputs[0]
+        sizes = [answer.size(-1) for answer in outputs]
+        if not widen and len(set(sizes)) > 1:
+            raise UserError(
+                f"the checkpoints of the ensemble have vocabularies of {', '.join(map(str, sizes))}"
+                " symbols; give checkpoints that were trained with the same dictionary"
+            )
+        width = max(sizes)
+        logs = [
+            torch.nn.functional.pad(
+                torch.log_softmax(answer.float(), dim=-1), (0, width - size), value=-math.inf
+            )
+            for answer, size in zip(outputs, sizes)
+        ]
+        return torch.logsumexp(torch.stack(logs), dim=0) - math.log(len(logs))

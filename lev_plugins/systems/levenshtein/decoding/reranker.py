@@ -13,8 +13,10 @@ from torch import Tensor
 
 from ....data.batching import by_budget
 from ....errors import UserError
-from ....fairseq_patches import difference, filter_mask_warning
+from ....fairseq_patches import filter_mask_warning
 from .policy import is_edit_model
+
+Key = tuple[int, tuple[int, ...]]  # the sentence, and the tokens of a hypothesis
 
 
 class Candidate(NamedTuple):
@@ -34,6 +36,7 @@ class Reranker:
         model: an autoregressive model; it is put into evaluation mode.
         dictionary: that of the hypotheses. The model's own may lack its last symbol, the
             placeholder, which no hypothesis has.
+        symbols: of the dictionary, where more stand in it by now.
         left_pad_source: whether sources were padded on the left in training, as they are by
             default in fairseq.
         max_tokens: most padded tokens, of either side, in one pass through the model.
@@ -52,6 +55,7 @@ class Reranker:
         left_pad_source: bool = True,
         max_tokens: int = 4096,
         length_penalty: float = 1.0,
+        symbols: Sequence[str] | None = None,
     ) -> None:
         if not isinstance(model, FairseqEncoderDecoderModel) or is_edit_model(model):
             raise UserError(
@@ -67,7 +71,12 @@ class Reranker:
         self.length_penalty = length_penalty
         self.joins_draft = bool(getattr(model, "joins_draft", False))
         own = getattr(model.decoder, "dictionary", None) or dictionary
-        _check_symbols(own, dictionary)
+        symbols = symbols or dictionary.symbols
+        if own.symbols not in (symbols, symbols[:-1]):
+            raise UserError(
+                "the reranker was trained with another target dictionary; give a model trained on "
+                "the same data"
+            )
         self.size = len(own)
         self.source_size = len(getattr(model.encoder, "dictionary", None) or own)
 
@@ -100,8 +109,8 @@ class Reranker:
         src_tokens = src_tokens.cpu()
         drafts = None if draft is None else draft.cpu()
         # candidates of one sentence often come out the same: each is scored once
-        keys: list[list[tuple[int, tuple[int, ...]]]] = []
-        wanted: dict[tuple[int, tuple[int, ...]], Candidate] = {}
+        keys: list[list[Key]] = []
+        wanted: dict[Key, Candidate] = {}
         for row, candidates in enumerate(hypotheses):
             source = self._source(src_tokens[row], None if drafts is None else drafts[row])
             keys.append([(row, tuple(tokens.tolist())) for tokens in candidates])
@@ -170,17 +179,3 @@ class Reranker:
         sums = chosen.masked_fill(~real, 0.0).sum(1)
         scores: list[float] = (sums / real.sum(1).pow(self.length_penalty)).tolist()
         return scores
-
-
-def _check_symbols(theirs: Dictionary, ours: Dictionary) -> None:
-    """The same symbols; the placeholder, our last, may be missing."""
-    a, b = list(theirs.symbols), list(ours.symbols)
-    # a task may number the unknown words of its drafts: these have no index of their own
-    least = len(ours.indices) - 1
-    if a == b[: len(a)] and len(a) >= least:
-        return
-    index, one, other = difference(a, b) or (len(a), "missing", "there")
-    raise UserError(
-        f"the reranker was trained with another target dictionary (symbol {index} is {one} there "
-        f"and {other} here); give a model trained on the same data"
-    )

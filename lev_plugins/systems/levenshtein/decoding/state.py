@@ -1,6 +1,5 @@
 """Sentences while they are refined: what stands, what is finished, what happened."""
 
-from collections.abc import Sequence
 from typing import Generic, NotRequired, TypedDict
 
 import torch
@@ -28,7 +27,7 @@ class Step(TypedDict):
 class EditHypothesis(Hypothesis):
     """What was written for a sentence, and how.
 
-    See :meth:`.refinement.RefinementGenerator.generate`. alignment, attention: None, for fairseq.
+    See :meth:`.generator.RefinementGenerator.generate`. alignment, attention: None, for fairseq.
     """
 
     actions: float
@@ -54,17 +53,8 @@ class RefinementState(Generic[MemoryT]):
             None while unfinished.
     """
 
-    def __init__(
-        self,
-        tokens: Tensor,
-        memory: MemoryT,
-        pad: int,
-        retain_history: bool,
-        original: Tensor | None = None,
-    ) -> None:
-        """``original``: the draft with words in it that the model does not know (see finish)."""
+    def __init__(self, tokens: Tensor, memory: MemoryT, pad: int, retain_history: bool) -> None:
         size = tokens.size(0)
-        self.original = tokens if original is None else original
         self.pad = pad
         self.tokens = tokens
         self.scores = torch.zeros(tokens.shape, dtype=torch.float, device=tokens.device)
@@ -90,26 +80,18 @@ class RefinementState(Generic[MemoryT]):
         """Whether every sentence is finished."""
         return self.tokens.size(0) == 0
 
-    def keep(self, keep: Tensor, width: int | None = None) -> None:
-        """Deletes the tokens that are not kept (B × T, bool).
-
-        Args:
-            width: how many tokens are left at the most, where it is known.
-        """
+    def keep(self, keep: Tensor) -> None:
+        """Deletes the tokens that are not kept (B × T, bool)."""
         real = self.tokens.ne(self.pad)
-        moved = Compaction(keep & real, width)
+        moved = Compaction(keep & real)
         self.actions = self.actions + self.deleting.masked_fill(keep | ~real, 0.0).sum(1)
         self.scores = moved(self.scores, 0.0)
         self.origin = moved(self.origin, -1)
         self.tokens = moved(self.tokens, self.pad)
 
-    def open(self, counts: Tensor, placeholder: int, width: int | None = None) -> None:
-        """Inserts placeholders, ``counts`` (B × (T − 1)) of them in every slot.
-
-        Args:
-            width: how many tokens there are then at the most, where it is known.
-        """
-        opened = Opening(self.lengths, counts, width)
+    def open(self, counts: Tensor, placeholder: int) -> None:
+        """Inserts placeholders, ``counts`` (B × (T − 1)) of them in every slot."""
+        opened = Opening(self.lengths, counts)
         self.scores = opened(self.scores, 0.0, 0.0)
         self.origin = opened(self.origin, -1, -1)
         self.tokens = opened(self.tokens, placeholder, self.pad)
@@ -130,31 +112,23 @@ class RefinementState(Generic[MemoryT]):
         """
         if self.history is None:
             return
-        scores = self.deleting if phase == "delete" else self.scores
-        shown = [self._restored(), self.origin, scores, self.rows.unsqueeze(1)]
-        tokens, origin, scores, rows, *marks = on_host(*shown, *([] if mask is None else [mask]))
-        real = tokens.ne(self.pad)
-        lengths = real.sum(1).tolist()
-        # stock may write padding within a sentence; elsewhere a sentence is one piece
-        whole = bool(real[:, 1:].le(real[:, :-1]).all())
-        for i, (row, length) in enumerate(zip(rows.flatten().tolist(), lengths)):
-            chosen: slice | Tensor = slice(length) if whole else real[i]
-            entry: Step = {
-                "phase": phase,
-                "tokens": tokens[i][chosen].clone(),
-                "origin": origin[i][chosen].clone(),
-            }
-            if marks:
+        scores = (self.deleting if phase == "delete" else self.scores).cpu()
+        tokens, origin = self.tokens.cpu(), self.origin.cpu()
+        marks = None if mask is None else mask.cpu()
+        for i, row in enumerate(self.rows.tolist()):
+            real = tokens[i].ne(self.pad)
+            entry: Step = {"phase": phase, "tokens": tokens[i][real], "origin": origin[i][real]}
+            if marks is not None:
                 # a mask over deleted tokens is as long as the state before them
                 states = [entry] if phase == "token" else self.history[row][-1:]
                 size = len(states[0]["tokens"])
-                entry["mask"], entry["scores"] = marks[0][i][:size], scores[i][:size]
+                entry["mask"], entry["scores"] = marks[i][:size], scores[i][:size]
             self.history[row].append(entry)
 
     def finish(
-        self, done: Sequence[bool], steps: int, reason: Termination, *companions: Tensor
+        self, done: Tensor, steps: int, reason: Termination, *companions: Tensor
     ) -> list[Tensor]:
-        """Lets the sentences at ``done`` (B flags) leave with what stands now.
+        """Lets the sentences at ``done`` (B, bool) leave with what stands now.
 
         Args:
             steps: iterations that were carried out on them.
@@ -164,31 +138,21 @@ class RefinementState(Generic[MemoryT]):
         Returns:
             the companions' rows of the sentences that stay.
         """
-        if not any(done):
+        if not bool(done.any()):
             return list(companions)
-        leaving, staying = (
-            to_device([i for i, flag in enumerate(done) if flag == wanted], self.rows.device)
-            for wanted in (True, False)
-        )
-        self._finish(leaving, steps, reason)
+        self._finish(done.nonzero().squeeze(1), steps, reason)
+        staying = (~done).nonzero().squeeze(1)
         self._select(staying)
         return [companion.index_select(0, staying) for companion in companions]
 
-    def _restored(self) -> Tensor:
-        """B × T: the tokens; those that stand since the draft are the draft's own, known or not."""
-        originals = self.original.index_select(0, self.rows)
-        originals = originals.gather(1, self.origin.clamp(min=0))
-        return torch.where(self.origin >= 0, originals, self.tokens)
-
     def _finish(self, leaving: Tensor, steps: int, reason: Termination) -> None:
         """Hypotheses of the sentences at ``leaving`` (long)."""
-        columns = self.rows.unsqueeze(1), self.actions.unsqueeze(1)
-        shown = [self._restored(), self.origin, self.scores, *columns]
-        shown = [one.index_select(0, leaving) for one in shown]
-        tokens, origin, scores, rows, actions = on_host(*shown)
-        standing = tokens.ne(self.pad)
-        for i, (row, (action,)) in enumerate(zip(rows.flatten().tolist(), actions.tolist())):
-            real = standing[i]
+        tokens, origin, scores, rows, actions = (
+            one.index_select(0, leaving).cpu()
+            for one in (self.tokens, self.origin, self.scores, self.rows, self.actions)
+        )
+        for i, (row, action) in enumerate(zip(rows.tolist(), actions.tolist())):
+            real = tokens[i].ne(self.pad)
             own = scores[i][real]
             self.finished[row] = {
                 "tokens": tokens[i][real],
@@ -229,27 +193,6 @@ class RefinementState(Generic[MemoryT]):
     def record_visited(self) -> None:
         """Remembers the present tokens for :meth:`seen_before`."""
         self.seen.append(self.tokens)
-
-
-def to_device(numbers: list[int], device: torch.device) -> Tensor:
-    """Whole numbers on the device, for which the host does not wait."""
-    return torch.tensor(numbers, dtype=torch.long).to(device, non_blocking=True)
-
-
-def on_host(*values: Tensor) -> list[Tensor]:
-    """Tensors of B × any each, copied to the host at once: each copy would make it wait."""
-    if values[0].device.type == "cpu":
-        return list(values)
-    numbers = [
-        one.double().view(torch.long) if one.is_floating_point() else one.long() for one in values
-    ]
-    copied = torch.cat(numbers, 1).cpu().split([one.size(1) for one in values], 1)
-    return [
-        part.contiguous().view(torch.double).to(one.dtype)
-        if one.is_floating_point()
-        else part.to(one.dtype)
-        for part, one in zip(copied, values)
-    ]
 
 
 def equal_rows(a: Tensor, b: Tensor, pad: int) -> Tensor:

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ....errors import UserError
-from ....ops.alignment import lcs_masks
-from ....ops.edits import compact
-from .policy import AnyPolicy, Memory, evaluate, limits_of
+from lev_plugins.ops.alignment import lcs_masks
+from lev_plugins.ops.edits import compact
+from lev_plugins.systems.levenshtein.decoding.policy import AnyPolicy, EditPolicy, Memory
 
 ORACLES = ("none", "deletion", "deletion+placeholder")
 # Logit of what is certain; all else has its negative. No penalty is as large, and in single
@@ -33,8 +32,8 @@ class OracleMemory:
         return OracleMemory(self.inner.select(rows), self.target.index_select(0, rows))
 
 
-class OraclePolicy:
-    """An :class:`~.policy.EditPolicy` that deletes, and may insert, as the expert does (Eq. 8).
+class OraclePolicy(EditPolicy[OracleMemory]):
+    """A policy that deletes, and may insert, as the expert does (Eq. 8).
 
     Deletion is optimal: what a longest common subsequence with the target keeps, stays. With
     ``insertions`` the number of placeholders in every slot is the expert's too. Tokens always
@@ -52,19 +51,14 @@ class OraclePolicy:
         self.policy, self.target = policy, target
         self.insertions, self.pad = insertions, pad
 
-    @property
-    def training(self) -> bool:
-        """Whether the policy is in training mode."""
-        return bool(getattr(self.policy, "training", False))
-
     def eval(self) -> "OraclePolicy":
-        """Puts a policy that is a module into evaluation mode."""
-        evaluate(self.policy)
+        """Sets the policy for decoding."""
+        self.policy.eval()
         return self
 
     def max_positions(self) -> tuple[int, int] | None:
         """Those of the policy."""
-        return limits_of(self.policy)
+        return self.policy.max_positions()
 
     def encode(self, src_tokens: Tensor) -> OracleMemory:
         """B × S tokens → the policy's memory with the targets beside it.
@@ -121,25 +115,13 @@ def missing_tokens(tokens: Tensor, target: Tensor, pad: int) -> Tensor:
     return (gaps.gather(1, rank) * keep)[:, :-1]
 
 
-def with_oracle(policy: AnyPolicy, mode: str, target: Tensor | None, pad: int = PAD) -> AnyPolicy:
+def with_oracle(policy: AnyPolicy, mode: str, target: Tensor, pad: int = PAD) -> AnyPolicy:
     """The policy, or an :class:`OraclePolicy` around it.
 
     Args:
         policy: a model, or a policy around models.
         mode: one of :data:`ORACLES`.
-        target: the batch's y* (B × M, with <s> and </s>), or None.
+        target: the batch's y* (B × M, with <s> and </s>).
         pad: the padding index.
-
-    Raises:
-        UserError: another mode; an oracle is asked for and there is no target.
     """
-    if mode not in ORACLES:
-        raise UserError(f"there is no oracle {mode!r}; there are {', '.join(ORACLES)}")
-    if mode == "none":
-        return policy
-    if target is None:
-        raise UserError(
-            f"the oracle {mode} reads the targets, and these data have none; preprocess them with "
-            "their references"
-        )
-    return OraclePolicy(policy, target, mode == ORACLES[2], pad)
+    return policy if mode == "none" else OraclePolicy(policy, target, mode == ORACLES[2], pad)
