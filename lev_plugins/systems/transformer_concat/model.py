@@ -50,7 +50,8 @@ class PartPositions(nn.Module):
         self.language = nn.Embedding(LANGUAGES, dim)
         nn.init.normal_(self.language.weight, std=dim**-0.5)
         self.pad, self.eos = pad, eos
-        self.max_positions = int(self.positions.max_positions)  # of a part
+        size: Any = positions.max_positions
+        self.max_positions = int(size)  # of a part
 
     def forward(self, tokens: Tensor) -> Tensor:
         """B × T tokens → B × T × C."""
