@@ -43,7 +43,7 @@ def prepare(work: Path, args: argparse.Namespace) -> None:
         )
         for side in ("src", "tgt"):
             (work / f"{part}.{side}").write_text(text, encoding="utf-8")
-    command = [sys.executable, "-m", "lev_plugins.cli.preprocess", "--source-lang", "src"]
+    command = [sys.executable, "-m", "lev_plugins", "preprocess", "--source-lang", "src"]
     command += ["--target-lang", "tgt", "--joined-dictionary", "--destdir", str(work / "data.new")]
     for part in SIZES:
         command += [f"--{part}pref", str(work / part)]

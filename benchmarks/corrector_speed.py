@@ -73,7 +73,7 @@ def generate_seconds(args: argparse.Namespace, some: Sequence[str], folder: Path
         (folder / f"some.{side}").write_text(text, encoding="utf-8")
     data = ["--source-lang", sides[0], "--target-lang", sides[1]]
     where = tempfile.mkdtemp(dir=folder)
-    command = [sys.executable, "-m", "lev_plugins.cli.preprocess", *data, "--destdir", where]
+    command = [sys.executable, "-m", "lev_plugins", "preprocess", *data, "--destdir", where]
     for option, side in zip(("--srcdict", "--tgtdict"), sides):
         command += [option, f"{args.data}/dict.{side}.txt"]
     run([*command, "--testpref", str(folder / "some")], folder / "preprocess.log")

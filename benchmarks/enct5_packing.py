@@ -2,7 +2,7 @@
 
     python benchmarks/enct5_packing.py DATA --threads 1
 
-DATA is a folder of ``python -m lev_plugins.cli.enct5_prepare``. Its training set is put into
+DATA is a folder of ``python -m lev_plugins enct5-prepare``. Its training set is put into
 batches of at most ``--tokens`` positions in several layouts: an example a row, sorted by length as
 fairseq sorts them; an example a row, in random order; and several examples a row (``--pack
 --pack-length N``). One run gives forward and backward passes to all of them, one after the other
@@ -234,7 +234,7 @@ def parser() -> argparse.ArgumentParser:
     """The options."""
     made = side_by_side.parser_with(__doc__, {})
     add = made.add_argument
-    add("data", help="folder of python -m lev_plugins.cli.enct5_prepare")
+    add("data", help="folder of python -m lev_plugins enct5-prepare")
     add("--kind", choices=KINDS, help="what is predicted (default: what the data are for)")
     add(
         "--sizes",

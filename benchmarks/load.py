@@ -204,12 +204,12 @@ def prepare(system: System, count: int, updates: int, seed: int, folder: Path) -
         labelled = (f"{'even' if n % 2 == 0 else 'odd'}\t{draft(n)}\n" for n in numbers)
         (folder / f"{split}.tsv").write_text("".join(labelled))
     if system.task == "enct5":
-        more = "enct5_prepare --kind classification --bytes --train train.tsv --valid valid.tsv"
-        words = f"-m lev_plugins.cli.{more} --destdir bin".split()
+        more = "enct5-prepare --kind classification --bytes --train train.tsv --valid valid.tsv"
+        words = f"-m lev_plugins {more} --destdir bin".split()
     else:
         more = "--source-lang src --target-lang tgt --draft-lang mt --joined-dictionary"
         splits_of = "--trainpref train --validpref valid --testpref test"
-        words = f"-m lev_plugins.cli.preprocess {more} {splits_of} --destdir bin".split()
+        words = f"-m lev_plugins preprocess {more} {splits_of} --destdir bin".split()
     ran([sys.executable, *words], folder)
     languages = "" if system.task == "enct5" else "--source-lang src --target-lang tgt"
     train = system.train.removeprefix(f"--task {system.task}")
@@ -267,8 +267,8 @@ def command(name: str, interface: str, folder: Path, count: int) -> list[str]:
             "interactive", system.task, f"{decode} --batch-size 64 --buffer-size 1024"
         )
     own = {
-        "correct": f"-m lev_plugins.cli.correct --path {path} --data bin",
-        "predict": f"-m lev_plugins.cli.enct5_predict --path {path} --format tsv",
+        "correct": f"-m lev_plugins correct --path {path} --data bin",
+        "predict": f"-m lev_plugins predict --path {path} --format tsv",
         "python": f"{Path(__file__).resolve()} --inside {folder} --system {name} "
         f"--sentences {count}",
     }

@@ -98,7 +98,7 @@ def prepare(folder: Path, sentences: int, args: argparse.Namespace) -> None:
             sources.write(" ".join(source) + "\n")
             targets.write(" ".join(target) + "\n")
     flags = "--source-lang src --target-lang tgt --joined-dictionary --trainpref train"
-    command = f"-m lev_plugins.cli.preprocess {flags} --destdir bin"
+    command = f"-m lev_plugins preprocess {flags} --destdir bin"
     words = [sys.executable, *command.split()]
     environ = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True, env=environ)

@@ -27,10 +27,10 @@ BASE = {
     "import fairseq": ["-c", "import fairseq"],
 }
 COMMANDS = (
-    *("correct", "serve", "trace", "tune", "report", "noise", "enct5_predict", "enct5_prepare"),
-    *("backbone", "average_checkpoints", "preprocess"),
+    *("correct", "serve", "trace", "tune", "report", "noise", "predict", "enct5-prepare"),
+    *("backbone", "average", "preprocess"),
 )
-HELP = {f"{name} --help": ["-m", f"lev_plugins.cli.{name}", "--help"] for name in COMMANDS}
+HELP = {f"{name} --help": ["-m", "lev_plugins", name, "--help"] for name in COMMANDS}
 LINE = b"one line of wrods\n"
 
 
@@ -97,7 +97,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     rows = {**BASE, "import lev_plugins": ["-c", "import lev_plugins"], **HELP}
     if args.path:
         path = os.path.abspath(args.path)
-        rows["correct, one line"] = ["-m", "lev_plugins.cli.correct", "--path", path]
+        rows["correct, one line"] = ["-m", "lev_plugins", "correct", "--path", path]
         rows["correct, one line"] += ["--settings", args.settings]
     rows = {name: what for name, what in rows.items() if name in BASE or args.only in name}
     trees = [ROOT, *([args.against.resolve()] if args.against else [])]

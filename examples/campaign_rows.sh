@@ -75,7 +75,7 @@ jfleg.pbd() {
   for seed in $seeds; do
     q="$w/$seed"
     corrector "$seed"
-    step "correct-$seed" bash -c 'python -m lev_plugins.cli.correct --path "$1/run-1/checkpoint_best.pt" \
+    step "correct-$seed" bash -c 'python -m lev_plugins correct --path "$1/run-1/checkpoint_best.pt" \
       --data "$1/data" <"$2" >"$1/corrected"' correct "$q" "$set/dev.src"
     step "score-$seed" python "$root/examples/spelling_and_ocr/score_gleu.py" "$set/dev.src" "$q/corrected" \
       "$set"/dev.ref? --lexicon "$q/text/lexicon.txt" --json "$q/scores.json"
@@ -153,7 +153,7 @@ translation.large() {
 }
 
 tuned() { # tuned SEED: writes the flags with which the seed's model decodes best
-  python -m lev_plugins.cli.tune "$w/data" --path "$w/seed-$1/checkpoint_last.pt" \
+  python -m lev_plugins tune "$w/data" --path "$w/seed-$1/checkpoint_last.pt" \
     --remove-bpe sentencepiece --gammas 0,0.3,0.6,1 --thresholds 0.5,0.7,0.85 | tee "$w/seed-$1/tune.txt"
   tail -n 1 "$w/seed-$1/tune.txt" > "$w/seed-$1/flags.txt"
 }
@@ -284,7 +284,7 @@ denoising-translation.today() {
   fresh denoiser "$w/d"
   step denoiser env WORDS=3 TEST_LINES=500 VALID_LINES=300 bash "$root/examples/denoising/prepare.sh" "$w/captions" "$w/d"
   step words python "$root/examples/denoising/words.py" "$w/w/text/train.en" "$w/words.txt" "$w/pairs.txt"
-  step noise python -m lev_plugins.cli.noise --kind all --seed 2 --input "$w/w/text/valid.en" --output "$w/valid.noisy"
+  step noise python -m lev_plugins noise --kind all --seed 2 --input "$w/w/text/valid.en" --output "$w/valid.noisy"
   for seed in $seeds; do
     for system in clean noisy gated; do
       step "train-$system-$seed" env UPDATES="$(updates 1200)" SEED="$seed" RUN="$seed" \
@@ -293,7 +293,7 @@ denoising-translation.today() {
     model="$w/d/none-$seed/checkpoint_last.pt"
     step "denoiser-$seed" env UPDATES="$(updates 1500)" SEED="$seed" RUN="$seed" \
       bash "$root/examples/denoising/train.sh" "$w/d" none --bf16
-    step "tune-$seed" python -m lev_plugins.cli.correct --path "$model" --beam 4 --lexicon "$w/words.txt" \
+    step "tune-$seed" python -m lev_plugins correct --path "$model" --beam 4 --lexicon "$w/words.txt" \
       --bigrams "$w/pairs.txt" --tune "$w/valid.noisy" "$w/w/text/valid.en" --tune-weights --goal accuracy
     step "evaluate-$seed" bash "$root/examples/denoising/evaluate_translation.sh" "$w/w" --lexicon "$w/words.txt" \
       --corrector "$model" --systems "clean-$seed" "noisy-$seed" "gated-$seed" --json "$w/$seed.json"

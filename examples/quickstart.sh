@@ -98,7 +98,7 @@ prepare() { # the data, once: finished folders get their name at the end
   fi
   if [ ! -d "$data" ]; then
     rm -rf "$data.new"
-    logged preprocess "$python" -m lev_plugins.cli.preprocess \
+    logged preprocess "$python" -m lev_plugins preprocess \
       --source-lang typo --target-lang word --draft-lang draft --joined-dictionary \
       --trainpref "$text/train" --validpref "$text/valid" --testpref "$text/test" \
       --destdir "$data.new"
@@ -121,7 +121,7 @@ train() {
 }
 
 tune() { # at most one right word in two hundred is to be changed; correct then does so by itself
-  logged tune "$python" -m lev_plugins.cli.correct --path "$save/checkpoint_best.pt" --data "$data" \
+  logged tune "$python" -m lev_plugins correct --path "$save/checkpoint_best.pt" --data "$data" \
     --lexicon "$text/lexicon.txt" --lookup "$text/lookup.tsv" --bigrams "$text/bigrams.txt" \
     --confusions "$text/confusions.txt" --weight lookup=2.4 \
     --tune "$text/dev.noisy" "$text/dev.clean" --goal changed:0.5
@@ -162,13 +162,13 @@ your_own() {
 
 Correct your own files with it:
 
-  .venv/bin/python -m lev_plugins.cli.correct --path $save/checkpoint_best.pt --data $data FILE > CORRECTED
+  .venv/bin/python -m lev_plugins correct --path $save/checkpoint_best.pt --data $data FILE > CORRECTED
 
 Train on your own text: files with as many lines each, tokens separated by spaces, for train, valid
 and test: my/train.src (with errors), my/train.mt (the same again, the draft that an editor starts from)
 and my/train.pe (without errors). Then:
 
-  .venv/bin/python -m lev_plugins.cli.preprocess --source-lang src --target-lang pe --draft-lang mt \\
+  .venv/bin/python -m lev_plugins preprocess --source-lang src --target-lang pe --draft-lang mt \\
     --joined-dictionary --trainpref my/train --validpref my/valid --testpref my/test --destdir my/data
   .venv/bin/python examples/spelling_and_ocr/train.py my/data my/run --minutes 10
   .venv/bin/python examples/spelling_and_ocr/evaluate.py my/data my/run/checkpoint_best.pt

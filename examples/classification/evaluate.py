@@ -1,7 +1,7 @@
 """Scores what needs no training, and the trained models, on the test set; evaluate.sh calls it.
 
 WORK is the folder of prepare.sh and train.sh. The models get the text alone, through ``python -m
-lev_plugins.cli.enct5_predict``; the labels are looked at afterwards.
+lev-predict``; the labels are looked at afterwards.
 """
 
 import argparse
@@ -90,7 +90,7 @@ def trained(args: argparse.Namespace) -> dict[str, Path]:
 def predicted(checkpoint: Path, test: Sequence[Example], flags: list[str], path: Path) -> list[Any]:
     """What enct5_predict says of each text; kept in a file that is younger than the checkpoint."""
     if not path.is_file() or path.stat().st_mtime <= checkpoint.stat().st_mtime:
-        command = [sys.executable, "-m", "lev_plugins.cli.enct5_predict", "--path", str(checkpoint)]
+        command = [sys.executable, "-m", "lev_plugins", "predict", "--path", str(checkpoint)]
         command += ["--output", str(path), "--format", "jsonl", *flags]
         print(f"predicting with {checkpoint} …", file=sys.stderr, flush=True)
         with tempfile.TemporaryDirectory() as folder:

@@ -3,7 +3,7 @@
 #
 #     bash examples/classification/evaluate.sh WORK [--systems tagging tagging-deep] [--checkpoint last]
 #
-# Scored is the best checkpoint of each folder in WORK that has one, by python -m lev_plugins.cli.enct5_predict,
+# Scored is the best checkpoint of each folder in WORK that has one, by python -m lev_plugins predict,
 # which gets the text alone. WORK/output keeps what it found, line n for line n, as SYSTEM.jsonl, and all
 # numbers in scores.json. A second call predicts only what is new.
 set -euo pipefail

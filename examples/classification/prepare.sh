@@ -102,7 +102,7 @@ else
   [ "$vocab" != bytes ] || pieces=(--bytes)
 fi
 [ ! -f "$work/text/labels.txt" ] || pieces+=(--labels "$work/text/labels.txt")
-python -m lev_plugins.cli.enct5_prepare --kind "$kind" \
+python -m lev_plugins enct5-prepare --kind "$kind" \
   --train "$work/text/train.tsv" --valid "$work/text/valid.tsv" --test "$work/text/test.tsv" \
   "${pieces[@]}" --destdir "$work/data" "$@"
 printf '%s\n' "$kind" >"$work/kind"

@@ -30,7 +30,7 @@ echo "== learning $vocabulary subwords and cutting the text into them"
 python "$root/examples/post_editing/pieces.py" "$work" "$vocabulary" train,dev,test src,mt,pe
 
 echo "== binarising"
-python -m lev_plugins.cli.preprocess \
+python -m lev_plugins preprocess \
   --source-lang src --target-lang pe --draft-lang mt --joined-dictionary \
   --trainpref "$work/pieces/train" --validpref "$work/pieces/dev" --testpref "$work/pieces/test" \
   --destdir "$work/data" | sed '/^next: /d' # the script says what is next

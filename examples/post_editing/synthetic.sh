@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Adds synthetic triples to real ones: many more sentences, whose drafts are their targets with words
-# dropped, repeated, swapped and replaced by lev_plugins.cli.noise --drafts.
+# dropped, repeated, swapped and replaced by lev-noise --drafts.
 #
 #     bash examples/post_editing/synthetic.sh DATA BITEXT OUT
 #     SOURCE=en TARGET=de TIMES=10 bash examples/post_editing/synthetic.sh DATA my/corpus OUT
@@ -37,7 +37,7 @@ unpack "$bitext.$to" "$out/parts/bitext.pe"
 cp "$out/parts/real.src" "$out/parts/edited.src"
 cp "$out/parts/real.pe" "$out/parts/edited.pe"
 for name in bitext edited; do
-  python -m lev_plugins.cli.noise --drafts --input "$out/parts/$name.pe" --output "$out/parts/$name.mt" \
+  python -m lev_plugins noise --drafts --input "$out/parts/$name.pe" --output "$out/parts/$name.mt" \
     --drop 0.04 --repeat 0.01 --swap 0.02 --replace 0.08 --similar 0.3 --seed "$seed"
 done
 

@@ -34,7 +34,7 @@ done
 
 if [ ! -e "$out/halves/data" ]; then
   echo "== binarising: the first half to learn from, the second to translate"
-  python -m lev_plugins.cli.preprocess --source-lang "$from" --target-lang "$to" --joined-dictionary \
+  python -m lev_plugins preprocess --source-lang "$from" --target-lang "$to" --joined-dictionary \
     --srcdict "$bitext/data/dict.$from.txt" --trainpref "$out/halves/first" \
     --validpref "$bitext/pieces/valid" \
     --testpref "$out/halves/second,$bitext/pieces/valid,$bitext/pieces/test" \

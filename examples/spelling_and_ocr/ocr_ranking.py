@@ -1,7 +1,7 @@
 """Re-ranks the hypotheses of a trained corrector by the words of the training text.
 
 Weights and threshold are chosen on dev and written beside the checkpoint, so that
-``python -m lev_plugins.cli.correct`` uses them.
+``python -m lev_plugins correct`` uses them.
 """
 
 from collections import Counter, defaultdict

@@ -44,17 +44,17 @@ made_up=()
 if [ -z "$lexicon" ]; then # of an earlier call: evaluate_ocr.sh would rank by them
   rm -f "$work"/lexicon.txt "$work"/made_up.{clean,noisy} "$work/confusions.json"
 else
-  python -m lev_plugins.cli.noise --learn-confusions "$work/text/train.noisy" "$work/text/train.clean" "$work/confusions.json"
+  python -m lev_plugins noise --learn-confusions "$work/text/train.noisy" "$work/text/train.clean" "$work/confusions.json"
   python "$root/examples/spelling_and_ocr/ocr_words.py" "$work/text" "$lexicon" "$work" \
     --lines "$lines" --words "$((words ? words : 3))"
-  python -m lev_plugins.cli.noise --kind ocr --confusions "$work/confusions.json" --confusion-scale 1.5 \
+  python -m lev_plugins noise --kind ocr --confusions "$work/confusions.json" --confusion-scale 1.5 \
     --input "$work/made_up.clean" --output "$work/made_up.noisy"
   made_up=(--made-up "$work/made_up.noisy" "$work/made_up.clean")
 fi
 python "$root/examples/spelling_and_ocr/ocr_characters.py" "$work/text" "$work/characters" "$words" \
   ${made_up[@]+"${made_up[@]}"}
 printf '%s\n' "$words" >"$work/words"
-python -m lev_plugins.cli.preprocess \
+python -m lev_plugins preprocess \
   --source-lang noisy --target-lang clean --draft-lang draft --joined-dictionary \
   --trainpref "$work/characters/train" --validpref "$work/characters/dev" \
   --testpref "$work/characters/test" --destdir "$work/data" | sed '/^next: /d' # the script says what is next

@@ -3,7 +3,7 @@
     python examples/spelling_and_ocr/train.py DATA SAVE --minutes 10 --seed 1
     python examples/spelling_and_ocr/train.py DATA SAVE --system pbd -- --bf16
 
-DATA is a folder that lev_plugins.cli.preprocess wrote, for LevT with drafts; SAVE gets the
+DATA is a folder that lev-preprocess wrote, for LevT with drafts; SAVE gets the
 checkpoints. What stands behind -- goes to fairseq-train, last. The learning rate and the roll-in
 follow the time that has passed (--lr-scheduler time_budget), so that training ends when the time is
 over, on any machine and whatever else it has to do. The fairseq-train command is printed: it is the

@@ -88,7 +88,7 @@ esac
 if [ "$noise" != 0 ]; then
   [ "$system" != levt ] || fail "NOISE=$noise: levt learns from the lines as they are; ar or pbd"
   confusions="$work/confusions.json"
-  [ -f "$confusions" ] || python -m lev_plugins.cli.noise --learn-confusions \
+  [ -f "$confusions" ] || python -m lev_plugins noise --learn-confusions \
     "$work/text/train.noisy" "$work/text/train.clean" "$confusions"
   recipe+=(
     --task noisy_translation --noise ocr --noise-confusions "$confusions"

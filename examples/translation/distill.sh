@@ -49,7 +49,7 @@ python "$root/examples/translation/distilled.py" "$printed" "$work/pieces/train.
   "$text/train.$to" --longest "$longest" ${choose[@]+"${choose[@]}"}
 
 echo "== binarising"
-python -m lev_plugins.cli.preprocess --source-lang "$from" --target-lang "$to" --joined-dictionary \
+python -m lev_plugins preprocess --source-lang "$from" --target-lang "$to" --joined-dictionary \
   --srcdict "$work/data/dict.$from.txt" --trainpref "$text/train" \
   --validpref "$work/pieces/valid" --testpref "$work/pieces/test" --destdir "$work/distilled-data" | sed '/^next: /d' # the script says what is next
 echo "distill: done; next: bash examples/translation/train.sh $work distilled"

@@ -54,7 +54,7 @@ echo "== learning $vocabulary subwords and cutting the text into them"
 python "$root/examples/post_editing/pieces.py" "$work" "$vocabulary" train,valid,test "$from,$to"
 
 echo "== binarising"
-python -m lev_plugins.cli.preprocess --source-lang "$from" --target-lang "$to" --joined-dictionary \
+python -m lev_plugins preprocess --source-lang "$from" --target-lang "$to" --joined-dictionary \
   --trainpref "$work/pieces/train" --validpref "$work/pieces/valid" --testpref "$work/pieces/test" \
   --destdir "$work/data" | sed '/^next: /d' # the script says what is next
 echo "prepare: done; next: bash examples/translation/train.sh $work ar"
