@@ -1,7 +1,7 @@
 """Scores what needs no training, and the trained models, on the test set; evaluate.sh calls it.
 
-WORK is the folder of prepare.sh and train.sh. The models get the text alone, through ``python -m
-lev-predict``; the labels are looked at afterwards.
+WORK is the folder of prepare.sh and train.sh. The models get the text alone, through
+``lev-predict``; the labels are looked at afterwards.
 """
 
 import argparse
