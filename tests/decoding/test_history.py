@@ -73,21 +73,6 @@ def test_an_iteration_knows_what_it_did(step, nothing_deleted, nothing_inserted)
     assert step.changed is not (nothing_deleted and nothing_inserted)
 
 
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ((("a",), (), ("a",), (False,)), "1 tokens before but 0"),
-        ((("a",), (False,), ("a",), (False, True)), "1 tokens after but 2"),
-        ((("a", "b"), (False, False), ("b", "a"), (False, False)), "kept"),
-        ((("a",), (True,), ("a",), (False,)), "kept"),
-        ((("a",), (False,), ("a",), (True,)), "kept"),
-    ],
-)
-def test_impossible_iterations_are_refused(fields: tuple[Any, ...], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        Iteration(*fields)
-
-
 def test_a_sentence_of_hundreds_of_tokens_is_one_iteration_as_well() -> None:
     step = script(*[(KEEP, "a"), (DELETE, "b"), (INSERT, "c"), (INSERT, "d")] * 300)
     assert (len(step.before), len(step.after)) == (600, 900)
@@ -99,16 +84,6 @@ def test_what_was_recorded_cannot_be_changed_afterwards() -> None:
     for kept, name in ((step, "after"), (trace(step), "iterations")):
         with pytest.raises(FrozenInstanceError):
             setattr(kept, name, ())
-
-
-def test_iterations_that_do_not_follow_each_other_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"iteration 2 begins with \('b',\)"):
-        trace(script((KEEP, "a")), script((KEEP, "b")))
-
-
-def test_an_unknown_ending_is_refused() -> None:
-    with pytest.raises(ValueError, match="terminated is 'tired'"):
-        EditTrace("", None, "", 0.0, (), "tired")  # type: ignore[arg-type]
 
 
 def test_steps_counts_only_iterations_that_changed_something() -> None:
@@ -141,7 +116,9 @@ def test_net_follows_positions_where_tokens_repeat() -> None:
 
 @given(chains())
 def test_net_leads_from_the_first_tokens_to_the_last(steps: tuple[Iteration, ...]) -> None:
-    net = trace(*steps).net()  # its own validation checks the kept tokens
+    net = trace(*steps).net()
+    kept = [token for token, gone in zip(net.before, net.deleted, strict=True) if not gone]
+    assert kept == [token for token, new in zip(net.after, net.inserted, strict=True) if not new]
     assert net.before == (steps[0].before if steps else ())
     assert net.after == (steps[-1].after if steps else ())
     assert sum(net.deleted) <= sum(sum(step.deleted) for step in steps)

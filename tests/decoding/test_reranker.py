@@ -312,42 +312,6 @@ def test_an_edit_model_cannot_rank():
         Reranker(nn.Linear(1, 1), SYMBOLS)
 
 
-@pytest.mark.parametrize(
-    "source, candidate, told",
-    [
-        ("a" * 30, "a", "source of 31 tokens is beyond the reranker's limit of 30"),
-        ("a", "a" * 20, "hypothesis of 21 tokens is beyond the reranker's limit of 20"),
-    ],
-)
-def test_what_is_too_long_for_the_model_is_named(source, candidate, told):
-    reranker = Reranker(transformer(), SYMBOLS)
-    with pytest.raises(UserError, match=told):
-        reranker.score(sentence(source).unsqueeze(0), None, [[sentence(candidate)]])
-    shorter = [[sentence(candidate[:19])]]
-    reranker.score(sentence(source[:29]).unsqueeze(0), None, shorter)
-
-
-@pytest.mark.parametrize("longest", [5, 6])
-def test_source_and_draft_are_held_to_the_limit_each_by_itself(longest):
-    model = Listening(joins_draft=True)
-    model.max_positions = lambda: (longest, 20)
-    source, draft = sentence("abcde").unsqueeze(0), sentence("abcd").unsqueeze(0)
-    for one, other, told in ((source, draft, "source"), (draft, source, "draft")):
-        reranker = Reranker(model, SYMBOLS)
-        if longest == 6:
-            reranker.score(one, other, [[sentence("a")]])
-            continue
-        with pytest.raises(UserError, match=f"a {told} of 6 tokens is beyond .* limit of 5"):
-            reranker.score(one, other, [[sentence("a")]])
-
-
-def test_sources_with_symbols_that_the_model_does_not_know_are_refused():
-    reranker = Reranker(transformer(), SYMBOLS)
-    strange = torch.tensor([SYMBOLS.bos(), PLH, SYMBOLS.eos()])
-    with pytest.raises(UserError, match="source has symbol 12, and the reranker knows 12;"):
-        reranker.score(strange.unsqueeze(0), None, [[sentence("a")]])
-
-
 def test_words_that_fairseq_has_joined_are_no_part_of_the_dictionary():
     # as fairseq-generate adds them with --post-process
     grown = tiny.dictionary()

@@ -32,10 +32,6 @@ class Iteration:
         token_probabilities: of what put or kept each of ``after``: the token's at its place where
             it was inserted, that of keeping it elsewhere; empty if unknown. Neither counts when
             iterations are compared: the last digits depend on the batch.
-
-    Raises:
-        ValueError: a mask or probabilities are not as long as their tokens, or the tokens
-            that were kept are not the ones that were not inserted, in the same order.
     """
 
     before: tuple[str, ...]
@@ -44,26 +40,6 @@ class Iteration:
     inserted: tuple[bool, ...]
     delete_probabilities: tuple[float, ...] = field(default=(), compare=False)
     token_probabilities: tuple[float, ...] = field(default=(), compare=False)
-
-    def __post_init__(self) -> None:
-        if len(self.before) != len(self.deleted):
-            raise ValueError(
-                f"{len(self.before)} tokens before but {len(self.deleted)} marks of deletion"
-            )
-        if len(self.after) != len(self.inserted):
-            raise ValueError(
-                f"{len(self.after)} tokens after but {len(self.inserted)} marks of insertion"
-            )
-        for tokens, values in (
-            (self.before, self.delete_probabilities),
-            (self.after, self.token_probabilities),
-        ):
-            if values and len(values) != len(tokens):
-                raise ValueError(f"{len(tokens)} tokens but {len(values)} probabilities")
-        kept = _unmarked(self.before, self.deleted)
-        old = _unmarked(self.after, self.inserted)
-        if kept != old:
-            raise ValueError(f"kept {kept!r} but {old!r} are marked as not inserted")
 
     def merged(self) -> list[tuple[Mark, str]]:
         """Deletions and insertions in one sequence; in each gap deletions come first."""
@@ -121,9 +97,6 @@ class EditTrace:
         iterations: in order; each begins with the tokens its predecessor left.
         terminated: ``"unchanged"`` (nothing to delete, nothing to insert), ``"loop"`` (an
             earlier state came back) or ``"max_iterations"``.
-
-    Raises:
-        ValueError: an unknown ``terminated``, or iterations that do not follow each other.
     """
 
     source: str
@@ -132,17 +105,6 @@ class EditTrace:
     score: float
     iterations: tuple[Iteration, ...]
     terminated: Termination
-
-    def __post_init__(self) -> None:
-        if self.terminated not in TERMINATIONS:
-            raise ValueError(f"terminated is {self.terminated!r}, not one of {TERMINATIONS}")
-        pairs = zip(self.iterations, self.iterations[1:], strict=False)
-        for number, (first, second) in enumerate(pairs, start=2):
-            if first.after != second.before:
-                raise ValueError(
-                    f"iteration {number} begins with {second.before!r}, "
-                    f"but the one before it left {first.after!r}"
-                )
 
     def _repr_html_(self) -> str:
         """For notebooks: the source, the draft with its edits, the output."""

@@ -78,7 +78,6 @@ class Reranker:
                 "the same data"
             )
         self.size = len(own)
-        self.source_size = len(getattr(model.encoder, "dictionary", None) or own)
 
     @torch.no_grad()
     def score(
@@ -101,10 +100,6 @@ class Reranker:
             for each candidate the log-probability (nats) of its n tokens, </s> counted and <s>
             not, divided by n to the power of the length penalty: by default the mean, as fairseq's
             ``SequenceScorer`` gives it. It does not depend on the other candidates.
-
-        Raises:
-            UserError: a sentence is longer than the model can read or write, or a source has a
-                symbol that it does not know.
         """
         src_tokens = src_tokens.cpu()
         drafts = None if draft is None else draft.cpu()
@@ -116,7 +111,6 @@ class Reranker:
             keys.append([(row, tuple(tokens.tolist())) for tokens in candidates])
             for key, tokens in zip(keys[row], candidates):
                 target = self._written(tokens.cpu())
-                self._check("hypothesis", target, 1)
                 wanted[key] = Candidate(source, target)
         order = sorted(wanted, key=lambda key: tuple(map(len, wanted[key])), reverse=True)
         longest = [max(map(len, wanted[key])) for key in order]
@@ -135,27 +129,12 @@ class Reranker:
         return tokens.masked_fill(tokens >= self.size, self.unk)
 
     def _source(self, source: Tensor, draft: Tensor | None) -> Tensor:
-        parts = {"source": self._strip(source)}
-        if self.joins_draft:
-            end = source.new_tensor([self.eos])
-            parts["draft"] = end if draft is None else self._written(draft)
-        for name, tokens in parts.items():
-            self._check(name, tokens, 0)
-        if int(parts["source"].max()) >= self.source_size:
-            raise UserError(
-                f"a source has symbol {int(parts['source'].max())}, and the reranker knows "
-                f"{self.source_size}; give a model trained with the same source dictionary"
-            )
-        return torch.cat(list(parts.values()))
-
-    def _check(self, name: str, tokens: Tensor, side: int) -> None:
-        """Refuses what is too long for the encoder (side 0) or the decoder (1)."""
-        limits = self.model.max_positions()
-        if limits is not None and len(tokens) > limits[side]:
-            raise UserError(
-                f"a {name} of {len(tokens)} tokens is beyond the reranker's limit of "
-                f"{limits[side]}; shorten the line, or give a model with more positions"
-            )
+        """What the encoder reads."""
+        tokens = self._strip(source)
+        if not self.joins_draft:
+            return tokens
+        end = source.new_tensor([self.eos])
+        return torch.cat([tokens, end if draft is None else self._written(draft)])
 
     def _score(self, candidates: list[Candidate]) -> list[float]:
         """Their scores; the sources come longest first, as fairseq's LSTM wants them."""
