@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from gate_figures import READINGS, System, compute, read_system
+from gate_figures import System, compute, read_system
 from gate_plots import draw
 from plotting import require_matplotlib
 
@@ -45,10 +45,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         references = args.reference or [None] * len(args.records)
         clean = args.clean or references
         systems = [
-            read_system(path, name, reference, right, args.wrr)
+            read_system(path, name, reference, right)
             for path, name, reference, right in zip(args.records, names, references, clean)
         ]
-        figures = compute(systems, args.wrr, args.classes)
+        figures = compute(systems, args.classes)
         if "json" in outputs:
             json.dump(figures, outputs["json"], ensure_ascii=True, allow_nan=False, indent=1)
             outputs["json"].write("\n")
@@ -79,12 +79,6 @@ def build_parser() -> argparse.ArgumentParser:
         nargs="+",
         metavar="FILE",
         help="what the sources should be (default: as --reference); give it for translation",
-    )
-    add(
-        "--wrr",
-        choices=READINGS,
-        default=READINGS[0],
-        help="reading of the word recognition rate: 100 - WER, or overlap of word sets",
     )
     add("--classes", type=int, default=5, metavar="N", help="most classes of lines (default: 5)")
     add("--json", metavar="FILE", help="write all numbers")

@@ -15,8 +15,6 @@ from lev_plugins.io.text_files import read_lines, read_parallel
 from lev_plugins.metrics.corpus import Metric, make_metric
 from lev_plugins.reports.gates import GATES, Record
 
-READINGS = ("wrr", "wrr_jaccard")
-
 
 @dataclass(frozen=True)
 class Point:
@@ -74,15 +72,12 @@ def average(values: Sequence[float] | None) -> float | None:
     return sum(kept) / len(kept) if kept else None
 
 
-def read_system(
-    path: str, name: str, reference: str | None, clean: str | None, reading: str
-) -> System:
+def read_system(path: str, name: str, reference: str | None, clean: str | None) -> System:
     """The points of a file.
 
     Args:
         reference: file of what the outputs should be, or None.
         clean: file of what the sources should be, or None.
-        reading: of WRR, one of :data:`READINGS`.
 
     Raises:
         UserError: a file that cannot be read, or with another number of lines.
@@ -90,7 +85,7 @@ def read_system(
     records = list(read_records(path))
     if not records:
         raise UserError(f"{path} has no lines; write it with lev-trace --json")
-    metric = make_metric(reading)
+    metric = make_metric("wrr")
     wanted, right = _beside(path, records, reference), _beside(path, records, clean)
     points = [
         Point(
@@ -132,15 +127,15 @@ def _noise(metric: Metric, source: str, clean: str | None) -> float | None:
 # ---------------------------------------------------------------- classes and correlations
 
 
-def compute(systems: Sequence[System], reading: str, classes: int) -> dict[str, Any]:
+def compute(systems: Sequence[System], classes: int) -> dict[str, Any]:
     """All numbers that the table and the picture show, as JSON has them.
 
     Args:
         classes: most groups of about as many lines into which a relation is cut.
     """
     return {
-        "reading": reading,
-        "signature": make_metric(reading).signature(),
+        "reading": "wrr",
+        "signature": make_metric("wrr").signature(),
         "systems": [_figures(system, classes) for system in systems],
     }
 

@@ -2,7 +2,7 @@
 
 Line n of the output is line n of the input with its noise; everything else comes out byte for byte.
 The task ``noisy_translation`` reads a test set with the same noise: kinds, rates and --noise-seed
-given, line n is the same there. Drafts (:mod:`lev_plugins.data.draft_noise`) make pairs into
+given, line n is the same there. Drafts (:mod:`lev_plugins.data.noise.drafts`) make pairs into
 triples for post-editing.
 """
 
@@ -11,8 +11,6 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from ..data import draft_noise
-from ..data.draft_vocabulary import read_vocabulary
 from ..data.noise import (
     FIXED,
     KINDS,
@@ -26,6 +24,7 @@ from ..data.noise import (
     to_json,
 )
 from ..data.noise.counting import Counts, summarise
+from ..data.noise.drafts import DraftNoise, DraftRates, Vocabulary, line_random, read_vocabulary
 from ..errors import UserError
 from ..fairseq_patches import run_cli
 from ..io.lines import STANDARD_STREAM, decode, is_stream, raw_lines
@@ -42,7 +41,7 @@ RATES = {
     "max_chars": "changed letters in a word, at most",
     "min_length": "words of fewer letters are left alone",
 }
-#: fields of NoiseRates, likewise
+#: fields of DraftRates, likewise
 DRAFT_RATES = {
     "drop": "share of the tokens that are left out (all shares: 0 by default)",
     "repeat": "of those that are written twice",
@@ -138,32 +137,27 @@ def _noise(args: argparse.Namespace) -> Change:
 
 
 def _drafts(args: argparse.Namespace) -> Change:
-    rates = draft_noise.NoiseRates(**{name: getattr(args, name) for name in DRAFT_RATES})
+    rates = DraftRates(**{name: getattr(args, name) for name in DRAFT_RATES})
     if args.vocabulary is not None:
         tokens = read_vocabulary(args.vocabulary)
+        if not tokens.total():
+            raise UserError(f"{args.vocabulary}: no token with a frequency above 0 in it")
     elif rates.replace and is_stream(args.input):
         raise UserError("--replace takes the tokens of --input FILE; name it, or give --vocabulary")
     else:
         lines = read_lines(args.input) if rates.replace else iter(())
         tokens = Counter(token for line in lines for token in line.split())
-    vocabulary, counts = draft_noise.Vocabulary(tokens), draft_noise.NoiseCounts()
-    if args.vocabulary is not None and not len(vocabulary):
-        raise UserError(f"{args.vocabulary}: no token with a frequency above 0 in it")
-
-    def change(line: str, number: int) -> str:
-        rng = draft_noise.line_random(args.seed, number)
-        noisy, done = draft_noise.noisy_line(line.split(), rates, vocabulary, rng)
-        counts.add(done)
-        return line if done.unchanged else " ".join(noisy)
+    noise = DraftNoise(rates, Vocabulary(tokens))
 
     def summary() -> str:
+        done = noise.done
         return (
-            f"drafts: {counts.unchanged:,} of {counts.lines:,} lines unchanged; of "
-            f"{counts.tokens:,} tokens {counts.dropped:,} dropped, {counts.repeated:,} repeated, "
-            f"{counts.swapped:,} swapped, {counts.replaced:,} replaced"
+            f"drafts: {done['unchanged']:,} of {done['lines']:,} lines unchanged; of "
+            f"{done['tokens']:,} tokens {done['dropped']:,} dropped, {done['repeated']:,} "
+            f"repeated, {done['swapped']:,} swapped, {done['replaced']:,} replaced"
         )
 
-    return change, summary
+    return lambda line, number: noise(line, line_random(args.seed, number)), summary
 
 
 def _check_paths(args: argparse.Namespace) -> None:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..errors import UserError
-from .grammar import ErrantCounts
 from .word_edits import edit_matches, f_half, precision, recall
 from .words import CorrectionCounts, line_counts
 
@@ -46,7 +45,7 @@ class WordCounts:
 
     def signature(self) -> str:
         """In sacrebleu's form."""
-        align = "align:fewest-errors-most-equal-best-agreement"
+        align = "align:fewest-errors-most-equal"
         return f"nrefs:1|case:mixed|tok:whitespace|{align}|library:lev_plugins"
 
 
@@ -104,29 +103,21 @@ def _of_edits(rate: Callable[[Sequence[float]], float]) -> Callable[[Sequence[fl
 
 
 _EDIT_RATES = {"precision": precision, "recall": recall, "f05": f_half}
-# name → higher is better, what is counted, formula; those of ERRANT load it when they are made
+# name → higher is better, what is counted, formula
 CORRECTION_METRICS: dict[
     str, tuple[bool, Callable[[], Counts], Callable[[Sequence[float]], float]]
 ] = {
     "correction_rate": (True, WordCounts, lambda totals: word_totals(totals).correction_rate),
     "words_broken": (False, WordCounts, lambda totals: word_totals(totals).miscorrection_rate),
     **{f"edit_{name}": (True, EditCounts, _of_edits(rate)) for name, rate in _EDIT_RATES.items()},
-    **{
-        f"errant_{name}": (True, ErrantCounts, _of_edits(rate))
-        for name, rate in _EDIT_RATES.items()
-    },
 }
-# those that need no library beyond the package's own
-PLAIN_CORRECTION_METRICS = tuple(
-    name for name, (_, counts, _) in CORRECTION_METRICS.items() if counts is not ErrantCounts
-)
 
 
 def make_correction_metric(name: str) -> CorrectionMetric:
     """The metric of this name.
 
     Raises:
-        UserError: there is none of this name, or ERRANT or its language model is not installed.
+        UserError: there is none of this name.
     """
     if name not in CORRECTION_METRICS:
         known = ", ".join(CORRECTION_METRICS)

@@ -10,26 +10,17 @@ from rapidfuzz.distance import Levenshtein
 
 from .words import percent, right_words
 
-# a share of a sentence in multiples of this: sums of up to two million of them are exact in a
-# double, so that the order of sentences and the number of processes change nothing
-SHARE_STEPS = 2.0**32
-
-
-def in_steps(share: float) -> float:
-    """A share in [0, 1], rounded so that sums are exact."""
-    return round(share * SHARE_STEPS) / SHARE_STEPS
-
 
 class Share:
     """Sums two numbers of a sentence; the score is the first in per cent of the second.
 
-    tokens, how, case: what the signature says of the counting.
+    tokens, how: what the signature says of the counting.
     """
 
     name: str
     higher_is_better = True
     size = 2
-    tokens, how, case = "whitespace", "", "mixed"
+    tokens, how = "whitespace", ""
 
     def statistics(self, hypothesis: str, reference: str) -> tuple[float, ...]:
         """The two numbers of one sentence."""
@@ -41,7 +32,7 @@ class Share:
 
     def signature(self) -> str:
         """In sacrebleu's form."""
-        return f"nrefs:1|case:{self.case}|tok:{self.tokens}|{self.how}|library:lev_plugins"
+        return f"nrefs:1|case:mixed|tok:{self.tokens}|{self.how}|library:lev_plugins"
 
 
 class WordAccuracy(Share):
@@ -97,25 +88,3 @@ class WordRecognition(ErrorRate):
     def score(self, totals: Sequence[float]) -> float:
         """100 − WER; 0 where the references are empty."""
         return 100.0 - super().score(totals) if totals[1] else 0.0
-
-
-class WordSets(Share):
-    """WRR as the overlap of word sets: the mean of the sentences' Jaccard indices, in percent.
-
-    Of a sentence: the words that both sides have over the words that either has, each once, in
-    lower case; 1 where neither has any. Order and repetition do not count. This is the reading of
-    WRR in work on noisy text that takes noise % as 100 − WRR.
-    """
-
-    name = "wrr_jaccard"
-    how, case = "wrr:jaccard-of-word-sets|mean:sentence", "lc"
-
-    def statistics(self, hypothesis: str, reference: str) -> tuple[float, ...]:
-        """Shared over all words of the sentence, and 1 for the sentence."""
-        output, wanted = set(hypothesis.lower().split()), set(reference.lower().split())
-        every = output | wanted
-        return in_steps(len(output & wanted) / len(every) if every else 1.0), 1.0
-
-    def score(self, totals: Sequence[float]) -> float:
-        """Mean of the sentences, without the digits that the steps leave open."""
-        return round(percent(*totals), 6)

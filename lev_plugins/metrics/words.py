@@ -7,10 +7,6 @@ of fewest errors (words inserted, deleted, substituted) sets it against an equal
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 
-import numpy as np
-
-from ..ops.sequences import common_ends
-
 Words = Sequence[str]
 
 
@@ -65,8 +61,7 @@ def correction_counts(sources: Words, outputs: Words, references: Words) -> Corr
         sources, outputs, references: lines before and after the correction, and as they should be.
 
     Returns:
-        the counts, summed over the lines. Several alignments can have equally few errors: those
-        are taken that agree best, so that nothing counts as miscorrected that need not.
+        the counts, summed over the lines.
 
     Raises:
         ValueError: not all have the same number of lines.
@@ -82,11 +77,6 @@ def line_counts(source: str, output: str, reference: str) -> CorrectionCounts:
     before, after, wanted = source.split(), output.split(), reference.split()
     right_before, right = right_words(before, wanted), right_words(after, wanted)
     both = len(right_before & right)
-    # No alignment agrees in more than the fewer right words; before == after agrees in all.
-    if both < min(len(right_before), len(right)):
-        start, end = common_ends(before, after, wanted)
-        inner, before, after = (row[start : len(row) - end] for row in (wanted, before, after))
-        both = most_in_both(inner, before, after, errors=True)[1] + start + end
     return CorrectionCounts(
         words=len(wanted),
         right_before=len(right_before),
@@ -164,58 +154,6 @@ def _costs(words: Words, reference: Words, error: int) -> list[list[int]]:
         table.append(row)
         above = row
     return table
-
-
-def most_in_both(tokens: Words, first: Words, second: Words, errors: bool) -> tuple[int, int]:
-    """The most tokens that optimal alignments with two others have equal in both at once.
-
-    Row by row over ``tokens``; cell (j, k) holds the best of ``first[:j]`` and ``second[:k]``: an
-    error saved weighs more than an equal token, and that more than all that can be shared, so that
-    neither alignment is given up for it.
-
-    Args:
-        tokens, first, second: N, M and K tokens. Time is N·M·K at worst, memory M·K.
-        errors: alignments are those of fewest errors, of these with the most equal tokens; else of
-            most equal tokens (longest common subsequences).
-
-    Returns:
-        the equal tokens of both alignments together (without ``errors``), and the shared ones.
-    """
-    equal = len(tokens) + 1
-    # A token against another saves one error, a replacement for two; against its equal, both.
-    replaced = 2 * equal * equal if errors else 0
-    matched = equal + 2 * replaced
-    in_first, in_second = _places(first), _places(second)
-    nowhere = np.empty(0, dtype=np.int64)
-    table = np.zeros((len(first) + 1, len(second) + 1), dtype=np.int64)
-    for token in tokens:
-        rows, columns = in_first.get(token, nowhere), in_second.get(token, nowhere)
-        if not (errors or len(rows) or len(columns)):
-            continue
-        best = _against(table, rows, replaced, matched)
-        best = _against(best.T, columns, replaced, matched).T
-        after, before = np.ix_(rows + 1, columns + 1), np.ix_(rows, columns)
-        best[after] = np.maximum(best[after], table[before] + 2 * matched + 1)
-        # tokens of the others that stand against nothing
-        table = np.maximum.accumulate(np.maximum.accumulate(best, axis=0), axis=1)
-    return divmod(int(table[-1, -1]), equal)
-
-
-def _places(tokens: Words) -> dict[str, np.ndarray]:
-    """Where each token stands."""
-    found: dict[str, list[int]] = {}
-    for place, token in enumerate(tokens):
-        found.setdefault(token, []).append(place)
-    return {token: np.array(places) for token, places in found.items()}
-
-
-def _against(table: np.ndarray, rows: np.ndarray, replaced: int, matched: int) -> np.ndarray:
-    """The table once a token may stand against one of a text, which equals it at ``rows``."""
-    best = np.copy(table)  # as it lies in memory, transposed or not
-    if replaced:
-        np.maximum(best[1:], table[:-1] + replaced, out=best[1:])
-    best[rows + 1] = np.maximum(best[rows + 1], table[rows] + matched)
-    return best
 
 
 def percent(part: float, whole: float) -> float:

@@ -2,17 +2,13 @@
 
 A token is right where a longest common subsequence with the reference holds it, and kept where one
 of draft and output does; the edits are then the fewest insertions and deletions, as the expert's
-are (paper, Eq. 8). Several subsequences can be equally long: those are taken that agree best, so
-that nothing counts as miscorrected that need not.
+are (paper, Eq. 8). Of several subsequences equally long one is taken, by one rule for all.
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from rapidfuzz.distance import LCSseq
-
-from ..metrics.words import most_in_both
-from ..ops.sequences import common_ends
+from rapidfuzz.distance import Indel
 
 
 class Agreement(NamedTuple):
@@ -24,28 +20,15 @@ class Agreement(NamedTuple):
 
 
 def agreement(tokens: Sequence[str], first: Sequence[str], second: Sequence[str]) -> Agreement:
-    """How many tokens of a sequence the longest common subsequences with two others hold.
-
-    ``both``: the most that one choice of both can share. Of N, M and K tokens time is N·M·K at
-    worst; what all three begin and end with costs nothing.
-    """
-    start, end = common_ends(tokens, first, second)
-    tokens, first, second = (row[start : len(row) - end] for row in (tokens, first, second))
-    with_first = common(tokens, first)
-    if second == tokens:
-        with_second, both = len(tokens), with_first
-    elif second == first:
-        with_second = both = with_first
-    else:
-        with_second, both = most_in_both(tokens, first, second, errors=False)
-        with_second -= with_first
-    ends = start + end
-    return Agreement(with_first + ends, with_second + ends, both + ends)
+    """How many tokens of a sequence longest common subsequences with two others hold."""
+    in_first, in_second = held(tokens, first), held(tokens, second)
+    return Agreement(len(in_first), len(in_second), len(in_first & in_second))
 
 
-def common(tokens: Sequence[str], other: Sequence[str]) -> int:
-    """Length of the longest common subsequence of two sequences."""
-    return LCSseq.similarity(tokens, other)
+def held(tokens: Sequence[str], other: Sequence[str]) -> set[int]:
+    """Places of the tokens that a longest common subsequence of two sequences holds."""
+    steps = Indel.opcodes(tokens, other)
+    return {i for one in steps if one.tag == "equal" for i in range(one.src_start, one.src_end)}
 
 
 class EditCounts(NamedTuple):

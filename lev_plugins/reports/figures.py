@@ -10,7 +10,6 @@ from typing import Any
 from ..metrics.corpus import METRICS, ROUGE_TYPES, Metric, add_up, bleu, make_metric, ter
 from ..metrics.correction import (
     CORRECTION_METRICS,
-    PLAIN_CORRECTION_METRICS,
     CorrectionMetric,
     WordCounts,
     make_correction_metric,
@@ -20,10 +19,8 @@ from .edits import EditCounts, count_edits
 from .input import Corpus
 
 NO_EDIT_BASELINE = "no-edit baseline"
-# those of ROUGE and ERRANT need a library, and are computed where they are asked for
-DEFAULT_METRICS = tuple(
-    one for one in (*METRICS, *PLAIN_CORRECTION_METRICS) if one not in ROUGE_TYPES
-)
+# those of ROUGE need a library, and are computed where they are asked for
+DEFAULT_METRICS = tuple(one for one in (*METRICS, *CORRECTION_METRICS) if one not in ROUGE_TYPES)
 Figures = dict[str, Any]  # as JSON has them
 System = dict[str, Any]
 

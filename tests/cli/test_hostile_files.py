@@ -14,9 +14,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from refusals import refuses
 
-from lev_plugins.data.draft_vocabulary import read_vocabulary
 from lev_plugins.data.noise import Noise, NoiseOptions, load_confusions, sentence_random
 from lev_plugins.data.noise.counting import Counts
+from lev_plugins.data.noise.drafts import read_vocabulary
 from lev_plugins.errors import UserError
 from lev_plugins.io.text_files import parse_alignment
 from lev_plugins.reports.gates import GATES

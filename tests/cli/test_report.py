@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from refusals import refusal
 
 from lev_plugins.cli import report as command
-from lev_plugins.metrics import METRICS, correction_counts, grammar, make_correction_metric
+from lev_plugins.metrics import METRICS, correction_counts, make_correction_metric
 from lev_plugins.metrics.corpus import ROUGE_TYPES, add_up
-from lev_plugins.reports.edits import EditCounts, agreement, common, count_edits
+from lev_plugins.reports.edits import EditCounts, agreement, count_edits, held
 from lev_plugins.reports.figures import NO_EDIT_BASELINE
 from lev_plugins.reports.printed import read_printed
 
@@ -114,11 +114,14 @@ FEW = st.lists(st.sampled_from("abc"), max_size=6)
 
 
 @given(FEW, FEW, FEW)
-def test_agreement_is_the_best_of_all_pairs_of_longest_common_subsequences(x, y, z):
-    first, second = subsequences(x, y), subsequences(x, z)
-    both = max(len(one & other) for one in first for other in second)
-    assert agreement(x, y, z) == (len(first[0]), len(second[0]), both)
-    assert common(x, y) == len(first[0])
+def test_agreement_is_of_a_longest_common_subsequence_with_each(x, y, z):
+    found = [
+        (len(first), len(second), len(first & second))
+        for first in subsequences(x, y)
+        for second in subsequences(x, z)
+    ]
+    assert agreement(x, y, z) in found
+    assert held(x, y) in subsequences(x, y)
 
 
 def test_edits_counted_by_hand():
@@ -130,10 +133,6 @@ def test_edits_counted_by_hand():
         *(1, 1),  # inserted: right, wrong
         *(3, 3),  # edits: needed, remaining
     )
-    # a repeated word is not broken where another can stand for it
-    counts = count_edits("the cat the".split(), "cat the".split(), ["the"])
-    assert (counts.right_kept, counts.right_miscorrected) == (1, 0)
-    assert (counts.wrong_gone, counts.wrong_left) == (1, 1)
 
 
 @given(FEW, FEW, FEW)
@@ -144,7 +143,7 @@ def test_every_token_is_counted_once_and_nothing_or_all_is_right_where_it_must_b
     of_draft = (counts.right_kept, counts.right_miscorrected, counts.wrong_gone, counts.wrong_left)
     assert sum(of_draft) == len(draft) and min(of_draft) >= 0
     inserted = counts.right_inserted + counts.wrong_inserted
-    assert inserted == len(output) - common(draft, output)
+    assert inserted == len(output) - len(held(draft, output))
     assert min(counts.right_inserted, counts.wrong_inserted) >= 0
     nothing = count_edits(draft, draft, reference)
     assert nothing.right_miscorrected == nothing.wrong_gone == 0
@@ -491,14 +490,10 @@ def test_sources_take_the_place_of_drafts_where_they_were_corrected(named, capsy
 def test_sources_that_lack_or_differ_are_refused():
     given = ("--references", text("clean", *CLEAN), *QUICK)
     text("text", *CORRECTED)
-    assert "--against source" in refusal(
-        command.main, "--hypotheses", "text", *SOURCE, *given
-    )
+    assert "--against source" in refusal(command.main, "--hypotheses", "text", *SOURCE, *given)
     first, other = corrections("a"), corrections("b")
     Path(other).write_text(Path(other).read_text().replace("tbe", "tee"))
-    assert "S- lines for sentence 0" in refusal(
-        command.main, first, other, *SOURCE, *given
-    )
+    assert "S- lines for sentence 0" in refusal(command.main, first, other, *SOURCE, *given)
     noisy = ("--sources", text("noisy", *NOISY))
     assert len(systems(first, other, *SOURCE, *given, *noisy)) == 3
     assert len(systems(first, other, *given)) == 2
@@ -574,21 +569,10 @@ def test_systems_stand_side_by_side_under_their_names(example, capsys):
 # ---------------------------------------------------------------- options
 
 
-@pytest.mark.parametrize(
-    ("library", "flags"),
-    [
-        ("rouge_score.rouge_scorer", ("--metrics", "rouge1")),
-        ("errant", (*SOURCE, "--metrics", "bleu,errant_f05", "--json", "j")),
-    ],
-)
-def test_a_library_that_is_missing_is_named_with_the_command_that_installs_it(
-    monkeypatch, library, flags
-):
-    monkeypatch.setitem(sys.modules, library, None)
-    grammar.load_annotator.cache_clear()
-    extra = "grammar" if library == "errant" else "report"
-    assert f"pip install 'lev_plugins[{extra}]'" in refusal(command.main, corrections(), *flags)
-    assert "errant_f05" not in report("out", *SOURCE, *QUICK)["metrics"]
+def test_a_library_that_is_missing_is_named_with_the_command_that_installs_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "rouge_score.rouge_scorer", None)
+    said = refusal(command.main, corrections(), "--metrics", "rouge1")
+    assert "pip install 'lev_plugins[report]'" in said
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,19 @@
 """The example that denoises with and without gates: scripts, tables and configuration."""
 
+import itertools
 import json
+import math
+import operator
 import random
 import re
+import statistics
 import subprocess
 from pathlib import Path
 
 import pytest
 from example_scripts import modules, refusal, trained_with
 from plain_files import put
+from scipy.stats import t as student
 
 from lev_plugins import Corrector
 
@@ -57,6 +62,23 @@ def test_scores_count_what_was_corrected_and_what_was_miscorrected():
     nothing = evaluate.scores(noisy, noisy, clean)
     assert (nothing["corrected"], nothing["miscorrected"]) == (0, 0)
     assert 50 < nothing["bleu"] < 100 and nothing["cer"] == pytest.approx(100 / 23)
+
+
+def test_two_systems_are_told_apart_by_welchs_test_and_by_exchanges():
+    clean = ["the cat sat", "a dog", "one two three four", "yes", "the end of it all"]
+    ours = ["the cat sat", "a dog", "one two three for", "yes", "the en of it all"]
+    theirs = ["the rat sat", "dog", "one", "no", "the end it"]
+    found = evaluate.compared(ours, theirs, clean)
+    a, b = [100, 100, 75, 100, 80], [200 / 3, 50, 25, 0, 60]  # WRR of the lines
+    error = (statistics.variance(a) + statistics.variance(b)) / 5
+    t = (statistics.fmean(a) - statistics.fmean(b)) / math.sqrt(error)
+    freedom = error**2 / (sum((statistics.variance(x) / 5) ** 2 for x in (a, b)) / 4)
+    assert found["p"] == pytest.approx(2 * student.sf(t, freedom))
+    apart = [1, 1, 2, 1, 1]  # errors more
+    ways = itertools.product([1, -1], repeat=5)
+    exact = sum(abs(sum(map(operator.mul, way, apart))) > 6 for way in ways) / 32
+    assert found["p_paired"] == pytest.approx(exact, abs=0.02)
+    assert evaluate.compared(ours[:1], ours[:1], clean[:1]) == {"p": None, "p_paired": None}
 
 
 SMALL = ["--encoder-ffn-embed-dim", "16", "--num-workers", "0", "--disable-validation", "--cpu"]

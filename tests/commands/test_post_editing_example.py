@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 from example_scripts import modules
+from fairseq.scoring import SCORER_REGISTRY
 from fairseq.scoring.bleu import SacrebleuConfig, SacrebleuScorer
 from plain_files import put
 
-from lev_plugins.metrics.scorers import TerConfig, TerScorer
+from lev_plugins.metrics.scorers import TerConfig
 
 pieces, scores, careful = modules("post_editing", "pieces", "scores", "careful")
 
@@ -63,7 +64,7 @@ def test_the_scores_are_those_of_fairseq_generate(lossless, tmp_path, monkeypatc
     assert systems["no-edit baseline"]["as_drafted"] == 100
     rows = {line[:18].strip(): line[18:].split() for line in table[1:4]}
     expected = []
-    ter = TerScorer(TerConfig(ter_normalized=True, ter_case_sensitive=True))
+    ter = SCORER_REGISTRY["ter"](TerConfig(ter_normalized=True, ter_case_sensitive=True))
     for scorer in (SacrebleuScorer(SacrebleuConfig()), ter):
         for pair in zip(targets, outputs, strict=True):
             scorer.add_string(*pair)

@@ -195,7 +195,7 @@ def test_the_package_does_not_load_rouge_score_before_it_is_needed(root):
     code = (
         "import sys, logging, lev_plugins; from lev_plugins.metrics.corpus import make_metric\n"
         "[make_metric(name) for name in ('bleu', 'ter', 'chrf', 'accuracy', 'cer')]\n"
-        "assert not {'rouge_score', 'nltk', 'errant', 'spacy'} & set(sys.modules)\n"
+        "assert not {'rouge_score', 'nltk'} & set(sys.modules)\n"
         "make_metric('rouge1')\n"
         "assert 'rouge_score' in sys.modules and not logging.root.handlers"
     )
