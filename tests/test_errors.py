@@ -134,7 +134,7 @@ MISTAKES: list[tuple[Callable[[Path], Any], tuple[str, ...]]] = [
     (lambda folder: setup(folder), ("--source-lang", "--target-lang")),
     (lambda folder: setup(folder, source_lang="en", target_lang="tgt"), ("dict.en.txt",)),
     (load_split, ("nosuch", "--gen-subset", "bin")),
-    (lambda folder: load_checkpoint(folder / "nope.pt"), ("nope.pt", "--path")),
+    (lambda folder: load_checkpoint(folder / "nope.pt"), ("nope.pt",)),
     (lambda folder: open(folder), ("bin",)),
     (lambda folder: run_program("generate"), ("--path",)),
     (lambda folder: run_program("train"), ("--max-tokens",)),

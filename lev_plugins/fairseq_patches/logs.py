@@ -70,8 +70,12 @@ def hide_private_stats() -> None:
 
         @patches(bar, "_format_stats")
         def format_stats(
-            stock: Stock, self: BaseProgressBar, stats: Mapping[str, object], **named: object
+            stock: Stock,
+            self: BaseProgressBar,
+            stats: Mapping[str, object],
+            *more: object,
+            **named: object,
         ) -> object:
             """fairseq's, of what is not private."""
             shown = {name: value for name, value in stats.items() if name[:1] != "_"}
-            return stock(self, shown, **named)
+            return stock(self, shown, *more, **named)

@@ -76,9 +76,3 @@ def explain(error: BaseException) -> str | None:
         if line := cause(error):
             return " ".join(line.split())
     return None
-
-
-def refusal(error: BaseException) -> str | None:
-    """What ``torch.load`` refused to unpickle; its own message says how to load it nevertheless."""
-    refused = re.search(r"[Uu]nsupported (?:GLOBAL|global: GLOBAL|class) (\S+)", str(error))
-    return refused and f"asks for {refused[1]}, which is not allowed: it could run foreign code"

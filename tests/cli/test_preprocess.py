@@ -360,16 +360,6 @@ class TestAllOrNothing:
             preprocess.main(argv)
         assert snapshot(root) == before
 
-    def test_a_failure_while_moving_is_undone(self, existing):
-        # Sorted by name, this folder stands in the way of the last file to be moved.
-        os.remove("deep/er/bin/train.src-pe.src.idx")
-        Path("deep/er/bin/train.src-pe.src.idx/inside").mkdir(parents=True)
-        argv = self.again()
-        before = snapshot(existing)
-        with pytest.raises(UserError, match="train.src-pe.src.idx: a folder is in the way"):
-            preprocess.main(argv)
-        assert snapshot(existing) == before
-
     def test_a_link_to_a_folder_is_followed(self, corpus):
         (corpus / "real").mkdir()
         (corpus / "bin").symlink_to("real")

@@ -391,7 +391,7 @@ def test_what_the_user_names_is_fetched(folder, evil, fetched, kind, load):
 
 def test_every_file_of_subwords_is_looked_at():
     known = REGISTRIES["bpe"]["dataclass_registry"]
-    assert not set(BPE_REGISTRY) - set(known)
+    assert set(BPE_REGISTRY) - set(known) <= {"bytes"}  # which has no settings
     texts = {
         field.name
         for made in known.values()

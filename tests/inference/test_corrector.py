@@ -340,7 +340,7 @@ def test_a_confidence_is_a_probability(value):
 
 
 def test_a_single_string_is_no_list_of_lines():
-    with pytest.raises(UserError, match="not a single string"):
+    with pytest.raises(UserError, match="takes a list"):
         Corrector(FakeBackend()).correct("abc")
     assert len(Corrector(FakeBackend()).correct(iter(["abc", "de"]))) == 2
     with pytest.raises(UserError, match="line 2: None is no text; give strings"):

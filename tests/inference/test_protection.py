@@ -134,5 +134,5 @@ def test_a_pattern_that_is_none_is_named(pattern):
 
 
 def test_a_single_text_is_no_list_of_patterns():
-    with pytest.raises(UserError, match="not a single string"):
+    with pytest.raises(UserError, match="takes a list"):
         Protection("abc")
