@@ -1,6 +1,7 @@
 """The learning rate of fairseq's Adafactor."""
 
 from collections.abc import Callable
+from typing import Any
 
 from ..io.patching import Stock, patches
 
@@ -15,9 +16,10 @@ def patch_adafactor() -> None:
     from fairseq.optim.adafactor import Adafactor
 
     @patches(Adafactor, "_get_lr")
-    def get_lr(stock: Stock, self: Adafactor, group: dict[str, object], state: object) -> object:
+    def get_lr(stock: Stock, self: Adafactor, param_group: Any, param_state: Any) -> object:
         """A tensor's learning rate, of the one that the scheduler has set."""
-        return stock(self, {**group, "lr": group.get("given_lr", group["lr"])}, state)
+        given = param_group.get("given_lr", param_group["lr"])
+        return stock(self, {**param_group, "lr": given}, param_state)
 
     @patches(Adafactor, "step")
     def step(stock: Stock, self: Adafactor, closure: Callable[[], float] | None = None) -> object:

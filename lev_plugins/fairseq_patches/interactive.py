@@ -7,7 +7,6 @@ from itertools import islice
 from typing import Any
 
 from ..io.lines import decode, raw_lines
-from ..io.patching import Stock, patches
 from ..io.program import running_command
 from .logs import untouched_root_logger
 
@@ -39,26 +38,8 @@ def read_interactive_lines(input: str, buffer_size: int) -> Iterator[list[str]]:
         yield buffer
 
 
-def _forget_buffers(program: Any) -> None:
-    """Lets ``make_batches`` let go of a buffer when it has been answered.
-
-    Fault: the task keeps the iterator of every buffer, and with it the lines, as if they were the
-    split of a training: about 650 bytes a line of eight words, until the command ends.
-    """
-
-    @patches(program, "make_batches")
-    def make_batches(
-        stock: Stock, lines: list[str], cfg: object, task: Any, *more: object, **named: object
-    ) -> Iterator[object]:
-        """The batches of a buffer."""
-        try:
-            yield from stock(lines, cfg, task, *more, **named)
-        finally:
-            task.dataset_to_epoch_iter.clear()
-
-
 def patch_interactive_reader() -> None:
-    """Puts :func:`read_interactive_lines` in the place of fairseq's reader, and keeps no buffer.
+    """Puts :func:`read_interactive_lines` in the place of fairseq's reader.
 
     ``main()`` looks the name up when it runs, so it is enough to do this before: in the module,
     and in ``__main__`` where ``python -m fairseq_cli.interactive`` runs a second copy of it.
@@ -69,4 +50,3 @@ def patch_interactive_reader() -> None:
         modules.append(sys.modules["__main__"])
     for module in modules:
         module.buffered_read = read_interactive_lines
-        _forget_buffers(module)
