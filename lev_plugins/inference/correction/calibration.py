@@ -6,25 +6,14 @@ Neural Networks", of the two outcomes right and wrong). It changes no order.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-BINS = 10
 _SMALLEST = 1e-9
 _LARGEST = 700.0  # whose exponential is finite
 #: Temperatures that are tried.
 _TRIED = np.geomspace(0.05, 20, 601)
-
-
-@dataclass(frozen=True)
-class Bin:
-    """Edits with probabilities of one tenth: how many, their mean, and the share that is right."""
-
-    count: int
-    probability: float
-    right: float
 
 
 def calibrated(probability: float, temperature: float) -> float:
@@ -45,24 +34,6 @@ def temperature(found: Sequence[tuple[float, bool]]) -> float:
         for p in (np.clip(_divided(chances, one), _SMALLEST, 1 - _SMALLEST) for one in _TRIED)
     ]
     return round(float(_TRIED[int(np.argmin(losses))]), 4)
-
-
-def reliability(found: Sequence[tuple[float, bool]], temperature: float = 1.0) -> list[Bin]:
-    """Tenths of probability that have edits."""
-    chances, right = _arrays(found)
-    chances = _divided(chances, temperature)
-    places = np.minimum((chances * BINS).astype(int), BINS - 1)
-    return [
-        Bin(int(at.sum()), float(chances[at].mean()), float(right[at].mean()))
-        for at in (places == number for number in range(BINS))
-        if at.any()
-    ]
-
-
-def expected_error(bins: Sequence[Bin]) -> float:
-    """Expected calibration error: how far the shares are from the probabilities, in [0, 1]."""
-    total = sum(one.count for one in bins)
-    return math.fsum(one.count * abs(one.probability - one.right) for one in bins) / max(total, 1)
 
 
 def _arrays(found: Sequence[tuple[float, bool]]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:

@@ -30,14 +30,13 @@ class Plan:
 
     documents: to correct, in order. finished: their target is there already. outdated: those of
     ``finished`` whose source was changed after the target. binary: files of the folders that are
-    no text. invalid: files that are not UTF-8, in the words of an error.
+    no text.
     """
 
     documents: list[Document] = field(default_factory=list)
     finished: list[Document] = field(default_factory=list)
     outdated: list[Document] = field(default_factory=list)
     binary: list[str] = field(default_factory=list)
-    invalid: list[str] = field(default_factory=list)
 
     @property
     def size(self) -> int:
@@ -55,14 +54,13 @@ class Plan:
         return [document.target for document in (*self.documents, *self.finished)]
 
 
-def plan(paths: Sequence[str], output_dir: str, skip_invalid: bool = False) -> Plan:
+def plan(paths: Sequence[str], output_dir: str) -> Plan:
     """Looks at all files before any is corrected.
 
     Args:
         paths: files, and folders that are searched with all their subfolders; hidden files and
             folders in them (``.name``) and ``output_dir`` are passed over.
         output_dir: gets ``name`` for a file ``…/name``, and ``a/name`` for ``a/name`` of a folder.
-        skip_invalid: leave out files that are not UTF-8, in place of the error.
 
     Raises:
         UserError: nothing to correct, a file that cannot be read or is not UTF-8, two files with
@@ -86,14 +84,9 @@ def plan(paths: Sequence[str], output_dir: str, skip_invalid: bool = False) -> P
             if os.path.getmtime(source) > os.path.getmtime(target):
                 made.outdated.append(document)
         elif wrong := _invalid(source):
-            made.invalid.append(wrong)
+            raise UserError(f"{wrong}; convert it: iconv -f ITS_ENCODING -t UTF-8")
         else:
             made.documents.append(document)
-    if made.invalid and not skip_invalid:
-        more = f" (and {len(made.invalid) - 1} more files)" if len(made.invalid) > 1 else ""
-        raise UserError(
-            f"{made.invalid[0]}{more}; convert it: iconv -f ITS_ENCODING -t UTF-8"
-        )
     if not sources:
         raise UserError(f"no text files in {', '.join(paths)}; check the path")
     return made

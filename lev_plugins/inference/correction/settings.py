@@ -3,7 +3,7 @@
 import json
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -38,9 +38,8 @@ class Settings:
     unit, window: as of :class:`~.corrector.Corrector`. min_confidence: threshold of edits.
     lexicon, lookup, bigrams, confusions, protect_words: paths of files. weights: of the ranking.
     longest: letters that a correction may have more than the word. tuned: what it was tuned for.
-    temperature: of the probabilities, and calibration_error: how far off they are on the
-    development set, without it and with it (:mod:`.calibration`). beam, max_iter, delete_threshold:
-    of the search.
+    temperature: of the probabilities (:mod:`.calibration`). beam, max_iter, delete_threshold: of
+    the search.
     """
 
     unit: str | None = None
@@ -52,7 +51,6 @@ class Settings:
     longest: int = Resources.longest
     tuned: str | None = None
     temperature: float = 1.0
-    calibration_error: Sequence[float] = ()
     bigrams: str | None = None
     confusions: str | None = None
     beam: int | None = None
@@ -137,6 +135,7 @@ def read(path: str) -> Settings:
         with open(path, encoding="utf-8") as file:
             stored = json.load(file)
         files = stored.pop("files")
+        stored.pop("calibration_error", None)  # of version 0.5
         settings = Settings(**stored)
         _check(settings)
     except OSError as error:
@@ -161,7 +160,7 @@ def read(path: str) -> Settings:
 
 def _check(settings: Settings) -> None:
     numbers = [settings.min_confidence, settings.longest, *settings.weights.values()]
-    numbers += [settings.temperature, *settings.calibration_error]
+    numbers.append(settings.temperature)
     numbers += [one for key in SEARCH if (one := getattr(settings, key)) is not None]
     if not all(isinstance(one, (int, float)) for one in numbers):
         raise ValueError("what should be a number is none")
