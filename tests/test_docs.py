@@ -243,7 +243,8 @@ def test_the_picture_shows_what_was_changed_and_what_was_left(tmp_path):
     assert (ROOT / "docs" / "edit.svg").stat().st_size < 100_000
 
 
-@pytest.mark.parametrize("name", names(DOCUMENTS))
+# A changelog names what has gone.
+@pytest.mark.parametrize("name", [name for name in names(DOCUMENTS) if name != "CHANGELOG.md"])
 def test_every_flag_named_in_the_text_exists(name, parsers):
     text = (ROOT / name).read_text(encoding="utf-8")
     outside = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
