@@ -1,1 +1,1 @@
-"""Commands: ``python -m lev_plugins`` lists them; ``python -m lev_plugins.cli.NAME --help``."""
+"""Commands: ``python -m lev_plugins`` lists them."""

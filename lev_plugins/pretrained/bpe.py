@@ -1,7 +1,7 @@
 """The tokenizers of pre-trained models, for ``--bpe``.
 
 Each cuts a line as the model's own tokenizer does, and writes the subwords as symbols of the
-dictionary that ``python -m lev_plugins.cli.backbone`` makes. What looks like a special token in
+dictionary that ``lev-backbone`` makes. What looks like a special token in
 the text ("[MASK]", "</s>") is text: it is cut like any other word.
 """
 

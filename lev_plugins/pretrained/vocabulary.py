@@ -132,7 +132,7 @@ class Vocabulary:
             raise UserError(
                 f"{self.file}: the dictionary has symbols that the model does not know: "
                 f"{few(list(map(repr, unknown)), _SHOWN, ' ')}; make one with "
-                "python -m lev_plugins.cli.backbone and preprocess text that its tokenizer cut"
+                "lev-backbone and preprocess text that its tokenizer cut"
             )
         return torch.tensor(rows, dtype=torch.long)
 

@@ -80,6 +80,6 @@ class EncoderDirectory:
         )
         raise UserError(
             f"{self.place.path}: the data were prepared with another vocabulary ({how}); "
-            f"prepare them with python -m lev_plugins.cli.enct5_prepare {self.OPTION} of the same "
+            f"prepare them with lev-enct5-prepare {self.OPTION} of the same "
             "folder"
         )

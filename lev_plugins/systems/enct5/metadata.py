@@ -95,7 +95,7 @@ class Metadata:
 
     @classmethod
     def read(cls, folder: str) -> "Metadata":
-        """What ``python -m lev_plugins.cli.enct5_prepare`` wrote.
+        """What ``lev-enct5-prepare`` wrote.
 
         Raises:
             UserError: it is not there or not whole.
@@ -106,7 +106,7 @@ class Metadata:
                 values = json.load(file)
         except FileNotFoundError as error:
             raise UserError(
-                f"{path} does not exist; make the data with python -m lev_plugins.cli.enct5_prepare"
+                f"{path} does not exist; make the data with lev-enct5-prepare"
             ) from error
         except OSError as error:
             raise UserError(f"{path} cannot be read ({error.strerror}); check the path") from error

@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 TASK = "enct5"
 SUMS = "_statistics"
 PREDICT = "lev-predict"
-PREPARE = "python -m lev_plugins.cli.enct5_prepare"
+PREPARE = "lev-enct5-prepare"
 #: of which less is better; the threshold is neither good nor bad
 LESS = ("loss", "mse")
 NEITHER = "threshold"

@@ -12,7 +12,7 @@ from .problem_types import KINDS, ProblemType
 
 @dataclass
 class EncT5TaskConfig(FairseqDataclass):
-    data: OptionalStr = option(None, "folder made by python -m lev_plugins.cli.enct5_prepare")
+    data: OptionalStr = option(None, "folder made by lev-enct5-prepare")
     kind: OptionalStr = option(
         None,
         f"what is predicted, {', '.join(KINDS)}; default: what the data were prepared "
