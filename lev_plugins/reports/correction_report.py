@@ -40,9 +40,7 @@ def json_sink(stream: TextIO, named: bool) -> Sink:
     return write
 
 
-def diff(
-    first: int, done: Sequence["Correction"], ends: Sequence[bytes], colour: bool
-) -> bytes:
+def diff(first: int, done: Sequence["Correction"], ends: Sequence[bytes], colour: bool) -> bytes:
     """The changed lines of a chunk as hunks of a unified diff without context.
 
     Args:

@@ -122,7 +122,7 @@ def test_a_file_that_is_no_description_is_one_line_that_names_it(tmp_path: Path,
 
 
 def test_a_missing_description_tells_the_command_that_makes_one(tmp_path: Path):
-    with pytest.raises(UserError, match=f"{DESCRIPTION} does not exist.*enct5_prepare"):
+    with pytest.raises(UserError, match=f"{DESCRIPTION} does not exist.*enct5-prepare"):
         Metadata.read(str(tmp_path))
     (tmp_path / DESCRIPTION).mkdir()
     with pytest.raises(UserError, match=f"{DESCRIPTION} cannot be read"):
