@@ -85,11 +85,19 @@ ar)
   ;;
 pbd) recipe=(--arch pbd_transformer_char "${pair[@]}") ;;
 esac
+data="$work/data"
 if [ "$noise" != 0 ]; then
   [ "$system" != levt ] || fail "NOISE=$noise: levt learns from the lines as they are; ar or pbd"
   confusions="$work/confusions.json"
   [ -f "$confusions" ] || python -m lev_plugins noise --learn-confusions \
     "$work/text/train.noisy" "$work/text/train.clean" "$confusions"
+  # noise is made on text: that of the training pairs; dictionaries and other sets as they are
+  data="$work/plain"
+  mkdir -p "$data"
+  cp "$work"/data/{dict,valid,test}.* "$data"
+  for side in noisy clean; do
+    sed 's/ //g; s/▁/ /g' "$work/characters/train.$side" >"$data/train.$side"
+  done
   recipe+=(
     --task noisy_translation --noise ocr --noise-confusions "$confusions"
     --noise-target-share "$noise" --noise-confusion-scale 2
@@ -97,7 +105,7 @@ if [ "$noise" != 0 ]; then
 fi
 [ -z "$start" ] || recipe+=(--finetune-from-model "$start")
 
-exec fairseq-train "$work/data" \
+exec fairseq-train "$data" \
   --user-dir "$root/lev_plugins" --source-lang noisy --target-lang clean --bpe characters \
   "${recipe[@]}" "${length[@]}" \
   --share-all-embeddings --max-source-positions 1024 --max-target-positions 1024 \

@@ -96,9 +96,20 @@ def parse_args(argv: Sequence[str] | None) -> argparse.Namespace:
             f"--draft-lang {args.draft_lang} is a side of the pair too; give the drafts a suffix "
             "of their own"
         )
+    if not args.trainpref:
+        _require_dictionaries(args)
     if args.draft_lang and args.only_source:
         raise UserError("--draft-lang needs the target side: leave out --only-source")
     return args
+
+
+def _require_dictionaries(args: argparse.Namespace) -> None:
+    wanted = [(args.srcdict, "--srcdict"), (args.tgtdict, "--tgtdict")]
+    if args.joined_dictionary:
+        wanted = [(args.srcdict or args.tgtdict, "--srcdict")]
+    for path, flag in wanted[: 1 if args.only_source else 2]:
+        if not path:
+            raise UserError(f"no text to build a dictionary from: give --trainpref or {flag}")
 
 
 def plan_splits(args: argparse.Namespace) -> list[Split]:
@@ -151,16 +162,15 @@ def check_all(args: argparse.Namespace, splits: Sequence[Split]) -> None:
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command; raises :class:`UserError` with nothing written."""
     args = parse_args(argv)
-    from ..data.binarization import make_dictionaries, write_all
+    from ..data.binarization import write_all
     from ..reports.preprocessing import summarise
 
     refuse_old_dictionaries(args)
     splits = plan_splits(args)
     check_all(args, splits)
-    source, target = make_dictionaries(args, splits[0] if args.trainpref else None)
     command = shlex.join(["lev-preprocess", *(sys.argv[1:] if argv is None else argv)])
     with staged(args.destdir) as folder:
-        write_all(args, folder, splits, source, target)
+        source, target = write_all(args, folder, splits)
         summary = summarise(args, splits, source, target)
         before = Path(args.destdir, LOG)  # what an earlier run left
         earlier = before.read_text(encoding="utf-8", errors="replace") if before.is_file() else ""

@@ -1,6 +1,5 @@
 """Pairs of lines, read from text, made noisy and cut into tokens when they are asked for."""
 
-import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -25,7 +24,7 @@ class TextSide(FairseqDataset):
 
     def __init__(
         self,
-        lines: Sequence[Any],
+        lines: Sequence[str],
         encode: Callable[[str], str],
         dictionary: Dictionary,
         sizes: np.ndarray | None = None,
@@ -81,6 +80,8 @@ class NoisySide(TextSide):
         run: the training's seed, None where noise is to be the same every time.
         longest: most tokens, </s> counted.
         truncate: cut what is longer, noise or not, and keep </s>.
+        target: text of the targets: lines are made anew from them, with noise, and only ``share``
+            of the lines (each with this probability); the others are read without noise.
 
     Attributes:
         sizes: for batches: lengths of the noisy lines where noise is fixed, elsewhere those of
@@ -97,9 +98,12 @@ class NoisySide(TextSide):
         run: int | None,
         longest: int,
         truncate: bool = False,
+        target: Sequence[str] | None = None,
+        share: float = 1.0,
     ) -> None:
         self.noise, self.seed, self.run = noise, seed, run
         self.truncate, self.longest = truncate, longest
+        self.target, self.share = target, share
         self._epoch = torch.full((1,), FIXED).share_memory_()
         lines, encode, dictionary = clean.lines, clean.encode, clean.dictionary
         super().__init__(lines, encode, dictionary, None if noise.options.kinds else clean.sizes)
@@ -123,93 +127,18 @@ class NoisySide(TextSide):
 
     def text(self, number: int) -> str:
         """A line with its noise."""
-        return self.noise(self.lines[number], self._random(number))
-
-    def _random(self, number: int) -> random.Random:
-        return sentence_random(self.seed, int(self._epoch), number, self.run or 0)
+        rng = sentence_random(self.seed, int(self._epoch), number, self.run or 0)
+        if self.target is None:
+            return self.noise(self.lines[number], rng)
+        if rng.random() >= self.share:
+            return self.lines[number]
+        return self.noise(self.target[number], rng)
 
     def __getitem__(self, number: int) -> Tensor:
         tokens = self.tokens(self.text(number))
         if len(tokens) > self.longest and not self.truncate:
             return self.tokens(self.lines[number])
         return shortened(tokens, self.longest)
-
-
-class BinarizedText(Sequence[str | None]):
-    """Text of sentences that were binarised, None for one with an unknown token."""
-
-    def __init__(
-        self, items: Sequence[Tensor], dictionary: Dictionary, decode: Callable[[str], str]
-    ) -> None:
-        self.items, self.dictionary, self.decode = items, dictionary, decode
-
-    def __len__(self) -> int:
-        return len(self.items)
-
-    def __getitem__(self, number: Any) -> Any:
-        tokens = self.items[number]
-        if bool(tokens.eq(self.dictionary.unk()).any()):
-            return None
-        return self.decode(self.dictionary.string(tokens))
-
-
-class RenoisedSide(NoisySide):
-    """A side of which some lines are made anew: from the target's text, with noise.
-
-    Which lines depends on the same as the noise. A line is read as it is where its target has an
-    unknown token or the noise makes it longer than ``longest``.
-
-    Args:
-        real: the lines' tokens as they are, </s> behind them.
-        real_sizes: their lengths.
-        target: text of the targets, as the subwords of this side.
-        share: probability that a line is made anew.
-        noise, seed, run, longest, truncate: as of :class:`NoisySide`.
-    """
-
-    def __init__(
-        self,
-        real: Sequence[Tensor],
-        real_sizes: np.ndarray,
-        target: TextSide,
-        share: float,
-        noise: Noise,
-        seed: int,
-        run: int,
-        longest: int,
-        truncate: bool = False,
-    ) -> None:
-        self.real, self.real_sizes, self.share = real, real_sizes, share
-        super().__init__(target, noise, seed, run, longest, truncate)
-        self.clean_sizes = real_sizes
-        self.limit(longest)
-
-    def _measured(self) -> np.ndarray:
-        sizes = np.array(self.real_sizes)
-        for number in range(len(self)):
-            made = self._made(number)
-            if made is not None:
-                sizes[number] = len(made)
-                self.unknown += int(made.eq(self.dictionary.unk()).sum())
-        return sizes
-
-    def _made(self, number: int) -> Tensor | None:
-        """Tokens of a line made anew, None where it is read as it is."""
-        rng = self._random(number)
-        if rng.random() >= self.share:
-            return None
-        line = self.lines[number]
-        return None if line is None else self.tokens(self.noise(line, rng))
-
-    def __getitem__(self, number: int) -> Tensor:
-        made = self._made(number)
-        if made is not None and len(made) <= self.longest:
-            return made
-        return shortened(self.real[number], self.longest) if self.truncate else self.real[number]
-
-    def get_original_text(self, number: int) -> str:
-        """The subwords of what is read."""
-        return self.dictionary.string(self[number])
 
 
 class NoisyPairs(LanguagePairDataset):

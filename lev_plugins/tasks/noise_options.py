@@ -50,8 +50,7 @@ class NoisyTranslationConfig(EvaluationConfig):
     noise_target_share: float = option(
         0.0,
         "share of the training lines whose source is made anew in each epoch, from the target "
-        "with --noise; the other pairs, validation and test sets are then read as they are, from "
-        "text or binarised",
+        "with --noise; the other pairs, validation and test sets are then read as they are",
     )
     # what the commands are told about the text; a task is given nothing but its own options
     text_bpe: Any = II("bpe")

@@ -3,14 +3,11 @@
 import dataclasses
 import logging
 import os
-from collections.abc import Sequence
 
-import numpy as np
 from fairseq.data import (
     Dictionary,
     EpochBatchIterator,
     FairseqDataset,
-    LanguagePairDataset,
     encoders,
     indexed_dataset,
 )
@@ -18,13 +15,12 @@ from fairseq.tasks import register_task
 from torch import Tensor
 
 from ..data.batch import TextEncoder
-from ..data.noise import Confusions, Noise, NoiseOptions, load_confusions
-from ..data.noisy_pairs import BinarizedText, NoisyPairs, NoisySide, RenoisedSide, TextSide
+from ..data.noise import Confusions, Noise, load_confusions
+from ..data.noisy_pairs import NoisyPairs, NoisySide, TextSide
 from ..data.plain_text import PlainText
 from ..errors import UserError, counted
 from ..fairseq_patches import origin
 from ..io.text_files import few
-from ..metrics.words import is_char_tokenized
 from .evaluation import (
     EvaluatedTask,
     EvaluationConfig,
@@ -38,8 +34,6 @@ logger = logging.getLogger(__name__)
 
 #: Share of unknown source tokens from which on a warning is given.
 MANY_UNKNOWN = 0.1
-#: Sentences that tell whether binarised data are characters.
-MANY_LOOKED_AT = 100
 
 
 @register_task("noisy_translation", dataclass=NoisyTranslationConfig)
@@ -89,16 +83,12 @@ class NoisyTranslationTask(EvaluatedTask):
         """
         folder = self.data_folder(split, epoch)
         flag, noise = self._noise_of(split)
-        mixed = self.cfg.noise_target_share > 0 and split == self.cfg.train_subset
         files = self._text_files(folder, split, combine)
         if files is not None:
-            pairs = self._mixed_text if mixed else self._text_pairs
-            self.datasets[split] = pairs(split, files, flag, noise)
+            self.datasets[split] = self._text_pairs(split, files, flag, noise)
             return
-        self._check_binarised(folder, split, flag, noise, mixed)
+        self._check_binarised(folder, split, flag, noise)
         super().load_dataset(split, epoch, combine, **kwargs)
-        if mixed:
-            self.datasets[split] = self._mixed_binarized(self.datasets[split], folder, split, noise)
 
     def _noise_of(self, split: str) -> tuple[str, Noise]:
         """The flag that a split's noise goes by, and the noise."""
@@ -141,9 +131,7 @@ class NoisyTranslationTask(EvaluatedTask):
                 files[:1] *= self.cfg.upsample_primary
         return found or None
 
-    def _check_binarised(
-        self, folder: str, split: str, flag: str, noise: Noise, mixed: bool
-    ) -> None:
+    def _check_binarised(self, folder: str, split: str, flag: str, noise: Noise) -> None:
         src, tgt = self.cfg.source_lang, self.cfg.target_lang
         prefixes = [
             os.path.join(folder, f"{split}.{pair}.") for pair in (f"{src}-{tgt}", f"{tgt}-{src}")
@@ -156,17 +144,23 @@ class NoisyTranslationTask(EvaluatedTask):
                 f"{folder} has no {split} data for {src}-{tgt}: neither {split}.{src} nor "
                 f"{split}.{tgt} is there; put the text into the folder, or name another split"
             )
-        if noise.options.kinds and not mixed:
+        if noise.options.kinds:
             raise UserError(
                 f"{prefixes[0]}*: {flag} needs plain text, and these data are binarised; put "
-                f"{split}.{src} and {split}.{tgt} into {folder}, or give {flag} none, or "
-                "--noise-target-share for training"
+                f"{split}.{src} and {split}.{tgt} into {folder}, or give {flag} none"
             )
 
     def _text_pairs(
         self, split: str, files: dict[str, list[str]], flag: str, noise: Noise
     ) -> NoisyPairs:
-        src, tgt = self.cfg.source_lang, self.cfg.target_lang
+        cfg, src, tgt = self.cfg, self.cfg.source_lang, self.cfg.target_lang
+        training = split == cfg.train_subset
+        mixed = training and cfg.noise_target_share > 0
+        if mixed and (len(files) < 2 or src == tgt):
+            raise UserError(
+                f"--noise-target-share {cfg.noise_target_share}: {split} has no real pairs, "
+                f"{split}.{src} or {split}.{tgt} is missing; add it, or leave the option out"
+            )
         if src not in files and not noise.options.kinds:
             raise UserError(
                 f"{files[tgt][0]} has no {split}.{src} beside it, and without noise it would be "
@@ -184,66 +178,26 @@ class NoisyTranslationTask(EvaluatedTask):
                 f"line counts differ: {', '.join(files[src])} has {len(clean)}, "
                 f"{', '.join(files[tgt])} has {len(target)}; line n of each must belong together"
             )
-        run = (self.cfg.seed or 0) if split == self.cfg.train_subset else None
-        source = NoisySide(clean, noise, self.cfg.noise_seed, run, *self._limits)
+        source = NoisySide(
+            clean,
+            noise,
+            cfg.noise_seed,
+            (cfg.seed or 0) if training else None,
+            cfg.max_source_positions,
+            cfg.truncate_source,
+            target.lines if mixed and target is not None else None,
+            cfg.noise_target_share if mixed else 1.0,
+        )
         _report(split, source, target)
-        return self._pairs(split, source, target)
-
-    def _mixed_text(
-        self, split: str, files: dict[str, list[str]], flag: str, noise: Noise
-    ) -> NoisyPairs:
-        """Pairs of text, some of whose sources are made anew."""
-        src, tgt = self.cfg.source_lang, self.cfg.target_lang
-        for lang in (src, tgt):
-            if lang not in files or src == tgt:
-                raise UserError(
-                    f"--noise-target-share {self.cfg.noise_target_share}: {split} has no real "
-                    f"pairs, {split}.{src} or {split}.{tgt} is missing; add it, or leave the "
-                    "option out"
-                )
-        plain = self._text_pairs(split, files, flag, Noise(NoiseOptions()))
-        again = TextSide(plain.tgt.lines, self.encode_line, self.src_dict, plain.tgt.sizes)
-        source = self._renoised(plain.src, plain.src.sizes, again, noise)
-        return self._pairs(split, source, plain.tgt)
-
-    def _mixed_binarized(
-        self, plain: LanguagePairDataset, folder: str, split: str, noise: Noise
-    ) -> NoisyPairs:
-        """Binarised pairs, some of whose sources are made anew from the decoded target."""
-        lines = BinarizedText(plain.tgt, self.tgt_dict, self.decode_line)
-        some = [self.tgt_dict.string(plain.tgt[i]) for i in range(min(len(plain), MANY_LOOKED_AT))]
-        self.encode_line("")  # makes the encoders
-        if not self.encoders and is_char_tokenized(some):
-            raise UserError(
-                f"{folder}: {split} holds characters set apart by spaces, and noise needs words; "
-                "give --bpe characters"
-            )
-        again = TextSide(lines, self.encode_line, self.src_dict, np.array(plain.tgt_sizes))
-        source = self._renoised(plain.src, np.array(plain.src_sizes), again, noise)
-        return self._pairs(split, source, plain.tgt)
-
-    def _renoised(
-        self, real: Sequence[Tensor], sizes: np.ndarray, target: TextSide, noise: Noise
-    ) -> RenoisedSide:
-        cfg = self.cfg
-        seeds, limits = (cfg.noise_seed, cfg.seed or 0), self._limits
-        return RenoisedSide(real, sizes, target, cfg.noise_target_share, noise, *seeds, *limits)
-
-    @property
-    def _limits(self) -> tuple[int, bool]:
-        """Most tokens of a source, and whether longer ones are cut."""
-        return self.cfg.max_source_positions, self.cfg.truncate_source
-
-    def _pairs(self, split: str, source: NoisySide, target: TextSide | None) -> NoisyPairs:
         return NoisyPairs(
             source,
             self.src_dict,
             target,
             self.tgt_dict,
-            left_pad_source=self.cfg.left_pad_source,
-            left_pad_target=self.cfg.left_pad_target,
+            left_pad_source=cfg.left_pad_source,
+            left_pad_target=cfg.left_pad_target,
             shuffle=split != "test",
-            pad_to_multiple=self.cfg.required_seq_len_multiple,
+            pad_to_multiple=cfg.required_seq_len_multiple,
         )
 
     def encode_line(self, line: str) -> str:
@@ -258,13 +212,6 @@ class NoisyTranslationTask(EvaluatedTask):
         for encoder in self.encoders:
             line = encoder.encode(line)
         return line
-
-    def decode_line(self, pieces: str) -> str:
-        """The line that :meth:`encode_line` cut."""
-        self.encode_line("")  # makes the encoders
-        for encoder in reversed(self.encoders or []):
-            pieces = encoder.decode(pieces)
-        return pieces
 
     def get_batch_iterator(
         self,
@@ -284,8 +231,9 @@ class NoisyTranslationTask(EvaluatedTask):
     def decoded_text(self, tokens: Tensor, unknown: str) -> str:
         """Decoded text, joined by the task's own ``--bpe`` where no other way is given."""
         text = super().decoded_text(tokens, unknown)
-        if self.cfg.eval_bleu_remove_bpe is None and self.encoders:
-            text = self.decode_line(text)
+        if self.cfg.eval_bleu_remove_bpe is None:
+            for encoder in reversed(self.encoders or []):
+                text = encoder.decode(text)
         return text
 
 
@@ -293,6 +241,8 @@ def _report(split: str, source: NoisySide, target: TextSide | None) -> None:
     """Says what a split is made of, and what is odd about it."""
     kinds = ",".join(source.noise.options.kinds) or "none"
     way = "sampled anew every epoch" if source.run is not None else "fixed"
+    if source.target is not None:
+        way = f"on targets, for {100 * source.share:g} % of the lines, {way}"
     if not source.noise.options.kinds:
         way = "the source as it is"
     sides = "" if target is not None else ", no target"
