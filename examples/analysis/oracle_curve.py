@@ -27,7 +27,7 @@ from lev_plugins.io.output import standard_output, whole_file
 from lev_plugins.io.progress import progress
 from lev_plugins.io.text_files import SUBWORDS
 from lev_plugins.metrics.corpus import METRICS, Metric, make_metric
-from lev_plugins.systems.levenshtein.decoding.policy import EnsemblePolicy
+from lev_plugins.systems.levenshtein.decoding.policy import EnsemblePolicy, is_edit_model
 
 if TYPE_CHECKING:
     from lev_plugins.systems.levenshtein.task import TranslationEditTask
@@ -140,6 +140,9 @@ def decode(
         retain_iter_history=True,
     )
     generator = task.build_generator(models, flags)
+    for model in models:
+        if not is_edit_model(model):
+            raise UserError(f"{type(model).__name__} is no edit model")
     policy = models[0] if len(models) == 1 else EnsemblePolicy(models)
     text = text_of(task, args.remove_bpe)
     for batch in progress(corpus.batches, f"batches, {mode}", len(corpus.batches)):

@@ -63,6 +63,11 @@ def unpacked(evil: Path, victim: Path, folder: Path) -> Path:
     return directory
 
 
+#: commands of examples/analysis
+ANALYSIS = ("latency", "oracle_curve")
+EXAMPLES = str(Path(__file__).resolve().parents[2] / "examples" / "analysis")
+
+
 def cli(name: str, arguments: str) -> Callable[..., str]:
     """One of our commands, in this process; gives the line in which it ends."""
 
@@ -70,6 +75,9 @@ def cli(name: str, arguments: str) -> Callable[..., str]:
         words = arguments.format(**places).split()
         monkeypatch.setattr(sys, "argv", [name, *words])
         with pytest.raises(SystemExit) as left:
+            if name in ANALYSIS:
+                monkeypatch.syspath_prepend(EXAMPLES)
+                runpy.run_path(f"{EXAMPLES}/{name}.py", run_name="__main__")
             runpy.run_module(f"lev_plugins.cli.{name}", run_name="__main__", alter_sys=False)
         shown = capsys.readouterr()
         return Result(int(left.value.code or 0), shown.out, shown.err).error

@@ -170,7 +170,7 @@ def test_no_sentence_is_lost(system, generated):
         sources = [f"{source} {draft}".strip() for source, draft in zip(sources, drafts)]
     printed = generated.lines("S")
     found = [" ".join(printed[number]) for number in range(len(sources))]
-    assert found == [source.replace("xyz", "<unk>") for source in sources]
+    assert found == [re.sub("xyz|Xyz", "<unk>", source) for source in sources]
     assert sorted(generated.lines("H")) == sorted(generated.lines("T")) == list(range(len(targets)))
     assert len(set(generated.texts("H"))) > 2
     assert re.search(r"Generate test with beam=4: TER = \d+\.\d+", generated.out)
@@ -289,18 +289,6 @@ def trained_by_hydra(system: System, folder: Path, model: str, *overrides: str) 
     log = result.out + "".join(path.read_text() for path in folder.rglob("*.log"))
     assert "num_updates: 3 >= max_update: 3" in log
     return log
-
-
-def test_a_sentence_above_the_limit_is_named(pbd):
-    lines = pbd.corpus.text("test", "src")
-    long = [number for number, line in enumerate(lines, start=1) if len(line.split()) > 4]
-    error = pbd(pbd.generate("--max-source-positions 5")).error
-    number, size = re.match(r"line (\d+) has (\d+)/\d+ tokens \(source/target\)", error).groups()
-    assert int(number) in long and int(size) == len(lines[int(number) - 1].split()) + 1
-    assert "limit is 5/1024" in error and "--skip-invalid-size-inputs-valid-test" in error
-    typed = pbd.typed(["a b", "", "a", "a b c d", "c"], "--max-source-positions 4 --buffer-size 2")
-    assert typed.error.startswith("line 4 has 5/0 tokens (source/target)")
-    assert list(typed.lines("H")) == [0, 1]
 
 
 def test_dropout_that_is_to_be_kept_is_refused(pbd):

@@ -7,18 +7,13 @@ FLAGS = "--gen-subset valid --print-step --required-batch-size-multiple 1 --batc
 
 def test_a_stock_checkpoint_gives_the_stock_commands_outputs(commands, stock, root):
     """One sentence a batch: stock's decoder fails where only some sentences change at first."""
-    for settings in ("--iter-decode-max-iter 9 --retain-iter-history", "--iter-decode-max-iter 0"):
+    for settings in ("--iter-decode-max-iter 9", "--iter-decode-max-iter 0"):
         command = stock.generate(f"{FLAGS} {settings} --user-dir {root}/lev_plugins")
         theirs = commands(f"{command} --task translation_lev", stock.folder)
         ours = commands.done(stock.generate(f"{FLAGS} {settings} --stock-decoding"), stock.folder)
         assert theirs.code == 0, theirs.err
         assert ours.texts("H") == theirs.texts("H")
         assert ours.texts("I") == theirs.texts("I")
-        states = [
-            [line for line in one.out.splitlines() if line.startswith("E-")]
-            for one in (ours, theirs)
-        ]
-        assert states[0] == states[1] and ("--retain" in settings) == (len(states[0]) > 30)
         for number, (score, _) in theirs.lines("H").items():
             assert abs(float(ours.lines("H")[number][0]) - float(score)) < 1e-3
         assert len(set(theirs.texts("H"))) > 4, "the outputs are too uniform to tell anything"

@@ -22,7 +22,6 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from lev_plugins.errors import UserError
-from lev_plugins.fairseq_patches.launch import resolve_model_config
 from lev_plugins.systems.enct5 import EncT5Config, EncT5Model
 from lev_plugins.systems.enct5.problem_types import ProblemType
 from lev_plugins.systems.enct5.t5_directory import T5Directory
@@ -141,7 +140,7 @@ def test_the_folders_sizes_win_over_those_of_options_and_the_log_says_so(
     args = options.parse_args_and_arch(options.get_training_parser(), flags)
     cfg = convert_namespace_to_omegaconf(args)
     with caplog.at_level(logging.INFO):
-        resolve_model_config(cfg)
+        EncT5Model.settle(cfg.model)
     assert cfg.model.t5_dir == str(folder)  # from wherever the checkpoint is read
     assert "encoder_layers 2, encoder_embed_dim 8, encoder_ffn_embed_dim 12" in caplog.text
     expected = T5Directory(str(folder)).sizes()
