@@ -258,7 +258,7 @@ def test_more_pieces_than_rows_are_refused(folder):
         (
             [*T5_TOKENS[:3], "more", *T5_TOKENS[3:]],
             "the data were prepared with another vocabulary (subword 3 is 'the', not 'more'); "
-            "prepare them with python -m lev_plugins.cli.enct5_prepare --t5-dir",
+            "prepare them with lev-enct5-prepare --t5-dir",
         ),
         (T5_TOKENS[:-1], "another vocabulary (14 subwords, not 13)"),
         (["</s>", "<pad>", *T5_TOKENS[2:]], "the vocabulary begins with '</s> <pad> <unk>'"),
