@@ -82,23 +82,28 @@ def _of_edits(rate: Callable[[Sequence[float]], float]) -> Callable[[Sequence[fl
     return lambda totals: rate(totals[:3]) if totals[3] else 0.0
 
 
-_EDIT_RATES = {"precision": precision, "recall": recall, "f05": f_half}
-# name → higher is better, what is counted, formula
-CORRECTION_METRICS: dict[str, tuple[bool, Counts, Callable[[Sequence[float]], float]]] = {
-    "correction_rate": (True, WORD_COUNTS, lambda totals: word_totals(totals).correction_rate),
-    "words_broken": (False, WORD_COUNTS, lambda totals: word_totals(totals).miscorrection_rate),
-    **{f"edit_{name}": (True, EDIT_COUNTS, _of_edits(rate)) for name, rate in _EDIT_RATES.items()},
+CORRECTION_METRICS = {
+    one.name: one
+    for one in (
+        CorrectionMetric(
+            "correction_rate", True, WORD_COUNTS, lambda totals: word_totals(totals).correction_rate
+        ),
+        CorrectionMetric(
+            "words_broken",
+            False,
+            WORD_COUNTS,
+            lambda totals: word_totals(totals).miscorrection_rate,
+        ),
+        CorrectionMetric("edit_precision", True, EDIT_COUNTS, _of_edits(precision)),
+        CorrectionMetric("edit_recall", True, EDIT_COUNTS, _of_edits(recall)),
+        CorrectionMetric("edit_f05", True, EDIT_COUNTS, _of_edits(f_half)),
+    )
 }
 
 
 def make_correction_metric(name: str) -> CorrectionMetric:
-    """The metric of this name.
-
-    Raises:
-        UserError: there is none of this name.
-    """
+    """The metric of this name; :class:`UserError` where there is none."""
     if name not in CORRECTION_METRICS:
         known = ", ".join(CORRECTION_METRICS)
         raise UserError(f"there is no correction metric {name!r}; there are {known}")
-    higher, counts, formula = CORRECTION_METRICS[name]
-    return CorrectionMetric(name, higher, counts, formula)
+    return CORRECTION_METRICS[name]
