@@ -7,62 +7,42 @@ once: metrics whose ``counts`` are equal have the same statistics.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import astuple, dataclass
 
 from ..errors import UserError
 from .word_edits import edit_matches, f_half, precision, recall
 from .words import CorrectionCounts, line_counts
 
 
-class Counts(Protocol):
-    """What is counted of a sentence."""
+@dataclass(frozen=True)
+class Counts:
+    """What is counted of a sentence.
 
-    @property
-    def size(self) -> int:
-        """How many statistics there are of a sentence."""
+    size: how many statistics there are of a sentence. count: these, of source, output and
+    reference. how: the counting, for the signature.
+    """
+
+    size: int
+    count: Callable[[str, str, str], tuple[float, ...]]
+    how: str
 
     def statistics(self, source: str, hypothesis: str, reference: str) -> tuple[float, ...]:
         """The statistics of one sentence; those of a corpus are their sums."""
+        return tuple(map(float, self.count(source, hypothesis, reference)))
 
     def signature(self) -> str:
         """How was counted, in sacrebleu's form."""
+        return f"nrefs:1|case:mixed|tok:whitespace|{self.how}|library:lev_plugins"
 
 
-@dataclass(frozen=True)
-class WordCounts:
-    """Words of the reference: all, right before, corrected, miscorrected
-    (:func:`.words.line_counts`).
-    """
-
-    size: int = 4
-
-    def statistics(self, source: str, hypothesis: str, reference: str) -> tuple[float, ...]:
-        """The four numbers of one sentence."""
-        counts = line_counts(source, hypothesis, reference)
-        numbers = (counts.words, counts.right_before, counts.corrected, counts.miscorrected)
-        return tuple(map(float, numbers))
-
-    def signature(self) -> str:
-        """In sacrebleu's form."""
-        align = "align:fewest-errors-most-equal"
-        return f"nrefs:1|case:mixed|tok:whitespace|{align}|library:lev_plugins"
-
-
-@dataclass(frozen=True)
-class EditCounts:
-    """Edits of words: right, wrong, missing (:func:`.word_edits.edit_matches`), and sentences."""
-
-    size: int = 4
-
-    def statistics(self, source: str, hypothesis: str, reference: str) -> tuple[float, ...]:
-        """The three numbers of one sentence, and 1 for the sentence."""
-        return (*map(float, edit_matches(source, hypothesis, reference)), 1.0)
-
-    def signature(self) -> str:
-        """In sacrebleu's form."""
-        how = "match:span-and-words|merge:between-equal-words|none:100"
-        return f"nrefs:1|case:mixed|tok:whitespace|{how}|library:lev_plugins"
+#: Words of the reference: all, right before, corrected, miscorrected (:func:`.words.line_counts`).
+WORD_COUNTS = Counts(4, lambda *line: astuple(line_counts(*line)), "align:fewest-errors-most-equal")
+#: Edits of words: right, wrong, missing (:func:`.word_edits.edit_matches`), and sentences.
+EDIT_COUNTS = Counts(
+    4,
+    lambda *line: (*edit_matches(*line), 1),
+    "match:span-and-words|merge:between-equal-words|none:100",
+)
 
 
 @dataclass(frozen=True)
@@ -93,7 +73,7 @@ class CorrectionMetric:
 
 
 def word_totals(totals: Sequence[float]) -> CorrectionCounts:
-    """The sums of :class:`WordCounts` by their names."""
+    """The sums of :data:`WORD_COUNTS` by their names."""
     return CorrectionCounts(*map(int, totals))
 
 
@@ -102,25 +82,28 @@ def _of_edits(rate: Callable[[Sequence[float]], float]) -> Callable[[Sequence[fl
     return lambda totals: rate(totals[:3]) if totals[3] else 0.0
 
 
-_EDIT_RATES = {"precision": precision, "recall": recall, "f05": f_half}
-# name → higher is better, what is counted, formula
-CORRECTION_METRICS: dict[
-    str, tuple[bool, Callable[[], Counts], Callable[[Sequence[float]], float]]
-] = {
-    "correction_rate": (True, WordCounts, lambda totals: word_totals(totals).correction_rate),
-    "words_broken": (False, WordCounts, lambda totals: word_totals(totals).miscorrection_rate),
-    **{f"edit_{name}": (True, EditCounts, _of_edits(rate)) for name, rate in _EDIT_RATES.items()},
+CORRECTION_METRICS = {
+    one.name: one
+    for one in (
+        CorrectionMetric(
+            "correction_rate", True, WORD_COUNTS, lambda totals: word_totals(totals).correction_rate
+        ),
+        CorrectionMetric(
+            "words_broken",
+            False,
+            WORD_COUNTS,
+            lambda totals: word_totals(totals).miscorrection_rate,
+        ),
+        CorrectionMetric("edit_precision", True, EDIT_COUNTS, _of_edits(precision)),
+        CorrectionMetric("edit_recall", True, EDIT_COUNTS, _of_edits(recall)),
+        CorrectionMetric("edit_f05", True, EDIT_COUNTS, _of_edits(f_half)),
+    )
 }
 
 
 def make_correction_metric(name: str) -> CorrectionMetric:
-    """The metric of this name.
-
-    Raises:
-        UserError: there is none of this name.
-    """
+    """The metric of this name; :class:`UserError` where there is none."""
     if name not in CORRECTION_METRICS:
         known = ", ".join(CORRECTION_METRICS)
         raise UserError(f"there is no correction metric {name!r}; there are {known}")
-    higher, counts, formula = CORRECTION_METRICS[name]
-    return CorrectionMetric(name, higher, counts(), formula)
+    return CORRECTION_METRICS[name]

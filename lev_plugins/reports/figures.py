@@ -10,8 +10,8 @@ from typing import Any
 from ..metrics.corpus import METRICS, ROUGE_TYPES, Metric, add_up, bleu, make_metric, ter
 from ..metrics.correction import (
     CORRECTION_METRICS,
+    WORD_COUNTS,
     CorrectionMetric,
-    WordCounts,
     make_correction_metric,
     word_totals,
 )
@@ -103,12 +103,12 @@ def _system(
         counted = {one.counts for one in metrics if isinstance(one, CorrectionMetric)}
         totals = {  # each counting is done once, that of the words in any case
             one: add_up(one, (one.statistics(*triple) for triple in triples))
-            for one in {*counted, WordCounts()}
+            for one in {*counted, WORD_COUNTS}
         }
         for one in metrics:
             if isinstance(one, CorrectionMetric):
                 found["scores"][one.name] = one.score(totals[one.counts])
-        found["words"] = asdict(word_totals(totals[WordCounts()]))
+        found["words"] = asdict(word_totals(totals[WORD_COUNTS]))
         edits = [count_edits(*(text.split() for text in triple)) for triple in triples]
         found["edits"] = EditCounts(*map(sum, zip(*edits)))._asdict()
         changes = [one.remaining - one.needed for one in edits]

@@ -80,16 +80,9 @@ def noises_of(cfg: NoisyTranslationConfig) -> dict[str, NoiseOptions]:
             "give --noise ocr"
         )
     edits = parse_edits("--noise-random-edits", cfg.noise_random_edits)
+    limits = ("word_rate", "char_rate", "max_words", "max_chars", "min_length", "confusion_scale")
+    numbers = {name: getattr(cfg, f"noise_{name}") for name in limits}
     return {
-        split: NoiseOptions(
-            kinds=chosen,
-            word_rate=cfg.noise_word_rate,
-            char_rate=cfg.noise_char_rate,
-            max_words=cfg.noise_max_words,
-            max_chars=cfg.noise_max_chars,
-            min_length=cfg.noise_min_length,
-            random_edits=edits,
-            confusion_scale=cfg.noise_confusion_scale,
-        )
+        split: NoiseOptions(kinds=chosen, random_edits=edits, **numbers)
         for split, chosen in kinds.items()
     }

@@ -1,7 +1,5 @@
 """Lines of text files, read when they are asked for."""
 
-import pickle
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,12 +44,6 @@ def test_files_follow_one_another_and_one_may_stand_twice(tmp_path):
     for outside in (-1, 6):
         with pytest.raises(IndexError):
             made[outside]
-
-
-def test_a_text_can_be_sent_to_another_process(tmp_path):
-    made = PlainText([wrote(tmp_path / "a", "one\ntwo\n")])
-    assert made[1] == "two"
-    assert list(pickle.loads(pickle.dumps(made))) == ["one", "two"]
 
 
 def test_an_empty_file_has_no_lines(tmp_path):
