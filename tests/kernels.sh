@@ -2,8 +2,8 @@
 # Runs the tests that compute under the kernels of other machines: torch, oneDNN and MKL each choose
 # theirs by processor and by number of threads, and every one rounds in another order.
 #
-#     bash tests/kernels.sh                 # all settings, about a quarter of an hour on two cores
-#     bash tests/kernels.sh plain threads   # these settings alone
+#     bash tests/kernels.sh                 # all four settings, by hand
+#     bash tests/kernels.sh avx2 plain      # these settings alone, as the continuous integration does
 #
 # A few settings that hold every value together, not all combinations; tests/run.sh is one more:
 # what this processor takes by itself. New tests come along unless they stand in what computes
@@ -21,8 +21,9 @@ declare -A settings=(
 no_numbers="cli commands io metrics test_benchmarks.py test_docs.py test_errors.py
   test_damaged_files.py test_gleu.py test_gpu_script.py test_hostile_text.py test_imports.py test_install.py
   test_install_editable.py test_load.py test_python.py test_quickstart_data.py
-  test_registration.py test_results.py test_text_files.py test_typo_data.py"
-for name in archives checkpoint_files indexed lengths preemption reading_ahead saving still_needed symbols trust; do
+  test_registration.py test_results.py test_startup.py test_guard.py test_text_files.py test_typo_data.py"
+for name in checkpoints encoders flags interactive launch lengths patches preemption reading_ahead saving \
+  still_needed symbols training trust; do
   no_numbers+=" fairseq_patches/test_$name.py"
 done
 
