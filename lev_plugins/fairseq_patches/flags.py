@@ -26,15 +26,17 @@ def show_whole_help() -> None:
         """fairseq's, whose first pass is not told of ``--help``."""
         whole = parser.parse_known_args
 
-        def first(given: Sequence[str]) -> object:
+        typed = list(sys.argv[1:] if input_args is None else input_args)
+
+        def first(given: object) -> object:
             del parser.parse_known_args  # of the instance: that of the class serves the second
-            found = whole([one for one in given if one not in asked])
+            found = whole([one for one in typed if one not in asked])
             if getattr(found[0], "arch", "") is None:  # fairseq-train, where fairseq asks for one
                 parser.print_help()
                 parser.exit()
             return found
 
-        asked = {"-h", "--help"} & set(sys.argv[1:] if input_args is None else input_args)
+        asked = {"-h", "--help"} & set(typed)
         if asked:
             parser.parse_known_args = first  # type: ignore[assignment, method-assign]
         return stock(parser, input_args, *how, **named)

@@ -40,6 +40,13 @@ def test_help_alone_is_that_of_fairseq(capsys, make):
     assert "--task" in capsys.readouterr().out
 
 
+def test_help_is_found_among_the_arguments_of_the_process(capsys, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["fairseq-train", "--arch", "levenshtein_editor", "--help"])
+    with pytest.raises(SystemExit) as ended:
+        options.parse_args_and_arch(options.get_training_parser())
+    assert ended.value.code == 0 and "--weight-sharing" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("arch", OURS)
 def test_the_help_of_every_arch_can_be_printed(capsys, arch):
     assert "--dropout" in helped(capsys, options.get_training_parser(), "--arch", arch)
