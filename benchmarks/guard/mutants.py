@@ -2,7 +2,9 @@
 
     python benchmarks/guard/mutants.py > benchmarks/guard/mutants.jsonl      # made once
 
-A mutant is a line, what stands there instead, and the function around it.
+A mutant is a line, what stands there instead, and the function around it; in the file also what
+became of it in the tree that the list was made from (commit c32784a, by noticed.py; of the tests
+those that run in one process, no commands).
 """
 
 import ast

@@ -1,8 +1,8 @@
-"""Which tests notice the mutants of ``mutants.jsonl``.
+"""Which tests notice the mutants of ``mutants.jsonl``, which says what the base noticed.
 
-    python benchmarks/guard/noticed.py cover --into before.cover tests -m "not long"
-    python benchmarks/guard/noticed.py run --tree COPY --cover before.cover --into before.jsonl
-    python benchmarks/guard/noticed.py compare before.jsonl after.jsonl
+    python benchmarks/guard/noticed.py cover --into new.cover tests -m "not long"
+    python benchmarks/guard/noticed.py run --tree COPY --cover new.cover --into new.jsonl
+    python benchmarks/guard/noticed.py compare benchmarks/guard/mutants.jsonl new.jsonl
 
 ``cover`` runs the tests once, its further arguments are pytest's. ``run`` goes on where it was
 stopped; it changes the files of its tree: give it a copy. It tries the quickest tests that reach
