@@ -19,20 +19,26 @@ class TextFile:
     """
 
     def __init__(self, path: str) -> None:
+        self.path = path
         count_lines(path)  # which reads and checks all of it
         with open(path, "rb") as file:
             #: byte offsets behind the lines' ends
             self._ends = np.fromiter(accumulate(map(len, file)), dtype=np.int64)
-            if len(self._ends):  # an empty file cannot be mapped
-                self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self._bytes: mmap.mmap | None = None
 
     def __len__(self) -> int:
         return len(self._ends)
 
     def __getitem__(self, number: int) -> str:
+        if self._bytes is None:  # opened late: an open map cannot be sent to another process
+            with open(self.path, "rb") as file:
+                self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         start = int(self._ends[number - 1]) if number else 0
         raw = self._bytes[start : int(self._ends[number])].removesuffix(b"\n")
         return raw.removesuffix(b"\r").decode("utf-8")
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "_bytes": None}
 
 
 class PlainText(Sequence[str]):

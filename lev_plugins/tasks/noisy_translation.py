@@ -1,8 +1,10 @@
 """Task ``noisy_translation``: fairseq's translation from plain text, with noise on the source."""
 
 import dataclasses
+import functools
 import logging
 import os
+from collections.abc import Callable, Sequence
 
 from fairseq.data import (
     Dictionary,
@@ -168,11 +170,11 @@ class NoisyTranslationTask(EvaluatedTask):
             )
         target = None
         if tgt in files:
-            target = TextSide(PlainText(files[tgt]), self.encode_line, self.tgt_dict)
+            target = TextSide(PlainText(files[tgt]), self.encoding(), self.tgt_dict)
         if target is not None and (src not in files or files[src] == files[tgt]):
-            clean = TextSide(target.lines, self.encode_line, self.src_dict, target.sizes)
+            clean = TextSide(target.lines, self.encoding(), self.src_dict, target.sizes)
         else:
-            clean = TextSide(PlainText(files[src]), self.encode_line, self.src_dict)
+            clean = TextSide(PlainText(files[src]), self.encoding(), self.src_dict)
         if target is not None and len(clean) != len(target):
             raise UserError(
                 f"line counts differ: {', '.join(files[src])} has {len(clean)}, "
@@ -200,8 +202,11 @@ class NoisyTranslationTask(EvaluatedTask):
             pad_to_multiple=cfg.required_seq_len_multiple,
         )
 
-    def encode_line(self, line: str) -> str:
-        """Subwords of a line with spaces between them, as ``--tokenizer`` and ``--bpe`` cut it."""
+    def encoding(self) -> Callable[[str], str]:
+        """What cuts a line into subwords with spaces between them: ``--tokenizer``, ``--bpe``.
+
+        It holds no task: data sets have it, and workers that are spawned are sent those.
+        """
         if self.encoders is None:
             tokenizer, bpe = self.cfg.text_tokenizer, self.cfg.text_bpe
             if self.origin is not None:
@@ -209,9 +214,7 @@ class NoisyTranslationTask(EvaluatedTask):
                 self.origin.check_encoder("bpe", bpe, self.cfg.data)
             made = [encoders.build_tokenizer(tokenizer), encoders.build_bpe(bpe)]
             self.encoders = [encoder for encoder in made if encoder is not None]
-        for encoder in self.encoders:
-            line = encoder.encode(line)
-        return line
+        return functools.partial(_encode, self.encoders)
 
     def get_batch_iterator(
         self,
@@ -235,6 +238,12 @@ class NoisyTranslationTask(EvaluatedTask):
             for encoder in reversed(self.encoders or []):
                 text = encoder.decode(text)
         return text
+
+
+def _encode(by: Sequence[TextEncoder], line: str) -> str:
+    for encoder in by:
+        line = encoder.encode(line)
+    return line
 
 
 def _report(split: str, source: NoisySide, target: TextSide | None) -> None:

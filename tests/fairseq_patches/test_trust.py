@@ -423,12 +423,12 @@ def test_noisy_text_is_cut_by_files_of_the_checkpoint_alone(folder, evil):
             return NoisyTranslationTask(cfg, tiny.dictionary(), tiny.dictionary())
 
     with refuses("--sentencepiece-model"):
-        task(evil).encode_line("abc")
+        task(evil).encoding()("abc")
     with refuses("--noise-confusions"):
         task(evil)._noise_of("test")
-    assert task(folder / "apart" / "x.pt").encode_line("abc")
+    assert task(folder / "apart" / "x.pt").encoding()("abc")
     given = {"sentencepiece_model": chosen["sentencepiece_model"]}
-    assert task(evil, **given).encode_line("abc")
+    assert task(evil, **given).encoding()("abc")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The task of noisy text: which files are read, with which noise, and what is refused."""
 
 import logging
+import pickle
 import re
 
 import pytest
@@ -409,3 +410,9 @@ def test_a_table_of_confusions_is_read_with_the_data_only(folder):
     gone = task_of(folder, noise="ocr", noise_confusions=str(folder / "gone"))
     with pytest.raises(UserError, match="gone: cannot be read"):
         loaded(gone, "valid")
+
+
+def test_a_data_set_says_the_same_in_a_process_that_is_sent_it(folder):
+    data = loaded(task_of(folder, noise="random,swap"))
+    sent = pickle.loads(pickle.dumps(data))
+    assert all(torch.equal(data[i]["source"], sent[i]["source"]) for i in range(len(data)))
