@@ -65,7 +65,7 @@ def asked(run: Tree, name: str) -> list[str]:
 
 
 def trained(run: Tree, name: str) -> list[str]:
-    """A training of ten updates, stopped within its first epoch, and taken up again to twenty."""
+    """A training of ten updates, stopped within its first epoch, and resumed to twenty."""
     found = []
     with tempfile.TemporaryDirectory() as save:
         for updates in (10, 20):

@@ -30,7 +30,7 @@ def _print_error(error: BaseException, line: str) -> None:
 
 
 def show_usage_errors() -> None:
-    """Lets argparse show control characters of the command line and not obey them."""
+    """Escapes control characters of the command line in what argparse prints."""
     if hasattr(argparse.ArgumentParser.error, "__wrapped__"):
         return
 
