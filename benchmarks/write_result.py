@@ -1,28 +1,30 @@
-"""Writes a result file from the JSON that an example's evaluation wrote.
+"""Writes rows for benchmarks/results.jsonl from the JSON that an example's evaluation wrote.
 
-    python benchmarks/write_result.py TABLE.ROW.json --command "bash …" --command "bash …" \\
+    python benchmarks/write_result.py TABLE.ROW.jsonl --command "bash …" --command "bash …" \\
         --baseline FILE NAME KIND --row SYSTEM --seeds 1 2 3 --take FILE NAME --take FILE NAME …
 
 FILE is what ``--json`` of an evaluation wrote: ``systems``, by name or as a list with names, and of
 each its numbers. --take names a system in it, once for each seed of the --row before; its metrics
 become those of the row, with mean, lowest and highest of several seeds. Several --row make several
 rows. --baseline takes a system that was not trained. Only metrics that are columns of TABLE are
-written, where benchmarks/results/TABLE.json is there. A NAME of . takes the numbers of the file
-itself. What a row loses to is found out here.
+written, where the list has it. A NAME of . takes the numbers of the file itself.
 """
 
 import argparse
+import datetime
 import json
+import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import result_files
-from result_files import KINDS, Record, ResultError
+import results
+from machine import processor
+from results import KINDS, Record, ResultError
 
-RESULTS = Path(__file__).resolve().parent / "results"
 WHOLE = "."  # in place of a name: the file itself has the numbers
 
 
@@ -62,7 +64,7 @@ def taken(row: Record, columns: Sequence[Record] | None) -> Record:
         raise ResultError(f"--row {row['system']}: {len(seeds)} seeds, but {len(found)} --take")
     names = found[0] if columns is None else [one["metric"] for one in columns]
     values = {
-        name: result_files.spread(one[name] for one in found)
+        name: results.spread(one[name] for one in found)
         for name in names
         if all(name in one for one in found)
     }
@@ -76,24 +78,38 @@ def taken(row: Record, columns: Sequence[Record] | None) -> Record:
     return {**row, "seeds": seeds} if row["kind"] == "system" else row
 
 
+def measured_here(command: list[str], hours: float | None, note: str | None) -> Record:
+    """How, when and where: today, on this machine."""
+    project = (results.ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    version = re.search(r'^version = "([^"]+)"', project, re.M)
+    found: Record = {
+        "command": command,
+        "version": version[1] if version else metadata.version("lev_plugins"),
+        "date": datetime.date.today().isoformat(),
+        "cpu": processor(),
+        "cores": len(os.sched_getaffinity(0)),
+        "torch": metadata.version("torch"),
+        "processor_hours": None if hours is None else round(hours, 3),
+        "note": note,
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Read, put together, write."""
     args = _parser().parse_args(argv)
+    name = args.file.name.split(".")[0]
     try:
-        name = args.file.name.split(".")[0]
-        head = RESULTS / f"{name}.json"
-        table = json.loads(head.read_text(encoding="utf-8"))["table"] if head.is_file() else None
-        rows = [taken(row, table and table["columns"]) for row in args.rows]
-        column = result_files.deciding(table) if table else None
+        known = results.tables(results.read(results.ROOT / results.LIST))
+        columns = known[name].head["columns"] if name in known else None
+        measured = measured_here(args.command, args.hours, args.note)
+        rows = [{"table": name, **taken(row, columns), **measured} for row in args.rows]
         for row in rows:
-            if row["kind"] == "system":
-                row["loses_to"] = result_files.losses(row, rows, column) if column else []
-        measured = result_files.measured_here(args.command, args.hours)
-        if args.note:
-            measured["note"] = args.note
-        result_files.write(args.file, {"measured": measured, "rows": rows})
-    except ResultError as error:
-        print(f"error: {error}", file=sys.stderr)
+            results.check(row)
+        args.file.parent.mkdir(parents=True, exist_ok=True)
+        results.write(args.file, rows)
+    except (ResultError, ValueError) as error:
+        print(f"error: {args.file.name}: {error}", file=sys.stderr)
         return 1
     print(f"written: {args.file}")
     return 0
@@ -124,7 +140,7 @@ def _parser() -> argparse.ArgumentParser:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
-    add("file", type=Path, help="what is written, TABLE.ROW.json")
+    add("file", type=Path, help="what is written, TABLE.ROW.jsonl")
     add("--command", action="append", required=True, help="a line that was run; in order")
     add("--row", action=_Row, dest="rows", default=[], metavar="SYSTEM", help="begins a row")
     add("--seeds", action=_Row, dest="rows", nargs="+", type=int, help="of the row")

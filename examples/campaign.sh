@@ -7,8 +7,8 @@
 #
 # DATA has a folder for each data set (--list names them). A row whose file is in RESULTS (WORK/results) is
 # skipped; the same command again resumes what was interrupted, down to the training. A row that fails does not
-# stop the others: it is named at the end, and the exit status is 1. To have a row in the tables copy its file to
-# benchmarks/results and call python benchmarks/render_results.py.
+# stop the others: it is named at the end, and the exit status is 1. To have a row in the tables:
+# python benchmarks/results.py --add WORK/results/ROW.jsonl
 #
 # CORE: the processor core to stay on (all). SEEDS ("1 2 3"). UPDATES: of every training, to try it out (each
 # row has its own). ROWS: another list (examples/campaign_rows.sh). WORK/ROW gets what a row makes, and log.txt.
@@ -66,7 +66,7 @@ result() { # result ARGUMENTS…: writes the row's file, by benchmarks/write_res
   local line flags=()
   for line in "${commands[@]}"; do flags+=(--command "${line% }"); done
   spent >"$work/$row/total"
-  python "$root/benchmarks/write_result.py" "$results/$row.json" "${flags[@]}" \
+  python "$root/benchmarks/write_result.py" "$results/$row.jsonl" "${flags[@]}" \
     --hours "$(awk '{ print $1 / 3600 }' "$work/$row/total")" "$@"
 }
 
@@ -117,7 +117,7 @@ wanted=("$@")
 [ ${#wanted[@]} -gt 0 ] || wanted=("${names[@]}")
 failed=()
 for row in "${wanted[@]}"; do
-  if [ -f "$results/$row.json" ]; then
+  if [ -f "$results/$row.jsonl" ]; then
     echo "$row: is there"
     continue
   fi
@@ -130,7 +130,7 @@ for row in "${wanted[@]}"; do
   echo "$row: about ${hours[$row]} core hours; $work/$row/log.txt"
   CAMPAIGN_ROW="$row" bash "${BASH_SOURCE[0]}" "$work" "$data" >>"$work/$row/log.txt" 2>&1 </dev/null
   status=$?
-  if [ "$status" -eq 0 ] && [ -f "$results/$row.json" ]; then
+  if [ "$status" -eq 0 ] && [ -f "$results/$row.jsonl" ]; then
     echo "$row: measured"
   else
     failed+=("$row")

@@ -1,5 +1,5 @@
 # The rows that campaign.sh measures. A row is listed by `row NAME HOURS DATA TITLE` and measured by the function
-# NAME; its file is NAME.json, so what stands before the first point is a table of benchmarks/results.
+# NAME; what stands before the first point is a table of benchmarks/results.jsonl.
 #
 # Hours are of one core, for three seeds, from short runs on an AMD EPYC of 2026: they are estimates.
 

@@ -1,7 +1,6 @@
-"""RESULTS.md's tables are what the result files say, and the files say all that a row needs."""
+"""The tables of the documents are what the one list of results says."""
 
 import json
-import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,19 +10,18 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
-import render_results  # noqa: E402
-import result_files  # noqa: E402
+import results  # noqa: E402
 
-FILES = sorted((ROOT / "benchmarks" / "results").glob("*.json"))
 MEASURED = {
     "command": ["bash run.sh"],
-    "version": result_files.version(),
+    "version": "0.6.0",
     "date": "2026-11-21",
     "cpu": "a CPU",
     "cores": 2,
     "torch": "2.13.0",
 }
 HEAD = {
+    "table": "words",
     "task": "words",
     "head": "test",
     "judged_by": "right",
@@ -33,61 +31,40 @@ HEAD = {
         {"metric": "processor_hours", "head": "hours", "digits": 1},
     ],
 }
-BASELINE = {"system": "no-edit baseline", "kind": "no-edit", "metrics": {"right": 80.0}}
 
 
-def row(right: Any, **fields: Any) -> dict[str, Any]:
-    one = {"system": "PBD", "kind": "system", "seeds": [1], "loses_to": []}
+def row(right: Any, system: str = "PBD", **fields: Any) -> dict[str, Any]:
+    one = {"table": "words", "system": system, "kind": "system", "seeds": [1], **MEASURED}
     return {**one, "metrics": {"right": right}, **fields}
+
+
+BASELINE = row(80.0, "no-edit baseline", kind="no-edit", seeds=[])
 
 
 @pytest.fixture
 def repository(tmp_path):
     """A folder with one table of a baseline and one row, and a document that shows it."""
-    folder = tmp_path / "benchmarks" / "results"
-    folder.mkdir(parents=True)
+    (tmp_path / "benchmarks").mkdir()
     text = "# Results\n\nOne line.\n<!-- table: words -->\n| old |\n|---|\n\nThe end.\n"
     (tmp_path / "RESULTS.md").write_text(text)
-    put(tmp_path, "words", rows=[BASELINE, row(84.04)], table=HEAD)
+    put(tmp_path, HEAD, row(84.04), BASELINE)
     return tmp_path
 
 
-def put(repository: Path, name: str, **fields: Any) -> None:
-    file = {"measured": MEASURED, **fields}
-    path = repository / "benchmarks" / "results" / f"{name}.json"
-    path.write_text(json.dumps(file), encoding="utf-8")
+def put(repository: Path, *records: dict[str, Any]) -> None:
+    results.write(repository / results.LIST, records)
 
 
 def run(repository: Path, *flags: str) -> int:
-    return render_results.main(["--root", str(repository), *flags])
+    return results.main(["--root", str(repository), *flags])
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_a_result_file_says_all_that_a_row_needs(path):
-    assert result_files.checked(json.loads(path.read_text(encoding="utf-8")), path.name)
+def test_the_documents_show_every_table_as_the_list_says(capsys):
+    assert results.main(["--check"]) == 0, capsys.readouterr().err
 
 
-def test_the_documents_show_every_table_as_the_files_say(capsys):
-    assert render_results.main(["--check"]) == 0, capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    "name, most",
-    [
-        ("RESULTS.md", 200),
-        *(
-            (f"benchmarks/notes/{path.name}", 150)
-            for path in sorted((ROOT / "benchmarks" / "notes").glob("*.md"))
-        ),
-    ],
-)
-def test_results_and_notes_stay_short(name, most):
-    assert len((ROOT / name).read_text(encoding="utf-8").splitlines()) <= most
-
-
-def test_the_table_is_written_and_the_text_around_it_stays(repository, capsys):
+def test_the_table_is_written_and_the_text_around_it_stays(repository):
     assert run(repository, "--check") == 1
-    assert "RESULTS.md is not as benchmarks/results says" in capsys.readouterr().err
     assert run(repository) == 0 and run(repository, "--check") == 0
     assert (repository / "RESULTS.md").read_text() == (
         "# Results\n\nOne line.\n<!-- table: words -->\n"
@@ -96,53 +73,50 @@ def test_the_table_is_written_and_the_text_around_it_stays(repository, capsys):
     )
 
 
-def test_a_row_of_its_own_file_has_seeds_hours_and_what_it_loses_to(repository):
+def test_a_row_shows_its_spread_its_hours_and_what_it_loses_to(repository):
     spread = {"mean": 79.96, "lowest": 79.0, "highest": 81.0}
-    other = row(spread, system="LevT", seeds=[1, 2, 3], loses_to=["no-edit"])
-    put(
-        repository,
-        "words.levt",
-        measured={**MEASURED, "version": "0.1.0", "processor_hours": 0.25},
-        rows=[BASELINE, other],
-    )
+    put(repository, HEAD, BASELINE, row(spread, "LevT", seeds=[1, 2, 3], processor_hours=0.25))
     assert run(repository) == 0
     assert (
-        "| LevT (version 0.1.0): **loses to the no-edit baseline** | 80.0 (79.0 … 81.0) | 3 | 0.2 |"
+        "| LevT: **loses to the no-edit baseline** | 80.0 (79.0 … 81.0) | 3 | 0.2 |"
         in (repository / "RESULTS.md").read_text()
     )
 
 
+def test_a_row_that_is_added_takes_the_place_of_the_old_one(repository):
+    new = repository / "new.jsonl"
+    results.write(new, [row(90.0), row(70.0, "LevT")])
+    assert run(repository, "--add", str(new)) == 0
+    found = results.read(repository / results.LIST)
+    assert [one.get("system") for one in found] == [None, "PBD", "no-edit baseline", "LevT"]
+    assert found[1]["metrics"] == {"right": 90.0}
+
+
 @pytest.mark.parametrize(
-    "fields, said",
+    "fields",
     [
-        ({"rows": [row(79.0)]}, r"'PBD' has loses_to \[\]; by right it is \[\"no-edit\"\]"),
-        ({"rows": [row(81.0, loses_to=["no-edit"])]}, r"'PBD' has loses_to .* it is \[\]"),
-        ({"rows": [row(81.0), row(82.0)]}, "has a row 'PBD' already"),
-        ({"rows": [row(81.0, kind="oracle")]}, "row 2: kind is 'oracle'"),
-        ({"rows": [row(81.0, speed=3)]}, "row 2: no field 'speed'"),
-        ({"rows": [row(81.0, seeds=[1, 2])]}, "2 seeds: give mean, lowest and highest"),
-        ({"rows": [row({"mean": 3.0, "lowest": 4.0, "highest": 5.0})]}, "give a figure"),
-        ({"rows": [row(float("nan"))]}, "nan is no figure"),
-        ({"rows": [row(81.0, kind="published")]}, "names its source"),
-        ({"rows": [row(81.0)], "measured": {**MEASURED, "command": []}}, "has no command"),
-        ({"rows": [row(81.0)], "measured": {**MEASURED, "date": "today"}}, "write it as"),
-        ({"rows": [], "table": {**HEAD, "judged_by": "speed"}}, "judged_by names no column"),
+        {"kind": "oracle"},
+        {"speed": 3},
+        {"seeds": [1, 2]},
+        {"metrics": {"right": {"mean": 3.0, "lowest": 4.0, "highest": 5.0}}},
+        {"metrics": {"right": float("nan")}},
+        {"kind": "published"},
+        {"command": []},
+        {"date": "today"},
+        {"table": "speed"},
+        {"system": "no-edit baseline"},
     ],
 )
-def test_a_file_that_says_too_little_or_too_much_is_named(repository, capsys, fields, said):
-    rows = {**fields, "rows": [BASELINE, *fields["rows"]], "table": fields.get("table", HEAD)}
-    put(repository, "words", **rows)
+def test_a_row_that_says_too_little_or_too_much_is_named(repository, capsys, fields):
+    put(repository, HEAD, BASELINE, {**row(81.0), **fields})
     before = (repository / "RESULTS.md").read_text()
     assert run(repository) == 1
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1 and re.search(said, error), error
+    assert capsys.readouterr().err.count("\n") == 1
     assert (repository / "RESULTS.md").read_text() == before
 
 
-def test_a_row_without_a_table_and_a_table_without_a_place_are_named(repository, capsys):
-    put(repository, "speed.levt", rows=[])
+def test_a_table_that_no_document_shows_is_named(repository, capsys):
+    put(repository, HEAD, BASELINE, {**HEAD, "table": "speed"})
     assert run(repository) == 1
-    assert "speed.levt.json: there is no speed.json" in capsys.readouterr().err
-    put(repository, "speed", rows=[], table={**HEAD, "task": "speed"})
-    assert run(repository) == 1
-    assert "no document shows speed" in capsys.readouterr().err
+    assert "speed" in capsys.readouterr().err
+    assert json.loads((repository / results.LIST).read_text().splitlines()[0]) == HEAD

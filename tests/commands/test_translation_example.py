@@ -194,15 +194,6 @@ def test_translation_goes_the_whole_way(prepared, tmp_path, succeed):
 
 
 @pytest.mark.long
-def test_the_teacher_is_a_point_of_the_learning_curve(prepared):
-    curve = EXAMPLES.parent / "benchmarks" / "learning_curve.py"
-    command = [sys.executable, str(curve), str(prepared), "--updates", "1", "--systems", "teacher"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert re.search(r"^teacher +1 +[1-9]\d* +0\.\d+$", done.stdout, re.M), done.stdout
-
-
-@pytest.mark.long
 def test_a_weak_system_makes_triples_of_the_second_half(prepared, tmp_path, succeed):
     small = ["--encoder-embed-dim", 16, "--encoder-hidden-size", 16]
     small += ["--decoder-embed-dim", 16, "--decoder-hidden-size", 16, "--decoder-out-embed-dim", 16]

@@ -1,0 +1,291 @@
+"""The results: one list, benchmarks/results.jsonl, and the tables that are written from it.
+
+    python benchmarks/results.py                    # writes the tables of RESULTS.md and the notes
+    python benchmarks/results.py --check            # says which tables are not as the list says
+    python benchmarks/results.py --add WORK/results/ROW.jsonl …   # takes rows into the list first
+
+A line of the list is the head of a table (``table``, ``task``, ``head``, ``columns``,
+``judged_by``) or a row of it (``table``, ``system``, ``kind``, ``seeds``, ``metrics``, and where
+and how it was measured: :data:`MEASURED`); benchmarks/README.md says what the fields mean. A row
+that is added takes the place of the one with its table and system. A table stands below the line
+``<!-- table: NAME -->`` of a document, and ends with the first line that is not of it.
+"""
+
+import argparse
+import json
+import math
+import os
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+LIST = Path("benchmarks", "results.jsonl")
+BLOCK = re.compile(r"^(<!-- table: ([\w-]+) -->\n)((?:\|.*\n)*)", re.M)
+NOT_KNOWN = "–"
+Record = dict[str, Any]
+
+#: Kinds of rows that need no training of ours; below the baselines a system must not fall.
+BASELINES = {
+    "no-edit": "the no-edit baseline",
+    "look-up": "the look-up",
+    "dictionary": "the dictionary",
+    "majority": "the most frequent class",
+    "linear": "the linear model",
+}
+KINDS = (*BASELINES, "published", "system")
+MEASURED = ("command", "version", "date", "cpu", "cores", "torch")
+HEAD = {"table", "task", "head", "columns", "judged_by"}
+ROW = {"table", "system", "kind", "seeds", "metrics", "source", "note", *MEASURED} | {
+    "processor_hours"
+}
+
+
+class ResultError(ValueError):
+    """A list that cannot be used; one line that names the place."""
+
+
+@dataclass
+class Table:
+    """A table's head and its rows, baselines first."""
+
+    head: Record
+    rows: list[Record] = field(default_factory=list)
+
+    @property
+    def judge(self) -> Record | None:
+        """The column by which rows are judged."""
+        columns = self.head["columns"]
+        return next((one for one in columns if one["metric"] == self.head.get("judged_by")), None)
+
+
+def number(value: Any) -> float:
+    """The figure itself, or the mean or median of several."""
+    if isinstance(value, Mapping):
+        return float(value["mean"] if "mean" in value else value["median"])
+    return float(value)
+
+
+def spread(values: Iterable[float], digits: int = 6) -> Any:
+    """A metric of several seeds: mean, lowest and highest; of one the figure itself."""
+    found = [float(value) for value in values]
+    if len(found) == 1:
+        return round(found[0], digits)
+    mean = math.fsum(found) / len(found)
+    figures = {"mean": mean, "lowest": min(found), "highest": max(found)}
+    return {name: round(value, digits) for name, value in figures.items()}
+
+
+# ---------------------------------------------------------------- the list
+
+
+def read(path: Path) -> list[Record]:
+    """The lines of a list, each as it has to be.
+
+    Raises:
+        ResultError: one that is not.
+    """
+    found = []
+    for place, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        try:
+            found.append(json.loads(line))
+            check(found[-1])
+        except (ValueError, KeyError, TypeError) as error:
+            raise ResultError(f"{path.name}, line {place}: {error}") from error
+    return found
+
+
+def check(record: Record) -> None:
+    """Raises ValueError for a head or a row that says too little or too much."""
+    known = HEAD if "columns" in record else ROW
+    if unknown := record.keys() - known:
+        raise ValueError(f"no field {', '.join(sorted(unknown))}")
+    if "columns" in record:
+        if "judged_by" in record and "best" not in (Table(record).judge or {}):
+            raise ValueError("judged_by names no column that has 'best'")
+        return
+    if record["kind"] not in KINDS:
+        raise ValueError(f"kind {record['kind']!r}; there are {', '.join(KINDS)}")
+    needed = ("source",) if record["kind"] == "published" else MEASURED
+    if missing := [name for name in (*needed, "metrics") if not record.get(name)]:
+        raise ValueError(f"{record['system']!r} has no {', '.join(missing)}")
+    if not re.fullmatch(r"\d{4}-\d\d-\d\d", record.get("date", "2000-01-01")):
+        raise ValueError(f"date {record['date']!r}; write it as 2026-01-31")
+    for name, value in record["metrics"].items():
+        _check_value(value, len(record.get("seeds", ())), name)
+
+
+def _check_value(value: Any, seeds: int, name: str) -> None:
+    if isinstance(value, dict):
+        if not value["lowest"] <= number(value) <= value["highest"]:
+            raise ValueError(f"{name}: {value} is not between its lowest and highest")
+    elif isinstance(value, float) and not (math.isfinite(value) and seeds < 2):
+        raise ValueError(f"{name}: {value} of {seeds} seeds; give mean, lowest and highest")
+
+
+def tables(records: Iterable[Record]) -> dict[str, Table]:
+    """Heads and rows by the table's name.
+
+    Raises:
+        ResultError: a row of a table without head, or two rows of one system.
+    """
+    found: dict[str, Table] = {}
+    for record in records:
+        name = record["table"]
+        if "columns" in record:
+            found[name] = Table(record)
+        elif name not in found:
+            raise ResultError(f"{record['system']!r}: no table {name} before it")
+        elif any(row["system"] == record["system"] for row in found[name].rows):
+            raise ResultError(f"{name} has a row {record['system']!r} already")
+        else:
+            found[name].rows.append(record)
+    for table in found.values():
+        table.rows.sort(key=lambda row: row["kind"] not in BASELINES)
+    return found
+
+
+def added(records: Sequence[Record], new: Sequence[Record]) -> list[Record]:
+    """A list with rows in the place of those of their table and system, or behind their table."""
+    found = list(records)
+    for row in new:
+        same = [n for n, one in enumerate(found) if one["table"] == row["table"]]
+        old = [n for n in same if found[n].get("system") == row["system"]]
+        if old:
+            found[old[0]] = row
+        else:
+            found.insert(same[-1] + 1 if same else len(found), row)
+    return found
+
+
+def write(path: Path, records: Iterable[Record]) -> None:
+    """Writes a list, whole or not at all."""
+    part = path.with_name(f".{path.name}.part")
+    lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+    part.write_text("".join(lines), encoding="utf-8")
+    os.replace(part, path)
+
+
+# ---------------------------------------------------------------- the tables
+
+
+def losses(row: Record, table: Table) -> list[str]:
+    """The kinds of baselines that a system is worse than, by the table's deciding column."""
+    column = table.judge
+    if column is None or row["kind"] != "system" or column["metric"] not in row["metrics"]:
+        return []
+    metric, sign = column["metric"], 1 if column["best"] == "highest" else -1
+    mine = sign * number(row["metrics"][metric])
+    others = [one for one in table.rows if one["kind"] in BASELINES and metric in one["metrics"]]
+    found = {one["kind"] for one in others if sign * number(one["metrics"][metric]) > mine}
+    return [kind for kind in BASELINES if kind in found]
+
+
+def rendered(table: Table) -> str:
+    """A table in Markdown, with the best of each column in bold."""
+    columns = table.head["columns"]
+    best = [_best(column, table.rows) for column in columns]
+    lines = [[table.head.get("head", ""), *(one["head"] for one in columns)]]
+    for row in table.rows:
+        lost = " and ".join(BASELINES[kind] for kind in losses(row, table))
+        name = f"{row['system']}: **loses to {lost}**" if lost else row["system"]
+        lines.append([name, *(_cell(row, *both) for both in zip(columns, best, strict=True))])
+    first, *others = (f"| {' | '.join(line)} |\n" for line in lines)
+    return "".join([first, "|" + "---|" * len(lines[0]) + "\n", *others])
+
+
+def _best(column: Record, rows: Sequence[Record]) -> float | None:
+    """The best figure of what was measured here."""
+    ours = [row["metrics"] for row in rows if row["kind"] != "published"]
+    values = [metrics.get(column["metric"], "") for metrics in ours]
+    found = [number(value) for value in values if not isinstance(value, str)]
+    if "best" not in column or len(found) < 2:
+        return None
+    return (max if column["best"] == "highest" else min)(found)
+
+
+def _cell(row: Record, column: Record, best: float | None) -> str:
+    metric = column["metric"]
+    if metric == "seeds":
+        return str(len(row["seeds"]) or "")
+    value = row.get(metric) if metric == "processor_hours" else row["metrics"].get(metric)
+    if value is None or isinstance(value, str):
+        return value or NOT_KNOWN
+    text = _written(number(value), column)
+    if best is not None and row["kind"] != "published" and number(value) == best:
+        text = f"**{text}**"
+    if isinstance(value, dict):
+        text += f" ({_written(value['lowest'], column)} … {_written(value['highest'], column)})"
+    return text
+
+
+def _written(value: float, column: Record) -> str:
+    return f"{value:,.{column.get('digits', 2)}f}{column.get('unit', '')}"
+
+
+def filled(text: str, found: Mapping[str, Table], place: str) -> str:
+    """A document with its tables written anew.
+
+    Raises:
+        ResultError: it names a table that is not there.
+    """
+
+    def block(match: re.Match[str]) -> str:
+        if match[2] not in found:
+            raise ResultError(f"{place}: {LIST} has no table {match[2]}")
+        return match[1] + rendered(found[match[2]])
+
+    return BLOCK.sub(block, text)
+
+
+def documents(root: Path) -> list[Path]:
+    """All documents that may hold tables."""
+    return [*sorted(root.glob("*.md")), *sorted(root.glob("benchmarks/**/*.md"))]
+
+
+def run(root: Path, add: Sequence[Path], check: bool) -> None:
+    """Take rows in, write the tables; with ``check`` say alone what would change.
+
+    Raises:
+        ResultError: the list or a document is not as it has to be.
+    """
+    records = added(read(root / LIST), [row for path in add for row in read(path)])
+    found = tables(records)
+    texts = {path: path.read_text(encoding="utf-8") for path in documents(root)}
+    new = {path: filled(text, found, path.name) for path, text in texts.items()}
+    shown = {match[2] for text in texts.values() for match in BLOCK.finditer(text)}
+    if lacking := found.keys() - shown:
+        raise ResultError(f"no document shows {', '.join(sorted(lacking))}")
+    changed = [path for path in new if new[path] != texts[path]]
+    if check and changed:
+        names = ", ".join(str(path.relative_to(root)) for path in changed)
+        raise ResultError(f"{names}: not as {LIST} says: python benchmarks/results.py")
+    if add:
+        write(root / LIST, records)
+    for path in changed:
+        path.write_text(new[path], encoding="utf-8")
+        print(f"written: {path.relative_to(root)}")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the script; 1 where something is wrong."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--check", action="store_true", help="change nothing; status 1 if needed")
+    parser.add_argument("--add", type=Path, nargs="+", default=[], help="lists of rows")
+    parser.add_argument("--root", type=Path, default=ROOT, help="the repository's folder")
+    args = parser.parse_args(argv)
+    try:
+        run(args.root, args.add, args.check)
+    except (ResultError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
