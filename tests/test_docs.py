@@ -191,7 +191,6 @@ def test_the_readme_begins_with_what_it_is_what_it_wins_and_two_commands():
     assert "](docs/edit.svg)" in first and "](RESULTS.md)" in first
     assert "| task | what you would take instead | this package |" in first
     assert "bash examples/quickstart.sh " in first and "bash tests/run.sh " in first
-    assert "misspellings, held out" in first  # what the first one prints
 
 
 def test_the_troubleshooting_page_has_thirty_rows_at_most():
