@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# A spelling corrector for any language, from clean text alone:
+#
+#     bash examples/spelling_and_ocr/make_corrector.sh fr clean.txt --minutes 10
+#     bash examples/spelling_and_ocr/make_corrector.sh de clean.txt --work my/german --seed 2
+#
+# LANGUAGE is two letters; they choose the keyboard whose slips are learnt and, where `pip install wordfreq` was
+# done, the public list of words and of names. clean.txt has a sentence a line, some thousand of them. One line in
+# twenty is kept to tune with, one in twenty to measure with. WORK (corrector-LANGUAGE) gets all that is made;
+# WORK/model is the corrector, with its words and settings, and works wherever it is moved:
+#
+#     lev-correct --path WORK/model FILE > CORRECTED
+#
+# Can be repeated: what is there is used again, and a training that was interrupted is resumed.
+set -euo pipefail
+unset CDPATH
+
+source "$(dirname "${BASH_SOURCE[0]}")/../post_editing/common.sh"
+
+minutes=10 seed=1 work="" given=()
+while [ $# -gt 0 ]; do
+  case "$1" in
+  --minutes | --seed | --work)
+    [ $# -gt 1 ] || fail "$1 needs a value"
+    printf -v "${1#--}" %s "$2"
+    shift
+    ;;
+  -h | --help)
+    sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}"
+    exit 0
+    ;;
+  -*) fail "unknown argument $1: see --help" ;;
+  *) given+=("$1") ;;
+  esac
+  shift
+done
+[ ${#given[@]} -eq 2 ] || fail "a language and a text are needed: make_corrector.sh fr clean.txt, see --help"
+language="${given[0]}" text="${given[1]}"
+[[ "$language" =~ ^[a-z]{2}$ ]] || fail "$language: give a language as two letters, such as fr"
+[ -f "$text" ] || fail "$text: no such file"
+[[ "$minutes" =~ ^[0-9]+(\.[0-9]+)?$ && "$minutes" =~ [1-9] ]] || fail "--minutes $minutes: give a number above 0"
+[[ "$seed" =~ ^[0-9]+$ ]] || fail "--seed $seed: give a whole number"
+lines="$(grep -c '[^[:space:]]' "$text" || true)"
+[ "$lines" -ge 200 ] || fail "$text has $lines lines with words: some thousand are needed, 200 at least"
+work="${work:-corrector-$language}"
+mkdir -p "$work" || fail "cannot make the folder $work: name another with --work"
+work="$(cd "$work" && pwd)"
+case "$language" in
+de) keyboard=qwertz ;;
+fr) keyboard=azerty ;;
+ru) keyboard=jcuken ;;
+*) keyboard=keyboard ;;
+esac
+kinds="$keyboard,swap,delete,diacritics"
+examples="$root/examples"
+
+quiet() { # quiet STEP COMMAND…: the output goes to WORK/STEP.log and is shown where it fails
+  local step="$1"
+  shift
+  "$@" >"$work/$step.log" 2>&1 || {
+    tail -n 5 "$work/$step.log" >&2
+    fail "the step '$step' failed: see $work/$step.log"
+  }
+}
+
+if [ ! -f "$work/names.txt" ]; then
+  echo "== text: $lines lines"
+  mkdir -p "$work/text"
+  grep '[^[:space:]]' "$text" | awk -v to="$work/text" '
+    { part = NR % 20 == 1 ? "dev" : NR % 20 == 11 ? "test" : "train"; print > (to "/" part ".clean") }'
+  quiet words python "$examples/denoising/words.py" "$work/text/train.clean" "$work/own.txt" "$work/pairs.txt"
+  list=(python "$examples/spelling_and_ocr/word_list.py" "$language" --own)
+  if "${list[@]}" "$work/own.txt" >"$work/words.txt" 2>"$work/words.log"; then
+    "${list[@]}" "$work/words.txt" --names >"$work/names.new"
+  else
+    echo "note: no public list of words ($(tail -n 1 "$work/words.log" | sed 's/^error: //')): words of other texts are at risk"
+    cp "$work/own.txt" "$work/words.txt"
+    : >"$work/names.new"
+  fi
+  mv "$work/names.new" "$work/names.txt"
+fi
+echo "words: $(wc -l <"$work/words.txt"), names: $(wc -l <"$work/names.txt")"
+
+if [ ! -d "$work/denoiser/data" ]; then
+  WORDS=3 VALID_LINES=300 quiet prepare bash "$examples/denoising/prepare.sh" "$work/text" "$work/denoiser"
+fi
+run="$work/run-$seed"
+if [ ! -f "$run/checkpoint_best.pt" ]; then
+  echo "== training for $minutes minutes: $run"
+  quiet train fairseq-train "$work/denoiser/data" --user-dir "$root/lev_plugins" --task noisy_translation \
+    --source-lang noisy --target-lang clean --noise "$kinds" --bpe characters \
+    --arch pbd_transformer_char --share-all-embeddings --encoder-embed-dim 128 --encoder-ffn-embed-dim 512 \
+    --dropout 0.1 --attention-dropout 0 --criterion label_smoothed_cross_entropy --label-smoothing 0.1 \
+    --optimizer muon --muon-update-rms 0.4 --adam-betas '(0.9, 0.98)' --lr 0.004 --clip-norm 1 --max-tokens 3000 \
+    --required-batch-size-multiple 1 --lr-scheduler time_budget --warmup-share 0.08 \
+    --stop-time-hours "$(awk -v m="$minutes" 'BEGIN { print m / 60 }')" --save-interval-updates 200 \
+    --keep-interval-updates 1 --no-epoch-checkpoints --disable-validation --seed "$seed" --save-dir "$run" \
+    --log-format simple --log-interval 50
+  cp "$run/checkpoint_last.pt" "$run/best.part"
+  mv "$run/best.part" "$run/checkpoint_best.pt"
+fi
+
+echo "== tuning and scores"
+noisy() { # noisy PART SEED: slips of the fingers in one word of seven
+  lev-noise --kind "$kinds" --word-rate 0.15 --char-rate 0.1 --seed "$2" \
+    --input "$work/text/$1.clean" --output "$work/text/$1.noisy" 2>>"$work/noise.log"
+}
+head -n 300 "$work/text/dev.clean" >"$work/text/tune.clean"
+noisy tune 2
+noisy test 7
+names=()
+[ ! -s "$work/names.txt" ] || names=(--protect-words "$work/names.txt")
+quiet tune lev-correct --path "$run/checkpoint_best.pt" --data "$work/denoiser/data" --lexicon "$work/words.txt" \
+  --bigrams "$work/pairs.txt" "${names[@]}" \
+  --tune "$work/text/tune.noisy" "$work/text/tune.clean" --goal changed:0.5 --tune-weights
+rm -rf "$work/model.part"
+mkdir "$work/model.part"
+cp "$run/checkpoint_best.pt" "$run"/corrector.* "$work/denoiser/data"/dict.*.txt "$work/model.part"
+rm -rf "$work/model"
+mv "$work/model.part" "$work/model"
+python "$examples/spelling_and_ocr/score_corrector.py" "$work/text/test.noisy" "$work/text/test.clean" --path "$work/model" \
+  --lexicon "$work/words.txt"
+echo "make_corrector: done; next: lev-correct --path $work/model FILE > CORRECTED"

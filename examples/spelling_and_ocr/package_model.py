@@ -1,0 +1,122 @@
+"""Makes the folder of a corrector that is small enough to travel with a package.
+
+    python examples/spelling_and_ocr/package_model.py CHECKPOINT TEXT OUT [--data DATA]
+
+CHECKPOINT was trained and tuned by examples/quickstart.sh, whose lists lie in TEXT. OUT gets the
+model in half precision, without the state of its training and without the paths of this machine,
+its dictionaries, its settings, and the lists that may be passed on, compressed. codespell's list of
+misspellings is not among them (CC BY-SA 3.0): ``lev-correct`` takes it from the installed package.
+"""
+
+import argparse
+import json
+import lzma
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+from omegaconf import DictConfig, OmegaConf, open_dict
+
+ROOT = Path(__file__).resolve().parents[2]
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+from lev_plugins.errors import UserError  # noqa: E402
+from lev_plugins.fairseq_patches import atomic_save, run_cli  # noqa: E402
+from lev_plugins.inference.checkpoints import find_checkpoint, load_state  # noqa: E402
+from lev_plugins.inference.correction import settings  # noqa: E402
+from lev_plugins.io.text_files import read_lines, require_files  # noqa: E402
+
+#: Lists of prepare_typos.py by the setting that names them; their words come with MIT licences.
+LISTS = {"lexicon": "lexicon.txt", "bigrams": "bigrams.txt", "confusions": "confusions.txt"}
+KEPT = ("args", "cfg", "model", "criterion", "task_state")
+DIGITS = 3  # of a count: the fourth moves no score by what is seen
+
+
+def small_checkpoint(state: dict[str, Any]) -> dict[str, Any]:
+    """What a loader needs of a checkpoint: parameters in half precision, no place of this machine."""
+    small = {name: state[name] for name in KEPT if name in state}
+    small["cfg"] = without_paths(state["cfg"])
+    small["model"] = {
+        name: value.half() if value.is_floating_point() else value
+        for name, value in state["model"].items()
+    }
+    words = {name: state["extra_state"].get(name) for name in ("words_learnt",)}
+    return {**small, "extra_state": words, "optimizer_history": [], "last_optimizer_state": None}
+
+
+def without_paths(cfg: DictConfig) -> DictConfig:
+    """A configuration in which no value is an absolute path."""
+    made = OmegaConf.create(OmegaConf.to_container(cfg, resolve=False))
+    for group in made.values():
+        if isinstance(group, DictConfig):
+            with open_dict(group):
+                for name, value in group.items():
+                    if isinstance(value, str) and os.path.isabs(value):
+                        group[name] = os.path.basename(value)
+    return made
+
+
+def short_counts(line: str) -> str:
+    """A word or two with their count, of which :data:`DIGITS` digits are kept."""
+    *words, last = line.split()
+    return " ".join([*words, f"{float(last):.{DIGITS}g}" if words and _number(last) else last])
+
+
+def _number(text: str) -> bool:
+    try:
+        return float(text) >= 0
+    except ValueError:
+        return False
+
+
+def compressed(lines: list[str]) -> bytes:
+    """Lines as an xz file, the same for the same lines."""
+    text = "".join(line + "\n" for line in lines)
+    return lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME)
+
+
+def package(checkpoint: str, data: Path, text: Path, out: Path) -> int:
+    """Writes the folder; returns its bytes.
+
+    Raises:
+        UserError: a file that is missing, or a checkpoint that was not tuned.
+    """
+    checkpoint = find_checkpoint(checkpoint)
+    tuned = settings.beside(checkpoint)
+    if tuned is None:
+        raise UserError(f"{checkpoint} has no {settings.NAME} beside it; tune it first")
+    require_files([str(text / name) for name in LISTS.values()])
+    out.mkdir(parents=True, exist_ok=True)
+    atomic_save(small_checkpoint(load_state(checkpoint)), str(out / "model.pt"))
+    for path in sorted(data.glob("dict.*.txt")):
+        (out / path.name).write_bytes(path.read_bytes())
+    stored = json.loads(Path(tuned).read_text(encoding="utf-8"))
+    stored |= {"lookup": None, "protect_words": None, "protect": ["code"]}
+    for key, name in LISTS.items():
+        lines = [short_counts(line) for line in read_lines(str(text / name))]
+        stored[key] = settings.FILES[key]
+        (out / stored[key]).write_bytes(compressed(lines))
+    stored.pop("files", None)
+    (out / settings.NAME).write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+    return sum(path.stat().st_size for path in out.iterdir())
+
+
+def main() -> None:
+    """Run the script."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("checkpoint", help="tuned, with corrector.json beside it")
+    parser.add_argument("text", type=Path, help="folder of prepare_typos.py")
+    parser.add_argument("out", type=Path, help="folder to write")
+    parser.add_argument("--data", type=Path, required=True, help="folder with the dictionaries")
+    args = parser.parse_args()
+    size = package(args.checkpoint, args.data, args.text, args.out)
+    print(f"{args.out}: {size:,} bytes")
+
+
+if __name__ == "__main__":
+    run_cli(main)

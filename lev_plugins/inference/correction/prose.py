@@ -1,0 +1,77 @@
+"""What in a text is no prose, and stays as it is: code, names of things, other languages.
+
+Patterns tell what stands inside a line (:data:`CODE`), :class:`Blocks` the lines of code of a
+Markdown text, :func:`repeated` and :func:`foreign` what many words tell together.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+
+#: What is code, an address or a name inside a line of prose.
+CODE = "|".join(
+    (
+        r"(?<!`)(?P<ticks>`+)(?!`).*?(?<!`)(?P=ticks)(?!`)",  # `backticks` of any number
+        r"\b[A-Za-z][A-Za-z0-9+.-]*://[^\s<>]+",  # addresses
+        r"\bwww\.[^\s<>]+",
+        r"[\w.+%-]+@[\w-]+(?:\.[\w-]+)+",  # of people
+        r"(?<![\w/])(?:~|\.{1,2})?(?:/[\w.@%+-]+)+/?",  # /a/path ./a/path ~/a/path
+        r"\b[\w.-]+(?:/[\w.-]+){2,}/?",  # a/longer/path
+        r"\b[A-Za-z]:\\\S+|\\\\\S+",  # C:\a\path
+        r"(?<![\w-])--?[A-Za-z][\w-]*(?:=\S*)?",  # --flags
+        r"\b\w+(?:\.\w+)*\((?!(?:e?s|[A-Z]\w*)\))[^\s()]*\)?",  # calls(), but not word(s)
+        r"\b\w+(?:\.\w+)+\b",  # a.b
+        r"%\(\w+\)[-#0 +]*\w|%[-#0 +]*\d*\.?\d*[a-zA-Z]\b",  # %(x)s %5d
+        r"\$?\{[^{}\s]*\}",  # {x} ${x}
+        r"[$@\\#]\w+",  # $HOME @name \command #tag
+        r"<[/!?]?[A-Za-z][^<>]*>",  # <tags>
+        r":[\w:]+:",  # :roles:
+        r"\b\w+=\S*",  # name=value
+        r"\b\w*(?:_|\d)\w*\b",  # snake_case, b2, utf8
+        r"\b[A-Za-z]*[a-z][A-Z]\w*\b",  # camelCase
+        r"\b[A-Z]{2,}s?\b",  # NATO, URLs
+        r"\b\w+(?:-\w+){3,}\b",  # four-words-with-hyphens
+    )
+)
+
+_FENCE = re.compile(r" {0,3}(?P<mark>`{3,}|~{3,})(?P<told>.*)")
+_INDENTED = re.compile(r" {4}| {0,3}\t")
+_PROMPT = re.compile(r"\s*(?:>>>|\.\.\.|\$) ")
+
+
+class Blocks:
+    """Which lines of a text are code in Markdown, read one after the other."""
+
+    def __init__(self) -> None:
+        self.fence, self.blank, self.indented = "", False, False
+
+    def code(self, line: str) -> bool:
+        """Whether the next line is one of code, or a fence around it.
+
+        Code is what stands between fences, what is indented by four spaces or a tab behind an empty
+        line, and what stands behind a prompt.
+        """
+        mark = _FENCE.fullmatch(line.rstrip())
+        if self.fence:
+            if mark and mark["mark"].startswith(self.fence) and not mark["told"].strip():
+                self.fence = ""
+            return True
+        if mark and "`" not in mark["told"] and (mark["mark"][0] == "`" or self.blank):
+            self.fence = mark["mark"]  # a row of ~ below a line is a heading of other markups
+            return True
+        blank = not line.strip()
+        if not blank:
+            begins = bool(_INDENTED.match(line))
+            self.indented = begins and (self.blank or self.indented)
+        self.blank = blank
+        return not blank and (self.indented or bool(_PROMPT.match(line)))
+
+
+def repeated(words: Iterable[str], unknown: Callable[[str], bool], least: int = 3) -> set[str]:
+    """Words that no list has and that a text spells alike ``least`` times: its terms."""
+    return {word for word, n in Counter(words).items() if n >= least and unknown(word)}
+
+
+def foreign(words: Sequence[str], unknown: Callable[[str], bool], least: int = 20) -> bool:
+    """Whether most of at least ``least`` words are in no list: the text is in another language."""
+    return len(words) >= least and 2 * sum(map(unknown, words)) > len(words)

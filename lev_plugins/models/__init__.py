@@ -1,0 +1,20 @@
+"""The model that comes with the package: English spelling. Its card lies beside it."""
+
+import importlib.util
+from pathlib import Path
+
+#: Folder of the checkpoint, its settings, its lists and CARD.md.
+ENGLISH_SPELLING = Path(__file__).with_name("english_spelling")
+
+
+def installed_misspellings() -> str | None:
+    """codespell's list of misspellings, None where it is not installed.
+
+    Its licence (CC BY-SA 3.0) asks for more than attribution, so that the package depends on it
+    and does not carry it.
+    """
+    found = importlib.util.find_spec("codespell_lib")
+    if found is None or found.origin is None:
+        return None
+    path = Path(found.origin).with_name("data") / "dictionary.txt"
+    return str(path) if path.is_file() else None
