@@ -17,21 +17,21 @@ from lev_plugins import UserError
 from lev_plugins.cli import correct, report, tune
 from lev_plugins.inference.correction import Correction, Corrector
 from lev_plugins.inference.correction.autoregressive import answer
-from lev_plugins.inference.correction.backends import TextProcessing
+from lev_plugins.inference.correction.backends import Backend, TextProcessing
 from lev_plugins.reports.correction_report import diff
 
 
-class Words:
+class Words(Backend):
     """A model that reads words and writes ``words[old]`` for old, with a probability of a half."""
 
     limit, knows_spaces = 20, True
 
     def __init__(self, words, **more):
         self.words = words
-        self.tokens, self.text = TextProcessing().tokens, TextProcessing().text
+        self.processing = TextProcessing()
         self.calls = []
 
-    def write(self, units, batch_size):
+    def write(self, units, batch_size, contexts=()):
         self.calls.append(len(units))
         made = []
         for unit in units:

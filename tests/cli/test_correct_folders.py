@@ -31,7 +31,7 @@ WRITE = Words.write
 def fail_at_bad(monkeypatch):
     """The model runs out of memory where a unit holds ``bad``."""
 
-    def fail(self, units, batch_size):
+    def fail(self, units, batch_size, contexts=()):
         if any("bad" in unit for unit in units):
             raise UserError("no memory")
         return WRITE(self, units, batch_size)

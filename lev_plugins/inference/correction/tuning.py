@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...errors import UserError
-from . import calibration
-from .corrector import Correction, Corrector, apply_edits
-from .review import whole_words
-from .unit_ranking import UnitRankingBackend, fit
-from .units import Context, context, spans
-from .word_ranking import FEATURES, WordRanker, WordRankingBackend
+from .corrections import Correction, apply_edits, whole_words
+from .corrector import Corrector
+from .fitting import calibrated, temperature
+from .ranking import FEATURES, Ranker, RankingBackend
+from .units import NO_CONTEXT, Context, context, spans
 
 #: Thresholds that are tried: quantiles of the edits' probabilities.
 STEPS = 40
@@ -92,19 +91,17 @@ class Choice:
 
     min_confidence: the threshold, of calibrated probabilities. weights: of the ranking; None:
     candidates are not ranked. longest: characters that a correction of the development set adds at
-    most. temperature: of the probabilities (:mod:`.calibration`). outcomes: probabilities before
-    calibration, and whether their words are right. curve: thresholds and what they give. left_out:
-    numbers of the lines that have more or fewer words in one text than in the other.
+    most. temperature: of the probabilities (:mod:`.fitting`). curve: thresholds and what they give.
+    left_out: numbers of the lines that have more or fewer words in one text than in the other.
     """
 
     min_confidence: float
     counts: Counts
-    weights: dict[str, float] | None = None
-    longest: int = 0
-    temperature: float = 1.0
-    outcomes: Sequence[tuple[float, bool]] = ()
-    curve: Sequence[tuple[float, Counts]] = ()
-    left_out: Sequence[int] = ()
+    weights: dict[str, float] | None
+    longest: int
+    temperature: float
+    curve: Sequence[tuple[float, Counts]]
+    left_out: Sequence[int]
 
 
 def tune(
@@ -135,23 +132,19 @@ def tune(
     backend, longest = corrector.backend, _longest(noisy, clean, goal)
     corrector.longest, corrector.temperature = longest, 1.0
     weights = None
-    if isinstance(backend, WordRankingBackend):
-        backend.ranker.resources = replace(backend.ranker.resources, longest=longest)
+    if isinstance(backend, RankingBackend):
+        ranker = backend.ranker
+        ranker.resources = replace(ranker.resources, longest=longest)
         if weights_too:
-            backend.fit(_words(noisy, clean))
-        _seek_unchanged(corrector, backend.ranker, noisy, clean, goal)
-        weights = backend.ranker.named_weights()
-    if isinstance(backend, UnitRankingBackend):
-        if weights_too:
-            fit(backend.ranker, _units(corrector, noisy, clean))
-        weights = backend.ranker.named_weights()
+            ranker.fit(_words(noisy, clean) if ranker.by_word else _units(corrector, noisy, clean))
+        _seek_unchanged(corrector, ranker, noisy, clean, goal)
+        weights = ranker.named_weights()
     done = corrector.correct(noisy, min_confidence=0.0)
-    best = _best_threshold(done, clean, goal)
-    found = outcomes(done, clean)
-    corrector.temperature = warmth = calibration.temperature(found)
-    points = [(calibration.calibrated(at, warmth), counts) for at, counts in curve(done, clean)]
-    threshold = calibration.calibrated(best.min_confidence, warmth)
-    return Choice(threshold, best.counts, weights, longest, warmth, found, points, left_out)
+    points = curve(done, clean)
+    best, counts = _best(points, goal)
+    corrector.temperature = warmth = temperature(outcomes(done, clean))
+    shown = [(calibrated(at, warmth), one) for at, one in points]
+    return Choice(calibrated(best, warmth), counts, weights, longest, warmth, shown, left_out)
 
 
 def verdict(choice: Choice) -> str:
@@ -174,18 +167,23 @@ def verdict(choice: Choice) -> str:
 
 
 def _seek_unchanged(
-    corrector: Corrector, ranker: WordRanker, noisy: Sequence[str], clean: Sequence[str], goal: Goal
+    corrector: Corrector, ranker: Ranker, noisy: Sequence[str], clean: Sequence[str], goal: Goal
 ) -> None:
     """Gives the ranker the best weight of the unchanged word, in steps from the one it has."""
 
     def value(weights: np.ndarray) -> float:
         ranker.weights = weights
         done = corrector.correct(noisy, min_confidence=0.0)
-        return goal.value(_best_threshold(done, clean, goal).counts)
+        return goal.value(_best(curve(done, clean), goal)[1])
 
     begin = ranker.weights
     tried = [begin + step * np.eye(len(FEATURES))[UNCHANGED] for step in (0.0, *OFFSETS)]
     ranker.weights = max(tried, key=value)  # the first of equal ones
+
+
+def _best(points: Sequence[tuple[float, Counts]], goal: Goal) -> tuple[float, Counts]:
+    """The point of a curve that is best for a goal; of equal ones that of the highest threshold."""
+    return max(points, key=lambda point: (goal.value(point[1]), point[0]))
 
 
 def _words(noisy: Sequence[str], clean: Sequence[str]) -> Iterator[tuple[str, str, Context]]:
@@ -203,13 +201,13 @@ def _words(noisy: Sequence[str], clean: Sequence[str]) -> Iterator[tuple[str, st
 
 def _units(
     corrector: Corrector, noisy: Sequence[str], clean: Sequence[str]
-) -> Iterator[tuple[str, str]]:
+) -> Iterator[tuple[str, str, Context]]:
     """The units of lines, where a unit is a line or a window, with what they should be."""
     for one, other in zip(noisy, clean, strict=True):
         before, after = one.split(), other.split()
         size = corrector.window or max(len(before), 1)
-        for start in range(0, len(before), size):
-            yield " ".join(before[start : start + size]), " ".join(after[start : start + size])
+        for n in range(0, len(before), size):
+            yield " ".join(before[n : n + size]), " ".join(after[n : n + size]), NO_CONTEXT
 
 
 def _same_words(
@@ -255,21 +253,18 @@ def _longest(noisy: Sequence[str], clean: Sequence[str], goal: Goal) -> int:
     return max(1, *grown)
 
 
-def _best_threshold(done: Sequence[Correction], clean: Sequence[str], goal: Goal) -> Choice:
-    found = [Choice(threshold, counts) for threshold, counts in curve(done, clean)]
-    return max(found, key=lambda one: (goal.value(one.counts), one.min_confidence))
-
-
-def curve(done: Sequence[Correction], clean: Sequence[str]) -> Iterator[tuple[float, Counts]]:
+def curve(done: Sequence[Correction], clean: Sequence[str]) -> list[tuple[float, Counts]]:
     """What thresholds from 0 on give for corrections with all edits made."""
     chances = [edit.probability for one in done for edit in one.edits]
     steps = np.quantile(chances, np.linspace(0, 1, STEPS)).tolist() if chances else []
+    found = []
     for threshold in [0.0, *sorted(set(steps)), 1.0]:
         outputs = (
             apply_edits(one.source, (edit for edit in one.edits if edit.probability >= threshold))
             for one in done
         )
-        yield threshold, count([one.source for one in done], list(outputs), clean)
+        found.append((threshold, count([one.source for one in done], list(outputs), clean)))
+    return found
 
 
 def count(noisy: Sequence[str], output: Sequence[str], clean: Sequence[str]) -> Counts:
