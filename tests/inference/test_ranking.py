@@ -1,7 +1,6 @@
 """Candidates of a model and of lists, ranked: words one by one in their context, and lines."""
 
 import math
-import re
 
 import numpy as np
 import pytest
@@ -404,16 +403,6 @@ def test_weights_are_those_of_the_unit_and_an_untuned_table_is_followed(tmp_path
 def test_what_is_listed_with_a_capital_leaves_the_small_word_of_the_lexicon_alone():
     made = ranking(pairs=[("Cats", "Katz"), ("Xat", "Katz")], weights={"lookup": 30.0})
     assert texts(made, "cats Cats Xat") == ["cats Cats Katz"]
-
-
-@pytest.mark.parametrize(
-    ("unit", "said"),
-    [("letters", "3 of 4 .*'0f'"), ("word", "1 of 4 .*'in to'"), ("line", "1 of 4 .*'in to'")],
-)
-def test_listed_misspellings_that_no_unit_can_be_are_named(tmp_path, caplog, unit, said):
-    (tmp_path / "pairs").write_text("0f\tof\nin to\tinto\nteh\tthe\na-b\tab\n")
-    ranked(Scripted(), Settings(lookup=str(tmp_path / "pairs")), unit, {})
-    assert len(caplog.messages) == 1 and re.search(said, caplog.messages[0])
 
 
 @pytest.mark.parametrize(

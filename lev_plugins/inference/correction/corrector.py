@@ -150,6 +150,7 @@ class Corrector:
         min_confidence: float | None = None,
         protect: Iterable[str] = (),
         protect_words: Iterable[str] = (),
+        protection: Protection | None = None,
         batch_size: int = 64,
     ) -> list[Correction]:
         """Corrects lines.
@@ -161,6 +162,7 @@ class Corrector:
             protect: regular expressions; an edit that touches what they match is not made.
             protect_words: words that stay where they stand as whole words, besides those kept by
                 ``correct --tune``.
+            protection: patterns and words that were read once for many calls, in their place.
             batch_size: units that the model reads at once; does not change the outcome.
 
         Returns:
@@ -170,17 +172,7 @@ class Corrector:
             UserError: a single string for ``lines``, a line that is no string, a probability
                 outside [0, 1], a pattern that is none, a batch size below 1.
         """
-        protection = Protection(protect, protect_words)
-        return self.correct_protected(lines, min_confidence, protection, batch_size)
-
-    def correct_protected(
-        self,
-        lines: Iterable[str],
-        min_confidence: float | None,
-        protection: Protection,
-        batch_size: int,
-    ) -> list[Correction]:
-        """:meth:`correct` with patterns that were read once for many calls."""
+        protection = Protection(protect, protect_words) if protection is None else protection
         lines = strings("lines", "line", lines)
         if min_confidence is None:
             min_confidence = self.min_confidence
@@ -190,20 +182,18 @@ class Corrector:
         read: dict[str, Tokens] = {}
         units = [list(self._units(line, read)) for line in lines]
         # Equal units have equal answers: a text has many words twice.
-        wanted = list(
-            dict.fromkeys((one.text, one.context) for of_line in units for one in of_line)
-        )
-        tokens = [read[text] for text, _ in wanted]
-        answers = self.backend.write(tokens, batch_size, [around for _, around in wanted])
+        wanted = {(one.text, one.context): read[one.text] for some in units for one in some}
+        contexts = [around for _, around in wanted]
+        answers = self.backend.write([*wanted.values()], batch_size, contexts)
         found = {
-            key: proposals(self.backend, key[0], read[key[0]], answer, self.temperature)
-            for key, answer in zip(wanted, answers, strict=True)
+            key: proposals(self.backend, key[0], tokens, answer, self.temperature)
+            for (key, tokens), answer in zip(wanted.items(), answers, strict=True)
             if answer is not None
         }
         both = (self.protection, protection)
         return [
-            _corrected(line, of_line, found, min_confidence, both, self.longest)
-            for line, of_line in zip(lines, units, strict=True)
+            _corrected(line, some, found, min_confidence, both, self.longest)
+            for line, some in zip(lines, units, strict=True)
         ]
 
     def _units(self, line: str, read: dict[str, Tokens]) -> Iterator[Unit]:
@@ -217,11 +207,10 @@ class Corrector:
                 read[text] = tokens
             return True
 
-        uses_context = self.backend.uses_context
         places = list(spans(line, self.unit, self.window))
         for number, (start, end) in enumerate(places):
             for unit in pieces(line, start, end, fits):
-                if uses_context and unit.places[0] == start and unit.places[-1] == end:
+                if self.backend.uses_context and unit.places[0] == start and unit.places[-1] == end:
                     unit = replace(unit, context=context(line, places, number))
                 if read[unit.text]:
                     yield unit

@@ -1,7 +1,7 @@
 """Files and folders to correct: which files are read, what is written where, what is finished."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...errors import UserError
@@ -13,11 +13,10 @@ _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 @dataclass(frozen=True)
 class Document:
-    """A file to correct: paths of what is read and of what is written, bytes of the first."""
+    """A file to correct: paths of what is read and of what is written."""
 
     source: str
     target: str
-    size: int
 
 
 @dataclass
@@ -37,7 +36,7 @@ class Plan:
     @property
     def size(self) -> int:
         """Bytes to correct."""
-        return sum(document.size for document in self.documents)
+        return sum(os.path.getsize(document.source) for document in self.documents)
 
     @property
     def sources(self) -> list[str]:
@@ -74,10 +73,10 @@ def plan(paths: Sequence[str], output_dir: str) -> Plan:
             )
     if not sources:
         raise UserError(f"no text files in {', '.join(paths)}; check the path")
-    inputs = {os.path.realpath(source) for source in sources.values()}
+    inputs = {os.path.realpath(source): source for source in sources.values()}
     for target, source in sources.items():
         _check_target(target, inputs, output_dir)
-        document = Document(source, target, os.path.getsize(source))
+        document = Document(source, target)
         if os.path.exists(target):
             made.finished.append(document)
             if os.path.getmtime(source) > os.path.getmtime(target):
@@ -136,9 +135,9 @@ def _check_text(path: str) -> None:
                 ) from error
 
 
-def _check_target(target: str, inputs: set[str], output_dir: str) -> None:
-    if os.path.realpath(target) in inputs:
-        raise UserError(f"--output-dir {output_dir} would write over {target}; choose another")
+def _check_target(target: str, inputs: Mapping[str, str], output_dir: str) -> None:
+    if source := inputs.get(os.path.realpath(target)):
+        raise UserError(f"--output-dir {output_dir} would write over {source}; choose another")
     if os.path.isdir(target):
         raise UserError(f"{target}: is a folder, and a file would be written there; move it")
     folder = os.path.dirname(os.path.abspath(target))

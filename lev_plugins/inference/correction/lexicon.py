@@ -1,5 +1,8 @@
 """Lists of words: those that there are and how often, misspellings, neighbours, and words that are
-written for one another."""
+written for one another.
+
+``read`` raises :class:`UserError` for a file that is not there, no UTF-8 or of another form.
+"""
 
 import math
 from collections import Counter
@@ -59,11 +62,7 @@ class Lexicon:
 
     @classmethod
     def read(cls, path: str) -> "Lexicon":
-        """A file of words, one a line, each with its count behind it or without.
-
-        Raises:
-            UserError: no such file, no UTF-8, a line with more than a word and a count.
-        """
+        """A file of words, one a line, each with its count behind it or without."""
 
         def parse(line: str) -> tuple[str, float]:
             word, count, *_ = [*line.split(maxsplit=1), "0"]
@@ -147,11 +146,7 @@ class Lookup:
 
     @classmethod
     def read(cls, path: str) -> "Lookup":
-        """A file with a misspelling, a tab and its correction on each line.
-
-        Raises:
-            UserError: no such file, no UTF-8, a line without a tab or with an empty side.
-        """
+        """A file with a misspelling, a tab and its correction on each line."""
 
         def parse(line: str) -> tuple[str, str]:
             wrong, right = line.split("\t")
@@ -183,9 +178,6 @@ class Bigrams:
         """A file of two words and their count on each line, with spaces or tabs between them.
 
         Capitals do not matter.
-
-        Raises:
-            UserError: no such file, no UTF-8, a line of another form.
         """
 
         def parse(line: str) -> tuple[str, str, float]:
@@ -241,9 +233,6 @@ class Confusions:
         """A file of two words or more on each line, such as ``then than``.
 
         Capitals do not matter.
-
-        Raises:
-            UserError: no such file, no UTF-8, a line of another form.
         """
 
         def parse(line: str) -> list[str]:

@@ -29,10 +29,9 @@ from ..editor import LevenshteinEditor
 from .autoregressive import Autoregressive
 from .backends import Backend, TextProcessing
 from .levenshtein import LevenshteinBackend
+from .lexicon import Lexicon
 from .ranking import Ranker, RankingBackend, defaults
 from .settings import Settings
-from .units import UnitKind, spans
-from .vocabulary import Resources
 
 logger = logging.getLogger(__name__)
 
@@ -42,8 +41,6 @@ WRITING = ("translation", "translation_concat", "noisy_translation")
 WORDS = (None, "word", "letters")
 #: Weight of a listed correction where none was tuned: a table that somebody wrote is followed.
 LISTED = 30.0
-#: More than this share of a table that is never asked for is named.
-UNASKED = 0.01
 
 
 def load_backend(
@@ -207,25 +204,16 @@ def ranked(
     stored = use.weights if by_word == (use.unit in WORDS) else {}
     weights = {**defaults(by_word), "lookup": LISTED, **stored, **weights}
     found = use.resources()
-    _warn(use, found, backend, "letters" if unit == "letters" else "word")
+    _warn(use.lexicon, found.lexicon, backend)
     return RankingBackend(Ranker(backend, found, weights, by_word))
 
 
-def _warn(use: Settings, found: Resources, backend: Backend, kind: UnitKind) -> None:
-    """Names a lexicon that spells otherwise than the model, and misspellings that are no unit of
-    that kind and so never asked for."""
-    known = found.lookup.corrections if found.lookup else {}
-    lost = [one for one in known if not one.isalpha() and [*spans(one, kind)] != [(0, len(one))]]
-    if len(lost) > UNASKED * len(known):
-        logger.warning(
-            f"{use.lookup}: {len(lost):,} of {len(known):,} misspellings are never found "
-            f"({lost[0]!r}), for --unit {kind} reads them otherwise"
-        )
+def _warn(path: str | None, lexicon: Lexicon | None, backend: Backend) -> None:
+    """Names a letter that the model learnt and no word of a lexicon has."""
     dictionary = getattr(getattr(backend, "task", None), "target_dictionary", None)
-    if found.lexicon and dictionary:
-        for letter, often in found.lexicon.lacking(dictionary).items():
-            logger.warning(
-                f"{use.lexicon}: no word has {letter!r}, which is one in {often} letters of the "
-                "text that the model learnt; right words with it may be changed, so give a list "
-                "that was not case-folded (examples/spelling_and_ocr/word_list.py makes one)"
-            )
+    for letter, often in lexicon.lacking(dictionary).items() if lexicon and dictionary else ():
+        logger.warning(
+            f"{path}: no word has {letter!r}, which is one in {often} letters of the text that "
+            "the model learnt; right words with it may be changed, so give a list that was not "
+            "case-folded (examples/spelling_and_ocr/word_list.py makes one)"
+        )

@@ -62,19 +62,11 @@ class Settings:
         return bool(self.lexicon or self.lookup)
 
     def protection(self) -> Protection:
-        """Of the words of :attr:`protect_words`.
-
-        Raises:
-            UserError: a file that cannot be read.
-        """
+        """Of the words of :attr:`protect_words`; raises UserError where they cannot be read."""
         return Protection(words=read_lines(self.protect_words) if self.protect_words else ())
 
     def resources(self) -> Resources:
-        """Reads the files.
-
-        Raises:
-            UserError: one that cannot be read.
-        """
+        """The files of words; raises UserError where one cannot be read."""
         return Resources(
             Lexicon.read(self.lexicon) if self.lexicon else None,
             Lookup.read(self.lookup) if self.lookup else None,

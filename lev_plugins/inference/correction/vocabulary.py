@@ -5,6 +5,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -60,7 +61,8 @@ class Vocabulary:
         self.letters = LetterModel(words) if words else None
         counts = self.lexicon.counts.values() if self.lexicon else ()
         self.common = sum(map(math.log1p, counts)) / max(len(words), 1)
-        self._features: dict[tuple[str, str], np.ndarray] = {}
+        #: Those of :data:`.ranking.OF_WORDS`, for a word or several that become others, or stay.
+        self.features = lru_cache(MOST_KEPT)(self._measured)
 
     def count(self, word: str) -> float:
         """How often the lexicon has a word: as it is spelled there or, in a line, also without
@@ -115,39 +117,29 @@ class Vocabulary:
                 yield WordEdit(place, place + 1, (one,))
 
     def _near(self, words: Sequence[str]) -> Iterator[WordEdit]:
-        """Near words for those that the lexicon lacks, the nearest first."""
+        """Near words, the nearest first; in a line for those that the lexicon lacks."""
         for place, word in enumerate(words):
             if self.by_word:
                 plain = without_emphasis(word)
                 lists = filter(None, (self.often_wrong, self.lexicon))
-                near = [one for words in lists for one in words.near(plain, NEAR_ALONE)]
-            elif self.lexicon and self.count(word) < 0:
-                core = core_of(word)
-                near = [word.replace(core, one, 1) for one in self._near_in_line(core)]
+                near = [one for some in lists for one in some.near(plain, NEAR_ALONE)]
             else:
-                near = []
+                near = self._near_in_line(word) if self.count(word) < 0 else []
             yield from (WordEdit(place, place + 1, (one,)) for one in near)
 
     def _near_in_line(self, word: str) -> list[str]:
         """Near words, also those in small letters with the capitals of the word."""
-        lexicon = self.lexicon
-        found = lexicon.near(word, NEAR_IN_LINE) if lexicon else []
-        if lexicon and word != word.lower():
-            small = lexicon.near(word.lower(), NEAR_IN_LINE)
-            found = list(dict.fromkeys([*found, *(with_case(one, word) for one in small)]))
-            found.sort(key=lambda one: distance(word, one))
-        return found[:NEAR_IN_LINE]
+        if self.lexicon is None:
+            return []
+        core = core_of(word)
+        found = self.lexicon.near(core, NEAR_IN_LINE)
+        if core != core.lower():
+            small = self.lexicon.near(core.lower(), NEAR_IN_LINE)
+            found = list(dict.fromkeys([*found, *(with_case(one, core) for one in small)]))
+            found.sort(key=lambda one: distance(core, one))
+        return [word.replace(core, one, 1) for one in found[:NEAR_IN_LINE]]
 
-    def features(self, before: str, after: str) -> np.ndarray:
-        """Those of :data:`.ranking.OF_WORDS`, for a word or several that become others, or stay."""
-        key = before, after
-        if key not in self._features:
-            if len(self._features) >= MOST_KEPT:
-                self._features.clear()
-            self._features[key] = np.array(self._measured(before, after))
-        return self._features[key]
-
-    def _measured(self, before: str, after: str) -> list[float]:
+    def _measured(self, before: str, after: str) -> np.ndarray:
         stays = before == after
         # a correction of several words is known where all of them are
         count = min(map(self.count, after.split()), default=-1.0)
@@ -157,7 +149,7 @@ class Vocabulary:
         plain = before if stays or not self.by_word else without_emphasis(before)
         edits = distance(plain, small)
         right = self.lookup.misspellings.get(after, 0) if self.lookup else 0
-        return [
+        found = [
             float(known or after in listed),
             math.log1p(count) - self.common if known else 0.0,
             float(stays) - float(not before),
@@ -173,6 +165,7 @@ class Vocabulary:
             float(len(before) - SHORT) if stays else 0.0,
             float(stays and len(before) <= ABBREVIATION and not listed),
         ]
+        return np.array(found)
 
 
 def edited(words: Sequence[str], edits: Iterable[WordEdit]) -> str:
