@@ -26,8 +26,7 @@ from prepare_typos import misspelt  # noqa: E402
 from score_typos import symspell  # noqa: E402
 
 from lev_plugins.fairseq_patches import run_cli  # noqa: E402
-from lev_plugins.inference.correction.confusions import Confusions  # noqa: E402
-from lev_plugins.inference.correction.lexicon import Lexicon  # noqa: E402
+from lev_plugins.inference.correction.lexicon import Confusions, Lexicon  # noqa: E402
 from lev_plugins.io.text_files import read_lines  # noqa: E402
 
 AROUND = 30  # characters shown on both sides of a change

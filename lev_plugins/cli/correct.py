@@ -155,8 +155,9 @@ class Run:
             ends = [b"\n" if line.endswith(b"\n") else b"" for line in chunk]
             bodies = (line.removesuffix(b"\n") for line in chunk)
             lines = [body.decode("utf-8", "surrogateescape") for body in bodies]
-            sure, size = self.args.min_confidence, self.args.batch_size
-            yield self.corrector.correct_protected(lines, sure, self.protection, size), ends
+            options = {"protection": self.protection, "batch_size": self.args.batch_size}
+            sure = self.args.min_confidence
+            yield self.corrector.correct(lines, min_confidence=sure, **options), ends
 
 
 def _used(corrector: "Corrector", args: argparse.Namespace) -> str:

@@ -7,9 +7,8 @@ from typing import Any
 from ..errors import UserError
 from ..inference.checkpoints import find_checkpoint, load_state, separate_paths
 from ..inference.correction import Corrector, Edit
-from ..inference.correction.levenshtein import LevenshteinBackend
-from ..inference.correction.review import whole_words
-from ..inference.correction.traces import trace_edits, words_only
+from ..inference.correction.corrections import whole_words, words_only
+from ..inference.correction.levenshtein import LevenshteinBackend, trace_edits
 from ..inference.enct5 import EncT5
 from ..systems.enct5.problem_types import ProblemType
 from ..systems.levenshtein.markup import escape_markup, write_mark

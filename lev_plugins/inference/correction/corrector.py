@@ -2,82 +2,18 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
 import torch
 
-from ... import html
 from ...errors import UserError
 from ..arguments import strings
-from .backends import Backend, ContextBackend, Tokens
-from .edits import splice
+from .backends import Backend, Tokens
+from .corrections import Correction, Edit, Reason, apply_edits
 from .proposals import Proposal, proposals
 from .protection import Protection, refused
 from .units import KINDS, UNREADABLE, Context, Unit, UnitKind, context, pieces, spans
-
-Reason = Literal["unknown", "protected", "length", "confidence"]
-
-
-@dataclass(frozen=True)
-class Edit:
-    """A stretch of a line that a model wrote anew.
-
-    offset: where it begins, in characters of the line, from 0. before, after: what stood there and
-    what the model wants there; either may be empty. probability: of the model, in [0, 1]; edits
-    that stand or fall together share it. applied: whether the corrected line has it. reason: why
-    not: ``unknown`` (it would write what the model cannot spell, shown as U+FFFD), ``protected``,
-    ``length`` (it adds more characters than any correction that the model was tuned on) or
-    ``confidence`` (its probability is too low); None where it was made.
-    """
-
-    offset: int
-    before: str
-    after: str
-    probability: float
-    applied: bool = True
-    reason: Reason | None = None
-
-    @property
-    def end(self) -> int:
-        """Where it ends in the line as it was."""
-        return self.offset + len(self.before)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        return {"offset": self.offset, "length": len(self.before)} | vars(self)
-
-
-@dataclass(frozen=True)
-class Correction:
-    """A line, what became of it, and all edits that the model wants, made or not, in order.
-
-    unterminated: (start, end) of the units that stayed as they were because the model's answer did
-        not come to an end, in characters of the line.
-    """
-
-    source: str
-    text: str
-    edits: tuple[Edit, ...]
-    unterminated: tuple[tuple[int, int], ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        return {
-            "source": self.source,
-            "text": self.text,
-            "edits": [edit.to_dict() for edit in self.edits],
-            "unterminated": [list(one) for one in self.unterminated],
-        }
-
-    def _repr_html_(self) -> str:
-        """For notebooks: the line with the edits that were applied, and their probabilities."""
-        parts, place = [], 0
-        for edit in (one for one in self.edits if one.applied):
-            parts += [html.text(self.source[place : edit.offset]), html.deleted(edit.before)]
-            parts += [html.inserted(edit.after), html.small(f"{edit.probability:.2f}")]
-            place = edit.end
-        return f'<p dir="auto">{"".join([*parts, html.text(self.source[place:])])}</p>'
 
 
 class Corrector:
@@ -93,7 +29,7 @@ class Corrector:
         window: words in a window, which then is the unit; by default those that it learnt to read.
         min_confidence: probability of the edits that are made, where a call gives none.
         longest: characters that an edit may add, at most.
-        temperature: of the model's probabilities (:mod:`.calibration`).
+        temperature: of the model's probabilities (:mod:`.fitting`).
 
     Raises:
         UserError: units that are not known or that the model cannot read.
@@ -117,16 +53,17 @@ class Corrector:
         #: What every call leaves alone, besides what it is given itself.
         self.protection = Protection()
         knows_spaces = backend.knows_spaces
-        learnt = getattr(backend, "words_learnt", None) if knows_spaces else None
+        learnt = backend.words_learnt if knows_spaces else None
         if unit in (None, "window") and window is None:
             window = learnt
         self.unit: UnitKind = check_unit(unit, window) or ("line" if knows_spaces else "word")
         self.window = window or 0
         single = self.unit in ("word", "letters") or self.window == 1
         if not single and not knows_spaces:
-            why = "the model's dictionary has no space, so it was trained on single words"
-            why = getattr(backend, "why_words_alone", why)
-            raise UserError(f"--unit {self.unit}: {why}; --unit word or --unit letters")
+            raise UserError(
+                f"--unit {self.unit}: the model's dictionary has no space, so it was trained on "
+                "single words; --unit word or --unit letters"
+            )
         if self.unit == "window" and window is None:
             raise UserError("--unit window: the checkpoint does not say how many words: --window N")
 
@@ -169,7 +106,7 @@ class Corrector:
             lookup: file of misspellings, a tab and the correction on each line.
             settings: file of settings, ``"none"`` for none; by default ``corrector.json`` beside
                 the checkpoint where there is one. What is given here comes before what it says.
-            weights: of the ranking (:data:`.word_ranking.FEATURES`), in place of the settings.
+            weights: of the ranking (:data:`.ranking.WEIGHTS`), in place of the settings.
             bigrams: file of pairs of neighbouring words and their count, for the ranking of words.
             confusions: file of words that are written for one another, a set on each line: by their
                 neighbours (``bigrams``) one is put in the place of the other.
@@ -182,21 +119,19 @@ class Corrector:
                 dictionaries, options that this kind of model has not got.
         """
         from . import settings as stored  # fairseq is slow to import, and tests do without
-        from .loading import load_backend
-        from .rankings import ranked
+        from .loading import load_backend, ranked
 
         path, unit = os.fspath(path), check_unit(unit, window)
-        files = {"lexicon": lexicon, "lookup": lookup, "bigrams": bigrams, "confusions": confusions}
-        use, file = stored.chosen(path, settings, files)
+        given = {"lexicon": lexicon, "lookup": lookup, "bigrams": bigrams, "confusions": confusions}
+        search = {"beam": beam, "max_iter": max_iter, "delete_threshold": delete_threshold}
+        use, file = stored.chosen(path, settings, given | search)
         protection = use.protection()
-        backend = load_backend(
-            path, data, device, beam, max_iter, delete_threshold, precision, processing, use
-        )
+        searched = (use.beam, use.max_iter, use.delete_threshold)
+        backend = load_backend(path, data, device, *searched, precision, processing)
         backend = ranked(backend, use, unit or use.unit, weights or {})
         if unit is None:
             unit, window = use.unit, use.window
-        longest = use.longest if use.tuned and use.weights else None  # of what was tuned
-        made = cls(backend, unit, window, use.min_confidence, longest, use.temperature)
+        made = cls(backend, unit, window, use.min_confidence, use.longest, use.temperature)
         made.protection = protection
         if file is not None:
             made.tuned, made.settings = use.tuned, file
@@ -215,6 +150,7 @@ class Corrector:
         min_confidence: float | None = None,
         protect: Iterable[str] = (),
         protect_words: Iterable[str] = (),
+        protection: Protection | None = None,
         batch_size: int = 64,
     ) -> list[Correction]:
         """Corrects lines.
@@ -226,6 +162,7 @@ class Corrector:
             protect: regular expressions; an edit that touches what they match is not made.
             protect_words: words that stay where they stand as whole words, besides those kept by
                 ``correct --tune``.
+            protection: patterns and words that were read once for many calls, in their place.
             batch_size: units that the model reads at once; does not change the outcome.
 
         Returns:
@@ -235,17 +172,7 @@ class Corrector:
             UserError: a single string for ``lines``, a line that is no string, a probability
                 outside [0, 1], a pattern that is none, a batch size below 1.
         """
-        protection = Protection(protect, protect_words)
-        return self.correct_protected(lines, min_confidence, protection, batch_size)
-
-    def correct_protected(
-        self,
-        lines: Iterable[str],
-        min_confidence: float | None,
-        protection: Protection,
-        batch_size: int,
-    ) -> list[Correction]:
-        """:meth:`correct` with patterns that were read once for many calls."""
+        protection = Protection(protect, protect_words) if protection is None else protection
         lines = strings("lines", "line", lines)
         if min_confidence is None:
             min_confidence = self.min_confidence
@@ -255,24 +182,18 @@ class Corrector:
         read: dict[str, Tokens] = {}
         units = [list(self._units(line, read)) for line in lines]
         # Equal units have equal answers: a text has many words twice.
-        wanted = list(
-            dict.fromkeys((one.text, one.context) for of_line in units for one in of_line)
-        )
-        tokens = [read[text] for text, _ in wanted]
-        if isinstance(self.backend, ContextBackend):
-            contexts = [around for _, around in wanted]
-            answers = self.backend.write_in_context(tokens, contexts, batch_size)
-        else:
-            answers = self.backend.write(tokens, batch_size)
+        wanted = {(one.text, one.context): read[one.text] for some in units for one in some}
+        contexts = [around for _, around in wanted]
+        answers = self.backend.write([*wanted.values()], batch_size, contexts)
         found = {
-            key: proposals(self.backend, key[0], read[key[0]], answer, self.temperature)
-            for key, answer in zip(wanted, answers, strict=True)
+            key: proposals(self.backend, key[0], tokens, answer, self.temperature)
+            for (key, tokens), answer in zip(wanted.items(), answers, strict=True)
             if answer is not None
         }
         both = (self.protection, protection)
         return [
-            _corrected(line, of_line, found, min_confidence, both, self.longest)
-            for line, of_line in zip(lines, units, strict=True)
+            _corrected(line, some, found, min_confidence, both, self.longest)
+            for line, some in zip(lines, units, strict=True)
         ]
 
     def _units(self, line: str, read: dict[str, Tokens]) -> Iterator[Unit]:
@@ -286,11 +207,10 @@ class Corrector:
                 read[text] = tokens
             return True
 
-        uses_context = isinstance(self.backend, ContextBackend) and self.backend.uses_context
         places = list(spans(line, self.unit, self.window))
         for number, (start, end) in enumerate(places):
             for unit in pieces(line, start, end, fits):
-                if uses_context and unit.places[0] == start and unit.places[-1] == end:
+                if self.backend.uses_context and unit.places[0] == start and unit.places[-1] == end:
                     unit = replace(unit, context=context(line, places, number))
                 if read[unit.text]:
                     yield unit
@@ -363,8 +283,3 @@ def _objection(
         return "confidence"
     grown = sum(len(after) - (end - start) for start, end, after in edits)
     return "length" if longest is not None and grown > longest else None
-
-
-def apply_edits(line: str, edits: Iterable[Edit]) -> str:
-    """A line with those of its edits that are to be made."""
-    return splice(line, ((one.offset, one.end, one.after) for one in edits if one.applied))
