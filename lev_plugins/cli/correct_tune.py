@@ -35,6 +35,7 @@ def tune(corrector: "Corrector", args: argparse.Namespace) -> int:
             longest=choice.longest,
             tuned=said,
             temperature=choice.temperature,
+            protect_code=corrector.protects_code,
         ),
         checkpoint,
     )

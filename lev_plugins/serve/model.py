@@ -28,13 +28,15 @@ class ServedModel:
 
 
 def load(
-    path: str, data: str | None, device: str | None, settings: str | None, **processing: str
+    path: str | None, data: str | None, device: str | None, settings: str | None, **processing: str
 ) -> ServedModel:
     """Loads a checkpoint; arguments as of :meth:`.correction.Corrector.from_pretrained`.
 
     Raises:
         UserError: no checkpoint there, or none that edits, corrects or predicts.
     """
+    if path is None:
+        return serve_corrector(Corrector.from_pretrained(device=device))
     state = load_state(find_checkpoint(separate_paths(path)[0]))
     if getattr(state["cfg"].task, "_name", None) != "enct5":
         more: dict[str, Any] = {"settings": settings, **processing}

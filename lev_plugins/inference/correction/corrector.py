@@ -8,12 +8,17 @@ from typing import Any
 import torch
 
 from ...errors import UserError
+from ...models import ENGLISH_SPELLING, installed_misspellings
 from ..arguments import strings
 from .backends import Backend, Tokens
 from .corrections import Correction, Edit, Reason, apply_edits
 from .proposals import Proposal, proposals
+from .prose import CODE, SURE, Document
 from .protection import Protection, refused
 from .units import KINDS, UNREADABLE, Context, Unit, UnitKind, context, pieces, spans
+
+
+_CODE = Protection([CODE])
 
 
 class Corrector:
@@ -52,6 +57,8 @@ class Corrector:
         self.temperature = temperature
         #: What every call leaves alone, besides what it is given itself.
         self.protection = Protection()
+        #: Whether code and the like stay as they are (:mod:`.prose`).
+        self.protects_code = False
         knows_spaces = backend.knows_spaces
         learnt = backend.words_learnt if knows_spaces else None
         if unit in (None, "window") and window is None:
@@ -70,7 +77,7 @@ class Corrector:
     @classmethod
     def from_pretrained(
         cls,
-        path: str | os.PathLike[str],
+        path: str | os.PathLike[str] | None = None,
         data: str | None = None,
         device: str | torch.device | None = None,
         unit: str | None = None,
@@ -93,7 +100,8 @@ class Corrector:
 
         Args:
             path: a checkpoint, or a folder with checkpoint_best.pt, checkpoint_last.pt or
-                model.pt; several joined by ``:`` are averaged.
+                model.pt; several joined by ``:`` are averaged. By default the model of English
+                spelling that comes with the package.
             data: folder with the dictionaries; by default those that the checkpoint carries, else
                 those of its data folder, else those beside it.
             device: such as ``cuda``; the CPU by default.
@@ -121,6 +129,8 @@ class Corrector:
         from . import settings as stored  # fairseq is slow to import, and tests do without
         from .loading import load_backend, ranked
 
+        if path is None:
+            path, lookup = ENGLISH_SPELLING, lookup or installed_misspellings()
         path, unit = os.fspath(path), check_unit(unit, window)
         given = {"lexicon": lexicon, "lookup": lookup, "bigrams": bigrams, "confusions": confusions}
         search = {"beam": beam, "max_iter": max_iter, "delete_threshold": delete_threshold}
@@ -132,7 +142,7 @@ class Corrector:
         if unit is None:
             unit, window = use.unit, use.window
         made = cls(backend, unit, window, use.min_confidence, use.longest, use.temperature)
-        made.protection = protection
+        made.protection, made.protects_code = protection, use.protect_code
         if file is not None:
             made.tuned, made.settings = use.tuned, file
         return made
@@ -151,6 +161,7 @@ class Corrector:
         protect: Iterable[str] = (),
         protect_words: Iterable[str] = (),
         protection: Protection | None = None,
+        document: Document | None = None,
         batch_size: int = 64,
     ) -> list[Correction]:
         """Corrects lines.
@@ -163,6 +174,8 @@ class Corrector:
             protect_words: words that stay where they stand as whole words, besides those kept by
                 ``correct --tune``.
             protection: patterns and words that were read once for many calls, in their place.
+            document: of :meth:`document`, the text whose next lines these are; by default lines
+                tell nothing together.
             batch_size: units that the model reads at once; does not change the outcome.
 
         Returns:
@@ -179,8 +192,14 @@ class Corrector:
         check_confidence(min_confidence)
         if batch_size < 1:
             raise UserError(f"--batch-size {batch_size}: must be 1 or more")
+        code = document.read(lines) if document else [False] * len(lines)
+        if document and document.foreign:
+            min_confidence = max(min_confidence, SURE)
         read: dict[str, Tokens] = {}
-        units = [list(self._units(line, read)) for line in lines]
+        units = [
+            [] if no_prose else list(self._units(line, read))
+            for line, no_prose in zip(lines, code, strict=True)
+        ]
         # Equal units have equal answers: a text has many words twice.
         wanted = {(one.text, one.context): read[one.text] for some in units for one in some}
         contexts = [around for _, around in wanted]
@@ -190,11 +209,22 @@ class Corrector:
             for (key, tokens), answer in zip(wanted.items(), answers, strict=True)
             if answer is not None
         }
-        both = (self.protection, protection)
+        protections = [self.protection, protection, *([_CODE] if self.protects_code else [])]
         return [
-            _corrected(line, some, found, min_confidence, both, self.longest)
+            _corrected(line, some, found, min_confidence, protections, self.longest, document)
             for line, some in zip(lines, units, strict=True)
         ]
+
+    def document(self) -> Document | None:
+        """A text that is to be corrected some lines at a time; None where code is not protected.
+
+        Its lines of code stay; an unknown word that returns, spelt alike, is rather a term than an
+        error; and where most words are unknown only sure edits are made.
+        """
+        if not self.protects_code:
+            return None
+        ranker = getattr(self.backend, "ranker", None)
+        return Document(ranker.unknown if ranker else lambda word: False)
 
     def _units(self, line: str, read: dict[str, Tokens]) -> Iterator[Unit]:
         """The units of a line that the model is given; ``read`` gets their tokens."""
@@ -247,6 +277,7 @@ def _corrected(
     min_confidence: float,
     protections: Sequence[Protection],
     longest: int | None,
+    document: Document | None,
 ) -> Correction:
     """A line with the edits of its units that are sure enough and touch nothing protected."""
     wanted: list[tuple[list[tuple[int, int, str]], float]] = []
@@ -257,7 +288,8 @@ def _corrected(
             continue
         for proposal in found[unit.text, unit.context]:
             placed = [(unit.places[i], unit.places[j], after) for i, j, after in proposal.edits]
-            wanted.append((placed, proposal.probability))
+            chance = proposal.probability
+            wanted.append((placed, document.probability(unit.text, chance) if document else chance))
     groups = [placed for placed, _ in wanted]
     reasons = [_objection(placed, chance < min_confidence, longest) for placed, chance in wanted]
     sure = [number for number, reason in enumerate(reasons) if reason is None]

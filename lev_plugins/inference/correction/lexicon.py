@@ -146,13 +146,16 @@ class Lookup:
 
     @classmethod
     def read(cls, path: str) -> "Lookup":
-        """A file with a misspelling, a tab and its correction on each line."""
+        """A file with a misspelling, a tab and its correction on each line, or codespell's own
+        list (``teh->the``), of whose words those with one correction are taken.
+        """
 
         def parse(line: str) -> tuple[str, str]:
-            wrong, right = line.split("\t")
+            wrong, right = line.split("->" if "->" in line else "\t")
             if not (wrong and right):
                 raise ValueError
-            return wrong, right
+            several = "->" in line and "," in right
+            return wrong, wrong if several else right
 
         return cls(_parsed(path, parse, "a misspelling, a tab and its correction"))
 

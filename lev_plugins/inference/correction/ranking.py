@@ -142,6 +142,12 @@ class Ranker:
             unit = plain
         return self._spelt(unit)
 
+    def unknown(self, word: str) -> bool:
+        """Whether no list has a word, neither as right nor as wrong."""
+        small = word.lower()
+        listed = self.vocabulary.corrections(small) or small in self.confused
+        return not (listed or self._settled(word))
+
     def _settled(self, word: str) -> bool:
         """Whether a word needs no model: it is one letter, such as the *s* of *it 's*, or stands in
         the lexicon, with what an apostrophe adds to it or without, and is not known to be wrong

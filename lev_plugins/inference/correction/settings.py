@@ -37,7 +37,8 @@ class Settings:
     lexicon, lookup, bigrams, confusions, protect_words: paths of files. weights: those of the
     ranking that were tuned. longest: letters that a correction may have more than the word, where
     that was tuned. tuned: what it was tuned for. temperature: of the probabilities
-    (:mod:`.fitting`). beam, max_iter, delete_threshold: of the search.
+    (:mod:`.fitting`). beam, max_iter, delete_threshold: of the search. protect_code: whether code
+    and the like stay as they are (:mod:`.prose`).
     """
 
     unit: str | None = None
@@ -55,6 +56,7 @@ class Settings:
     max_iter: int | None = None
     delete_threshold: float | None = None
     protect_words: str | None = None
+    protect_code: bool = False
 
     @property
     def ranks(self) -> bool:
