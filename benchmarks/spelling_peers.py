@@ -36,7 +36,7 @@ from benchmarks.machine import machine  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
 from lev_plugins.fairseq_patches import run_cli  # noqa: E402
 from lev_plugins.inference import averaging  # noqa: E402
-from lev_plugins.inference.correction.word_ranking import with_case  # noqa: E402
+from lev_plugins.inference.correction.vocabulary import with_case  # noqa: E402
 from lev_plugins.io.text_files import read_lines  # noqa: E402
 
 SPACE = prepare_codespell.SPACE

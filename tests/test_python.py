@@ -45,7 +45,7 @@ def test_a_type_checker_knows_what_calls_return(root: Path, tmp_path: Path):
     told = subprocess.run(command, capture_output=True, text=True, cwd=root, check=False).stdout
     history = "lev_plugins.systems.levenshtein.decoding.history"
     assert f'type is "list[{history}.EditTrace]"' in told, told
-    assert 'type is "list[lev_plugins.inference.correction.corrector.Correction]"' in told
+    assert 'type is "list[lev_plugins.inference.correction.corrections.Correction]"' in told
     assert 'type is "list[lev_plugins.inference.predictions.Prediction]"' in told
     assert 'Unexpected keyword argument "max_iters"' in told
 

@@ -1,7 +1,5 @@
 """examples/spelling_and_ocr/word_list.py: public words, spelled as a text spells them."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import sys
@@ -13,7 +11,6 @@ from refusals import refuses
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples" / "spelling_and_ocr"))
 
-import prepare_typos  # noqa: E402
 import word_list  # noqa: E402
 
 from lev_plugins.inference.correction.lexicon import Lexicon  # noqa: E402
@@ -71,16 +68,6 @@ def test_words_of_ones_own_text_are_counted_with_the_public_ones(tmp_path, capsy
     assert Lexicon.read(str(tmp_path / "list.txt")).counts == counts
 
 
-def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    with refuses("pip install this-is-not-there"):
-        prepare_typos.installed("this-is-not-there", "this_is_not_there")
-    with refuses("'xx'", "de, el, fr"):
-        word_list.main(["xx"])
-    monkeypatch.setitem(sys.modules, "wordfreq", None)
-    with refuses("pip install wordfreq"):
-        word_list.main(["el"])
-
-
 def test_names_are_rare_words_that_are_no_misspellings(monkeypatch, capsys, tmp_path):
     """Words that the list has, and those near one that is ten times as frequent (a thousand times
     if they are short) are left out; of what two languages have the greater share counts."""
@@ -104,5 +91,10 @@ def test_names_are_rare_words_that_are_no_misspellings(monkeypatch, capsys, tmp_
 
     assert names("--names") == ["Bahnhov", "Eigen", "Hamra", "Schif", "Straße", "Yorker"]
     assert names("--own", own, "--names", "fr") == ["Hamra", "Rennes", "Schiff", "Straße"]
-    with refuses("there are no words of 'xx'; give one of de, en, fr"):
+    with refuses("'xx'", "de, en, fr"):
         names("--names", "xx")
+    with refuses("'xx'", "de, en, fr"):
+        word_list.main(["xx"])
+    monkeypatch.setitem(sys.modules, "wordfreq", None)
+    with refuses("pip install wordfreq"):
+        word_list.main(["el"])

@@ -17,9 +17,9 @@ from score_typos import symspell
 
 from lev_plugins.errors import UserError
 from lev_plugins.inference.correction import Correction, Corrector, settings
-from lev_plugins.inference.correction.corrector import apply_edits
-from lev_plugins.inference.correction.unit_ranking import UnitRanker, UnitRankingBackend, fit
-from lev_plugins.inference.correction.units import core_of
+from lev_plugins.inference.correction.corrections import apply_edits
+from lev_plugins.inference.correction.ranking import Ranker, RankingBackend
+from lev_plugins.inference.correction.units import NO_CONTEXT, core_of
 
 Decode = Callable[[list[str]], list[str]]
 Key = Callable[[Scores], tuple[int, int]]
@@ -105,7 +105,7 @@ class Ranked:
     """A corrector whose hypotheses are re-ranked, and what it ranks by."""
 
     corrector: Corrector
-    ranker: UnitRanker
+    ranker: Ranker
     used: settings.Settings
 
     def correct(self, lines: list[str], threshold: float) -> list[str]:
@@ -171,12 +171,13 @@ def fitted(
     from lev_plugins.inference.correction.loading import load_backend
 
     beam, iterations = (search[0], None) if chosen.threshold is None else (None, search[1])
-    used = replace(known, beam=beam, max_iter=iterations, delete_threshold=chosen.threshold)
+    options = {"beam": beam, "max_iter": iterations, "delete_threshold": chosen.threshold}
+    used = replace(known, **options)
     paths = ":".join(map(str, chosen.paths))
-    backend = load_backend(paths, data, processing={"bpe": "characters"}, stored=used)
-    ranker = UnitRanker(backend, known.resources())
+    backend = load_backend(paths, data, processing={"bpe": "characters"}, **options)
+    ranker = Ranker(backend, known.resources())
     pairs = [pair for one in zip(*dev, strict=True) for pair in paired_pieces(*one, words)]
-    fit(ranker, pairs, BATCH)
+    ranker.fit(((*pair, NO_CONTEXT) for pair in pairs), BATCH)
     words = words or (not backend.knows_spaces)  # single words that are lines
     unit, window = ("window", int(words)) if words else ("line", None)
-    return Ranked(Corrector(UnitRankingBackend(ranker), unit, window), ranker, used)
+    return Ranked(Corrector(RankingBackend(ranker), unit, window), ranker, used)

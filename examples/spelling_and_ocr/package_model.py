@@ -24,14 +24,14 @@ if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
 from lev_plugins.errors import UserError  # noqa: E402
-from lev_plugins.fairseq_patches import atomic_save, run_cli  # noqa: E402
+from lev_plugins.fairseq_patches import run_cli  # noqa: E402
 from lev_plugins.inference.checkpoints import find_checkpoint, load_state  # noqa: E402
 from lev_plugins.inference.correction import settings  # noqa: E402
 from lev_plugins.io.text_files import read_lines, require_files  # noqa: E402
 
 #: Lists of prepare_typos.py by the setting that names them; their words come with MIT licences.
 LISTS = {"lexicon": "lexicon.txt", "bigrams": "bigrams.txt", "confusions": "confusions.txt"}
-KEPT = ("args", "cfg", "model", "criterion", "task_state")
+KEPT = ("args", "cfg", "model", "criterion", "task_state", "optimizer_history")
 DIGITS = 3  # of a count: the fourth moves no score by what is seen
 
 
@@ -44,7 +44,7 @@ def small_checkpoint(state: dict[str, Any]) -> dict[str, Any]:
         for name, value in state["model"].items()
     }
     words = {name: state["extra_state"].get(name) for name in ("words_learnt",)}
-    return {**small, "extra_state": words, "optimizer_history": [], "last_optimizer_state": None}
+    return {**small, "extra_state": words, "last_optimizer_state": None}
 
 
 def without_paths(cfg: DictConfig) -> DictConfig:
@@ -90,11 +90,11 @@ def package(checkpoint: str, data: Path, text: Path, out: Path) -> int:
         raise UserError(f"{checkpoint} has no {settings.NAME} beside it; tune it first")
     require_files([str(text / name) for name in LISTS.values()])
     out.mkdir(parents=True, exist_ok=True)
-    atomic_save(small_checkpoint(load_state(checkpoint)), str(out / "model.pt"))
+    torch.save(small_checkpoint(load_state(checkpoint)), out / "model.pt")
     for path in sorted(data.glob("dict.*.txt")):
         (out / path.name).write_bytes(path.read_bytes())
     stored = json.loads(Path(tuned).read_text(encoding="utf-8"))
-    stored |= {"lookup": None, "protect_words": None, "protect": ["code"]}
+    stored |= {"lookup": None, "protect_words": None, "protect_code": True}
     for key, name in LISTS.items():
         lines = [short_counts(line) for line in read_lines(str(text / name))]
         stored[key] = settings.FILES[key]

@@ -65,7 +65,7 @@ from prepare_codespell import (  # noqa: E402
 )
 
 from lev_plugins.errors import UserError  # noqa: E402
-from lev_plugins.inference.correction.confusions import Confusions  # noqa: E402
+from lev_plugins.inference.correction.lexicon import Confusions  # noqa: E402
 
 FREQUENCIES = "frequency_dictionary_en_82_765.txt"
 BIGRAMS = "frequency_bigramdictionary_en_243_342.txt"

@@ -54,7 +54,7 @@ def symspell(words: dict) -> Correct:
     """
     from symspellpy import SymSpell, Verbosity
 
-    from lev_plugins.inference.correction.word_ranking import with_case
+    from lev_plugins.inference.correction.vocabulary import with_case
 
     speller = SymSpell(max_dictionary_edit_distance=2, prefix_length=7)
     for word, count in words.items():

@@ -24,11 +24,12 @@ from typing import TYPE_CHECKING, Any
 from ..errors import UserError
 from ..fairseq_patches import run_cli
 from ..io.lines import STANDARD_STREAM, chunks, is_terminal, raw_lines
+from ..models import ENGLISH_SPELLING
 from ..io.output import report_file, standard_output, whole_file
 from ..io.text_files import read_lines
 from ..reports.correction_page import html_sink
 from ..reports.correction_report import Report, Sink, check_reports, diff, json_sink, summarize
-from .correct_options import build_parser, check, weights
+from .correct_options import NAMED, build_parser, check, weights
 from .correct_tune import tune
 from .options import text_processing
 
@@ -46,7 +47,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     from ..inference.correction.protection import Protection
 
     words = read_lines(args.protect_words) if args.protect_words else ()
-    protection = Protection(args.protect or (), words)
+    patterns = [one for one in args.protect or () if one not in NAMED]
+    protection = Protection(patterns, words)
     todo = plan(args.files, args.output_dir) if args.output_dir else None
     if todo:
         check_reports(args, {"what is written": todo.targets, "the input": todo.sources})
@@ -82,7 +84,7 @@ def _sinks(args: argparse.Namespace, stack: ExitStack) -> list[Sink]:
     if args.edits:
         sinks.append(json_sink(stack.enter_context(report_file(args.edits)), bool(args.files)))
     if args.html:
-        title = f"Corrections by {os.path.basename(args.path)}"
+        title = f"Corrections by {os.path.basename(args.path or ENGLISH_SPELLING)}"
         sinks.append(stack.enter_context(html_sink(args.html, title)))
     return sinks
 
@@ -94,12 +96,18 @@ def _prepared(
     todo: "Plan | None",
     sinks: Sequence[Sink],
 ) -> "Run":
-    if corrector.settings:
+    if corrector.settings and args.path:
         print(_used(corrector, args), file=sys.stderr)
     typed = is_terminal(sys.stdin) and (not args.files or STANDARD_STREAM in args.files)
     shown = is_terminal(sys.stdout) and not (todo or args.in_place)
     report = Report(sinks, bool(args.files), todo.size if todo else None, not (typed or shown))
     return Run(corrector, args, protection, report)
+
+
+FOREIGN = (
+    "most words are in no list, as in another language; no edit below 0.9 is made (--protect none: "
+    "as usual)"
+)
 
 
 @dataclass
@@ -151,12 +159,23 @@ class Run:
     def corrected(self, path: str) -> Iterator[tuple[list["Correction"], list[bytes]]]:
         """The lines of a file, corrected, and their line ends, a chunk at a time."""
         self.report.begin(path)
+        document, told = self.corrector.document(), False
         for chunk in chunks(raw_lines(path), path, self.args.buffer):
             ends = [b"\n" if line.endswith(b"\n") else b"" for line in chunk]
             bodies = (line.removesuffix(b"\n") for line in chunk)
             lines = [body.decode("utf-8", "surrogateescape") for body in bodies]
-            sure, size = self.args.min_confidence, self.args.batch_size
-            yield self.corrector.correct_protected(lines, sure, self.protection, size), ends
+            done = self.corrector.correct(
+                lines,
+                min_confidence=self.args.min_confidence,
+                protection=self.protection,
+                document=document,
+                batch_size=self.args.batch_size,
+            )
+            if document and document.foreign and not told:
+                told = True
+                place = f"{path}: " if self.args.files else ""
+                print(f"note: {place}{FOREIGN}", file=sys.stderr)
+            yield done, ends
 
 
 def _used(corrector: "Corrector", args: argparse.Namespace) -> str:
@@ -176,7 +195,10 @@ def load_corrector(args: argparse.Namespace) -> "Corrector":
     names += " lexicon lookup bigrams confusions"
     given: dict[str, Any] = {name: getattr(args, name) for name in names.split()}
     given["weights"] = weights(args.weight or ())
-    return Corrector.from_pretrained(**given | text_processing(args))
+    corrector = Corrector.from_pretrained(**given | text_processing(args))
+    if wanted := [one for one in args.protect or () if one in NAMED]:
+        corrector.protects_code = wanted[-1] == "code"
+    return corrector
 
 
 def _joined(done: Sequence["Correction"], ends: Sequence[bytes]) -> bytes:

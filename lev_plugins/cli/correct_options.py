@@ -12,6 +12,10 @@ from ..reports.correction_report import REPORTS, check_reports
 from .options import add_model_data, adder, at_least_one, make_parser
 
 
+#: What --protect knows by name.
+NAMED = ("code", "none")
+
+
 def build_parser() -> argparse.ArgumentParser:
     """The options of the command."""
     parser = make_parser(
@@ -19,14 +23,16 @@ def build_parser() -> argparse.ArgumentParser:
         "Correct text, line by line. What the model does not change is kept byte for byte: "
         "whitespace, line ends, bytes that are not UTF-8.",
         "--path model.pt --min-confidence 0.9 --edits edits.jsonl < noisy > clean",
-        "--path CHECKPOINT [options] [FILE ...] > clean\n"
-        "--path CHECKPOINT [options] FILE|FOLDER ... --output-dir OUT",
+        "[--path CHECKPOINT] [options] [FILE ...] > clean\n"
+        "[--path CHECKPOINT] [options] FILE|FOLDER ... --output-dir OUT",
     )
     add = adder(parser)
     add("files FILE", "noisy text; - is standard input (default)", nargs="*")
-    add("--path CHECKPOINT", "or its folder; a.pt:b.pt is an ensemble", required=True)
+    add("--path CHECKPOINT", "or its folder; a.pt:b.pt is an ensemble (default: the English "
+        "spelling of the package)")  # fmt: skip
     add("--min-confidence P", "make no edit less probable (default: as tuned, else 0)", type=float)
-    add("--protect REGEX", "make no edit in what this matches; repeatable", action="append")
+    add("--protect REGEX", "make no edit in what this matches, in code (code) or nowhere (none; "
+        "default: as tuned); repeatable", action="append")  # fmt: skip
     add("--protect-words FILE", "words and phrases, one a line, that stay as they are")
     add("--output-dir DIR", "write files and folders here; what is there is skipped")
     add("--in-place", "write each file over itself, whole or not at all")
@@ -121,8 +127,12 @@ def _check_ways(args: argparse.Namespace) -> None:
     if len(given) > 1:
         raise UserError(f"{given[0]} and {given[1]}: give one of them")
     if args.tune:
-        for name in ("files", "edits", "html", "protect"):
-            if getattr(args, name):
+        if not args.path:
+            raise UserError("--tune chooses for a model of your own: give it with --path")
+        patterns = [one for one in args.protect or () if one not in NAMED]
+        for name, given in (*((one, getattr(args, one)) for one in ("files", "edits", "html")),
+                            ("protect", patterns)):  # fmt: skip
+            if given:
                 raise UserError(f"--tune corrects nothing: leave --{name} out, correct afterwards")
     elif args.tune_weights:
         raise UserError("--tune-weights needs --tune NOISY CLEAN")

@@ -31,10 +31,11 @@ def tune(corrector: "Corrector", args: argparse.Namespace) -> int:
             window=corrector.window or None,
             min_confidence=choice.min_confidence,
             **{key: _given(args, stored, key) for key in (*settings.FILES, *settings.SEARCH)},
-            weights=choice.weights or dict(settings.DEFAULTS),
+            weights=choice.weights or {},
             longest=choice.longest,
             tuned=said,
             temperature=choice.temperature,
+            protect_code=corrector.protects_code,
         ),
         checkpoint,
     )

@@ -19,6 +19,7 @@ from typing import Any
 from ..errors import UserError
 from ..fairseq_patches import run_cli
 from ..io.text_files import read_lines
+from ..models import ENGLISH_SPELLING
 from .options import add_model_data, adder, make_parser, text_processing
 
 _LOOPBACK, _ANYWHERE = ("127.0.0.1", "localhost", "[::1]"), ("0.0.0.0", "::", "")
@@ -43,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         processing = text_processing(args)
         served = model.load(args.path, args.data, args.device, args.settings, **processing)
-        served.info["model"] = os.path.basename(os.path.normpath(args.path))
+        served.info["model"] = os.path.basename(os.path.normpath(args.path or ENGLISH_SPELLING))
         name = f"[{args.host}]" if ":" in args.host else args.host
         hosts = [*_LOOPBACK, name]
         if args.host in _ANYWHERE:
@@ -92,7 +93,8 @@ def build_parser() -> argparse.ArgumentParser:
     about = "Open a page on which a person and a model edit together, and serve it over HTTP."
     parser = make_parser("serve", about, "--path checkpoint_best.pt")
     add = adder(parser)
-    add("--path CHECKPOINT", "the trained model, of any kind, or its folder", required=True)
+    add("--path CHECKPOINT", "the trained model, of any kind, or its folder (default: the English "
+        "spelling of the package)")  # fmt: skip
     add("--device NAME", "such as cuda (default: cpu)")
     add("--settings FILE", "as of correct (default: corrector.json beside it)")
     add_model_data(add)

@@ -5,12 +5,13 @@ line in two, a special symbol typed as a word) is refused with the file and the 
 Everything streams. Line numbers count from 1.
 """
 
+import lzma
 import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import ClassVar
+from typing import BinaryIO, ClassVar
 
 from ..errors import UserError
 from .reading import reading
@@ -30,6 +31,7 @@ SUBWORDS = {
 #: sentence there, ``<pad>`` would be masked, ``<s>`` and ``<plh>`` have a meaning of their own.
 SPECIAL_TOKENS = frozenset({"<s>", "<pad>", "</s>", "<plh>"})
 
+_XZ = b"\xfd7zXZ\x00"
 _BYTE_ORDER_MARK = "\ufeff"
 _ALIGNMENT = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")
 _SPACE = re.compile(r"\s")
@@ -79,17 +81,24 @@ def require_files(paths: Sequence[str], hint: str = "") -> None:
     raise UserError(f"no such file: {', '.join(missing)}; {hint or 'check the path'}")
 
 
+def _opened(path: str) -> BinaryIO:
+    """A file to read, decompressed where it is an xz file."""
+    with open(path, "rb") as file:
+        packed = file.read(len(_XZ)) == _XZ
+    return lzma.open(path) if packed else open(path, "rb")
+
+
 def read_lines(path: str) -> Iterator[str]:
     r"""Yield the lines of a UTF-8 file without their line ends (``\n`` or ``\r\n``).
 
-    Only ``\n`` ends a line: U+2028, vertical tabs, form feeds and the like stay inside it.
+    A file that xz compressed is read as what it holds. Only ``\n`` ends a line: U+2028, vertical tabs, form feeds and the like stay inside it.
 
     Raises:
         UserError: the file cannot be opened, a byte is not UTF-8, a carriage return stands
             inside a line, or the file begins with a byte order mark.
     """
     start = 0
-    with reading(path), open(path, "rb") as file:
+    with reading(path), _opened(path) as file:
         for number, raw in enumerate(file, start=1):
             body = raw.removesuffix(b"\n")
             if len(body) < len(raw):

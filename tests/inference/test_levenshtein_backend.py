@@ -1,19 +1,30 @@
-"""Edit models as correctors: their outputs, and the probabilities of their actions."""
+"""Edit models as correctors: their outputs, and edits with the probabilities of their traces."""
 
 import math
 import random
 
+import editors
 import pytest
 import tiny
 import torch
 from closeness import near
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from lev_plugins import LevenshteinEditor
+from lev_plugins.inference.correction import Edit
 from lev_plugins.inference.correction.backends import TextProcessing
-from lev_plugins.inference.correction.levenshtein import LevenshteinBackend, _Step, replay
+from lev_plugins.inference.correction.corrections import apply_edits, words_only
+from lev_plugins.inference.correction.levenshtein import (
+    LevenshteinBackend,
+    trace_answer,
+    trace_edits,
+)
+from lev_plugins.systems.levenshtein.decoding.history import EditTrace, Iteration
 
 DRAW = random.Random(5)
 WORDS = ["".join(DRAW.choices("abcdefghxyz", k=DRAW.randint(1, 9))) for _ in range(20)]
+PLAIN = TextProcessing()
 
 
 class Letters:
@@ -26,7 +37,7 @@ class Letters:
         return text.replace(" ", "").replace("_", " ")
 
 
-def editor(count=1, **options):
+def editor(count=1):
     task = tiny.task()
     models = [tiny.sharpen(tiny.model(task, seed)) for seed in range(3, 3 + count)]
     return LevenshteinEditor(models, task, bpe=Letters())
@@ -48,12 +59,7 @@ def test_what_it_writes_is_what_the_editor_writes(of):
     texts = [model.text(answer.tokens) for answer in answers]
     traces = of.edit(WORDS, WORDS)
     assert [text.replace("\ufffd", "<unk>") for text in texts] == [trace.text for trace in traces]
-
-
-def test_outside_of_its_changes_a_unit_is_as_it_was():
-    model = backend(ONE)
-    units = [model.tokens(word) for word in WORDS]
-    for unit, answer in zip(units, model.write(units, 7)):
+    for unit, answer in zip(units, answers):  # outside of its changes a unit is as it was
         made, place = [], 0
         for i, j, k, m in answer.changes:
             made += [*unit[place:i], *answer.tokens[k:m]]
@@ -70,14 +76,14 @@ def test_probabilities_do_not_depend_on_the_batch():
         (alone,) = model.write([unit], 1)
         assert (alone.tokens, alone.changes) == (answer.tokens, answer.changes)
         for change in alone.changes:
-            found = answer.log_probability(change)
-            assert found == near(alone.log_probability(change))
+            found = math.exp(answer.log_probability(change))
+            assert found == pytest.approx(math.exp(alone.log_probability(change)), abs=1e-4)
     assert sum(len(answer.changes) for answer in together) > 3
 
 
 @torch.no_grad()
 def by_hand(model, task, word):
-    """Sum of the log-probabilities of all that one iteration does to a word, and its outcome."""
+    """The probability of all that one iteration takes away and writes, and its outcome."""
     tokens = torch.tensor([[0, *(task.tgt_dict.index(letter) for letter in word), 2]])
     memory = model.encode(tokens)
     logits = model.deletion_logits(tokens, memory).log_softmax(-1)[0]
@@ -88,64 +94,98 @@ def by_hand(model, task, word):
         else:
             stays.append(place)
     tokens = tokens[:, [*stays, tokens.size(1) - 1]]
-    sizes = model.placeholder_logits(tokens, memory).log_softmax(-1)[0]
+    sizes = model.placeholder_logits(tokens, memory)[0]
     opened = [0]
     for slot, token in enumerate(tokens[0, 1:].tolist()):
-        count = int(sizes[slot].argmax())
-        total += float(sizes[slot, count]) if count else 0.0
-        opened += [task.placeholder] * count + [token]
+        opened += [task.placeholder] * int(sizes[slot].argmax()) + [token]
     tokens = torch.tensor([opened])
     where = tokens == task.placeholder
     if where.any():
         written = model.token_logits(tokens, memory, where)
         never = [0, 1, 2, task.placeholder]
-        chosen = written.index_fill(1, torch.tensor(never), float("-inf")).log_softmax(-1)
-        best = chosen.max(-1)
+        best = written.index_fill(1, torch.tensor(never), float("-inf")).log_softmax(-1).max(-1)
         total += float(best.values.sum())
         tokens[where] = best.indices
-    return total, tokens[0, 1:-1].tolist()
+    return math.exp(total), tokens[0, 1:-1].tolist()
 
 
 @pytest.mark.parametrize("word", ["abc", "hgf", "aabbcc", "d", "fade", "bead"])
-def test_a_probability_is_the_product_over_the_actions(word):
+def test_a_probability_is_the_product_over_deletions_and_tokens_written(word):
     model = backend(ONE, max_iter=1)
     (answer,) = model.write([tuple(word)], 1)
-    total, numbers = by_hand(ONE.models[0], ONE.task, word)
+    sure, numbers = by_hand(ONE.models[0], ONE.task, word)
     unknown = ONE.task.tgt_dict.unk()
     assert answer.tokens == tuple(
         None if number == unknown else ONE.task.tgt_dict[number] for number in numbers
     )
-    found = sum(map(answer.log_probability, answer.changes))
-    assert found == near(total)
-
-
-def entry(tokens, mask=None):
-    made = {"tokens": torch.tensor(tokens)}
-    return made if mask is None else {**made, "mask": torch.tensor(mask)}
-
-
-def test_a_token_is_followed_through_all_iterations():
-    # <s> 5 6 7 </s> → 5 and 8 9 for 6 7; then 8 goes again
-    history = [
-        entry([0, 5, 6, 7, 2]),
-        entry([0, 5, 2], [True, True, False, False, True]),
-        entry([0, 5, 4, 4, 2]),
-        entry([0, 5, 8, 9, 2], [False, False, True, True, False]),
-        entry([0, 5, 9, 2], [True, True, False, True, True]),
-        entry([0, 5, 9, 2]),
-        entry([0, 5, 9, 2], [False] * 4),
-    ]
-    steps = [
-        _Step([0.0, -9.0, -0.1, -0.2, 0.0], [-0.3, -0.3]),
-        _Step([0.0, -9.0, -0.4, -9.0, 0.0]),
-        _Step([0.0, -9.0, -9.0, 0.0]),
-    ]
-    gone, places = replay(history, steps, 3)
-    assert gone == [0.0, -0.1, -0.2]
-    assert places == [(0, 0.0), (None, -0.3)]
+    found = math.exp(sum(map(answer.log_probability, answer.changes)))
+    assert found == pytest.approx(sure, abs=1e-4)
 
 
 def test_a_unit_longer_than_it_was_still_fits():
     assert backend(ONE).limit == 51  # of 64 positions, with room for a longer correction
     (answer,) = backend(ONE).write([tuple("abcdefgh" * 6)], 1)
     assert answer is not None
+
+
+# traces -----------------------------------------------------------------------------------------
+
+
+def traced(draft: str, *steps: Iteration) -> EditTrace:
+    end = " ".join(steps[-1].after) if steps else draft
+    return EditTrace("s", draft, end, -1.0, steps, "unchanged")
+
+
+def test_a_token_is_followed_through_all_iterations():
+    # 5 6 7 → 5 8 9, then 8 goes again
+    first = Iteration(
+        tuple("567"), (False, True, True), tuple("589"), (False, True, True),
+        (0.0, 0.9, 0.8), (0.9, 0.5, 0.6),
+    )  # fmt: skip
+    second = Iteration(
+        tuple("589"), (False, True, False), tuple("59"), (False, False), (0.0, 0.7, 0.1), (0.9, 0.9)
+    )
+    answer = trace_answer(traced("5 6 7", first, second), "9")
+    assert answer.changes == ((1, 3, 1, 2),) and answer.tokens == ("5", None)
+    assert answer.delete_log_probs == (0.0, near(math.log(0.9)), near(math.log(0.8)))
+    assert answer.insert_log_probs == (0.0, near(math.log(0.6)))
+
+
+def test_an_edit_of_a_trace_has_the_probability_of_its_deletions_and_insertions():
+    step = Iteration(
+        tuple("abc"), (False, True, False), tuple("axc"), (False, True, False),
+        (0.1, 0.8, 0.1), (0.9, 0.5, 0.9),
+    )  # fmt: skip
+    (edit,) = trace_edits(traced("a b c", step), PLAIN)
+    assert (edit.offset, edit.before, edit.after) == (2, "b", "x")
+    assert edit.probability == pytest.approx(0.4)
+    spaced = traced("a   b   c ", step)
+    assert apply_edits(spaced.draft, trace_edits(spaced, PLAIN)) == "a   x   c "
+    come = Iteration(tuple("a"), (False,), tuple("ax"), (False, True))
+    go = Iteration(tuple("ax"), (False, True), tuple("a"), (False,), (0.1, 0.9), (0.9,))
+    for nothing in (
+        traced("a", come, go),
+        traced("a b"),
+        EditTrace("s", None, "a", 0.0, (), "loop"),
+    ):
+        assert trace_edits(nothing, PLAIN) == []
+
+
+def test_only_the_words_that_changed_are_left_of_an_edit():
+    edits = words_only([Edit(4, "a b c", "a x b c d", 0.5)])
+    assert [(one.offset, one.before, one.after) for one in edits] == [(6, "", "x "), (9, "", " d")]
+
+
+EDITORS = {kind: editors.editor(characters=kind, max_insertions=1) for kind in (False, True)}
+
+
+@settings(max_examples=25)
+@given(st.lists(st.text("abcdeé", min_size=1, max_size=3), max_size=6), st.booleans())
+def test_edits_of_any_model_lead_from_the_draft_to_the_text(words, characters):
+    of = EDITORS[characters]
+    draft = "  ".join(words)
+    (trace,) = of.edit(["a b"], [draft], max_iter=3)
+    edits = trace_edits(trace, TextProcessing(of.tokenizer, of.bpe))
+    assert apply_edits(draft, edits).split() == trace.text.split()
+    assert all(one.end <= other.offset for one, other in zip(edits, edits[1:]))
+    assert all(0 <= edit.probability <= 1 for edit in edits)

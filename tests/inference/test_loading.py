@@ -17,8 +17,7 @@ from lev_plugins.inference.checkpoints import words_learnt
 from lev_plugins.inference.correction import settings
 from lev_plugins.inference.correction.autoregressive import Autoregressive
 from lev_plugins.inference.correction.levenshtein import LevenshteinBackend
-from lev_plugins.inference.correction.unit_ranking import WEIGHTS, UnitRankingBackend
-from lev_plugins.inference.correction.word_ranking import FEATURES
+from lev_plugins.inference.correction.ranking import RankingBackend, defaults
 
 LINE = "abc  hgx\tzz \u2028dead beef \udcff.\r"
 
@@ -50,7 +49,7 @@ def folder(tmp_path_factory):
 def test_every_kind_of_model_corrects(folder, name, backend):
     path = ":".join(str(folder / one) for one in name.split(":"))
     corrector = Corrector.from_pretrained(path)
-    assert isinstance(corrector.backend, backend)
+    assert isinstance(corrector.backend, backend) and corrector.backend.words_learnt is None
     assert corrector.unit == "word"  # letters, and no space among them
     (found,) = corrector.correct([LINE])
     for spaces in ("  ", "\t", " \u2028", "\r"):
@@ -64,16 +63,12 @@ def test_every_kind_of_model_corrects(folder, name, backend):
     ]
 
 
-def test_a_model_that_knows_spaces_reads_lines(folder):
-    corrector = Corrector.from_pretrained(str(folder / "lines.pt"))
-    assert corrector.unit == "line"
-    assert corrector.backend.tokens("a b") == ("a", "▁", "b")
-    assert Corrector.from_pretrained(str(folder / "lines.pt"), unit="window", window=2).window == 2
-
-
 def test_text_processing_can_be_chosen(folder):
-    corrector = Corrector.from_pretrained(str(folder / "lines.pt"), bpe="none")
-    assert corrector.backend.tokens("ab c") == ("ab", "c")
+    lines = str(folder / "lines.pt")
+    corrector = Corrector.from_pretrained(lines)
+    assert corrector.unit == "line" and corrector.backend.tokens("a b") == ("a", "▁", "b")
+    corrector = Corrector.from_pretrained(lines, unit="window", window=2, bpe="none")
+    assert corrector.window == 2 and corrector.backend.tokens("ab c") == ("ab", "c")
     corrector = Corrector.from_pretrained(str(folder / "stock.pt"), bpe="characters")
     assert corrector.backend.tokens("ab") == ("a", "b")
 
@@ -144,7 +139,7 @@ def test_what_was_tuned_is_used_from_then_on(folder, tmp_path, capsys, monkeypat
         (tmp_path / one).unlink()
     corrector = Corrector.from_pretrained(path, str(folder / "bin"))
     assert corrector.backend.uses_context
-    assert corrector.backend.ranker.weights[FEATURES.index("lookup")] == 2
+    assert corrector.backend.ranker.named_weights()["lookup"] == 2
     assert corrector.backend.ranker.confused == {"beef": ("dead",), "dead": ("beef",)}
     assert corrector.unit == "letters" and corrector.correct(["(dea)!"])[0].text == "(dead)!"
     assert corrector.correct(["dea"], min_confidence=1)[0].text == "dea"
@@ -161,24 +156,25 @@ def test_what_was_tuned_is_used_from_then_on(folder, tmp_path, capsys, monkeypat
     assert without.unit == "word" and without.settings is None
 
 
-@pytest.mark.parametrize("extra", [None, [], {}, {"words_learnt": True}, {"words_learnt": "3"}])
-def test_a_checkpoint_may_say_nothing_or_nonsense_about_the_words_that_it_learnt(extra):
-    assert words_learnt({"extra_state": extra}) is None
+def test_a_checkpoint_may_say_nothing_or_nonsense_about_the_words_that_it_learnt():
+    for extra in (None, [], {}, {"words_learnt": True}, {"words_learnt": "3"}):
+        assert words_learnt({"extra_state": extra}) is None
     assert words_learnt({"extra_state": {"words_learnt": 3}}) == 3
 
 
 def test_the_search_that_was_tuned_is_used_where_the_kind_of_model_has_it(folder, tmp_path):
-    stored = settings.Settings(beam=3, max_iter=4, delete_threshold=0.7)
+    stored = settings.Settings(max_iter=4, delete_threshold=0.7)
     file = settings.write(stored, str(tmp_path / "model.pt"))
     for given in ({}, {"max_iter": 2, "delete_threshold": 0.2}):
         edits = Corrector.from_pretrained(str(folder / "editor.pt"), settings=file, **given)
         found, wanted = edits.backend.generator.options, {"max_iter": 4, "delete_threshold": 0.7}
         assert vars(found).items() >= {**wanted, **given}.items()
     data = str(folder / "bin")
+    file = settings.write(settings.Settings(beam=3), str(tmp_path / "model.pt"))
     writes = Corrector.from_pretrained(str(folder / "stock.pt"), data, settings=file)
     assert writes.backend.generator.beam_size == 3
     Path(file).write_text(Path(file).read_text().replace('"beam": 3', '"beam": 0'))
-    with pytest.raises(UserError, match="is no settings file .beam and max_iter must be whole"):
+    with pytest.raises(UserError, match="--beam 0: must be 1 or more"):
         Corrector.from_pretrained(str(folder / "stock.pt"), data, settings=file)
 
 
@@ -196,12 +192,12 @@ def test_lines_are_reranked_with_a_lexicon_and_the_tuned_weights_come_back(folde
     assert corrector.backend.ranker.backend.generator.beam_size == 7
     given = Corrector.from_pretrained(path, data, beam=3)
     assert given.backend.ranker.backend.generator.beam_size == 3
-    assert isinstance(corrector.backend, UnitRankingBackend)
+    assert isinstance(corrector.backend, RankingBackend)
     assert (corrector.unit, corrector.window) == ("window", 2)
     # the weights are random: whether "dead" is among the seven best depends on the CPU's rounding
     assert corrector.correct(["abd dea"])[0].text.split()[0] == "abc", "a word of the lexicon"
     stored = json.loads((tmp_path / "corrector.json").read_text())
-    assert corrector.backend.ranker.named_weights() == stored["weights"] != WEIGHTS
+    assert corrector.backend.ranker.named_weights() == stored["weights"] != defaults(False)
     assert correct.main(tune) == 0, "what was tuned before and is not given stays"
     again = json.loads((tmp_path / "corrector.json").read_text())
     assert (stored["beam"], again["beam"]) == (7, 7)

@@ -15,16 +15,13 @@ def units(line, kind, window=0):
     return [line[start:end] for start, end in spans(line, kind, window)]
 
 
-def test_a_word_is_what_stands_between_spaces():
+def test_kinds_of_units():
     assert units(" the\tcat,  sat\u00a0on \r", "word") == ["the", "cat,", "sat", "on"]
-
-
-def test_a_line_is_read_without_the_spaces_at_its_ends():
     assert units("\t the  cat \r", "line") == ["the  cat"]
-
-
-def test_a_window_has_so_many_words_and_the_last_has_the_rest():
     assert units("a b  c d e", "window", 2) == ["a b", "c d", "e"]
+    assert read_unit("a \t b\u2028c", 0, 7).text == "a b c"
+    for kind in KINDS:
+        assert not [*units("", kind, 2), *units(" \t\u2028\r", kind, 2), *units("\ufeff", kind, 2)]
 
 
 @pytest.mark.parametrize(
@@ -41,12 +38,6 @@ def test_a_window_has_so_many_words_and_the_last_has_the_rest():
 )
 def test_a_sentence_ends_at_its_mark_unless_the_text_continues_in_lower_case(line, expected):
     assert units(line, "sentence") == expected
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_line_of_spaces_has_no_unit(kind):
-    assert units("", kind, 2) == units(" \t\u2028\r", kind, 2) == []
-    assert units("\ufeff", kind, 2) == []
 
 
 @given(LINES, st.sampled_from([kind for kind in KINDS if kind != "letters"]), st.integers(1, 3))
@@ -95,10 +86,6 @@ def test_a_unit_knows_where_its_characters_stood(line):
                 assert typed == "\udcff"
             else:
                 assert typed == character
-
-
-def test_a_run_of_spaces_is_read_as_one_space():
-    assert read_unit("a \t b\u2028c", 0, 7).text == "a b c"
 
 
 @given(LINES, st.integers(1, 6))

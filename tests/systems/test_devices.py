@@ -20,7 +20,6 @@ from seq2seq_models import Seq2Seq
 from torch import Tensor, nn
 
 from lev_plugins import Corrector, LevenshteinEditor
-from lev_plugins.inference.correction.candidates import scorer_of
 from lev_plugins.systems.enct5.dataset import collate
 from lev_plugins.systems.enct5.problem_types import ProblemType
 from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss
@@ -167,12 +166,12 @@ def corrector_on(made: Corrector, move: bool) -> Any:
     texts = [one.text for one in made.correct(["abc hg", "feda", "aaabb", "xyz"])]
     if getattr(backend, "drafted", False):
         return texts
-    scorer, units = scorer_of(backend, ["abc", "fade", "bed"]), [tuple("abd"), tuple("fed")]
+    backend.words, units = ["abc", "fade", "bed"], [tuple("abd"), tuple("fed")]
     pairs = [(unit, tuple(word)) for unit in units for word in ("abc", "fade", "bed")]
-    scores = [round(one, 3) for one in scorer.score(pairs, 4)]
+    scores = [round(one, 3) for one in backend.score(pairs, 4)]
     written = [
         {text: score and round(score, 3) for text, score in some.items()}
-        for some in scorer.nbest(units, 2)
+        for some in backend.nbest(units, 2)
     ]
     return texts, scores, written
 

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from lev_plugins.inference.correction.levenshtein import RecordingPolicy
 from lev_plugins.ops.edits import compact
 from lev_plugins.systems.levenshtein import LevenshteinEditorModel
 from lev_plugins.systems.levenshtein.decoding.policy import EditPolicy
@@ -131,8 +130,7 @@ def test_no_call_leaves_anything_for_the_next():
 
 
 @pytest.mark.parametrize("policies", [1, 2], ids=["alone", "ensemble"])
-@pytest.mark.parametrize("wrapped", [list, lambda models: list(map(RecordingPolicy, models))])
-def test_a_sentence_that_needs_no_edit_takes_one_pass(monkeypatch, wrapped, policies):
+def test_a_sentence_that_needs_no_edit_takes_one_pass(monkeypatch, policies):
     task, model = sharp()
     batch = tiny.batch(task, [tiny.Triple("abc", "abc", "abc")])
     for name in ("deletion_logits", "placeholder_logits"):
@@ -146,6 +144,6 @@ def test_a_sentence_that_needs_no_edit_takes_one_pass(monkeypatch, wrapped, poli
         monkeypatch.setattr(model, name, nothing_to_do)
     limits = Namespace(max_len_a=0, max_len_b=9, iter_decode_max_iter=4)
     generator, read = task.build_generator([model], limits), rows_read(model)
-    ((found,),) = generator.generate(wrapped([model] * policies), batch)
+    ((found,),) = generator.generate([model] * policies, batch)
     assert found["terminated"] == "unchanged" and read == [1] * policies
     assert torch.equal(found["tokens"], batch["draft"][0])

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 
 import torch
 from fairseq import utils
@@ -11,13 +12,15 @@ from fairseq.models import FairseqEncoderDecoderModel
 from fairseq.sequence_generator import SequenceGenerator
 from fairseq.tasks.translation import TranslationTask
 from omegaconf import DictConfig, open_dict
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from ...data.batch import Batch, Hypothesis
 from ...data.batching import in_batches
 from ...errors import UserError
-from ...fairseq_patches import explain
+from ...fairseq_patches import explain, filter_mask_warning
 from ...nn.precision import quantize
-from .backends import Answer, TextProcessing, Tokens
+from .backends import Answer, Pair, ScoringBackend, TextProcessing, Tokens, Written
 from .edits import script
 from .prefix_tree import PrefixTree, TreeSearch
 
@@ -25,34 +28,18 @@ from .prefix_tree import PrefixTree, TreeSearch
 LONGEST_RATIO, LONGEST_MORE = 2, 20
 # Of the longest target a unit takes this share, so that its correction may be longer.
 LENGTH_SHARE = 0.8
+#: Width of the search among the words of a lexicon.
+LEXICON_BEAM = 10
 
 
-class SharedLock:
-    """A lock that is shared by shallow copies of what holds it, and is new in deep ones."""
-
-    def __init__(self) -> None:
-        self._lock = threading.RLock()
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-
-    def __exit__(self, *error: object) -> None:
-        self._lock.release()
-
-    def __reduce__(self) -> tuple[type["SharedLock"], tuple[()]]:
-        return SharedLock, ()
-
-
-class Autoregressive:
+class Autoregressive(ScoringBackend):
     """A :class:`~.backends.Backend` over fairseq's beam search; several models are averaged.
 
     The probability of a change is the product of the probabilities, each given the unit and all
     that is written before it, of the tokens that it writes and of the token right behind them,
     with which the model goes back to the unit; a deletion has that token alone. On task
-    ``translation_concat`` the unit is read as source and as draft.
+    ``translation_concat`` the unit is read as source and as draft, and texts cannot be scored.
     """
-
-    words_learnt: int | None = None
 
     def __init__(
         self,
@@ -66,9 +53,9 @@ class Autoregressive:
         precision: str = "fp32",
     ) -> None:
         self.models, self.task, self.device = list(models), task, torch.device(device)
-        self.tokens, self.text, self.knows_spaces = processing.tokens, processing.text, knows_spaces
-        self.processing = processing
+        self.processing, self.knows_spaces = processing, knows_spaces
         self.drafted = cfg.task._name == "translation_concat"
+        self.scores = not self.drafted
         options = GenerationConfig(beam=beam, max_len_a=LONGEST_RATIO, max_len_b=LONGEST_MORE)
         with open_dict(cfg):
             cfg.generation = options
@@ -76,30 +63,24 @@ class Autoregressive:
             model.eval()
             model.to(self.device)
             model.prepare_for_inference_(cfg)
-            vars(model).pop("train", None)  # fairseq's refusal to train, which cannot be pickled
         quantize(self.models, precision)
         limits = utils.resolve_max_positions(
             task.max_positions(), *(model.max_positions() for model in self.models)
         )
         self.limit = max(1, min(int(limits[0]) - 2, int(LENGTH_SHARE * int(limits[1]))))
         self.generator = task.build_generator(self.models, options)
-        self.lock = SharedLock()
+        self.lock = threading.RLock()  # fairseq grows tables of positions while it decodes
         self.symbols = _spelt(task.target_dictionary)
 
-    def write(self, units: Sequence[Tokens], batch_size: int) -> list[Answer | None]:
+    def write(
+        self, units: Sequence[Tokens], batch_size: int, contexts: Sequence[object] = ()
+    ) -> list[Answer | None]:
         """See :class:`~.backends.Backend`."""
 
         def answers(chosen: Sequence[Tokens]) -> Iterator[Answer | None]:
             return map(self._answer, chosen, self.search(chosen))
 
         return in_batches(answers, units, map(len, units), batch_size)
-
-    def constrained(self, tree: PrefixTree, beam: int) -> SequenceGenerator:
-        """A beam search that writes nothing but the words of a tree."""
-        options = GenerationConfig(beam=beam, max_len_a=0, max_len_b=tree.longest + 1)
-        generator = self.task.build_generator(self.models, options)
-        generator.search = TreeSearch(self.task.target_dictionary, tree)
-        return generator
 
     def batch(self, units: Sequence[Tokens]) -> Batch:
         """fairseq's batch of units; its ``id`` says where each of them stands."""
@@ -116,7 +97,7 @@ class Autoregressive:
         batch = self.batch(units)
         constraints = batch.pop("constraints", None)  # here the drafts of translation_concat
         try:
-            with self.lock, torch.no_grad():  # fairseq grows tables of positions while it decodes
+            with self.lock, torch.no_grad():
                 found = self.task.inference_step(
                     generator or self.generator, self.models, batch, constraints=constraints
                 )
@@ -135,17 +116,88 @@ class Autoregressive:
         """
         limit = min(LONGEST_RATIO * (len(unit) + 1) + LONGEST_MORE, self.generator.max_len - 1)
         for hypothesis in hypotheses:
-            numbers = hypothesis["tokens"].tolist()[:-1]
-            if len(numbers) < limit:
-                written = [self.symbols.get(number) for number in numbers]
+            written = self._written(hypothesis)
+            if len(written) < limit:
                 return answer(unit, written, hypothesis["positional_scores"].tolist(), self._known)
         return None
+
+    def _written(self, hypothesis: Hypothesis) -> list[str | None]:
+        return [self.symbols.get(number) for number in hypothesis["tokens"].tolist()[:-1]]
 
     def _known(self, token: str) -> bool:
         return self.task.target_dictionary.index(token) in self.symbols
 
+    # texts that others propose --------------------------------------------------------------------
 
-def numbered(tokens: Sequence[str], dictionary: Dictionary) -> torch.Tensor:
+    @cached_property
+    def _spelling(self) -> frozenset[str]:
+        """The tokens that the model can read and write."""
+        return frozenset(filter(self._known, self.task.source_dictionary.symbols))
+
+    def knows(self, tokens: Tokens) -> bool:
+        """See :class:`~.backends.ScoringBackend`."""
+        return self._spelling.issuperset(tokens)
+
+    @cached_property
+    def _searches(self) -> list[SequenceGenerator]:
+        """The free search and, where there are words of a lexicon, one that writes these alone;
+        made when first needed, for a lexicon has to be spelt."""
+        filter_mask_warning()
+        dictionary = self.task.target_dictionary
+        number = {token: dictionary.index(token) for token in self._spelling}
+        spelt = (tokens for tokens in map(self.tokens, self.words) if number.keys() >= {*tokens})
+        tree = PrefixTree(([number[one] for one in tokens] for tokens in spelt), dictionary.eos())
+        if not tree.words:
+            return [self.generator]
+        options = GenerationConfig(beam=LEXICON_BEAM, max_len_a=0, max_len_b=tree.longest + 1)
+        among_words = self.task.build_generator(self.models, options)
+        among_words.search = TreeSearch(dictionary, tree)
+        return [self.generator, among_words]
+
+    def nbest(self, units: Sequence[Tokens], batch_size: int) -> list[Written]:
+        """What the beam writes, then the best of the words, however far they are from the unit;
+        with the log-probability of each."""
+
+        def written(chosen: Sequence[Tokens]) -> list[Written]:
+            beams = [self.search(chosen, generator) for generator in self._searches]
+            return [
+                {
+                    tuple(map(str, text)): float(one["positional_scores"].double().sum())
+                    for beam in some
+                    for one in beam
+                    if (text := self._written(one)) and None not in text
+                }
+                for some in zip(*beams, strict=True)
+            ]
+
+        return in_batches(written, units, map(len, units), batch_size)
+
+    def log_probabilities(self, pairs: Sequence[Pair]) -> Tensor:
+        """See :class:`~.backends.ScoringBackend`."""
+        dictionary = self.task.target_dictionary
+        units = list(dict.fromkeys(unit for unit, _ in pairs))  # each is encoded once
+        batch = self.batch(units)
+        inputs = {name: one for name, one in batch["net_input"].items() if name.startswith("src_")}
+        rows = {units[i]: row for row, i in enumerate(batch["id"].tolist())}
+        order = torch.tensor([rows[unit] for unit, _ in pairs], device=self.device)
+        eos = torch.tensor([dictionary.eos()])
+        targets = [torch.tensor([*map(dictionary.index, text), dictionary.eos()])
+                   for _, text in pairs]  # fmt: skip
+        wanted = pad_sequence(targets, True, dictionary.pad()).to(self.device)
+        shifted = [torch.cat([eos, one[:-1]]) for one in targets]
+        written = pad_sequence(shifted, True, dictionary.pad()).to(self.device)
+        logs = []
+        with self.lock:
+            for model in self.models:
+                read = model.encoder.reorder_encoder_out(model.encoder(**inputs), order)
+                output = model.decoder(written, encoder_out=read)
+                logs.append(model.get_normalized_probs(output, log_probs=True).float())
+        every = torch.logsumexp(torch.stack(logs), 0) - torch.tensor(float(len(logs))).log()
+        each = every.gather(2, wanted.unsqueeze(2)).squeeze(2)
+        return each.masked_fill(wanted.eq(dictionary.pad()), 0).sum(1).double().cpu()
+
+
+def numbered(tokens: Sequence[str], dictionary: Dictionary) -> Tensor:
     """Tokens as numbers, </s> behind them; a special symbol typed is unknown."""
     found = (dictionary.index(token) for token in tokens)
     numbers = [dictionary.unk() if n < dictionary.nspecial else n for n in found]

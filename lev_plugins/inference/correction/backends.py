@@ -1,17 +1,23 @@
 """What writes units anew, and how sure it is of each change."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
+import torch
 from fairseq.data.encoders.characters import Characters
+from torch import Tensor
 
 from ...data.batch import TextEncoder
+from ...data.batching import in_batches
 from .edits import Change
 from .units import UNREADABLE, Context
 
 Tokens = tuple[str, ...]
+#: A unit, and a text that it may become.
+Pair = tuple[Tokens, Tokens]
+#: Texts that a model wrote, and their log-probabilities where writing has told them.
+Written = Mapping[Tokens, float | None]
 
 
 @dataclass(frozen=True)
@@ -43,61 +49,6 @@ class Answer:
         )
 
 
-class Backend(Protocol):
-    """A model that corrects.
-
-    limit: tokens of a unit at most. knows_spaces: one that does not reads single words. It may
-    have ``words_learnt`` too: words of the units that it learnt to read, or None.
-    """
-
-    limit: int
-    knows_spaces: bool
-
-    def tokens(self, text: str) -> Tokens:
-        """A text as the model's tokens, each as it is spelt, known to the model or not."""
-
-    def text(self, tokens: Sequence[str | None]) -> str:
-        """The text of tokens; :data:`~.units.UNREADABLE` for None."""
-
-    def write(self, units: Sequence[Tokens], batch_size: int) -> list[Answer | None]:
-        """An answer for each unit, in order, however they are batched.
-
-        Args:
-            units: of at least 1 token and at most ``limit``.
-            batch_size: units at once.
-
-        Returns:
-            None for a unit whose answer did not come to an end.
-        """
-
-
-@runtime_checkable
-class ContextBackend(Backend, Protocol):
-    """A backend that can use the words around a unit.
-
-    uses_context: whether it does.
-    """
-
-    uses_context: bool
-
-    def write_in_context(
-        self, units: Sequence[Tokens], contexts: Sequence[Context], batch_size: int
-    ) -> list[Answer | None]:
-        """:meth:`Backend.write`, for units in their contexts."""
-
-
-class CharacterBackend:
-    """What a backend whose tokens are characters makes of text."""
-
-    def tokens(self, text: str) -> Tokens:
-        """Characters."""
-        return tuple(text)
-
-    def text(self, tokens: Sequence[str | None]) -> str:
-        """The characters, joined."""
-        return "".join(token or "" for token in tokens)
-
-
 class TextProcessing:
     """fairseq's tokenizer and subwords, one behind the other; either may be None."""
 
@@ -108,14 +59,88 @@ class TextProcessing:
         self.by_letter = tokenizer is None and isinstance(bpe, Characters)
 
     def tokens(self, text: str) -> Tokens:
-        """See :class:`Backend`."""
+        """A text as the model's tokens, each as it is spelt, known to the model or not."""
         if self.by_letter and text.split() == [text]:
             return tuple(text)  # a lexicon has many words
         text = self.tokenizer.encode(text) if self.tokenizer else text
         return tuple((self.bpe.encode(text) if self.bpe else text).split())
 
     def text(self, tokens: Sequence[str | None]) -> str:
-        """See :class:`Backend`."""
+        """The text of tokens; :data:`~.units.UNREADABLE` for None."""
         text = " ".join(UNREADABLE if token is None else token for token in tokens)
         text = self.bpe.decode(text) if self.bpe else text
         return self.tokenizer.decode(text) if self.tokenizer else text
+
+
+class Backend:
+    """A model that corrects.
+
+    limit: tokens of a unit at most. knows_spaces: one that does not reads single words.
+    words_learnt: words of the units that it learnt to read, where that is known. uses_context:
+    whether :meth:`write` is to be told the words around each unit.
+    """
+
+    limit: int
+    knows_spaces: bool
+    words_learnt: int | None = None
+    uses_context = False
+    processing: TextProcessing
+
+    def tokens(self, text: str) -> Tokens:
+        """:meth:`TextProcessing.tokens`."""
+        return self.processing.tokens(text)
+
+    def text(self, tokens: Sequence[str | None]) -> str:
+        """:meth:`TextProcessing.text`."""
+        return self.processing.text(tokens)
+
+    def write(
+        self, units: Sequence[Tokens], batch_size: int, contexts: Sequence[Context] = ()
+    ) -> list[Answer | None]:
+        """An answer for each unit, in order, however they are batched.
+
+        Args:
+            units: of at least 1 token and at most ``limit``.
+            batch_size: units at once.
+            contexts: of each unit, where ``uses_context``.
+
+        Returns:
+            None for a unit whose answer did not come to an end.
+        """
+        raise NotImplementedError
+
+
+class ScoringBackend(Backend):
+    """A backend whose model can be asked about texts that it did not write.
+
+    scores: whether this one can. words: of a lexicon, among which :meth:`nbest` searches too, where
+    it searches.
+    """
+
+    scores = True
+    words: Sequence[str] = ()
+
+    def knows(self, tokens: Tokens) -> bool:
+        """Whether all tokens are in the dictionary."""
+        raise NotImplementedError
+
+    def nbest(self, units: Sequence[Tokens], batch_size: int) -> list[Written]:
+        """What the model writes for each unit: several texts, or one."""
+        raise NotImplementedError
+
+    def score(self, pairs: Sequence[Pair], batch_size: int) -> list[float]:
+        """Log-probability, in nats, of (unit, text): that the model turns one into the other."""
+        return _batched(self.log_probabilities, pairs, batch_size)
+
+    def log_probabilities(self, pairs: Sequence[Pair]) -> Tensor:
+        """:meth:`score` of one batch, in double precision."""
+        raise NotImplementedError
+
+
+@torch.no_grad()
+def _batched(
+    score: Callable[[Sequence[Pair]], Tensor], pairs: Sequence[Pair], size: int
+) -> list[float]:
+    # by the length of the unit: its texts, which are about as long, stay together
+    lengths = (len(unit) for unit, _ in pairs)
+    return in_batches(lambda some: score(some).tolist(), pairs, lengths, size)

@@ -2,82 +2,23 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
 import torch
 
-from ... import html
 from ...errors import UserError
+from ...models import ENGLISH_SPELLING, installed_misspellings
 from ..arguments import strings
-from .backends import Backend, ContextBackend, Tokens
-from .edits import splice
+from .backends import Backend, Tokens
+from .corrections import Correction, Edit, Reason, apply_edits
 from .proposals import Proposal, proposals
+from .prose import CODE, SURE, Document
 from .protection import Protection, refused
 from .units import KINDS, UNREADABLE, Context, Unit, UnitKind, context, pieces, spans
 
-Reason = Literal["unknown", "protected", "length", "confidence"]
 
-
-@dataclass(frozen=True)
-class Edit:
-    """A stretch of a line that a model wrote anew.
-
-    offset: where it begins, in characters of the line, from 0. before, after: what stood there and
-    what the model wants there; either may be empty. probability: of the model, in [0, 1]; edits
-    that stand or fall together share it. applied: whether the corrected line has it. reason: why
-    not: ``unknown`` (it would write what the model cannot spell, shown as U+FFFD), ``protected``,
-    ``length`` (it adds more characters than any correction that the model was tuned on) or
-    ``confidence`` (its probability is too low); None where it was made.
-    """
-
-    offset: int
-    before: str
-    after: str
-    probability: float
-    applied: bool = True
-    reason: Reason | None = None
-
-    @property
-    def end(self) -> int:
-        """Where it ends in the line as it was."""
-        return self.offset + len(self.before)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        return {"offset": self.offset, "length": len(self.before)} | vars(self)
-
-
-@dataclass(frozen=True)
-class Correction:
-    """A line, what became of it, and all edits that the model wants, made or not, in order.
-
-    unterminated: (start, end) of the units that stayed as they were because the model's answer did
-        not come to an end, in characters of the line.
-    """
-
-    source: str
-    text: str
-    edits: tuple[Edit, ...]
-    unterminated: tuple[tuple[int, int], ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
-        return {
-            "source": self.source,
-            "text": self.text,
-            "edits": [edit.to_dict() for edit in self.edits],
-            "unterminated": [list(one) for one in self.unterminated],
-        }
-
-    def _repr_html_(self) -> str:
-        """For notebooks: the line with the edits that were applied, and their probabilities."""
-        parts, place = [], 0
-        for edit in (one for one in self.edits if one.applied):
-            parts += [html.text(self.source[place : edit.offset]), html.deleted(edit.before)]
-            parts += [html.inserted(edit.after), html.small(f"{edit.probability:.2f}")]
-            place = edit.end
-        return f'<p dir="auto">{"".join([*parts, html.text(self.source[place:])])}</p>'
+_CODE = Protection([CODE])
 
 
 class Corrector:
@@ -93,7 +34,7 @@ class Corrector:
         window: words in a window, which then is the unit; by default those that it learnt to read.
         min_confidence: probability of the edits that are made, where a call gives none.
         longest: characters that an edit may add, at most.
-        temperature: of the model's probabilities (:mod:`.calibration`).
+        temperature: of the model's probabilities (:mod:`.fitting`).
 
     Raises:
         UserError: units that are not known or that the model cannot read.
@@ -116,24 +57,27 @@ class Corrector:
         self.temperature = temperature
         #: What every call leaves alone, besides what it is given itself.
         self.protection = Protection()
+        #: Whether code and the like stay as they are (:mod:`.prose`).
+        self.protects_code = False
         knows_spaces = backend.knows_spaces
-        learnt = getattr(backend, "words_learnt", None) if knows_spaces else None
+        learnt = backend.words_learnt if knows_spaces else None
         if unit in (None, "window") and window is None:
             window = learnt
         self.unit: UnitKind = check_unit(unit, window) or ("line" if knows_spaces else "word")
         self.window = window or 0
         single = self.unit in ("word", "letters") or self.window == 1
         if not single and not knows_spaces:
-            why = "the model's dictionary has no space, so it was trained on single words"
-            why = getattr(backend, "why_words_alone", why)
-            raise UserError(f"--unit {self.unit}: {why}; --unit word or --unit letters")
+            raise UserError(
+                f"--unit {self.unit}: the model's dictionary has no space, so it was trained on "
+                "single words; --unit word or --unit letters"
+            )
         if self.unit == "window" and window is None:
             raise UserError("--unit window: the checkpoint does not say how many words: --window N")
 
     @classmethod
     def from_pretrained(
         cls,
-        path: str | os.PathLike[str],
+        path: str | os.PathLike[str] | None = None,
         data: str | None = None,
         device: str | torch.device | None = None,
         unit: str | None = None,
@@ -156,7 +100,8 @@ class Corrector:
 
         Args:
             path: a checkpoint, or a folder with checkpoint_best.pt, checkpoint_last.pt or
-                model.pt; several joined by ``:`` are averaged.
+                model.pt; several joined by ``:`` are averaged. By default the model of English
+                spelling that comes with the package.
             data: folder with the dictionaries; by default those that the checkpoint carries, else
                 those of its data folder, else those beside it.
             device: such as ``cuda``; the CPU by default.
@@ -169,7 +114,7 @@ class Corrector:
             lookup: file of misspellings, a tab and the correction on each line.
             settings: file of settings, ``"none"`` for none; by default ``corrector.json`` beside
                 the checkpoint where there is one. What is given here comes before what it says.
-            weights: of the ranking (:data:`.word_ranking.FEATURES`), in place of the settings.
+            weights: of the ranking (:data:`.ranking.WEIGHTS`), in place of the settings.
             bigrams: file of pairs of neighbouring words and their count, for the ranking of words.
             confusions: file of words that are written for one another, a set on each line: by their
                 neighbours (``bigrams``) one is put in the place of the other.
@@ -182,22 +127,22 @@ class Corrector:
                 dictionaries, options that this kind of model has not got.
         """
         from . import settings as stored  # fairseq is slow to import, and tests do without
-        from .loading import load_backend
-        from .rankings import ranked
+        from .loading import load_backend, ranked
 
+        if path is None:
+            path, lookup = ENGLISH_SPELLING, lookup or installed_misspellings()
         path, unit = os.fspath(path), check_unit(unit, window)
-        files = {"lexicon": lexicon, "lookup": lookup, "bigrams": bigrams, "confusions": confusions}
-        use, file = stored.chosen(path, settings, files)
+        given = {"lexicon": lexicon, "lookup": lookup, "bigrams": bigrams, "confusions": confusions}
+        search = {"beam": beam, "max_iter": max_iter, "delete_threshold": delete_threshold}
+        use, file = stored.chosen(path, settings, given | search)
         protection = use.protection()
-        backend = load_backend(
-            path, data, device, beam, max_iter, delete_threshold, precision, processing, use
-        )
+        searched = (use.beam, use.max_iter, use.delete_threshold)
+        backend = load_backend(path, data, device, *searched, precision, processing)
         backend = ranked(backend, use, unit or use.unit, weights or {})
         if unit is None:
             unit, window = use.unit, use.window
-        longest = use.longest if use.tuned and use.weights else None  # of what was tuned
-        made = cls(backend, unit, window, use.min_confidence, longest, use.temperature)
-        made.protection = protection
+        made = cls(backend, unit, window, use.min_confidence, use.longest, use.temperature)
+        made.protection, made.protects_code = protection, use.protect_code
         if file is not None:
             made.tuned, made.settings = use.tuned, file
         return made
@@ -215,6 +160,8 @@ class Corrector:
         min_confidence: float | None = None,
         protect: Iterable[str] = (),
         protect_words: Iterable[str] = (),
+        protection: Protection | None = None,
+        document: Document | None = None,
         batch_size: int = 64,
     ) -> list[Correction]:
         """Corrects lines.
@@ -226,6 +173,9 @@ class Corrector:
             protect: regular expressions; an edit that touches what they match is not made.
             protect_words: words that stay where they stand as whole words, besides those kept by
                 ``correct --tune``.
+            protection: patterns and words that were read once for many calls, in their place.
+            document: of :meth:`document`, the text whose next lines these are; by default lines
+                tell nothing together.
             batch_size: units that the model reads at once; does not change the outcome.
 
         Returns:
@@ -235,45 +185,46 @@ class Corrector:
             UserError: a single string for ``lines``, a line that is no string, a probability
                 outside [0, 1], a pattern that is none, a batch size below 1.
         """
-        protection = Protection(protect, protect_words)
-        return self.correct_protected(lines, min_confidence, protection, batch_size)
-
-    def correct_protected(
-        self,
-        lines: Iterable[str],
-        min_confidence: float | None,
-        protection: Protection,
-        batch_size: int,
-    ) -> list[Correction]:
-        """:meth:`correct` with patterns that were read once for many calls."""
+        protection = Protection(protect, protect_words) if protection is None else protection
         lines = strings("lines", "line", lines)
         if min_confidence is None:
             min_confidence = self.min_confidence
         check_confidence(min_confidence)
         if batch_size < 1:
             raise UserError(f"--batch-size {batch_size}: must be 1 or more")
+        code = document.read(lines) if document else [False] * len(lines)
+        if document and document.foreign:
+            min_confidence = max(min_confidence, SURE)
         read: dict[str, Tokens] = {}
-        units = [list(self._units(line, read)) for line in lines]
+        units = [
+            [] if no_prose else list(self._units(line, read))
+            for line, no_prose in zip(lines, code, strict=True)
+        ]
         # Equal units have equal answers: a text has many words twice.
-        wanted = list(
-            dict.fromkeys((one.text, one.context) for of_line in units for one in of_line)
-        )
-        tokens = [read[text] for text, _ in wanted]
-        if isinstance(self.backend, ContextBackend):
-            contexts = [around for _, around in wanted]
-            answers = self.backend.write_in_context(tokens, contexts, batch_size)
-        else:
-            answers = self.backend.write(tokens, batch_size)
+        wanted = {(one.text, one.context): read[one.text] for some in units for one in some}
+        contexts = [around for _, around in wanted]
+        answers = self.backend.write([*wanted.values()], batch_size, contexts)
         found = {
-            key: proposals(self.backend, key[0], read[key[0]], answer, self.temperature)
-            for key, answer in zip(wanted, answers, strict=True)
+            key: proposals(self.backend, key[0], tokens, answer, self.temperature)
+            for (key, tokens), answer in zip(wanted.items(), answers, strict=True)
             if answer is not None
         }
-        both = (self.protection, protection)
+        protections = [self.protection, protection, *([_CODE] if self.protects_code else [])]
         return [
-            _corrected(line, of_line, found, min_confidence, both, self.longest)
-            for line, of_line in zip(lines, units, strict=True)
+            _corrected(line, some, found, min_confidence, protections, self.longest, document)
+            for line, some in zip(lines, units, strict=True)
         ]
+
+    def document(self) -> Document | None:
+        """A text that is to be corrected some lines at a time; None where code is not protected.
+
+        Its lines of code stay; an unknown word that returns, spelt alike, is rather a term than an
+        error; and where most words are unknown only sure edits are made.
+        """
+        if not self.protects_code:
+            return None
+        ranker = getattr(self.backend, "ranker", None)
+        return Document(ranker.unknown if ranker else lambda word: False)
 
     def _units(self, line: str, read: dict[str, Tokens]) -> Iterator[Unit]:
         """The units of a line that the model is given; ``read`` gets their tokens."""
@@ -286,11 +237,10 @@ class Corrector:
                 read[text] = tokens
             return True
 
-        uses_context = isinstance(self.backend, ContextBackend) and self.backend.uses_context
         places = list(spans(line, self.unit, self.window))
         for number, (start, end) in enumerate(places):
             for unit in pieces(line, start, end, fits):
-                if uses_context and unit.places[0] == start and unit.places[-1] == end:
+                if self.backend.uses_context and unit.places[0] == start and unit.places[-1] == end:
                     unit = replace(unit, context=context(line, places, number))
                 if read[unit.text]:
                     yield unit
@@ -327,6 +277,7 @@ def _corrected(
     min_confidence: float,
     protections: Sequence[Protection],
     longest: int | None,
+    document: Document | None,
 ) -> Correction:
     """A line with the edits of its units that are sure enough and touch nothing protected."""
     wanted: list[tuple[list[tuple[int, int, str]], float]] = []
@@ -337,7 +288,8 @@ def _corrected(
             continue
         for proposal in found[unit.text, unit.context]:
             placed = [(unit.places[i], unit.places[j], after) for i, j, after in proposal.edits]
-            wanted.append((placed, proposal.probability))
+            chance = proposal.probability
+            wanted.append((placed, document.probability(unit.text, chance) if document else chance))
     groups = [placed for placed, _ in wanted]
     reasons = [_objection(placed, chance < min_confidence, longest) for placed, chance in wanted]
     sure = [number for number, reason in enumerate(reasons) if reason is None]
@@ -363,8 +315,3 @@ def _objection(
         return "confidence"
     grown = sum(len(after) - (end - start) for start, end, after in edits)
     return "length" if longest is not None and grown > longest else None
-
-
-def apply_edits(line: str, edits: Iterable[Edit]) -> str:
-    """A line with those of its edits that are to be made."""
-    return splice(line, ((one.offset, one.end, one.after) for one in edits if one.applied))

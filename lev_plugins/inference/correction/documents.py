@@ -1,7 +1,7 @@
 """Files and folders to correct: which files are read, what is written where, what is finished."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...errors import UserError
@@ -13,15 +13,10 @@ _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 @dataclass(frozen=True)
 class Document:
-    """A file to correct.
-
-    source, target: paths of the file that is read and of the one that is written. size: of the
-    source, in bytes.
-    """
+    """A file to correct: paths of what is read and of what is written."""
 
     source: str
     target: str
-    size: int
 
 
 @dataclass
@@ -41,7 +36,7 @@ class Plan:
     @property
     def size(self) -> int:
         """Bytes to correct."""
-        return sum(document.size for document in self.documents)
+        return sum(os.path.getsize(document.source) for document in self.documents)
 
     @property
     def sources(self) -> list[str]:
@@ -76,19 +71,19 @@ def plan(paths: Sequence[str], output_dir: str) -> Plan:
                 f"{other} and {source} would both be written to {target}; correct them in two "
                 "runs, each with an --output-dir of its own"
             )
-    _check_targets(sources, output_dir)
+    if not sources:
+        raise UserError(f"no text files in {', '.join(paths)}; check the path")
+    inputs = {os.path.realpath(source): source for source in sources.values()}
     for target, source in sources.items():
-        document = Document(source, target, os.path.getsize(source))
+        _check_target(target, inputs, output_dir)
+        document = Document(source, target)
         if os.path.exists(target):
             made.finished.append(document)
             if os.path.getmtime(source) > os.path.getmtime(target):
                 made.outdated.append(document)
-        elif wrong := _invalid(source):
-            raise UserError(f"{wrong}; convert it: iconv -f ITS_ENCODING -t UTF-8")
         else:
+            _check_text(source)
             made.documents.append(document)
-    if not sources:
-        raise UserError(f"no text files in {', '.join(paths)}; check the path")
     return made
 
 
@@ -128,31 +123,25 @@ def _is_binary(path: str) -> bool:
     return b"\0" in head and not head.startswith(_UTF_16)
 
 
-def _invalid(path: str) -> str | None:
-    """Where a file is not UTF-8; None where it is."""
-    start = 0
+def _check_text(path: str) -> None:
     with reading(path), open(path, "rb") as file:
         for number, raw in enumerate(file, start=1):
             try:
                 raw.decode("utf-8")
             except UnicodeDecodeError as error:
-                return (
-                    f"{path}: line {number}, byte offset {start + error.start}: "
-                    f"0x{raw[error.start]:02x} is not valid UTF-8"
-                )
-            start += len(raw)
-    return None
+                raise UserError(
+                    f"{path}: line {number}, byte {error.start}: 0x{raw[error.start]:02x} is not "
+                    "valid UTF-8; convert it: iconv -f ITS_ENCODING -t UTF-8"
+                ) from error
 
 
-def _check_targets(sources: dict[str, str], output_dir: str) -> None:
-    inputs = {os.path.realpath(source): source for source in sources.values()}
-    for target in sources:
-        if source := inputs.get(os.path.realpath(target)):
-            raise UserError(f"--output-dir {output_dir} would write over {source}; choose another")
-        if os.path.isdir(target):
-            raise UserError(f"{target}: is a folder, and a file would be written there; move it")
-        folder = os.path.dirname(os.path.abspath(target))
-        while not os.path.lexists(folder):
-            folder = os.path.dirname(folder)
-        if not os.path.isdir(folder) or not os.access(folder, os.W_OK | os.X_OK):
-            raise UserError(f"--output-dir {output_dir}: {folder} is no folder to write to")
+def _check_target(target: str, inputs: Mapping[str, str], output_dir: str) -> None:
+    if source := inputs.get(os.path.realpath(target)):
+        raise UserError(f"--output-dir {output_dir} would write over {source}; choose another")
+    if os.path.isdir(target):
+        raise UserError(f"{target}: is a folder, and a file would be written there; move it")
+    folder = os.path.dirname(os.path.abspath(target))
+    while not os.path.lexists(folder):
+        folder = os.path.dirname(folder)
+    if not os.path.isdir(folder) or not os.access(folder, os.W_OK | os.X_OK):
+        raise UserError(f"--output-dir {output_dir}: {folder} is no folder to write to")

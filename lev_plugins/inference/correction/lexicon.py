@@ -1,9 +1,13 @@
-"""Words that there are, how often each is met, and which of them are near a misspelling."""
+"""Lists of words: those that there are and how often, misspellings, neighbours, and words that are
+written for one another.
+
+``read`` raises :class:`UserError` for a file that is not there, no UTF-8 or of another form.
+"""
 
 import math
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from ...data.near_words import NearWords
 from ...errors import UserError
@@ -12,9 +16,40 @@ from ...io.text_files import read_lines
 if TYPE_CHECKING:
     from fairseq.data import Dictionary
 
+T = TypeVar("T")
 #: A lexicon of so many words has each letter of its language that is one in so many of a text's,
 #: which has so many letters or more.
 WORDS, ONE_IN, LETTERS = 5_000, 1_000, 100_000
+
+
+def _parsed(path: str, parse: Callable[[str], T], form: str) -> list[T]:
+    """What each line of a file holds, blank lines left out.
+
+    Raises:
+        UserError: the file cannot be read, or ``parse`` raised ValueError for a line.
+    """
+    found = []
+    for number, line in enumerate(read_lines(path), start=1):
+        if line.strip():
+            try:
+                found.append(parse(line))
+            except ValueError as error:
+                raise UserError(f"{path}, line {number}: {line!r} is not {form}") from error
+    return found
+
+
+def _some(path: str, found: Sequence[T]) -> Sequence[T]:
+    if not found:
+        raise UserError(f"{path} holds no words")
+    return found
+
+
+def _number(text: str) -> float:
+    """A finite number of 0 or more; ValueError for another text."""
+    found = float(text)
+    if not 0 <= found < math.inf:
+        raise ValueError
+    return found
 
 
 class Lexicon:
@@ -27,28 +62,16 @@ class Lexicon:
 
     @classmethod
     def read(cls, path: str) -> "Lexicon":
-        """A file of words, one a line, each with its count behind it or without.
+        """A file of words, one a line, each with its count behind it or without."""
 
-        Raises:
-            UserError: no such file, no UTF-8, a line with more than a word and a count.
-        """
+        def parse(line: str) -> tuple[str, float]:
+            word, count, *_ = [*line.split(maxsplit=1), "0"]
+            return word, _number(count)
+
         counts: dict[str, float] = {}
-        for number, line in enumerate(read_lines(path), start=1):
-            parts = line.split()
-            if not parts:
-                continue
-            try:
-                count = float(parts[1]) if len(parts) > 1 else 0.0
-            except ValueError:
-                count = -1.0
-            if len(parts) > 2 or not 0 <= count < math.inf:
-                raise UserError(
-                    f"{path}, line {number}: {line.strip()!r} is not a word and its count; give "
-                    "one word a line, with its count behind it or without"
-                )
-            counts[parts[0]] = counts.get(parts[0], 0.0) + count
-        if not counts:
-            raise UserError(f"{path} holds no words")
+        form = "a word, with its count behind it or without"
+        for word, count in _some(path, _parsed(path, parse, form)):
+            counts[word] = counts.get(word, 0.0) + count
         return cls(counts)
 
     def __len__(self) -> int:
@@ -123,22 +146,113 @@ class Lookup:
 
     @classmethod
     def read(cls, path: str) -> "Lookup":
-        """A file with a misspelling, a tab and its correction on each line.
-
-        Raises:
-            UserError: no such file, no UTF-8, a line without a tab or with an empty side.
+        """A file with a misspelling, a tab and its correction on each line, or codespell's own
+        list (``teh->the``), of whose words those with one correction are taken.
         """
-        return cls(_pairs(path))
+
+        def parse(line: str) -> tuple[str, str]:
+            wrong, right = line.split("->" if "->" in line else "\t")
+            if not (wrong and right):
+                raise ValueError
+            several = "->" in line and "," in right
+            return wrong, wrong if several else right
+
+        return cls(_parsed(path, parse, "a misspelling, a tab and its correction"))
 
     def __len__(self) -> int:
         return len(self.corrections)
 
 
-def _pairs(path: str) -> Iterator[tuple[str, str]]:
-    for number, line in enumerate(read_lines(path), start=1):
-        wrong, _, right = line.partition("\t")
-        if not (wrong and right) or "\t" in right:
-            raise UserError(
-                f"{path}, line {number}: {line!r} is not a misspelling, a tab and its correction"
-            )
-        yield wrong, right
+class Bigrams:
+    """Pairs of neighbouring words: a word → each that is met behind it → how often, above 0."""
+
+    def __init__(self, counts: Mapping[str, Mapping[str, float]]) -> None:
+        self.counts = counts
+        self.first = {left: sum(some.values()) for left, some in counts.items()}
+        self.second: dict[str, float] = {}
+        for some in counts.values():
+            for right, count in some.items():
+                self.second[right] = self.second.get(right, 0.0) + count
+        self.total = math.fsum(self.first.values())
+        self.least = min(min(some.values()) for some in counts.values())
+
+    @classmethod
+    def read(cls, path: str) -> "Bigrams":
+        """A file of two words and their count on each line, with spaces or tabs between them.
+
+        Capitals do not matter.
+        """
+
+        def parse(line: str) -> tuple[str, str, float]:
+            left, right, count = line.lower().split()
+            if not _number(count):
+                raise ValueError
+            return left, right, float(count)
+
+        counts: dict[str, dict[str, float]] = {}
+        form = "two words and their count, above 0"
+        for left, right, count in _some(path, _parsed(path, parse, form)):
+            some = counts.setdefault(left, {})
+            some[right] = some.get(right, 0.0) + count
+        return cls(counts)
+
+    def __contains__(self, word: str) -> bool:
+        return word in self.first or word in self.second
+
+    def association(self, left: str, right: str) -> float:
+        """Their pointwise mutual information, in nats: how much more often than by chance they are
+        met together.
+
+        To both counts the smallest of the list is added, since a pair that is not listed was met
+        less often. 0 where one of the words is in no pair.
+        """
+        chance = self.first.get(left, 0.0) * self.second.get(right, 0.0) / self.total
+        met = self.counts.get(left, {}).get(right, 0.0)
+        return math.log((met + self.least) / (chance + self.least))
+
+    def score(self, text: str, left: str, right: str) -> float:
+        """Of a text of one word or more between two others, ``""`` where there is none."""
+        words = [word for word in (left, *text.split(), right) if word]
+        return sum(self.association(*pair) for pair in zip(words, words[1:]))
+
+
+class Confusions:
+    """Sets of words in small letters that are written for one another; a word may be in several.
+
+    A misspelling that is itself a word (*then* for *than*) is a real-word error: no lexicon finds
+    it. Where two words are equally likely to be slips for each other, Bayes' rule asks which of
+    them is more probable here: by how often it is met, and by what stands beside it.
+    """
+
+    def __init__(self, sets: Iterable[Sequence[str]]) -> None:
+        self.others: dict[str, tuple[str, ...]] = {}
+        for words in sets:
+            for word in words:
+                both = {*self.others.get(word, ()), *words} - {word}
+                self.others[word] = tuple(sorted(both))
+
+    @classmethod
+    def read(cls, path: str) -> "Confusions":
+        """A file of two words or more on each line, such as ``then than``.
+
+        Capitals do not matter.
+        """
+
+        def parse(line: str) -> list[str]:
+            words = line.lower().split()
+            if len({*words}) < 2:
+                raise ValueError
+            return words
+
+        form = "two or more words that are written for one another"
+        return cls(_some(path, _parsed(path, parse, form)))
+
+    def known(self, lexicon: Lexicon, bigrams: Bigrams) -> Mapping[str, tuple[str, ...]]:
+        """For each word the others, where the lexicon and the bigrams have it and them.
+
+        Of a word that is in no pair its neighbours say nothing, which is not that they are
+        improbable.
+        """
+        met = {word for word in self.others if word in lexicon and word in bigrams}
+        found = {word: tuple(one for one in self.others[word] if one in met) for word in met}
+        return {word: others for word, others in found.items() if others}

@@ -1,9 +1,9 @@
-"""From a checkpoint to the backend that serves its kind of model."""
+"""From a checkpoint to the backend that serves its kind of model, and to one that ranks."""
 
 import copy
+import logging
 import os
 from collections.abc import Mapping
-from typing import Any
 
 import torch
 from fairseq import tasks, utils
@@ -29,11 +29,18 @@ from ..editor import LevenshteinEditor
 from .autoregressive import Autoregressive
 from .backends import Backend, TextProcessing
 from .levenshtein import LevenshteinBackend
+from .lexicon import Lexicon
+from .ranking import Ranker, RankingBackend, defaults
 from .settings import Settings
+
+logger = logging.getLogger(__name__)
 
 EDITING = ("translation_edit", "translation_lev")
 WRITING = ("translation", "translation_concat", "noisy_translation")
-SWITCHED_OFF = "none"
+#: Units that are ranked as single words; None: what settings without a unit were tuned for.
+WORDS = (None, "word", "letters")
+#: Weight of a listed correction where none was tuned: a table that somebody wrote is followed.
+LISTED = 30.0
 
 
 def load_backend(
@@ -45,7 +52,6 @@ def load_backend(
     delete_threshold: float | None = None,
     precision: str = "fp32",
     processing: Mapping[str, object] | None = None,
-    stored: Settings | None = None,
 ) -> Backend:
     """Loads a checkpoint, or several joined by ``:``.
 
@@ -53,55 +59,36 @@ def load_backend(
         path … precision: as of :meth:`.Corrector.from_pretrained`.
         processing: fairseq's names of text processing and their values; ``none`` switches the
             tokenizer or the subwords off.
-        stored: whose beam, max_iter and delete_threshold are taken where none is given.
 
     Raises:
         UserError: no checkpoint there, one of a kind that does not correct, dictionaries that are
             not found, options that the kind does not have.
     """
     given = {name: value for name, value in (processing or {}).items() if value is not None}
-    place = device_named(device)
-    paths = find_checkpoints(path)
+    place, paths = device_named(device), find_checkpoints(path)
     state = load_state(paths[0])
     name = getattr(state["cfg"].task, "_name", None)
-    if name not in (*EDITING, *WRITING):
+    for flag, value, kinds in (("--beam", beam, WRITING), ("--max-iter", max_iter, EDITING),
+                               ("--delete-threshold", delete_threshold, EDITING)):  # fmt: skip
+        if value is not None and name not in kinds and name in (*EDITING, *WRITING):
+            kind = "is an edit model" if name in EDITING else "writes from left to right"
+            raise UserError(f"{flag} {value}: {path} {kind} and has no such option")
+        if value is not None and flag != "--delete-threshold" and value < 1:
+            raise UserError(f"{flag} {value}: must be 1 or more")
+    made: Autoregressive | LevenshteinBackend
+    if name in WRITING:
+        made = _autoregressive(paths, state, data, place, beam or 5, precision, given)
+    elif name in EDITING:
+        editor = LevenshteinEditor.from_pretrained(path, data, place, precision=precision, **given)
+        encoders = _processing(editor.tokenizer, editor.bpe, given, editor.task.src_dict)
+        made = LevenshteinBackend(editor, *encoders, max_iter or 10, delete_threshold)
+    else:
         raise UserError(
             f"{paths[0]} was trained with --task {name}; a corrector is a model of --task "
             f"{', '.join(('translation_edit', *WRITING))}"
         )
-    _check_options(paths[0], name in EDITING, beam, max_iter, delete_threshold)
-    stored = stored or Settings()
-    made: Autoregressive | LevenshteinBackend
-    if name in WRITING:
-        beam = beam or stored.beam or 5
-        made = _autoregressive(paths, state, data, place, beam, precision, given)
-    else:
-        if delete_threshold is None:
-            delete_threshold = stored.delete_threshold
-        editor = LevenshteinEditor.from_pretrained(
-            path, data, place, precision=precision, **_overrides(given)
-        )
-        encoders = _processing(editor.tokenizer, editor.bpe, given, editor.task.src_dict)
-        max_iter = max_iter or stored.max_iter or 10
-        made = LevenshteinBackend(editor, *encoders, max_iter, delete_threshold)
     made.words_learnt = words_learnt(state)
     return made
-
-
-def _check_options(
-    path: str, edits: bool, beam: int | None, max_iter: int | None, delete_threshold: float | None
-) -> None:
-    """Refuses what the kind of model does not have, and numbers out of range."""
-    if edits and beam is not None:
-        raise UserError(f"--beam {beam}: {path} is an edit model, which has no beam")
-    for flag, value in (("--max-iter", max_iter), ("--delete-threshold", delete_threshold)):
-        if value is not None and not edits:
-            raise UserError(
-                f"{flag} {value}: {path} writes from left to right and has no such option"
-            )
-    for flag, number in (("--max-iter", max_iter), ("--beam", beam)):
-        if number is not None and number < 1:
-            raise UserError(f"{flag} {number}: must be 1 or more")
 
 
 def _autoregressive(
@@ -127,7 +114,7 @@ def _autoregressive(
                 "models of an ensemble share their task"
             )
         models.append(load_writer(one, task, loaded))
-    tokenizer, bpe = text_encoders(cfg, _overrides(given), paths, data)
+    tokenizer, bpe = text_encoders(cfg, given, paths, data)
     encoders = _processing(tokenizer, bpe, given, task.source_dictionary)
     return Autoregressive(models, task, cfg, *encoders, beam, device, precision)
 
@@ -155,10 +142,6 @@ def _task(state: CheckpointState, path: str, data: str | None) -> TranslationTas
     return tasks.setup_task(cfg)
 
 
-def _overrides(given: Mapping[str, object]) -> dict[str, Any]:
-    return {name: value for name, value in given.items() if value != SWITCHED_OFF}
-
-
 def _processing(
     tokenizer: TextEncoder | None,
     bpe: TextEncoder | None,
@@ -172,11 +155,7 @@ def _processing(
     Returns:
         also whether the model was trained on more than single words, as far as can be told.
     """
-    if given.get("tokenizer") == SWITCHED_OFF:
-        tokenizer = None
-    if given.get("bpe") == SWITCHED_OFF:
-        bpe = None
-    elif tokenizer is None and bpe is None and single_characters(dictionary):
+    if "bpe" not in given and tokenizer is None and bpe is None and single_characters(dictionary):
         bpe = Characters()
     knows_spaces = not isinstance(bpe, Characters) or SPACE_ESCAPE in dictionary.indices
     return TextProcessing(tokenizer, bpe), knows_spaces
@@ -190,3 +169,51 @@ def single_characters(dictionary: Dictionary) -> bool:
         if symbol != "<plh>" and not symbol.startswith("madeupword")
     ]
     return bool(words) and all(len(word) == 1 for word in words)
+
+
+def ranked(
+    backend: Backend, use: Settings, unit: str | None, weights: Mapping[str, float]
+) -> Backend:
+    """The backend, its candidates ranked where there is a lexicon or a look-up table.
+
+    Args:
+        use: files, and weights that were tuned, for the kind of unit that they were tuned for.
+        weights: in the place of these.
+
+    Raises:
+        UserError: weights, bigrams or confusions where they would be of no use.
+    """
+    unused = [f"--{name} {file}" for name in ("bigrams", "confusions")
+              if (file := getattr(use, name))]  # fmt: skip
+    by_word = unit in WORDS
+    if not use.ranks and (unused or weights):
+        what = (*unused, *(f"--weight {name}" for name in weights))
+        raise UserError(f"{what[0]}: there is no ranking; give --lexicon")
+    if not use.ranks:
+        return backend
+    if unused and not by_word:
+        raise UserError(
+            f"{unused[0]}: for words that are ranked one by one; --unit letters, or "
+            "leave the file out (--settings none where the settings name it)"
+        )
+    if use.confusions and not (use.bigrams and use.lexicon):
+        raise UserError(
+            f"--confusions {use.confusions}: which word was meant, their neighbours and counts "
+            f"say; give {'--bigrams' if use.lexicon else '--lexicon'} too"
+        )
+    stored = use.weights if by_word == (use.unit in WORDS) else {}
+    weights = {**defaults(by_word), "lookup": LISTED, **stored, **weights}
+    found = use.resources()
+    _warn(use.lexicon, found.lexicon, backend)
+    return RankingBackend(Ranker(backend, found, weights, by_word))
+
+
+def _warn(path: str | None, lexicon: Lexicon | None, backend: Backend) -> None:
+    """Names a letter that the model learnt and no word of a lexicon has."""
+    dictionary = getattr(getattr(backend, "task", None), "target_dictionary", None)
+    for letter, often in lexicon.lacking(dictionary).items() if lexicon and dictionary else ():
+        logger.warning(
+            f"{path}: no word has {letter!r}, which is one in {often} letters of the text that "
+            "the model learnt; right words with it may be changed, so give a list that was not "
+            "case-folded (examples/spelling_and_ocr/word_list.py makes one)"
+        )

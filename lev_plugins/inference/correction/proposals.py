@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from .backends import Answer, Backend, TextProcessing, Tokens
-from .calibration import calibrated
 from .edits import Change, Rewrite, rewrites
+from .fitting import calibrated
 
 #: Edits of one word with fewer kept characters between them stand or fall together.
 TOGETHER = 8

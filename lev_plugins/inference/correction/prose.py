@@ -1,12 +1,19 @@
 """What in a text is no prose, and stays as it is: code, names of things, other languages.
 
 Patterns tell what stands inside a line (:data:`CODE`), :class:`Blocks` the lines of code of a
-Markdown text, :func:`repeated` and :func:`foreign` what many words tell together.
+Markdown text, :class:`Document` what the words of a text tell together.
 """
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+
+from .units import spans
+
+#: The power of how often an unknown word is met, by which the odds of a change are divided.
+REPEATED = 2.0
+#: Words from which on a text may be foreign, and what an edit's probability has to be in such one.
+ENOUGH, SURE = 20, 0.9
 
 #: What is code, an address or a name inside a line of prose.
 CODE = "|".join(
@@ -67,11 +74,40 @@ class Blocks:
         return not blank and (self.indented or bool(_PROMPT.match(line)))
 
 
-def repeated(words: Iterable[str], unknown: Callable[[str], bool], least: int = 3) -> set[str]:
-    """Words that no list has and that a text spells alike ``least`` times: its terms."""
-    return {word for word, n in Counter(words).items() if n >= least and unknown(word)}
+class Document:
+    """What the lines of one text tell together; they are read in order, some at a time.
 
+    Args:
+        unknown: whether a word is one that no list has, neither as right nor as wrong.
+    """
 
-def foreign(words: Sequence[str], unknown: Callable[[str], bool], least: int = 20) -> bool:
-    """Whether most of at least ``least`` words are in no list: the text is in another language."""
-    return len(words) >= least and 2 * sum(map(unknown, words)) > len(words)
+    def __init__(self, unknown: Callable[[str], bool]) -> None:
+        self._unknown = unknown
+        self._blocks = Blocks()
+        self._words = 0
+        self._met: Counter[str] = Counter()  # unknown words, as they are spelt
+
+    def read(self, lines: Sequence[str]) -> list[bool]:
+        """Which of the next lines are code; the words of the others are counted."""
+        code = [self._blocks.code(line) for line in lines]
+        for line in (line for line, no_prose in zip(lines, code, strict=True) if not no_prose):
+            words = [line[start:end] for start, end in spans(line, "letters")]
+            self._words += len(words)
+            self._met.update(word for word in words if self._unknown(word))
+        return code
+
+    def probability(self, word: str, chance: float) -> float:
+        """Of a change of a word: an unknown one that returns, spelt alike, is rather a term.
+
+        Its odds are divided by the square of how often it was met.
+        """
+        times = self._met[word]
+        if times < 2:
+            return chance
+        odds = chance / max(1 - chance, 1e-9) / times**REPEATED
+        return odds / (1 + odds)
+
+    @property
+    def foreign(self) -> bool:
+        """Whether most of so many words are in no list: the text is in another language."""
+        return self._words >= ENOUGH and 2 * self._met.total() > self._words

@@ -9,13 +9,10 @@ from typing import Any
 
 from ...errors import UserError
 from ...io.output import whole_file
-from ...io.reading import checksum
 from ...io.text_files import read_lines
-from .bigrams import Bigrams
-from .confusions import Confusions
-from .lexicon import Lexicon, Lookup
+from .lexicon import Bigrams, Confusions, Lexicon, Lookup
 from .protection import Protection
-from .word_ranking import DEFAULTS, FEATURES, Resources
+from .vocabulary import Resources
 
 NAME = "corrector.json"
 LEXICON, LOOKUP = "corrector.lexicon", "corrector.lookup"
@@ -29,6 +26,7 @@ FILES: Mapping[str, str] = {
 }
 #: Settings of the search, as ``Corrector.from_pretrained`` has them; None: its default.
 SEARCH = ("beam", "max_iter", "delete_threshold")
+_NUMBERS = (*SEARCH, "window", "min_confidence", "longest", "temperature")
 
 
 @dataclass(frozen=True)
@@ -36,10 +34,11 @@ class Settings:
     """What ``correct`` uses unless it is told otherwise.
 
     unit, window: as of :class:`~.corrector.Corrector`. min_confidence: threshold of edits.
-    lexicon, lookup, bigrams, confusions, protect_words: paths of files. weights: of the ranking.
-    longest: letters that a correction may have more than the word. tuned: what it was tuned for.
-    temperature: of the probabilities (:mod:`.calibration`). beam, max_iter, delete_threshold: of
-    the search.
+    lexicon, lookup, bigrams, confusions, protect_words: paths of files. weights: those of the
+    ranking that were tuned. longest: letters that a correction may have more than the word, where
+    that was tuned. tuned: what it was tuned for. temperature: of the probabilities
+    (:mod:`.fitting`). beam, max_iter, delete_threshold: of the search. protect_code: whether code
+    and the like stay as they are (:mod:`.prose`).
     """
 
     unit: str | None = None
@@ -47,8 +46,8 @@ class Settings:
     min_confidence: float = 0.0
     lexicon: str | None = None
     lookup: str | None = None
-    weights: Mapping[str, float] = field(default_factory=lambda: dict(DEFAULTS))
-    longest: int = Resources.longest
+    weights: Mapping[str, float] = field(default_factory=dict)
+    longest: int | None = None
     tuned: str | None = None
     temperature: float = 1.0
     bigrams: str | None = None
@@ -57,27 +56,25 @@ class Settings:
     max_iter: int | None = None
     delete_threshold: float | None = None
     protect_words: str | None = None
+    protect_code: bool = False
+
+    @property
+    def ranks(self) -> bool:
+        """Whether candidates are ranked."""
+        return bool(self.lexicon or self.lookup)
 
     def protection(self) -> Protection:
-        """Of the words of :attr:`protect_words`.
-
-        Raises:
-            UserError: a file that cannot be read.
-        """
+        """Of the words of :attr:`protect_words`; raises UserError where they cannot be read."""
         return Protection(words=read_lines(self.protect_words) if self.protect_words else ())
 
     def resources(self) -> Resources:
-        """Reads the files.
-
-        Raises:
-            UserError: one that cannot be read.
-        """
+        """The files of words; raises UserError where one cannot be read."""
         return Resources(
             Lexicon.read(self.lexicon) if self.lexicon else None,
             Lookup.read(self.lookup) if self.lookup else None,
-            longest=self.longest,
-            bigrams=Bigrams.read(self.bigrams) if self.bigrams else None,
-            confusions=Confusions.read(self.confusions) if self.confusions else None,
+            Resources.longest if self.longest is None else self.longest,
+            Bigrams.read(self.bigrams) if self.bigrams else None,
+            Confusions.read(self.confusions) if self.confusions else None,
         )
 
 
@@ -87,15 +84,13 @@ def beside(checkpoint: str) -> str | None:
     return path if os.path.isfile(path) else None
 
 
-def chosen(
-    path: str, file: str | None, given: Mapping[str, str | None]
-) -> tuple[Settings, str | None]:
+def chosen(path: str, file: str | None, given: Mapping[str, Any]) -> tuple[Settings, str | None]:
     """What is set for a checkpoint, and the settings file that says so.
 
     Args:
         path: as of :meth:`~.corrector.Corrector.from_pretrained`.
         file: settings, ``"none"`` for none; by default those beside the checkpoint.
-        given: files of :data:`FILES`, which come before those of the settings.
+        given: settings that come before those of the file, where they are not None.
 
     Raises:
         UserError: settings that cannot be read.
@@ -105,19 +100,12 @@ def chosen(
     found = file or beside(separate_paths(path)[0])
     if found == "none":
         found = None
-    use = Settings() if found is None else read(found)
-    named: dict[str, Any] = {key: name for key, name in given.items() if name}
-    before, use = use, Settings(**{**asdict(use), **named})
-    if not (use.lexicon or use.lookup):
-        return use, found
-    if not (before.lexicon or before.lookup):
-        unit = "letters" if use.unit == "word" else use.unit
-        tuned = use.tuned and f"{use.tuned}; without the lists that are given now"
-        use = replace(use, unit=unit, tuned=tuned, weights={}, longest=Resources.longest)
-    elif not before.lookup:  # its weights were tuned without a table
-        known = {name: value for name, value in use.weights.items() if name != "lookup"}
-        use = replace(use, weights=known)
-    return replace(use, unit=use.unit or "letters"), found  # words are ranked one by one
+    stored = Settings() if found is None else read(found)
+    use = replace(stored, **{key: one for key, one in given.items() if one is not None})
+    one_by_one = (None,) if stored.ranks else (None, "word")
+    if use.ranks and use.unit in one_by_one:  # lists are of words without punctuation
+        use = replace(use, unit="letters")
+    return use, found
 
 
 def _folder(checkpoint: str) -> str:
@@ -126,59 +114,37 @@ def _folder(checkpoint: str) -> str:
 
 
 def read(path: str) -> Settings:
-    """A settings file.
+    """A settings file; the files that it names lie beside it.
 
     Raises:
-        UserError: no such file, one that is broken, or one whose files are gone or were changed.
+        UserError: no such file, or one that is broken.
     """
     try:
         with open(path, encoding="utf-8") as file:
             stored = json.load(file)
-        files = stored.pop("files")
-        stored.pop("calibration_error", None)  # of version 0.5
+        stored.pop("files", None)  # checksums, of older versions
         settings = Settings(**stored)
-        _check(settings)
+        for one in (*(getattr(settings, name) for name in _NUMBERS), *settings.weights.values()):
+            if not isinstance(one, int | float | None):
+                raise ValueError(f"{one!r} is no number")
+        if not settings.temperature > 0:
+            raise ValueError(f"a temperature of {settings.temperature}")
+        named = ((key, getattr(settings, key)) for key in FILES)
+        names = {key: os.path.basename(one) for key, one in named if one}
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError) as error:
         raise UserError(
             f"{path} is no settings file ({error}); leave it out with --settings none, also to "
             "write it anew: --settings none --tune NOISY CLEAN"
         ) from error
-    found: dict[str, Any] = {}
-    for key in FILES:
-        if getattr(settings, key):
-            name = os.path.join(os.path.dirname(os.path.abspath(path)), getattr(settings, key))
-            if not os.path.isfile(name) or checksum(name) != files[key]:
-                raise UserError(
-                    f"{name} is not the file that {path} was tuned with; bring it back, or leave "
-                    "the settings out: --settings none, also to tune anew"
-                )
-            found[key] = name
-    return Settings(**{**asdict(settings), **found})
-
-
-def _check(settings: Settings) -> None:
-    numbers = [settings.min_confidence, settings.longest, *settings.weights.values()]
-    numbers.append(settings.temperature)
-    numbers += [one for key in SEARCH if (one := getattr(settings, key)) is not None]
-    if not all(isinstance(one, (int, float)) for one in numbers):
-        raise ValueError("what should be a number is none")
-    counts = [one for one in (settings.beam, settings.max_iter) if one is not None]
-    if not all(isinstance(one, int) and one >= 1 for one in counts):
-        raise ValueError("beam and max_iter must be whole numbers, 1 or more")
-    if not settings.temperature > 0:
-        raise ValueError(f"a temperature of {settings.temperature}")
-    if not set(settings.weights) <= set(FEATURES):
-        raise ValueError(f"there are no weights but {', '.join(FEATURES)}")
-    for name in (getattr(settings, key) for key in FILES):
-        if name is not None and os.path.basename(name) != name:
-            raise ValueError(f"{name!r} is not beside it")
+    folder = os.path.dirname(os.path.abspath(path))
+    return replace(settings, **{key: os.path.join(folder, one) for key, one in names.items()})
 
 
 def write(settings: Settings, checkpoint: str) -> str:
-    """Puts settings and the files that they name beside a checkpoint, or into its folder, whole or
-    not at all.
+    """Puts settings and the files that they name beside a checkpoint, or into its folder, each
+    whole or not at all.
 
     Returns:
         the path of the settings file.
@@ -187,15 +153,15 @@ def write(settings: Settings, checkpoint: str) -> str:
         UserError: the folder cannot be written.
     """
     folder = _folder(checkpoint)
-    stored = {**asdict(settings), "files": {}}
+    stored = asdict(settings)
     try:
         for key, name in FILES.items():
             source, target = getattr(settings, key), os.path.join(folder, name)
             if source:
+                stored[key] = name
                 if not (os.path.exists(target) and os.path.samefile(source, target)):
                     with open(source, "rb") as file, whole_file(target) as copy:
                         shutil.copyfileobj(file, copy.buffer)
-                stored[key], stored["files"][key] = name, checksum(target)
         path = os.path.join(folder, NAME)
         with whole_file(path) as stream:
             json.dump(stored, stream, indent=1, ensure_ascii=False)

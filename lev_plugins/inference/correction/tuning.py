@@ -7,18 +7,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...errors import UserError
-from . import calibration
-from .corrector import Correction, Corrector, apply_edits
-from .review import whole_words
-from .unit_ranking import UnitRankingBackend, fit
-from .units import Context, context, spans
-from .word_ranking import FEATURES, WordRanker, WordRankingBackend
+from .corrections import Correction, apply_edits, whole_words
+from .corrector import Corrector
+from .fitting import calibrated, temperature
+from .ranking import FEATURES, RankingBackend
+from .units import NO_CONTEXT, Context, context, spans
 
 #: Thresholds that are tried: quantiles of the edits' probabilities.
 STEPS = 40
 OFFSETS = (-3.0, -2.0, -1.0, -0.5, 0.5, 1.0, 2.0, 3.0)  # of the weight of the unchanged word
 UNCHANGED = FEATURES.index("unchanged")
 GOALS = ("changed", "f0.5", "accuracy")
+#: A unit, as it should be, and its context.
+Example = tuple[str, str, Context]
 
 
 @dataclass(frozen=True)
@@ -92,19 +93,17 @@ class Choice:
 
     min_confidence: the threshold, of calibrated probabilities. weights: of the ranking; None:
     candidates are not ranked. longest: characters that a correction of the development set adds at
-    most. temperature: of the probabilities (:mod:`.calibration`). outcomes: probabilities before
-    calibration, and whether their words are right. curve: thresholds and what they give. left_out:
-    numbers of the lines that have more or fewer words in one text than in the other.
+    most. temperature: of the probabilities (:mod:`.fitting`). curve: thresholds and what they give.
+    left_out: numbers of the lines that have more or fewer words in one text than in the other.
     """
 
     min_confidence: float
     counts: Counts
-    weights: dict[str, float] | None = None
-    longest: int = 0
-    temperature: float = 1.0
-    outcomes: Sequence[tuple[float, bool]] = ()
-    curve: Sequence[tuple[float, Counts]] = ()
-    left_out: Sequence[int] = ()
+    weights: dict[str, float] | None
+    longest: int
+    temperature: float
+    curve: Sequence[tuple[float, Counts]]
+    left_out: Sequence[int]
 
 
 def tune(
@@ -131,27 +130,31 @@ def tune(
         UserError: lines that do not correspond, or in which no word is wrong, or for the goal
             ``changed`` none right.
     """
-    noisy, clean, left_out = _same_words(noisy, clean)
-    backend, longest = corrector.backend, _longest(noisy, clean, goal)
-    corrector.longest, corrector.temperature = longest, 1.0
+    noisy, clean, left_out, longest = _same_words(noisy, clean, goal)
+    backend = corrector.backend
+    corrector.longest, corrector.temperature, corrector.min_confidence = longest, 1.0, 0.0
     weights = None
-    if isinstance(backend, WordRankingBackend):
-        backend.ranker.resources = replace(backend.ranker.resources, longest=longest)
+    if isinstance(backend, RankingBackend):
+        ranker = backend.ranker
+        ranker.resources = replace(ranker.resources, longest=longest)
         if weights_too:
-            backend.fit(_words(noisy, clean))
-        _seek_unchanged(corrector, backend.ranker, noisy, clean, goal)
-        weights = backend.ranker.named_weights()
-    if isinstance(backend, UnitRankingBackend):
-        if weights_too:
-            fit(backend.ranker, _units(corrector, noisy, clean))
-        weights = backend.ranker.named_weights()
-    done = corrector.correct(noisy, min_confidence=0.0)
-    best = _best_threshold(done, clean, goal)
-    found = outcomes(done, clean)
-    corrector.temperature = warmth = calibration.temperature(found)
-    points = [(calibration.calibrated(at, warmth), counts) for at, counts in curve(done, clean)]
-    threshold = calibration.calibrated(best.min_confidence, warmth)
-    return Choice(threshold, best.counts, weights, longest, warmth, found, points, left_out)
+            lines, window = (noisy, clean), corrector.window
+            ranker.fit(_words(*lines) if ranker.by_word else _units(*lines, window))
+
+        def value(weights: np.ndarray) -> float:
+            ranker.weights = weights
+            return goal.value(_best(curve(corrector.correct(noisy), clean), goal)[1])
+
+        steps = np.eye(len(FEATURES))[UNCHANGED] * np.array([(0.0, *OFFSETS)]).T
+        ranker.weights = max([*(ranker.weights + steps)], key=value)  # the first of equal ones
+        weights = ranker.named_weights()
+    done = corrector.correct(noisy)
+    points = curve(done, clean)
+    best, counts = _best(points, goal)
+    corrector.temperature = warmth = temperature(outcomes(done, clean))
+    corrector.min_confidence = threshold = calibrated(best, warmth)
+    shown = [(calibrated(at, warmth), one) for at, one in points]
+    return Choice(threshold, counts, weights, longest, warmth, shown, left_out)
 
 
 def verdict(choice: Choice) -> str:
@@ -173,24 +176,13 @@ def verdict(choice: Choice) -> str:
     )
 
 
-def _seek_unchanged(
-    corrector: Corrector, ranker: WordRanker, noisy: Sequence[str], clean: Sequence[str], goal: Goal
-) -> None:
-    """Gives the ranker the best weight of the unchanged word, in steps from the one it has."""
-
-    def value(weights: np.ndarray) -> float:
-        ranker.weights = weights
-        done = corrector.correct(noisy, min_confidence=0.0)
-        return goal.value(_best_threshold(done, clean, goal).counts)
-
-    begin = ranker.weights
-    tried = [begin + step * np.eye(len(FEATURES))[UNCHANGED] for step in (0.0, *OFFSETS)]
-    ranker.weights = max(tried, key=value)  # the first of equal ones
+def _best(points: Sequence[tuple[float, Counts]], goal: Goal) -> tuple[float, Counts]:
+    """The point of a curve that is best for a goal; of equal ones that of the highest threshold."""
+    return max(points, key=lambda point: (goal.value(point[1]), point[0]))
 
 
-def _words(noisy: Sequence[str], clean: Sequence[str]) -> Iterator[tuple[str, str, Context]]:
-    """Words of letters, without the punctuation around them, with what they should be and
-    their contexts."""
+def _words(noisy: Sequence[str], clean: Sequence[str]) -> Iterator[Example]:
+    """Words of letters, without the punctuation around them, and their contexts."""
     for line, meant in zip(noisy, clean, strict=True):
         places = list(spans(line, "letters"))
         words = (match.span() for match in re.finditer(r"\S+", line))  # as split() has them
@@ -201,46 +193,38 @@ def _words(noisy: Sequence[str], clean: Sequence[str]) -> Iterator[tuple[str, st
                 yield line[slice(*places[found[0]])], wanted[0], context(line, places, found[0])
 
 
-def _units(
-    corrector: Corrector, noisy: Sequence[str], clean: Sequence[str]
-) -> Iterator[tuple[str, str]]:
-    """The units of lines, where a unit is a line or a window, with what they should be."""
+def _units(noisy: Sequence[str], clean: Sequence[str], window: int) -> Iterator[Example]:
+    """Lines, or windows of so many words."""
     for one, other in zip(noisy, clean, strict=True):
         before, after = one.split(), other.split()
-        size = corrector.window or max(len(before), 1)
-        for start in range(0, len(before), size):
-            yield " ".join(before[start : start + size]), " ".join(after[start : start + size])
+        size = window or max(len(before), 1)
+        for n in range(0, len(before), size):
+            yield " ".join(before[n : n + size]), " ".join(after[n : n + size]), NO_CONTEXT
 
 
 def _same_words(
-    noisy: Sequence[str], clean: Sequence[str]
-) -> tuple[list[str], list[str], list[int]]:
-    """The lines with as many noisy as clean words, and the numbers of the others, from 1.
+    noisy: Sequence[str], clean: Sequence[str], goal: Goal
+) -> tuple[list[str], list[str], list[int], int]:
+    """The lines with as many noisy as clean words, the numbers of the others, from 1, and how many
+    characters a correction of one word adds at most, 1 or more.
 
     Raises:
-        UserError: there is no such line, or not a clean line for each noisy one.
+        UserError: there is no such line, not a clean line for each noisy one, no word is wrong, or
+            for the goal ``changed`` none right.
     """
-    if len(noisy) != len(clean) or not noisy:
-        raise UserError(
-            f"--tune: {len(noisy)} noisy and {len(clean)} clean lines; line n of each must belong "
-            "together"
-        )
-    pairs = list(zip(noisy, clean, strict=True))
-    same = [len(one.split()) == len(other.split()) for one, other in pairs]
-    if not any(same):
-        raise UserError("--tune: no line has as many noisy as clean words; give lines that have")
-    kept = [pair for pair, holds in zip(pairs, same, strict=True) if holds]
-    others = [number for number, holds in enumerate(same, start=1) if not holds]
-    return [one for one, _ in kept], [other for _, other in kept], others
-
-
-def _longest(noisy: Sequence[str], clean: Sequence[str], goal: Goal) -> int:
-    """Characters that a correction of one word adds, at most; never below 1.
-
-    Raises:
-        UserError: no word is wrong, or for the goal ``changed`` none right.
-    """
-    words = list(zip(" ".join(noisy).split(), " ".join(clean).split(), strict=True))
+    said = f"--tune: {len(noisy)} noisy and {len(clean)} clean lines"
+    if len(noisy) != len(clean):
+        raise UserError(f"{said}; line n of each must belong together")
+    kept, others, words = [], [], []
+    for number, pair in enumerate(zip(noisy, clean, strict=True), start=1):
+        before, after = (line.split() for line in pair)
+        if len(before) == len(after):
+            kept.append(pair)
+            words += zip(before, after, strict=True)
+        else:
+            others.append(number)
+    if not kept:
+        raise UserError(f"{said}, no line with as many words in both; give lines that have")
     grown = [len(meant) - len(one) for one, meant in words if one != meant]
     if not grown:
         raise UserError(
@@ -252,24 +236,21 @@ def _longest(noisy: Sequence[str], clean: Sequence[str], goal: Goal) -> int:
             f"--tune: all {len(words)} words are wrong, so --goal changed cannot be judged; add "
             "lines that are right, or give --goal f0.5"
         )
-    return max(1, *grown)
+    return [one for one, _ in kept], [other for _, other in kept], others, max(1, *grown)
 
 
-def _best_threshold(done: Sequence[Correction], clean: Sequence[str], goal: Goal) -> Choice:
-    found = [Choice(threshold, counts) for threshold, counts in curve(done, clean)]
-    return max(found, key=lambda one: (goal.value(one.counts), one.min_confidence))
-
-
-def curve(done: Sequence[Correction], clean: Sequence[str]) -> Iterator[tuple[float, Counts]]:
+def curve(done: Sequence[Correction], clean: Sequence[str]) -> list[tuple[float, Counts]]:
     """What thresholds from 0 on give for corrections with all edits made."""
     chances = [edit.probability for one in done for edit in one.edits]
     steps = np.quantile(chances, np.linspace(0, 1, STEPS)).tolist() if chances else []
+    found = []
     for threshold in [0.0, *sorted(set(steps)), 1.0]:
         outputs = (
             apply_edits(one.source, (edit for edit in one.edits if edit.probability >= threshold))
             for one in done
         )
-        yield threshold, count([one.source for one in done], list(outputs), clean)
+        found.append((threshold, count([one.source for one in done], list(outputs), clean)))
+    return found
 
 
 def count(noisy: Sequence[str], output: Sequence[str], clean: Sequence[str]) -> Counts:

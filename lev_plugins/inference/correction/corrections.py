@@ -1,0 +1,133 @@
+"""A line, what became of it, and the edits between; edits as people read them: of whole words."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from ... import html
+from .edits import script, splice
+
+Reason = Literal["unknown", "protected", "length", "confidence"]
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A stretch of a line that a model wrote anew.
+
+    offset: where it begins, in characters of the line, from 0. before, after: what stood there and
+    what the model wants there; either may be empty. probability: of the model, in [0, 1]; edits
+    that stand or fall together share it. applied: whether the corrected line has it. reason: why
+    not: ``unknown`` (it would write what the model cannot spell, shown as U+FFFD), ``protected``,
+    ``length`` (it adds more characters than any correction that the model was tuned on) or
+    ``confidence`` (its probability is too low); None where it was made.
+    """
+
+    offset: int
+    before: str
+    after: str
+    probability: float
+    applied: bool = True
+    reason: Reason | None = None
+
+    @property
+    def end(self) -> int:
+        """Where it ends in the line as it was."""
+        return self.offset + len(self.before)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return {"offset": self.offset, "length": len(self.before)} | vars(self)
+
+
+@dataclass(frozen=True)
+class Correction:
+    """A line, what became of it, and all edits that the model wants, made or not, in order.
+
+    unterminated: (start, end) of the units that stayed as they were because the model's answer did
+        not come to an end, in characters of the line.
+    """
+
+    source: str
+    text: str
+    edits: tuple[Edit, ...]
+    unterminated: tuple[tuple[int, int], ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return {
+            "source": self.source,
+            "text": self.text,
+            "edits": [edit.to_dict() for edit in self.edits],
+            "unterminated": [list(one) for one in self.unterminated],
+        }
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the line with the edits that were applied, and their probabilities."""
+        parts, place = [], 0
+        for edit in (one for one in self.edits if one.applied):
+            parts += [html.text(self.source[place : edit.offset]), html.deleted(edit.before)]
+            parts += [html.inserted(edit.after), html.small(f"{edit.probability:.2f}")]
+            place = edit.end
+        return f'<p dir="auto">{"".join([*parts, html.text(self.source[place:])])}</p>'
+
+
+def apply_edits(line: str, edits: Iterable[Edit]) -> str:
+    """A line with those of its edits that are to be made."""
+    return splice(line, ((one.offset, one.end, one.after) for one in edits if one.applied))
+
+
+def whole_words(correction: Correction) -> list[Edit]:
+    """The edits of a line, each widened to the words that it touches, in order.
+
+    Edits that touch the same word are one, with the smallest of their probabilities; those that
+    were made and those that were not stay apart, and do not overlap among themselves. A word is a
+    run of non-spaces; a byte order mark in front of a line belongs to none.
+    """
+    line, edits = correction.source, correction.edits
+    found = [
+        _joined(line, *one)
+        for reason in {edit.reason for edit in edits}
+        for one in _by_words(line, [edit for edit in edits if edit.reason == reason])
+    ]
+    return sorted(
+        found, key=lambda edit: (edit.offset, edit.end, not edit.applied, edit.reason or "")
+    )
+
+
+def _by_words(line: str, edits: Sequence[Edit]) -> list[tuple[int, int, list[Edit]]]:
+    """Where the words begin and end that edits touch, and the edits of each."""
+    found: list[tuple[int, int, list[Edit]]] = []
+    first = len(line) - len(line.removeprefix("\ufeff"))
+    for edit in edits:
+        if found and edit.offset <= found[-1][1]:
+            start, end, some = found.pop()
+        else:
+            start, end, some = edit.offset, edit.end, []
+            while start > first and not line[start - 1].isspace():
+                start -= 1
+        end = max(end, edit.end)
+        while end < len(line) and not line[end].isspace():
+            end += 1
+        some.append(edit)
+        found.append((start, end, some))
+    return found
+
+
+def _joined(line: str, start: int, end: int, edits: Sequence[Edit]) -> Edit:
+    """The edit of ``line[start:end]`` that makes all of these."""
+    after = splice(line[:end], [(edit.offset, edit.end, edit.after) for edit in edits], start)
+    sure = min(edit.probability for edit in edits)
+    return replace(edits[0], offset=start, before=line[start:end], after=after, probability=sure)
+
+
+def words_only(edits: Iterable[Edit]) -> list[Edit]:
+    """Edits less the words that each has before and after: ``a`` → ``a b`` only adds `` b``."""
+    found = []
+    for edit in edits:
+        before, after = (re.findall(r"\s+|\S+", text) for text in (edit.before, edit.after))
+        for i, j, k, m in script(before, after):
+            offset = edit.offset + sum(map(len, before[:i]))
+            gone, come = "".join(before[i:j]), "".join(after[k:m])
+            found.append(replace(edit, offset=offset, before=gone, after=come))
+    return found

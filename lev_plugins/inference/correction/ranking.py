@@ -1,0 +1,393 @@
+"""Choosing among candidates for a unit: a word, or a line or window of several.
+
+A candidate's score is a weighted sum of its features, its probability the softmax over all
+candidates of the unit: a log-linear model, whose weights :mod:`.tuning` fits. Features are those of
+the unit's words, kept and changed, summed, and the model's log-probability of the whole.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from rapidfuzz.distance import Levenshtein
+
+from ...errors import UserError
+from ...metrics.word_edits import WordEdit, word_edits
+from .backends import Answer, Backend, ScoringBackend, Tokens, Written
+from .fitting import most_likely
+from .units import NO_CONTEXT, Context
+from .vocabulary import ACRONYM, MOST_KEPT, Resources, Vocabulary, with_case, without_emphasis
+
+#: Name of a feature → its weights where nothing was tuned: of words that are ranked one by one
+#: (found on misspellings of English words), and of lines and windows.
+WEIGHTS: Mapping[str, tuple[float, float]] = {
+    "model": (0.23, 1.0),  # log-probability of the model
+    "lexicon": (6.9, 2.5),  # words that stand in the lexicon, or are listed corrections
+    "frequency": (0.44, 0.1),  # log(1 + count) of these, above the mean of the lexicon
+    "unchanged": (3.8, 0.5),  # words that stay
+    "capital": (4.5, 0.5),  # of these, those that begin with a capital letter
+    "lookup": (2.4, 1.0),  # changes that are listed
+    "misspelt": (0.7, 0.0),  # log(1 + how many misspellings of a word are listed)
+    "edits": (-8.8, -1.0),  # letters inserted, deleted, substituted or exchanged, for each of it
+    "consonants": (-1.3, 0.0),  # the same without what is not heard (see :func:`.consonants`)
+    "growth": (0.9, 0.0),  # letters that are there more
+    "first": (-1.8, 0.0),  # changes that have another first letter
+    "last": (-0.7, 0.0),  # or last letter
+    "shape": (0.7, 0.0),  # how much words that stay look like words of the lexicon
+    "length": (-0.5, 0.0),  # their letters
+    "short": (2.0, 0.0),  # of these, not listed and short ones, mostly abbreviations (km)
+    "bigrams": (1.0, 0.0),  # how well it stands beside its neighbours (see :class:`.Bigrams`)
+    "confused": (-5.0, 0.0),  # it is another word, for one of the lexicon (:class:`.Confusions`)
+    "likelier": (1.0, 0.0),  # which fits better: the logarithm of how much more often it is met
+}
+FEATURES = tuple(WEIGHTS)
+#: Features of the words, as :meth:`.Vocabulary.features` has them, and of a place in a text.
+OF_WORDS = slice(1, 15)
+CAPITAL, BIGRAMS, CONFUSED, LIKELIER = map(
+    FEATURES.index, ("capital", "bigrams", "confused", "likelier")
+)
+#: Words have too few examples of these in any list of misspellings; fitting keeps their weights.
+KEPT = ("capital", "short", "confused", "likelier")
+#: Candidates of a line, at most.
+MOST = 32
+
+
+def defaults(by_word: bool) -> dict[str, float]:
+    """Weights where nothing was tuned."""
+    return {name: both[0 if by_word else 1] for name, both in WEIGHTS.items()}
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Of a unit: the texts it may become, itself first, their features and their word edits.
+
+    features: texts × :data:`FEATURES`. Where words are ranked one by one those of a place are 0,
+    and edits are none.
+    """
+
+    texts: tuple[str, ...]
+    features: np.ndarray
+    edits: tuple[frozenset[WordEdit], ...] = ()
+
+
+class Ranker:
+    """Finds candidates for units and scores them.
+
+    Args:
+        backend: asked for texts and their log-probabilities.
+        weights: of features; those that are not named are 0.
+        by_word: units are words, asked for in small letters and judged in their context.
+
+    Raises:
+        UserError: a weight that there is not, or a model that cannot score texts.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        resources: Resources,
+        weights: Mapping[str, float] | None = None,
+        by_word: bool = False,
+    ) -> None:
+        if not (isinstance(backend, ScoringBackend) and backend.scores):
+            raise UserError(
+                "--lexicon and --lookup need a model of task translation_edit, translation or "
+                "noisy_translation"
+            )
+        self.backend, self.resources, self.by_word = backend, resources, by_word
+        self.set_weights(defaults(by_word) if weights is None else weights)
+        self.vocabulary = Vocabulary(resources, by_word)
+        self.confused: Mapping[str, tuple[str, ...]] = {}
+        lexicon, lookup = self.vocabulary.lexicon, self.vocabulary.lookup
+        if by_word and lexicon:
+            backend.words = lexicon.words
+            if resources.confusions and resources.bigrams:
+                known = resources.confusions.known(lexicon, resources.bigrams)
+                listed = lookup.corrections if lookup else {}
+                self.confused = {one: some for one, some in known.items() if one not in listed}
+        self._found: dict[str, Candidates] = {}
+
+    def set_weights(self, weights: Mapping[str, float]) -> None:
+        """Features that are not named have weight 0.
+
+        Raises:
+            UserError: a weight that there is not.
+        """
+        for name in weights:
+            if name not in FEATURES:
+                raise UserError(f"there is no weight {name!r}; there are {', '.join(FEATURES)}")
+        self.weights = np.array([weights.get(name, 0.0) for name in FEATURES])
+
+    def named_weights(self) -> dict[str, float]:
+        """Weights by the names of their features; without that of a table where there is none."""
+        found = dict(zip(FEATURES, self.weights.tolist(), strict=True))
+        return {k: one for k, one in found.items() if k != "lookup" or self.resources.lookup}
+
+    def readable(self, unit: str) -> bool:
+        """Whether a unit is one to rank: its model can spell it and, where words are ranked one by
+        one, it is not settled and has no capitals but of all letters or the first.
+
+        A short one all in capitals has to be listed (NATO).
+        """
+        if self.by_word:
+            plain = unit.lower()
+            forms = [plain, plain.capitalize()]
+            listed = self.vocabulary.corrections(plain)
+            if len(unit) > ACRONYM or listed or plain in self.confused:
+                forms.append(plain.upper())
+            if unit not in forms or self._settled(unit):
+                return False
+            unit = plain
+        return self._spelt(unit)
+
+    def unknown(self, word: str) -> bool:
+        """Whether no list has a word, neither as right nor as wrong."""
+        small = word.lower()
+        listed = self.vocabulary.corrections(small) or small in self.confused
+        return not (listed or self._settled(word))
+
+    def _settled(self, word: str) -> bool:
+        """Whether a word needs no model: it is one letter, such as the *s* of *it 's*, or stands in
+        the lexicon, with what an apostrophe adds to it or without, and is not known to be wrong
+        or written for another. Small letters are unknown where it has capitals alone (*London*).
+        """
+        small, known = word.lower(), self.vocabulary
+        if known.lexicon is None or known.corrections(small) or small in self.confused:
+            return False
+        return len(word) == 1 or any(
+            one.lower() in known.lexicon and one not in known.spelled
+            for one in (word, re.split("['’]", word)[0])
+        )
+
+    def _spelt(self, text: str) -> bool:
+        return self.backend.knows(self.backend.tokens(text))
+
+    # candidates and their features ----------------------------------------------------------------
+
+    def candidates(self, units: Iterable[str], batch_size: int) -> list[Candidates]:
+        """For each unit, which is readable, in small letters where words are ranked one by one."""
+        units = list(units)
+        new = [unit for unit in dict.fromkeys(units) if unit not in self._found]
+        if len(self._found) > MOST_KEPT:
+            self._found = {unit: self._found[unit] for unit in units if unit in self._found}
+        self._found |= {unit: self._confusable(unit) for unit in new if unit in self.confused}
+        others = [unit for unit in new if unit not in self.confused]
+        self._found |= zip(others, self._proposed(others, batch_size), strict=True)
+        return [self._found[unit] for unit in units]
+
+    def _confusable(self, word: str) -> Candidates:
+        """Of a word of the lexicon; the model is not asked."""
+        texts = (word, *self.confused[word])
+        features = np.zeros((len(texts), len(FEATURES)))
+        features[1:, CONFUSED] = 1
+        met = np.array([math.log1p(self.vocabulary.count(text)) for text in texts])
+        features[:, LIKELIER] = met - met[0]
+        return Candidates(texts, features)
+
+    def _proposed(self, units: Sequence[str], batch_size: int) -> list[Candidates]:
+        """Of what the model writes and the lists have."""
+        read = [without_emphasis(unit) if self.by_word else unit for unit in units]
+        tokens = list(map(self.backend.tokens, read))
+        written = self.backend.nbest(tokens, batch_size)
+        texts = []
+        for unit, some in zip(units, written, strict=True):
+            found = self.vocabulary.texts(
+                unit, list(map(self.backend.text, some)), self.resources.longest
+            )
+            kept = [text for text in found if text == unit or self._spelt(text)]
+            texts.append(kept if self.by_word else kept[:MOST])
+        scores = self._scores(tokens, texts, written, batch_size)
+        return list(map(self._measured, units, texts, scores))
+
+    def _scores(
+        self,
+        units: Sequence[Tokens],
+        texts: Sequence[Sequence[str]],
+        written: Sequence[Written],
+        batch_size: int,
+    ) -> list[list[float]]:
+        """Log-probabilities of the texts that each unit may become; known ones as written."""
+        pairs = [
+            [(unit, self.backend.tokens(text)) for text in some]
+            for unit, some in zip(units, texts, strict=True)
+        ]
+        scores = {
+            (unit, tokens): score
+            for unit, found in zip(units, written, strict=True)
+            for tokens, score in found.items()
+            if score is not None
+        }
+        asked = [pair for some in pairs for pair in some if pair not in scores]
+        scores.update(zip(asked, self.backend.score(asked, batch_size), strict=True))
+        return [[scores[pair] for pair in some] for some in pairs]
+
+    def _measured(self, unit: str, texts: Sequence[str], scores: Sequence[float]) -> Candidates:
+        found = {unit: scores[0]}
+        for text, score in zip(texts, scores, strict=True):
+            spelled = self.vocabulary.spelled.get(text, text)
+            found[spelled] = max(score, found.get(spelled, score))
+        features = np.zeros((len(found), len(FEATURES)))
+        features[:, 0] = list(found.values())
+        if self.by_word:
+            features[:, OF_WORDS] = [self.vocabulary.features(unit, text) for text in found]
+            return Candidates(tuple(found), features)
+        words = unit.split()
+        edits = [word_edits(words, text.split()) for text in found]
+        for row, some in zip(features, edits, strict=True):
+            row[OF_WORDS] = sum(self.vocabulary.features(*one) for one in changes(words, some))
+        return Candidates(tuple(found), features, tuple(map(frozenset, edits)))
+
+    def features(self, found: Candidates, unit: str, context: Context) -> np.ndarray:
+        """Of the candidates at the place of a unit, as it is written there."""
+        if not self.by_word:
+            return found.features
+        features = found.features.copy()
+        features[0, CAPITAL] = unit[0] != unit[0].lower()
+        # another word that exists is written where both neighbours are there and speak for it: how
+        # often it is met is no reason by itself
+        enough = all(context) if found.features[-1, CONFUSED] else any(context)
+        if self.resources.bigrams and enough:
+            features[:, BIGRAMS] = [
+                self.resources.bigrams.score(one.lower(), *context) for one in found.texts
+            ]
+        features[features[:, BIGRAMS] <= features[0, BIGRAMS], LIKELIER] = 0
+        return features
+
+    def probabilities(
+        self, found: Candidates, unit: str, context: Context = NO_CONTEXT
+    ) -> np.ndarray:
+        """Of each candidate; arguments as of :meth:`features`."""
+        scores = self.features(found, unit, context) @ self.weights
+        scores = np.exp(scores - scores.max())
+        return scores / scores.sum()
+
+    # fitting --------------------------------------------------------------------------------------
+
+    def fit(self, examples: Iterable[tuple[str, str, Context]], batch_size: int = 64) -> None:
+        """Gives the ranker the weights under which the best candidates are most probable.
+
+        The best are those with the fewest wrong words, of these those with the fewest wrong
+        characters: conditional maximum likelihood, which is convex but for equally good ones. A
+        word that is ranked alone counts where what was meant is among its candidates.
+
+        Args:
+            examples: units, as they should be, and their contexts.
+        """
+        some = [(" ".join(unit.split()), right, context) for unit, right, context in examples]
+        some = [one for one in some if one[0] and self.readable(one[0])]
+        some = [one for one in some if self.form(one[0]) not in self.confused]
+        found = self.candidates((self.form(unit) for unit, _, _ in some), batch_size)
+        telling = []
+        for one, (unit, right, context) in zip(found, some, strict=True):
+            texts = [self.cased(text, unit) for text in one.texts]
+            wrong = (Levenshtein.distance(text.split(), right.split()) for text in texts)
+            errors = [
+                (words, Levenshtein.distance(text, right)) for words, text in zip(wrong, texts)
+            ]
+            meant = not self.by_word or right.lower() in map(str.lower, texts)
+            if len(set(errors)) > 1 and meant:
+                features = self.features(one, unit.lower() if self.by_word else unit, context)
+                telling.append((features, [error == min(errors) for error in errors]))
+        if telling:
+            free = [not (self.by_word and name in KEPT) for name in FEATURES]
+            self.weights = most_likely(telling, self.weights, free)
+
+    def form(self, unit: str) -> str:
+        """A unit as it is asked for."""
+        return unit.lower() if self.by_word else unit
+
+    def cased(self, text: str, unit: str) -> str:
+        """A candidate as it is written for a unit."""
+        return with_case(text, unit) if self.by_word else text
+
+
+class RankingBackend(Backend):
+    """A :class:`~.backends.Backend` that reads characters and writes the best candidate of a unit.
+
+    The probability of a change is that of all candidates together that have it. Where words are
+    ranked one by one they get the capitals back that they had. What is not
+    :meth:`~Ranker.readable` stays.
+    """
+
+    def __init__(self, ranker: Ranker) -> None:
+        self.ranker, self.limit = ranker, ranker.backend.limit
+        self.knows_spaces = ranker.backend.knows_spaces and not ranker.by_word
+        self.words_learnt = ranker.backend.words_learnt
+        self.uses_context = ranker.by_word and ranker.resources.bigrams is not None
+
+    def tokens(self, text: str) -> Tokens:
+        """Characters."""
+        return tuple(text)
+
+    def text(self, tokens: Sequence[str | None]) -> str:
+        """The characters, joined."""
+        return "".join(token or "" for token in tokens)
+
+    def write(
+        self, units: Sequence[Tokens], batch_size: int, contexts: Sequence[Context] = ()
+    ) -> list[Answer | None]:
+        """See :class:`~.backends.Backend`; an answer always comes to an end."""
+        ranker, texts = self.ranker, ["".join(unit) for unit in units]
+        forms = {text: ranker.form(text) for text in texts if ranker.readable(text)}
+        new = sorted({*forms.values()})
+        found = dict(zip(new, ranker.candidates(new, batch_size), strict=True))
+        return [
+            self._answer(text, found[forms[text]], context)
+            if text in forms
+            else answer(text, text, {})
+            for text, context in zip(texts, contexts or [NO_CONTEXT] * len(texts), strict=True)
+        ]
+
+    def _answer(self, unit: str, found: Candidates, context: Context) -> Answer:
+        chances = self.ranker.probabilities(found, unit, context)
+        best = int(chances.argmax())
+        text = self.ranker.cased(found.texts[best], unit)
+        if self.ranker.by_word:
+            return answer(unit, text, {WordEdit(0, 1, tuple(text.split())): float(chances[best])})
+        shares = {
+            edit: float(sum(chances[i] for i, some in enumerate(found.edits) if edit in some))
+            for edit in found.edits[best]
+        }
+        return answer(unit, text, shares)
+
+
+def changes(words: Sequence[str], edits: Sequence[WordEdit]) -> Iterable[tuple[str, str]]:
+    """Each word that stays, with itself, and the words of each edit before and after it."""
+    place = 0
+    for edit in edits:
+        yield from ((word, word) for word in words[place : edit.start])
+        yield " ".join(words[edit.start : edit.end]), " ".join(edit.words)
+        place = edit.end
+    yield from ((word, word) for word in words[place:])
+
+
+def answer(unit: str, text: str, shares: Mapping[WordEdit, float]) -> Answer:
+    """The answer that writes a text for a unit, by the probabilities of the edits between them."""
+    before, after = _words(unit), _words(text)
+    behind, changes, grown = [0.0] * (len(text) + 1), [], 0
+    for edit in sorted(shares) if text != unit else ():
+        k, m = edit.start + grown, edit.start + grown + len(edit.words)
+        grown += len(edit.words) - (edit.end - edit.start)
+        start, end = _span(before, edit.start, edit.end, k - m == edit.start - edit.end)
+        begin, stop = _span(after, k, m, k - m == edit.start - edit.end)
+        changes.append((start, end, begin, stop))
+        behind[stop] = math.log(max(shares[edit], 1e-12))
+    zeros = (0.0,) * len(unit)
+    return Answer(tuple(text), tuple(changes), zeros, (0.0,) * len(text), tuple(behind))
+
+
+def _words(text: str) -> list[tuple[int, int]]:
+    """Where each word begins and ends."""
+    return [match.span() for match in re.finditer("[^ ]+", text)]
+
+
+def _span(words: Sequence[tuple[int, int]], first: int, last: int, alike: bool) -> tuple[int, int]:
+    """Characters of the words ``first`` … ``last`` − 1; where their number changes (not ``alike``)
+    with the space before them, or behind them at the beginning of a text."""
+    if alike:
+        return words[first][0], words[last - 1][1]
+    if first:
+        return words[first - 1][1], words[last - 1][1]
+    return 0, words[last][0] if last < len(words) else words[-1][1]

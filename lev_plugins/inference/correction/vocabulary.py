@@ -1,0 +1,201 @@
+"""What lists of words say: which are near a word, and the features that a change is judged by."""
+
+import math
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from ...data.near_words import distance
+from ...metrics.word_edits import WordEdit, word_edits
+from .letter_model import LetterModel
+from .lexicon import Bigrams, Confusions, Lexicon, Lookup
+from .units import core_of
+
+#: Where "shape" and "length" are 0: log-probability of a letter, in nats, and letters of a word.
+TYPICAL, SHORT = -2.0, 6
+#: Letters of an abbreviation at most: in small letters (km), and in capitals (NATO).
+ABBREVIATION, ACRONYM = 3, 5
+#: A letter that is repeated for emphasis (soooo).
+_REPEATED = re.compile(r"(.)\1{2,}")
+#: Near words at most, of a word that is ranked alone and of each unknown one in a line.
+NEAR_ALONE, NEAR_IN_LINE = 12, 3
+#: What is remembered of changes, at most.
+MOST_KEPT = 100_000
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What is known about words; each may be None.
+
+    longest: a correction has at most so many letters more than the word.
+    """
+
+    lexicon: Lexicon | None = None
+    lookup: Lookup | None = None
+    longest: int = 4
+    bigrams: Bigrams | None = None
+    confusions: Confusions | None = None
+
+
+class Vocabulary:
+    """Lists as words are looked up in them.
+
+    ``by_word``: words are asked for alone and in small letters; else in a line, with the
+    punctuation and the capitals that they have there.
+    """
+
+    def __init__(self, resources: Resources, by_word: bool) -> None:
+        self.by_word = by_word
+        self.lexicon, self.lookup = resources.lexicon, resources.lookup
+        self.spelled: Mapping[str, str] = {}  # small letters → as the lexicon has it
+        if by_word and self.lookup:
+            self.lookup = self.lookup.in_small_letters(self.lexicon.counts if self.lexicon else ())
+        if by_word and self.lexicon:
+            self.lexicon, self.spelled = self.lexicon.in_small_letters()
+        words = self.lexicon.words if self.lexicon else ()
+        self.often_wrong = Lexicon(self.lookup.misspellings) if self.lookup else None
+        self.letters = LetterModel(words) if words else None
+        counts = self.lexicon.counts.values() if self.lexicon else ()
+        self.common = sum(map(math.log1p, counts)) / max(len(words), 1)
+        #: Those of :data:`.ranking.OF_WORDS`, for a word or several that become others, or stay.
+        self.features = lru_cache(MOST_KEPT)(self._measured)
+
+    def count(self, word: str) -> float:
+        """How often the lexicon has a word: as it is spelled there or, in a line, also without
+        punctuation around it or in small letters; 0 for what has no letters, −1 if it has not."""
+        if self.lexicon is None:
+            return -1.0
+        if self.by_word:
+            small = word.lower()
+            forms = [small] if self.spelled.get(small, small) == word else []
+        else:
+            core = core_of(word)
+            forms = [word, core, core.lower()]
+        found = [self.lexicon.counts[one] for one in forms if one in self.lexicon]
+        if found:
+            return max(found)
+        return -1.0 if any(map(str.isalpha, word)) else 0.0
+
+    def corrections(self, text: str) -> tuple[str, ...]:
+        """What the table has for a text as it stands, else without punctuation around it, else in
+        small letters, where the lexicon lacks it with its capitals (*Mus*, a noun, for *mus*)."""
+        table = self.lookup.corrections if self.lookup else {}
+        core = core_of(text)
+        if text in table or not core:
+            return table.get(text, ())
+        found = table.get(core)
+        if found is None and core not in (self.lexicon or ()):
+            found = tuple(with_case(one, core) for one in table.get(core.lower(), ()))
+        return tuple(text.replace(core, one, 1) for one in found or ())
+
+    def texts(self, unit: str, written: Sequence[str], longest: int) -> list[str]:
+        """What a unit, whose words have single spaces between them, may become; itself first.
+
+        What the model wrote, single edits of that and of the lists, and all of the lists at once;
+        without what is more than ``longest`` letters a word longer, unless it is listed.
+        """
+        words = unit.split()
+        near, listed = list(self._near(words)), list(self._listed(words))
+        alone = [edit for edit in listed if sum(one.start == edit.start for one in listed) == 1]
+        nearest = {edit.start: edit for edit in (*reversed(near), *alone)}
+        found = dict.fromkeys([unit, *(" ".join(one.split()) for one in written)])
+        single = [edit for text in found for edit in word_edits(words, text.split())]
+        some = [[edit] for edit in dict.fromkeys([*single, *listed, *near])]
+        several = alone, [nearest[place] for place in sorted(nearest)]
+        found |= dict.fromkeys(edited(words, edits) for edits in (*some, *several))
+        limit = len(unit) + longest * len(words)
+        kept = {unit, *(edited(words, edits) for edits in (*([edit] for edit in listed), alone))}
+        return [one for one in found if one in kept or 0 < len(one) <= limit]
+
+    def _listed(self, words: Sequence[str]) -> Iterator[WordEdit]:
+        for place, word in enumerate(words):
+            for one in sorted(self.corrections(word)):
+                yield WordEdit(place, place + 1, (one,))
+
+    def _near(self, words: Sequence[str]) -> Iterator[WordEdit]:
+        """Near words, the nearest first; in a line for those that the lexicon lacks."""
+        for place, word in enumerate(words):
+            if self.by_word:
+                plain = without_emphasis(word)
+                lists = filter(None, (self.often_wrong, self.lexicon))
+                near = [one for some in lists for one in some.near(plain, NEAR_ALONE)]
+            else:
+                near = self._near_in_line(word) if self.count(word) < 0 else []
+            yield from (WordEdit(place, place + 1, (one,)) for one in near)
+
+    def _near_in_line(self, word: str) -> list[str]:
+        """Near words, also those in small letters with the capitals of the word."""
+        if self.lexicon is None:
+            return []
+        core = core_of(word)
+        found = self.lexicon.near(core, NEAR_IN_LINE)
+        if core != core.lower():
+            small = self.lexicon.near(core.lower(), NEAR_IN_LINE)
+            found = list(dict.fromkeys([*found, *(with_case(one, core) for one in small)]))
+            found.sort(key=lambda one: distance(core, one))
+        return [word.replace(core, one, 1) for one in found[:NEAR_IN_LINE]]
+
+    def _measured(self, before: str, after: str) -> np.ndarray:
+        stays = before == after
+        # a correction of several words is known where all of them are
+        count = min(map(self.count, after.split()), default=-1.0)
+        known, listed = count >= 0, self.corrections(before)
+        # the lexicon's capital counts as an edit where nothing else differs
+        small = after.lower() if self.by_word and known and after.lower() != before else after
+        plain = before if stays or not self.by_word else without_emphasis(before)
+        edits = distance(plain, small)
+        right = self.lookup.misspellings.get(after, 0) if self.lookup else 0
+        found = [
+            float(known or after in listed),
+            math.log1p(count) - self.common if known else 0.0,
+            float(stays) - float(not before),
+            float(stays and before[:1] != before[:1].lower()),
+            float(after in listed),
+            math.log1p(right),
+            edits / max(len(plain), 1),
+            float(distance(consonants(before), consonants(small))) if edits else 0.0,
+            float(len(after) - len(plain)),
+            float(small[:1] != before[:1]),
+            float(small[-1:] != before[-1:]),
+            self.letters.per_letter(before) - TYPICAL if self.letters and stays else 0.0,
+            float(len(before) - SHORT) if stays else 0.0,
+            float(stays and len(before) <= ABBREVIATION and not listed),
+        ]
+        return np.array(found)
+
+
+def edited(words: Sequence[str], edits: Iterable[WordEdit]) -> str:
+    """A text of words with edits made, which are in order and do not overlap."""
+    made, place = [], 0
+    for edit in edits:
+        made += [*words[place : edit.start], *edit.words]
+        place = edit.end
+    return " ".join([*made, *words[place:]])
+
+
+def consonants(text: str) -> str:
+    """A text in small letters without its vowels, letters that are often silent, and doublings.
+
+    People write what they hear: *extordonary* and *extraordinary* are three edits apart, and one
+    without their vowels.
+    """
+    plain = (one for one in unicodedata.normalize("NFD", text) if not unicodedata.combining(one))
+    return re.sub(r"(.)\1+", r"\1", re.sub("[aeiouyhw'’]", "", "".join(plain)))
+
+
+def without_emphasis(word: str) -> str:
+    """A word without more than two of a letter in a row (*soo* for *soooo*), unless it is short
+    (*www*).
+    """
+    return word if len(word) <= ABBREVIATION else _REPEATED.sub(r"\1\1", word)
+
+
+def with_case(text: str, word: str) -> str:
+    """A text with the capitals of a word: none, all, or the first letter's."""
+    if len(word) > 1 and word == word.upper() != word.lower():
+        return text.upper()
+    return text[:1].upper() + text[1:] if word[:1] != word[:1].lower() else text

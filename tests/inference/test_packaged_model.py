@@ -1,0 +1,89 @@
+"""The model that comes with the package, and the script that made it."""
+
+import json
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+import tiny
+import torch
+from saved import save
+
+from lev_plugins import Corrector
+from lev_plugins.cli import correct
+from lev_plugins.io.text_files import read_lines
+from lev_plugins.models import ENGLISH_SPELLING, installed_misspellings
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLE = ROOT / "examples" / "spelling_and_ocr"
+sys.path.insert(0, str(EXAMPLE))
+import package_model  # noqa: E402
+
+CARD = (ENGLISH_SPELLING / "CARD.md").read_text("utf-8")
+
+
+@pytest.fixture(scope="module")
+def packaged():
+    return Corrector.from_pretrained()
+
+
+def row(name: str) -> float:
+    """A figure of the card's table, in percent."""
+    return float(re.search(rf"^\| {re.escape(name)} .*\*\*([\d.]+) %\*\*", CARD, re.M)[1])
+
+
+def test_it_corrects_without_a_path(packaged, capsys, monkeypatch, tmp_path):
+    (found,) = packaged.correct(["Teh goverment beleives that `teh` and --teh stay."])
+    assert found.text == "The government believes that `teh` and --teh stay."
+    (tmp_path / "letter.txt").write_text("Teh end.\n")
+    monkeypatch.chdir(tmp_path)
+    assert correct.main(["letter.txt"]) == 0
+    assert capsys.readouterr().out == "The end.\n"
+
+
+def test_it_keeps_the_figures_of_its_card(packaged):
+    pairs = [line.split("\t") for line in read_lines(str(EXAMPLE / "everyday.tsv"))]
+    found = [one.text for one in packaged.correct([wrong for wrong, _ in pairs])]
+    share = 100 * sum(a == right for a, (_, right) in zip(found, pairs, strict=True)) / len(pairs)
+    assert share == pytest.approx(row("everyday misspellings"), abs=0.1)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("LEV_DATA" not in os.environ, reason="LEV_DATA names no folder of data")
+def test_it_keeps_the_figure_of_peoples_misspellings(packaged):
+    folder = Path(os.environ["LEV_DATA"]) / "misspellings"
+    noisy, clean = (list(read_lines(str(folder / f"dev.{side}"))) for side in ("noisy", "clean"))
+    found = [one.text for one in packaged.correct(noisy)]
+    share = 100 * sum(map(str.__eq__, found, clean)) / len(clean)
+    assert share == pytest.approx(row("misspellings of many people"), abs=0.1)
+
+
+def test_it_is_small_names_no_place_and_has_no_list_that_may_not_be_passed_on():
+    files = list(ENGLISH_SPELLING.iterdir())
+    assert sum(path.stat().st_size for path in files) <= 4_000_000
+    assert "corrector.lookup" not in {path.name for path in files}
+    assert installed_misspellings()
+
+
+def test_the_script_makes_a_folder_that_corrects_wherever_it_is(tmp_path):
+    tiny.dictionaries(tmp_path / "bin", tiny.LETTERS)
+    run, text = tmp_path / "run", tmp_path / "text"
+    run.mkdir()
+    text.mkdir()
+    save(run / "checkpoint_best.pt", tmp_path / "bin", "stock")
+    for name, line in zip(package_model.LISTS.values(), ("abc 7", "abc dead 3", "abc dead")):
+        (text / name).write_text(f"{line}\n")
+    (run / "corrector.json").write_text(json.dumps({"min_confidence": 0.5, "unit": "letters"}))
+    made = tmp_path / "made"
+    package_model.package(str(run), tmp_path / "bin", text, made)
+    state = torch.load(made / "model.pt", weights_only=True)
+    assert all(one.dtype == torch.float16 for one in state["model"].values() if one.is_floating_point())
+    assert str(tmp_path) not in repr(state["cfg"])
+    lines = ["abc hgx", "dead beef"]
+    wanted = Corrector.from_pretrained(str(made)).correct(lines)
+    shutil.move(made, tmp_path / "elsewhere")
+    shutil.rmtree(tmp_path / "bin")
+    assert Corrector.from_pretrained(str(tmp_path / "elsewhere")).correct(lines) == wanted

@@ -1,0 +1,94 @@
+"""Code, terms and other languages are no prose: a corrector leaves them alone."""
+
+import re
+
+import pytest
+from fake_backend import ranking
+
+from lev_plugins import Corrector
+from lev_plugins.inference.correction.lexicon import Lexicon
+from lev_plugins.inference.correction.prose import CODE, ENOUGH, Blocks, Document
+from lev_plugins.inference.correction.units import spans
+
+#: What is code stands between ‹ and ›.
+LINES = """\
+Use ‹--destdir› or ‹-o›, not a well-known word -- or ‹--level=3›.
+The ‹`cofig`› and ‹``a`b``› of ‹getattr(x)›, ‹os.path› and ‹__init__›.
+‹%(asctime)s› ‹%5d› in ‹{x}› or ‹${HOME}›, of error(s) and 100 %.
+See ‹https://a.example/teh?x=1› or ‹www.teh.example›, write to ‹teh@mail.example›.
+In ‹/usr/lib/teh›, ‹./teh/a› and ‹C:\\teh\\x›, and/or his/her.
+‹camelCase›, ‹iPhone›, ‹utf8›, ‹snake_case›, ‹NATO› and ‹URLs›, but Teh goverment's.
+‹:ref:›‹`x`› and ‹<b>›teh‹</b>› with ‹name=value›, ‹$HOME› and ‹@teh›.
+"""
+
+
+@pytest.mark.parametrize("marked", LINES.splitlines())
+def test_code_in_a_line_is_found_and_prose_is_not(marked):
+    line = re.sub("[‹›]", "", marked)
+    code = [False] * len(line)
+    for match in re.finditer(CODE, line):
+        code[match.start() : match.end()] = [True] * len(match[0])
+    wanted, inside = [], False
+    for letter in marked:
+        if letter in "‹›":
+            inside = letter == "‹"
+        else:
+            wanted.append(inside)
+    for start, end in spans(line, "word"):
+        assert code[start:end] == wanted[start:end], line[start:end]
+
+
+def test_lines_of_code_are_those_between_fences_indented_or_behind_a_prompt():
+    text = """\
+ teh
+ ```python
++teh
+
++    teh
+ ~~~
+ ```
+ teh
+     teh, still the paragraph
+
++    teh
++    teh
+
+ teh
+ ~~~
+ teh
+ >>> teh
+"""
+    lines = [line[1:] for line in text.splitlines()]
+    blocks = Blocks()
+    found = [line for line in lines if blocks.code(line)]
+    assert found == ["```python", "teh", "", "    teh", "~~~", "```", "    teh", "    teh", ">>> teh"]
+
+
+def test_an_unknown_word_that_returns_is_rather_a_term():
+    document = Document(lambda word: word == "runkle")
+    document.read(["A runkle is a runkle."])
+    assert document.probability("right", 0.9) == 0.9
+    assert document.probability("runkle", 0.9) == pytest.approx(9 / 4 / (1 + 9 / 4))
+    document.read(["runkle"])
+    assert document.probability("runkle", 0.9) == pytest.approx(0.5)
+
+
+def test_a_text_of_unknown_words_is_foreign():
+    document = Document(lambda word: word == "habe")
+    document.read(["habe"] * (ENOUGH - 1))
+    assert not document.foreign
+    document.read(["habe"])
+    assert document.foreign
+    document.read(["have"] * ENOUGH)
+    assert not document.foreign
+
+
+def test_a_corrector_leaves_code_and_terms_of_a_document_alone():
+    made = Corrector(ranking({"teh": "the"}, Lexicon({"the": 9, "end": 9})))
+    made.protects_code = True
+    lines = ["teh `teh` --teh", "", "    teh"]
+    assert [one.text for one in made.correct(lines)] == ["the `teh` --teh", "", "    the"]
+    document = made.document()
+    assert [one.text for one in made.correct(lines, document=document)][2] == "    teh"
+    made.protects_code = False
+    assert made.correct(lines)[0].text == "the `the` --teh" and made.document() is None

@@ -1,0 +1,428 @@
+"""Candidates of a model and of lists, ranked: words one by one in their context, and lines."""
+
+import math
+
+import numpy as np
+import pytest
+from editors import edit_corrector, writing_corrector
+from fake_backend import LEXICON, WEIGHTS, Scripted, ranker_of, ranking
+from refusals import refuses
+from test_word_lists import bigrams_of
+
+from lev_plugins.inference.correction import Corrector
+from lev_plugins.inference.correction.lexicon import Confusions, Lexicon
+from lev_plugins.inference.correction.loading import LISTED, ranked
+from lev_plugins.inference.correction.proposals import proposals
+from lev_plugins.inference.correction.ranking import (
+    FEATURES,
+    Ranker,
+    RankingBackend,
+    answer,
+    defaults,
+)
+from lev_plugins.inference.correction.settings import Settings
+from lev_plugins.inference.correction.units import NO_CONTEXT, context, spans
+from lev_plugins.inference.correction.vocabulary import (
+    Resources,
+    consonants,
+    with_case,
+    without_emphasis,
+)
+from lev_plugins.metrics.word_edits import word_edits
+
+
+def texts(made, *lines, **more):
+    return [one.text for one in made.correct(lines, **more)]
+
+
+def features(ranker, unit, text):
+    """Of one text that a unit may become."""
+    (found,) = ranker.candidates([unit], 8)
+    return dict(zip(FEATURES, found.features[found.texts.index(text)].tolist(), strict=True))
+
+
+# words one by one -------------------------------------------------------------------------------
+
+
+def test_words_of_the_lexicon_stay_and_the_model_is_not_asked():
+    model = Scripted({"cat": ["cats"]}, {"cats": 0.0})
+    line = "The cat's CATS, to 3cst www.cst.de the cat 's B tehé tEh cAt"
+    assert texts(ranking(model), line) == [line] and model.asked == []
+
+
+@pytest.mark.parametrize(
+    ("line", "right"),
+    [
+        ("teh Teh (recieve) RECIEVE", "the The (receive) RECEIVE"),
+        ("TEH CTA", "TEH CTA"),  # short and in capitals, like NATO
+        ("HTE CATTS", "THE CATTS"),  # but listed
+        ("Toooooo", "To"),  # five edits away, but for the emphasis
+    ],
+)
+def test_a_misspelling_becomes_a_near_word_with_its_capitals(line, right):
+    liked = ["to"] if right == "To" else ["the", "receive"]
+    model = Scripted(likes=dict.fromkeys(liked, 0.0))
+    made = ranking(model, pairs=[("hte", "the")])
+    (found,) = made.correct([line])
+    assert found.text == right and all(0.4 < edit.probability <= 1 for edit in found.edits)
+
+
+NAMES = Lexicon({"the": 100.0, "Hund": 9.0, "London": 20.0, "Mark": 2.0, "mark": 3.0, "USA": 5.0})
+
+
+@pytest.mark.parametrize(
+    ("line", "right"),
+    [("London LONDON London's Mark mark Usa", None), ("Lonodn lonodn", "London London"),
+     ("Hudn LONNDON", "Hund LONDON"), ("Teh marrk", "The mark")],
+)  # fmt: skip
+def test_words_that_a_lexicon_has_with_capitals_stay_and_are_written_so(line, right):
+    model = Scripted(likes={"hund": 0.0, "the": 0.0, "london": 0.0, "mark": 0.0})
+    assert texts(ranking(model, NAMES), line) == [right or line]
+    assert bool(model.asked) == bool(right)
+    shouted = Lexicon({"THE": 9.0, "CAT": 5.0})  # says nothing about capitals
+    assert texts(ranking(Scripted(likes={"the": 0.0}), shouted), "the cat", "teh Cat") == [
+        "the cat", "the Cat"
+    ]  # fmt: skip
+
+
+def test_features_compare_a_candidate_with_the_word():
+    model = Scripted({"extordonary": ["extraordinary"], "catts": ["Cats"]}, {"cats": -2.0})
+    ranker = ranker_of(ranking(model, pairs=[("hte", "the")]))
+    far = features(ranker, "extordonary", "extraordinary")
+    assert (far["edits"], far["growth"], far["consonants"]) == (pytest.approx(3 / 11), 2.0, 0.0)
+    assert (far["first"], far["last"], far["unchanged"]) == (0.0, 0.0, 0.0)
+    near = features(ranker, "catz", "cats")
+    assert (near["edits"], near["growth"], near["consonants"]) == (0.25, 0.0, 1.0)
+    assert (near["first"], near["last"], near["model"]) == (0.0, 1.0, -2.0)
+    same = features(ranker, "catz", "catz")
+    assert {same[name] for name in ("edits", "growth", "consonants", "first", "last")} == {0.0}
+    assert (same["unchanged"], same["lexicon"], same["length"]) == (1.0, 0.0, -2.0)
+    assert near["length"] == near["shape"] == 0.0 != same["shape"]
+    for word, short in [("km", 1.0), ("tha", 1.0), ("hte", 0.0), ("catt", 0.0)]:
+        assert features(ranker, word, word)["short"] == short
+    listed, other = features(ranker, "hte", "the"), features(ranker, "tha", "the")
+    assert (listed["lookup"], other["lookup"]) == (1.0, 0.0)
+    assert listed["misspelt"] == other["misspelt"] == math.log(2) and near["misspelt"] == 0.0
+    # a capital is an edit where the lexicon has it, and none of its own where the model writes it
+    ours, theirs = (
+        ranker_of(ranking(Scripted({"catts": ["Cats"]}), one)) for one in (NAMES, LEXICON)
+    )
+    assert [features(ours, "london", "London")[name] for name in ("lexicon", "edits")] == [
+        1.0, pytest.approx(1 / 6)
+    ]  # fmt: skip
+    assert features(theirs, "catts", "Cats")["edits"] == pytest.approx(2 / 5)
+    assert features(theirs, "catts", "Cats")["lexicon"] == 0.0
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e3, 1e6])
+def test_a_lexicon_needs_no_counts_and_their_size_does_not_matter(scale):
+    counts = {word: scale * count for word, count in LEXICON.counts.items()}
+    ranker = ranker_of(ranking(lexicon=Lexicon(counts)))
+    mean = np.log(list(LEXICON.counts.values())).mean()
+    wanted = math.log(LEXICON.counts["receive"]) - mean if scale else 0.0
+    assert features(ranker, "recieve", "receive")["frequency"] == pytest.approx(wanted, abs=1e-3)
+    assert features(ranker, "recieve", "recieve")["frequency"] == 0.0
+
+
+def test_probabilities_add_up_to_one_and_a_capital_favours_the_word():
+    ranker = ranker_of(ranking())
+    (found,) = ranker.candidates(["teh"], 8)
+    small, capital = (ranker.probabilities(found, one) for one in ("teh", "Teh"))
+    assert found.texts[0] == "teh" and small.sum() == pytest.approx(1) and capital[0] > small[0]
+    odds = capital[0] / (1 - capital[0]) * (1 - small[0]) / small[0]
+    assert odds == pytest.approx(math.exp(WEIGHTS["capital"]), rel=1e-9)
+
+
+def test_a_word_that_was_met_is_not_ranked_again():
+    made = ranking(model := Scripted())
+    assert texts(made, "teh teh") == ["the the"] and texts(made, "teh") == ["the"]
+    assert model.asked == ["teh"]
+
+
+@pytest.mark.parametrize("unit", ["letters", "line"])
+def test_what_runs_away_is_no_candidate_unless_it_is_listed(unit):
+    likes = {"appropriatiatopell": 0.0, "appropriate": -0.1, "approximately": 1.0}
+    model = Scripted({"approrait": ["appropriatiatopell", "appropriate"]}, likes)
+    pairs = [("approxly", "approximately"), ("cats", "a lot of them"), ("cats", "to")]
+    made = ranking(model, pairs=pairs, unit=unit, longest=2, weights={"model": 1.0})
+    assert texts(made, "approrait", "approxly") == ["appropriate", "approximately"]
+    model.likes = {"a lot of them": -0.1}  # of a word that the lexicon has
+    assert texts(made, "cats") == ["a lot of them"]
+
+
+def test_spelling_helpers():
+    for one, other in [("extordonary", "extraordinary"), ("tute", "tüte"),
+                       ("acomodate", "accommodate"), ("bannana", "banana")]:  # fmt: skip
+        assert consonants(one) == consonants(other) != consonants(one + "x")
+    for word, plain in {"soooo": "soo", "too": "too", "aaabbbb": "aabb", "www": "www"}.items():
+        assert without_emphasis(word) == plain
+    for text, word, written in [("the", "teh", "the"), ("the", "Teh", "The"), ("the", "TEH", "THE"),
+                                ("to", "T", "To"), ("a lot", "Alot", "A lot")]:  # fmt: skip
+        assert with_case(text, word) == written
+
+
+# words in their context -------------------------------------------------------------------------
+
+
+def in_context(weight, **more):
+    """A corrector for which *cat* and *car* are equally good corrections of *cax*."""
+    lexicon = Lexicon({"the": 9.0, "cat": 5.0, "car": 5.0, "sat": 5.0, "drives": 5.0})
+    pairs = [("the", "cat"), ("cat", "sat"), ("the", "car"), ("car", "drives")]
+    counts = bigrams_of(dict.fromkeys(pairs, 9.0) | {("a", "zoo"): 1.0})
+    return ranking(lexicon=lexicon, bigrams=counts, weights=WEIGHTS | {"bigrams": weight}, **more)
+
+
+def test_neighbours_are_units_with_nothing_but_whitespace_between():
+    line = "The  cat, sat (down) Now 3 x"
+    places = list(spans(line, "letters"))
+    found = {line[a:b]: context(line, places, n) for n, (a, b) in enumerate(places)}
+    alone = dict.fromkeys(("sat", "down", "Now", "x"), NO_CONTEXT)
+    assert found == {"The": ("", "cat"), "cat": ("the", ""), **alone}
+
+
+def test_the_words_beside_it_decide_what_a_misspelling_becomes():
+    lines = ["the cax sat", "the cax drives", "The Cax DRIVES!"]
+    wanted = ["the cat sat", "the car drives", "The Car DRIVES!"]
+    made = in_context(3.0)
+    assert texts(made, *lines) == texts(made, *lines, batch_size=1) == wanted
+    assert [texts(made, line)[0] for line in lines] == wanted  # whatever else is read
+    one, other = (made.correct([f"the cax{mark}sat"])[0].edits[0] for mark in (" ", ", "))
+    assert one.probability > other.probability + 0.05
+    alike = {one.edits[0].probability for one in in_context(0.0).correct(lines[:2])}
+    assert len(alike) == 1
+
+
+COUNTS = {"then": 5e6, "than": 6e6, "more": 9e6, "that": 2e7, "and": 9e7}
+COUNTS |= {"he": 5e7, "went": 1e6, "zoo": 1e3}
+PAIRS = {("more", "than"): 8e5, ("more", "then"): 9e2, ("than", "that"): 2e5, ("then", "he"): 1e5,
+         ("and", "then"): 9e5, ("he", "went"): 9e5, ("and", "than"): 1e3}  # fmt: skip
+
+
+def confused(sets=(("then", "than"),), pairs=(), **weights):
+    """A corrector with the usual weights, whose model is asked about nothing."""
+    more = {"bigrams": bigrams_of(PAIRS), "confusions": Confusions(sets)}
+    return ranking(lexicon=Lexicon(COUNTS), pairs=pairs, weights=defaults(True) | weights, **more)
+
+
+@pytest.mark.parametrize(
+    ("line", "right"),
+    [
+        ("more then that", "more than that"),
+        ("More THEN that", "More THAN that"),
+        ("and than he went", "and then he went"),
+        ("more than that and then he went", None),
+        ("more then, that", None),  # one neighbour does not speak for two
+        ("more then", None),
+        ("zoo then zoo", None),  # neighbours that nothing is known of
+    ],
+)
+def test_a_word_becomes_another_where_both_neighbours_speak_for_it(line, right):
+    made = confused()
+    assert texts(made, line) == [right or line] and ranker_of(made).backend.asked == []
+
+
+def test_its_probability_is_bayes_rule_with_equal_slips():
+    (edit,) = confused().correct(["more then that"])[0].edits
+    bigrams = bigrams_of(PAIRS)
+    odds = defaults(True)["confused"] + math.log((1 + COUNTS["than"]) / (1 + COUNTS["then"]))
+    odds += bigrams.score("than", "more", "that") - bigrams.score("then", "more", "that")
+    assert edit.probability == pytest.approx(1 / (1 + math.exp(-odds)), rel=1e-9)
+    frequent = confused([("went", "and", "that")], confused=-0.1)
+    assert texts(frequent, "zoo went zoo") == ["zoo went zoo"]  # is no reason by itself
+
+
+def test_what_is_listed_as_wrong_is_a_misspelling_and_what_is_in_no_list_is_left_out():
+    confusions = Confusions([("then", "than"), ("that", "thet"), ("he", "she")])
+    known = confusions.known(Lexicon({**COUNTS, "thet": 1.0}), bigrams_of(PAIRS))
+    assert known == {"then": ("than",), "than": ("then",)}  # no pair has thet, no lexicon she
+    assert ranker_of(confused(pairs=[("then", "that")])).confused.keys() == {"than"}
+
+
+# lines and windows ------------------------------------------------------------------------------
+
+LINES = Lexicon({"the": 100.0, "cat": 20.0, "sat": 5.0, "on": 70.0, "Mat": 3.0, "cafe\u0301": 2.0})
+
+
+def lines(words=None, likes=None, lexicon=LINES, pairs=(), weights=None):
+    return ranking(Scripted(words, likes), lexicon, pairs, "line", weights)
+
+
+def test_candidates_are_the_unit_hypotheses_single_edits_listed_words_and_near_ones():
+    made = ranker_of(lines({"teh kat xat": ["the cat xat"]}, pairs=[("xat", "sat")]))
+    found, near, marks = made.candidates(["teh kat xat", "Ob THB mat", "(caat),"], 9)
+    assert found.texts[0] == "teh kat xat"
+    assert {"the cat xat", "the kat xat", "teh cat xat", "teh kat sat"} <= {*found.texts}
+    assert {"On THB mat", "Ob THE mat", "Ob THB Mat"} <= {*near.texts}
+    assert near.texts.index("On THB mat") < near.texts.index("on THB mat")  # nearer
+    assert "(cat)," in marks.texts
+
+
+def test_features_are_summed_over_the_words():
+    made = ranker_of(lines({"Teh kat": ["the cat"]}, {"the cat": -2.5}, pairs=[("kat", "cat")]))
+    words = [("Teh", "the"), ("kat", "cat")]
+    for text, parts in (("the cat", words), ("Teh kat", [(one, one) for one, _ in words])):
+        found = features(made, "Teh kat", text)
+        each = [made.vocabulary.features(*one) for one in parts]
+        assert list(found.values())[1:15] == pytest.approx(sum(each).tolist())
+    changed = features(made, "Teh kat", "the cat")
+    assert (changed["model"], changed["lexicon"], changed["unchanged"]) == (-2.5, 2.0, 0.0)
+    assert (changed["capital"], changed["lookup"], found["capital"]) == (0.0, 1.0, 1.0)
+    assert changed["edits"] == pytest.approx(2 / 3 + 1 / 3)
+    assert features(made, "Teh kat", "Teh cat")["unchanged"] == 1.0
+
+
+@pytest.mark.parametrize("word, known", [("cat,", 1), ("Cat.", 1), ("«12»", 1), ("MAT", 0),
+                                           ("caf", 0), ("«cafe\u0301».", 1)])  # fmt: skip
+def test_punctuation_and_a_capital_make_no_unknown_word(word, known):
+    assert features(ranker_of(lines()), word, word)["lexicon"] == known
+
+
+@pytest.mark.parametrize(
+    "word, written",
+    [("teh", "the"), ("(teh),", "(the),"), ("Teh", "The"), ("<TEH>", "<THE>"), ("alot.", "a lot."),
+     ("i.e", "that is"), ("--", "—"), ("tehs", "tehs"), ("LIM", "lim"), ("lim", "lim")],
+)  # fmt: skip
+def test_a_table_is_followed_with_punctuation_and_capitals_around_its_words(word, written):
+    pairs = [("teh", "the"), ("alot", "a lot"), ("i.e", "that is"), ("--", "—"), ("LIM", "lim")]
+    made = lines(lexicon=None, pairs=pairs, weights={"model": 1.0, "lookup": 30.0})
+    assert texts(made, f"cat {word} sat") == [f"cat {written} sat"]
+    known = lines(pairs=[("mat", "sat"), ("on", "sat")], weights={"lookup": 30.0})
+    assert texts(known, "Mat mat On") == ["Mat sat Sat"]  # not what is listed in small letters
+
+
+@pytest.mark.parametrize(
+    "unit, text",
+    [("teh cat", "the cat"), ("teh kat", "the cat"), ("a b", "a x b"), ("a x b", "a b"),
+     ("x a b", "a b"), ("a b x", "a b"), ("th e cat sta", "the cat sat"), ("a b", "x a b y"),
+     ("thecat sta", "the cat sat"), ("x", "y z")],
+)  # fmt: skip
+def test_an_answer_is_rebuilt_from_its_edits_and_each_has_its_probability(unit, text):
+    edits = word_edits(unit.split(), text.split())
+    shares = {edit: 0.9 - 0.1 * number for number, edit in enumerate(edits)}
+    made = proposals(lines().backend, unit, tuple(unit), answer(unit, text, shares))
+    out = unit
+    for start, end, after in sorted((one for some in made for one in some.edits), reverse=True):
+        out = out[:start] + after + out[end:]
+    assert out == text
+    assert sorted({round(one.probability, 9) for one in made}) == sorted(
+        {round(value, 9) for value in shares.values()}
+    )
+
+
+def test_an_edit_has_the_probability_of_all_candidates_that_make_it():
+    likes = {"teh kat": -3.0, "the cat": -1.0, "the kat": -2.0}
+    script = {"teh kat": ["the cat", "the kat"]}
+    made = lines(script, likes, lexicon=None, weights={"model": 1.0})
+    (line,) = made.correct(["teh kat"])
+    (found,) = ranker_of(made).candidates(["teh kat"], 9)
+    chances = dict(zip(found.texts, ranker_of(made).probabilities(found, ""), strict=True))
+    assert line.text == "the cat"
+    assert [*dict.fromkeys(edit.probability for edit in line.edits)] == pytest.approx(
+        [chances["the cat"] + chances["the kat"], chances["the cat"] + chances["teh cat"]]
+    )
+    assert texts(made, "teh żżż", "") == ["teh żżż", ""]  # what the model cannot spell stays
+
+
+# fitting ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("lexicon", "pairs"),
+    [
+        (LEXICON, [("catz", "cats"), ("teh", "the"), ("Toe", "Toe")]),
+        (NAMES, [("Hudn", "Hund"), ("lonodn", "London"), ("london", "london")]),
+    ],
+    ids=["small letters", "capitals"],
+)
+def test_fitted_weights_make_the_right_words_most_probable(lexicon, pairs):
+    ranker = ranker_of(ranking(Scripted(likes={"cats": -1.0}), lexicon))
+
+    def chances():
+        found = ranker.candidates([one.lower() for one, _ in pairs], 8)
+        return [
+            ranker.probabilities(one, "x")[
+                one.texts.index(right if right in one.texts else right.lower())
+            ]
+            for one, (_, right) in zip(found, pairs, strict=True)
+        ]
+
+    before = np.log(chances()).sum()
+    ranker.fit([(*pair, NO_CONTEXT) for pair in pairs])
+    assert np.log(chances()).sum() > before + 0.1 and min(chances()) > 0.5
+    assert ranker.named_weights()["capital"] == WEIGHTS["capital"]
+    # what was meant is no candidate of a word, and says nothing of the others
+    kept = ranker.weights.copy()
+    ranker.fit([("catz", "zoo", NO_CONTEXT), ("cat", "dog", NO_CONTEXT)])
+    assert (ranker.weights == kept).all()
+
+
+def test_fitting_makes_the_best_lines_win():
+    noisy, clean = ["teh", "kat", "sat", "onn", "Mat"], ["the", "cat", "sat", "on", "Mat"]
+    likes = {"teh": -1.0, "kat": -1.0, "the": -4.0, "cat": -4.0, "on": -4.0, "onn": -0.5}
+    ranker = ranker_of(lines({"sat": ["cat"]}, likes, weights={"model": 1.0, "unchanged": 0.3}))
+    nothing = dict.fromkeys(ranker.named_weights())
+    ranker.fit([("cat", "cat", NO_CONTEXT)])
+    assert ranker.named_weights() == nothing | dict.fromkeys(nothing, 0.0) | {
+        "model": 1.0, "unchanged": 0.3
+    }  # fmt: skip
+    ranker.fit([*zip(noisy, clean, [NO_CONTEXT] * 5, strict=True), ("żżż", "zzz", NO_CONTEXT)])
+    found = ranker.candidates(noisy, 9)
+    assert [one.texts[ranker.probabilities(one, "").argmax()] for one in found] == clean
+    assert ranker.named_weights()["lexicon"] > 0.5
+
+
+@pytest.mark.parametrize("make", [edit_corrector, writing_corrector], ids=["edits", "writes"])
+def test_models_of_both_kinds_are_reranked(make):
+    made = Ranker(make().backend, Resources(Lexicon({"abc": 1.0, "fade": 2.0})))
+    outputs = Corrector(RankingBackend(made), "line").correct(["abd", "fad"], batch_size=2)
+    assert all(0 <= edit.probability <= 1 + 1e-9 for one in outputs for edit in one.edits)
+    made.fit([("abd", "abc", NO_CONTEXT), ("fad", "fade", NO_CONTEXT)])
+    assert texts(Corrector(RankingBackend(made), "line"), "abd", "fad") == ["abc", "fade"]
+
+
+# which ranking, with which weights --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("unit", ["letters", "line"])
+@pytest.mark.parametrize("tuned_for", ["letters", "line", None])
+def test_weights_are_those_of_the_unit_and_an_untuned_table_is_followed(tmp_path, unit, tuned_for):
+    (tmp_path / "pairs").write_text("Fido\tFelix\nhund\tHund\nkat\tcat\ngovt\tgovernment\n")
+    tuned = {"model": 3.0, "lookup": 1.5} if tuned_for else {}
+    use = Settings(tuned_for, lookup=str(tmp_path / "pairs"), weights=tuned)
+    found = ranker_of(Corrector(ranked(Scripted(), use, unit, {"edits": -2.0}), unit))
+    wanted = defaults(unit == "letters") | {"lookup": LISTED, "edits": -2.0}
+    assert found.named_weights() == wanted | (tuned if tuned_for == unit else {})
+    if not tuned_for:
+        model = Scripted(likes={"Felix": -30.0, "Felix hund kat": -30.0})
+        made = Corrector(ranked(model, use, unit, {}), unit)
+        assert texts(made, "Fido hund kat", "govt") == ["Felix Hund cat", "government"]
+        other = Corrector(ranked(model, use, unit, {"lookup": -40.0}), unit)
+        assert texts(other, "Fido hund") == ["Fido hund"]
+
+
+def test_what_is_listed_with_a_capital_leaves_the_small_word_of_the_lexicon_alone():
+    made = ranking(pairs=[("Cats", "Katz"), ("Xat", "Katz")], weights={"lookup": 30.0})
+    assert texts(made, "cats Cats Xat") == ["cats Cats Katz"]
+
+
+@pytest.mark.parametrize(
+    ("unit", "files", "weights", "said"),
+    [
+        ("line", {"bigrams": "p", "lexicon": "w"}, {}, "--bigrams p"),
+        ("line", {"confusions": "c", "lexicon": "w", "bigrams": "p"}, {}, "--bigrams p"),
+        ("letters", {"bigrams": "p"}, {}, "--bigrams p: .* --lexicon"),
+        ("letters", {"confusions": "c"}, {}, "--confusions c: .* --lexicon"),
+        ("letters", {"confusions": "c", "lexicon": "w"}, {}, "--confusions c: .* --bigrams"),
+        ("letters", {"confusions": "c", "lookup": "t", "bigrams": "p"}, {},
+         "--confusions c: .* --lexicon"),
+        ("letters", {}, {"edits": 1.0}, "--weight edits: .* --lexicon"),
+        ("letters", {"lexicon": "words"}, {"luck": 1.0}, "'luck'"),
+    ],
+)  # fmt: skip
+def test_what_could_not_be_used_is_refused(tmp_path, monkeypatch, unit, files, weights, said):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "words").write_text("the 3\n")
+    with refuses(match=said):
+        ranked(Scripted(), Settings(**files), unit, weights)
+    with refuses("--unit line"):
+        Corrector(ranking().backend, "line")

@@ -1,0 +1,88 @@
+"""What models say of texts that others propose, and the search among the words of a lexicon."""
+
+import pytest
+import torch
+from editors import edit_corrector, writing_corrector
+
+from lev_plugins import UserError
+from lev_plugins.inference.correction.lexicon import Lexicon
+from lev_plugins.inference.correction.prefix_tree import PrefixTree
+from lev_plugins.inference.correction.ranking import Ranker
+from lev_plugins.inference.correction.vocabulary import Resources
+
+EOS = 2
+BOTH = pytest.mark.parametrize("make", [edit_corrector, writing_corrector], ids=["edits", "writes"])
+
+
+@BOTH
+def test_a_score_does_not_depend_on_the_batch_and_texts_share_one_probability(make):
+    backend = make().backend
+    assert backend.knows(("a", "b")) and not backend.knows(("a", "é"))
+    pairs = [(tuple(a), tuple(b)) for a in ("abc", "d", "fade") for b in ("abc", "a", "bead", "ad")]
+    together = backend.score(pairs, 99)
+    alone = [backend.score([pair], 1)[0] for pair in pairs]
+    assert together == pytest.approx(alone, rel=1e-4)
+    assert all(score < 0 for score in together)
+    assert len({round(score, 5) for score in together}) == len(pairs)
+
+
+@BOTH
+def test_candidates_have_the_score_of_their_text_whoever_told_it(make):
+    backend, words = make().backend, ["abc", "bead"]
+    ranker = Ranker(backend, Resources(Lexicon(dict.fromkeys(words, 1.0))))
+    written = backend.nbest([tuple("abd")], 2)[0]
+    (found,) = ranker.candidates(["abd"], 2)
+    short = {"".join(text) for text in written if 0 < len(text) <= len("abd") + 4}
+    assert short | {"abc", "abd"} <= {*found.texts}
+    asked = backend.score([(tuple("abd"), tuple(text)) for text in found.texts], 4)
+    assert found.features[:, 0].tolist() == pytest.approx(asked, rel=1e-4)
+    assert {score is None for score in written.values()} <= {make is edit_corrector}
+
+
+def test_an_edit_score_is_the_sum_over_one_iteration():
+    backend = edit_corrector().backend
+    model, task = backend.policy, backend.task
+    numbers = {letter: task.tgt_dict.index(letter) for letter in "abd"}
+    draft = torch.tensor([[0, numbers["a"], numbers["b"], 2]])
+    with torch.no_grad():
+        memory = model.encode(draft)
+        goes = model.deletion_logits(draft, memory).log_softmax(-1)[0]
+        stands = torch.tensor([[0, numbers["a"], 2]])
+        sizes = model.placeholder_logits(stands, memory).log_softmax(-1)[0]
+        opened = torch.tensor([[0, numbers["a"], task.placeholder, 2]])
+        written = model.token_logits(opened, memory, opened == task.placeholder).log_softmax(-1)
+    wanted = goes[1, 0] + goes[2, 1] + sizes[0, 0] + sizes[1, 1] + written[0, numbers["d"]]
+    found = backend.score([(("a", "b"), ("a", "d"))], 1)
+    assert found == pytest.approx([float(wanted)], rel=1e-4)
+
+
+def test_a_model_of_drafts_that_writes_from_left_to_right_is_refused():
+    with pytest.raises(UserError, match="--lexicon and --lookup need a model of task"):
+        Ranker(writing_corrector("translation_concat").backend, Resources())
+
+
+@pytest.mark.parametrize(
+    ("written", "allowed"),
+    [([], [5, 7]), ([5], [EOS, 6, 9]), ([5, 6], [EOS]), ([7, 7], [8]), ([6], []), ([5, 9], [EOS])],
+)
+def test_what_may_follow_makes_a_word_or_the_beginning_of_one(written, allowed):
+    tree = PrefixTree([(7, 7, 8), (5,), (5, 6), (5, 9), (5, 6)], EOS)
+    for _ in range(2):  # computed, then kept
+        assert tree(written) == allowed
+    assert tree.longest == 3
+
+
+def test_the_words_of_a_lexicon_that_a_model_holds_most_probable_are_among_its_candidates():
+    words = ["abc", "bead", "é", "a", "fade", "dab", "cab", "face", "bed", "ad", "deaf", "b", "ca"]
+    (alone,) = writing_corrector().backend.nbest([tuple("abc")], 4)
+    backend = writing_corrector().backend
+    backend.words = words
+    (found,) = backend.nbest([tuple("abc")], 4)
+    more = list(found)[len(alone) :]
+    assert list(found)[: len(alone)] == list(alone) and 0 < len(more) < len(words)
+    assert {"".join(text) for text in more} <= set(words) - {"é"}
+    every = backend.score([(tuple("abc"), tuple(word)) for word in words if word != "é"], 4)
+    assert max(found[text] for text in more) == pytest.approx(max(every), rel=1e-4)
+    # what writing tells of a text is what the model says when it is asked
+    asked = backend.score([(tuple("abc"), text) for text in found], 4)
+    assert list(found.values()) == pytest.approx(asked, rel=1e-4)

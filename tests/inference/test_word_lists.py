@@ -1,0 +1,155 @@
+"""Lists of words: how files are read, what is near, beside or like a word."""
+
+import itertools
+import math
+from collections import Counter
+from types import SimpleNamespace
+
+import pytest
+from fairseq.data import Dictionary
+from fake_backend import Scripted
+from refusals import refuses
+
+from lev_plugins.inference.correction import settings
+from lev_plugins.inference.correction.letter_model import ORDER, LetterModel
+from lev_plugins.inference.correction.lexicon import Bigrams, Confusions, Lexicon, Lookup
+from lev_plugins.inference.correction.loading import ranked
+
+PAIRS = {("the", "cat"): 40.0, ("the", "dog"): 30.0, ("a", "cat"): 10.0, ("cat", "sat"): 20.0,
+         ("to", "be"): 50.0}  # fmt: skip
+
+
+def bigrams_of(pairs):
+    counts = {}
+    for (left, right), count in pairs.items():
+        counts.setdefault(left, {})[right] = count
+    return Bigrams(counts)
+
+
+def test_files_are_read_and_what_stands_twice_is_counted_together(tmp_path):
+    file = tmp_path / "list"
+
+    def read(kind, text):
+        file.write_text(text, encoding="utf-8")
+        return kind.read(str(file))
+
+    words = read(Lexicon, "the 12\n\nécole\nthe\t3\n")
+    assert words.counts == {"the": 15.0, "école": 0.0} and len(words) == 2 and "the" in words
+    table = read(Lookup, "alot\ta lot\nteh\tthe\nhte\tthe\nteh\tthe\nthe\tthe\n")
+    assert table.corrections == {"alot": ("a lot",), "teh": ("the",), "hte": ("the",)}
+    assert table.misspellings == {"a lot": 1, "the": 2} and len(read(Lookup, "")) == 0
+    pairs = read(Bigrams, "to be 9\nThe\tcat\t.5\nTo be 1\n")
+    assert pairs.counts == {"to": {"be": 10.0}, "the": {"cat": 0.5}}
+    sets = read(Confusions, "Then than\nquiet quite quit\nquite quiet\n").others
+    assert sets["then"] == ("than",) and sets["quite"] == ("quiet", "quit")
+
+
+@pytest.mark.parametrize(
+    ("kind", "good", "lines"),
+    [
+        (Lexicon, "the 1", ["a b", "a 1 2", "a -1", "a nan", "a inf"]),
+        (Lookup, "hte\tthe", ["teh the", "\tthe", "teh\t", "a\tb\tc"]),
+        (Bigrams, "to be 9", ["the cat", "cat 3", "the big cat 3", "the cat 0", "the cat -1",
+                              "the cat inf", "the cat nan"]),
+        (Confusions, "then than", ["then", "then THEN"]),
+    ],
+)  # fmt: skip
+def test_a_line_of_another_form_is_named_and_a_list_of_nothing_refused(tmp_path, kind, good, lines):
+    for line in lines:
+        (tmp_path / "list").write_text(f"{good}\n{line}\n")
+        with refuses("list, line 2: ", repr(line)):
+            kind.read(str(tmp_path / "list"))
+    if kind is not Lookup:
+        (tmp_path / "list").write_text("\n")
+        with refuses("list holds no words"):
+            kind.read(str(tmp_path / "list"))
+    with refuses("gone"):
+        kind.read(str(tmp_path / "gone"))
+
+
+def test_the_nearest_come_first_and_of_these_the_most_frequent():
+    words = Lexicon({"ten": 5, "the": 9, "tech": 2, "tea": 7, "theme": 99, "far": 99})
+    assert words.near("teh", 99) == ["the", "tea", "ten", "tech"]
+    assert words.near("teh", 2) == ["the", "tea"]
+
+
+def list_of(number, *words):
+    """A lexicon of so many words, without ß, of which some are given."""
+    letters = itertools.product("abcdefghijklmnopqrst", repeat=4)
+    more = map("".join, itertools.islice(letters, number - len(words)))
+    return Lexicon(dict.fromkeys([*more, *words], 1.0))
+
+
+def learnt(often):
+    """A dictionary of characters in which one letter of 500 is ß, and one of 2,000 é."""
+    dictionary = Dictionary()
+    for letter, count in {"a": 1995, "S": 100, "ß": 4, "é": 1, ",": 999, "1": 999}.items():
+        dictionary.add_symbol(letter, often * count)
+    dictionary.pad_to_multiple_(16)
+    return dictionary
+
+
+def test_a_letter_that_a_case_folded_list_lacks_is_named(tmp_path, caplog):
+    assert list_of(6_000).lacking(learnt(100)) == {"ß": 525}
+    for words in (list_of(6_000, "große"), list_of(6_000, "GROẞE"), list_of(4_000)):
+        assert words.lacking(learnt(100)) == {}
+    assert list_of(6_000).lacking(learnt(10)) == {}  # too little text
+    (tmp_path / "words").write_text("\n".join(list_of(6_000).words))
+    use, model = settings.Settings(lexicon=str(tmp_path / "words")), Scripted()
+    ranked(model, use, "line", {})
+    assert not caplog.messages  # a model that does not say what it learnt
+    model.task = SimpleNamespace(target_dictionary=learnt(100))
+    ranked(model, use, "letters", {})
+    (said,) = caplog.messages
+    assert said.startswith(f"{tmp_path / 'words'}: ") and "'ß'" in said and "525" in said
+
+
+def test_association_is_mutual_information_with_the_smallest_count_added():
+    bigrams, total = bigrams_of(PAIRS), sum(PAIRS.values())
+    for left, right in [("the", "cat"), ("a", "dog"), ("the", "be")]:
+        first = sum(count for pair, count in PAIRS.items() if pair[0] == left)
+        second = sum(count for pair, count in PAIRS.items() if pair[1] == right)
+        met = PAIRS.get((left, right), 0)
+        wanted = math.log((met + 10) / (first * second / total + 10))
+        assert bigrams.association(left, right) == pytest.approx(wanted, rel=1e-12)
+    assert bigrams.association("the", "cat") > 0 > bigrams.association("the", "be")
+    assert bigrams.association("the", "zebra") == bigrams.association("zebra", "cat") == 0
+    pairs = [("the", "cat"), ("cat", "sat")]
+    assert bigrams.score("cat", "the", "sat") == sum(bigrams.association(*one) for one in pairs)
+    assert bigrams.score("the cat", "", "sat") == bigrams.score("cat", "the", "sat")
+    assert bigrams.score("cat", "", "") == 0
+
+
+WORDS = ["the", "then", "there", "other", "mother", "zoo", "a"]
+
+
+def plain(words, word):
+    """Mean log-probability of letters, by counting texts."""
+    grams = Counter()
+    for one in words:
+        text = "^" * (ORDER - 1) + one + "$"
+        for n in range(1, ORDER + 1):
+            grams.update(text[i - n + 1 : i + 1] for i in range(ORDER - 1, len(text)))
+    text, total = "^" * (ORDER - 1) + word + "$", 0.0
+    for i in range(ORDER - 1, len(text)):
+        chance = 1 / (len(set("".join(words))) + 3)
+        for n in range(1, ORDER + 1):
+            before = text[i - n + 1 : i]
+            after = {gram: c for gram, c in grams.items() if len(gram) == n and gram[:-1] == before}
+            if after:
+                count = grams[text[i - n + 1 : i + 1]]
+                chance = (count + len(after) * chance) / (sum(after.values()) + len(after))
+        total += math.log(chance)
+    return total / (len(word) + 1)
+
+
+@pytest.mark.parametrize("word", ["the", "zoo", "a", "them", "brother", "ooz", "qé", "t"])
+def test_probabilities_of_letters_are_those_of_counted_texts(word):
+    assert LetterModel(WORDS).per_letter(word) == pytest.approx(plain(WORDS, word))
+
+
+def test_an_alphabet_of_thousands_counts_shorter_texts():
+    words = [chr(0x4E00 + number) + chr(0x4E01 + number) for number in range(10_000)]
+    model = LetterModel(words)
+    assert len(model.tables) < ORDER
+    assert model.per_letter(words[3]) > model.per_letter(words[3][::-1])
