@@ -220,15 +220,6 @@ def test_a_long_line_is_corrected_in_time(kind):
             assert [one.source for one in found] == lines
 
 
-def test_a_message_that_quotes_a_long_line_keeps_its_beginning_and_its_end():
-    error = UserError(f"line 3: {'x' * SIZE} is no number; write one")
-    assert str(error).startswith("line 3: xxx") and str(error).endswith(
-        "xxx is no number; write one"
-    )
-    assert len(str(error)) < 2_100
-    assert str(UserError("a\n b")) == "a b"
-
-
 def test_an_enct5_reads_the_beginning_of_a_long_text_in_time():
     with soon():
         found = enct5("regression").predict([long_line(unit) for unit in LONG])

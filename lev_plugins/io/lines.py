@@ -16,13 +16,6 @@ T = TypeVar("T")
 STANDARD_STREAM = "-"
 # A model may sort what it is given by length: several batches at once waste less padding.
 BATCHES_PER_CHUNK = 8
-TEXT_PROCESSING = {
-    "tokenizer": "fairseq's tokenizer, such as moses",
-    "bpe": "fairseq's subwords, such as sentencepiece, subword_nmt or characters",
-    "sentencepiece_model": "model file for --bpe sentencepiece",
-    "bpe_codes": "codes file for --bpe subword_nmt",
-    "hf_directory": "folder for --bpe hf_wordpiece, hf_gpt2_bpe, hf_sentencepiece",
-}
 # U+0085, U+2028 and U+2029 may stand bare in JSON, but many readers take them for line ends.
 _LINE_ENDS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
@@ -30,29 +23,6 @@ _LINE_ENDS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\
 def json_line(value: Mapping[str, object]) -> str:
     """One object as a line of JSON, its end included."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False).translate(_LINE_ENDS) + "\n"
-
-
-def input_lines(path: str, prompt: str) -> Iterator[str]:
-    """The lines of a file in UTF-8, or of stdin (``-``); ``prompt`` is shown where they are typed.
-
-    Raises:
-        UserError: the file cannot be read, or a line is not UTF-8.
-    """
-    return _stdin_lines(prompt) if path == STANDARD_STREAM else read_lines(path)
-
-
-def input_fields(path: str, prompt: str, counts: Collection[int], form: str) -> Iterator[list[str]]:
-    """What stands between the tabs of each line of :func:`input_lines`.
-
-    Raises:
-        UserError: as there, or another number of fields than ``counts`` has: ``form`` says which.
-    """
-    name = "stdin" if path == STANDARD_STREAM else path
-    for number, line in enumerate(input_lines(path, prompt), start=1):
-        fields = line.split("\t")
-        if len(fields) not in counts:
-            raise UserError(f"{name}: line {number}: {len(fields) - 1} tabs; {form}")
-        yield fields
 
 
 def raw_lines(path: str) -> Iterator[bytes]:
@@ -75,6 +45,54 @@ def _raw_lines(path: str) -> Iterator[bytes]:
             yield from file
 
 
+def decode(name: str, number: int, body: bytes, way: str = "") -> str:
+    """Line ``number`` of the stream ``name``; ``way``: what to do where it is not UTF-8.
+
+    Raises:
+        UserError: it is not.
+    """
+    try:
+        return body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"{name}: line {number}: byte {error.start + 1} of the line is not valid UTF-8; "
+            f"{way or 'convert the text: iconv -f ITS_ENCODING -t UTF-8'}"
+        ) from error
+
+
+def input_lines(path: str, prompt: str) -> Iterator[str]:
+    """The lines of a file in UTF-8, or of stdin (``-``); ``prompt`` is shown where they are typed.
+
+    Raises:
+        UserError: the file cannot be read, or a line is not UTF-8.
+    """
+    return _stdin_lines(prompt) if path == STANDARD_STREAM else read_lines(path)
+
+
+def _stdin_lines(prompt: str) -> Iterator[str]:
+    lines = raw_lines(STANDARD_STREAM)
+    if is_terminal(sys.stdin):
+        print(prompt, file=sys.stderr)
+    for number, raw in enumerate(lines, start=1):
+        line = decode("stdin", number, raw.removesuffix(b"\n").removesuffix(b"\r"))
+        # Some programs put a byte order mark in front of what they pipe.
+        yield line.removeprefix("\ufeff") if number == 1 else line
+
+
+def input_fields(path: str, prompt: str, counts: Collection[int], form: str) -> Iterator[list[str]]:
+    """What stands between the tabs of each line of :func:`input_lines`.
+
+    Raises:
+        UserError: as there, or another number of fields than ``counts`` has: ``form`` says which.
+    """
+    name = "stdin" if path == STANDARD_STREAM else path
+    for number, line in enumerate(input_lines(path, prompt), start=1):
+        fields = line.split("\t")
+        if len(fields) not in counts:
+            raise UserError(f"{name}: line {number}: {len(fields) - 1} tabs; {form}")
+        yield fields
+
+
 def require_readable(paths: Sequence[str]) -> None:
     """Raise one :class:`UserError` that names the first of the files that cannot be read."""
     for path in paths:
@@ -95,11 +113,7 @@ def is_stream(path: str) -> bool:
 
 
 def check_lines(path: str | None) -> None:
-    """Reads a text file for its errors: better now than after an hour of work.
-
-    Raises:
-        UserError: as :func:`.text_files.read_lines`; a stream is left alone.
-    """
+    """Reads a text file for its errors, which it raises: better now than after an hour of work."""
     if path is not None and not is_stream(path):
         count_lines(path)
 
@@ -114,28 +128,3 @@ def chunks(lines: Iterable[T], path: str, size: int) -> Iterator[list[T]]:
     items = iter(lines)
     while chunk := list(islice(items, chunk_size(path, size))):
         yield chunk
-
-
-def decode(name: str, number: int, body: bytes, way: str = "") -> str:
-    """Line ``number`` of the stream ``name``; ``way``: what to do where it is not UTF-8.
-
-    Raises:
-        UserError: it is not.
-    """
-    try:
-        return body.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise UserError(
-            f"{name}: line {number}: byte {error.start + 1} of the line is not valid UTF-8; "
-            f"{way or 'convert the text: iconv -f ITS_ENCODING -t UTF-8'}"
-        ) from error
-
-
-def _stdin_lines(prompt: str) -> Iterator[str]:
-    lines = raw_lines(STANDARD_STREAM)
-    if is_terminal(sys.stdin):
-        print(prompt, file=sys.stderr)
-    for number, raw in enumerate(lines, start=1):
-        line = decode("stdin", number, raw.removesuffix(b"\n").removesuffix(b"\r"))
-        # Some programs put a byte order mark in front of what they pipe.
-        yield line.removeprefix("\ufeff") if number == 1 else line

@@ -216,18 +216,20 @@ class Runs:
             f"{more}"
         )
 
-    def start(self, saved: Path, cut: str = "", asked: str = "") -> tuple[int, list[Path]]:
+    def start(
+        self, saved: Path, cut: str = "", asked: str = "", more: str = ""
+    ) -> tuple[int, list[Path]]:
         """Seventeen updates: two epochs, and saves in the midst and at the end of each."""
         environ = {"PYTHONPATH": str(conftest.ROOT)} | ({"CUT_SHORT": cut} if cut else {})
         environ |= {"ASKED": asked} if asked else {}
-        command = self.command(saved, "--max-update 17").format(every=3)
+        command = self.command(saved, f"--max-update 17 {more}").format(every=3)
         return self.commands.start(command, self.folder, environ=environ)
 
-    def __call__(self, saved: Path, cut: str = "", asked: str = "") -> conftest.Result:
-        return self.commands.finish(self.start(saved, cut, asked))
+    def __call__(self, saved: Path, **how: str) -> conftest.Result:
+        return self.commands.finish(self.start(saved, **how))
 
-    def done(self, saved: Path) -> conftest.Result:
-        result = self(saved)
+    def done(self, saved: Path, **how: str) -> conftest.Result:
+        result = self(saved, **how)
         assert result.code == 0, result.out[-3000:] + result.err[-3000:]
         return result
 
@@ -265,7 +267,7 @@ def test_a_training_killed_within_a_save_ends_as_if_it_never_had_been(
     run = runs(name)
     whole, saved = run.folder / "whole", tmp_path / "saved"
     assert (whole / "checkpoint_last.pt").stat().st_size > 60000, "a cut is within a file"
-    killed = run(saved, cut)
+    killed = run(saved, cut=cut)
     assert killed.code == -(signal.SIGKILL if cut.endswith("-1") else signal.SIGXFSZ)
     assert_none_is_torn(saved)
     assert [path.name for path in saved.glob("*.tmp")], "the kill was within a write"
@@ -273,6 +275,21 @@ def test_a_training_killed_within_a_save_ends_as_if_it_never_had_been(
     resumed = run.done(saved)
     assert f"@ {reached} updates)" in resumed.out and "Loaded checkpoint" in resumed.out
     assert_the_same_ending(saved, whole)
+
+
+@pytest.mark.parametrize("name", ["levenshtein_editor", "enct5"])
+def test_a_training_in_bf16_that_is_killed_ends_as_if_it_never_had_been(runs, tmp_path, name):
+    """What the optimizer moves is of single precision; the model's parameters are not."""
+    run, whole, saved = runs(name), tmp_path / "whole", tmp_path / "saved"
+    run.done(whole, more="--bf16")
+    assert run(saved, cut="checkpoint_last:3:-1", more="--bf16").code == -signal.SIGKILL
+    assert 0 < updates(saved) < 17
+    run.done(saved, more="--bf16")
+    assert_the_same_ending(saved, whole)
+    found = remains(whole / "checkpoint_last.pt")
+    plain = remains(run.folder / "whole" / "checkpoint_last.pt")
+    assert all(torch.equal(one, one.bfloat16().float()) for one in found["model"].values())
+    assert differences(found["model"], plain["model"]), "it was not bf16"
 
 
 def wait_for(log: Path, updates: int, running: Callable[[], bool]) -> None:
@@ -367,6 +384,17 @@ def test_a_full_disk_ends_a_training_in_one_line_and_costs_nothing(runs, stopped
     assert last.read_bytes() == before and not list(stopped.glob("*.tmp"))
     assert "@ 15 updates)" in run.done(stopped).out
     assert differences(remains(last), remains(run.folder / "whole" / last.name)) == []
+
+
+def test_parameters_that_are_no_numbers_any_more_replace_no_checkpoint(commands, triples, tmp_path):
+    flags = "--batch-size 8 --optimizer sgd --save-interval-updates 1 --disable-validation"
+    flags += f" --reset-optimizer --save-dir {tmp_path}/saved"
+    commands.done(triples.train(f"{flags} --lr 0.5 --max-update 2"), tmp_path)
+    before = {path.name: path.read_bytes() for path in (tmp_path / "saved").iterdir()}
+    too_fast = "--lr 3e38 --weight-decay 1000 --max-update 4"
+    error = commands.plugin(triples.train(f"{flags} {too_fast}"), tmp_path).error
+    assert str(tmp_path / "saved") in error
+    assert {path.name: path.read_bytes() for path in (tmp_path / "saved").iterdir()} == before
 
 
 # a longer training, killed again and again --------------------------------------------------------
