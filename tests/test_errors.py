@@ -65,15 +65,6 @@ def test_what_a_closed_standard_error_is_told_does_not_land_in_the_output(monkey
         ends(main, status)
 
 
-def test_examples_in_shell_show_control_characters_too():
-    for path in sorted((ROOT / "examples").rglob("*.sh")):
-        text = path.read_text()
-        for line in re.findall(r"^ *printf 'error: .*", text, re.MULTILINE):
-            script = f"fail() {{\n{line}\n}}\nfail $'no \\x1b[31m\\x07red'\n"
-            said = subprocess.run(["bash", "-c", script], capture_output=True, text=True)
-            assert said.stderr == "error: no ?[31m?red\n", path
-
-
 # which errors are a mistake -----------------------------------------------------------------------
 
 

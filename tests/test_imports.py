@@ -126,25 +126,6 @@ def test_configurations_are_not_turned_into_strings(sources):
     assert not wrong
 
 
-@pytest.mark.parametrize(
-    "importer, imported, allowed",
-    [
-        ("systems.levenshtein.model", "systems.levenshtein.config", True),
-        ("systems.levenshtein.model", "systems.gated.model", False),
-        ("systems.__init__", "systems.gated", True),
-        ("tasks.post_editing", "systems.levenshtein", False),
-        ("data.edit_dataset", "nn", False),
-        ("io.saving", "fairseq_patches", False),
-        ("__init__", "inference.editor", True),
-        ("__init__", "cli", False),
-        ("ops.edits", "helpers", False),
-    ],
-)
-def test_the_rule_itself(importer, imported, allowed):
-    why = complaint(tuple(importer.split(".")), tuple(imported.split(".")))
-    assert (why is None) == allowed, why
-
-
 def test_imports_are_found_wherever_they_hide():
     source = "def f():\n    from ..ops.edits import compact\n    from . import state\n"
     found = list(relative_imports(source, ("generators", "refinement")))

@@ -5,8 +5,6 @@ import re
 import pytest
 from test_benchmarks import script, scripts  # noqa: F401
 
-from lev_plugins.errors import UserError
-
 ROW = re.compile(
     r"^(\w+) +(\w+) +(\d+) +([\d.]+) +([\d.]+) +(-?[\d.]+) +(\d+|inf) +(\d+|inf)  (yes|no)$", re.M
 )
@@ -37,17 +35,3 @@ def test_memory_is_flat_the_pace_steady_and_the_order_kept(load, capsys, monkeyp
         assert order == "yes" and float(growth) < GROWTH
         # answers of correct and predict come by buffers of lines: their tenths are too coarse
         assert interface not in ("generate", "interactive") or float(last) > 0.5 * float(second)
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("--system stock", "--system stock: choose of levenshtein"),
-        ("--system pbd --interface python", "--interface python: pbd has generate, interactive"),
-        ("--sentences 9", "--sentences 9: 100 to"),
-        ("--updates 0", "--updates 0: 1 to"),
-    ],
-)
-def test_a_mistake_is_told(load, words, said):
-    with pytest.raises(UserError, match=said):
-        load.main(words.split())

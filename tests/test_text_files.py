@@ -12,10 +12,7 @@ from refusals import refuses
 
 from lev_plugins.io.text_files import (
     LineNumbers,
-    Side,
-    Split,
     check_parallel,
-    check_split,
     count_lines,
     has_carriage_returns,
     read_lines,
@@ -81,7 +78,6 @@ def test_only_a_line_feed_ends_a_line_and_the_last_one_needs_none(write, content
         ("text".encode("utf-16"), "line 1, byte offset 0"),
         (b"ok\none\rtwo\n", "line 2, byte offset 6"),
         (b"one\r\r\n", "line 1, byte offset 3"),
-        (b"ok\r\nno end\r", "line 2, byte offset 10"),
         (b"\xef\xbb\xbfok\n", "line 1"),
     ],
 )
@@ -137,35 +133,3 @@ def test_line_numbers_show_the_first_five():
     assert found and str(found) == "2, 3, 4, 5, 6"
     found.add(9)
     assert found.count == 6 and str(found) == "2, 3, 4, 5, 6, ..."
-
-
-# splits -------------------------------------------------------------------------------------------
-
-
-def split(write: Write, source: str, target: str, draft: str | None = None) -> Split:
-    files = {"source": source, "target": target, "draft": draft}
-    named = {role: text for role, text in files.items() if text is not None}
-    return Split("train", [Side(one, one, write(f"a.{one}", named[one])) for one in named])
-
-
-def test_lines_tokens_empty_long_and_unedited_lines_are_counted(write):
-    found = split(write, "a b\n\nc\n", "x y\nz\n\n", " x\ty \n\n\n")
-    check_split(found, longest=4)
-    assert found.lines == 3 and found.unedited == 2
-    told = {side.role: (side.tokens, side.empty.first) for side in found.sides}
-    assert told == {"source": (3, [2]), "target": (3, [3]), "draft": (2, [2, 3])}
-    assert not any(side.long for side in found.sides), "<s> and </s> included"
-    found = split(write, "a b c\na b c d\n", "x\nx\n")
-    check_split(found, longest=5)
-    assert found.sides[0].long.first == [2] and not found.sides[1].long
-
-
-def test_what_would_be_binarised_otherwise_than_meant_is_refused(write):
-    for role in ("source", "target", "draft"):
-        texts = {"source": "a\nb\n", "target": "a\nb\n", "draft": "a\nb\n"}
-        with refuses(f"a.{role}: line 2, word 2: </s>"):
-            check_split(split(write, **{**texts, role: "a\nb </s>\n"}), longest=1024)
-    with refuses("a.source", "a.target"):
-        check_split(split(write, "", ""), longest=1024)
-    with refuses("short.align has 1"):
-        check_split(split(write, "a b\nc\n", "x\ny\n"), 1024, [write("short.align", "0-0\n")])

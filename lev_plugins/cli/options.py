@@ -16,18 +16,12 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from ..errors import UserError
+from ..io.lines import TEXT_PROCESSING
 from .names import PACKAGE, prog
 
 #: Adds an option, as of :func:`adder`.
 Add = Callable[..., None]
 HELP_ALL = "--help-all"
-TEXT_PROCESSING = {
-    "tokenizer": "fairseq's tokenizer, such as moses",
-    "bpe": "fairseq's subwords, such as sentencepiece, subword_nmt or characters",
-    "sentencepiece_model": "model file for --bpe sentencepiece",
-    "bpe_codes": "codes file for --bpe subword_nmt",
-    "hf_directory": "folder for --bpe hf_wordpiece, hf_gpt2_bpe, hf_sentencepiece",
-}
 
 
 class Group(Protocol):

@@ -23,7 +23,7 @@ from .optimizers import keep_masters, patch_adafactor
 from .registries import import_fairseq, is_lean
 from .reports import explain, one_line_errors, run_cli
 from .saving import write_checkpoints_whole
-from .symbols import difference, refuse_other_symbols
+from .symbols import compare_symbols, difference, keep_symbols, refuse_other_symbols
 from .training import prepare_trainings
 from .trust import Origin, check_checkpoint_settings, origin, settings_of
 from .user_dir import accept_imported_package
@@ -53,6 +53,7 @@ def apply(lean: bool = False) -> None:
     keep_last_batch()
     deterministic_batching()
     prepare_trainings()
+    keep_symbols()
     if not is_lean():
         patch_interactive_reader()
     keep_masters()

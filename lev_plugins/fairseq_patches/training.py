@@ -50,9 +50,11 @@ def _look_at(trainer: "Trainer", path: str, state: dict[str, Any]) -> None:
 
     Args:
         trainer: its model's class may have a ``check_resumed(cfg, stored, path)``, and the model a
-            ``begin_from(stored, state_dict, path)`` instead for ``--finetune-from-model``; a task
-            that has a ``check_resumed(stored, path)`` gets its state back, too.
+            ``begin_from(stored, state_dict, path)`` instead for ``--finetune-from-model``; its task
+            a ``check_resumed(stored, path)``.
     """
+    from fairseq.tasks.translation import TranslationTask
+
     kind, task = model_class(trainer.cfg.model), trainer.task
     finetuned = path == trainer.cfg.checkpoint.finetune_from_model
     settings = state.get("cfg") or {}
@@ -63,11 +65,10 @@ def _look_at(trainer: "Trainer", path: str, state: dict[str, Any]) -> None:
             (state.get("extra_state") or {}).pop(name, None)
     elif stored is not None and hasattr(kind, "check_resumed"):
         kind.check_resumed(trainer.cfg.model, stored, path)
-    if hasattr(task, "check_resumed"):
-        if isinstance(state.get("task_state"), dict):
-            task.load_state_dict(state["task_state"])
-        if not finetuned:
-            task.check_resumed(settings.get("task"), path)
+    if isinstance(task, TranslationTask) and isinstance(state.get("task_state"), dict):
+        task.load_state_dict(state["task_state"])
+    if not finetuned and hasattr(task, "check_resumed"):
+        task.check_resumed(settings.get("task"), path)
 
 
 def prepare_trainings() -> None:

@@ -16,6 +16,13 @@ T = TypeVar("T")
 STANDARD_STREAM = "-"
 # A model may sort what it is given by length: several batches at once waste less padding.
 BATCHES_PER_CHUNK = 8
+TEXT_PROCESSING = {
+    "tokenizer": "fairseq's tokenizer, such as moses",
+    "bpe": "fairseq's subwords, such as sentencepiece, subword_nmt or characters",
+    "sentencepiece_model": "model file for --bpe sentencepiece",
+    "bpe_codes": "codes file for --bpe subword_nmt",
+    "hf_directory": "folder for --bpe hf_wordpiece, hf_gpt2_bpe, hf_sentencepiece",
+}
 # U+0085, U+2028 and U+2029 may stand bare in JSON, but many readers take them for line ends.
 _LINE_ENDS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 

@@ -29,6 +29,8 @@ SUBWORDS = {
 #: sentence there, ``<pad>`` would be masked, ``<s>`` and ``<plh>`` have a meaning of their own.
 SPECIAL_TOKENS = frozenset({"<s>", "<pad>", "</s>", "<plh>"})
 
+_BYTE_ORDER_MARK = "\ufeff"
+_ALIGNMENT = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")
 _SPACE = re.compile(r"\s")
 
 
@@ -83,7 +85,7 @@ def read_lines(path: str) -> Iterator[str]:
         UserError: the file cannot be opened, a byte is not UTF-8, a carriage return stands
             inside a line, or the file begins with a byte order mark.
     """
-    start = 0  # of the line, in bytes
+    start = 0
     with reading(path), open(path, "rb") as file:
         for number, raw in enumerate(file, start=1):
             body = raw.removesuffix(b"\n")
@@ -100,10 +102,10 @@ def read_lines(path: str) -> Iterator[str]:
             if "\r" in line:
                 raise UserError(
                     f"{path}: line {number}, byte offset {start + body.index(13)}: a carriage "
-                    "return, at which fairseq would cut the line in two; replace it: "
-                    f"tr '\\r' ' ' < {path} > NEW"
+                    f"return inside the line would cut it in "
+                    f"two; replace it: tr '\\r' ' ' < {path} > NEW"
                 )
-            if number == 1 and line.startswith("\ufeff"):
+            if number == 1 and line.startswith(_BYTE_ORDER_MARK):
                 raise UserError(
                     f"{path}: line 1 begins with a byte order mark; remove it: "
                     f"tail -c +4 {path} > NEW"
@@ -158,6 +160,31 @@ def refuse_special_tokens(path: str, number: int, words: Sequence[str]) -> None:
             )
 
 
+def parse_alignment(
+    path: str, number: int, line: str, source_words: int, target_words: int
+) -> list[tuple[int, int]]:
+    """Word alignments ``i-j`` of one line, both counted from 0; ``path``, ``number``: of the line.
+
+    Raises:
+        UserError: an item is not ``i-j``, or points past the end of its sentence.
+    """
+    pairs = []
+    for item in line.split():
+        match = _ALIGNMENT.fullmatch(item)
+        if match is None:
+            raise UserError(
+                f"{path}: line {number}: {item[:40]!r} is no alignment; write i-j, as 0-2"
+            )
+        i, j = int(match[1]), int(match[2])
+        if i >= source_words or j >= target_words:
+            raise UserError(
+                f"{path}: line {number}: {item} points past the end of its pair of "
+                f"{source_words} source and {target_words} target words; words count from 0"
+            )
+        pairs.append((i, j))
+    return pairs
+
+
 @dataclass
 class Side:
     """One text file of a split, and what was found in it."""
@@ -169,6 +196,15 @@ class Side:
     empty: LineNumbers = field(default_factory=LineNumbers)
     long: LineNumbers = field(default_factory=LineNumbers)
     unknown: int = 0
+
+    def add(self, number: int, words: Sequence[str], longest: int) -> None:
+        """Check and count line ``number``; ``longest`` includes ``<s>`` and ``</s>``."""
+        refuse_special_tokens(self.path, number, words)
+        self.tokens += len(words)
+        if not words:
+            self.empty.add(number)
+        if len(words) + 2 > longest:
+            self.long.add(number)
 
 
 @dataclass
@@ -191,22 +227,21 @@ def check_split(split: Split, longest: int, alignments: Sequence[str] = ()) -> N
 
     Args:
         longest: lines of more tokens, ``<s>`` and ``</s>`` included, are noted.
-        alignments: further files that have as many lines.
+        alignments: files of word alignments (source to target) that go with the split.
 
     Raises:
         UserError: whatever would make the binarised data differ from what the user meant.
     """
     paths = [side.path for side in split.sides]
+    draft = split.side("draft")
     for number, lines in enumerate(read_parallel([*paths, *alignments]), start=1):
-        words = [line.split() for line in lines]
-        for side, found in zip(split.sides, words):
-            refuse_special_tokens(side.path, number, found)
-            side.tokens += len(found)
-            if not found:
-                side.empty.add(number)
-            if len(found) + 2 > longest:
-                side.long.add(number)
-        split.unedited += split.side("draft") is not None and words[1] == words[2]
+        words = [line.split() for line in lines[: len(paths)]]
+        for side, side_words in zip(split.sides, words, strict=True):
+            side.add(number, side_words, longest)
+        for path, line in zip(alignments, lines[len(paths) :], strict=True):
+            parse_alignment(path, number, line, len(words[0]), len(words[1]))
+        if draft is not None and words[1] == words[2]:
+            split.unedited += 1
         split.lines = number
     if not split.lines:
         raise UserError(f"no lines in {', '.join(paths)}; give files with sentences in them")

@@ -1,7 +1,6 @@
 """What fairseq's commands print and read with the plug-in: help, lines, text, and no chatter."""
 
 import io
-import os
 import subprocess
 import sys
 from argparse import Namespace
@@ -16,6 +15,8 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.models import ARCH_MODEL_REGISTRY
 from fairseq.registry import REGISTRIES
 from fairseq.tasks import TASK_REGISTRY
+from hypothesis import given
+from hypothesis import strategies as st
 from refusals import refuses
 
 import lev_plugins
@@ -76,6 +77,11 @@ LINES = "\ufeff\tdraft only\nsource only\t\n  both \t sides  \nplain\r\n\nlast\r
 READ = ["\tdraft only", "source only\t", "both\tsides", "plain", "", "last\rnot a line end"]
 
 
+@pytest.fixture(scope="module")
+def scratch(tmp_path_factory):
+    return tmp_path_factory.mktemp("typed") / "file"
+
+
 @pytest.mark.parametrize("size", [1, 4, 100])
 def test_interactive_lines_keep_their_tabs(tmp_path, size, monkeypatch):
     path = tmp_path / "lines"
@@ -87,14 +93,19 @@ def test_interactive_lines_keep_their_tabs(tmp_path, size, monkeypatch):
     assert list(read_interactive_lines("-", size)) == buffers
 
 
-def test_bytes_that_are_not_utf8_name_their_line(tmp_path):
-    path = tmp_path / "lines"
-    path.write_bytes(b"one\nthr\xffee\n")
-    buffers = read_interactive_lines(str(path), 1)
-    assert next(buffers) == ["one"]
-    with refuses(path, "line 2", "byte 4"):
-        next(buffers)
-    assert not list(read_interactive_lines(os.devnull, 5))
+@given(data=st.binary(max_size=40) | st.text(max_size=40).map(str.encode))
+def test_as_many_lines_are_read_as_end_or_the_first_that_is_not_utf8_is_named(scratch, data):
+    scratch.write_bytes(data)
+    lines = data.split(b"\n")[: -1 if data.endswith(b"\n") or not data else None]
+    bad = [n for n, line in enumerate(lines, 1) if line != line.decode("utf-8", "ignore").encode()]
+    if bad:
+        with refuses(scratch, f"line {bad[0]}: byte "):
+            list(read_interactive_lines(str(scratch), 2))
+        return
+    found = [line for buffer in read_interactive_lines(str(scratch), 2) for line in buffer]
+    text = [line.decode().removeprefix("\ufeff" if n == 0 else "") for n, line in enumerate(lines)]
+    assert [line.split() for line in found] == [line.split() for line in text]
+    assert [line.count("\t") for line in found] == [line.count("\t") for line in text]
 
 
 # text for --bpe -----------------------------------------------------------------------------------

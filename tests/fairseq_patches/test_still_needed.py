@@ -25,7 +25,7 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.distributed import utils as distributed_utils
 from fairseq.file_io import PathManager
 from fairseq.optim.fp16_optimizer import FP16Optimizer
-from fairseq_cli import interactive, train
+from fairseq_cli import train
 from omegaconf import OmegaConf
 from saved import Malicious, parsed, save
 from test_batches import STOCK_BATCHES, batches, begun
@@ -105,16 +105,6 @@ def test_fairseq_runs_a_pickle_where_torch_is_told_not_to_look(checkpoint, monke
     assert victim.exists(), "the fault is gone"
 
 
-def test_without_the_list_fairseq_cannot_read_its_own_checkpoint(checkpoint):
-    allowed = torch.serialization.get_safe_globals()
-    torch.serialization.clear_safe_globals()
-    try:
-        with pytest.raises(lev_plugins.UserError, match=r"argparse\.Namespace"):
-            checkpoint_utils.load_checkpoint_to_cpu(str(checkpoint))
-    finally:
-        torch.serialization.add_safe_globals(allowed)
-
-
 def test_data_are_looked_for_from_the_folder_in_which_a_command_runs(checkpoint, monkeypatch):
     cfg, seen = parsed(checkpoint.parent / "bin", "stock"), []
     monkeypatch.setattr(cfg.task, "data", "bin")
@@ -158,11 +148,6 @@ def test_fairseq_starts_no_process_on_a_cpu_and_says_nothing(monkeypatch):
         infer.__wrapped__(DistributedTrainingConfig())
 
 
-def test_bf16_means_a_tpu():
-    words = f"{TRAIN} --bf16".split()
-    assert options.parse_args_and_arch(options.get_training_parser(), words).tpu
-
-
 def test_a_model_gets_a_copy_of_its_settings(monkeypatch):
     model = models.ARCH_MODEL_REGISTRY["enct5"]
 
@@ -177,21 +162,6 @@ def test_a_model_gets_a_copy_of_its_settings(monkeypatch):
 
 
 # what commands read and say -----------------------------------------------------------------------
-
-
-def test_fairseq_strips_the_tab_of_an_empty_source(tmp_path):
-    (tmp_path / "lines").write_text("\tdraft\n")
-    source = inspect.getsource(interactive)
-    names: dict[str, Any] = {"fileinput": __import__("fileinput")}
-    exec(re.search(r"def buffered_read.*?\n\n\n", source, re.DOTALL)[0], names)
-    assert list(names["buffered_read"](str(tmp_path / "lines"), 1)) == [["draft"]]
-
-
-def test_help_alone_ends_the_first_pass(capsys):
-    words = ["data", "--task", "translation_edit", "--help"]
-    with pytest.raises(SystemExit):
-        options.parse_args_and_arch.__wrapped__(options.get_generation_parser(), words)
-    assert "--draft-lang" not in capsys.readouterr().out
 
 
 def test_reading_a_command_line_warns_of_what_hydra_has_deprecated():

@@ -1,4 +1,4 @@
-"""A checkpoint of ours names the symbols of its dictionaries; another dictionary is refused."""
+"""A checkpoint names the symbols of its dictionaries; another dictionary is refused."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -32,7 +32,7 @@ def resume(path: Path, kind: str) -> Any:
     return checkpoint_utils.load_checkpoint(cfg, trainer)[0]
 
 
-@pytest.mark.parametrize("kind", ["editor", "concat"])
+@pytest.mark.parametrize("kind", ["stock", "editor", "concat"])
 def test_a_dictionary_in_another_order_is_refused(tmp_path, kind):
     data = tiny.dictionaries(tmp_path / "bin")
     path = saved.save(tmp_path / "model.pt", data, kind)

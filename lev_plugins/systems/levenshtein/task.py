@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from ...data.batch import Batch, Hypothesis, LogOutput
 from ...data.edit_dataset import EditDataset
 from ...errors import UserError
+from ...fairseq_patches import compare_symbols
 from ...tasks.post_editing import PLACEHOLDER, without_placeholder
 from .config import TranslationEditConfig
 from .decoding import RefinementGenerator, RefinementOptions
@@ -326,6 +327,7 @@ class TranslationEditTask(DraftEncoding):
         Raises:
             UserError: it was not.
         """
+        compare_symbols(self, state_dict)
         self.trained_here = "target_symbols" in state_dict
         for side, dictionary in (("source", self.src_dict), ("target", self.tgt_dict)):
             saved = state_dict.get(f"{side}_symbols", dictionary.symbols)

@@ -14,6 +14,7 @@ from fairseq.tasks import register_task
 from torch import Tensor
 
 from ...errors import UserError
+from ...fairseq_patches import compare_symbols
 from ...tasks.post_editing import PostEditingConfig, PostEditingTask
 from .dataset import ConcatEditDataset
 
@@ -111,5 +112,6 @@ class TranslationConcatTask(PostEditingTask):
         Raises:
             UserError: it was not.
         """
+        compare_symbols(self, state_dict)
         saved = state_dict.get("joined_symbols", self.src_dict.symbols)
         self.refuse_other_symbols("another dictionary", saved, self.src_dict)
