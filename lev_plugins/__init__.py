@@ -8,72 +8,41 @@ of this package, the command does so once it needs fairseq.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from . import fairseq_patches, registration
-from .errors import UserError
+from . import fairseq_patches, registration  # noqa: F401
+from .errors import UserError  # noqa: F401
 from .io.program import starts_own_command
 
 if not starts_own_command(__name__):
     registration.register()
 
 if TYPE_CHECKING:  # loaded when asked for, which no type checker follows
-    from . import metrics, optim, pretrained, systems, tasks
-    from .inference.correction import Correction, Corrector, Edit
-    from .inference.editor import LevenshteinEditor
-    from .inference.enct5 import EncT5, Prediction, Tagged
-    from .systems import levenshtein
-    from .systems.levenshtein.decoding.history import EditTrace, Iteration
+    from . import metrics, optim, pretrained, systems, tasks  # noqa: F401
+    from .inference.correction import Correction, Corrector, Edit  # noqa: F401
+    from .inference.editor import LevenshteinEditor  # noqa: F401
+    from .inference.enct5 import EncT5, Prediction, Tagged  # noqa: F401
+    from .systems import levenshtein  # noqa: F401
+    from .systems.levenshtein.decoding.history import EditTrace, Iteration  # noqa: F401
 
 __version__ = "0.5.0"
-__all__ = [
-    "Correction",
-    "Corrector",
-    "Edit",
-    "EditTrace",
-    "EncT5",
-    "Iteration",
-    "LevenshteinEditor",
-    "Prediction",
-    "Tagged",
-    "UserError",
-    "fairseq_patches",
-    "levenshtein",
-    "metrics",
-    "optim",
-    "pretrained",
-    "systems",
-    "tasks",
-]
-
-_LAZY = {
-    "Correction": "inference.correction",
-    "Corrector": "inference.correction",
-    "Edit": "inference.correction",
-    "EditTrace": "systems.levenshtein.decoding.history",
-    "EncT5": "inference.enct5",
-    "Iteration": "systems.levenshtein.decoding.history",
+#: parts of the Python interface, and packages: where they are
+_HOMES = {
+    **dict.fromkeys(("Correction", "Corrector", "Edit"), "inference.correction"),
+    **dict.fromkeys(("EditTrace", "Iteration"), "systems.levenshtein.decoding.history"),
+    **dict.fromkeys(("EncT5", "Prediction", "Tagged"), "inference.enct5"),
     "LevenshteinEditor": "inference.editor",
-    "Prediction": "inference.enct5",
-    "Tagged": "inference.enct5",
-}
-_PACKAGES = {
     "levenshtein": "systems.levenshtein",
-    "metrics": "metrics",
-    "optim": "optim",
-    "pretrained": "pretrained",
-    "systems": "systems",
-    "tasks": "tasks",
+    **{name: name for name in ("metrics", "optim", "pretrained", "systems", "tasks")},
 }
+__all__ = sorted([*_HOMES, "UserError", "fairseq_patches"])
 
 
 def __getattr__(name: str) -> Any:
     """``LevenshteinEditor`` and other parts of the Python interface, loaded when asked for."""
-    if name in _PACKAGES:
-        registration.register()
-        return import_module(f".{_PACKAGES[name]}", __name__)
-    if name in _LAZY:
-        registration.register()
-        return getattr(import_module(f".{_LAZY[name]}", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    registration.register()
+    home = import_module(f".{_HOMES[name]}", __name__)
+    return home if home.__name__.endswith(f".{name}") else getattr(home, name)
 
 
 def __dir__() -> list[str]:

@@ -1,29 +1,39 @@
-"""Whatever is read of others, damaged at random: used, or refused in one line that names it.
+"""Whatever is read of others, forged or damaged: used, or refused in one line that names it.
 
-Checkpoints of every kind, and folders of pre-trained models.
+Subjects (checkpoints of every kind, folders of pre-trained models) × damage (no such file, another
+file, a pickle in every place, cut short, flipped at random).
 """
 
+import argparse
+import io
 import pickle
 import random
+import re
+import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import checkpoints
+import numpy as np
 import pytest
 import tiny
 import torch
 from damage import damaged, flipped, outcome
+from fairseq import checkpoint_utils
 from omegaconf import OmegaConf
+from refusals import refuses
 from safetensors.torch import load_file
-from saved import Malicious, save
+from saved import Malicious, changed, save
 
+import lev_plugins
 from lev_plugins import Corrector, EncT5, LevenshteinEditor
-from lev_plugins.cli import enct5_prepare
-from lev_plugins.pretrained.loading import inspect
+from lev_plugins import fairseq_patches as patches
+from lev_plugins.cli import backbone, enct5_prepare
+from lev_plugins.inference import averaging
+from lev_plugins.inference.checkpoints import load_state
 from lev_plugins.systems.enct5 import EncT5Config, EncT5Model, EncT5Task, EncT5TaskConfig
-from lev_plugins.systems.enct5.t5_directory import T5Directory
 
 WEIGHTS = "model.safetensors"
 
@@ -32,17 +42,13 @@ class Subject(NamedTuple):
     """What is damaged.
 
     make: writes it; a file, or a folder whose files are damaged one after the other. load: reads
-    all of it. turns: damages of each file. exact: nothing that is cut short is ever used. stock:
-    fairseq itself reads a part of it, and raises errors of its own.
+    all of it. turns: random damages of each file. exact: nothing that is cut short is ever used.
     """
 
     make: Callable[[Path], Path]
     load: Callable[[Path], Any]
     turns: int
     exact: bool = True
-
-
-# checkpoints
 
 
 def checkpoint(kind: str) -> Callable[[Path], Path]:
@@ -84,53 +90,33 @@ def predict(path: Path) -> None:
     assert len(EncT5.from_pretrained(str(path)).predict_tags(["a b", "", "c"])) == 3
 
 
-# folders of pre-trained models
-
-
-def pretrained(kind: str) -> Callable[[Path], Path]:
-    return lambda folder: getattr(checkpoints, kind)(folder / kind)
-
-
-def pickled(kind: str, zipped: bool) -> Callable[[Path], Path]:
-    """A folder whose weights are a pickle."""
+def pretrained(kind: str, pickled: bool = False) -> Callable[[Path], Path]:
+    """A folder of that kind, its weights perhaps a pickle."""
 
     def make(folder: Path) -> Path:
-        made = pretrained(kind)(folder)
-        tensors = load_file(str(made / WEIGHTS))
-        (made / WEIGHTS).unlink()
-        torch.save(tensors, made / "pytorch_model.bin", _use_new_zipfile_serialization=zipped)
+        made = getattr(checkpoints, kind)(folder / kind)
+        if pickled:
+            tensors = load_file(str(made / WEIGHTS))
+            (made / WEIGHTS).unlink()
+            torch.save(tensors, made / "pytorch_model.bin")
         return made
 
     return make
 
 
 def inspected(folder: Path) -> None:
-    inspect(str(folder))
-    if folder.name == "t5":
-        directory = T5Directory(str(folder))
-        directory.sizes()
-        directory.pieces()
+    backbone.main([str(folder)])
 
 
-FOLDERS = {
-    kind: Subject(pretrained(kind), inspected, 12, exact=False) for kind in ("bert", "bart", "t5")
-}
-CHECKPOINTS = {
+SUBJECTS = {
     "editor": Subject(
         checkpoint("editor"), lambda p: LevenshteinEditor.from_pretrained(str(p)), 40
     ),
     "stock": Subject(checkpoint("stock"), lambda p: Corrector.from_pretrained(str(p)), 40),
     "enct5": Subject(enct5_checkpoint, predict, 40),
+    **{kind: Subject(pretrained(kind), inspected, 12, False) for kind in ("bert", "bart", "t5")},
+    "bert, pickled": Subject(pretrained("bert", True), inspected, 24, False),
 }
-SUBJECTS = {
-    **CHECKPOINTS,
-    **FOLDERS,
-    "bert, pickled": Subject(pickled("bert", True), inspected, 24, exact=False),
-    "bart, pickled": Subject(pickled("bart", True), inspected, 24, exact=False),
-    "t5, pickled as before": Subject(pickled("t5", False), inspected, 24, exact=False),
-}
-#: of these folders only the file that the others do not have
-ALONE = {"pickled": "pytorch_model.bin"}
 
 
 class Case(NamedTuple):
@@ -139,13 +125,10 @@ class Case(NamedTuple):
     path: Path
     files: list[Path]
     load: Callable[[Path], Any]
-    turns: int
 
-    def outcome(self, path: Path | None = None) -> str:
+    def outcome(self) -> str:
         """``loaded``, or what was said: a file or setting is named."""
-        where = path or self.path
-        named = (where, "--", "the checkpoint")
-        return outcome(lambda: self.load(where), *named)
+        return outcome(lambda: self.load(self.path), self.path, "--", "the checkpoint")
 
     def each(self) -> Iterator[tuple[Path, bytes]]:
         """Every file with its content, which comes back afterwards."""
@@ -156,49 +139,174 @@ class Case(NamedTuple):
 
 
 def case(name: str, folder: Path) -> Case:
-    subject = SUBJECTS[name]
-    path = subject.make(folder)
+    path = SUBJECTS[name].make(folder)
     files = [path]
-    if path.is_dir():
-        alone = [file for part, file in ALONE.items() if part in name]
-        # dictionaries of binarised data are text: any line may be another symbol
+    if path.is_dir():  # the pickle is what this folder has besides the other's
         files = [
-            one
-            for one in sorted(path.iterdir())
-            if one.stat().st_size and (one.name in alone if alone else one.name != "labels.txt")
+            one for one in sorted(path.iterdir()) if "pickled" not in name or ".bin" in one.name
         ]
-    return Case(path, files, subject.load, subject.turns)
+    return Case(path, files, SUBJECTS[name].load)
 
 
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_it_is_loaded_whole_and_damaged_it_is_loaded_or_refused(name, tmp_path):
     rng, found = random.Random(11), Counter[bool]()
-    of = case(name, tmp_path)
+    turns, of = SUBJECTS[name].turns, case(name, tmp_path)
     assert of.outcome() == "loaded"
     for path, whole in of.each():
-        for turn in range(of.turns):
+        for turn in range(turns):
             # every second: most of a file of numbers is noticed at once when bytes are missing
             path.write_bytes((flipped if turn % 2 else damaged)(whole, rng))
             said = of.outcome()
             found[said == "loaded"] += 1
-    assert found[False] > of.turns // 6, "hardly anything was looked at"
+    assert found[False] > turns // 6, "hardly anything was looked at"
 
 
-@pytest.mark.parametrize("name", [name for name, one in SUBJECTS.items() if one.exact])
-def test_what_is_cut_short_is_refused(name, tmp_path):
-    rng, of = random.Random(5), case(name, tmp_path)
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_a_pickle_in_place_of_a_file_is_not_run_and_what_is_cut_short_is_refused(name, tmp_path):
+    victim, of, rng = tmp_path / "victim", case(name, tmp_path), random.Random(5)
     for path, whole in of.each():
+        for protocol in (0, 4):
+            path.write_bytes(pickle.dumps(Malicious(victim), protocol))
+            assert of.outcome() != "loaded" and not victim.exists()
         places = [0, 1, 2, 3, 4, 64, len(whole) // 2, len(whole) - 22, len(whole) - 1]
         for place in [*places, *(rng.randrange(len(whole)) for _ in range(4))]:
-            if 0 <= place and whole[place:].strip():  # a last line feed may go
+            if SUBJECTS[name].exact and 0 <= place:
                 path.write_bytes(whole[:place])
                 assert of.outcome() != "loaded"
 
 
-@pytest.mark.parametrize("name", SUBJECTS)
-def test_a_pickle_in_place_of_a_file_is_not_run(name, tmp_path):
-    victim, of = tmp_path / "victim", case(name, tmp_path)
-    for path, _ in of.each():
-        for protocol in (0, 4):
-            path.write_bytes(pickle.dumps(Malicious(victim), protocol))
-            assert of.outcome() != "loaded" and not victim.exists()
+# what is forged in a checkpoint -------------------------------------------------------------------
+
+LOADS: list[Callable[[str], Any]] = [
+    LevenshteinEditor.from_pretrained,
+    Corrector.from_pretrained,
+    EncT5.from_pretrained,
+    load_state,
+    lambda path: averaging.load(Path(path)),
+    lambda path: checkpoint_utils.load_model_ensemble([path]),
+]
+PARTS = ("args", "cfg", "model", "extra_state", "task_state", "last_optimizer_state", "new")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Dictionaries of letters, and checkpoints of every kind over them."""
+    made = tmp_path_factory.mktemp("files")
+    for kind in ("editor", "stock"):
+        checkpoint(kind)(made)
+    return made
+
+
+@pytest.mark.parametrize("number, part", enumerate([*PARTS, "array", "all"]))
+def test_a_pickle_is_refused_wherever_it_stands(folder, tmp_path, monkeypatch, number, part):
+    monkeypatch.setenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1")
+    path, victim = tmp_path / "evil.pt", tmp_path / "victim"
+    state = torch.load(folder / "editor.pt", weights_only=True)
+    harm: Any = Malicious(victim)
+    if part == "array":
+        harm = np.array([harm], dtype=object)
+    found = harm if part == "all" else {**state, part: harm}
+    if number % 3 == 2:
+        path.write_bytes(pickle.dumps(found))
+    else:  # the two forms that torch writes
+        torch.save(found, path, _use_new_zipfile_serialization=number % 3 == 0)
+    for load in LOADS:
+        with refuses(path):
+            load(str(path))
+        assert not victim.exists()
+
+
+def test_nothing_of_ours_unpickles_what_torch_would_not():
+    for path in Path(lev_plugins.__file__).parent.rglob("*.py"):
+        text = path.read_text("utf-8")
+        assert not re.search(r"\bpickle\.loads?\(|\bshelve\b|\bmarshal\b|allow_pickle=True", text)
+        for call in re.findall(r"torch\.load\((.*)\)\n", text):
+            assert re.search(r"weights_only\"?\s*[=:]\s*True", call), f"{path}: {call}"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [np.arange(3), np.float64(0.5), np.float32(1.5), np.int64(3), np.bool_(True), np.ones((2, 2))],
+)
+def test_numbers_of_numpy_survive_a_checkpoint(value):
+    buffer = io.BytesIO()
+    torch.save({"metric": value}, buffer)
+    buffer.seek(0)
+    loaded = torch.load(buffer, weights_only=True)["metric"]
+    assert type(loaded) is type(value)
+    np.testing.assert_array_equal(loaded, value)
+
+
+BROKEN: dict[str, Any] = {
+    "missing": None,
+    "folder": None,
+    "empty": b"",
+    "text": b"hello\n" * 99,
+    "zip": None,
+    "list": [1, 2],
+    "tensor": torch.zeros(2),
+    "dict": {"a": torch.ones(2)},
+}
+
+
+@pytest.mark.parametrize("how", BROKEN)
+def test_what_is_no_checkpoint_is_named(tmp_path, how):
+    path, content = tmp_path / "broken.pt", BROKEN[how]
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    elif how == "folder":
+        path.mkdir()
+    elif how == "zip":
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("a", "b")
+    elif content is not None:
+        torch.save(content, path)
+    for load in LOADS:
+        with refuses(path):
+            load(str(path))
+
+
+WRONG = (None, 3, "x", [], {}, {"a": 1}, [[]], {"_name": 3}, argparse.Namespace())
+
+
+@pytest.mark.parametrize("kind", ["editor", "stock"])
+def test_parts_of_another_kind_are_refused_or_not_needed(folder, tmp_path, kind):
+    path = tmp_path / "evil.pt"
+    for part in (*PARTS[:-1], "optimizer_history", "cfg.model", "cfg.task"):
+        needed = part in ("cfg", "model", "cfg.model", "cfg.task")
+        for value in WRONG:
+            state = torch.load(folder / f"{kind}.pt", weights_only=True)
+            (state["cfg"] if "." in part else state)[part.rpartition(".")[2]] = value
+            torch.save(state, path)
+            said = outcome(lambda: Corrector.from_pretrained(str(path)))
+            assert said != "loaded" or not needed, (part, value)
+
+
+def test_a_checkpoint_of_another_system_or_size_is_told(folder, tmp_path):
+    for made, kind in ((LevenshteinEditor, "stock"), (EncT5, "editor"), (EncT5, "stock")):
+        with refuses(folder / f"{kind}.pt", "task"):
+            made.from_pretrained(str(folder / f"{kind}.pt"))
+    other = tmp_path / "other.pt"
+    with refuses("enct5"):
+        changed(folder / "stock.pt", other, "task", "_name", "enct5")
+        Corrector.from_pretrained(str(other))
+    for name in ("encoder_embed_dim", "encoder_layers"):
+        state = torch.load(folder / "stock.pt", weights_only=True)
+        vars(state["cfg"]["model"])[name] = 32
+        torch.save(state, other)
+        with refuses(other):
+            checkpoint_utils.load_model_ensemble([str(other)])
+
+
+def test_data_paths_become_absolute_where_they_exist(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a").mkdir()
+    cfg = OmegaConf.create({"data": f"a:{tmp_path}/b:missing"})
+    OmegaConf.set_struct(cfg, True)
+    patches.absolute_data_paths(cfg)
+    assert cfg.data == f"{tmp_path}/a:{tmp_path}/b:missing"
+    for untouched in ("", None, "s3://bucket/a"):
+        namespace = argparse.Namespace(data=untouched)
+        patches.absolute_data_paths(namespace)
+        assert namespace.data == untouched

@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lev_plugins import Corrector, EncT5, LevenshteinEditor, UserError
-from lev_plugins.fairseq_patches import read_interactive_lines
 from lev_plugins.inference.correction.units import KINDS, spans
 from lev_plugins.systems.levenshtein.decoding.history import EditTrace
 
@@ -134,35 +133,6 @@ def test_an_enct5_answers_every_text_in_order(kind, texts, lines):
     assert [one.texts for one in model.predict(given)] == given
 
 
-@pytest.fixture(scope="module")
-def file(tmp_path_factory):
-    return tmp_path_factory.mktemp("typed") / "file"
-
-
-@given(
-    data=st.binary(max_size=40) | LINES.map("\n".join).map(lambda t: t.encode("utf-8", "replace"))
-)
-def test_interactive_reads_as_many_lines_as_end_or_names_one(file, data):
-    file.write_bytes(data)
-    lines = data.split(b"\n")[: -1 if data.endswith(b"\n") or not data else None]
-    try:
-        found = [line for buffer in read_interactive_lines(str(file), 2) for line in buffer]
-    except UserError as error:
-        number = next(n for n, line in enumerate(lines, 1) if not _is_text(line))
-        assert f"line {number}: byte " in str(error)
-        return
-    assert [line.split() for line in found] == [line.decode().split() for line in lines]
-    assert [line.count("\t") for line in found] == [line.count(b"\t") for line in lines]
-
-
-def _is_text(raw: bytes) -> bool:
-    try:
-        raw.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
 @given(LINES, st.booleans())
 def test_lines_of_interactive_become_a_batch_and_as_many_answers(lines, markup):
     of = editor()
@@ -218,15 +188,6 @@ def test_a_long_line_is_corrected_in_time(kind):
             lines = ["a b", long_line(unit), "c"]
             found = corrector(kind, "line").correct(lines, min_confidence=1.0)
             assert [one.source for one in found] == lines
-
-
-def test_a_message_that_quotes_a_long_line_keeps_its_beginning_and_its_end():
-    error = UserError(f"line 3: {'x' * SIZE} is no number; write one")
-    assert str(error).startswith("line 3: xxx") and str(error).endswith(
-        "xxx is no number; write one"
-    )
-    assert len(str(error)) < 2_100
-    assert str(UserError("a\n b")) == "a b"
 
 
 def test_an_enct5_reads_the_beginning_of_a_long_text_in_time():

@@ -3,13 +3,7 @@
 import re
 
 import pytest
-import tiny
-from fairseq.dataclass.configs import FairseqConfig
-from fairseq_cli import interactive
-from omegaconf import OmegaConf
 from test_benchmarks import script, scripts  # noqa: F401
-
-from lev_plugins.errors import UserError
 
 ROW = re.compile(
     r"^(\w+) +(\w+) +(\d+) +([\d.]+) +([\d.]+) +(-?[\d.]+) +(\d+|inf) +(\d+|inf)  (yes|no)$", re.M
@@ -41,27 +35,3 @@ def test_memory_is_flat_the_pace_steady_and_the_order_kept(load, capsys, monkeyp
         assert order == "yes" and float(growth) < GROWTH
         # answers of correct and predict come by buffers of lines: their tenths are too coarse
         assert interface not in ("generate", "interactive") or float(last) > 0.5 * float(second)
-
-
-def test_interactive_keeps_no_buffer_that_it_has_answered():
-    task = tiny.task()
-    cfg = OmegaConf.structured(FairseqConfig())
-
-    for line in ("a b", "c", "d"):
-        batches = interactive.make_batches([line] * 5, cfg, task, (64, 64), lambda text: text)
-        assert sum(len(batch.ids) for batch in batches) == 5
-    assert not task.dataset_to_epoch_iter
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("--system stock", "--system stock: choose of levenshtein"),
-        ("--system pbd --interface python", "--interface python: pbd has generate, interactive"),
-        ("--sentences 9", "--sentences 9: 100 to"),
-        ("--updates 0", "--updates 0: 1 to"),
-    ],
-)
-def test_a_mistake_is_told(load, words, said):
-    with pytest.raises(UserError, match=said):
-        load.main(words.split())

@@ -162,25 +162,20 @@ def found(loaded: dict[str, tuple[str, str]], form: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("form", ["by path", "installed", "renamed"])
-def test_every_form_of_user_dir_registers_everything(loaded, form):
+def test_every_form_of_user_dir_registers_everything_and_says_nothing(loaded, form):
     # by path: relative, twice, and absolute; installed: importable before fairseq looks for it
     assert found(loaded, form)["registered"] == NAMES
-
-
-def test_a_spawned_worker_loads_a_renamed_copy_and_what_was_pickled_from_it(loaded):
-    registered, module, alpha = found(loaded, "renamed")["worker"]
-    assert registered == NAMES
-    assert module == "my_edits_2.systems.levenshtein.config"
-    assert alpha == 0.25
-
-
-@pytest.mark.parametrize("form", ["by path", "installed", "renamed"])
-def test_loading_the_package_says_nothing(loaded, form):
     out, err = loaded[form]
     before, *after = err.split("fairseq loaded\n")
     assert out.count("\n") == 1 and after and not any(after)
     # importing fairseq says something; importing it through the package does not
     assert form != "installed" or before == ""
+
+
+def test_a_spawned_worker_loads_a_renamed_copy_and_what_was_pickled_from_it(loaded):
+    registered, module, alpha = found(loaded, "renamed")["worker"]
+    assert registered == NAMES and alpha == 0.25
+    assert module == "my_edits_2.systems.levenshtein.config"
 
 
 # what is registered ---------------------------------------------------------------------------
@@ -220,42 +215,28 @@ def own_fields(config: type) -> list[dataclasses.Field]:
     return [field for field in dataclasses.fields(config) if field.name not in stock]
 
 
-FIELDS = [
-    pytest.param(kind, name, field, id=f"{name}.{field.name}")
-    for kind, name, config in configurations()
-    for field in own_fields(config)
-]
-
-
-@pytest.mark.parametrize("kind", REGISTRIES)
-def test_every_component_has_a_configuration_of_its_own(kind):
-    assert ours(kind)
-    for name in ours(kind):
-        config = REGISTRIES[kind][1][name]
-        assert issubclass(config, FairseqDataclass)
-        assert config.__module__.startswith("lev_plugins."), name
-
-
 def interpolated(field: dataclasses.Field) -> bool:
     """Whether a value is taken from elsewhere (``II``): then a flag would be one too many."""
     return isinstance(field.default, str) and field.default.startswith("${")
 
 
-@pytest.mark.parametrize("kind, name, field", FIELDS)
-def test_every_option_is_explained_and_none_is_switched_off_by_its_flag(kind, name, field):
-    explained = field.metadata.get("help", "")
-    if interpolated(field):
-        assert not explained, "a help would show a flag that clashes with the one it copies"
-        return
-    assert len(explained) > 10
-    assert field.default is not True, "its flag would turn it off"
-
-
-@pytest.mark.parametrize("kind, name, field", FIELDS)
-def test_types_are_such_as_fairseq_understands(kind, name, field):
-    text = str(field.type)
-    assert not isinstance(field.type, str) and "|" not in text
-    assert not text.startswith(("list[", "dict[", "tuple["))
+@pytest.mark.parametrize("kind", REGISTRIES)
+def test_every_component_has_options_of_its_own_that_fairseq_understands(kind):
+    assert ours(kind)
+    for name in ours(kind):
+        config = REGISTRIES[kind][1][name]
+        assert issubclass(config, FairseqDataclass)
+        assert config.__module__.startswith("lev_plugins."), name
+        for field in own_fields(config):
+            where, explained = f"{name}.{field.name}", field.metadata.get("help", "")
+            if interpolated(field):
+                assert not explained, f"{where}: a help would show a flag that clashes"
+            else:
+                assert len(explained) > 10, where
+                assert field.default is not True, f"{where}: its flag would turn it off"
+            text = str(field.type)
+            assert not isinstance(field.type, str) and "|" not in text, where
+            assert not text.startswith(("list[", "dict[", "tuple[")), where
 
 
 def test_no_option_has_the_name_of_one_of_fairseqs():
@@ -314,23 +295,19 @@ def test_every_option_arrives_from_the_command_line(kind, name):
     assert {key: config[key] for key in expected} == expected
 
 
-@pytest.mark.parametrize("arch", PLANNED)
-def test_an_architecture_named_after_a_pretrained_model_has_its_sizes(arch):
-    plan = json.loads(parsed(arch).model.backbone_plan)["plan"]
-    layers = plan.get("layers") or plan.get("encoder_layers") or plan["encoder"]["layers"]
-    assert (layers, plan["dim"]) == PLANNED[arch]
-
-
-@pytest.mark.parametrize("arch", SIZES)
-@pytest.mark.parametrize("flags", [(), ("--decoder-layers", "7", "--encoder-embed-dim", "64")])
-def test_an_architecture_sets_the_sizes_that_the_user_does_not(arch, flags):
-    model = parsed(arch, *flags).model
-    layers, width = SIZES[arch]
-    assert model.encoder_embed_dim == (64 if flags else width)
-    assert model.encoder_layers == layers
-    if arch.startswith("enct5"):
-        assert model.decoder_layers == (7 if flags else 1)
-        return
-    # without a number of its own a decoder has as many blocks as the encoder
-    assert (model.decoder_layers or model.encoder_layers) == (7 if flags else layers)
-    assert model.max_source_positions == 1024, "taken from the task"
+def test_an_architecture_sets_the_sizes_that_the_user_does_not():
+    for arch, size in PLANNED.items():
+        plan = json.loads(parsed(arch).model.backbone_plan)["plan"]
+        layers = plan.get("layers") or plan.get("encoder_layers") or plan["encoder"]["layers"]
+        assert (layers, plan["dim"]) == size
+    for arch, (layers, width) in SIZES.items():
+        for flags in ((), ("--decoder-layers", "7", "--encoder-embed-dim", "64")):
+            model = parsed(arch, *flags).model
+            assert model.encoder_embed_dim == (64 if flags else width)
+            assert model.encoder_layers == layers
+            if arch.startswith("enct5"):
+                assert model.decoder_layers == (7 if flags else 1)
+                continue
+            # without a number of its own a decoder has as many blocks as the encoder
+            assert (model.decoder_layers or model.encoder_layers) == (7 if flags else layers)
+            assert model.max_source_positions == 1024, "taken from the task"

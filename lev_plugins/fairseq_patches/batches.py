@@ -1,6 +1,11 @@
-"""Batches that hold every sentence."""
+"""Batches that hold every sentence, are the same after a break, and end with the training."""
 
+import atexit
+import queue
+import threading
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -10,36 +15,16 @@ from ..io.patching import Stock, patches
 from ..io.program import running_command
 
 Batch = Sequence[int] | np.ndarray
-
-
-def lossless_batches(indices: Sequence[int] | np.ndarray, batches: Sequence[Batch]) -> list[Batch]:
-    """Put the sentences back that fairseq dropped at the end, in order.
-
-    Fault: ``fairseq.data.data_utils.batch_by_size`` throws the last batch away when its size is no
-    multiple of ``required_batch_size_multiple`` (8 unless told otherwise), so ``fairseq-generate``
-    loses sentences and a set of fewer than eight gives nothing.
-
-    fairseq cuts ``indices`` from left to right, where a batch would pass ``max_tokens`` or
-    ``max_sentences``; what it threw away is one batch that it had cut so itself.
-
-    Args:
-        indices: all sentences, in the order in which they were batched.
-        batches: what ``batch_by_size`` made of them.
-
-    Returns:
-        The batches, and one more where sentences were missing.
-    """
-    order = np.asarray(indices, dtype=np.int64)
-    kept = [batch for batch in batches if len(batch) > 0]
-    done = sum(len(batch) for batch in kept)
-    return kept if done == len(order) else [*kept, order[done:]]
+_PATIENCE = 30.0  # seconds; a thread that reads ahead is at most one batch away from its end
 
 
 def keep_last_batch() -> None:
     """Lets no data set of fairseq lose its last batch, those of fairseq's own tasks included.
 
-    Faults: see :func:`lossless_batches`; in training the sentences that no epoch sees are always
-    the longest ones. And with no sentence at all fairseq raises IndexError.
+    Faults: ``fairseq.data.data_utils.batch_by_size`` throws the last batch away when its size is
+    no multiple of ``required_batch_size_multiple`` (8 unless told otherwise): ``fairseq-generate``
+    loses sentences, a set of fewer than eight gives nothing, and the sentences that no epoch of a
+    training sees are always the longest ones. With no sentence at all fairseq raises IndexError.
     """
     from fairseq.data import FairseqDataset
 
@@ -47,13 +32,16 @@ def keep_last_batch() -> None:
     def batch_by_size(
         stock: Stock, self: FairseqDataset, indices: Sequence[int], *limits: Any, **named: Any
     ) -> list[Batch]:
-        """fairseq's batches, the last one included.
+        """fairseq's batches and, of what is missing at the end, the one that it had cut.
 
         Raises:
             UserError: there is nothing to train on: fairseq would begin one epoch after another.
         """
         if len(indices) > 0:
-            return lossless_batches(indices, stock(self, indices, *limits, **named))
+            batches = [one for one in stock(self, indices, *limits, **named) if len(one) > 0]
+            done = sum(map(len, batches))
+            rest = np.asarray(indices, dtype=np.int64)[done:]
+            return [*batches, rest] if len(rest) else batches
         if running_command() in ("train", "hydra-train"):
             raise UserError(
                 "a data set has no sentence, or none within the limits of the model; check the "
@@ -91,3 +79,33 @@ def deterministic_batching() -> None:
         # before fairseq resumes where a training stopped: it then begins to read at once
         dataset.set_epoch(iterator.epoch)
         return iterator
+
+
+def end_readers() -> None:
+    """Ends all threads of this process that read ahead, and waits for them, within reason.
+
+    A count that is reached ends one after the batch that it is at; what it has read is thrown away,
+    so that it is not held up by a full queue.
+    """
+    from fairseq.data.iterators import BackgroundConsumer
+
+    readers = [one for one in threading.enumerate() if isinstance(one, BackgroundConsumer)]
+    end = time.monotonic() + _PATIENCE
+    while any(one.is_alive() for one in readers) and time.monotonic() < end:
+        for reader in readers:
+            reader._max_len = 0
+            # torch's signal handler raises where a process that loads data has died
+            with suppress(queue.Empty, RuntimeError):
+                reader.join(0.05)
+                reader._queue.get_nowait()
+
+
+def stop_prefetch_threads() -> None:
+    """Lets a training that ends within an epoch exit with its own status.
+
+    Fault: ``BufferedIterator`` reads up to ``--data-buffer-size`` batches ahead in a daemon thread
+    which nobody ever stops. It is still at work while Python shuts down and is then ended in the
+    middle of torch's code (up to Python 3.13): a finished training ends in "Aborted", status 134.
+    """
+    # Last registered, first called: the worker processes that a reader may wait for live on.
+    atexit.register(end_readers)

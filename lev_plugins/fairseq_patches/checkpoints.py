@@ -1,4 +1,4 @@
-"""Checkpoints: what may stand in one, how one is read, and where its data are looked for."""
+"""How a checkpoint is read: plain data alone, its mistakes in one line, its data from anywhere."""
 
 import argparse
 import collections
@@ -9,7 +9,7 @@ import os
 import re
 import sys
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,23 +21,20 @@ from ..errors import UserError
 from ..io.patching import Stock, patches
 from .trust import check_criterion, settings_of
 
-#: a class or function, or that and the name that checkpoints know it by
-Global = Callable[..., object] | tuple[Callable[..., object], str]
 _REFUSED = r"[Uu]nsupported (?:GLOBAL|global: GLOBAL|class) (\S+)"
 
 
-def _allowed() -> list[Global]:
-    """The plain containers and numbers that fairseq's checkpoints are made of.
+def _allowed() -> list[Any]:
+    """The classes of fairseq's checkpoints: plain containers and numbers.
 
-    The options of models without a config dataclass; metrics of numpy, kept by ``--eval-bleu`` (no
-    arrays of Python objects, and a checkpoint names the module of the numpy that wrote it); and
-    what the first process sends to the others when a training resumes.
+    Options of models without a config dataclass; metrics of numpy, kept by ``--eval-bleu`` (a
+    checkpoint names the module of the numpy that wrote it); what the first process sends to the
+    others when a training resumes.
     """
     from fairseq.distributed.utils import _TensorPlaceholder
 
-    multiarray = importlib.import_module(
-        f"numpy.{'_core' if hasattr(np, '_core') else 'core'}.multiarray"
-    )
+    home = "_core" if hasattr(np, "_core") else "core"
+    multiarray = importlib.import_module(f"numpy.{home}.multiarray")
     makers = [
         (getattr(multiarray, name), f"numpy.{core}.multiarray.{name}")
         for name in ("_reconstruct", "scalar")
@@ -45,10 +42,9 @@ def _allowed() -> list[Global]:
     ]
     codes = np.typecodes["AllInteger"] + np.typecodes["AllFloat"] + "?"
     numbers = {type(np.dtype(code)) for code in codes}
-    config = [DictConfig, ListConfig, AnyNode, ContainerMetadata, Metadata]
+    config = [DictConfig, ListConfig, AnyNode, ContainerMetadata, Metadata, argparse.Namespace]
     plain = [collections.defaultdict, dict, list, int, (typing.Any, "typing.Any")]
-    own = [argparse.Namespace, _TensorPlaceholder]
-    return [*own, np.ndarray, np.dtype, *makers, *numbers, *config, *plain]
+    return [np.ndarray, np.dtype, *makers, *numbers, *config, *plain, _TensorPlaceholder]
 
 
 def read_checkpoint(file: Any, map_location: Any = "cpu", **options: Any) -> Any:
@@ -61,9 +57,8 @@ def read_checkpoint(file: Any, map_location: Any = "cpu", **options: Any) -> Any
     try:
         return torch.load(file, map_location=map_location, **{**options, "weights_only": True})
     except Exception as error:  # torch has no class of its own for a damaged file
-        refused = re.search(_REFUSED, str(error))
         said = f"damaged, cut short or no checkpoint ({type(error).__name__})"
-        if refused is not None:
+        if refused := re.search(_REFUSED, str(error)):
             said = f"asks for {refused[1]}, which could run foreign code, and is not loaded"
         elif isinstance(error, OSError) and error.strerror:
             said = error.strerror
@@ -72,11 +67,7 @@ def read_checkpoint(file: Any, map_location: Any = "cpu", **options: Any) -> Any
 
 @contextlib.contextmanager
 def wrap_checkpoint_errors(path: str) -> Iterator[None]:
-    """Whatever goes wrong inside over a checkpoint is said of the checkpoint.
-
-    Raises:
-        UserError: in the place of an exception, unless memory has ended.
-    """
+    """Whatever goes wrong inside over a checkpoint is a UserError, unless memory has ended."""
     try:
         yield
     except (UserError, torch.OutOfMemoryError):
@@ -85,6 +76,8 @@ def wrap_checkpoint_errors(path: str) -> Iterator[None]:
         cause = error.__context__ or error  # the trainer says less than what it has met
         if isinstance(cause, UserError):
             raise cause from error
+        if str(cause).startswith("Model file not found"):
+            raise UserError(f"checkpoint {path} does not exist") from error
         raise UserError(
             f"checkpoint {path} cannot be used here ({type(cause).__name__}: {str(cause)[:300]}); "
             "give the task, --arch, options and data it was trained with; or it is damaged"
@@ -97,8 +90,7 @@ def read_plain_checkpoints() -> None:
     Faults: fairseq calls ``torch.load`` without ``weights_only``. Since torch 2.6 that means
     ``weights_only=True``, and every fairseq checkpoint is refused; or, with
     TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD in the environment, which many advise to set for fairseq,
-    anything is unpickled. The classes named here are plain containers and numbers. What is raised
-    over settings that make no model is a traceback of some layer.
+    anything is unpickled.
     """
     from fairseq import checkpoint_utils
 
@@ -123,18 +115,15 @@ def read_plain_checkpoints() -> None:
         *args: object,
         **options: object,
     ) -> tuple[Any, Any, Any]:
-        """fairseq's models, settings and task; ``task.checkpoint_cfg`` are the settings.
-
-        Raises:
-            UserError: a checkpoint whose settings make no model, or ask for what no checkpoint may
-                ask for (:mod:`.trust`).
-        """
-        with wrap_checkpoint_errors(":".join(filenames)):
-            with settings_of(filenames, arg_overrides) as origin:
-                found: tuple[Any, Any, Any] = stock(filenames, arg_overrides, *args, **options)
-                check_criterion(origin, found[1])
-                found[2].checkpoint_cfg = found[1]
-                return found
+        """fairseq's models, settings and task; ``task.checkpoint_cfg`` are the settings."""
+        with (
+            wrap_checkpoint_errors(":".join(filenames)),
+            settings_of(filenames, arg_overrides) as origin,
+        ):
+            found: tuple[Any, Any, Any] = stock(filenames, arg_overrides, *args, **options)
+            check_criterion(origin, found[1])
+            found[2].checkpoint_cfg = found[1]
+            return found
 
 
 def absolute_data_paths(cfg: DictConfig | argparse.Namespace) -> None:

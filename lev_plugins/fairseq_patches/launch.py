@@ -27,14 +27,7 @@ def launch_command(processes: int) -> str:
 
 
 def _check_launch(cfg: DictConfig) -> None:
-    """Refuse a training on a CPU whose processes would train each for itself, or not at all.
-
-    Args:
-        cfg: ``FairseqConfig.distributed_training``.
-
-    Raises:
-        UserError: with the command that works.
-    """
+    """Refuse a training on a CPU whose processes would train each for itself, or not at all."""
     asked, method = cfg.distributed_world_size, cfg.distributed_init_method
     torchrun = all(name in os.environ for name in _TORCHRUN)
     started = int(os.environ["WORLD_SIZE"]) if torchrun else 1
@@ -58,24 +51,10 @@ def train_on_cpus() -> None:
     def infer(stock: Stock, cfg: DictConfig) -> None:
         """Take the process's place from torchrun's environment (``cfg``: distributed training)."""
         if torch.cuda.device_count() > 0:
-            stock(cfg)
-            return
+            return stock(cfg)
         cfg.distributed_init_method, cfg.distributed_no_spawn = "env://", True
         cfg.distributed_world_size = int(os.environ["WORLD_SIZE"])
         cfg.distributed_rank, cfg.device_id = int(os.environ["RANK"]), 0
-
-
-def bf16_without_tpu(cfg: DictConfig) -> None:
-    """Let ``--bf16`` work on the device that is there (``cfg``: ``FairseqConfig``, changed).
-
-    Fault: on the command line it switches ``--tpu`` on, and without torch_xla the trainer dies.
-    """
-    from fairseq.distributed import utils
-
-    if cfg.common.bf16 and utils.xm is None:
-        for section in map(cfg.get, cfg):
-            if getattr(section, "tpu", None) is not None:
-                section.tpu = False
 
 
 def settle_trainings() -> None:
@@ -83,8 +62,9 @@ def settle_trainings() -> None:
 
     Faults: a model gets a copy of its settings, so nothing that it finds out (the sizes of a
     pre-trained backbone) reaches a checkpoint; its class may have a ``settle(cfg.model)`` instead.
-    On a CPU, processes train each for itself, or nothing, with status 0. Checkpoints that are
-    written asynchronously are torn where a training is stopped.
+    On a command line ``--bf16`` switches ``--tpu`` on, and without torch_xla the trainer dies. On
+    a CPU, processes train each for itself, or nothing, with status 0. Checkpoints that are written
+    asynchronously are torn where a training is stopped.
     """
     from fairseq.distributed import utils
 
@@ -95,19 +75,20 @@ def settle_trainings() -> None:
         """Check, then run ``main(cfg, **kwargs)`` in all processes as fairseq does."""
         code = getattr(main, "__code__", None)
         if code is None or Path(code.co_filename).parts[-2:] != ("fairseq_cli", "train.py"):
-            stock(cfg, main, **kwargs)
-            return
+            return stock(cfg, main, **kwargs)
         if cfg.checkpoint.write_checkpoints_asynchronously:
             raise UserError("--write-checkpoints-asynchronously tears checkpoints; leave it out")
         absolute_data_paths(cfg.task)
         kind: Any = None if OmegaConf.is_missing(cfg, "model") else model_class(cfg.model)
         if hasattr(kind, "settle"):
             kind.settle(cfg.model)
-        bf16_without_tpu(cfg)
+        if cfg.common.bf16 and utils.xm is None:
+            for section in map(cfg.get, cfg):
+                if getattr(section, "tpu", None) is not None:
+                    section.tpu = False
         place = cfg.distributed_training
         _check_launch(place)
         if place.distributed_world_size > 1:
             utils.infer_init_method(place)  # as fairseq is about to do
-        spawns = place.distributed_init_method is not None and not place.distributed_no_spawn
-        with watched(spawns):
+        with watched(place.distributed_init_method is not None and not place.distributed_no_spawn):
             stock(cfg, main, **kwargs)

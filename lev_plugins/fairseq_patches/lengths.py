@@ -27,12 +27,10 @@ def _marked(dictionary: "Dictionary") -> np.ndarray:
     begun = sum(one.startswith("\u2581") for one in usual)
     # sentencepiece, or a space among characters; not a mark that a text had somewhere
     if begun and max(2 * letters, 10 * begun) > len(usual):
-        found = [one.startswith("\u2581") for one in symbols]
-    elif any(one.endswith("@@") for one in usual):  # on all but the last piece of a word
-        found = [not one.endswith("@@") for one in symbols]
-    else:  # BERT's, or words
-        found = [not one.startswith("##") for one in symbols]
-    return np.array(found)
+        return np.array([one.startswith("\u2581") for one in symbols])
+    if any(one.endswith("@@") for one in usual):  # on all but the last piece of a word
+        return np.array([not one.endswith("@@") for one in symbols])
+    return np.array([not one.startswith("##") for one in symbols])  # BERT's, or words
 
 
 def words_learnt(sources: Sequence[Any], dictionary: "Dictionary") -> int | None:

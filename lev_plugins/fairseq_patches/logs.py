@@ -4,9 +4,8 @@ import contextlib
 import logging
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from ..io.patching import Stock, patches
 from ..io.program import running_command
 
 HYDRA_SAYS = (
@@ -40,9 +39,9 @@ def quiet_commands() -> None:
     validate …) the root logger stays at DEBUG. And each command starts with some twenty lines of
     warnings about interfaces that hydra has deprecated.
     """
-    root = logging.getLogger()
     if running_command() is None:
         return
+    root = logging.getLogger()
     if root.level == logging.DEBUG:
         root.setLevel(os.environ.get("LOGLEVEL", "INFO").upper())
     for start in HYDRA_SAYS:
@@ -57,25 +56,3 @@ def filter_mask_warning() -> None:
     is not safe among threads.
     """
     warnings.filterwarnings("ignore", _MASKS, UserWarning)
-
-
-def hide_private_stats() -> None:
-    """Keeps names that begin with ``_`` out of progress bars, as fairseq keeps them out of meters.
-
-    Fault: fairseq-validate shows all that a batch logs: of a regression 1607 numbers a line.
-    """
-    from fairseq.logging.progress_bar import BaseProgressBar, JsonProgressBar
-
-    for bar in (BaseProgressBar, JsonProgressBar):
-
-        @patches(bar, "_format_stats")
-        def format_stats(
-            stock: Stock,
-            self: BaseProgressBar,
-            stats: Mapping[str, object],
-            *more: object,
-            **named: object,
-        ) -> object:
-            """fairseq's, of what is not private."""
-            shown = {name: value for name, value in stats.items() if name[:1] != "_"}
-            return stock(self, shown, *more, **named)

@@ -2,26 +2,28 @@
 
 # ruff: noqa: F401  (what others import from here)
 
-from ..io.causes import explain
-from ..io.saving import atomic_save, write_checkpoints_whole
-from .adafactor import patch_adafactor
-from .batches import deterministic_batching, keep_last_batch, lossless_batches
+from ..io.saving import atomic_save
+from .batches import deterministic_batching, end_readers, keep_last_batch, stop_prefetch_threads
 from .checkpoints import (
     absolute_data_paths,
     read_checkpoint,
     read_plain_checkpoints,
     wrap_checkpoint_errors,
 )
-from .encoders import configure_plain_encoders
-from .flags import show_whole_help
-from .interactive import patch_interactive_reader, read_interactive_lines
+from .commands import (
+    configure_plain_encoders,
+    patch_interactive_reader,
+    read_interactive_lines,
+    show_whole_help,
+)
 from .launch import settle_trainings, train_on_cpus
 from .lengths import WORDS_LEARNT
-from .logs import filter_mask_warning, hide_private_stats, quiet_commands
+from .logs import filter_mask_warning, quiet_commands
+from .optimizers import keep_masters, patch_adafactor
 from .registries import import_fairseq, is_lean
-from .reports import one_line_errors, run_cli
+from .reports import explain, one_line_errors, run_cli
+from .saving import write_checkpoints_whole
 from .symbols import compare_symbols, difference, keep_symbols, refuse_other_symbols
-from .threads import stop_prefetch_threads
 from .training import prepare_trainings
 from .trust import Origin, check_checkpoint_settings, origin, settings_of
 from .user_dir import accept_imported_package
@@ -54,8 +56,8 @@ def apply(lean: bool = False) -> None:
     keep_symbols()
     if not is_lean():
         patch_interactive_reader()
+    keep_masters()
     patch_adafactor()
-    hide_private_stats()
     configure_plain_encoders()
     stop_prefetch_threads()
     _applied = True

@@ -24,8 +24,6 @@ _handled: list[signal.Signals] = []  # those that had no handler of the user's
 
 
 def _handle(spawns: bool = False) -> None:
-    """Note signals from now on; ``spawns``: the children of this process get them too."""
-
     def receive(number: int, frame: object) -> None:
         _received.append(number)
         for child in multiprocessing.active_children() if spawns else ():
@@ -40,11 +38,7 @@ def _handle(spawns: bool = False) -> None:
 
 @contextlib.contextmanager
 def watched(spawns: bool) -> Iterator[None]:
-    """A training runs inside, in processes that fairseq spawns or not.
-
-    Raises:
-        SystemExit: with the status of processes that have ended for a signal.
-    """
+    """A training runs inside, in processes that fairseq spawns or not, whose status is ours."""
     try:
         if spawns:
             _handle(spawns)
@@ -63,8 +57,7 @@ def watched(spawns: bool) -> Iterator[None]:
 def save_on_signals(program: ModuleType) -> None:
     """Let the training of ``program`` (fairseq_cli.train) that begins now end when it is asked to.
 
-    A process that loads data gets the signals of the job as well, and the training would die of its
-    death: it ends when the training says so.
+    Processes that load data get the signals of the job as well: they end when the training says so.
     """
     from fairseq import checkpoint_utils
     from fairseq.distributed import utils
@@ -90,23 +83,19 @@ def save_on_signals(program: ModuleType) -> None:
         if number and not should_stop:
             if trainer.is_data_parallel_master:
                 name, updates = signal.Signals(number).name, trainer.get_num_updates()
-                way = (
-                    "nothing is saved" if cfg.checkpoint.no_save else "the same command resumes it"
-                )
-                sys.stderr.write(f"{name}: the training ends after {updates} updates; {way}\n")
+                sys.stderr.write(f"{name}: the training ends after {updates} updates\n")
             raise SystemExit(128 + number)
         return losses, should_stop
 
 
 def _leave_signals_to_the_training() -> None:
+    def end_when_told() -> None:
+        while signal.sigwaitinfo({signal.SIGTERM}).si_pid != os.getppid():
+            pass
+        os._exit(0)
+
     for one in _handled:
         signal.signal(one, signal.SIG_IGN if one != signal.SIGTERM else signal.SIG_DFL)
     if signal.SIGTERM in _handled:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
-        threading.Thread(target=_end_when_told, daemon=True).start()
-
-
-def _end_when_told() -> None:
-    while signal.sigwaitinfo({signal.SIGTERM}).si_pid != os.getppid():
-        pass
-    os._exit(0)
+        threading.Thread(target=end_when_told, daemon=True).start()

@@ -48,10 +48,28 @@ def import_fairseq(lean: bool = False) -> None:
     if "fairseq" in sys.modules:
         return
     with untouched_root_logger(), _only_what_is_named() if lean else contextlib.nullcontext():
-        import fairseq  # noqa: F401
+        from fairseq import checkpoint_utils, options
     _lean = lean
     if lean:
-        _import_rest_when_asked()
+
+        @patches(checkpoint_utils, "_upgrade_state_dict")
+        def upgrade_state_dict(stock: Stock, state: Any) -> Any:
+            """fairseq's, with the checkpoint's task and model registered."""
+            from fairseq.models import ARCH_MODEL_REGISTRY
+            from fairseq.tasks import TASK_REGISTRY
+
+            cfg = state.get("cfg") or {}
+            for part, known in (("model", ARCH_MODEL_REGISTRY), ("task", TASK_REGISTRY)):
+                name = [getattr(cfg.get(part), one, None) for one in ("_name", "arch")]
+                if (name[0] or name[1]) not in known:
+                    _import_rest()
+            return stock(state)
+
+        @patches(options, "get_parser")
+        def get_parser(stock: Stock, *args: Any, **how: Any) -> Any:
+            """fairseq's, of all names."""
+            _import_rest()
+            return stock(*args, **how)
 
 
 def is_lean() -> bool:
@@ -69,25 +87,3 @@ def _import_rest() -> None:
                 for name in sorted(found.name for found in pkgutil.iter_modules(path)):
                     if not name.startswith("_"):
                         importlib.import_module(f"fairseq.{package}.{name}")
-
-
-def _import_rest_when_asked() -> None:
-    from fairseq import checkpoint_utils, options
-    from fairseq.models import ARCH_MODEL_REGISTRY
-    from fairseq.tasks import TASK_REGISTRY
-
-    @patches(checkpoint_utils, "_upgrade_state_dict")
-    def upgrade_state_dict(stock: Stock, state: Any) -> Any:
-        """fairseq's, with the checkpoint's task and model registered."""
-        cfg = state.get("cfg") or {}
-        for part, known in (("model", ARCH_MODEL_REGISTRY), ("task", TASK_REGISTRY)):
-            settings = cfg.get(part)
-            if (getattr(settings, "_name", None) or getattr(settings, "arch", None)) not in known:
-                _import_rest()
-        return stock(state)
-
-    @patches(options, "get_parser")
-    def parser(stock: Stock, *args: Any, **how: Any) -> Any:
-        """fairseq's, of all names."""
-        _import_rest()
-        return stock(*args, **how)

@@ -1,43 +1,62 @@
-"""One line for a user's mistake, whoever noticed it."""
+"""One line for a user's mistake, whoever noticed it.
 
-import argparse
+fairseq's and Python's own errors are shown as they are, but for those that a user meets in the
+first hour: no such file or data, options that fairseq refuses.
+"""
+
 import contextlib
+import errno
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable
 from types import TracebackType
 from typing import NoReturn
 
-from ..errors import printable
-from ..io.causes import explain
-from ..io.patching import Stock, patches
+from ..errors import UserError, printable
 from ..io.program import running_command
 
-_TRACEBACK = "LEV_PLUGINS_TRACEBACK"
-_BROKEN_PIPE_STATUS = 128 + 13  # what a shell reports for a program ended by SIGPIPE
-_INTERRUPTED_STATUS = 128 + 2
+_PATHS = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM}
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
+_OURS = f"{UserError.__module__}.{UserError.__qualname__}: "  # in the traceback of a worker
+_NO_DATA = re.compile(r"Dataset not found: (\S+) \((.+)\)")
 
 
-def _print_error(error: BaseException, line: str) -> None:
-    """``error: …`` on standard error; the traceback before it if LEV_PLUGINS_TRACEBACK=1."""
-    if os.environ.get(_TRACEBACK) == "1":
+def explain(error: BaseException) -> str | None:
+    """The line to print for a user's mistake, or ``None`` where a traceback says more."""
+    text, line = str(error), None
+    if isinstance(error, UserError) or _OURS in text:
+        line = text.rpartition(_OURS)[2]
+    elif isinstance(error, OSError) and error.errno in _PATHS | _FULL:
+        name = os.fsdecode(error.filename) if isinstance(error.filename, (str, bytes)) else ""
+        way = "check the path" if error.errno in _PATHS else "free some space or write elsewhere"
+        if name or error.errno in _FULL:
+            line = f"{name or 'the output'}: {error.strerror or os.strerror(error.errno)}; {way}"
+    elif missing := _NO_DATA.match(text):
+        flags = "--gen-subset, --train-subset, --valid-subset, languages"
+        line = f"no data named {missing[1]} in {missing[2]}; check {flags}"
+    elif text.startswith("Could not infer language pair"):
+        line = "the data folder does not tell the languages; give --source-lang and --target-lang"
+    elif isinstance(error, AssertionError) and "--" in text:  # of options, as fairseq has it
+        line = text
+    return line and " ".join(line.split())
+
+
+def _told(error: BaseException) -> bool:
+    """Whether an error could be told in one line, on standard error.
+
+    With LEV_PLUGINS_TRACEBACK=1 in the environment the traceback stands before it.
+    """
+    if (line := explain(error)) is None:
+        return False
+    if os.environ.get("LEV_PLUGINS_TRACEBACK") == "1":
         traceback.print_exception(error)
     # nobody reads it, or it is closed
     with contextlib.suppress(AttributeError, BrokenPipeError, ValueError):
         sys.stdout.flush()
     print(f"error: {printable(line)}", file=sys.stderr)
-
-
-def show_usage_errors() -> None:
-    """Escapes control characters of the command line in what argparse prints."""
-    if hasattr(argparse.ArgumentParser.error, "__wrapped__"):
-        return
-
-    @patches(argparse.ArgumentParser, "error")
-    def error(stock: Stock, self: argparse.ArgumentParser, message: str) -> None:
-        """argparse's usage and message."""
-        stock(self, printable(message))
+    return True
 
 
 def _forget_stdout() -> None:
@@ -54,33 +73,25 @@ def one_line_errors() -> None:
     """
     if running_command() is None:
         return
-    show_usage_errors()
     os.environ["HYDRA_FULL_ERROR"] = "1"  # it prints and exits by itself unless told to raise
     previous = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        """Prints one line for what is known and passes on the rest."""
         if isinstance(error, BrokenPipeError):
             _forget_stdout()
-        elif (line := explain(error)) is None:
+        elif not _told(error):
             previous(kind, error, trace)
-        else:
-            _print_error(error, line)
 
     sys.excepthook = hook
 
 
 def run_cli(main: Callable[[], int | None]) -> NoReturn:
-    """Run a command of ours and leave with its status.
-
-    Args:
-        main: does the work; returns the exit status, ``None`` for 0.
+    """Run a command of ours and leave with the status that ``main`` returns, ``None`` for 0.
 
     Raises:
         SystemExit: always. 1 after a user's mistake, told in one line; 130 after Ctrl-C and 141
             when the reader of standard output has gone, both without a word.
     """
-    show_usage_errors()
     if sys.stderr is None:  # closed: what is printed there must not land in the output
         sys.stderr = open(os.devnull, "w")
     try:
@@ -88,14 +99,12 @@ def run_cli(main: Callable[[], int | None]) -> NoReturn:
         if sys.stdout is not None:
             sys.stdout.flush()
     except KeyboardInterrupt:
-        status = _INTERRUPTED_STATUS
+        status = 128 + 2
     except BrokenPipeError:
         _forget_stdout()
-        status = _BROKEN_PIPE_STATUS
+        status = 128 + 13
     except Exception as error:
-        line = explain(error)
-        if line is None:
+        if not _told(error):
             raise
-        _print_error(error, line)
         status = 1
     sys.exit(status)

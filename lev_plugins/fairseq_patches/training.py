@@ -10,7 +10,6 @@ from ..io.program import program_modules
 from .checkpoints import wrap_checkpoint_errors
 from .lengths import keep_lengths
 from .preemption import save_on_signals
-from .symbols import resumed_by
 
 if TYPE_CHECKING:
     from fairseq.trainer import Trainer
@@ -43,17 +42,20 @@ def model_class(cfg: Any) -> Any:
 
 
 def _look_at(trainer: "Trainer", path: str, state: dict[str, Any]) -> None:
-    """Let model and task look at the settings of the checkpoint that a training begins with.
+    """Let model and task look at the checkpoint that a training begins with.
 
-    Fault: a resumed training has the options of its command, whatever the checkpoint was trained
-    with; those that no parameter shows change it in silence.
+    Faults: a resumed training has the options of its command, whatever the checkpoint was trained
+    with; those that no parameter shows change it in silence. And what a task keeps in a checkpoint,
+    the symbols of its dictionaries say, fairseq's trainer does not give back to it.
 
     Args:
         trainer: its model's class may have a ``check_resumed(cfg, stored, path)``, and the model a
             ``begin_from(stored, state_dict, path)`` instead for ``--finetune-from-model``; its task
             a ``check_resumed(stored, path)``.
     """
-    kind = model_class(trainer.cfg.model)
+    from fairseq.tasks.translation import TranslationTask
+
+    kind, task = model_class(trainer.cfg.model), trainer.task
     finetuned = path == trainer.cfg.checkpoint.finetune_from_model
     settings = state.get("cfg") or {}
     stored = settings.get("model")
@@ -63,8 +65,10 @@ def _look_at(trainer: "Trainer", path: str, state: dict[str, Any]) -> None:
             (state.get("extra_state") or {}).pop(name, None)
     elif stored is not None and hasattr(kind, "check_resumed"):
         kind.check_resumed(trainer.cfg.model, stored, path)
-    if not finetuned and hasattr(trainer.task, "check_resumed"):
-        trainer.task.check_resumed(settings.get("task"), path)
+    if isinstance(task, TranslationTask) and isinstance(state.get("task_state"), dict):
+        task.load_state_dict(state["task_state"])
+    if not finetuned and hasattr(task, "check_resumed"):
+        task.check_resumed(settings.get("task"), path)
 
 
 def prepare_trainings() -> None:
@@ -91,10 +95,9 @@ def prepare_trainings() -> None:
         """Prepare the training, then load as fairseq does."""
         if not trainer.checkpoint_suffix:  # of a shard, whose name fairseq completes
             require_start(cfg)
-        # the best of the training before in a sweep would be this one's
+        # the best of a training before in this process would be this one's
         vars(checkpoint_utils.save_checkpoint).pop("best", None)
         for program in program_modules("train"):
-            vars(program.should_stop_early).clear()
             save_on_signals(program)
         # an optimizer is told of parameters only, not of the layers that they belong to
         optimizer = OPTIMIZER_REGISTRY.get(trainer.cfg.optimizer._name)
@@ -111,9 +114,8 @@ def prepare_trainings() -> None:
             finally:
                 _beginning.reset(left)
 
-        with resumed_by(trainer.task):
-            found = stock(cfg, trainer, **options)
+        found = stock(cfg, trainer, **options)
         keep_lengths(trainer)
         if cfg.finetune_from_model and trainer.get_num_updates() == 0:
-            trainer._previous_training_time = 0  # which fairseq takes from the other training
+            trainer._previous_training_time = 0  # fairseq counts that of the other training too
         return found

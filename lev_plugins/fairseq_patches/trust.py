@@ -1,4 +1,9 @@
-"""What the settings in a checkpoint may ask for: few models, and no file that is not its own."""
+"""What the settings in a checkpoint may ask for: few models, and no file that is not its own.
+
+Faults: fairseq builds whatever model, task and (in fairseq-validate) criterion a checkpoint
+names. Some load or write files that the settings name; some run settings as Python (``eval``).
+Tokenizers and subwords read any file, and fetch it where it is an address.
+"""
 
 import ast
 import contextlib
@@ -33,6 +38,7 @@ FILES = (
     "bpe_codes bpe_merges bpe_vocab bpe_vocab_file gpt2_encoder_json gpt2_vocab_bpe hf_directory "
     "sentencepiece_model sentencepiece_model_path"
 ).split()
+FETCHED = ("gpt2", "bert")  # subwords whose files are addresses by default
 
 
 def _plain(settings: Any) -> dict[str, Any]:
@@ -46,46 +52,30 @@ def _plain(settings: Any) -> dict[str, Any]:
 
 @dataclasses.dataclass(frozen=True)
 class Origin:
-    """The checkpoint that settings come from.
+    """The checkpoint that settings come from; all methods raise a UserError."""
 
-    paths: its file; of an ensemble all. given: settings that the user has named, by name, which
-    may say anything. All methods raise a UserError.
-    """
-
-    paths: tuple[str, ...]
-    given: Mapping[str, object] = dataclasses.field(default_factory=dict)
+    paths: tuple[str, ...]  # its file; of an ensemble all
+    given: Mapping[str, object] = dataclasses.field(default_factory=dict)  # what the user has named
 
     def check_encoder(self, kind: str, settings: object, data: object = None) -> None:
-        """Refuse a tokenizer or subwords (``kind``: ``bpe``) whose files are not the checkpoint's.
-
-        A file without a name may be an address that fairseq would fetch.
-        """
-        from fairseq.registry import REGISTRIES
-
+        """Refuse a ``tokenizer`` or ``bpe`` whose files are not the checkpoint's (as below)."""
         said = _plain(settings)
-        name = said.get("_name") or said.get(kind)
-        made = REGISTRIES[kind]["dataclass_registry"].get(name) if isinstance(name, str) else None
-        usual = {"bpe_vocab_file": "(an address)"} if name == "bert" else {}
-        usual |= {} if made is None else {one: to for one, to in vars(made()).items() if to}
+        if (said.get("_name") or said.get(kind)) in FETCHED:
+            raise self._refusal(f"--{kind} {said.get('_name')}, whose files are fetched")
         for file in FILES:
-            if said.get(file, usual.get(file)) != usual.get(file) or self.given.get(kind) != name:
-                self.check_file(file, said.get(file) or usual.get(file), data)
+            self.check_file(file, said.get(file), data)
 
     def check_file(self, name: str, value: object, data: object = None) -> None:
         """Refuse a file of the checkpoint's choice that does not lie beside it or its data.
 
         It may lie, wherever links lead, in the folder of the checkpoint, in one of the folders
         ``data`` (``:`` between them) that holds dictionaries, or in the folder above one of them.
-
-        Args:
-            name: of the setting; ``value`` is what it says, or nothing.
         """
         if not value or self.given.get(name) == value:
             return
-        homes = [os.path.dirname(path) for path in self.paths]
-        for folder in data.split(os.pathsep) if isinstance(data, str) else ():
-            homes += [folder] if glob.glob(os.path.join(glob.escape(folder), "dict*.txt")) else []
-        near = {os.path.realpath(home) for home in homes}
+        folders = data.split(os.pathsep) if isinstance(data, str) else []
+        homes = [one for one in folders if glob.glob(f"{glob.escape(one)}/dict*.txt")]
+        near = {os.path.realpath(one) for one in [*homes, *map(os.path.dirname, self.paths)]}
         near |= set(map(os.path.dirname, near))
         path = value if isinstance(value, str) and not {":", "$"} & set(value) else ""
         there = os.path.isfile(path) or os.path.isdir(path)
@@ -95,18 +85,20 @@ class Origin:
 
     def check_task(self, settings: object) -> None:
         """Refuse languages that lead out of the data folder, and data on the network."""
-        said = _plain(settings)
-        for name in ("source_lang", "target_lang", "draft_lang"):
-            if {os.sep, "$"} & set(str(said.get(name))):
-                raise self._refusal(f"--{name.replace('_', '-')} {said[name]!s:.80}")
-        data = str(said.get("data"))
-        if ("://" in data or "$" in data) and self.given.get("data") != data:
-            raise self._refusal(f"the data folder {data:.200}")
+        for name in ("source_lang", "target_lang", "draft_lang", "data"):
+            value = str(_plain(settings).get(name))
+            away = "$" in value or ("://" if name == "data" else os.sep) in value
+            if away and self.given.get(name) != value:
+                raise self._refusal(f"--{name.replace('_', '-')} {value:.80}")
 
-    def check_name(self, kind: str, name: object, registry: Mapping[str, Any]) -> Any:
-        """The class of that name, a key of :data:`EXPECTED`; refuse one that is not expected."""
+    def check_name(self, kind: str, settings: object, registry: Mapping[str, Any]) -> Any:
+        """The class that settings name, a ``kind`` of :data:`EXPECTED`; refuse any other."""
         from fairseq.models import ARCH_MODEL_NAME_REGISTRY
 
+        said = _plain(settings)
+        name = said.get("_name") or said.get(kind) or (next(iter(said)) if len(said) == 1 else None)
+        if kind == "task" and isinstance(said.get("task"), str):
+            name = said["task"]  # as fairseq chooses: of a task this first, of a model _name
         made = registry.get(name) if isinstance(name, str) else None
         known = ARCH_MODEL_NAME_REGISTRY.get(name, name) if made is not None else name
         allowed = {*EXPECTED[kind], *os.environ.get(ALLOWED, "").replace(" ", "").split(",")}
@@ -122,11 +114,7 @@ class Origin:
 
 
 _origins: contextvars.ContextVar[Origin | None] = contextvars.ContextVar("origin", default=None)
-
-
-def origin() -> Origin | None:
-    """The checkpoint whose model or task is being built, ``None`` outside of that."""
-    return _origins.get()
+origin = _origins.get  # the checkpoint whose model or task is being built; None outside of that
 
 
 @contextlib.contextmanager
@@ -143,67 +131,34 @@ def settings_of(
 
 
 def check_checkpoint_settings() -> None:
-    """Hold what a checkpoint says of its model, task and text against what is expected.
-
-    Faults: fairseq builds whatever model, task and (in fairseq-validate) criterion a checkpoint
-    names. Some of them load further files that the settings name, or write them; some run
-    settings as Python. Its tokenizers and subwords read any file, and fetch it where it is a URL.
-    """
-    from fairseq import hub_utils, models, tasks
+    """Hold the model and task that a checkpoint names against what is expected."""
+    from fairseq import models, tasks
 
     @patches(models, "build_model")
     def build_model(stock: Stock, cfg: Any, *args: object, **options: object) -> object:
-        """fairseq's model."""
+        """fairseq's model; one of a checkpoint evaluates no setting and reads no embeddings."""
         if (found := origin()) is not None:
-            _check_model(found, cfg)
+            registry = {**models.MODEL_REGISTRY, **models.ARCH_MODEL_REGISTRY}
+            made = found.check_name("arch", cfg, registry)
+            # models call eval() on texts of their settings in their own module and fairseq.utils
+            for module in {"fairseq.utils", made.__module__}:
+                if module.startswith("fairseq."):
+                    vars(sys.modules[module])["eval"] = ast.literal_eval
+            said = _plain(cfg)
+            inner = ("encoder", "decoder", *(said if len(said) == 1 else ()))
+            for part in (cfg, *(getattr(cfg, one, None) for one in inner)):
+                for file in ("encoder_embed_path", "decoder_embed_path", "embed_path"):
+                    if getattr(part, file, None):
+                        setattr(part, file, None)  # the checkpoint has the parameters
         return stock(cfg, *args, **options)
 
     @patches(tasks, "setup_task")
     def setup_task(stock: Stock, cfg: Any, **options: object) -> object:
         """fairseq's task."""
         if (found := origin()) is not None:
-            said = _plain(cfg)
-            name = said.get("task") if isinstance(said.get("task"), str) else said.get("_name")
-            found.check_name("task", name, tasks.TASK_REGISTRY)
+            found.check_name("task", cfg, tasks.TASK_REGISTRY)
             found.check_task(cfg)
         return stock(cfg, **options)
-
-    @patches(hub_utils, "from_pretrained")
-    def from_pretrained(
-        stock: Stock,
-        model_name_or_path: str,
-        checkpoint_file: str = "model.pt",
-        *args: Any,
-        **options: Any,
-    ) -> Any:
-        """fairseq's models, settings and task, for its interfaces of Python."""
-        found = stock(model_name_or_path, checkpoint_file, *args, **options)
-        names = checkpoint_file.split(os.pathsep)
-        paths = tuple(os.path.join(str(model_name_or_path), name) for name in names)
-        given = Origin(paths, options)
-        cfg = _plain(found["args"])
-        data = _plain(cfg.get("task")).get("data")
-        for kind in ("tokenizer", "bpe"):
-            given.check_encoder(kind, cfg.get(kind), data)
-        given.check_file("replace_unk", _plain(cfg.get("generation")).get("replace_unk"), data)
-        return found
-
-
-def _check_model(found: Origin, cfg: Any) -> None:
-    """Refuse a model; one of fairseq's evaluates no setting, and none reads embeddings."""
-    from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
-
-    said = _plain(cfg)
-    name = said.get("_name") or said.get("arch") or (next(iter(said)) if len(said) == 1 else None)
-    made = found.check_name("arch", name, {**MODEL_REGISTRY, **ARCH_MODEL_REGISTRY})
-    # models call eval() on texts of their settings in their own module and in fairseq.utils
-    for module in {"fairseq.utils", made.__module__}:
-        if module.startswith("fairseq."):
-            vars(sys.modules[module])["eval"] = ast.literal_eval
-    for part in (cfg, *(getattr(cfg, one, None) for one in ("encoder", "decoder", str(name)))):
-        for file in ("encoder_embed_path", "decoder_embed_path", "embed_path"):
-            if getattr(part, file, None):
-                setattr(part, file, None)  # with which a training begins; the checkpoint has them
 
 
 def check_criterion(found: Origin, cfg: Any) -> None:
@@ -211,6 +166,4 @@ def check_criterion(found: Origin, cfg: Any) -> None:
     from fairseq.registry import REGISTRIES
 
     if running_command() == "validate":
-        said = _plain(_plain(cfg).get("criterion"))
-        name = said.get("_name") or said.get("criterion")
-        found.check_name("criterion", name, REGISTRIES["criterion"]["registry"])
+        found.check_name("criterion", cfg.get("criterion"), REGISTRIES["criterion"]["registry"])

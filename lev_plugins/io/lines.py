@@ -32,29 +32,6 @@ def json_line(value: Mapping[str, object]) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False).translate(_LINE_ENDS) + "\n"
 
 
-def input_lines(path: str, prompt: str) -> Iterator[str]:
-    """The lines of a file in UTF-8, or of stdin (``-``); ``prompt`` is shown where they are typed.
-
-    Raises:
-        UserError: the file cannot be read, or a line is not UTF-8.
-    """
-    return _stdin_lines(prompt) if path == STANDARD_STREAM else read_lines(path)
-
-
-def input_fields(path: str, prompt: str, counts: Collection[int], form: str) -> Iterator[list[str]]:
-    """What stands between the tabs of each line of :func:`input_lines`.
-
-    Raises:
-        UserError: as there, or another number of fields than ``counts`` has: ``form`` says which.
-    """
-    name = "stdin" if path == STANDARD_STREAM else path
-    for number, line in enumerate(input_lines(path, prompt), start=1):
-        fields = line.split("\t")
-        if len(fields) not in counts:
-            raise UserError(f"{name}: line {number}: {len(fields) - 1} tabs; {form}")
-        yield fields
-
-
 def raw_lines(path: str) -> Iterator[bytes]:
     """The lines of a file, or of standard input (``-``), each with its end.
 
@@ -73,6 +50,54 @@ def _raw_lines(path: str) -> Iterator[bytes]:
     else:
         with reading(path), open(path, "rb") as file:
             yield from file
+
+
+def decode(name: str, number: int, body: bytes, way: str = "") -> str:
+    """Line ``number`` of the stream ``name``; ``way``: what to do where it is not UTF-8.
+
+    Raises:
+        UserError: it is not.
+    """
+    try:
+        return body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"{name}: line {number}: byte {error.start + 1} of the line is not valid UTF-8; "
+            f"{way or 'convert the text: iconv -f ITS_ENCODING -t UTF-8'}"
+        ) from error
+
+
+def input_lines(path: str, prompt: str) -> Iterator[str]:
+    """The lines of a file in UTF-8, or of stdin (``-``); ``prompt`` is shown where they are typed.
+
+    Raises:
+        UserError: the file cannot be read, or a line is not UTF-8.
+    """
+    return _stdin_lines(prompt) if path == STANDARD_STREAM else read_lines(path)
+
+
+def _stdin_lines(prompt: str) -> Iterator[str]:
+    lines = raw_lines(STANDARD_STREAM)
+    if is_terminal(sys.stdin):
+        print(prompt, file=sys.stderr)
+    for number, raw in enumerate(lines, start=1):
+        line = decode("stdin", number, raw.removesuffix(b"\n").removesuffix(b"\r"))
+        # Some programs put a byte order mark in front of what they pipe.
+        yield line.removeprefix("\ufeff") if number == 1 else line
+
+
+def input_fields(path: str, prompt: str, counts: Collection[int], form: str) -> Iterator[list[str]]:
+    """What stands between the tabs of each line of :func:`input_lines`.
+
+    Raises:
+        UserError: as there, or another number of fields than ``counts`` has: ``form`` says which.
+    """
+    name = "stdin" if path == STANDARD_STREAM else path
+    for number, line in enumerate(input_lines(path, prompt), start=1):
+        fields = line.split("\t")
+        if len(fields) not in counts:
+            raise UserError(f"{name}: line {number}: {len(fields) - 1} tabs; {form}")
+        yield fields
 
 
 def require_readable(paths: Sequence[str]) -> None:
@@ -95,11 +120,7 @@ def is_stream(path: str) -> bool:
 
 
 def check_lines(path: str | None) -> None:
-    """Reads a text file for its errors: better now than after an hour of work.
-
-    Raises:
-        UserError: as :func:`.text_files.read_lines`; a stream is left alone.
-    """
+    """Reads a text file for its errors, which it raises: better now than after an hour of work."""
     if path is not None and not is_stream(path):
         count_lines(path)
 
@@ -114,28 +135,3 @@ def chunks(lines: Iterable[T], path: str, size: int) -> Iterator[list[T]]:
     items = iter(lines)
     while chunk := list(islice(items, chunk_size(path, size))):
         yield chunk
-
-
-def decode(name: str, number: int, body: bytes, way: str = "") -> str:
-    """Line ``number`` of the stream ``name``; ``way``: what to do where it is not UTF-8.
-
-    Raises:
-        UserError: it is not.
-    """
-    try:
-        return body.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise UserError(
-            f"{name}: line {number}: byte {error.start + 1} of the line is not valid UTF-8; "
-            f"{way or 'convert the text: iconv -f ITS_ENCODING -t UTF-8'}"
-        ) from error
-
-
-def _stdin_lines(prompt: str) -> Iterator[str]:
-    lines = raw_lines(STANDARD_STREAM)
-    if is_terminal(sys.stdin):
-        print(prompt, file=sys.stderr)
-    for number, raw in enumerate(lines, start=1):
-        line = decode("stdin", number, raw.removesuffix(b"\n").removesuffix(b"\r"))
-        # Some programs put a byte order mark in front of what they pipe.
-        yield line.removeprefix("\ufeff") if number == 1 else line

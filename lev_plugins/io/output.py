@@ -6,38 +6,11 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, TextIO
+from typing import TextIO
 
 from ..errors import UserError
 from ..errors import printable as printable
 from .lines import STANDARD_STREAM
-
-_FULL = (errno.ENOSPC, errno.EDQUOT)
-
-
-@contextmanager
-def replacing(file: IO, target: str | Path, durable: bool = False) -> Iterator[None]:
-    """An open file takes the place of ``target`` at the end; it goes where anything fails.
-
-    Args:
-        file: in the folder of ``target``, for a rename cannot cross file systems; or ``target``
-            itself, which is then written directly.
-        durable: all of it is on the disk before it gets its name.
-    """
-    direct = str(file.name) == str(target)
-    try:
-        with file:
-            yield
-            if durable:
-                file.flush()
-                os.fsync(file.fileno())
-        if not direct:
-            os.replace(file.name, target)
-    except BaseException:
-        if not direct:
-            with suppress(OSError):
-                os.remove(file.name)
-        raise
 
 
 @contextmanager
@@ -58,51 +31,17 @@ def whole_file(path: str) -> Iterator[TextIO]:
     except OSError as error:
         raise UserError(f"{path}: cannot be written ({error.strerror})") from error
     try:
-        with replacing(stream, target):
+        with stream:
             yield stream
-    except OSError as error:
-        if error.errno in _FULL:
+        if not direct:
+            os.replace(written, target)
+    except BaseException as error:
+        if not direct:
+            with suppress(OSError):
+                os.remove(written)
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise UserError(f"{path}: not written ({error.strerror}); free some space") from error
         raise
-
-
-def require_folder(flag: str, path: str) -> None:
-    """Refuse a file to write whose folder is not there."""
-    folder = os.path.dirname(path) or "."
-    if not os.path.isdir(folder):
-        raise UserError(f"{flag} {path}: no folder {folder}; make it: mkdir -p {folder}")
-
-
-def require_names(written: Mapping[str, str | None]) -> None:
-    """Refuse standard output where a file is written; ``written``: flag → path, None for none."""
-    for flag, path in written.items():
-        if path in ("", STANDARD_STREAM):
-            raise UserError(f"{flag} needs the name of a file")
-
-
-def refuse_overwriting(
-    written: Mapping[str, str | None], read: Iterable[tuple[str, str | None]] = ()
-) -> None:
-    """Refuse files that would be written over what is read, or over each other.
-
-    Args:
-        written: flag → path; None and ``-`` are no files.
-        read: what reads, a flag or words, and its path.
-    """
-    taken = list(read)
-    for flag, path in written.items():
-        if path is None or path == STANDARD_STREAM:
-            continue
-        for what, other in taken:
-            if other is not None and other != STANDARD_STREAM and _same_file(path, other):
-                raise UserError(f"{flag} would write over {what} {other}; choose another name")
-        taken.append((flag, path))
-
-
-def _same_file(path: str, other: str) -> bool:
-    """A pipe or ``/dev/null`` is no file that could be lost."""
-    plain = os.path.isfile(other) or not os.path.lexists(other)
-    return plain and os.path.realpath(path) == os.path.realpath(other)
 
 
 @contextmanager
@@ -130,3 +69,36 @@ def standard_output() -> TextIO:
     if reconfigure is not None:
         reconfigure(encoding="utf-8", errors="backslashreplace")
     return sys.stdout
+
+
+def require_folder(flag: str, path: str) -> None:
+    """Refuse a file to write whose folder is not there."""
+    folder = os.path.dirname(path) or "."
+    if not os.path.isdir(folder):
+        raise UserError(f"{flag} {path}: no folder {folder}; make it: mkdir -p {folder}")
+
+
+def require_names(written: Mapping[str, str | None]) -> None:
+    """Refuse standard output where a file is written; ``written``: flag → path, None for none."""
+    for flag, path in written.items():
+        if path in ("", STANDARD_STREAM):
+            raise UserError(f"{flag} needs the name of a file")
+
+
+def refuse_overwriting(
+    written: Mapping[str, str | None], read: Iterable[tuple[str, str | None]] = ()
+) -> None:
+    """Refuse files that would be written over what is read, or over each other.
+
+    Args:
+        written: flag → path; None and ``-`` are no files, a pipe or device cannot be lost.
+        read: what reads, a flag or words, and its path.
+    """
+    taken: dict[str, str] = {}
+    for what, path in (*read, *written.items()):
+        if path is None or path == STANDARD_STREAM:
+            continue
+        if (real := os.path.realpath(path)) in taken and what in written:
+            raise UserError(f"{what} would write over {taken[real]}; choose another name")
+        if os.path.isfile(path) or not os.path.lexists(path):
+            taken.setdefault(real, f"{what} {path}")

@@ -20,8 +20,7 @@ def progress(
 
     Args:
         unit: what one of them is, in the plural.
-        total: how many there are; without it no time left is shown, and nothing at all where the
-            input may be typed.
+        total: how many there are; without it nothing is shown where the input may be typed.
         output: where they are written; nothing is shown between lines of a terminal (``-``).
     """
     shares_terminal = output == "-" and is_terminal(sys.stdout)

@@ -2,12 +2,10 @@
 
 import contextlib
 import os
-import shutil
 from collections.abc import Iterator
 from typing import BinaryIO
 
 from ..errors import UserError
-from .patching import Stock, patches
 
 #: what a folder stands for, the first of them that is there
 CHECKPOINTS = ("checkpoint_best.pt", "checkpoint_last.pt", "model.pt")
@@ -37,37 +35,3 @@ def atomic_save(path: str) -> Iterator[BinaryIO]:
         if isinstance(failure, OSError):
             raise UserError(f"checkpoint {path} is not written ({failure.strerror})") from error
         raise
-
-
-def write_checkpoints_whole() -> None:
-    """Let a training that is killed, or a disk that is full, cost no checkpoint.
-
-    Faults: ``checkpoint_last.pt`` and ``checkpoint_best.pt`` are copied in place, so that a kill
-    within a copy leaves half a file under the name that a training resumes from. A write that
-    fails is tried again behind what it has written already: where that succeeds, a file that
-    nobody can read takes the place of the last good one. Paths that are not of this machine pass
-    to fairseq.
-    """
-    import torch
-    from fairseq import checkpoint_utils
-    from fairseq.file_io import PathManager
-
-    @patches(checkpoint_utils, "torch_persistent_save")
-    def torch_persistent_save(
-        stock: Stock, obj: object, filename: str, async_write: bool = False
-    ) -> None:
-        """Save whatever torch can save under a name."""
-        if async_write or not PathManager.supports_rename(filename):
-            stock(obj, filename, async_write)
-        else:
-            with atomic_save(filename) as file:
-                torch.save(obj, file)
-
-    @patches(PathManager, "copy")
-    def copy(stock: Stock, src_path: str, dst_path: str, overwrite: bool = False) -> bool:
-        """Copy a file; without ``overwrite`` as fairseq does."""
-        if not (overwrite and all(map(PathManager.supports_rename, (src_path, dst_path)))):
-            return bool(stock(src_path, dst_path, overwrite))
-        with open(src_path, "rb") as whole, atomic_save(dst_path) as file:
-            shutil.copyfileobj(whole, file, 1 << 20)
-        return True

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import BinaryIO, ClassVar
+from typing import BinaryIO
 
 from ..errors import UserError
 from .reading import reading
@@ -51,22 +51,20 @@ def few(items: Sequence[object], most: int = 20) -> str:
 class LineNumbers:
     """How many lines had a property, and the numbers of the first few of them."""
 
-    shown: ClassVar[int] = 5
-    more: ClassVar[str] = ", ..."  # where there are more than are shown
     count: int = 0
     first: list[int] = field(default_factory=list)
 
     def add(self, number: int) -> None:
         """Count line ``number``."""
         self.count += 1
-        if len(self.first) < self.shown:
+        if len(self.first) < 5:
             self.first.append(number)
 
     def __bool__(self) -> bool:
         return self.count > 0
 
     def __str__(self) -> str:
-        more = self.more if self.count > len(self.first) else ""
+        more = ", ..." if self.count > len(self.first) else ""
         return ", ".join(map(str, self.first)) + more
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from lev_plugins.cli import correct, enct5_predict, noise, report, trace
 from lev_plugins.errors import UserError
-from lev_plugins.fairseq_patches.interactive import read_interactive_lines
+from lev_plugins.fairseq_patches import read_interactive_lines
 from lev_plugins.inference.editor import LevenshteinEditor
 from lev_plugins.inference.enct5 import EncT5
 from lev_plugins.io.lines import raw_lines

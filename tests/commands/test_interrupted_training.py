@@ -5,8 +5,6 @@ import random
 import re
 import shutil
 import signal
-import subprocess
-import sys
 import time
 import zipfile
 from collections.abc import Callable, Mapping
@@ -24,7 +22,6 @@ from processes import are_gone, descendants, is_alive
 import lev_plugins  # noqa: F401  (torch may then read checkpoints)
 
 CUT_SHORT = Path(__file__).with_name("cut_short")
-BIN = Path(sys.executable).parent
 TIMEOUT = 300  # seconds
 # Every save is a validation too; names of all kinds are written and cleared away.
 SAVING = (
@@ -209,25 +206,27 @@ class Runs:
         self.folder = folder
         self.data = self.training.prepare(commands, folder)
 
-    def command(self, saved: Path, more: str) -> str:
-        flags = self.training.flags.format(data=self.data)
-        return (
-            f"fairseq-train {self.data} --user-dir {CUT_SHORT} {flags} {SAVING} --save-dir {saved} "
-            f"{more}"
-        )
-
-    def start(self, saved: Path, cut: str = "", asked: str = "") -> tuple[int, list[Path]]:
+    def start(
+        self,
+        saved: Path,
+        cut: str = "",
+        asked: str = "",
+        more: str = "",
+        last: int = 17,
+        every: int = 3,
+    ) -> tuple[int, list[Path]]:
         """Seventeen updates: two epochs, and saves in the midst and at the end of each."""
         environ = {"PYTHONPATH": str(conftest.ROOT)} | ({"CUT_SHORT": cut} if cut else {})
         environ |= {"ASKED": asked} if asked else {}
-        command = self.command(saved, "--max-update 17").format(every=3)
-        return self.commands.start(command, self.folder, environ=environ)
+        flags = f"{self.training.flags.format(data=self.data)} {SAVING.format(every=every)} {more}"
+        command = f"fairseq-train {self.data} --user-dir {CUT_SHORT} {flags} --save-dir {saved}"
+        return self.commands.start(f"{command} --max-update {last}", self.folder, environ=environ)
 
-    def __call__(self, saved: Path, cut: str = "", asked: str = "") -> conftest.Result:
-        return self.commands.finish(self.start(saved, cut, asked))
+    def __call__(self, saved: Path, **how: Any) -> conftest.Result:
+        return self.commands.finish(self.start(saved, **how))
 
-    def done(self, saved: Path) -> conftest.Result:
-        result = self(saved)
+    def done(self, saved: Path, **how: Any) -> conftest.Result:
+        result = self(saved, **how)
         assert result.code == 0, result.out[-3000:] + result.err[-3000:]
         return result
 
@@ -265,7 +264,7 @@ def test_a_training_killed_within_a_save_ends_as_if_it_never_had_been(
     run = runs(name)
     whole, saved = run.folder / "whole", tmp_path / "saved"
     assert (whole / "checkpoint_last.pt").stat().st_size > 60000, "a cut is within a file"
-    killed = run(saved, cut)
+    killed = run(saved, cut=cut)
     assert killed.code == -(signal.SIGKILL if cut.endswith("-1") else signal.SIGXFSZ)
     assert_none_is_torn(saved)
     assert [path.name for path in saved.glob("*.tmp")], "the kill was within a write"
@@ -273,6 +272,21 @@ def test_a_training_killed_within_a_save_ends_as_if_it_never_had_been(
     resumed = run.done(saved)
     assert f"@ {reached} updates)" in resumed.out and "Loaded checkpoint" in resumed.out
     assert_the_same_ending(saved, whole)
+
+
+@pytest.mark.parametrize("name", ["levenshtein_editor", "enct5"])
+def test_a_training_in_bf16_that_is_killed_ends_as_if_it_never_had_been(runs, tmp_path, name):
+    """What the optimizer moves is of single precision; the model's parameters are not."""
+    run, whole, saved = runs(name), tmp_path / "whole", tmp_path / "saved"
+    run.done(whole, more="--bf16")
+    assert run(saved, cut="checkpoint_last:3:-1", more="--bf16").code == -signal.SIGKILL
+    assert 0 < updates(saved) < 17
+    run.done(saved, more="--bf16")
+    assert_the_same_ending(saved, whole)
+    found = remains(whole / "checkpoint_last.pt")
+    plain = remains(run.folder / "whole" / "checkpoint_last.pt")
+    assert all(torch.equal(one, one.bfloat16().float()) for one in found["model"].values())
+    assert differences(found["model"], plain["model"]), "it was not bf16"
 
 
 def wait_for(log: Path, updates: int, running: Callable[[], bool]) -> None:
@@ -369,45 +383,42 @@ def test_a_full_disk_ends_a_training_in_one_line_and_costs_nothing(runs, stopped
     assert differences(remains(last), remains(run.folder / "whole" / last.name)) == []
 
 
+def test_parameters_that_are_no_numbers_any_more_replace_no_checkpoint(commands, triples, tmp_path):
+    flags = "--batch-size 8 --optimizer sgd --save-interval-updates 1 --disable-validation"
+    flags += f" --reset-optimizer --save-dir {tmp_path}/saved"
+    commands.done(triples.train(f"{flags} --lr 0.5 --max-update 2"), tmp_path)
+    before = {path.name: path.read_bytes() for path in (tmp_path / "saved").iterdir()}
+    too_fast = "--lr 3e38 --weight-decay 1000 --max-update 4"
+    error = commands.plugin(triples.train(f"{flags} {too_fast}"), tmp_path).error
+    assert str(tmp_path / "saved") in error
+    assert {path.name: path.read_bytes() for path in (tmp_path / "saved").iterdir()} == before
+
+
 # a longer training, killed again and again --------------------------------------------------------
 
 LONG = 64  # updates
 KILLS = 6
 
 
-def real(run: Runs, saved: Path, log: Path, cut: str) -> subprocess.Popen[bytes]:
-    """Start ``fairseq-train`` as a user does, in a process of its own."""
-    command = run.command(saved, f"--max-update {LONG}").format(every=5).split()
-    left_out = ("WORLD_SIZE", "RANK", "LEV_PLUGINS_TRACEBACK")
-    environ = {name: value for name, value in os.environ.items() if name not in left_out}
-    environ |= {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1", "PYTHONPATH": str(conftest.ROOT)}
-    environ |= {"CUT_SHORT": cut} if cut else {}
-    words = [str(BIN / command[0]), *command[1:]]
-    with open(log, "wb") as out:
-        return subprocess.Popen(words, cwd=run.folder, stdout=out, stderr=out, env=environ)
-
-
-def kill_between_updates(run: Runs, saved: Path, log: Path, draw: random.Random) -> str:
+def kill_between_updates(run: Runs, saved: Path, draw: random.Random) -> str:
     """SIGKILL from outside, some updates and some milliseconds after the last save."""
-    reached = updates(saved)
-    process = real(run, saved, log, "")
-    there = min(reached + draw.randint(1, 14), LONG - 2)
-    wait_for(log, there, lambda: process.poll() is None)
+    there = min(updates(saved) + draw.randint(1, 14), LONG - 2)
+    pid, streams = started = run.start(saved, last=LONG, every=5)
+    wait_for(streams[1], there, lambda: is_alive(pid))
     time.sleep(draw.uniform(0, 0.05))
-    workers = descendants(process.pid)
-    process.kill()
-    assert process.wait(TIMEOUT) == -signal.SIGKILL, log.read_text()[-3000:]
+    workers = descendants(pid)
+    os.kill(pid, signal.SIGKILL)
+    assert run.commands.finish(started).code == -signal.SIGKILL
     assert are_gone(workers, 30), "processes of a killed training live on"
     return f"SIGKILL between updates, {len(workers)} processes besides"
 
 
-def kill_within_a_write(run: Runs, saved: Path, log: Path, draw: random.Random) -> str:
+def kill_within_a_write(run: Runs, saved: Path, draw: random.Random) -> str:
     """The end at a random byte, or before the new name, of a random file."""
     size = (run.folder / "whole" / "checkpoint_last.pt").stat().st_size
     number = draw.randint(1, 9 if updates(saved) < LONG // 2 else 4)
     cut = f"checkpoint:{number}:{draw.choice([-1, *draw.choices(range(size), k=4)])}"
-    code = real(run, saved, log, cut).wait(TIMEOUT)
-    assert code in (-signal.SIGKILL, -signal.SIGXFSZ), log.read_text()[-3000:]
+    assert run(saved, cut=cut, last=LONG, every=5).code in (-signal.SIGKILL, -signal.SIGXFSZ)
     torn = max(saved.glob("*.tmp"), key=lambda path: path.stat().st_mtime_ns)
     return f"within {torn.name.removesuffix('.tmp')}, at byte {torn.stat().st_size} of about {size}"
 
@@ -417,18 +428,16 @@ def kill_within_a_write(run: Runs, saved: Path, log: Path, draw: random.Random) 
 def test_a_training_killed_again_and_again_ends_as_if_it_never_had_been(commands, tmp_path, name):
     """Prints where it was killed: ``-s`` shows it."""
     run = Runs(name, commands, tmp_path)
-    whole, saved, log = tmp_path / "whole", tmp_path / "saved", tmp_path / "log"
-    assert real(run, whole, log, "").wait(TIMEOUT) == 0, log.read_text()[-3000:]
-    draw = random.Random(name)
+    whole, saved, draw = tmp_path / "whole", tmp_path / "saved", random.Random(name)
+    run.done(whole, last=LONG, every=5)
     ways = [kill_between_updates, kill_within_a_write] * (KILLS // 2)
     draw.shuffle(ways)
     for kill in ways:
-        told = kill(run, saved, log, draw)
+        told = kill(run, saved, draw)
         assert_none_is_torn(saved)
         reached = updates(saved)
         assert reached < LONG
-        epoch, within = divmod(reached, run.training.epoch)
-        print(f"{name}: {told}; next from update {reached} (epoch {epoch + 1}, {within} updates)")
-    assert real(run, saved, log, "").wait(TIMEOUT) == 0, log.read_text()[-3000:]
+        print(f"{name}: {told}; next from update {reached}, {run.training.epoch} an epoch")
+    run.done(saved, last=LONG, every=5)
     assert updates(saved) == LONG
     assert_the_same_ending(saved, whole)

@@ -1,6 +1,8 @@
-"""A training that begins looks at the checkpoint it begins with, and knows of no other training."""
+"""A training that begins looks at the checkpoint it begins with, and knows of no other training.
 
-from collections.abc import Callable
+What models and tasks make of it: tests/systems; a start that is no file: tests/commands.
+"""
+
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,111 +13,72 @@ from fairseq import checkpoint_utils
 from fairseq.dataclass.configs import CheckpointConfig
 from fairseq.models import ARCH_MODEL_REGISTRY
 from fairseq.optim import OPTIMIZER_REGISTRY
-from fairseq_cli import train
 from refusals import refuses
 from saved import save
 
-from lev_plugins import UserError
-from lev_plugins.fairseq_patches import training
-
 
 @pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def path(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A checkpoint of a transformer."""
     made = tmp_path_factory.mktemp("training")
     tiny.dictionaries(made / "bin")
-    return save(made / "run" / "other.pt", made / "bin", "stock")
+    return str(save(made / "run" / "other.pt", made / "bin", "stock"))
 
 
 @pytest.fixture
-def begin(monkeypatch, path) -> Callable[..., Any]:
-    """Begins a training; gives the trainer, whose ``seen`` has what looked at which checkpoint."""
-    seen: list[Any] = []
+def seen(monkeypatch) -> list[Any]:
+    """What looks at which checkpoint; the best of a training before is still known."""
+    found: list[Any] = []
     kind = SimpleNamespace(
-        check_resumed=lambda cfg, stored, path: seen.append(("model", stored._name, path)),
-        begin_from=lambda stored, state, path: seen.append(("begun", stored._name, path)),
+        check_resumed=lambda cfg, stored, path: found.append(("model", path)),
+        begin_from=lambda stored, state, path: found.append(("begun", path)),
     )
+    optimizer = SimpleNamespace(prepare_model=lambda model: found.append("optimizer"))
     monkeypatch.setitem(ARCH_MODEL_REGISTRY, "checked", kind)
-    optimizer = SimpleNamespace(prepare_model=lambda model: seen.append("optimizer"))
     monkeypatch.setitem(OPTIMIZER_REGISTRY, "checked", optimizer)
-    monkeypatch.setattr(training, "save_on_signals", lambda program: None)
-    for function in (checkpoint_utils.save_checkpoint, train.should_stop_early):
-        monkeypatch.setattr(function, "best", 0.5, raising=False)
+    checkpoint_utils.save_checkpoint.best = 0.5
+    return found
 
-    def load(fail: Callable[[], Any] = bool, updates: int = 0, **given: Any) -> Any:
-        cfg = CheckpointConfig(save_dir=str(path.parent), **given)
-        trainer = SimpleNamespace(
-            checkpoint_suffix="",
-            seen=seen,
-            model=kind,
-            get_model=lambda: kind,
-            task=SimpleNamespace(
-                datasets={}, check_resumed=lambda stored, path: seen.append((stored._name, path))
-            ),
-            cfg=SimpleNamespace(
-                optimizer=SimpleNamespace(_name="checked"),
-                model=SimpleNamespace(_name="checked"),
-                dataset=SimpleNamespace(train_subset="train"),
-                checkpoint=cfg,
-            ),
-            _previous_training_time=900,
-            get_num_updates=lambda: updates,
-            get_train_iterator=lambda **options: SimpleNamespace(epoch=1),
-            lr_step=lambda epoch: None,
-        )
 
-        def load_checkpoint(name: str, *resets: Any, **named: Any) -> None:
-            """As fairseq's, which says less of a failure than it has met."""
-            checkpoint_utils.load_checkpoint_to_cpu(name)
+def begin(seen: list[Any], path: str, updates: int = 0, fail: str = "", **given: Any) -> Any:
+    """The trainer of a training that begins; fairseq's says less of a failure than it has met."""
+
+    def load_checkpoint(name: str, *resets: Any, **named: Any) -> None:
+        checkpoint_utils.load_checkpoint_to_cpu(name)
+        if fail:
             try:
-                fail()
-            except Exception:
+                raise RuntimeError(fail)
+            except RuntimeError:
                 raise RuntimeError("please ensure that the architectures match")  # noqa: B904
 
-        trainer.load_checkpoint = load_checkpoint
-        checkpoint_utils.load_checkpoint(cfg, trainer)
-        return trainer
+    cfg = CheckpointConfig(save_dir=str(Path(path).parent), **given)
+    named = {name: SimpleNamespace(_name="checked") for name in ("optimizer", "model")}
+    trainer = SimpleNamespace(
+        cfg=SimpleNamespace(dataset=SimpleNamespace(train_subset="train"), checkpoint=cfg, **named),
+        checkpoint_suffix="",
+        model=None,
+        get_model=lambda: ARCH_MODEL_REGISTRY["checked"],
+        task=SimpleNamespace(
+            datasets={},
+            check_resumed=lambda stored, path: seen.append(("task", path)),
+        ),
+        _previous_training_time=900,
+        load_checkpoint=load_checkpoint,
+        get_num_updates=lambda: updates,
+        get_train_iterator=lambda **options: SimpleNamespace(epoch=1),
+        lr_step=lambda epoch: None,
+    )
+    checkpoint_utils.load_checkpoint(cfg, trainer)
+    return trainer
 
-    yield load
-    for function in (checkpoint_utils.save_checkpoint, train.should_stop_early):
-        function.best = None  # for monkeypatch
 
-
-def test_model_task_and_optimizer_look_at_what_a_training_resumes_from(begin, path):
-    name = str(path)
-    found = begin(restore_file=name).seen
-    assert found == ["optimizer", ("model", "transformer", name), ("translation", name)]
-
-
-def test_a_model_takes_the_parameters_that_it_is_finetuned_from(begin, path):
-    trainer = begin(finetune_from_model=str(path))
-    assert trainer.seen == ["optimizer", ("begun", "transformer", str(path))]
+def test_model_task_and_optimizer_look_at_what_a_training_begins_with(seen, path):
+    trainer = begin(seen, path, finetune_from_model=path)
+    assert seen == ["optimizer", ("begun", path)]
     assert trainer._previous_training_time == 0, "the time of the other training is not its own"
-    assert begin(finetune_from_model=str(path), updates=7)._previous_training_time == 900
-
-
-def test_a_training_knows_nothing_of_the_one_before(begin, path):
-    begin(restore_file=str(path))
-    for function in (checkpoint_utils.save_checkpoint, train.should_stop_early):
-        assert not hasattr(function, "best")
-
-
-def fails(error: Exception) -> Callable[[], Any]:
-    def fail() -> None:
-        raise error
-
-    return fail
-
-
-def test_a_checkpoint_that_does_not_fit_is_one_line(begin, path):
-    with refuses(path, "cannot be used here", "no such parameter"):
-        begin(fails(RuntimeError("no such parameter")), restore_file=str(path))
-    with refuses("another kind of model"):
-        begin(fails(UserError("another kind of model")), restore_file=str(path))
-
-
-@pytest.mark.parametrize("flag", ["restore_file", "finetune_from_model"])
-@pytest.mark.parametrize("name", ["none.pt", "."])
-def test_a_start_that_is_no_file_is_refused(begin, path, flag, name):
-    with refuses(f"--{flag.replace('_', '-')} {path.parent / name}"):
-        begin(**{flag: str(path.parent / name)})
+    seen.clear()
+    assert begin(seen, path, 7, restore_file=path)._previous_training_time == 900
+    assert seen == ["optimizer", ("model", path), ("task", path)]
+    assert not hasattr(checkpoint_utils.save_checkpoint, "best"), "of the training before"
+    with refuses(path, "no such parameter"):
+        begin(seen, path, fail="no such parameter", restore_file=path)

@@ -44,7 +44,6 @@ def replacements(monkeypatch) -> dict[str, FunctionType]:
 
 def test_a_replacement_takes_what_fairseqs_own_takes_by_place_and_by_name(replacements):
     assert "fairseq_cli.train.validate_and_save 0" in replacements
-    assert len(replacements) > 20
     for name, function in replacements.items():
         ours = inspect.signature(inspect.getclosurevars(function).nonlocals["function"])
         theirs = inspect.signature(function).parameters.values()  # those of the original

@@ -1,0 +1,103 @@
+"""Files that appear whole or not at all, and what a person at a terminal sees meanwhile."""
+
+import io
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from refusals import refuses
+
+from lev_plugins.io import progress as module
+from lev_plugins.io.output import refuse_overwriting, whole_file
+from lev_plugins.io.progress import lines_of, progress
+
+
+def test_a_file_is_replaced_through_a_link_and_only_when_whole(tmp_path):
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_text("old")
+    link.symlink_to(target)
+    with pytest.raises(RuntimeError), whole_file(str(link)) as stream:
+        stream.write("half")
+        raise RuntimeError
+    assert target.read_text() == "old"
+    with whole_file(str(link)) as stream:
+        stream.write("new \udc80")
+        stream.flush()
+        assert target.read_text() == "old"
+    assert target.read_text() == r"new \udc80"
+    assert link.is_symlink()
+    assert sorted(os.listdir(tmp_path)) == ["link", "target"]
+
+
+def test_a_pipe_is_written_and_not_replaced(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        with whole_file(str(pipe)) as stream:
+            stream.write("through")
+        assert os.read(reader, 100) == b"through"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="needs /dev/full")
+def test_a_full_disk_is_told_in_one_line():
+    with refuses("/dev/full"), whole_file("/dev/full") as stream:
+        stream.write("x")
+
+
+def test_nothing_is_written_over_what_is_read_or_written_besides(tmp_path):
+    text, link, other = (str(tmp_path / name) for name in ("text", "link", "other"))
+    Path(text).write_text("a")
+    Path(link).symlink_to(text)
+    for written, read in (
+        ({"--out": link}, [("--in", "-"), ("--in", text)]),
+        ({"--one": other, "--two": other}, ()),
+    ):
+        with refuses("--out" if read else "--two"):
+            refuse_overwriting(written, read)
+    free = {"--out": other, "--no": None, "--one": "/dev/null", "--two": "/dev/null", "--std": "-"}
+    refuse_overwriting(free, [("A", text), ("B", text), ("C", "-")])
+
+
+# progress -----------------------------------------------------------------------------------------
+
+
+class Stream(io.StringIO):
+    def __init__(self, terminal: bool) -> None:
+        super().__init__()
+        self.isatty = lambda: terminal  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize(
+    ("stdin", "stdout", "stderr", "total", "output", "patience", "shown"),
+    [
+        (False, False, False, 10, None, 0.0, ""),  # nobody watches
+        (False, False, True, 10, None, 5.0, ""),  # done at once
+        (False, False, True, 10, None, 0.0, "0/10"),
+        (False, False, True, None, None, 0.0, "0 lines"),
+        (False, True, True, 10, "-", 0.0, ""),  # between the lines that are printed
+        (False, True, True, 10, "file", 0.0, "0/10"),
+        (True, False, True, None, "-", 0.0, ""),  # between the lines that are typed
+        (True, False, True, 10, "-", 0.0, "0/10"),
+    ],
+)
+def test_progress_is_shown_to_people_and_between_no_lines(
+    monkeypatch, stdin, stdout, stderr, total, output, patience, shown
+):
+    monkeypatch.setattr(module, "PATIENCE", patience)
+    for name, terminal in (("stdin", stdin), ("stdout", stdout), ("stderr", stderr)):
+        monkeypatch.setattr(sys, name, Stream(terminal))
+    assert list(progress(iter(range(10)), "lines", total, output)) == list(range(10))
+    said = sys.stderr.getvalue()
+    assert shown in said and bool(said.strip()) == bool(shown)
+    assert not shown or said.rsplit("\r", 1)[0].endswith(" "), "the line is clean again"
+
+
+def test_the_total_is_the_number_of_lines(tmp_path):
+    (tmp_path / "text").write_bytes(b"a\nb\r\n\nc\n")
+    assert lines_of(str(tmp_path / "text")) == 4
+    assert lines_of("-") is lines_of("/dev/stdin") is lines_of(str(tmp_path / "none")) is None
