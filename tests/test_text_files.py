@@ -11,13 +11,9 @@ from hypothesis import strategies as st
 from lev_plugins.errors import UserError
 from lev_plugins.io.text_files import (
     LineNumbers,
-    Side,
-    Split,
     check_parallel,
-    check_split,
     count_lines,
     has_carriage_returns,
-    parse_alignment,
     read_lines,
     read_parallel,
     refuse_special_tokens,
@@ -149,16 +145,6 @@ class TestWords:
         words = ["<unk>", "<S>", "s", "<", "pad", "<s>x", "</s>.", "<plh", "&lt;s&gt;"]
         assert refuse_special_tokens("a.src", 1, words) is None
 
-    def test_alignments_are_pairs_of_positions(self) -> None:
-        assert parse_alignment("a.align", 1, "0-0 2-1\n", 3, 2) == [(0, 0), (2, 1)]
-        assert parse_alignment("a.align", 1, "", 0, 0) == []
-
-    @pytest.mark.parametrize("line", ["0", "a-b", "0-0-0", "-1-0", "0--1", "١-0", "3-0", "0-2"])
-    def test_other_alignments_are_refused(self, line) -> None:
-        with pytest.raises(UserError, match="a.align: line 4: ") as caught:
-            parse_alignment("a.align", 4, f"0-0 {line}", 3, 2)
-        assert line in str(caught.value)
-
     def test_line_numbers_show_the_first_five(self) -> None:
         found = LineNumbers()
         assert not found
@@ -167,45 +153,3 @@ class TestWords:
         assert found and str(found) == "2, 3, 4, 5, 6"
         found.add(9)
         assert found.count == 6 and str(found) == "2, 3, 4, 5, 6, ..."
-
-
-class TestSplits:
-    def split(self, write, source: str, target: str, draft: str | None = None) -> Split:
-        files = {"source": source, "target": target, "draft": draft}
-        sides = [
-            Side(role, role, write(f"a.{role}", text))
-            for role, text in files.items()
-            if text is not None
-        ]
-        return Split("train", sides)
-
-    def test_lines_tokens_empty_and_unedited_lines_are_counted(self, write) -> None:
-        split = self.split(write, "a b\n\nc\n", "x y\nz\n\n", " x\ty \n\n\n")
-        check_split(split, longest=1024)
-        assert split.lines == 3 and split.unedited == 2
-        found = {side.role: (side.tokens, side.empty.first) for side in split.sides}
-        assert found == {"source": (3, [2]), "target": (3, [3]), "draft": (2, [2, 3])}
-
-    def test_length_includes_both_ends_of_the_sentence(self, write) -> None:
-        split = self.split(write, "a b c\na b c d\n", "x\nx\n")
-        check_split(split, longest=5)
-        assert split.sides[0].long.first == [2] and not split.sides[1].long
-
-    def test_a_control_symbol_is_found_on_every_side(self, write) -> None:
-        for role in ("source", "target", "draft"):
-            texts = {"source": "a\nb\n", "target": "a\nb\n", "draft": "a\nb\n"}
-            texts[role] = "a\nb </s>\n"
-            with pytest.raises(UserError, match=f"a.{role}: line 2, word 2: </s>"):
-                check_split(self.split(write, **texts), longest=1024)
-
-    def test_files_without_a_line_are_refused(self, write) -> None:
-        with pytest.raises(UserError, match="no lines in "):
-            check_split(self.split(write, "", ""), longest=1024)
-
-    def test_alignments_are_checked_against_their_sentences(self, write) -> None:
-        split = self.split(write, "a b\nc\n", "x\ny z\n")
-        check_split(split, 1024, [write("good.align", "0-0 1-0\n0-1\n")])
-        with pytest.raises(UserError, match="bad.align: line 2: 1-0 points past the end"):
-            check_split(split, 1024, [write("bad.align", "0-0\n1-0\n")])
-        with pytest.raises(UserError, match="short.align has 1"):
-            check_split(split, 1024, [write("short.align", "0-0\n")])

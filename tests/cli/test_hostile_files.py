@@ -18,7 +18,6 @@ from lev_plugins.data.noise import Noise, NoiseOptions, load_confusions, sentenc
 from lev_plugins.data.noise.counting import Counts
 from lev_plugins.data.noise.drafts import read_vocabulary
 from lev_plugins.errors import UserError
-from lev_plugins.io.text_files import parse_alignment
 from lev_plugins.reports.gates import GATES
 from lev_plugins.reports.printed import read_printed
 
@@ -110,8 +109,6 @@ def test_a_number_of_any_length_is_no_traceback(path):
     path.write_text(f"word 3\nword {HUGE}\n")
     with refused(f"{path}: line 2", "whole number"):
         read_vocabulary(str(path))
-    with refused("a.align: line 7", "is no alignment"):
-        parse_alignment("a.align", 7, f"0-{HUGE}", 3, 3)
 
 
 PRINTED = st.lists(
