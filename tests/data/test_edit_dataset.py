@@ -88,11 +88,7 @@ def test_interactive_data_hand_their_drafts_and_marks_out_as_constraints():
     for i, number in enumerate(batch["id"].tolist()):
         size = len(marks[number])
         assert torch.equal(marked[i, :size], marks[number]) and not marked[i, size:].any()
-    assert "constraints" not in collate(data_set())
-
-
-def test_an_empty_batch_stays_empty():
-    assert data_set().collater([]) == {}
+    assert "constraints" not in collate(data_set()) and data_set().collater([]) == {}
 
 
 def test_a_sentence_counts_as_long_as_its_longest_side():
@@ -123,9 +119,10 @@ def test_sources_targets_and_drafts_are_held_to_their_limits(limit):
     assert limit is None or (any(fits) and not all(fits))
 
 
-@pytest.mark.parametrize("count", [1, 7, 8, 9, 21])
-@pytest.mark.parametrize("multiple", [1, 8])
-@pytest.mark.parametrize("limits", [{"max_sentences": 8}, {"max_tokens": 60}, {}])
+@pytest.mark.parametrize(
+    ("count", "multiple", "limits"),
+    [(21, 1, {"max_sentences": 8}), (9, 8, {"max_tokens": 60}), (7, 8, {}), (0, 1, {})],
+)
 def test_batches_hold_every_sentence_once_within_the_limits(count, multiple, limits):
     data = data_set(ROWS[:count], shuffle=False)
     batches = data.batch_by_size(
@@ -136,7 +133,3 @@ def test_batches_hold_every_sentence_once_within_the_limits(count, multiple, lim
         assert len(batch) <= limits.get("max_sentences", count)
         longest = max(data.num_tokens(int(i)) for i in batch)
         assert len(batch) * longest <= limits.get("max_tokens", 1000)
-
-
-def test_no_sentences_make_no_batches():
-    assert data_set().batch_by_size(np.array([], dtype=np.int64), max_sentences=4) == []

@@ -1,14 +1,18 @@
-"""Pairs read from text with noise: what a sentence is, in which epoch, and how long."""
+"""Pairs read from text with noise: lines, what becomes of them in which epoch, and how long."""
 
 import numpy as np
 import pytest
 import torch
 from fairseq.data import Dictionary
 from fairseq.data.iterators import EpochBatchIterator
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lev_plugins.data.noise import Noise, NoiseOptions, sentence_random
 from lev_plugins.data.noisy_pairs import NoisyPairs, NoisySide, TextSide
 from lev_plugins.data.plain_text import PlainText
+from lev_plugins.errors import UserError
+from lev_plugins.io.text_files import read_lines
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 LINES = ["house " * (i % 7) + LETTERS[i : i + 5] for i in range(20)]
@@ -36,7 +40,7 @@ def pairs(tmp_path, symbols):
         clean = TextSide(target.lines, spell, symbols, target.sizes)
         noise = Noise(NoiseOptions(names, *rates))
         source = NoisySide(clean, noise, 1, run, longest, truncate)
-        return NoisyPairs(source, symbols, target, symbols)
+        return NoisyPairs(source, source.sizes, symbols, target, target.sizes, symbols)
 
     return make
 
@@ -111,8 +115,6 @@ def test_processes_that_live_for_several_epochs_read_what_one_process_reads(pair
 def test_a_line_that_noise_makes_too_long_is_read_without_it(pairs, symbols):
     lines = ["abcdefgh" * 2, "abcdefgh"]
     made = pairs("random", lines=lines, rates=(1.0, 1.0), longest=17)
-    sample = Noise(NoiseOptions(("random",), 1.0, 1.0))(lines[0], sentence_random(1, 0, 0, 5))
-    assert made.src.grown.tolist() == [0] * (len(sample) > 16)
     seen = set()
     for epoch in range(1, 40):
         made.set_epoch(epoch)
@@ -120,25 +122,25 @@ def test_a_line_that_noise_makes_too_long_is_read_without_it(pairs, symbols):
         assert len(source) <= 17
         seen.add(text(source, symbols) == lines[0])
         assert text(made[1]["source"], symbols) != lines[1]
-    assert seen == {True, False}
-    assert (made.src_sizes <= 17).all()
+    assert seen == {True, False} and (made.src_sizes <= 17).all()
 
 
 def test_truncation_is_asked_for_and_keeps_the_end_symbol(pairs, symbols):
     made = pairs("keyboard", lines=["abcdefghijk", "abc"], longest=6, truncate=True)
     assert len(made[0]["source"]) == 6 and made[0]["source"][-1] == symbols.eos()
     assert made.size(0) == (6, 12) and made.size(1) == (4, 4)
-    made.limit(5)
+    made.limit(5, 100)
     assert len(made[0]["source"]) == 5 and made.size(0) == (5, 12)
 
 
 def test_limits_are_held_against_the_clean_text(pairs):
     made = pairs("random", rates=(1.0, 1.0))
-    made.src_sizes = made.src_sizes + 50
+    made.src.sizes = made.src.sizes + 50
     kept, ignored = made.filter_indices_by_size(np.arange(20), (20, 30))
     assert sorted([*kept, *ignored]) == list(range(20))
     assert all((len(LINES[i]) + 1 <= 20) == (i in kept) for i in range(20))
     # what fits into a batch without noise fits with it, and nobody is left out
+    made.limit(1000, 50)
     batches = made.batch_by_size(np.arange(20), max_tokens=50)
     assert sorted(i for batch in batches for i in batch) == list(range(20))
 
@@ -151,3 +153,38 @@ def test_control_symbols_typed_as_text_are_unknown_words(tmp_path, symbols):
     assert side[0].tolist() == [a, unknown, b, unknown, unknown, symbols.eos()]
     assert side[1].tolist() == [symbols.eos()] and side.sizes.tolist() == [6, 1]
     assert side.unknown == 3
+
+
+# lines --------------------------------------------------------------------------------------------
+
+LINE = st.text(
+    st.sampled_from("ab é한\t\u2028\x85👍") | st.characters(exclude_categories=("Cs", "Cc")),
+    max_size=8,
+)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    """A folder for all examples of a property."""
+    return tmp_path_factory.mktemp("lines")
+
+
+@given(st.lists(LINE), st.sampled_from(["\n", "\r\n"]), st.booleans())
+def test_lines_are_those_of_the_strict_reader_in_any_order(shared, lines, end, closed):
+    text = end.join(lines) + (end if closed else "")
+    path, other = shared / "text", shared / "other"
+    path.write_bytes(text.removeprefix("\ufeff").encode())
+    other.write_bytes(b"1\n2")
+    expected = list(read_lines(str(path)))
+    made = PlainText([str(path), str(other), str(path)])  # one may stand twice, or be empty
+    assert list(made) == [*expected, "1", "2", *expected]
+    assert [made[i] for i in reversed(range(len(made)))] == list(made)[::-1]
+    for outside in (-1, len(made)):
+        with pytest.raises(IndexError):
+            made[outside]
+
+
+def test_what_is_no_plain_text_is_refused_when_it_is_opened(tmp_path):
+    (tmp_path / "latin").write_bytes("one\nzwölf\n".encode("latin-1"))
+    with pytest.raises(UserError, match="latin: line 2"):
+        PlainText([str(tmp_path / "latin")])
