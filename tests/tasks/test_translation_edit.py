@@ -322,6 +322,8 @@ def test_what_edit_models_do_not_do_is_refused():
         flag = "--" + name.replace("_", "-")
         with refuses(flag):
             task.build_generator([model], Namespace(**{name: "hard"}))
+    with refuses("--nbest 0"):
+        task.build_generator([model], Namespace(nbest=0))
 
 
 # training
