@@ -13,10 +13,7 @@ keeps must be printable, and a draft's own misspellings must be seen to be delet
 
 import argparse
 import os
-import shlex
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from ..errors import UserError
 from ..fairseq_patches import run_cli
@@ -25,7 +22,6 @@ from ..registration import register
 from .names import prog
 from .options import add_help, adder
 
-LOG = "preprocess.log"
 #: fairseq's options that --help shows; all others are for --help-all
 MAIN = (
     *("help", "source_lang", "target_lang", "trainpref", "validpref", "testpref", "destdir"),
@@ -134,13 +130,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     for sides in splits.values():
         print("check", *(side.path for side in sides), flush=True)
         check_split(sides)
-    command = shlex.join(["lev-preprocess", *(sys.argv[1:] if argv is None else argv)])
     with staged(args.destdir) as folder:
-        summary = summarise(args, splits, *write_all(args, folder, splits))
-        before = Path(args.destdir, LOG)  # what an earlier run left
-        earlier = before.read_text(encoding="utf-8", errors="replace") if before.is_file() else ""
-        Path(folder, LOG).write_text(f"{earlier}$ {command}\n{summary}\n", encoding="utf-8")
-    print(summary)
+        _, target = write_all(args, folder, splits)
+    print(summarise(args, splits, target))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import argparse
 import logging
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,28 +16,26 @@ from ..errors import UserError
 from ..io.text_files import (
     count_lines,
     has_carriage_returns,
-    read_lines,
     read_parallel,
     refuse_special_tokens,
     require_files,
 )
 
 PARTS = ("train", "valid", "test")
+LOG = "preprocess.log"
 
 
 @dataclass
 class Side:
-    """A text file: one side of a split, and what was found in it.
+    """A text file, one side of a split: source, target or draft.
 
-    role: source, target or draft. equal: of drafts, those that are their target.
+    equal: of the lines of drafts, those that are their target's.
     """
 
     role: str
     lang: str | None
     path: str
     lines: int = 0
-    tokens: int = 0
-    unknown: int = 0
     equal: int = 0
 
 
@@ -76,7 +75,6 @@ def check_split(sides: Sequence[Side]) -> None:
         for side, tokens in zip(sides, words, strict=True):
             refuse_special_tokens(side.path, number, tokens)
             side.lines = number
-            side.tokens += len(tokens)
         sides[-1].equal += len(words) == 3 and words[1] == words[2]
     if not sides[0].lines:
         raise UserError(f"no lines in {', '.join(paths)}; give files with sentences in them")
@@ -90,7 +88,7 @@ def dictionary_path(directory: str, lang: str | None) -> str:
 def write_all(
     args: argparse.Namespace, folder: str, splits: Splits
 ) -> tuple[Dictionary, Dictionary | None]:
-    r"""Writes dictionaries and all data into ``folder``, and counts the unknown words.
+    r"""Writes dictionaries, all data and fairseq's log into ``folder``.
 
     fairseq cuts a file among processes by text offsets, which go astray at ``\r\n``: lines are
     then lost or doubled. Such files are read by one process.
@@ -100,6 +98,9 @@ def write_all(
     """
     from fairseq_cli import preprocess
 
+    log = os.path.join(args.destdir, LOG)  # what an earlier run left, which fairseq continues
+    if os.path.isfile(log):
+        shutil.copy(log, folder)
     args = argparse.Namespace(**vars(args) | {"destdir": folder})
     for path in (args.srcdict, args.tgtdict):
         _check_dictionary(path)
@@ -107,27 +108,27 @@ def write_all(
     if args.workers > 1 and any(has_carriage_returns(side.path) for side in sides):
         args.workers = 1
     given = args.tgtdict or args.joined_dictionary and args.srcdict
-    with tempfile.TemporaryDirectory() as made, _quietly():
+    with tempfile.TemporaryDirectory() as made, _own_handlers(preprocess.logger):
         if args.draft_lang and not given:
             path = os.path.join(made, "dict.txt")
             _build_with_drafts(args, splits["train"]).save(path)
             vars(args)["srcdict" if args.joined_dictionary else "tgtdict"] = path
-        print("binarise", *(side.path for side in sides), flush=True)
         preprocess.main(args)
-        source = Dictionary.load(dictionary_path(folder, args.source_lang))
-        target = None
+        source, target = Dictionary.load(dictionary_path(folder, args.source_lang)), None
         if not args.only_source:
             path = dictionary_path(folder, args.target_lang)
             target = source if args.joined_dictionary else Dictionary.load(path)
         if args.draft_lang and not args.dict_only:
             preprocess._make_all(args.draft_lang, target, args)
-    for name, split in () if args.dict_only else splits.items():
+    for name, split in () if args.dict_only or args.dataset_impl == "raw" else splits.items():
         for side in split:
-            known = source if side.role == "source" or target is None else target
-            words = (word for line in read_lines(side.path) for word in line.split())
-            side.unknown = sum(word not in known.indices for word in words)
-            if args.dataset_impl != "raw":
-                _check_written(preprocess.dataset_dest_prefix(args, name, side.lang), side)
+            prefix = preprocess.dataset_dest_prefix(args, name, side.lang)
+            written = len(data_utils.load_indexed_dataset(prefix))
+            if written != side.lines:
+                raise UserError(
+                    f"{side.path}: {side.lines} lines were read but {written} written; if the "
+                    "file did not change meanwhile, try --workers 1"
+                )
     return source, target
 
 
@@ -157,24 +158,12 @@ def _check_dictionary(path: str | None) -> None:
 
 
 @contextmanager
-def _quietly() -> Iterator[None]:
-    """fairseq-preprocess's log stays as it was: we have a summary, and files that may move."""
-    logger = logging.getLogger("fairseq_cli.preprocess")
-    handlers, level = list(logger.handlers), logger.level
-    logger.setLevel(logging.WARNING)
+def _own_handlers(logger: logging.Logger) -> Iterator[None]:
+    """What stands inside leaves a log open, which is closed at the end."""
+    before = set(logger.handlers)
     try:
         yield
     finally:
-        logger.setLevel(level)
-        for handler in set(logger.handlers) - set(handlers):
+        for handler in set(logger.handlers) - before:
             logger.removeHandler(handler)
             handler.close()
-
-
-def _check_written(prefix: str, side: Side) -> None:
-    written = len(data_utils.load_indexed_dataset(prefix))
-    if written != side.lines:
-        raise UserError(
-            f"{side.path}: {side.lines} lines were read but {written} written; if the file did "
-            "not change meanwhile, try --workers 1"
-        )

@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from rapidfuzz.distance import Levenshtein
@@ -245,7 +246,7 @@ METRICS: dict[str, Callable[[], Metric]] = {
     "rouge1": lambda: Rouge("rouge1"),
     "rouge2": lambda: Rouge("rouge2"),
     "rougeL": lambda: Rouge("rougeL"),
-    **{one.name: (lambda one=one: one) for one in _SHARES},
+    **{one.name: partial(Share, **vars(one)) for one in _SHARES},
 }
 
 # those that take what stands between spaces for a word, and every character for a letter

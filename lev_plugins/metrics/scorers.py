@@ -85,15 +85,16 @@ def _ter(cfg: TerConfig) -> Metric:
     return ter(*flags)
 
 
+def _named(name: str) -> Callable[[NoOptions], Metric]:
+    return lambda cfg: make_metric(name)
+
+
 # fairseq's own is --scoring wer
-_PLAIN = {name: name for name in ("accuracy", "cer", "word_accuracy", "wrr")}
 SCORERS: dict[str, tuple[type[FairseqDataclass], Callable[[Any], Metric]]] = {
     "ter": (TerConfig, _ter),
     "rouge": (RougeConfig, lambda cfg: make_metric(str(cfg.rouge_type))),
-    **{
-        scorer: (NoOptions, lambda cfg, metric=metric: make_metric(metric))
-        for scorer, metric in (_PLAIN | {"word_error_rate": "wer"}).items()
-    },
+    "word_error_rate": (NoOptions, _named("wer")),
+    **{name: (NoOptions, _named(name)) for name in ("accuracy", "cer", "word_accuracy", "wrr")},
 }
 
 

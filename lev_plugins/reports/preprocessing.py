@@ -1,4 +1,4 @@
-"""What preprocess read and wrote, and the command to type next."""
+"""What deserves a look after preprocessing, and the command to type next."""
 
 import argparse
 import os
@@ -22,29 +22,13 @@ TRAINING = (
 WITH_DRAFTS = "--alpha-start 0 --beta-start 0 --roll-in-updates 5000"
 
 
-def summarise(
-    args: argparse.Namespace, splits: Splits, source: Dictionary, target: Dictionary | None
-) -> str:
-    """Sizes, a row for each file, and the command to type next."""
-    sizes = [len(one) for one in (source, target) if one is not None]
-    lines = [f"{args.destdir}: dictionary of {' and '.join(f'{size:,}' for size in sizes)} symbols"]
-    if args.dict_only:
-        return lines[0]
-    rows = [("split", "side", "file", "sentences", "tokens", "unknown")]
-    for name, sides in splits.items():
-        for side in sides:
-            share = 100 * side.unknown / max(side.tokens, 1)
-            numbers = (f"{side.lines:,}", f"{side.tokens:,}", f"{share:.2f} %")
-            rows.append((name, side.role, side.path, *numbers))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = [cell.ljust(width) for cell, width in zip(row[:3], widths)]
-        cells += [cell.rjust(width) for cell, width in zip(row[3:], widths[3:])]
-        lines.append("  ".join(cells))
+def summarise(args: argparse.Namespace, splits: Splits, target: Dictionary | None) -> str:
+    """How many drafts need no edit, what the symbols look like, and the command to type next."""
+    lines = []
     if args.draft_lang:
         shares = (f"{name} {one[-1].equal:,} of {one[-1].lines:,}" for name, one in splits.items())
         lines.append(f"drafts that need no edit: {', '.join(shares)}")
-    if target is not None:
+    if target is not None and not args.dict_only:
         kind, shown = subwords_in(target.symbols[target.nspecial :])
         if kind is not None:  # only the user knows the file
             file = "--sentencepiece-model" if kind == "sentencepiece" else "--bpe-codes"
@@ -53,7 +37,7 @@ def summarise(
                 "command, so that models take plain text"
             )
         lines.append(f"next: {next_command(args, target)}")
-    return "\n".join(lines)
+    return "\n".join([f"written: {args.destdir}", *lines])
 
 
 def next_command(args: argparse.Namespace, target: Dictionary) -> str:

@@ -27,9 +27,9 @@ from ..data.noise import (
 )
 from ..data.noise.kinds import RANDOM_EDITS
 from ..data.noisy_pairs import NoisyPairs, NoisySide, TextSide
-from ..data.plain_text import PlainText
 from ..errors import UserError
 from ..fairseq_patches import origin
+from ..io.text_files import read_lines
 from ..options import OptionalStr, option, parse_names, require_share
 from .post_editing import Limits, PostEditingTask, existing_folder, require_dictionaries
 from .validation import EvaluationConfig
@@ -235,11 +235,11 @@ class NoisyTranslationTask(PostEditingTask):
             )
         target = None
         if tgt in files:
-            target = TextSide(PlainText(files[tgt]), self.encoding(), self.tgt_dict)
+            target = TextSide(_lines(files[tgt]), self.encoding(), self.tgt_dict)
         if target is not None and (src not in files or files[src] == files[tgt]):
             clean = TextSide(target.lines, self.encoding(), self.src_dict, target.sizes)
         else:
-            clean = TextSide(PlainText(files[src]), self.encoding(), self.src_dict)
+            clean = TextSide(_lines(files[src]), self.encoding(), self.src_dict)
         if target is not None and len(clean) != len(target):
             raise UserError(
                 f"line counts differ: {', '.join(files[src])} has {len(clean)}, "
@@ -316,6 +316,11 @@ class NoisyTranslationTask(PostEditingTask):
         found, _ = TranslationTask.get_interactive_tokens_and_lengths(self, lines, encode_fn)
         sources = list(map(self.cut_source, found))
         return sources, list(map(len, sources))
+
+
+def _lines(paths: Sequence[str]) -> list[str]:
+    read = {path: list(read_lines(path)) for path in dict.fromkeys(paths)}
+    return [line for path in paths for line in read[path]]
 
 
 def _encode(by: Sequence[TextEncoder], line: str) -> str:

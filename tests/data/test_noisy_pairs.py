@@ -5,14 +5,9 @@ import pytest
 import torch
 from fairseq.data import Dictionary
 from fairseq.data.iterators import EpochBatchIterator
-from hypothesis import given
-from hypothesis import strategies as st
 
 from lev_plugins.data.noise import Noise, NoiseOptions, sentence_random
 from lev_plugins.data.noisy_pairs import NoisyPairs, NoisySide, TextSide
-from lev_plugins.data.plain_text import PlainText
-from lev_plugins.errors import UserError
-from lev_plugins.io.text_files import read_lines
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 LINES = ["house " * (i % 7) + LETTERS[i : i + 5] for i in range(20)]
@@ -31,13 +26,12 @@ def symbols() -> Dictionary:
 
 
 @pytest.fixture
-def pairs(tmp_path, symbols):
+def pairs(symbols):
     """Builds pairs of LINES with themselves; options are those of the noisy side."""
 
     def make(*names, lines=LINES, rates=(0.3, 0.3), run=5, longest=100, truncate=False):
-        (tmp_path / "text").write_text("".join(line + "\n" for line in lines))
-        target = TextSide(PlainText([str(tmp_path / "text")]), spell, symbols)
-        clean = TextSide(target.lines, spell, symbols, target.sizes)
+        target = TextSide(lines, spell, symbols)
+        clean = TextSide(lines, spell, symbols, target.sizes)
         noise = Noise(NoiseOptions(names, *rates))
         source = NoisySide(clean, noise, 1, run, longest, truncate)
         return NoisyPairs(source, source.sizes, symbols, target, target.sizes, symbols)
@@ -145,46 +139,10 @@ def test_limits_are_held_against_the_clean_text(pairs):
     assert sorted(i for batch in batches for i in batch) == list(range(20))
 
 
-def test_control_symbols_typed_as_text_are_unknown_words(tmp_path, symbols):
-    (tmp_path / "text").write_text("a </s> b <pad> <unk>\n\n")
-    side = TextSide(PlainText([str(tmp_path / "text")]), str, symbols)
+def test_control_symbols_typed_as_text_are_unknown_words(symbols):
+    side = TextSide(["a </s> b <pad> <unk>", ""], str, symbols)
     unknown = symbols.unk()
     a, b = symbols.index("a"), symbols.index("b")
     assert side[0].tolist() == [a, unknown, b, unknown, unknown, symbols.eos()]
     assert side[1].tolist() == [symbols.eos()] and side.sizes.tolist() == [6, 1]
     assert side.unknown == 3
-
-
-# lines --------------------------------------------------------------------------------------------
-
-LINE = st.text(
-    st.sampled_from("ab é한\t\u2028\x85👍") | st.characters(exclude_categories=("Cs", "Cc")),
-    max_size=8,
-)
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory):
-    """A folder for all examples of a property."""
-    return tmp_path_factory.mktemp("lines")
-
-
-@given(st.lists(LINE), st.sampled_from(["\n", "\r\n"]), st.booleans())
-def test_lines_are_those_of_the_strict_reader_in_any_order(shared, lines, end, closed):
-    text = end.join(lines) + (end if closed else "")
-    path, other = shared / "text", shared / "other"
-    path.write_bytes(text.removeprefix("\ufeff").encode())
-    other.write_bytes(b"1\n2")
-    expected = list(read_lines(str(path)))
-    made = PlainText([str(path), str(other), str(path)])  # one may stand twice, or be empty
-    assert list(made) == [*expected, "1", "2", *expected]
-    assert [made[i] for i in reversed(range(len(made)))] == list(made)[::-1]
-    for outside in (-1, len(made)):
-        with pytest.raises(IndexError):
-            made[outside]
-
-
-def test_what_is_no_plain_text_is_refused_when_it_is_opened(tmp_path):
-    (tmp_path / "latin").write_bytes("one\nzwölf\n".encode("latin-1"))
-    with pytest.raises(UserError, match="latin: line 2"):
-        PlainText([str(tmp_path / "latin")])
