@@ -124,10 +124,7 @@ def test_a_table_comes_back_from_its_file(tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (None, ""),
-        ("{", ""),
-        ("[1]", ""),
-        ('{"rates": {}}', ""),
+        *((text, "") for text in (None, "{", "[1]", '{"rates": {}}')),
         ('{"rates": {"a": 0.5}}', "'a'"),
         ('{"rates": {"a": {"b": 1.5}}}', "'a'"),
         ('{"rates": {"a": {"b": "x"}}}', "'a'"),

@@ -123,13 +123,6 @@ def tokens_of(found):
     return [[one["tokens"].tolist() for one in answers] for answers in found]
 
 
-def test_beam_search_reads_the_drafts_and_gives_every_answer(task, model):
-    found = tokens_of(hypotheses(task, [model], sample_of(task)))
-    assert [len(answers) for answers in found] == [4] * 4
-    assert all(len({tuple(one) for one in answers}) == 4 for answers in found)
-    assert found != tokens_of(hypotheses(task, [model], sample_of(task, drafted=False)))
-
-
 def test_a_sentence_alone_is_decoded_as_in_a_batch(task, model):
     sample = sample_of(task)
     together = hypotheses(task, [model], sample)
@@ -153,16 +146,6 @@ def test_interactive_data_give_what_the_data_set_gives(task, model):
     # what fairseq-interactive passes on of a batch
     passed = {"net_input": typed["net_input"]}
     assert tokens_of(hypotheses(task, [model], passed)) == expected
-
-
-def test_data_for_inference_may_be_joined_already(task):
-    joined = [torch.cat(plain([row.source, row.draft], task.src_dict)) for row in ROWS]
-    joined.append(plain(["abc"], task.src_dict)[0])
-    data = task.build_dataset_for_inference(joined, [len(one) for one in joined])
-    found = data.collater([data[i] for i in range(5)])["net_input"]["src_tokens"]
-    assert sorted(texts_of(found, task)) == sorted(
-        [f"{row.source}|{row.draft}" for row in ROWS] + ["abc|"]
-    )
 
 
 def test_two_dictionaries_and_lexical_constraints_are_refused(task):
