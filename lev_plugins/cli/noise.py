@@ -106,9 +106,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         raise UserError(f"give --drafts or --kind: one of {', '.join(KINDS)}, or all")
     read = {"--input": args.input, "--vocabulary": args.vocabulary}
     require_files([path for path in read.values() if path not in (None, STANDARD_STREAM)])
-    refuse_overwriting(
-        {"--output": args.output}, [*read.items(), ("--confusions", args.confusions)]
-    )
+    read["--confusions"] = args.confusions
+    refuse_overwriting({"--output": args.output}, read.items())
     if args.output != STANDARD_STREAM:
         require_folder("--output", args.output)
     noise, counts = _drafts(args) if args.drafts else _noise(args), Counts()

@@ -109,10 +109,12 @@ def write_all(
         args.workers = 1
     given = args.tgtdict or args.joined_dictionary and args.srcdict
     with tempfile.TemporaryDirectory() as made, _own_handlers(preprocess.logger):
-        if args.draft_lang and not given:
-            path = os.path.join(made, "dict.txt")
-            _build_with_drafts(args, splits["train"]).save(path)
-            vars(args)["srcdict" if args.joined_dictionary else "tgtdict"] = path
+        if args.draft_lang and not given:  # training drafts count as targets do
+            joined, path = args.joined_dictionary, os.path.join(made, "dict.txt")
+            texts = [side.path for side in splits["train"] if joined or side.role != "source"]
+            task, roles = tasks.get_task(args.task), {"src": joined, "tgt": not joined}
+            preprocess._build_dictionary(texts, task, args, **roles).save(path)
+            vars(args)["srcdict" if joined else "tgtdict"] = path
         preprocess.main(args)
         source, target = Dictionary.load(dictionary_path(folder, args.source_lang)), None
         if not args.only_source:
@@ -130,21 +132,6 @@ def write_all(
                     "file did not change meanwhile, try --workers 1"
                 )
     return source, target
-
-
-def _build_with_drafts(args: argparse.Namespace, train: Sequence[Side]) -> Dictionary:
-    """The dictionary of the targets, or of all sides where joined, with training drafts counted.
-
-    Built as fairseq-preprocess builds it.
-    """
-    joined = args.joined_dictionary
-    return tasks.get_task(args.task).build_dictionary(
-        [side.path for side in train if joined or side.role != "source"],
-        workers=args.workers,
-        threshold=args.thresholdsrc if joined else args.thresholdtgt,
-        nwords=args.nwordssrc if joined else args.nwordstgt,
-        padding_factor=args.padding_factor,
-    )
 
 
 def _check_dictionary(path: str | None) -> None:

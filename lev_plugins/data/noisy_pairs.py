@@ -76,8 +76,8 @@ class NoisySide(TextSide):
         run: the training's seed, None where noise is to be the same every time.
         longest: most tokens, </s> counted.
         truncate: cut what is longer, noise or not, and keep </s>.
-        target: text of the targets: lines are made anew from them, with noise, and only ``share``
-            of the lines (each with this probability); the others are read without noise.
+        target: text of the targets: a ``share`` of the lines (each with this probability) is made
+            anew from them, with noise; the others are read without noise.
 
     Attributes:
         sizes: for batches: lengths of the noisy lines where noise is fixed, elsewhere those of

@@ -204,11 +204,6 @@ class NoisyTranslationTask(PostEditingTask):
             there = [lang for lang in langs if os.path.isfile(f"{prefix}.{lang}")]
             if not there:
                 break
-            if part and set(there) != set(found):
-                raise UserError(
-                    f"{prefix}.*: text for {', '.join(there)}, but {split}.* has it for "
-                    f"{', '.join(found)}; each part of a split needs the same sides"
-                )
             for lang in there:
                 found.setdefault(lang, []).append(f"{prefix}.{lang}")
             part += 1
@@ -223,7 +218,7 @@ class NoisyTranslationTask(PostEditingTask):
         cfg, src, tgt = self.cfg, self.cfg.source_lang, self.cfg.target_lang
         training = split == cfg.train_subset
         mixed = training and cfg.noise_target_share > 0
-        if mixed and (len(files) < 2 or src == tgt):
+        if mixed and len(files) < 2:
             raise UserError(
                 f"--noise-target-share {cfg.noise_target_share}: {split} has no real pairs, "
                 f"{split}.{src} or {split}.{tgt} is missing; add it, or leave the option out"
@@ -233,27 +228,23 @@ class NoisyTranslationTask(PostEditingTask):
                 f"{files[tgt][0]} has no {split}.{src} beside it, and without noise it would be "
                 f"its own source; give {flag} all, or the source"
             )
-        target = None
+        target, encode = None, self.encoding()
         if tgt in files:
-            target = TextSide(_lines(files[tgt]), self.encoding(), self.tgt_dict)
-        if target is not None and (src not in files or files[src] == files[tgt]):
-            clean = TextSide(target.lines, self.encoding(), self.src_dict, target.sizes)
+            target = TextSide(_lines(files[tgt]), encode, self.tgt_dict)
+        if target is not None and (src not in files or src == tgt):
+            clean = TextSide(target.lines, encode, self.src_dict, target.sizes)
         else:
-            clean = TextSide(_lines(files[src]), self.encoding(), self.src_dict)
+            clean = TextSide(_lines(files[src]), encode, self.src_dict)
         if target is not None and len(clean) != len(target):
             raise UserError(
                 f"line counts differ: {', '.join(files[src])} has {len(clean)}, "
                 f"{', '.join(files[tgt])} has {len(target)}; line n of each must belong together"
             )
+        run = (cfg.seed or 0) if training else None
+        again = target.lines if mixed and target is not None else None
+        limits = cfg.max_source_positions, cfg.truncate_source
         source = NoisySide(
-            clean,
-            noise,
-            cfg.noise_seed,
-            (cfg.seed or 0) if training else None,
-            cfg.max_source_positions,
-            cfg.truncate_source,
-            target.lines if mixed and target is not None else None,
-            cfg.noise_target_share if mixed else 1.0,
+            clean, noise, cfg.noise_seed, run, *limits, again, cfg.noise_target_share
         )
         _report(split, source, target)
         return NoisyPairs(
@@ -344,9 +335,5 @@ def _report(split: str, source: NoisySide, target: TextSide | None) -> None:
         if side is not None and side.unknown > MANY_UNKNOWN * total:
             logger.warning(
                 "%s: %d of %d %s tokens are unknown; is --bpe (and --tokenizer) the one that the "
-                "dictionary was made with?",
-                split,
-                side.unknown,
-                total,
-                name,
-            )
+                "dictionary was made with?", split, side.unknown, total, name,
+            )  # fmt: skip

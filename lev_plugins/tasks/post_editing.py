@@ -41,11 +41,11 @@ from .validation import EvaluationConfig, Validation
 
 PLACEHOLDER = "<plh>"
 # what to do about lines that are too long
-SHORTEN = (
-    "raise --max-source-positions, --max-target-positions or --max-tokens as far as the "
-    "model reads, give --truncate-source or shorten such lines"
+WAYS = (
+    "raise --max-source-positions, --max-target-positions or --max-tokens as far as the model "
+    "reads, give --truncate-source, shorten such lines, or leave them out with "
+    "--skip-invalid-size-inputs-valid-test"
 )
-SKIP = "--skip-invalid-size-inputs-valid-test"
 # most tokens: of a source, or of a source and its target
 Limits = None | int | tuple[int, ...]
 logger = logging.getLogger(__name__)
@@ -68,18 +68,14 @@ class PostEditingTask(TranslationTask):
     """
 
     cfg: EvaluationConfig
-    #: What a data set's sizes are of.
-    sides = "source/target/draft"
-    #: What interactive has read, before the present lines and with them.
-    lines_before = lines_read = 0
-    #: Most source tokens of the models that were loaded.
-    learnt_positions = math.inf
-    #: Whether the model built last is to be trained.
-    trains = False
+    sides = "source/target/draft"  # what a data set's sizes are of
+    lines_before = lines_read = 0  # by interactive, before the present lines and with them
+    learnt_positions = math.inf  # most source tokens of the models that were loaded
+    trains = False  # whether the model built last is to be trained
 
     def __init__(self, cfg: EvaluationConfig, src_dict: Dictionary, tgt_dict: Dictionary) -> None:
         super().__init__(cfg, src_dict, tgt_dict)
-        self.validation = Validation(self)
+        self.validation = Validation(self, self.decoded_text)
 
     @classmethod
     def setup_task(cls, cfg: EvaluationConfig, **kwargs: object) -> Self:
@@ -129,11 +125,7 @@ class PostEditingTask(TranslationTask):
             say_no_draft(what, trained, f"Give --draft-lang {trained}")
 
     def refuse_other_symbols(self, what: str, saved: Sequence[str], dictionary: Dictionary) -> None:
-        """Refuses a checkpoint that was trained with ``what``: other symbols than here.
-
-        Raises:
-            UserError: with the first symbol that differs.
-        """
+        """Refuses a checkpoint that was trained with ``what``: other symbols than here."""
         refuse_other_symbols(what, saved, dictionary.symbols, self.cfg.data)
 
     # data -------------------------------------------------------------------------------------
@@ -253,7 +245,7 @@ class PostEditingTask(TranslationTask):
         size = _joined(dataset.size(min(ignored)))
         raise UserError(
             f"line {lines[0]} has {size} tokens ({self.sides}) where the limit is {limits}; "
-            f"{shown}; {SHORTEN}, or leave them out with {SKIP}"
+            f"{shown}; {WAYS}"
         )
 
     # training and validation ------------------------------------------------------------------

@@ -4,9 +4,9 @@ import functools
 import json
 import logging
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fairseq import utils
 from fairseq.data import FairseqDataset, encoders
@@ -14,7 +14,7 @@ from fairseq.dataclass import ChoiceEnum
 from fairseq.dataclass.configs import GenerationConfig
 from fairseq.logging import metrics
 from fairseq.logging.meters import MetersDict
-from fairseq.tasks.translation import TranslationConfig
+from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from omegaconf import II
 from torch import Tensor, nn
 
@@ -24,9 +24,6 @@ from ..metrics.corpus import METRICS, WORD_METRICS, Metric, add_up, bleu, make_m
 from ..metrics.words import is_char_tokenized
 from ..nn.precision import PRECISIONS
 from ..options import OptionalStr, option, parse_names
-
-if TYPE_CHECKING:
-    from .post_editing import PostEditingTask
 
 logger = logging.getLogger(__name__)
 
@@ -58,12 +55,16 @@ class Validation:
     then name them (paper, §C.1). Logging outputs hold the sums of each metric's statistics, so
     any split into batches and processes gives the score of the whole.
 
+    Args:
+        task: whose configuration is an :class:`EvaluationConfig`.
+        decode: tokens and a word for <unk> → text, subwords joined.
+
     Raises:
         UserError: ``--eval-metrics`` names a metric that there is not.
     """
 
-    def __init__(self, task: "PostEditingTask") -> None:
-        self.task, self.cfg = task, task.cfg
+    def __init__(self, task: TranslationTask, decode: Callable[[Tensor, str], str]) -> None:
+        self.task, self.cfg, self.decode = task, task.cfg, decode
         names = ["bleu"] if self.cfg.eval_bleu else []
         if self.cfg.eval_metrics:
             names += parse_names("--eval-metrics", self.cfg.eval_metrics, "metric", [*METRICS])
@@ -146,7 +147,7 @@ class Validation:
 
     def text(self, tokens: Tensor, unknown: str) -> str:
         """Words as they are counted: subwords joined, detokenised; ``unknown`` for <unk>."""
-        text = self.task.decoded_text(tokens, unknown)
+        text = self.decode(tokens, unknown)
         return text if self.tokenizer is None else self.tokenizer.decode(text)
 
     def _look_at(self, references: Iterable[str]) -> None:

@@ -87,9 +87,8 @@ def binarised(folder: str, name: str, dictionary: Dictionary) -> list[str]:
     [
         "--trainpref train --validpref valid,more --testpref test",
         "--trainpref train --validpref valid --joined-dictionary --workers 3",
-        "--trainpref train --thresholdsrc 9 --thresholdtgt 11 --nwordstgt 15",
+        "--trainpref train --thresholdsrc 9 --thresholdtgt 11 --nwordstgt 15 --dataset-impl raw",
         "--trainpref train --joined-dictionary --nwordssrc 20 --padding-factor 1",
-        "--trainpref train --testpref test --dataset-impl raw",
         "--trainpref train --testpref test --dataset-impl cached --workers 2",
         "--trainpref train --only-source --testpref test",
         "--trainpref train --dict-only --validpref absent",

@@ -154,9 +154,7 @@ def test_sources_are_cut_at_the_limit_when_asked_for(folder):
     task = loaded(folder, **options)
     assert [row[0] for row in rows_of(task)] == [row.source[:3] for row in ROWS]
     data = task.dataset("train")
-    indices = data.ordered_indices()
-    kept = task.filter_indices_by_size(indices, data, task.max_positions())
-    assert len(kept) == 12
+    assert len(task.filter_indices_by_size(data.ordered_indices(), data, (5, 64))) == 12
 
 
 def test_batches_do_not_depend_on_the_epoch_in_which_a_training_is_taken_up(folder):
@@ -329,21 +327,17 @@ def test_every_epoch_draws_new_states_and_every_validation_the_same():
     assert validated[0] == validated[1]
 
 
-def test_the_mixture_moves_with_the_updates():
-    task = tiny.task(alpha=0.8, beta=0.6, alpha_start=0.0, roll_in_updates=10)
-    assert task.mixture(0) == (0.0, 0.6)
-    assert task.mixture(5) == (0.4, 0.6)
-    assert task.mixture(10) == task.mixture(99) == task.mixture() == (0.8, 0.6)
+def test_the_mixture_moves_with_the_updates_or_the_time():
+    values = {"alpha": 0.8, "beta": 0.6, "alpha_start": 0.0}
+    task = tiny.task(**values, roll_in_updates=10)
+    assert [task.mixture(update)[0] for update in (0, 5, 10, 99, None)] == [0, 0.4, 0.8, 0.8, 0.8]
+    assert task.mixture(5)[1] == 0.6
     model = tiny.model(task)
     assert loss(task, model, "train", 0) != loss(task, model, "train", 10)
     assert tiny.task(alpha=0.8, beta=0.6).mixture(3) == (0.8, 0.6)
-
-
-def test_the_mixture_moves_with_the_time_where_a_share_of_it_is_given():
-    task = tiny.task(alpha=0.8, beta=0.6, alpha_start=0.0, roll_in_updates=0.5)
-    assert task.mixture(7, 0.0) == (0.0, 0.6)
-    assert task.mixture(7, 0.25) == task.mixture(9000, 0.25) == (0.4, 0.6)
-    assert task.mixture(1, 0.5) == task.mixture(1, 1.0) == task.mixture() == (0.8, 0.6)
+    task = tiny.task(**values, roll_in_updates=0.5)
+    assert [task.mixture(7, time)[0] for time in (0.0, 0.25, 0.5, 1.0)] == [0, 0.4, 0.8, 0.8]
+    assert task.mixture(9000, 0.25) == (0.4, 0.6) and task.mixture() == (0.8, 0.6)
     with refuses("--lr-scheduler time_budget"):
         loss(task, tiny.model(task), "train")
 
