@@ -227,26 +227,24 @@ def _letter_errors(hypothesis: str, reference: str) -> tuple[float, float]:
     return Levenshtein.distance(hypothesis.strip(), text), len(text)
 
 
-_ALIGN, _EDITS = "align:fewest-errors-most-equal", "ops:ins,del,sub"
-_SHARES = (
-    Share("accuracy", _exact, "none", "ends:stripped"),
-    Share("word_accuracy", _right_words, "whitespace", _ALIGN),
-    # with many words too many it is below 0
-    Share("wrr", _word_errors, "whitespace", "wrr:100-wer", rest=True),
-    Share("wer", _word_errors, "whitespace", _EDITS, higher_is_better=False),
-    Share("cer", _letter_errors, "char", _EDITS, higher_is_better=False),
-)
-
 METRICS: dict[str, Callable[[], Metric]] = {
     "bleu": bleu,
     "ter": ter,
     # as post-editing is judged: case matters (paper, Table 3)
     "ter_normalized": lambda: ter(normalized=True, case_sensitive=True),
     "chrf": chrf,
-    "rouge1": lambda: Rouge("rouge1"),
-    "rouge2": lambda: Rouge("rouge2"),
-    "rougeL": lambda: Rouge("rougeL"),
-    **{one.name: partial(Share, **vars(one)) for one in _SHARES},
+    **{name: partial(Rouge, name) for name in ROUGE_TYPES},
+    **{
+        name: partial(Share, name, *how)
+        for name, how in {
+            "accuracy": (_exact, "none", "ends:stripped"),
+            "word_accuracy": (_right_words, "whitespace", "align:fewest-errors-most-equal"),
+            # with many words too many it is below 0
+            "wrr": (_word_errors, "whitespace", "wrr:100-wer", True, True),
+            "wer": (_word_errors, "whitespace", "ops:ins,del,sub", False),
+            "cer": (_letter_errors, "char", "ops:ins,del,sub", False),
+        }.items()
+    },
 }
 
 # those that take what stands between spaces for a word, and every character for a letter
