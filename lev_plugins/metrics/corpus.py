@@ -227,6 +227,7 @@ def _letter_errors(hypothesis: str, reference: str) -> tuple[float, float]:
     return Levenshtein.distance(hypothesis.strip(), text), len(text)
 
 
+_EDITS = "ops:ins,del,sub"
 METRICS: dict[str, Callable[[], Metric]] = {
     "bleu": bleu,
     "ter": ter,
@@ -234,17 +235,14 @@ METRICS: dict[str, Callable[[], Metric]] = {
     "ter_normalized": lambda: ter(normalized=True, case_sensitive=True),
     "chrf": chrf,
     **{name: partial(Rouge, name) for name in ROUGE_TYPES},
-    **{
-        name: partial(Share, name, *how)
-        for name, how in {
-            "accuracy": (_exact, "none", "ends:stripped"),
-            "word_accuracy": (_right_words, "whitespace", "align:fewest-errors-most-equal"),
-            # with many words too many it is below 0
-            "wrr": (_word_errors, "whitespace", "wrr:100-wer", True, True),
-            "wer": (_word_errors, "whitespace", "ops:ins,del,sub", False),
-            "cer": (_letter_errors, "char", "ops:ins,del,sub", False),
-        }.items()
-    },
+    "accuracy": partial(Share, "accuracy", _exact, "none", "ends:stripped"),
+    "word_accuracy": partial(
+        Share, "word_accuracy", _right_words, "whitespace", "align:fewest-errors-most-equal"
+    ),
+    # with many words too many it is below 0
+    "wrr": partial(Share, "wrr", _word_errors, "whitespace", "wrr:100-wer", rest=True),
+    "wer": partial(Share, "wer", _word_errors, "whitespace", _EDITS, higher_is_better=False),
+    "cer": partial(Share, "cer", _letter_errors, "char", _EDITS, higher_is_better=False),
 }
 
 # those that take what stands between spaces for a word, and every character for a letter
