@@ -119,16 +119,6 @@ def test_drafts_are_read_back_as_they_were_typed(corpus, extra):
             assert binarised("bin", f"{name}.src-pe.{lang}", dictionary) == lines_of(part, lang)
 
 
-def test_sources_and_targets_do_not_depend_on_drafts(corpus):
-    put("train.mt", lines_of("train", "pe"))
-    run("--trainpref train --destdir pairs", PLAIN)
-    run("--trainpref train --destdir triples")
-    pairs, triples = snapshot(corpus / "pairs"), snapshot(corpus / "triples")
-    assert set(triples) - set(pairs) == {"train.src-pe.mt.bin", "train.src-pe.mt.idx"}
-    for name in ("train.src-pe.src.bin", "train.src-pe.pe.idx", "dict.src.txt"):
-        assert pairs[name] == triples[name]
-
-
 @pytest.mark.parametrize("joined", ["", "--joined-dictionary"])
 def test_training_drafts_count_towards_the_dictionary(corpus, joined):
     put("valid.mt", ["unseen"] * 40)

@@ -57,17 +57,6 @@ def test_a_sentence_is_its_line_with_the_noise_of_its_epoch(pairs, symbols):
             assert made.src.get_original_text(number) == spell(expected)
 
 
-def test_fixed_noise_is_that_of_the_command_in_every_epoch(pairs, symbols):
-    made = pairs("random", run=None)
-    noise = Noise(NoiseOptions(("random",)))
-    expected = [noise(line, sentence_random(1, 0, number)) for number, line in enumerate(LINES)]
-    for epoch in (1, 2):
-        made.set_epoch(epoch)
-        assert [text(made[i]["source"], symbols) for i in range(20)] == expected
-    assert made.src.sizes.tolist() == [len(made[i]["source"]) for i in range(20)]
-    assert made.src.clean_sizes.tolist() == [len(line) + 1 for line in LINES]
-
-
 def read_by(dataset, workers: int, epochs: int, start: int = 1, offset: int = 0) -> list:
     """Sources of all batches, as fairseq's iterator reads them epoch by epoch."""
     batches = dataset.batch_by_size(np.arange(len(dataset)), max_sentences=6)

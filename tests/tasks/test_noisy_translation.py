@@ -247,20 +247,6 @@ def test_noise_stays_below_the_limits_of_model_and_batch(folder):
     assert max(len(data[i]["source"]) for i in range(12)) <= longest + 9
 
 
-def test_lines_that_are_too_long_are_all_named_or_left_out(folder):
-    longest = [i + 1 for i, line in enumerate(LINES) if len(line) + 1 > 40]
-    assert longest and longest != list(range(1, 13))
-    task = task_of(folder, noise="all")
-    data = loaded(task)
-    size, shown = len(LINES[longest[0] - 1]) + 1, ", ".join(map(str, longest))
-    with refuses(f"line {longest[0]} has {size}/{size} tokens", "40/100", shown):
-        task.get_batch_iterator(data, max_tokens=200, max_positions=(40, 100))
-    options = {"max_positions": (40, 100), "ignore_invalid_inputs": True}
-    iterator = task.get_batch_iterator(data, max_tokens=200, **options)
-    kept = sorted(int(i) + 1 for batch in iterator.frozen_batches for i in batch)
-    assert kept == [i for i in range(1, 13) if i not in longest]
-
-
 def test_long_sources_are_cut_where_that_is_asked_for(folder):
     task = task_of(folder, noise="keyboard", truncate_source=True, max_source_positions=20)
     data = loaded(task)
