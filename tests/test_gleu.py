@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from plain_files import put
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "spelling_and_ocr"
 sys.path.insert(0, str(EXAMPLE))
@@ -29,18 +30,15 @@ def test_what_equals_its_reference_has_100_and_what_is_short_has_less():
     assert short == pytest.approx(100 * 2.718281828 ** (1 - 6 / 5))
 
 
-@pytest.mark.parametrize("lines, status", [([RIGHT], 0), ([RIGHT, RIGHT], 1)])
-def test_files_are_scored_or_refused_by_name(lines, status, tmp_path, monkeypatch, capsys):
-    for name, text in (("source", [SOURCE]), ("output", lines), ("reference", [RIGHT])):
-        (tmp_path / name).write_text("".join(line + "\n" for line in text))
-    names = [str(tmp_path / name) for name in ("source", "output", "reference")]
-    kept = tmp_path / "json"
-    monkeypatch.setattr(sys, "argv", ["score_gleu.py", *names, "--json", str(kept)])
-    if status:
-        with pytest.raises(gleu.UserError, match=r"output has 2 lines, and .*source 1$"):
-            gleu.main()
-        return
+def test_files_are_scored_or_refused_by_name(tmp_path, monkeypatch, capsys):
+    names = [str(put(tmp_path / one, [SOURCE])) for one in ("source", "output", "reference")]
+    put(names[2], [RIGHT])
+    monkeypatch.setattr(sys, "argv", ["score_gleu.py", *names, "--json", str(tmp_path / "json")])
+    put(names[1], [RIGHT, RIGHT])
+    with pytest.raises(gleu.UserError, match="output has 2 lines"):
+        gleu.main()
+    put(names[1], [RIGHT])
     gleu.main()
-    systems = json.loads(kept.read_text())["systems"]
+    systems = json.loads((tmp_path / "json").read_text())["systems"]
     assert systems["corrected"] == {"gleu": pytest.approx(100), "changed": 1}
     assert systems["no-edit baseline"]["changed"] == 0 and "GLEU 100.00" in capsys.readouterr().out

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lev_plugins.metrics import CorrectionCounts, correction_counts
-from lev_plugins.metrics.corpus import add_up
-from lev_plugins.metrics.error_rates import ErrorRate
+from lev_plugins.metrics.corpus import add_up, make_metric
 from lev_plugins.metrics.words import aligned, percent
 
 __all__ = ["Scores", "aligned", "score"]
@@ -81,7 +80,7 @@ def score(outputs: Sequence[str], noisy: Sequence[str], clean: Sequence[str]) ->
 
 def _errors(name: str, outputs: Sequence[str], clean: Sequence[str]) -> tuple[int, int]:
     """Errors and the size of the clean text, over all lines."""
-    rate = ErrorRate(name)
+    rate = make_metric(name)
     pairs = zip(outputs, clean, strict=True)
     errors, size = add_up(rate, (rate.statistics(out, right) for out, right in pairs))
     return int(errors), int(size)

@@ -9,7 +9,7 @@ triples for post-editing.
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from ..data.noise import (
     FIXED,
@@ -17,21 +17,21 @@ from ..data.noise import (
     PAPER,
     Noise,
     NoiseOptions,
-    learn,
     load_confusions,
     parse_kinds,
     sentence_random,
-    to_json,
 )
-from ..data.noise.counting import Counts, summarise
-from ..data.noise.drafts import DraftNoise, DraftRates, Vocabulary, line_random, read_vocabulary
+from ..data.noise.confusions import learn, to_json
+from ..data.noise.counting import Counts
+from ..data.noise.drafts import DraftRates, Drafts, Vocabulary, read_vocabulary
+from ..data.noise.rng import line_random
 from ..errors import UserError
 from ..fairseq_patches import run_cli
 from ..io.lines import STANDARD_STREAM, decode, is_stream, raw_lines
 from ..io.output import refuse_overwriting, report_file, require_folder, whole_file
 from ..io.progress import lines_of, progress
 from ..io.text_files import read_lines, read_parallel, require_files
-from .options import adder, make_parser
+from .options import adder, at_least_one, make_parser
 
 #: fields of NoiseOptions that have a flag each
 RATES = {
@@ -49,8 +49,6 @@ DRAFT_RATES = {
     "replace": "of those that give way to another one",
     "similar": "of the replacements: by a token that looks like the old one",
 }
-#: a line and its number from 1 → what becomes of it; and what to say at the end
-Change = tuple[Callable[[str, int], str], Callable[[], str]]
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -106,16 +104,27 @@ def main(argv: Sequence[str] | None = None) -> None:
         return _learn(args)
     if args.drafts == bool(args.kind):
         raise UserError(f"give --drafts or --kind: one of {', '.join(KINDS)}, or all")
-    _check_paths(args)
-    change, summary = _drafts(args) if args.drafts else _noise(args)
+    read = {"--input": args.input, "--vocabulary": args.vocabulary}
+    require_files([path for path in read.values() if path not in (None, STANDARD_STREAM)])
+    read["--confusions"] = args.confusions
+    refuse_overwriting({"--output": args.output}, read.items())
+    if args.output != STANDARD_STREAM:
+        require_folder("--output", args.output)
+    noise, counts = _drafts(args) if args.drafts else _noise(args), Counts()
     with report_file(args.output) as output:
         lines = progress(_lines(args.input), "lines", lines_of(args.input), args.output)
-        for number, (line, end) in enumerate(lines, start=1):
-            output.write(change(line, number) + end)
-    print(summary(), file=sys.stderr)
+        for number, (line, end) in enumerate(lines):
+            if args.drafts:
+                rng = line_random(args.seed, number + 1)
+            else:
+                rng = sentence_random(args.seed, FIXED, number)
+            noisy = noise(line, rng)
+            counts.add(line, noisy)
+            output.write(noisy + end)
+    print(counts, file=sys.stderr)
 
 
-def _noise(args: argparse.Namespace) -> Change:
+def _noise(args: argparse.Namespace) -> Noise:
     kinds = parse_kinds("--kind", args.kind)
     if args.confusions is not None and "ocr" not in kinds:
         raise UserError(f"--confusions {args.confusions} is for ocr noise; give --kind ocr")
@@ -126,17 +135,10 @@ def _noise(args: argparse.Namespace) -> Change:
         flag="--",
         **{name: getattr(args, name) for name in RATES},
     )
-    noise, counts = Noise(options), Counts()
-
-    def change(line: str, number: int) -> str:
-        noisy = noise(line, sentence_random(args.seed, FIXED, number - 1))
-        counts.add(line, noisy)
-        return noisy
-
-    return change, lambda: summarise(counts)
+    return Noise(options)
 
 
-def _drafts(args: argparse.Namespace) -> Change:
+def _drafts(args: argparse.Namespace) -> Drafts:
     rates = DraftRates(**{name: getattr(args, name) for name in DRAFT_RATES})
     if args.vocabulary is not None:
         tokens = read_vocabulary(args.vocabulary)
@@ -147,27 +149,7 @@ def _drafts(args: argparse.Namespace) -> Change:
     else:
         lines = read_lines(args.input) if rates.replace else iter(())
         tokens = Counter(token for line in lines for token in line.split())
-    noise = DraftNoise(rates, Vocabulary(tokens))
-
-    def summary() -> str:
-        done = noise.done
-        return (
-            f"drafts: {done['unchanged']:,} of {done['lines']:,} lines unchanged; of "
-            f"{done['tokens']:,} tokens {done['dropped']:,} dropped, {done['repeated']:,} "
-            f"repeated, {done['swapped']:,} swapped, {done['replaced']:,} replaced"
-        )
-
-    return lambda line, number: noise(line, line_random(args.seed, number)), summary
-
-
-def _check_paths(args: argparse.Namespace) -> None:
-    read = {"--input": args.input, "--vocabulary": args.vocabulary}
-    require_files([path for path in read.values() if path not in (None, STANDARD_STREAM)])
-    refuse_overwriting(
-        {"--output": args.output}, [*read.items(), ("--confusions", args.confusions)]
-    )
-    if args.output != STANDARD_STREAM:
-        require_folder("--output", args.output)
+    return Drafts(rates, Vocabulary(tokens))
 
 
 def _lines(path: str) -> Iterator[tuple[str, str]]:
@@ -180,8 +162,7 @@ def _lines(path: str) -> Iterator[tuple[str, str]]:
 
 def _learn(args: argparse.Namespace) -> None:
     noisy, clean, output = args.learn_confusions
-    if args.least < 1:
-        raise UserError(f"--least {args.least}: give a number of 1 or more")
+    at_least_one(args, "least")
     require_files([noisy, clean])
     require_folder("--learn-confusions", output)
     refuse_overwriting({"--learn-confusions": output}, [("NOISY", noisy), ("CLEAN", clean)])
@@ -195,9 +176,9 @@ def _learn(args: argparse.Namespace) -> None:
         file.write(to_json(table, seen))
     print(
         f"{output}: {sum(map(len, table.values())):,} confusions from {seen.lines:,} lines, "
-        f"{seen.characters:,} characters, {seen.changes:,} differences; left out: {seen.spaced:,} "
-        f"with a space, {seen.long:,} too long, {seen.rare:,} too rare, {seen.unaligned:,} lines "
-        "too different to compare",
+        f"{seen.characters:,} characters, {seen.changes:,} differences; left out: "
+        f"{seen.left_out:,} (with a space, too long or too rare) and {seen.unaligned:,} lines too "
+        "different to compare",
         file=sys.stderr,
     )
 

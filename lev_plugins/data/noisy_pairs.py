@@ -1,7 +1,6 @@
 """Pairs of lines, read from text, made noisy and cut into tokens when they are asked for."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -30,17 +29,14 @@ class TextSide(FairseqDataset):
         sizes: np.ndarray | None = None,
     ) -> None:
         self.lines, self.encode, self.dictionary = lines, encode, dictionary
-        self.unknown = 0
-        self.sizes = self._measured() if sizes is None else sizes
-
-    def _measured(self) -> np.ndarray:
-        """Sizes of all lines, each of which is cut once; counts unknown subwords on the way."""
-        sizes = np.zeros(len(self.lines), dtype=np.int32)
-        for number in range(len(self.lines)):
-            tokens = self.tokens(self.text(number))
-            sizes[number] = len(tokens)
-            self.unknown += int(tokens.eq(self.dictionary.unk()).sum())
-        return sizes
+        self.unknown = 0  # subwords, where sizes are measured
+        if sizes is None:
+            sizes = np.zeros(len(lines), dtype=np.int32)
+            for number in range(len(lines)):
+                tokens = self.tokens(self.text(number))
+                sizes[number] = len(tokens)
+                self.unknown += int(tokens.eq(dictionary.unk()).sum())
+        self.sizes = sizes
 
     def tokens(self, line: str) -> Tensor:
         """Tokens of a line, long."""
@@ -71,7 +67,7 @@ class NoisySide(TextSide):
     same in any process and any order. The epoch lies in shared memory: fairseq keeps the processes
     that read data, and with them their copy of a data set, from one epoch to the next.
 
-    A line that noise makes longer than ``longest`` is read without noise.
+    A line that noise makes longer than the limit is read without noise.
 
     Args:
         clean: the same lines without noise.
@@ -80,14 +76,13 @@ class NoisySide(TextSide):
         run: the training's seed, None where noise is to be the same every time.
         longest: most tokens, </s> counted.
         truncate: cut what is longer, noise or not, and keep </s>.
-        target: text of the targets: lines are made anew from them, with noise, and only ``share``
-            of the lines (each with this probability); the others are read without noise.
+        target: text of the targets: a ``share`` of the lines (each with this probability) is made
+            anew from them, with noise; the others are read without noise.
 
     Attributes:
         sizes: for batches: lengths of the noisy lines where noise is fixed, elsewhere those of
-            one sample, that of epoch 0; never above ``longest`` where the clean line is not.
+            one sample, that of epoch 0; never above the limit where the clean line is not.
         clean_sizes: lengths without noise, for all limits.
-        grown: the lines that noise makes too long, in that sample.
     """
 
     def __init__(
@@ -102,15 +97,13 @@ class NoisySide(TextSide):
         share: float = 1.0,
     ) -> None:
         self.noise, self.seed, self.run = noise, seed, run
-        self.truncate, self.longest = truncate, longest
+        self.longest, self.truncate = longest, truncate
         self.target, self.share = target, share
         self._epoch = torch.full((1,), FIXED).share_memory_()
-        lines, encode, dictionary = clean.lines, clean.encode, clean.dictionary
-        super().__init__(lines, encode, dictionary, None if noise.options.kinds else clean.sizes)
-        if not noise.options.kinds:
-            self.unknown = clean.unknown
+        known = None if noise.options.kinds else clean.sizes
+        super().__init__(clean.lines, clean.encode, clean.dictionary, known)
+        self.unknown = self.unknown or clean.unknown
         self.clean_sizes = clean.sizes
-        self.grown = np.flatnonzero((self.sizes > longest) & (clean.sizes <= longest))
         self.limit(longest)
 
     def limit(self, longest: int) -> None:
@@ -151,27 +144,18 @@ class NoisyPairs(LanguagePairDataset):
 
     src: NoisySide
 
-    def __init__(
-        self,
-        source: NoisySide,
-        source_dictionary: Dictionary,
-        target: TextSide | None,
-        target_dictionary: Dictionary,
-        **options: object,
-    ) -> None:
-        sizes = None if target is None else target.sizes
-        super().__init__(
-            source, source.sizes, source_dictionary, target, sizes, target_dictionary, **options
-        )
-
     def set_epoch(self, epoch: int) -> None:
         """Noise of that epoch, from 1."""
         self.src.set_epoch(epoch)
 
-    def limit(self, longest: int) -> None:
-        """Sources are to have ``longest`` tokens at most."""
+    def limit(self, longest: int, max_tokens: float) -> None:
+        """Sources are to have ``longest`` tokens at most, a batch ``max_tokens``.
+
+        A line that fits into a batch without noise does with it.
+        """
         self.src.limit(longest)
-        self.src_sizes = self.src.sizes
+        sizes = self.src.sizes
+        self.src_sizes = np.where(sizes > max_tokens, self.src.clean_sizes, sizes)
 
     def size(self, index: int) -> tuple[int, int]:
         """Lengths of the clean source and the target, in tokens."""
@@ -185,12 +169,3 @@ class NoisyPairs(LanguagePairDataset):
         return data_utils.filter_paired_dataset_indices_by_size(
             self.src.clean_sizes, self.tgt_sizes, indices, max_sizes
         )
-
-    def batch_by_size(
-        self, indices: np.ndarray, max_tokens: int | None = None, *limits: Any, **named: Any
-    ) -> list[Sequence[int] | np.ndarray]:
-        """fairseq's batches; a line that fits into ``max_tokens`` without noise does with it."""
-        if max_tokens is not None:
-            grown = self.src_sizes > max_tokens
-            self.src_sizes = np.where(grown, self.src.clean_sizes, self.src_sizes)
-        return super().batch_by_size(indices, max_tokens, *limits, **named)

@@ -33,7 +33,6 @@ SPECIAL_TOKENS = frozenset({"<s>", "<pad>", "</s>", "<plh>"})
 
 _XZ = b"\xfd7zXZ\x00"
 _BYTE_ORDER_MARK = "\ufeff"
-_ALIGNMENT = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")
 _SPACE = re.compile(r"\s")
 
 
@@ -168,90 +167,3 @@ def refuse_special_tokens(path: str, number: int, words: Sequence[str]) -> None:
                 f"{path}: line {number}, word {position}: {word} is a control symbol of the "
                 f"dictionary and cannot be text; spell it otherwise, &lt;{word[1:-1]}&gt; say"
             )
-
-
-def parse_alignment(
-    path: str, number: int, line: str, source_words: int, target_words: int
-) -> list[tuple[int, int]]:
-    """Word alignments ``i-j`` of one line, both counted from 0; ``path``, ``number``: of the line.
-
-    Raises:
-        UserError: an item is not ``i-j``, or points past the end of its sentence.
-    """
-    pairs = []
-    for item in line.split():
-        match = _ALIGNMENT.fullmatch(item)
-        if match is None:
-            raise UserError(
-                f"{path}: line {number}: {item[:40]!r} is no alignment; write i-j, as 0-2"
-            )
-        i, j = int(match[1]), int(match[2])
-        if i >= source_words or j >= target_words:
-            raise UserError(
-                f"{path}: line {number}: {item} points past the end of its pair of "
-                f"{source_words} source and {target_words} target words; words count from 0"
-            )
-        pairs.append((i, j))
-    return pairs
-
-
-@dataclass
-class Side:
-    """One text file of a split, and what was found in it."""
-
-    role: str  # source, target or draft
-    lang: str | None
-    path: str
-    tokens: int = 0
-    empty: LineNumbers = field(default_factory=LineNumbers)
-    long: LineNumbers = field(default_factory=LineNumbers)
-    unknown: int = 0
-
-    def add(self, number: int, words: Sequence[str], longest: int) -> None:
-        """Check and count line ``number``; ``longest`` includes ``<s>`` and ``</s>``."""
-        refuse_special_tokens(self.path, number, words)
-        self.tokens += len(words)
-        if not words:
-            self.empty.add(number)
-        if len(words) + 2 > longest:
-            self.long.add(number)
-
-
-@dataclass
-class Split:
-    """Files that belong together line by line: ``train``, ``valid``, ``valid1``, ``test`` …"""
-
-    name: str
-    sides: list[Side]
-    alignment: str | None = None  # file of i-j items, None where there is none
-    lines: int = 0
-    unedited: int = 0
-
-    def side(self, role: str) -> Side | None:
-        """The side of that role, None where the split has none."""
-        return next((side for side in self.sides if side.role == role), None)
-
-
-def check_split(split: Split, longest: int, alignments: Sequence[str] = ()) -> None:
-    """Read the files of a split once, side by side, and fill in what was counted.
-
-    Args:
-        longest: lines of more tokens, ``<s>`` and ``</s>`` included, are noted.
-        alignments: files of word alignments (source to target) that go with the split.
-
-    Raises:
-        UserError: whatever would make the binarised data differ from what the user meant.
-    """
-    paths = [side.path for side in split.sides]
-    draft = split.side("draft")
-    for number, lines in enumerate(read_parallel([*paths, *alignments]), start=1):
-        words = [line.split() for line in lines[: len(paths)]]
-        for side, side_words in zip(split.sides, words, strict=True):
-            side.add(number, side_words, longest)
-        for path, line in zip(alignments, lines[len(paths) :], strict=True):
-            parse_alignment(path, number, line, len(words[0]), len(words[1]))
-        if draft is not None and words[1] == words[2]:
-            split.unedited += 1
-        split.lines = number
-    if not split.lines:
-        raise UserError(f"no lines in {', '.join(paths)}; give files with sentences in them")

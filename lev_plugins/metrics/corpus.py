@@ -9,11 +9,14 @@ import importlib.metadata
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from rapidfuzz.distance import Levenshtein
 
 from ..errors import UserError
-from .error_rates import ErrorRate, Share, WordAccuracy, WordRecognition
-from .words import percent
+from .words import percent, right_words
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Metric as SacrebleuBase
@@ -33,17 +36,19 @@ _STEPS = 2.0**32
 
 
 class Metric(Protocol):
-    """What a metric offers that needs outputs and references alone.
+    """What a metric offers that needs outputs and references alone."""
 
-    Attributes:
-        name: its key in :data:`METRICS`.
-        higher_is_better: False for error rates.
-        size: how many statistics there are of a sentence.
-    """
+    @property
+    def name(self) -> str:
+        """Its key in :data:`METRICS`."""
 
-    name: str
-    higher_is_better: bool
-    size: int
+    @property
+    def higher_is_better(self) -> bool:
+        """False for error rates."""
+
+    @property
+    def size(self) -> int:
+        """How many statistics there are of a sentence."""
 
     def statistics(self, hypothesis: str, reference: str) -> tuple[float, ...]:
         """The statistics of one sentence; those of a corpus are their sums."""
@@ -164,31 +169,80 @@ class Rouge:
         return f"{words}|version:rouge-score-{version}"
 
 
-class ExactMatch(Share):
-    """The share of sentences equal to their reference; spaces at the ends do not count."""
+@dataclass(frozen=True)
+class Share:
+    """A rate of words, characters or sentences, without a library: sums over sums, in per cent.
 
-    name = "accuracy"
-    tokens, how = "none", "ends:stripped"
+    Words are what stands between spaces; texts are taken as they are, with case and punctuation.
+
+    Attributes:
+        count: the two numbers of a sentence, of output and reference; the score is the sum of the
+            first in per cent of that of the second.
+        tokens, how: what the signature says of the counting.
+        rest: the score is 100 minus that, 0 where nothing was counted.
+    """
+
+    name: str
+    count: Callable[[str, str], tuple[float, float]]
+    tokens: str
+    how: str
+    higher_is_better: bool = True
+    rest: bool = False
+    size: ClassVar[int] = 2
 
     def statistics(self, hypothesis: str, reference: str) -> tuple[float, ...]:
-        """1 where the sentence is right to the letter, and 1 for the sentence."""
-        return float(hypothesis.strip() == reference.strip()), 1.0
+        """The two numbers of one sentence."""
+        return tuple(map(float, self.count(hypothesis, reference)))
+
+    def score(self, totals: Sequence[float]) -> float:
+        """Of a corpus with these sums; 0 where the second is 0."""
+        share = percent(*totals)
+        return 100.0 - share if self.rest and totals[1] else share
+
+    def signature(self) -> str:
+        """In sacrebleu's form."""
+        return f"nrefs:1|case:mixed|tok:{self.tokens}|{self.how}|library:lev_plugins"
 
 
+def _exact(hypothesis: str, reference: str) -> tuple[float, float]:
+    """Sentences equal to their reference; spaces at the ends do not count."""
+    return hypothesis.strip() == reference.strip(), 1
+
+
+def _right_words(hypothesis: str, reference: str) -> tuple[float, float]:
+    """Words of the reference that are right (:func:`.words.right_words`); too many cost nothing."""
+    words = reference.split()
+    return len(right_words(hypothesis.split(), words)), len(words)
+
+
+def _word_errors(hypothesis: str, reference: str) -> tuple[float, float]:
+    """Insertions, deletions and substitutions of words, as the library jiwer defines them."""
+    words = reference.split()
+    return Levenshtein.distance(hypothesis.split(), words), len(words)
+
+
+def _letter_errors(hypothesis: str, reference: str) -> tuple[float, float]:
+    """The same of characters; spaces at the ends do not count."""
+    text = reference.strip()
+    return Levenshtein.distance(hypothesis.strip(), text), len(text)
+
+
+_EDITS = "ops:ins,del,sub"
 METRICS: dict[str, Callable[[], Metric]] = {
     "bleu": bleu,
     "ter": ter,
     # as post-editing is judged: case matters (paper, Table 3)
     "ter_normalized": lambda: ter(normalized=True, case_sensitive=True),
     "chrf": chrf,
-    "rouge1": lambda: Rouge("rouge1"),
-    "rouge2": lambda: Rouge("rouge2"),
-    "rougeL": lambda: Rouge("rougeL"),
-    "accuracy": ExactMatch,
-    "word_accuracy": WordAccuracy,
-    "wrr": WordRecognition,
-    "wer": lambda: ErrorRate("wer"),
-    "cer": lambda: ErrorRate("cer"),
+    **{name: partial(Rouge, name) for name in ROUGE_TYPES},
+    "accuracy": partial(Share, "accuracy", _exact, "none", "ends:stripped"),
+    "word_accuracy": partial(
+        Share, "word_accuracy", _right_words, "whitespace", "align:fewest-errors-most-equal"
+    ),
+    # with many words too many it is below 0
+    "wrr": partial(Share, "wrr", _word_errors, "whitespace", "wrr:100-wer", rest=True),
+    "wer": partial(Share, "wer", _word_errors, "whitespace", _EDITS, higher_is_better=False),
+    "cer": partial(Share, "cer", _letter_errors, "char", _EDITS, higher_is_better=False),
 }
 
 # those that take what stands between spaces for a word, and every character for a letter

@@ -26,16 +26,11 @@ class MetricScorer(BaseScorer):
     word, and every space between them as a character. Metrics of words then say so.
     """
 
-    def __init__(self, cfg: FairseqDataclass) -> None:
+    def __init__(self, cfg: FairseqDataclass, metric: Metric) -> None:
         super().__init__(cfg)
-        self.metric = self.chosen(cfg)
-        self.totals = [0.0] * self.metric.size
+        self.metric = metric
+        self.totals = [0.0] * metric.size
         self.shown: list[str] = []
-
-    @staticmethod
-    def chosen(cfg: FairseqDataclass) -> Metric:
-        """The metric that the options ask for."""
-        raise NotImplementedError
 
     def add_string(self, ref: str, pred: str) -> None:
         """Count one sentence (``ref``: what it should be, ``pred``: what it is)."""
@@ -98,12 +93,20 @@ def _named(name: str) -> Callable[[NoOptions], Metric]:
 SCORERS: dict[str, tuple[type[FairseqDataclass], Callable[[Any], Metric]]] = {
     "ter": (TerConfig, _ter),
     "rouge": (RougeConfig, lambda cfg: make_metric(str(cfg.rouge_type))),
-    "accuracy": (NoOptions, _named("accuracy")),
-    "cer": (NoOptions, _named("cer")),
     "word_error_rate": (NoOptions, _named("wer")),
-    "word_accuracy": (NoOptions, _named("word_accuracy")),
-    "wrr": (NoOptions, _named("wrr")),
+    **{name: (NoOptions, _named(name)) for name in ("accuracy", "cer", "word_accuracy", "wrr")},
 }
-for _name, (_config, _chosen) in SCORERS.items():
-    _members = {"chosen": staticmethod(_chosen), "__module__": __name__}
-    register_scorer(_name, dataclass=_config)(type(f"{_name}_scorer", (MetricScorer,), _members))
+
+
+def _register(name: str, config: type[FairseqDataclass], metric: Callable[[Any], Metric]) -> None:
+    class Scorer(MetricScorer):
+        """The metric that the options ask for."""
+
+        def __init__(self, cfg: FairseqDataclass) -> None:
+            super().__init__(cfg, metric(cfg))
+
+    register_scorer(name, dataclass=config)(Scorer)
+
+
+for _name, _made in SCORERS.items():
+    _register(_name, *_made)

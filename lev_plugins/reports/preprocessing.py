@@ -1,16 +1,15 @@
-"""What preprocess read and wrote, what deserves a look, and the command to type next."""
+"""What deserves a look after preprocessing, and the command to type next."""
 
 import argparse
 import os
 import shlex
-from collections.abc import Sequence
 from pathlib import Path
 
 from fairseq.data import Dictionary
 
+from ..data.binarization import Splits
 from ..inference.correction.loading import single_characters
 from ..io.notes import subwords_in
-from ..io.text_files import Side, Split
 
 PACKAGE = Path(__file__).resolve().parents[1]
 #: of the guides
@@ -23,24 +22,12 @@ TRAINING = (
 WITH_DRAFTS = "--alpha-start 0 --beta-start 0 --roll-in-updates 5000"
 
 
-def summarise(
-    args: argparse.Namespace, splits: Sequence[Split], source: Dictionary, target: Dictionary | None
-) -> str:
-    """What was read and written, what deserves a look, and the command to type next."""
-    if target is None or target is source:
-        joined = "" if target is None else "joined "
-        sizes = f"{joined}dictionary of {len(source):,} symbols"
-    else:
-        pair = f"{len(source):,} ({args.source_lang}) and {len(target):,} ({args.target_lang})"
-        sizes = f"dictionaries of {pair} symbols"
-    lines = [f"{args.destdir}: {sizes}"]
-    if not args.dict_only:
-        lines += _table(splits)
-        drafted = [split for split in splits if split.side("draft") is not None]
-        if drafted:
-            shares = (f"{one.name} {one.unedited:,} of {one.lines:,}" for one in drafted)
-            lines.append(f"drafts that need no edit: {', '.join(shares)}")
-        lines += [note for split in splits for side in split.sides for note in _side_notes(side)]
+def summarise(args: argparse.Namespace, splits: Splits, target: Dictionary | None) -> str:
+    """How many drafts need no edit, what the symbols look like, and the command to type next."""
+    lines = []
+    if args.draft_lang:
+        shares = (f"{name} {one[-1].equal:,} of {one[-1].lines:,}" for name, one in splits.items())
+        lines.append(f"drafts that need no edit: {', '.join(shares)}")
     if target is not None and not args.dict_only:
         kind, shown = subwords_in(target.symbols[target.nspecial :])
         if kind is not None:  # only the user knows the file
@@ -50,39 +37,7 @@ def summarise(
                 "command, so that models take plain text"
             )
         lines.append(f"next: {next_command(args, target)}")
-    return "\n".join(lines)
-
-
-def _table(splits: Sequence[Split]) -> list[str]:
-    rows = [("split", "side", "file", "sentences", "tokens", "unknown", "empty", "long")]
-    for split in splits:
-        for side in split.sides:
-            numbers = (split.lines, side.tokens, side.empty.count, side.long.count)
-            lines, tokens, empty, long = (f"{number:,}" for number in numbers)
-            unknown = f"{100 * side.unknown / max(side.tokens, 1):.2f} %"
-            rows.append((split.name, side.role, side.path, lines, tokens, unknown, empty, long))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.ljust(width) if place < 3 else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths))
-        )
-        for row in rows
-    ]
-
-
-def _side_notes(side: Side) -> list[str]:
-    notes = []
-    if side.empty:
-        outcome = "generated from scratch" if side.role == "draft" else "kept as empty sentences"
-        notes.append(f"note: {side.path}: empty lines {side.empty}: {outcome}")
-    if side.long:
-        positions = "source" if side.role == "source" else "target"
-        notes.append(
-            f"warning: {side.path}: lines {side.long} are longer than fairseq reads: shorten them "
-            f"or train with --max-{positions}-positions N"
-        )
-    return notes
+    return "\n".join([f"written: {args.destdir}", *lines])
 
 
 def next_command(args: argparse.Namespace, target: Dictionary) -> str:

@@ -5,32 +5,34 @@ import functools
 import logging
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from fairseq.data import (
-    Dictionary,
-    EpochBatchIterator,
-    FairseqDataset,
-    encoders,
-    indexed_dataset,
-)
+from fairseq.data import Dictionary, EpochBatchIterator, FairseqDataset, encoders
 from fairseq.tasks import register_task
+from fairseq.tasks.translation import TranslationTask
+from omegaconf import II
 from torch import Tensor
 
 from ..data.batch import TextEncoder
-from ..data.noise import Confusions, Noise, load_confusions
-from ..data.noisy_pairs import NoisyPairs, NoisySide, TextSide
-from ..data.plain_text import PlainText
-from ..errors import UserError, counted
-from ..fairseq_patches import origin
-from ..io.text_files import few
-from .evaluation import (
-    EvaluatedTask,
-    EvaluationConfig,
-    Limits,
-    existing_folder,
-    require_dictionaries,
+from ..data.noise import (
+    DEFAULT_EDITS,
+    KINDS,
+    PAPER,
+    Confusions,
+    Noise,
+    NoiseOptions,
+    load_confusions,
+    parse_kinds,
 )
-from .noise_options import NoisyTranslationConfig, noises_of
+from ..data.noise.kinds import RANDOM_EDITS
+from ..data.noisy_pairs import NoisyPairs, NoisySide, TextSide
+from ..errors import UserError
+from ..fairseq_patches import origin
+from ..io.text_files import read_lines
+from ..options import OptionalStr, option, parse_names, require_share
+from .post_editing import Limits, PostEditingTask, existing_folder, require_dictionaries
+from .validation import EvaluationConfig
 
 logger = logging.getLogger(__name__)
 
@@ -38,8 +40,86 @@ logger = logging.getLogger(__name__)
 MANY_UNKNOWN = 0.1
 
 
+@dataclass
+class NoisyTranslationConfig(EvaluationConfig):
+    noise: str = option(
+        "none",
+        f"noise on the source, comma separated: {', '.join(KINDS)}; all: "
+        f"{', '.join(PAPER)}; of several one is sampled for each sentence. none: the source is "
+        "read as it is",
+    )
+    noise_valid: OptionalStr = option(
+        None,
+        "noise of splits named valid…, the same every time (default: as --noise, none with "
+        "--noise-target-share)",
+    )
+    noise_test: OptionalStr = option(
+        None,
+        "noise of all splits but these and the training set, the same every time (default: as "
+        "--noise, none with --noise-target-share)",
+    )
+    noise_word_rate: float = option(0.3, "share of the words of a sentence that are changed")
+    noise_char_rate: float = option(0.3, "share of the letters of such a word that are changed")
+    noise_max_words: int = option(10, "changed words in a sentence, at most")
+    noise_max_chars: int = option(10, "changed letters in a word, at most")
+    noise_min_length: int = option(4, "words of fewer letters are left alone")
+    noise_random_edits: str = option(
+        ",".join(DEFAULT_EDITS),
+        f"what random noise does to a letter: {', '.join(RANDOM_EDITS)}",
+    )
+    noise_seed: int = option(1, "seed of the noise; in training --seed counts as well")
+    noise_confusions: OptionalStr = option(
+        None,
+        "table of confusions for ocr noise, as lev-noise --learn-confusions makes it; its rates "
+        "then take the place of the shares above",
+    )
+    noise_confusion_scale: float = option(
+        1.0, "the rates of --noise-confusions are multiplied by this"
+    )
+    noise_target_share: float = option(
+        0.0,
+        "share of the training lines whose source is made anew in each epoch, from the target "
+        "with --noise; the other pairs, validation and test sets are then read as they are",
+    )
+    # what the commands are told about the text; a task is given nothing but its own options
+    text_bpe: Any = II("bpe")
+    text_tokenizer: Any = II("tokenizer")
+    seed: int = II("common.seed")
+
+
+#: part of the data → the flag of its noise
+FLAGS = {"train": "--noise", "valid": "--noise-valid", "test": "--noise-test"}
+#: fields of NoiseOptions that have a flag each
+NUMBERS = ("word_rate", "char_rate", "max_words", "max_chars", "min_length", "confusion_scale")
+
+
+def noises_of(cfg: NoisyTranslationConfig) -> dict[str, NoiseOptions]:
+    """The noise of train, valid and test, without confusions."""
+    kinds = {"train": parse_kinds("--noise", cfg.noise)}
+    share = cfg.noise_target_share
+    require_share("--noise-target-share", share, "the lines")
+    if share and not kinds["train"]:
+        raise UserError(
+            f"--noise-target-share {share} needs noise: give --noise ocr or another kind"
+        )
+    for split, given in (("valid", cfg.noise_valid), ("test", cfg.noise_test)):
+        same = () if share else kinds["train"]
+        kinds[split] = same if given is None else parse_kinds(FLAGS[split], given)
+    if cfg.noise_confusions is not None and not any("ocr" in some for some in kinds.values()):
+        raise UserError(
+            f"--noise-confusions {cfg.noise_confusions} is for ocr noise, and none is asked for; "
+            "give --noise ocr"
+        )
+    edits = parse_names("--noise-random-edits", cfg.noise_random_edits, "edit", RANDOM_EDITS)
+    numbers = {name: getattr(cfg, f"noise_{name}") for name in NUMBERS}
+    return {
+        split: NoiseOptions(kinds=chosen, random_edits=edits, **numbers)
+        for split, chosen in kinds.items()
+    }
+
+
 @register_task("noisy_translation", dataclass=NoisyTranslationConfig)
-class NoisyTranslationTask(EvaluatedTask):
+class NoisyTranslationTask(PostEditingTask):
     """fairseq's translation task on plain text, with noise on the source (gated-Trans, §4.1.1).
 
     A data folder has ``dict.SRC.txt``, ``dict.TGT.txt`` and, one sentence a line, ``train.SRC``,
@@ -52,6 +132,7 @@ class NoisyTranslationTask(EvaluatedTask):
     """
 
     cfg: NoisyTranslationConfig
+    sides = "source/target"
 
     def __init__(
         self, cfg: NoisyTranslationConfig, src_dict: Dictionary, tgt_dict: Dictionary
@@ -65,7 +146,7 @@ class NoisyTranslationTask(EvaluatedTask):
     @classmethod
     def check_data_folder(cls, cfg: EvaluationConfig) -> None:
         """Text and dictionaries; the languages have to be given."""
-        folder = existing_folder(cfg, "with the text and the dictionaries", "check the path")
+        folder = existing_folder(cfg, "check the path")
         if cfg.source_lang is None or cfg.target_lang is None:
             raise UserError(
                 f"{folder}: plain text does not tell which side is the source; give --source-lang "
@@ -86,19 +167,22 @@ class NoisyTranslationTask(EvaluatedTask):
         folder = self.data_folder(split, epoch)
         flag, noise = self._noise_of(split)
         files = self._text_files(folder, split, combine)
-        if files is not None:
+        if files:
             self.datasets[split] = self._text_pairs(split, files, flag, noise)
             return
-        self._check_binarised(folder, split, flag, noise)
-        super().load_dataset(split, epoch, combine, **kwargs)
+        text = f"{split}.{self.cfg.source_lang} and {split}.{self.cfg.target_lang}"
+        prefix, *_ = self.split_prefixes(folder, split, False, f"put text there: {text}")
+        if noise.options.kinds:
+            raise UserError(
+                f"{prefix}*: {flag} needs plain text, and these data are binarised; put {text} "
+                f"into {folder}, or give {flag} none"
+            )
+        TranslationTask.load_dataset(self, split, epoch, combine, **kwargs)
 
     def _noise_of(self, split: str) -> tuple[str, Noise]:
         """The flag that a split's noise goes by, and the noise."""
-        flag, part = "--noise-test", "test"
-        if split == self.cfg.train_subset:
-            flag, part = "--noise", "train"
-        elif split.startswith("valid"):
-            flag, part = "--noise-valid", "valid"
+        part = "valid" if split.startswith("valid") else "test"
+        part = "train" if split == self.cfg.train_subset else part
         options = self.noises[part]
         # not before: a checkpoint is used without the table that it was trained with
         if self.cfg.noise_confusions is not None and "ocr" in options.kinds:
@@ -108,49 +192,25 @@ class NoisyTranslationTask(EvaluatedTask):
                     self.origin.check_file("noise_confusions", table, self.cfg.data)
                 self.confusions = load_confusions(self.cfg.noise_confusions)
             options = dataclasses.replace(options, confusions=self.confusions)
-        return flag, Noise(options)
+        return FLAGS[part], Noise(options)
 
-    def _text_files(self, folder: str, split: str, combine: bool) -> dict[str, list[str]] | None:
-        """Language → files of a split and, with ``combine``, its further parts; None without."""
+    def _text_files(self, folder: str, split: str, combine: bool) -> dict[str, list[str]]:
+        """Language → files of a split and, with ``combine``, its further parts."""
         langs = dict.fromkeys((self.cfg.source_lang, self.cfg.target_lang))
         found: dict[str, list[str]] = {}
         part = 0
         while part == 0 or combine:
-            prefix = os.path.join(folder, split + (str(part) if part else ""))
+            prefix = os.path.join(folder, f"{split}{part or ''}")
             there = [lang for lang in langs if os.path.isfile(f"{prefix}.{lang}")]
             if not there:
                 break
-            if part and set(there) != set(found):
-                raise UserError(
-                    f"{prefix}.*: text for {', '.join(there)}, but {split}.* has it for "
-                    f"{', '.join(found)}; each part of a split needs the same sides"
-                )
             for lang in there:
                 found.setdefault(lang, []).append(f"{prefix}.{lang}")
             part += 1
         if combine and self.cfg.upsample_primary > 1:
             for files in found.values():
                 files[:1] *= self.cfg.upsample_primary
-        return found or None
-
-    def _check_binarised(self, folder: str, split: str, flag: str, noise: Noise) -> None:
-        src, tgt = self.cfg.source_lang, self.cfg.target_lang
-        prefixes = [
-            os.path.join(folder, f"{split}.{pair}.") for pair in (f"{src}-{tgt}", f"{tgt}-{src}")
-        ]
-        if not any(
-            indexed_dataset.dataset_exists(prefix + src, impl=self.cfg.dataset_impl)
-            for prefix in prefixes
-        ):
-            raise UserError(
-                f"{folder} has no {split} data for {src}-{tgt}: neither {split}.{src} nor "
-                f"{split}.{tgt} is there; put the text into the folder, or name another split"
-            )
-        if noise.options.kinds:
-            raise UserError(
-                f"{prefixes[0]}*: {flag} needs plain text, and these data are binarised; put "
-                f"{split}.{src} and {split}.{tgt} into {folder}, or give {flag} none"
-            )
+        return found
 
     def _text_pairs(
         self, split: str, files: dict[str, list[str]], flag: str, noise: Noise
@@ -158,7 +218,7 @@ class NoisyTranslationTask(EvaluatedTask):
         cfg, src, tgt = self.cfg, self.cfg.source_lang, self.cfg.target_lang
         training = split == cfg.train_subset
         mixed = training and cfg.noise_target_share > 0
-        if mixed and (len(files) < 2 or src == tgt):
+        if mixed and len(files) < 2:
             raise UserError(
                 f"--noise-target-share {cfg.noise_target_share}: {split} has no real pairs, "
                 f"{split}.{src} or {split}.{tgt} is missing; add it, or leave the option out"
@@ -168,33 +228,31 @@ class NoisyTranslationTask(EvaluatedTask):
                 f"{files[tgt][0]} has no {split}.{src} beside it, and without noise it would be "
                 f"its own source; give {flag} all, or the source"
             )
-        target = None
+        target, encode = None, self.encoding()
         if tgt in files:
-            target = TextSide(PlainText(files[tgt]), self.encoding(), self.tgt_dict)
-        if target is not None and (src not in files or files[src] == files[tgt]):
-            clean = TextSide(target.lines, self.encoding(), self.src_dict, target.sizes)
+            target = TextSide(_lines(files[tgt]), encode, self.tgt_dict)
+        if target is not None and (src not in files or src == tgt):
+            clean = TextSide(target.lines, encode, self.src_dict, target.sizes)
         else:
-            clean = TextSide(PlainText(files[src]), self.encoding(), self.src_dict)
+            clean = TextSide(_lines(files[src]), encode, self.src_dict)
         if target is not None and len(clean) != len(target):
             raise UserError(
                 f"line counts differ: {', '.join(files[src])} has {len(clean)}, "
                 f"{', '.join(files[tgt])} has {len(target)}; line n of each must belong together"
             )
+        run = (cfg.seed or 0) if training else None
+        again = target.lines if mixed and target is not None else None
+        limits = cfg.max_source_positions, cfg.truncate_source
         source = NoisySide(
-            clean,
-            noise,
-            cfg.noise_seed,
-            (cfg.seed or 0) if training else None,
-            cfg.max_source_positions,
-            cfg.truncate_source,
-            target.lines if mixed and target is not None else None,
-            cfg.noise_target_share if mixed else 1.0,
+            clean, noise, cfg.noise_seed, run, *limits, again, cfg.noise_target_share
         )
         _report(split, source, target)
         return NoisyPairs(
             source,
+            source.sizes,
             self.src_dict,
             target,
+            None if target is None else target.sizes,
             self.tgt_dict,
             left_pad_source=cfg.left_pad_source,
             left_pad_target=cfg.left_pad_target,
@@ -219,6 +277,7 @@ class NoisyTranslationTask(EvaluatedTask):
     def get_batch_iterator(
         self,
         dataset: FairseqDataset,
+        max_tokens: int | None = None,
         *args: object,
         max_positions: Limits = None,
         **options: object,
@@ -226,10 +285,11 @@ class NoisyTranslationTask(EvaluatedTask):
         """fairseq's; noise stays below the limit of the model."""
         if isinstance(dataset, NoisyPairs) and max_positions is not None:
             longest = max_positions[0] if isinstance(max_positions, tuple) else max_positions
-            dataset.limit(int(longest))
-        return super().get_batch_iterator(dataset, *args, max_positions=max_positions, **options)
+            dataset.limit(int(longest), max_tokens or float("inf"))
+        options["max_positions"] = max_positions
+        return super().get_batch_iterator(dataset, max_tokens, *args, **options)
 
-    # validation -------------------------------------------------------------------------------
+    # validation and interactive ---------------------------------------------------------------
 
     def decoded_text(self, tokens: Tensor, unknown: str) -> str:
         """Decoded text, joined by the task's own ``--bpe`` where no other way is given."""
@@ -239,6 +299,20 @@ class NoisyTranslationTask(EvaluatedTask):
                 text = encoder.decode(text)
         return text
 
+    def get_interactive_tokens_and_lengths(
+        self, lines: list[str], encode_fn: Callable[[str], str]
+    ) -> tuple[list[Tensor], list[int]]:
+        """fairseq's, with ``--truncate-source``; messages count lines from the first call."""
+        self.count_lines(lines)
+        found, _ = TranslationTask.get_interactive_tokens_and_lengths(self, lines, encode_fn)
+        sources = list(map(self.cut_source, found))
+        return sources, list(map(len, sources))
+
+
+def _lines(paths: Sequence[str]) -> list[str]:
+    read = {path: list(read_lines(path)) for path in dict.fromkeys(paths)}
+    return [line for path in paths for line in read[path]]
+
 
 def _encode(by: Sequence[TextEncoder], line: str) -> str:
     for encoder in by:
@@ -247,7 +321,7 @@ def _encode(by: Sequence[TextEncoder], line: str) -> str:
 
 
 def _report(split: str, source: NoisySide, target: TextSide | None) -> None:
-    """Says what a split is made of, and what is odd about it."""
+    """Says what a split is made of, and where the dictionary does not fit."""
     kinds = ",".join(source.noise.options.kinds) or "none"
     way = "sampled anew every epoch" if source.run is not None else "fixed"
     if source.target is not None:
@@ -256,23 +330,10 @@ def _report(split: str, source: NoisySide, target: TextSide | None) -> None:
         way = "the source as it is"
     sides = "" if target is not None else ", no target"
     logger.info("%s: %d lines of text, noise: %s (%s)%s", split, len(source), kinds, way, sides)
-    if len(source.grown) and not source.truncate:
-        logger.warning(
-            "%s: %s read without noise, of more than %d tokens with it: %s%s",
-            split,
-            counted(len(source.grown), "line"),
-            source.longest,
-            few((source.grown + 1).tolist()),
-            "" if source.run is None else " (in one sample; it differs from epoch to epoch)",
-        )
     for name, side in (("source", source), ("target", target)):
         total = 0 if side is None else int(side.sizes.sum())
         if side is not None and side.unknown > MANY_UNKNOWN * total:
             logger.warning(
                 "%s: %d of %d %s tokens are unknown; is --bpe (and --tokenizer) the one that the "
-                "dictionary was made with?",
-                split,
-                side.unknown,
-                total,
-                name,
-            )
+                "dictionary was made with?", split, side.unknown, total, name,
+            )  # fmt: skip

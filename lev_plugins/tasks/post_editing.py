@@ -1,13 +1,21 @@
-"""What tasks on triples share: source, target and, where there is one, a draft of the target."""
+"""The task that those of the systems derive from: source, target and, where there is one, a draft.
+
+New to fairseq's translation are drafts beside source and target, metrics of decoded text in
+validation, and line numbers in messages.
+"""
 
 import copy
 import logging
+import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Self
 
+import numpy as np
 import torch
+from fairseq import utils
+from fairseq.criterions import FairseqCriterion
 from fairseq.data import (
     AppendTokenDataset,
     ConcatDataset,
@@ -18,15 +26,28 @@ from fairseq.data import (
     data_utils,
     indexed_dataset,
 )
-from torch import Tensor
+from fairseq.dataclass import FairseqDataclass
+from fairseq.models import BaseFairseqModel
+from fairseq.tasks.translation import TranslationTask
+from torch import Tensor, nn
 
+from ..data.batch import Batch, LogOutput, shortened
 from ..errors import UserError
 from ..fairseq_patches import refuse_other_symbols
 from ..io.notes import say_no_draft
+from ..io.text_files import few
 from ..options import OptionalStr, option
-from .evaluation import EvaluatedTask, EvaluationConfig, existing_folder, require_dictionaries
+from .validation import EvaluationConfig, Validation
 
 PLACEHOLDER = "<plh>"
+# what to do about lines that are too long
+WAYS = (
+    "raise --max-source-positions, --max-target-positions or --max-tokens as far as the model "
+    "reads, give --truncate-source, shorten such lines, or leave them out with "
+    "--skip-invalid-size-inputs-valid-test"
+)
+# most tokens: of a source, or of a source and its target
+Limits = None | int | tuple[int, ...]
 logger = logging.getLogger(__name__)
 
 
@@ -39,19 +60,39 @@ class PostEditingConfig(EvaluationConfig):
     )
 
 
-class PostEditingTask(EvaluatedTask):
+class PostEditingTask(TranslationTask):
     """fairseq's translation data, with ``train.src-tgt.DRAFT`` beside them.
 
-    A subclass says in :meth:`make_dataset` what a sentence of the three sides looks like.
+    A subclass says in :meth:`make_dataset` what a sentence of the three sides looks like; one whose
+    configuration has no ``draft_lang`` knows no drafts.
     """
 
-    cfg: PostEditingConfig
-    sides = "source/target/draft"
+    cfg: EvaluationConfig
+    sides = "source/target/draft"  # what a data set's sizes are of
+    lines_before = lines_read = 0  # by interactive, before the present lines and with them
+    learnt_positions = math.inf  # most source tokens of the models that were loaded
+    trains = False  # whether the model built last is to be trained
+
+    def __init__(self, cfg: EvaluationConfig, src_dict: Dictionary, tgt_dict: Dictionary) -> None:
+        super().__init__(cfg, src_dict, tgt_dict)
+        self.validation = Validation(self, self.decoded_text)
+
+    @classmethod
+    def setup_task(cls, cfg: EvaluationConfig, **kwargs: object) -> Self:
+        """Loads the dictionaries.
+
+        Raises:
+            UserError: no data folder, no languages, no dictionary.
+        """
+        if cfg.num_batch_buckets > 0:
+            raise UserError("--num-batch-buckets fails in fairseq with numpy 2; leave it out")
+        cls.check_data_folder(cfg)
+        return super().setup_task(cfg, **kwargs)
 
     @classmethod
     def check_data_folder(cls, cfg: EvaluationConfig) -> None:
         """What preprocess wrote; the languages as the folder says."""
-        folder = existing_folder(cfg, "that preprocess wrote", "run preprocess first")
+        folder = existing_folder(cfg, "run preprocess first")
         if cfg.source_lang is None or cfg.target_lang is None:
             source, target = data_utils.infer_language_pair(folder)
             if source is None or target is None:
@@ -60,12 +101,17 @@ class PostEditingTask(EvaluatedTask):
                     "give --source-lang and --target-lang"
                 )
             cfg.source_lang, cfg.target_lang = source, target
-        if cast("PostEditingConfig", cfg).draft_lang == cfg.target_lang:
+        if getattr(cfg, "draft_lang", None) == cfg.target_lang:
             raise UserError(
                 f"--draft-lang {cfg.target_lang} is the target's: the drafts would be the right "
                 "answers; name the language of the drafts, mt say"
             )
         require_dictionaries(cfg, folder, "run preprocess first")
+
+    @property
+    def draft_lang(self) -> str | None:
+        """The suffix of the drafts, None without."""
+        return getattr(self.cfg, "draft_lang", None)
 
     def check_resumed(self, stored: object, path: str) -> None:
         """Says so where a training that had drafts is resumed without.
@@ -74,11 +120,20 @@ class PostEditingTask(EvaluatedTask):
             stored: this task's configuration in the checkpoint. path: of the checkpoint.
         """
         trained = getattr(stored, "draft_lang", None)
-        if trained and not self.cfg.draft_lang:
+        if trained and not self.draft_lang:
             what = f"the training of {path} resumes without drafts"
             say_no_draft(what, trained, f"Give --draft-lang {trained}")
 
+    def refuse_other_symbols(self, what: str, saved: Sequence[str], dictionary: Dictionary) -> None:
+        """Refuses a checkpoint that was trained with ``what``: other symbols than here."""
+        refuse_other_symbols(what, saved, dictionary.symbols, self.cfg.data)
+
     # data -------------------------------------------------------------------------------------
+
+    def data_folder(self, split: str, epoch: int) -> str:
+        """Where a split is read in an epoch; only training data come in shards."""
+        paths = utils.split_paths(self.cfg.data)
+        return str(paths[(epoch - 1) % len(paths) if split == self.cfg.train_subset else 0])
 
     def load_dataset(
         self, split: str, epoch: int = 1, combine: bool = False, **kwargs: object
@@ -89,17 +144,16 @@ class PostEditingTask(EvaluatedTask):
             UserError: a file that is not there, or sides of different length.
         """
         trained = getattr(kwargs.get("task_cfg"), "draft_lang", None)
-        if trained and not self.cfg.draft_lang:
+        if trained and not self.draft_lang:
             say_no_draft(f"{split} is read without drafts", trained, f"Give --draft-lang {trained}")
         folder = self.data_folder(split, epoch)
-        self.datasets[split] = self._load_triples(folder, split, combine)
-
-    def _load_triples(self, folder: str, split: str, combine: bool) -> FairseqDataset:
-        src, tgt, draft_lang = self.cfg.source_lang, self.cfg.target_lang, self.cfg.draft_lang
-        prefixes = _split_prefixes(folder, split, src, tgt, combine, self.cfg.dataset_impl)
+        src, tgt, draft_lang = self.cfg.source_lang, self.cfg.target_lang, self.draft_lang
+        prefixes = self.split_prefixes(folder, split, combine, "run preprocess")
         source = self._load_side(prefixes, src, self.src_dict, required=True)
         if self.cfg.truncate_source:
-            source = self._truncated(source)
+            eos, room = self.src_dict.eos(), self.longest_source - 2  # <s> and </s>
+            source = TruncateDataset(StripTokenDataset(source, eos), room)
+            source = AppendTokenDataset(source, eos)
         target = self._load_side(prefixes, tgt, self.tgt_dict, required=False)
         draft = None
         if draft_lang is not None:
@@ -112,9 +166,9 @@ class PostEditingTask(EvaluatedTask):
                 )
         with_drafts = " with drafts" if draft is not None else ""
         logger.info("%s %s: %d sentences%s", folder, split, len(source), with_drafts)
-        if draft is not None and target is not None and split != self.cfg.train_subset:
-            self.log_no_edit(split, draft, target)
-        return self.make_dataset(source, target, draft, shuffle=split != "test")
+        if None not in (draft, target) and self.trains and split != self.cfg.train_subset:
+            self.validation.log_no_edit(split, draft, target)
+        self.datasets[split] = self.make_dataset(source, target, draft, shuffle=split != "test")
 
     def make_dataset(
         self,
@@ -126,15 +180,38 @@ class PostEditingTask(EvaluatedTask):
         """A split from its sides, each sentence ending in </s>; None where a side is missing."""
         raise NotImplementedError
 
+    def split_prefixes(self, folder: str, split: str, combine: bool, way: str) -> list[str]:
+        """Path prefixes of a split and, with ``combine``, of its further parts (split1 …).
+
+        Raises:
+            UserError: there is none; ``way``: to make it.
+        """
+        src, tgt = self.cfg.source_lang, self.cfg.target_lang
+        prefixes: list[str] = []
+        while combine or not prefixes:
+            name = os.path.join(folder, f"{split}{len(prefixes) or ''}")
+            pair = (f"{name}.{src}-{tgt}.", f"{name}.{tgt}-{src}.")
+            impl = self.cfg.dataset_impl
+            there = [one for one in pair if indexed_dataset.dataset_exists(one + src, impl=impl)]
+            if not there:
+                break
+            prefixes.append(there[0])
+        if not prefixes:
+            raise UserError(
+                f"{folder} has no {split} data for {src}-{tgt} ({split}.{src}-{tgt}.{src}.bin is "
+                f"missing); {way}, or name another split"
+            )
+        return prefixes
+
     def _load_side(
-        self, prefixes: list[str], lang: str, dictionary: Dictionary, required: bool
+        self, prefixes: Sequence[str], lang: str, dictionary: Dictionary, required: bool
     ) -> Any:
         """One side of a split, its parts joined; None where an optional side is missing."""
         parts = []
         for prefix in prefixes:
             part = data_utils.load_indexed_dataset(prefix + lang, dictionary, self.cfg.dataset_impl)
             if part is None and required:
-                flag = " --draft-lang" if lang == self.cfg.draft_lang else ""
+                flag = " --draft-lang" if lang == self.draft_lang else ""
                 raise UserError(
                     f"{prefix}{lang}.bin does not exist; run preprocess with{flag} {lang}, or "
                     f"leave{flag or ' the language'} out"
@@ -142,30 +219,112 @@ class PostEditingTask(EvaluatedTask):
             if part is None:
                 return None
             parts.append(part)
-        if len(parts) == 1:
-            return parts[0]
-        ratios = [1] * len(parts)
-        ratios[0] = self.cfg.upsample_primary if self.cfg.upsample_primary > 0 else 1
-        return ConcatDataset(parts, ratios)
+        first = self.cfg.upsample_primary if self.cfg.upsample_primary > 0 else 1
+        return ConcatDataset(parts, [first] + [1] * (len(parts) - 1)) if parts[1:] else parts[0]
 
-    def _truncated(self, source: FairseqDataset) -> FairseqDataset:
-        eos = self.src_dict.eos()
-        room = self.longest_source - 2  # <s> and </s>
-        return AppendTokenDataset(TruncateDataset(StripTokenDataset(source, eos), room), eos)
-
-    def max_positions(self) -> tuple[int, int]:
-        """The longest source and target in tokens, <s> and </s> included."""
-        return self.cfg.max_source_positions, self.cfg.max_target_positions
-
-    def refuse_other_symbols(self, what: str, saved: Sequence[str], dictionary: Dictionary) -> None:
-        """Refuses a checkpoint that was trained with ``what``: other symbols than here.
+    def filter_indices_by_size(
+        self,
+        indices: np.ndarray,
+        dataset: FairseqDataset,
+        max_positions: Limits = None,
+        ignore_invalid_inputs: bool = False,
+    ) -> np.ndarray:
+        """Names every line that is too long, and stops unless it may be skipped.
 
         Raises:
-            UserError: with the first symbol that differs.
+            UserError: a sentence longer than the model can read or write, or all are.
         """
-        refuse_other_symbols(what, saved, dictionary.symbols, self.cfg.data)
+        kept, ignored = dataset.filter_indices_by_size(indices, max_positions)
+        if len(ignored) == 0:
+            return kept
+        lines = [int(index) + 1 + self.lines_before for index in sorted(ignored)]
+        limits, shown = _joined(max_positions), f"{len(lines)} such lines: {few(lines)}"
+        if ignore_invalid_inputs and (len(kept) or getattr(dataset, "tgt", None) is None):
+            logger.warning("skipped, above the limit of %s tokens: %s", limits, shown)
+            return kept
+        size = _joined(dataset.size(min(ignored)))
+        raise UserError(
+            f"line {lines[0]} has {size} tokens ({self.sides}) where the limit is {limits}; "
+            f"{shown}; {WAYS}"
+        )
+
+    # training and validation ------------------------------------------------------------------
+
+    def build_model(self, cfg: FairseqDataclass, from_checkpoint: bool = False) -> BaseFairseqModel:
+        """Builds the model and, for a training, what decodes and counts in validation.
+
+        Raises:
+            UserError: options of ``--eval-bleu-…`` that cannot be, or a library is missing.
+        """
+        # not TranslationTask's own: it prepares for BLEU alone
+        model = super(TranslationTask, self).build_model(cfg, from_checkpoint)
+        self.trains = not from_checkpoint
+        if from_checkpoint:
+            limits = getattr(model, "max_positions", lambda: None)()
+            if isinstance(limits, tuple):
+                self.learnt_positions = min(limits[0], self.learnt_positions)
+        else:
+            self.validation.prepare(model)
+            for metric in self.validation.metrics:
+                logger.info("validation: %s (%s)", metric.name, metric.signature())
+        return model
+
+    def build_criterion(self, cfg: FairseqDataclass) -> FairseqCriterion:
+        """Builds the criterion; what selects checkpoints in a training is checked here as well.
+
+        Raises:
+            UserError: ``--best-checkpoint-metric`` is not computed or goes the other way, or the
+                criterion logs a metric of the same name.
+        """
+        criterion = super().build_criterion(cfg)
+        own = bool(getattr(criterion, "report_accuracy", False))
+        if own and "accuracy" in self.validation.names:
+            raise UserError(
+                "--report-accuracy and --eval-metrics accuracy (sentences that are right) go by "
+                "one name; leave one of them out"
+            )
+        if self.trains and not (own and self.cfg.best_checkpoint_metric == "accuracy"):
+            self.validation.check_selection()
+        return criterion
+
+    def valid_step(
+        self, sample: Batch, model: nn.Module, criterion: FairseqCriterion
+    ) -> tuple[Tensor, int, LogOutput]:
+        """The criterion's, and the statistics of all metrics in the logging output."""
+        # not TranslationTask's own, which would decode for BLEU a second time
+        loss, sample_size, logged = super(TranslationTask, self).valid_step(
+            sample, model, criterion
+        )
+        return loss, sample_size, {**logged, **self.validation.statistics(sample, model)}
+
+    def reduce_metrics(self, logging_outputs: list[LogOutput], criterion: FairseqCriterion) -> None:
+        """The criterion's, and each metric under its name."""
+        # not TranslationTask's own, which logs no BLEU where no n-gram was seen
+        super(TranslationTask, self).reduce_metrics(logging_outputs, criterion)
+        self.validation.reduce(logging_outputs)
+
+    def decoded_text(self, tokens: Tensor, unknown: str) -> str:
+        """Decoded text as validation counts it, subwords joined; ``unknown`` for <unk>."""
+        text = self.tgt_dict.string(
+            tokens.int().cpu(), self.cfg.eval_bleu_remove_bpe, unk_string=unknown
+        )
+        return str(text)
 
     # interactive and Python -------------------------------------------------------------------
+
+    @property
+    def longest_source(self) -> int:
+        """Most tokens of a source that the task and the models that were loaded read."""
+        return int(min(self.cfg.max_source_positions, self.learnt_positions))
+
+    def cut_source(self, tokens: Tensor) -> Tensor:
+        """A source with its end; the text is cut where ``--truncate-source`` asks for it."""
+        return shortened(tokens, self.longest_source) if self.cfg.truncate_source else tokens
+
+    def count_lines(self, lines: Sequence[str]) -> None:
+        """Notes lines that interactive has read, for their numbers in messages."""
+        self.lines_before = self.lines_read
+        self.lines_read += len(lines)
 
     def get_interactive_tokens_and_lengths(
         self, lines: list[str], encode_fn: Callable[[str], str]
@@ -227,25 +386,23 @@ def without_placeholder(dictionary: Dictionary) -> Dictionary:
     return plain
 
 
-def _split_prefixes(
-    folder: str, split: str, src: str, tgt: str, combine: bool, impl: str | None
-) -> list[str]:
-    """Path prefixes of a split and, with ``combine``, of its further parts (split1, split2 …)."""
-    prefixes: list[str] = []
-    while True:
-        name = split + (str(len(prefixes)) if prefixes else "")
-        for pair in (f"{src}-{tgt}", f"{tgt}-{src}"):
-            prefix = os.path.join(folder, f"{name}.{pair}.")
-            if indexed_dataset.dataset_exists(prefix + src, impl=impl):
-                prefixes.append(prefix)
-                break
-        else:
-            break
-        if not combine:
-            break
-    if not prefixes:
-        raise UserError(
-            f"{folder} has no {split} data for {src}-{tgt} ({split}.{src}-{tgt}.{src}.bin is "
-            "missing); run preprocess, or name another split"
-        )
-    return prefixes
+def existing_folder(cfg: EvaluationConfig, way: str) -> str:
+    """The first data folder; refused with the ``way`` to it, if it is none."""
+    if not cfg.data:
+        raise UserError(f"no data folder given; {way}, and name the folder")
+    folder = str(utils.split_paths(cfg.data)[0])
+    if not os.path.isdir(folder):
+        raise UserError(f"data folder {folder} does not exist; {way}")
+    return folder
+
+
+def require_dictionaries(cfg: EvaluationConfig, folder: str, way: str) -> None:
+    """Both languages' dictionaries are in the folder."""
+    for lang in (cfg.source_lang, cfg.target_lang):
+        path = os.path.join(folder, f"dict.{lang}.txt")
+        if not os.path.isfile(path):
+            raise UserError(f"dictionary {path} does not exist; {way}")
+
+
+def _joined(sizes: Limits) -> str:
+    return "/".join(map(str, sizes)) if isinstance(sizes, tuple) else str(sizes)

@@ -138,6 +138,6 @@ WORD = st.text("ab", max_size=8)
 def test_changes_are_counted_the_same_for_long_words(before, after):
     short, long = Counts(), Counts()
     short.add(before, after)
-    assert short.changed_characters == editdistance.eval(before, after)
+    assert short.changed["characters"] == editdistance.eval(before, after)
     long.add(before * 300, before * 300 + after)
-    assert long.changed_characters == len(after)
+    assert long.changed["characters"] == len(after)

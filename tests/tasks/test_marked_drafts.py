@@ -13,18 +13,12 @@ from hypothesis import strategies as st
 from refusals import refuses
 from torch import Tensor
 
-from lev_plugins.errors import UserError
-from lev_plugins.systems.levenshtein.decoding import RefinementOptions
 from lev_plugins.systems.levenshtein.markup import DROP, ENDS, JOINED, KEEP
 from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
 
 # letters that the dictionary has, words that it has not, and the names of its special symbols
 WORDS = st.sampled_from(["a", "b", "h", "xyz", "Zürich", "<s>", "<pad>", "</s>", "<unk>", "<plh>"])
 LINES = st.lists(WORDS, max_size=7)
-
-
-def characters(text: str) -> str:
-    return " ".join("▁" if c == " " else c for c in text)
 
 
 def words_of(task: TranslationEditTask, tokens: Tensor) -> list[str]:
@@ -43,20 +37,6 @@ def test_words_that_are_not_known_are_unknown_and_the_dictionary_stays(line):
     known = [word if word in "abh" else "<unk>" for word in line]
     assert [symbols[token] for token in tokens] == ["<s>", *known, "</s>"]
     assert (len(symbols), symbols.symbols, symbols.count) == (size, names, counts)
-
-
-@pytest.mark.parametrize("threshold", [0.5, 1.0])
-def test_the_origin_tells_what_an_unknown_word_was(threshold, model):
-    task = tiny.task(delete_threshold=threshold)
-    drafts = "xyz a", "a uvw xyz", "b", "h <s>"
-    lines = [f"a b {end}\t{draft}" for end in "ab" for draft in drafts]
-    for line, hypothesis in zip(lines, decode(task, model, lines, iter_decode_max_iter=3)):
-        draft = ["<s>", *line.partition("\t")[2].split(), "</s>"]
-        pairs = list(zip(words_of(task, hypothesis["tokens"]), hypothesis["origin"].tolist()))[1:-1]
-        stands = [(word, draft[o]) for word, o in pairs if o >= 0]
-        assert all(word == (typed if typed in "abh" else "<unk>") for word, typed in stands)
-        if threshold == 1.0:  # nothing is deleted
-            assert [typed for _, typed in stands] == draft[1:-1]
 
 
 def decode(
@@ -113,71 +93,31 @@ def test_marks_reach_the_decoder_and_other_lines_have_none(model):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("a\tb [=a", "the mark '[=a' is not closed; end it with '=]'"),
-        ("a\tb [--]", "the mark '[--]' is empty"),
-        ("a\t[=b [-a-]=]", "the mark '[=b [-a-]=]' is not closed"),
-        ("a\t[=a=][-b-]", "the token 'ab' of 'b' is marked to stay and to go"),
-        ("a\t[+a xyz+]", "the term 'a xyz' has 'xyz', which is not in the vocabulary"),
-        ("a\tb\ta", "has 2 tabs"),
+        ("a\tb [=a", "[=a"),
+        ("a\tb [--]", "[--]"),
+        ("a\t[=b [-a-]=]", "[=b [-a-]=]"),
+        ("a\t[=a=][-b-]", "'ab'"),
+        ("a\t[+a xyz+]", "'xyz'"),
+        ("a\t[=xyz=] [+xyz+]", "'xyz'"),
+        ("a\tb\ta", "2 tabs"),
     ],
 )
 def test_a_line_that_cannot_be_read_is_named_by_its_number(line, said):
     task = tiny.task(markup=True)
-    for number, lines in ((1, [line]), (4, ["b", "b\t[=a=]", line]), (7, ["a", "b", line])):
+    for number, lines in ((1, [line]), (4, ["b", "b\t[=a=]", line])):
         with refuses(said) as caught:
             task.get_interactive_tokens_and_lengths(lines, str)
         assert str(caught.value).startswith(f"input line {number}")
-
-
-def test_words_that_are_not_known_may_be_kept_but_are_no_terms():
-    task = tiny.task(markup=True)
-    draft = task.encode_draft("[=xyz=] [+a+] [-uvw-]", str)
+    draft = task.encode_draft("[=xyz=] [+a+] [-uvw-]", str)  # unknown words may be kept
     assert draft.marks.tolist() == [0, KEEP, KEEP, DROP, 0]
-    with pytest.raises(UserError, match="cannot place what it does not know: choose another word"):
-        task.encode_draft("[=xyz=] [+xyz+]", str)
 
 
 # terms --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("terms", [["a"], ["a b", "h"], ["b", "b"], ["a b a", "a b", "c d e"]])
-def test_terms_are_a_draft_of_which_every_term_stays_whole(terms):
-    task = tiny.task()
-    draft = task.encode_terms(terms, str)
-    assert words_of(task, draft.tokens)[1:-1] == " ".join(terms).split()
-    joined = [n < len(term.split()) for term in terms for n, _ in enumerate(term.split(), 1)]
-    assert draft.marks.tolist()[1:-1] == [KEEP | JOINED * one for one in joined]
-
-
-def test_terms_are_cut_as_text_is_and_the_blank_between_them_is_in_no_term():
-    task = tiny.task()
-    draft = task.encode_terms(["ab", "c"], characters)
-    assert words_of(task, draft.tokens)[1:-1] == ["a", "b", "<unk>", "c"]
-    assert draft.marks.tolist() == [0, KEEP | JOINED, KEEP, 0, KEEP, 0]
-
-
-@pytest.mark.parametrize(
-    "term",
-    ["[=", "=]", "+]", "[+", "[+a+]", "\\[-", "[", "]", "+", "a [+] b", "\\", "a\\", "\\[=\\"],
-)
-def test_terms_may_hold_the_characters_of_marks(term):
-    symbols = tiny.dictionary()
-    for word in ["a", "b", *term.split()]:
-        symbols.add_symbol(word)
-    task = TranslationEditTask(tiny.task().cfg, tiny.dictionary(), symbols)
-    draft = task.encode_terms([term, "a"], str)
-    assert words_of(task, draft.tokens)[1:-1] == [*term.split(), "a"]
-    assert draft.marks.ne(0).tolist() == [False, *[True] * len(term.split()), True, False]
-
-
 @pytest.mark.parametrize(
     ("terms", "said"),
-    [
-        (["a", "xyz b"], "the term 'xyz b' has 'xyz', which is not in the vocabulary"),
-        (["a", "<s>"], "the term '<s>' has '<s>', which is not in the vocabulary"),
-        (["<plh>"], "has '<plh>', which is not"),
-        (["a", " "], "is empty"),
-    ],
+    [(["a", "xyz b"], "'xyz'"), (["<s>"], "'<s>'"), (["<plh>"], "'<plh>'"), (["a", " "], "empty")],
 )
 def test_terms_that_cannot_be_written_are_refused(terms, said):
     with refuses(said):
@@ -258,12 +198,6 @@ def test_packed_terms_that_cannot_be_written_are_refused_by_their_line():
     task = tiny.task()
     task.get_interactive_tokens_and_lengths(["a", "b", "c"], str)
     tokens, lengths = task.get_interactive_tokens_and_lengths(["a", "b"], str)
-    for bad in ("a xyz", "", "</s>", "<pad>", "<plh>", "a <plh> b"):
-        with refuses(match="^input line 5: a term of --constraints is empty or has"):
+    for bad in ("a xyz", "", "<plh>"):
+        with refuses("input line 5"):
             task.build_dataset_for_inference(tokens, lengths, packed(task, [["a"], ["b", bad]]))
-
-
-def test_at_least_one_answer_is_given_back():
-    for number in (0, -1):
-        with pytest.raises(UserError, match=f"--nbest {number}: at least 1"):
-            RefinementOptions(nbest=number)

@@ -1,9 +1,11 @@
-"""Noise on plain text, sampled for each sentence by itself: typing errors and misread
-characters.
+"""Noise on plain text: a function of a line and its random numbers that gives a noisy line.
+
+:class:`Noise` makes typing errors and misread characters, :class:`.drafts.Drafts` loses, repeats,
+moves and replaces whole tokens.
 """
 
-from .confusions import Confusions, Learned, learn, load_confusions, to_json
-from .noiser import DEFAULT_EDITS, KINDS, PAPER, Noise, NoiseOptions, parse_edits, parse_kinds
+from .confusions import Confusions, load_confusions
+from .noiser import DEFAULT_EDITS, KINDS, PAPER, Noise, NoiseOptions, parse_kinds
 from .rng import FIXED, sentence_random
 
 __all__ = [
@@ -12,13 +14,9 @@ __all__ = [
     "KINDS",
     "PAPER",
     "Confusions",
-    "Learned",
     "Noise",
     "NoiseOptions",
-    "learn",
     "load_confusions",
-    "parse_edits",
     "parse_kinds",
     "sentence_random",
-    "to_json",
 ]

@@ -5,7 +5,6 @@ a letter with its combining marks, an emoji with all that is joined to it.
 """
 
 import re
-from collections.abc import Iterable
 
 import regex  # type: ignore[import-untyped]
 
@@ -29,8 +28,3 @@ def clusters(word: str) -> list[str]:
 def is_letter(cluster: str) -> bool:
     """Whether a cluster is a letter of any script, with its marks."""
     return cluster[0].isalpha()
-
-
-def count_letters(characters: Iterable[str]) -> int:
-    """How many of the clusters are letters."""
-    return sum(map(is_letter, characters))

@@ -93,18 +93,16 @@ BUILT_IN = Confusions(SHAPES, measured=False)
 class Learned:
     """What was seen while a table was learned.
 
-    changes are stretches that differ; of them spaced hold a space, long ones are longer than
-    :data:`LONGEST` characters on a side, rare ones were seen too seldom. unaligned are lines too
-    long and too different to compare.
+    changes are stretches that differ; left_out of them hold a space, are longer than
+    :data:`LONGEST` characters on a side, or were seen too seldom. unaligned are lines too long and
+    too different to compare.
     """
 
     lines: int = 0
     unaligned: int = 0
     characters: int = 0
     changes: int = 0
-    spaced: int = 0
-    long: int = 0
-    rare: int = 0
+    left_out: int = 0
 
 
 def learn(
@@ -126,23 +124,19 @@ def learn(
             seen.unaligned += 1
             continue
         seen.characters += len(clean)
+        seen.changes += len(found)
         _count_pieces(clean_line, occurrences)
         for change in found:
-            seen.changes += 1
             before, after = _pieces(clean, noisy, change)
-            if any(one.isspace() for one in (*before, *after)):
-                seen.spaced += 1
-            elif len(before) > LONGEST or len(after) > LONGEST or not before:
-                seen.long += 1
-            else:
+            spaced = any(one.isspace() for one in (*before, *after))
+            if before and not spaced and max(len(before), len(after)) <= LONGEST:
                 known["".join(before), "".join(after)] += 1
     table: dict[str, dict[str, float]] = {}
-    for (before_text, after_text), count in sorted(known.items()):
-        if count < least:
-            seen.rare += count
-        else:
-            share = count / occurrences[before_text]
-            table.setdefault(before_text, {})[after_text] = round(share, 9)
+    for (clean_piece, noisy_piece), count in sorted(known.items()):
+        if count >= least:
+            share = count / occurrences[clean_piece]
+            table.setdefault(clean_piece, {})[noisy_piece] = round(share, 9)
+    seen.left_out = seen.changes - sum(count for count in known.values() if count >= least)
     return table, seen
 
 
@@ -193,25 +187,18 @@ def load_confusions(path: str) -> Confusions:
     if not isinstance(rates, dict) or not rates:
         raise UserError(f"{path}: no confusions in it; {_MAKE}")
     for clean, ways in rates.items():
-        _check(path, clean, ways)
+        if not isinstance(ways, dict):
+            raise UserError(f'{path}: {clean!r}: write {{"what is read": rate}} for it')
+        for piece, least in [(clean, 1), *((noisy, 0) for noisy in ways)]:
+            if not least <= len(clusters(piece)) <= LONGEST or any(map(str.isspace, piece)):
+                raise UserError(
+                    f"{path}: {clean!r}: the segment {piece!r} has to have {least} to {LONGEST} "
+                    "characters and no space"
+                )
+        good = all(isinstance(rate, int | float) and 0 <= rate <= 1 for rate in ways.values())
+        if not good or sum(ways.values()) > 1 + 1e-6:
+            raise UserError(f"{path}: {clean!r}: rates are shares of 0 to 1, and 1 together")
     return Confusions(rates, measured=True)
 
 
-_MAKE = "make a table with the noise command's --learn-confusions"
-
-
-def _check(path: str, clean: str, ways: object) -> None:
-    if not isinstance(ways, dict):
-        raise UserError(f'{path}: {clean!r}: write {{"what is read": rate}} for it')
-    for piece, least in [(clean, 1), *((noisy, 0) for noisy in ways)]:
-        if not least <= len(clusters(piece)) <= LONGEST or any(map(str.isspace, piece)):
-            raise UserError(
-                f"{path}: {clean!r}: the segment {piece!r} has to have {least} to {LONGEST} "
-                "characters and no space"
-            )
-    numbers = list(ways.values())
-    for rate in numbers:
-        if not isinstance(rate, (int, float)) or not 0 <= rate <= 1:
-            raise UserError(f"{path}: {clean!r}: the rate {rate!r} is outside [0, 1]")
-    if sum(numbers) > 1 + 1e-6:
-        raise UserError(f"{path}: {clean!r}: its rates are {sum(numbers):g} together, above 1")
+_MAKE = "make a table with lev-noise --learn-confusions"

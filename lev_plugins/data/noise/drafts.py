@@ -4,19 +4,19 @@ First neighbours change places, then every token by itself is dropped, repeated,
 kept. A token is what stands between spaces; nothing is cut or joined.
 """
 
-import dataclasses
 import random
 import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import accumulate
 
 from rapidfuzz.distance import Levenshtein
 
 from ...errors import UserError
 from ...io.text_files import read_lines, refuse_special_tokens
+from ...options import require_share
 from ..near_words import NearWords
 from .rng import choose_weighted
 
@@ -46,10 +46,9 @@ class DraftRates:
     similar: float = 0.0
 
     def __post_init__(self) -> None:
-        for name, value in dataclasses.asdict(self).items():
-            if not 0 <= value <= 1:
-                whole = "the replacements" if name == "similar" else "the tokens"
-                raise UserError(f"--{name} {value} is outside [0, 1]; give a share of {whole}")
+        for name, value in asdict(self).items():
+            of = "the replacements" if name == "similar" else "the tokens"
+            require_share(f"--{name}", value, of)
         together = self.drop + self.repeat + self.replace
         if together > 1 + 1e-9:
             raise UserError(
@@ -92,16 +91,16 @@ class Vocabulary:
         ``MOST_SIMILAR`` are returned.
         """
         if token not in self._near:
-            near = (one for one, _ in self._words.find(token) if _is_similar(token, one))
+            edits = 1 if len(token) <= SHORT else 2
+            near = [
+                other
+                for other, _ in self._words.find(token)
+                if 0 < (distance := Levenshtein.distance(token, other)) <= edits
+                and distance < max(len(token), len(other))
+            ]
             found = sorted(near, key=lambda one: (-self.counts[one], one))
             self._near[token] = tuple(found[:MOST_SIMILAR])
         return self._near[token]
-
-
-def _is_similar(token: str, other: str) -> bool:
-    edits = 1 if len(token) <= SHORT else 2
-    distance = Levenshtein.distance(token, other)
-    return 0 < distance <= edits and distance < max(len(token), len(other))
 
 
 def read_vocabulary(path: str) -> Counter[str]:
@@ -126,34 +125,23 @@ def read_vocabulary(path: str) -> Counter[str]:
     return counts
 
 
-def line_random(seed: int, number: int) -> random.Random:
-    """The random numbers of line ``number``: the same on any machine and in any order."""
-    return random.Random(f"{seed} {number}")  # a text as seed goes through SHA-512
-
-
-class DraftNoise:
-    """Makes drafts out of lines.
+class Drafts:
+    """Noise that makes drafts out of lines.
 
     Only dropping makes a line shorter; one all of whose tokens happen to be dropped is empty.
 
     Args:
         vocabulary: where replacements come from. A token stays where there is no other in it; a
             token with nothing similar gets any other.
-
-    Attributes:
-        done: lines, and of them unchanged; tokens, and of them dropped, repeated, swapped (both of
-            a pair that really differ) and replaced, of these similar.
     """
 
     def __init__(self, rates: DraftRates, vocabulary: Vocabulary) -> None:
         self.rates, self.vocabulary = rates, vocabulary
-        self.done: Counter[str] = Counter()
 
     def __call__(self, line: str, rng: random.Random) -> str:
-        """The draft made of one line; ``rng``: of :func:`line_random`."""
+        """The draft made of one line; ``rng``: of :func:`.rng.line_random`."""
         words = line.split()
         noisy = [one for word in self._swapped(words, rng) for one in self._corrupted(word, rng)]
-        self.done.update(lines=1, unchanged=int(noisy == words), tokens=len(words))
         return line if noisy == words else " ".join(noisy)
 
     def _swapped(self, words: Sequence[str], rng: random.Random) -> list[str]:
@@ -167,9 +155,7 @@ class DraftNoise:
             if rng.random() >= begin:
                 place += 1
                 continue
-            if moved[place] != moved[place + 1]:
-                moved[place], moved[place + 1] = moved[place + 1], moved[place]
-                self.done["swapped"] += 2
+            moved[place], moved[place + 1] = moved[place + 1], moved[place]
             place += 2
         return moved
 
@@ -177,18 +163,11 @@ class DraftNoise:
         """What becomes of one token."""
         rates, sampled = self.rates, rng.random()
         if sampled < rates.drop:
-            self.done["dropped"] += 1
             return []
         if sampled < rates.drop + rates.repeat:
-            self.done["repeated"] += 1
             return [word, word]
         if sampled >= rates.drop + rates.repeat + rates.replace:
             return [word]
         similar = rng.random() < rates.similar
         other = self.vocabulary.sample_similar(rng, word) if similar else None
-        self.done["similar"] += other is not None
-        other = other or self.vocabulary.sample(rng, word)
-        if other is None:
-            return [word]
-        self.done["replaced"] += 1
-        return [other]
+        return [other or self.vocabulary.sample(rng, word) or word]

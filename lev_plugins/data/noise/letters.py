@@ -26,18 +26,13 @@ _SPECIAL = "!@#$%^&*()_+"
 
 def _neighbours(rows: Sequence[str]) -> dict[str, str]:
     """Keys that touch: beside, above to the right, below to the left (each row is set off)."""
+    spots = ((0, -1), (0, 1), (-1, 0), (-1, 1), (1, -1), (1, 0))
     found = {}
     for row, keys in enumerate(rows):
         for place, key in enumerate(keys):
-            spots = [(row, place - 1), (row, place + 1)]
-            spots += [
-                (row - 1, place),
-                (row - 1, place + 1),
-                (row + 1, place - 1),
-                (row + 1, place),
-            ]
+            near = ((row + down, place + right) for down, right in spots)
             found[key] = "".join(
-                rows[r][p] for r, p in spots if 0 <= r < len(rows) and 0 <= p < len(rows[r])
+                rows[r][p] for r, p in near if 0 <= r < len(rows) and 0 <= p < len(rows[r])
             )
     return found | {key.upper(): near.upper() for key, near in found.items()}
 

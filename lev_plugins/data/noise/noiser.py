@@ -12,8 +12,9 @@ from functools import partial
 from itertools import chain
 
 from ...errors import UserError
+from ...options import parse_names, require_share
 from . import kinds
-from .clusters import clusters, count_letters, split_words
+from .clusters import clusters, is_letter, split_words
 from .confusions import BUILT_IN, Confusions
 from .letters import NEIGHBOURS
 from .rng import budget, choose, sample
@@ -60,20 +61,15 @@ class NoiseOptions:
     flag: str = "--noise-"
 
     def __post_init__(self) -> None:
-        for name, rate in (("word-rate", self.word_rate), ("char-rate", self.char_rate)):
-            if not 0 <= rate <= 1:
-                what = "words" if name == "word-rate" else "letters"
-                raise UserError(
-                    f"{self.flag}{name} {rate} is outside [0, 1]; give a share of the {what}"
-                )
+        require_share(f"{self.flag}word-rate", self.word_rate, "the words")
+        require_share(f"{self.flag}char-rate", self.char_rate, "the letters")
         for name in ("max_words", "max_chars", "min_length"):
             if getattr(self, name) < 1:
                 flag = self.flag + name.replace("_", "-")
                 raise UserError(f"{flag} {getattr(self, name)}: give a number of 1 or more")
         if not 0 <= self.confusion_scale < float("inf"):
-            raise UserError(
-                f"{self.flag}confusion-scale {self.confusion_scale}: give a number of 0 or more"
-            )
+            flag = f"{self.flag}confusion-scale"
+            raise UserError(f"{flag} {self.confusion_scale}: give a number of 0 or more")
 
 
 def parse_kinds(flag: str, text: str) -> tuple[str, ...]:
@@ -84,28 +80,9 @@ def parse_kinds(flag: str, text: str) -> tuple[str, ...]:
     """
     if text.strip() == "none":
         return ()
-    there = f"{', '.join(KINDS)}, all ({', '.join(PAPER)}) and, alone, none"
-    names = _named(flag, text, "noise", (*KINDS, "all"), there)
+    names = parse_names(flag, text, "noise", (*KINDS, "all"))
     found = (PAPER if name == "all" else (name,) for name in names)
     return tuple(dict.fromkeys(chain.from_iterable(found)))
-
-
-def parse_edits(flag: str, text: str) -> tuple[str, ...]:
-    """``insert,delete`` → the edits of the kind ``random``, each once.
-
-    Raises:
-        UserError: a name that there is not.
-    """
-    known = kinds.RANDOM_EDITS
-    return tuple(dict.fromkeys(_named(flag, text, "edit", known, ", ".join(known))))
-
-
-def _named(flag: str, text: str, what: str, known: Sequence[str], there: str) -> list[str]:
-    names = [name.strip() for name in text.split(",")]
-    for name in names:
-        if name not in known:
-            raise UserError(f"{flag} {text}: there is no {what} {name!r}; there are {there}")
-    return names
 
 
 class Noise:
@@ -158,13 +135,11 @@ class Noise:
         able = [i for i, word in enumerate(cut) if self._long_enough(kind, word) and find(word)]
         count = budget(len(words), options.word_rate, options.max_words)
         for i in sorted(sample(rng, able, count)):
-            size = count_letters(cut[i]) if kind != "ocr" else len(cut[i])
+            size = len(cut[i]) if kind == "ocr" else sum(map(is_letter, cut[i]))
             changed = budget(size, options.char_rate, options.max_chars)
             words[i] = "".join(edit(cut[i], changed, rng))
 
     def _long_enough(self, kind: str, word: Sequence[str]) -> bool:
-        if len(word) < self.options.min_length:
-            return False
         # digits are confused as well
-        letters = sum(one[0].isalnum() for one in word) if kind == "ocr" else count_letters(word)
-        return letters >= self.options.min_length
+        letters = (one[0].isalnum() if kind == "ocr" else is_letter(one) for one in word)
+        return sum(letters) >= self.options.min_length

@@ -28,6 +28,11 @@ def sentence_random(seed: int, epoch: int, number: int, run: int = 0) -> random.
     return random.Random(f"noise {seed} {epoch} {number} {run}")  # goes through SHA-512
 
 
+def line_random(seed: int, number: int) -> random.Random:
+    """The random numbers of a draft's line ``number``, from 1."""
+    return random.Random(f"{seed} {number}")
+
+
 def choose(rng: random.Random, items: Sequence[Item]) -> Item:
     """One item, each as likely as any other."""
     return items[int(rng.random() * len(items))]

@@ -15,7 +15,7 @@ from omegaconf import open_dict
 from ...data.batch import TextEncoder
 from ...errors import UserError
 from ...fairseq_patches import settings_of, wrap_checkpoint_errors
-from ...tasks.evaluation import require_dictionaries
+from ...tasks.post_editing import require_dictionaries
 from ..checkpoints import (
     CheckpointState,
     device_named,
