@@ -6,10 +6,9 @@
 """
 
 import functools
-import inspect
 import os
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ParamSpec
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import torch
 from fairseq.models import FairseqEncoderDecoderModel
@@ -35,29 +34,7 @@ from .checkpoints import (
     load_state,
     text_encoders,
 )
-from .sentences import Row, Sentence, Terms, collated, read_rows
-
-P = ParamSpec("P")
-
-
-def _best(nbest: Callable[P, list[list[EditTrace]]]) -> Callable[P, list[EditTrace]]:
-    """The method that has the same parameters, so that they are declared once."""
-
-    def edit(*args: P.args, **named: P.kwargs) -> list[EditTrace]:
-        """Edits every draft, or writes an output for every source that has none.
-
-        Arguments and errors are those of :meth:`edit_nbest`.
-
-        Returns:
-            the best trace for every source, in order: text, score (in nats: of one candidate the
-            mean over tokens of the log-probability of what put or kept each, of several
-            :class:`.RefinementGenerator` rates them) and the iterations.
-        """
-        return [best for best, *_ in nbest(*args, **named)]
-
-    shown = inspect.signature(nbest).replace(return_annotation=list[EditTrace])
-    edit.__signature__ = shown  # type: ignore[attr-defined]
-    return edit
+from .sentences import Sentence, Terms, collated, read_rows
 
 
 class LevenshteinEditor:
@@ -153,6 +130,23 @@ class LevenshteinEditor:
         limits = [self.task.max_positions(), *(one.max_positions() for one in self.models)]
         return tuple(min(sizes) for sizes in zip(*limits))
 
+    def edit(
+        self,
+        sources: Iterable[str],
+        drafts: Iterable[str | None] | None = None,
+        **options: Any,
+    ) -> list[EditTrace]:
+        """Edits every draft, or writes an output for every source that has none.
+
+        Arguments, options and errors are those of :meth:`edit_nbest`.
+
+        Returns:
+            the best trace for every source, in order: text, score (in nats: of one candidate the
+            mean over tokens of the log-probability of what put or kept each, of several
+            :class:`.RefinementGenerator` rates them) and the iterations.
+        """
+        return [best for best, *_ in self.edit_nbest(sources, drafts, **options)]
+
     def edit_nbest(
         self,
         sources: Iterable[str],
@@ -212,14 +206,12 @@ class LevenshteinEditor:
             say_no_draft("no drafts were given", self.draft_lang, "Give edit(sources, drafts)")
             self._told = True
         sentences = [
-            self._sentence(number, row, markup, hard_terms)
+            self._sentence(number, *row, markup, hard_terms)
             for number, row in enumerate(rows, start=1)
         ]
         sizes = (len(one.tokens) + len(one.coded.tokens) for one in sentences)
         work = functools.partial(self._decode, generator)
         return in_batches(work, sentences, sizes, batch_size)
-
-    edit = _best(edit_nbest)
 
     def generator(
         self, delete_threshold: float | None = None, **options: Any
@@ -253,31 +245,37 @@ class LevenshteinEditor:
 
     # text and tokens --------------------------------------------------------------------------
 
-    def _sentence(self, number: int, row: Row, markup: bool, hard: bool) -> Sentence:
+    def _sentence(
+        self,
+        number: int,
+        source: str,
+        draft: str | None,
+        terms: Sequence[str] | None,
+        markup: bool,
+        hard: bool,
+    ) -> Sentence:
         """A sentence as tokens, none longer than the model's limits; ``number`` counts from 1."""
-        if row.draft is not None and row.terms:
+        if draft is not None and terms:
             raise UserError(
-                f"sentence {number} has a draft and terms; mark the terms in the draft, as "
-                "[+term+] with markup=True"
+                f"sentence {number} has a draft and terms; mark the terms in the draft: [+term+]"
             )
-        text = " ".join(row.terms) if row.terms else row.draft or ""
-        markup = markup and not row.terms
+        text, markup = " ".join(terms) if terms else draft or "", markup and not terms
         try:
-            if row.terms and hard:
-                coded = self.task.encode_terms(row.terms, self._cut)
+            if terms and hard:
+                coded = self.task.encode_terms(terms, self._cut)
             else:
                 coded = self.task.encode_draft(text, self._cut, markup)
         except UserError as error:
             raise UserError(f"sentence {number}: {error}") from error
         words = self._cut(parse_markup(text)[0] if markup else text).split()
-        tokens = self.task.encode_text(row.source, self._cut, self.task.src_dict)
+        tokens = self.task.encode_text(source, self._cut, self.task.src_dict)
         for name, side, limit in zip(("source", "draft"), (tokens, coded.tokens), self.limits):
             if len(side) > limit:
                 raise UserError(
                     f"{name} {number} has {len(side)} tokens where the model's limit is {limit}; "
                     "split it into sentences"
                 )
-        return Sentence(row.source, row.draft, words, tokens, coded, self.task.tgt_dict)
+        return Sentence(source, draft, words, tokens, coded, self.task.tgt_dict)
 
     def _cut(self, text: str) -> str:
         if self.tokenizer or self.bpe:  # most of them fail at half of a surrogate pair

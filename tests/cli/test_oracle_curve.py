@@ -9,11 +9,9 @@ import pytest
 import tiny
 from decoding.fake_policy import RandomPolicy
 from oracle import ORACLES, with_oracle
-from oracle_curve import Corpus
+from oracle_curve import Corpus, scorer
 from refusals import refuses
 
-from lev_plugins.errors import UserError
-from lev_plugins.inference.corpus import read_references, scorer
 from lev_plugins.metrics.corpus import make_metric
 from lev_plugins.systems.levenshtein.decoding.policy import EnsemblePolicy
 
@@ -98,15 +96,6 @@ def test_a_sentence_is_measured_once_however_often_it_comes_up():
     score, references = scorer(Counting()), {0: "a b", 1: "a", 2: "a b"}
     assert [score({0: "a b", 1: "a", 2: last}, references) for last in ("a b", "b")] == [0, 20]
     assert sorted(seen) == sorted([("a b", "a b"), ("a", "a"), ("b", "a b")])
-
-
-@pytest.mark.parametrize("lines", [0, 2, 4])
-def test_references_of_another_number_are_refused(tmp_path, lines):
-    (tmp_path / "ref").write_text("a\n" * lines)
-    with pytest.raises(UserError, match=f"ref has {lines} lines for 3 sentences"):
-        read_references(str(tmp_path / "ref"), 3)
-    (tmp_path / "ref").write_text("a\n\nb c\n")
-    assert read_references(str(tmp_path / "ref"), 3) == ["a", "", "b c"]
 
 
 @pytest.mark.parametrize(
