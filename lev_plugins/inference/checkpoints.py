@@ -1,6 +1,7 @@
 """fairseq's checkpoints as Python finds and reads them."""
 
 import os
+import zipfile
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
@@ -16,7 +17,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from ..data.batch import TextEncoder
 from ..errors import UserError
-from ..fairseq_patches import WORDS_LEARNT, Origin, wrap_checkpoint_errors
+from ..fairseq_patches import WORDS_LEARNT, Origin, read_checkpoint, wrap_checkpoint_errors
 from ..io.saving import CHECKPOINTS
 from ..systems.levenshtein.decoding.policy import is_edit_model
 from ..systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
@@ -82,6 +83,21 @@ def load_state(path: str) -> CheckpointState:
         raise UserError(f"checkpoint {path} is not a fairseq checkpoint")
     Origin((path,)).check_task(cfg.task)
     return state
+
+
+def names_in(path: str) -> dict[str, str]:
+    """What a checkpoint calls its ``model`` and its ``task``; none of its tensors is read.
+
+    Raises:
+        UserError: it cannot be read.
+    """
+    state = read_checkpoint(path, mmap=zipfile.is_zipfile(path))
+    cfg = state.get("cfg") if isinstance(state, Mapping) else None
+    parts = {one: cfg.get(one) if isinstance(cfg, Mapping) else None for one in ("model", "task")}
+    return {
+        one: str(part.get("_name", "")) if isinstance(part, Mapping) else ""
+        for one, part in parts.items()
+    }
 
 
 def words_learnt(state: CheckpointState) -> int | None:

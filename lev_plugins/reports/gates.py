@@ -7,7 +7,7 @@ from typing import Any
 
 from ..io.output import printable
 from .page import render
-from .trace_text import labelled
+from .traces import labelled
 
 GATES = ("mask", "copy", "generate", "skip")
 

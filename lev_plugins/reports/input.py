@@ -16,6 +16,7 @@ from .printed import Printed, Texts, read_printed
 AGAINST = ("draft", "source")  # what was corrected
 KINDS = ("sentencepiece", "subword_nmt", "characters", "none")
 _LETTERS = {"references": "T", "drafts": "E", "sources": "S"}
+_MARKS = {"sentencepiece": "\u2581", "subword_nmt": "@@ "}
 
 
 @dataclass
@@ -52,7 +53,8 @@ def gather(args: argparse.Namespace) -> Corpus:
     notes: list[str] = []
     numbers = range(_sentences(systems, counts))
     corrected = "sources" if args.against == "source" else "drafts"
-    for side in ("references", corrected):
+    sides = ("references", corrected)
+    for side in sides:
         if side not in texts and (having := _printing(side, systems, numbers)):
             texts[side] = getattr(having, side)
             origin[side] = f"{_LETTERS[side]}- lines of {having.path}"
@@ -60,15 +62,15 @@ def gather(args: argparse.Namespace) -> Corpus:
                 notes.append(f"{origin[side]}: {unknown} with <unk>; --{side} FILE takes the text")
     if corrected == "sources" and corrected not in texts:
         raise UserError("--against source: there are no S- lines; give the sources with --sources")
-    shown = {side: texts[side] for side in ("references", corrected) if side in texts}
-    sides = [(origin[side], text) for side, text in shown.items()]
-    _join([*sides, *((one.path, one.outputs) for one in systems)], args.remove_bpe, notes)
-    chosen = {side: [text[n] for n in numbers] for side, text in shown.items()}
+    named = [(origin[side], texts[side]) for side in sides if side in texts]
+    _join([*named, *((one.path, one.outputs) for one in systems)], args.remove_bpe, notes)
+    ordered = {side: [texts[side][n] for n in numbers] for side in sides if side in texts}
     found = [
-        (one.path, [one.outputs[n] for n in numbers], [one.iterations[n] for n in numbers]
-         if one.iterations else []) for one in systems
+        (one.path, [one.outputs[n] for n in numbers],
+         [one.iterations[n] for n in numbers if one.iterations])
+        for one in systems
     ]  # fmt: skip
-    return Corpus(found, chosen.get("references"), chosen.get(corrected), origin, notes)
+    return Corpus(found, ordered.get("references"), ordered.get(corrected), origin, notes)
 
 
 def _numbered(path: str) -> Texts:
@@ -115,7 +117,7 @@ def _printing(side: str, systems: Sequence[Printed], numbers: Sequence[int]) -> 
 
 
 def _join(sides: Sequence[tuple[str, Texts]], kind: str | None, notes: list[str]) -> None:
-    """Joins the subwords of the sides that have some.
+    """Joins the subwords of the sides that have some, as fairseq does.
 
     Raises:
         UserError: some sides are subwords then, and others words.
@@ -124,7 +126,7 @@ def _join(sides: Sequence[tuple[str, Texts]], kind: str | None, notes: list[str]
         return
     for _, texts in sides if kind else ():
         marked = any("\u2581" in text for text in texts.values())
-        marked = marked or (kind == "characters" == _subwords(texts))
+        marked = marked or kind == "characters" == _subwords(texts)
         for number, text in texts.items():
             if kind == "subword_nmt":
                 texts[number] = f"{text} ".replace("@@ ", "").strip()
@@ -149,7 +151,7 @@ def _subwords(texts: Texts) -> str | None:
     filled = [text for text in texts.values() if text.strip()]
     if is_char_tokenized(filled):
         return "characters"
-    for kind, mark in (("sentencepiece", "\u2581"), ("subword_nmt", "@@ ")):
+    for kind, mark in _MARKS.items():
         if 2 * sum(mark in f"{text} " for text in filled) > len(filled):
             return kind
     return None if any(len(word) > 1 for text in filled for word in text.split()) else ""

@@ -12,10 +12,8 @@ import pytest
 from lev_plugins.cli import correct, enct5_predict, noise, report, trace
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches.interactive import read_interactive_lines
-from lev_plugins.inference.editor import LevenshteinEditor
 from lev_plugins.inference.enct5 import EncT5
 from lev_plugins.io.lines import raw_lines
-from lev_plugins.reports import gate_recorder
 
 MODEL = ("--path", "model.pt")
 COMMANDS: dict[ModuleType, tuple[str, ...]] = {
@@ -33,10 +31,8 @@ def models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Commands have an untrained model, and write into a folder of their own."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(correct, "load_corrector", lambda args: editors.edit_corrector())
-    monkeypatch.setattr(gate_recorder, "has_gates", lambda path: False)
-    monkeypatch.setattr(
-        LevenshteinEditor, "from_pretrained", lambda *given, **named: editors.editor()
-    )
+    traced = trace.Model(lambda pairs, first: [], lambda *_: "", lambda *_: "")
+    monkeypatch.setattr(trace, "load", lambda args: traced)
     made = classmethod(lambda cls, *given: editors.enct5("classification"))
     monkeypatch.setattr(EncT5, "from_pretrained", made)
 

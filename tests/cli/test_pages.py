@@ -11,7 +11,7 @@ from lev_plugins.io.output import printable
 from lev_plugins.reports.correction_page import render_html as correction_page
 from lev_plugins.reports.gates import Record
 from lev_plugins.reports.gates import render_html as gates_page
-from lev_plugins.reports.trace_page import render_html as trace_page
+from lev_plugins.reports.traces import render_html as trace_page
 
 #: text with all that could break out of a page, at every turn
 RISKY = st.text(

@@ -14,7 +14,7 @@ from lev_plugins.io.output import printable
 from lev_plugins.reports import correction_page
 from lev_plugins.reports.gates import Record
 from lev_plugins.reports.gates import render_html as gates_page
-from lev_plugins.reports.trace_page import render_html as trace_page
+from lev_plugins.reports.traces import render_html as trace_page
 from lev_plugins.systems.levenshtein.decoding.history import EditTrace, Iteration
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
