@@ -6,9 +6,10 @@
 """
 
 import functools
+import inspect
 import os
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ParamSpec
 
 import torch
 from fairseq.models import FairseqEncoderDecoderModel
@@ -35,6 +36,29 @@ from .checkpoints import (
     text_encoders,
 )
 from .sentences import Sentence, Terms, collated, read_rows
+
+
+P = ParamSpec("P")
+
+
+def _best(nbest: Callable[P, list[list[EditTrace]]]) -> Callable[P, list[EditTrace]]:
+    """The method that has the same parameters, so that they are declared once."""
+
+    def edit(*args: P.args, **named: P.kwargs) -> list[EditTrace]:
+        """Edits every draft, or writes an output for every source that has none.
+
+        Arguments and errors are those of :meth:`edit_nbest`.
+
+        Returns:
+            the best trace for every source, in order: text, score (in nats: of one candidate the
+            mean over tokens of the log-probability of what put or kept each, of several
+            :class:`.RefinementGenerator` rates them) and the iterations.
+        """
+        return [best for best, *_ in nbest(*args, **named)]
+
+    shown = inspect.signature(nbest).replace(return_annotation=list[EditTrace])
+    edit.__signature__ = shown  # type: ignore[attr-defined]
+    return edit
 
 
 class LevenshteinEditor:
@@ -130,23 +154,6 @@ class LevenshteinEditor:
         limits = [self.task.max_positions(), *(one.max_positions() for one in self.models)]
         return tuple(min(sizes) for sizes in zip(*limits))
 
-    def edit(
-        self,
-        sources: Iterable[str],
-        drafts: Iterable[str | None] | None = None,
-        **options: Any,
-    ) -> list[EditTrace]:
-        """Edits every draft, or writes an output for every source that has none.
-
-        Arguments, options and errors are those of :meth:`edit_nbest`.
-
-        Returns:
-            the best trace for every source, in order: text, score (in nats: of one candidate the
-            mean over tokens of the log-probability of what put or kept each, of several
-            :class:`.RefinementGenerator` rates them) and the iterations.
-        """
-        return [best for best, *_ in self.edit_nbest(sources, drafts, **options)]
-
     def edit_nbest(
         self,
         sources: Iterable[str],
@@ -212,6 +219,8 @@ class LevenshteinEditor:
         sizes = (len(one.tokens) + len(one.coded.tokens) for one in sentences)
         work = functools.partial(self._decode, generator)
         return in_batches(work, sentences, sizes, batch_size)
+
+    edit = _best(edit_nbest)
 
     def generator(
         self, delete_threshold: float | None = None, **options: Any
