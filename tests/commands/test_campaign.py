@@ -59,13 +59,6 @@ def paths(folder: Path) -> tuple[str, str]:
     return str(folder / "work"), str(folder / "data")
 
 
-def test_the_list_says_what_each_row_costs_and_needs(folders):
-    done = campaign(folders, "--list")
-    assert done.returncode == 0 and done.stderr == ""
-    lines = done.stdout.splitlines()
-    assert len(lines) == 4 and lines[2].split(maxsplit=3) == ["words.b", "20", "one", "the second"]
-
-
 def test_a_row_becomes_a_file_with_its_commands_and_a_second_run_skips_it(folders):
     work, data = paths(folders)
     done = campaign(folders, work, data, "words.a", CORE="0")
@@ -107,11 +100,8 @@ def test_a_row_that_fails_stops_no_other_and_is_resumed_where_it_stopped(folders
     "arguments, environ, said",
     [
         ((), {}, "two folders are needed"),
-        (("{work}", "gone"), {}, "no folder gone"),
         (("{work}", "{data}", "words.z"), {}, "no row words.z"),
         (("{work}", "{data}"), {"SEEDS": "one"}, "SEEDS=one"),
-        (("{work}", "{data}"), {"ROWS": "gone.sh"}, "ROWS=gone.sh: no such file"),
-        (("{work}", "{data}"), {"UPDATES": "few"}, "UPDATES=few"),
     ],
 )
 def test_wrong_arguments_are_refused_in_one_line(folders, arguments, environ, said):
