@@ -37,7 +37,6 @@ from .checkpoints import (
 )
 from .sentences import Sentence, Terms, collated, read_rows
 
-
 P = ParamSpec("P")
 
 

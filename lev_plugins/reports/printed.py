@@ -13,9 +13,7 @@ _LINE = re.compile(
     r"\t(.*)|(I)-([0-9]{1,18})\t([0-9]{1,9}))",
     re.DOTALL,
 )
-# the beginning of a line that is not whole, and a progress bar within a line
-_LETTERED = re.compile(r"[STHDI]-[0-9]+(\s|$)")
-_BAR = re.compile(r"[0-9]+%\|.*\r|\r *[0-9]+%\|", re.DOTALL)
+_LETTERED = re.compile(r"[STHDI]-[0-9]+(\s|$)")  # such a line that is not whole
 
 Texts = dict[int, str]
 
@@ -75,14 +73,12 @@ def _lines(path: str, name: str) -> Iterator[tuple[int, str, int, str]]:
     for number, raw in enumerate(raw_lines(path), start=1):
         body = raw.removesuffix(b"\n").removesuffix(b"\r")
         line = decode(name, number, body, "generate it again with PYTHONIOENCODING=utf-8")
-        match = _LINE.fullmatch(line)
-        whole = raw.endswith(b"\n") if match else not _LETTERED.match(line)
-        if not whole or _BAR.search(line):
-            raise UserError(
-                f"{name}: line {number} is cut off, has lost its tabs or has a progress bar in it; "
-                "generate again and redirect standard output alone: > FILE"
-            )
-        if match:
+        if match := _LINE.fullmatch(line):
             letter, sentence, *step, text = (one for one in match.groups() if one is not None)
             if letter != "E" or step == ["0"]:
                 yield number, letter, int(sentence), text
+        elif _LETTERED.match(line):
+            raise UserError(
+                f"{name}: line {number} is cut off or has lost its tabs; generate again and "
+                "redirect standard output alone: > FILE"
+            )
