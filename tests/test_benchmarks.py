@@ -153,15 +153,6 @@ SCALING = "--layers 1 --dim 16 --ffn 16 --heads 2 --vocab 30 --tokens 100".split
 SCALING += "--interval 1 --updates 2 --repeats 1".split()
 
 
-@pytest.mark.long
-def test_processes_say_no_more_to_each_other_than_in_stocks_training(scaling, tmp_path):
-    args = scaling.checked(SCALING)
-    scaling.prepare(tmp_path, 60, args)
-    stock, ours = (line.split(": ")[1] for line in scaling.talk(args, tmp_path).splitlines())
-    # gradients; what is logged as numbers, as tensors; whether a signal has come to any process
-    assert ours == stock == "4 all_reduce"
-
-
 def test_the_table_on_paper_needs_no_training(scaling, capsys, monkeypatch):
     monkeypatch.setattr(scaling, "ran", None)
     given = ["--parameters", "1e9", "--step-ms", "100", "--bandwidth", "100"]
@@ -213,14 +204,6 @@ def few_words(tmp_path: Path) -> Path:
         lines = (" ".join(word.replace(" ", "▁")) + "\n" for word in words)
         (tmp_path / name).write_text("".join(lines), encoding="utf-8")
     return tmp_path
-
-
-def test_all_systems_get_the_same_words_in_one_run(peers_of_spelling, few_words, capsys):
-    arguments = [str(few_words), "--words", "3", "--alone", "1", "--no-symspell"]
-    assert peers_of_spelling.main(arguments) == 0
-    out = capsys.readouterr().out.splitlines()
-    assert out[0].startswith("2 misspellings; 3 right words of the training set, 3 that are in no")
-    assert re.match(r"no-edit baseline +0 +0.00 % +0 +0.00 % +0 +0.00 %", out[2])
 
 
 # ---------------------------------------------------------------- EncT5
@@ -290,33 +273,6 @@ def test_packing_leaves_less_padding_and_the_same_logits(packing, kind, capsys, 
 
 
 # ---------------------------------------------------------------- how fast LevT learns
-
-
-@pytest.mark.slow
-def test_learning_measures_both_and_a_variant_and_does_nothing_twice(tmp_path):
-    corpus, work = tmp_path / "corpus", tmp_path / "work"
-    corpus.mkdir()
-    for part, lines in (("train", 60), ("valid", 8), ("test", 8)):
-        words = [f"{part[0]}{'ab'[n % 2]} c{n % 7} d{n % 5} e" for n in range(lines)]
-        for side in ("en", "de"):
-            (corpus / f"{part}.{side}").write_text("\n".join(words) + "\n")
-    prepare = BENCHMARKS.parent / "examples" / "translation" / "prepare.sh"
-    ran("bash", str(prepare), str(corpus), str(work), VOCABULARY="30")
-    sizes = [f"--{side}-embed-dim 8" for side in ("encoder", "decoder")]
-    command = [sys.executable, str(BENCHMARKS / "levt_learning.py"), str(work), "--updates", "2"]
-    command += ["--seeds", "1", "--gammas", "0,1", "--row", "plain=--source-copy none", "--"]
-    command += " ".join(sizes).split()
-    outputs = []
-    for _ in range(2):
-        outputs.append(ran(*command))
-        for log in work.glob("learning-2/*/train.log"):
-            log.unlink()  # a second training would write it again
-    assert outputs[0] == outputs[1] and not list(work.glob("learning-2/*/train.log"))
-    assert "note:" not in outputs[0], "all rows have the same batches"
-    assert re.search(r"^plain, 1( +-?[\d.]+){15}$", outputs[0], re.M)
-    both = r"stock [\d.]+, ours [\d.]+"
-    last = outputs[0].splitlines()[-1]
-    assert re.fullmatch(f"token bits: {both}; BLEU: {both}; seconds: {both}", last)
 
 
 @pytest.mark.slow

@@ -11,7 +11,6 @@ import pytest
 
 from lev_plugins.cli import correct, enct5_predict, noise, report, trace
 from lev_plugins.errors import UserError
-from lev_plugins.fairseq_patches.interactive import read_interactive_lines
 from lev_plugins.inference.enct5 import EncT5
 from lev_plugins.io.lines import raw_lines
 
@@ -64,12 +63,6 @@ def test_a_closed_standard_error_changes_nothing(monkeypatch):
     monkeypatch.setattr(sys, "stderr", None)
     assert correct.main([*MODEL, "--min-confidence", "1"]) == 0
     assert out.buffer.getvalue() == b"zz\n"
-
-
-def test_fairseq_interactive_says_it_too(monkeypatch):
-    monkeypatch.setattr(sys, "stdin", None)
-    with pytest.raises(UserError, match="^standard input is closed"):
-        next(read_interactive_lines("-", 1))
 
 
 @pytest.mark.parametrize("fault", [IsADirectoryError(21, "Is a directory"), OSError(9, "Bad file")])

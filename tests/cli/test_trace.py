@@ -143,15 +143,6 @@ def test_without_the_marks_the_tokens_are_left(step, color):
         assert (f" {what} » {text or '(empty)'}\n" in bare) is not nothing
 
 
-@given(iterations())
-def test_the_merged_view_holds_both_sides_with_deletions_first(step):
-    merged = step.merged()
-    assert tuple(token for mark, token in merged if mark != "inserted") == step.before
-    assert tuple(token for mark, token in merged if mark != "deleted") == step.after
-    neighbours = zip(merged, merged[1:], strict=False)
-    assert ("inserted", "deleted") not in [(left[0], right[0]) for left, right in neighbours]
-
-
 @given(RISKY, iterations())
 def test_text_holds_no_control_characters_but_line_ends(risky, step):
     shown = render_text(traced(step, source=risky, draft=risky, text=risky), 1)
