@@ -8,7 +8,6 @@ from plain_files import put, read
 from refusals import refuses
 
 (distilled,) = modules("translation", "distilled")
-LANGUAGES = "--source-lang en --target-lang de"
 
 
 @pytest.mark.parametrize(
