@@ -129,12 +129,15 @@ def _edits(args: argparse.Namespace, path: str, data: str | None, device: str | 
     from ..reports import traces
 
     editor = LevenshteinEditor.from_pretrained(path, data, device, **text_processing(args))
-    options = {"max_iter": args.max_iter or 10, "batch_size": args.batch_size}
+    options: dict[str, Any] = {"max_iter": args.max_iter or 10, "batch_size": args.batch_size}
+    options["markup"] = args.markup
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     terminal = not plain and lines.is_terminal(sys.stdout)
     color = args.color == "always" or args.color == "auto" and terminal
     return Model(
-        lambda pairs, _: editor.edit(*map(list, zip(*pairs)), markup=args.markup, **options),
+        lambda pairs, _: editor.edit(
+            [source for source, _ in pairs], [draft for _, draft in pairs], **options
+        ),
         lambda trace, number: traces.render_text(trace, number, color),
         traces.render_html,
         editor.draft_lang,

@@ -58,8 +58,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     from ..inference.decoding_search import Search, best_of, read_corpus
     from ..inference.editor import LevenshteinEditor
 
-    cut = {"tokenizer": None, "bpe": None}
-    editor = LevenshteinEditor.from_pretrained(args.path, args.data, args.device, **cut)
+    editor = LevenshteinEditor.from_pretrained(
+        args.path, args.data, args.device, tokenizer=None, bpe=None
+    )
     editor.task.cfg.draft_lang = args.draft_lang or editor.task.cfg.draft_lang
     corpus = read_corpus(editor, args.gen_subset)
     if corpus.left_out:

@@ -108,7 +108,7 @@ class Recorder:
 
     def _forced(
         self, lines: Sequence[_Line], targets: Sequence[Tensor]
-    ) -> Iterator[dict[str, list[float] | None]]:
+    ) -> Iterator[dict[str, Any]]:
         """Gates and log-probabilities along each line's target, one forced pass for all lines."""
         dictionary = self.task.target_dictionary
         pad, eos = dictionary.pad(), dictionary.eos()

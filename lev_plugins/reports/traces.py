@@ -6,7 +6,7 @@ reader's light or dark setting and tells deletions from insertions by line as we
 """
 
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -58,7 +58,9 @@ class View:
         def marked(mark: Mark, flags: Sequence[bool], tokens: Sequence[str]) -> Runs | None:
             if not any(flags):
                 return None
-            return _runs(((mark if flag else "kept") for flag in flags), tokens, joiner)
+            return _runs(
+                [(mark if flag else "kept", one) for flag, one in zip(flags, tokens)], joiner
+            )
 
         return cls(
             [
@@ -68,7 +70,7 @@ class View:
                 )
                 for step in steps
             ],
-            _runs(*zip(*net.merged()), joiner) if net.before and net.changed else None,
+            _runs(net.merged(), joiner) if net.before and net.changed else None,
             joiner,
         )
 
@@ -84,11 +86,11 @@ def _joiner(trace: EditTrace) -> str:
     return "" if plain and all(marks) else " "
 
 
-def _runs(marks: Iterable[Mark], tokens: Iterable[str], joiner: str) -> Runs:
+def _runs(tokens: Runs, joiner: str) -> Runs:
     """Neighbours of the same mark as one piece of printable text."""
     return [
         (mark, printable(joiner.join(token for _, token in run)))
-        for mark, run in groupby(zip(marks, tokens, strict=True), key=lambda item: item[0])
+        for mark, run in groupby(tokens, key=lambda item: item[0])
     ]
 
 
