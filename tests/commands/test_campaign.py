@@ -2,7 +2,6 @@
 
 import json
 import os
-import random
 import re
 import subprocess
 import sys
@@ -144,41 +143,3 @@ def minilm(folder: Path) -> dict[str, str]:
     checkpoints.bert(package / "model")
     (package / "__init__.py").touch()
     return {"PYTHONPATH": str(package.parent)}
-
-
-@pytest.mark.parametrize(
-    "name, start",
-    [
-        # its steps are also those of test_classification_example.py, and its rows are alike
-        pytest.param("tagging.enct5", False, marks=pytest.mark.long),
-        pytest.param("tagging.minilm", True, marks=pytest.mark.slow),
-    ],
-)
-def test_a_tagger_goes_the_whole_way(folders, name, start):
-    rng = random.Random(1)
-    tags = {"a": "DET", "cat": "NOUN", "dog": "NOUN", "runs": "VERB", "sits": "VERB", "now": "ADV"}
-    treebank = folders / "data" / "ud_ewt"
-    treebank.mkdir()
-    for part, lines in (("train", 80), ("dev", 12), ("test", 12)):
-        sentences = [rng.choices(list(tags), k=rng.randint(2, 6)) for _ in range(lines)]
-        for side, text in (
-            ("tok", [" ".join(one) for one in sentences]),
-            ("upos", [" ".join(tags[word] for word in one) for one in sentences]),
-        ):
-            (treebank / f"{part}.{side}").write_text("".join(line + "\n" for line in text))
-    work, data = paths(folders)
-    rows = str(ROOT / "examples" / "campaign_rows.sh")
-    environ = minilm(folders) if start else {"VOCAB": "30"}
-    done = campaign(folders, work, data, name, ROWS=rows, UPDATES="2", SEEDS="3", **environ)
-    log = folders / "work" / name / "log.txt"
-    assert done.returncode == 0, log.read_text()[-2000:]
-    found = json.loads((folders / "work" / "results" / f"{name}.json").read_text())
-    prepared = "BERT=MINILM bash" if start else "bash"
-    assert found["measured"]["command"][0].startswith(f"{prepared} examples/classification/prep")
-    assert str(folders) not in " ".join(found["measured"]["command"])
-    assert [row["kind"] for row in found["rows"]] == ["look-up", "look-up", "system"]
-    row = found["rows"][2]
-    assert row["seeds"] == [3]
-    assert row["loses_to"] == ["look-up"] * (row["metrics"]["word_accuracy"] < 100)
-    assert 0 <= row["metrics"]["word_accuracy"] <= 100 and row["metrics"]["parameters"] > 1000
-    assert "UPDATES=2" in found["measured"]["command"][1]
