@@ -16,7 +16,7 @@ from ..fairseq_patches import run_cli
 from ..io.output import standard_output
 from ..io.progress import progress
 from ..io.text_files import SUBWORDS
-from ..metrics.corpus import METRICS, make_metric
+from ..metrics.corpus import make_metric
 from ..registration import register
 from .options import adder, at_least_one, make_parser
 
@@ -36,8 +36,12 @@ def build_parser() -> argparse.ArgumentParser:
     add("data DATA", "folder that preprocess wrote")
     add("--path FILES", "checkpoint or its folder; a.pt:b.pt is an ensemble", required=True)
     add("--draft-lang LANG", "suffix of the drafts (default: as the model was trained)")
-    add("--metric NAME", f"one of {', '.join(METRICS)} (default: bleu)", "bleu")
-    add("--remove-bpe KIND", "join subwords or characters", choices=sorted(SUBWORDS))
+    add("--metric NAME", "such as bleu, ter, chrf, accuracy (default: bleu)", "bleu")
+    add(
+        "--remove-bpe KIND",
+        "join sentencepiece, subword_nmt or characters",
+        choices=sorted(SUBWORDS),
+    )
     add("--gammas LIST", f"empty penalties (default: {GAMMAS})", GAMMAS)
     add("--thresholds LIST", f"deletion thresholds (default: {THRESHOLDS})", THRESHOLDS)
     add("--device NAME", "such as cuda (default: cpu)")

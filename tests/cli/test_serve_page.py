@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_pages_in_browser import BROWSER, PAYLOADS
+from test_pages import PAYLOADS
 
 pytest.importorskip("fastapi")
 uvicorn = pytest.importorskip("uvicorn")
@@ -27,6 +27,7 @@ from lev_plugins.serve.app import make_app  # noqa: E402
 from lev_plugins.serve.model import ServedModel  # noqa: E402
 
 DRIVER = shutil.which("chromedriver")
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.slow,
