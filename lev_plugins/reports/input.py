@@ -5,7 +5,7 @@ number. Sentence N, counted from 0, is line N + 1 of a text file.
 """
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..errors import UserError
@@ -44,14 +44,13 @@ def gather(args: argparse.Namespace) -> Corpus:
         UserError: a file that cannot be read, sentences that are missing, or sides that do not
             belong together.
     """
-    plain = [Printed(path, _numbered(path)) for path in args.hypotheses]
-    systems = [*map(read_printed, args.printed), *plain]
+    systems = [*map(read_printed, args.printed)]
+    systems += [Printed(path, _numbered(path)) for path in args.hypotheses]
     origin = {side: path for side in _LETTERS if (path := getattr(args, side)) is not None}
     texts = {side: _numbered(path) for side, path in origin.items()}
-    counts = {one.path: len(one.outputs) for one in plain}
-    counts |= {path: len(texts[side]) for side, path in origin.items()}
+    files = [(path, texts[side]) for side, path in origin.items()]
     notes: list[str] = []
-    numbers = range(_sentences(systems, counts))
+    numbers = _numbers([*files, *((one.path, one.outputs) for one in reversed(systems))])
     corrected = "sources" if args.against == "source" else "drafts"
     sides = ("references", corrected)
     for side in sides:
@@ -77,27 +76,19 @@ def _numbered(path: str) -> Texts:
     return dict(enumerate(read_lines(path)))
 
 
-def _sentences(systems: Sequence[Printed], counts: Mapping[str, int]) -> int:
-    """How many sentences there are, which every system must have.
-
-    Args:
-        counts: lines of the text files.
-    """
-    if len(set(counts.values())) > 1:
-        said = ", ".join(f"{name} has {count}" for name, count in counts.items())
-        raise UserError(f"line counts differ: {said}; line n of each file must belong together")
-    last = max(max(one.outputs, default=-1) for one in systems)
-    name, total = next(iter(counts.items()), ("", last + 1))
+def _numbers(sides: Sequence[tuple[str, Texts]]) -> range:
+    """The numbers of the sentences, which every side must have; text files come first."""
+    first, total = sides[0][0], max(sides[0][1], default=-1) + 1
     if not total:
-        raise UserError(f"no lines in {name}; give files with sentences in them")
-    for system in systems:
-        if len(system.outputs) != total or max(system.outputs) >= total:
-            lines = f", and {name} has {total:,} lines" if name else ""
+        raise UserError(f"no lines in {first}; give files with sentences in them")
+    for name, texts in sides:
+        if len(texts) != total or max(texts) >= total:
+            other = "" if name == first else f", and {first} has {total:,}"
             raise UserError(
-                f"{system.path} has {len(system.outputs):,} sentences, the last of them number "
-                f"{max(system.outputs)} from 0{lines}: give files of the same sentences"
+                f"{name} has {len(texts):,} sentences, the last of them number "
+                f"{max(texts, default=-1)} from 0{other}: give files of the same sentences"
             )
-    return total
+    return range(total)
 
 
 def _printing(side: str, systems: Sequence[Printed], numbers: Sequence[int]) -> Printed | None:
