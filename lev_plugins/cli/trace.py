@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..errors import UserError, counted
 from ..fairseq_patches import run_cli
@@ -25,19 +25,8 @@ from ..registration import register
 from .options import add_model_data, adder, at_least_one, make_parser, text_processing
 
 Pair = tuple[str, str | None]
-
-
-class Model(NamedTuple):
-    """What answers lines, and how that is shown.
-
-    show: answers to pairs, the first of which has the number. text: an answer by its number. page:
-    all of them, with a title. draft_lang: of a model of drafts.
-    """
-
-    show: Callable[[Sequence[Pair], int], Sequence[Any]]
-    text: Callable[[Any, int], str]
-    page: Callable[[Sequence[Any], str], str]
-    draft_lang: str | None = None
+#: Answers to pairs, the first of which has the number.
+Show = Callable[[Sequence[Pair], int], Sequence[Any]]
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -81,11 +70,13 @@ def main(argv: Sequence[str] | None = None) -> None:
         page = stack.enter_context(whole_file(args.html)) if args.html else None
         records = stack.enter_context(report_file(args.json)) if args.json else None
         text = None if args.json == STANDARD_STREAM else standard_output()
-        model = load(args)
-        answers = progress(_answers(args, model), "sentences", lines_of(args.input), "-")
+        show, pages, draft_lang = load(args)
+        color = args.color == "always" or args.color == "auto" and _has_colors()
+        found = _answers(args, show, draft_lang)
+        answers = progress(found, "sentences", lines_of(args.input), "-")
         for number, answer in enumerate(answers, start=1):
             if text is not None:
-                text.write(("\n" if number > 1 else "") + model.text(answer, number))
+                text.write(("\n" if number > 1 else "") + pages.render_text(answer, number, color))
                 text.flush()
             if records is not None:
                 records.write(json_line(answer.to_dict()))
@@ -93,14 +84,19 @@ def main(argv: Sequence[str] | None = None) -> None:
             if page is not None:
                 kept.append(answer)
         if page is not None:
-            page.write(model.page(kept, f"What {Path(args.path).name} did"))
+            page.write(pages.render_html(kept, f"What {Path(args.path).name} did"))
     for file in (args.json, args.html):
         if file and file != STANDARD_STREAM:
             print(f"{counted(number, 'sentence')} written to {file}", file=sys.stderr)
 
 
-def load(args: argparse.Namespace) -> Model:
-    """The model of ``--path``; it is imported only here, to keep ``--help`` quick."""
+def load(args: argparse.Namespace) -> tuple[Show, Any, str | None]:
+    """The model of ``--path``, imported only here, to keep ``--help`` quick.
+
+    Returns:
+        what answers lines, the module that renders answers, and the suffix of the drafts that the
+        model was trained with.
+    """
     from ..inference.checkpoints import find_checkpoints, names_in
 
     gated = names_in(find_checkpoints(args.path)[0])["model"].startswith("gated_transformer")
@@ -108,40 +104,30 @@ def load(args: argparse.Namespace) -> Model:
         if getattr(args, name):
             other = "an edit model" if gated else "a model with gates"
             raise UserError(f"--{name.replace('_', '-')} is for {other}, and {args.path} is none")
-    return (_gates if gated else _edits)(args, args.path, args.data, args.device)
+    processing, size = text_processing(args), args.batch_size
+    if gated:
+        from ..reports import gates
+        from ..reports.gate_recorder import Recorder
 
-
-def _gates(args: argparse.Namespace, path: str, data: str | None, device: str | None) -> Model:
-    from ..reports import gates
-    from ..reports.gate_recorder import Recorder
-
-    how = {"data": data, "device": device, "processing": text_processing(args)}
-    recorder = Recorder(path, args.beam or 5, **how)
-    return Model(
-        lambda pairs, first: recorder.records(pairs, args.batch_size, first),
-        lambda record, _: gates.render_text(record),
-        gates.render_html,
-    )
-
-
-def _edits(args: argparse.Namespace, path: str, data: str | None, device: str | None) -> Model:
+        model = {"data": args.data, "device": args.device, "processing": processing}
+        recorder = Recorder(args.path, args.beam or 5, **model)
+        return lambda pairs, first: recorder.records(pairs, size, first), gates, None
     from ..inference.editor import LevenshteinEditor
     from ..reports import traces
 
-    editor = LevenshteinEditor.from_pretrained(path, data, device, **text_processing(args))
-    options: dict[str, Any] = {"max_iter": args.max_iter or 10, "batch_size": args.batch_size}
-    options["markup"] = args.markup
+    editor = LevenshteinEditor.from_pretrained(args.path, args.data, args.device, **processing)
+
+    def edited(pairs: Sequence[Pair], _: int) -> Sequence[Any]:
+        sides = [source for source, _ in pairs], [draft for _, draft in pairs]
+        steps = args.max_iter or 10
+        return editor.edit(*sides, markup=args.markup, max_iter=steps, batch_size=size)
+
+    return edited, traces, editor.draft_lang
+
+
+def _has_colors() -> bool:
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    terminal = not plain and lines.is_terminal(sys.stdout)
-    color = args.color == "always" or args.color == "auto" and terminal
-    return Model(
-        lambda pairs, _: editor.edit(
-            [source for source, _ in pairs], [draft for _, draft in pairs], **options
-        ),
-        lambda trace, number: traces.render_text(trace, number, color),
-        traces.render_html,
-        editor.draft_lang,
-    )
+    return not plain and lines.is_terminal(sys.stdout)
 
 
 def _pairs(path: str) -> Iterator[Pair]:
@@ -151,16 +137,16 @@ def _pairs(path: str) -> Iterator[Pair]:
         yield source, drafts[0] if drafts else None
 
 
-def _answers(args: argparse.Namespace, model: Model) -> Iterator[Any]:
+def _answers(args: argparse.Namespace, show: Show, draft_lang: str | None) -> Iterator[Any]:
     """What is shown of all lines, in order; memory holds one chunk of them."""
-    first, told = 1, model.draft_lang is None
+    first, told = 1, draft_lang is None
     size = args.batch_size * lines.BATCHES_PER_CHUNK
     for chunk in lines.chunks(_pairs(args.input), args.input, size):
         bare = [number for number, (_, draft) in enumerate(chunk, first) if draft is None]
         if bare and not told:
             told = True
-            say_no_draft(f"line {bare[0]} has no draft", model.draft_lang or "", GIVE_DRAFTS)
-        yield from model.show(chunk, first)
+            say_no_draft(f"line {bare[0]} has no draft", draft_lang or "", GIVE_DRAFTS)
+        yield from show(chunk, first)
         first += len(chunk)
 
 

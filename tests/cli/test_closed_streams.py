@@ -30,8 +30,7 @@ def models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Commands have an untrained model, and write into a folder of their own."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(correct, "load_corrector", lambda args: editors.edit_corrector())
-    traced = trace.Model(lambda pairs, first: [], lambda *_: "", lambda *_: "")
-    monkeypatch.setattr(trace, "load", lambda args: traced)
+    monkeypatch.setattr(trace, "load", lambda args: (lambda pairs, first: [], None, None))
     made = classmethod(lambda cls, *given: editors.enct5("classification"))
     monkeypatch.setattr(EncT5, "from_pretrained", made)
 
