@@ -119,12 +119,3 @@ def test_a_file_that_says_too_little_or_too_much_is_named(repository, capsys, fi
     error = capsys.readouterr().err
     assert error.count("\n") == 1 and re.search(said, error), error
     assert (repository / "RESULTS.md").read_text() == before
-
-
-def test_a_row_without_a_table_and_a_table_without_a_place_are_named(repository, capsys):
-    put(repository, "speed.levt", rows=[])
-    assert run(repository) == 1
-    assert "speed.levt.json: there is no speed.json" in capsys.readouterr().err
-    put(repository, "speed", rows=[], table={**HEAD, "task": "speed"})
-    assert run(repository) == 1
-    assert "no document shows speed" in capsys.readouterr().err

@@ -88,11 +88,6 @@ def test_what_was_written_is_read_again(tmp_path):
     assert list(gate_figures.read_records(str(write(tmp_path / "g", rows)))) == rows
 
 
-def test_an_average_is_over_the_text_alone():
-    assert gate_figures.average([0.2, 0.4, 0.9]) == pytest.approx(0.3)
-    assert gate_figures.average([0.9]) is None and gate_figures.average(None) is None
-
-
 # analysis -------------------------------------------------------------------------------------
 
 
@@ -136,20 +131,3 @@ def test_noise_is_what_wrr_lacks_and_gates_are_related_to_it(tmp_path, analysed,
     assert [row["line"] for row in rows] == [str(i) for i in range(1, 12)]
     assert float(rows[1]["noise"]) == 25 and rows[10]["noise"] == rows[10]["skip"] == ""
     assert files["png"].read_bytes().startswith(b"\x89PNG")
-
-
-def test_mistakes_of_the_analysis_are_one_line(tmp_path, analysed):
-    path = analysed[0]
-    (tmp_path / "short").write_text("a\n")
-    (tmp_path / "none").write_text("")
-    for named, *words in (
-        ("has 11", path, "--reference", tmp_path / "short"),
-        ("2 files", path, "--clean", "a", "b"),
-        ("--classes", path, "--classes", "0"),
-        (path, path, "--json", path),
-        ("x", path, "--json", "x", "--csv", "x"),
-        ("--csv", path, "--csv", "-"),
-        ("none", tmp_path / "none"),
-    ):
-        with refuses(named):
-            analysis.main(list(map(str, words)))

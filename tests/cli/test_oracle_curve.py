@@ -10,7 +10,6 @@ import tiny
 from decoding.fake_policy import RandomPolicy
 from oracle import ORACLES, with_oracle
 from oracle_curve import Corpus
-from refusals import refuses
 
 from lev_plugins.systems.levenshtein.decoding.policy import EnsemblePolicy
 
@@ -78,22 +77,3 @@ def test_one_decoding_gives_what_separate_runs_give(mode, count, drafted):
         assert len({one.steps for one in decoded.values()}) > 2, "they end at different times"
         changed = [len(set(one.outputs)) for one in decoded.values()]
         assert max(changed) > 2 and min(changed) == 1
-
-
-@pytest.mark.parametrize(
-    "words, told",
-    [
-        ("--max-iter 0", "--max-iter 0"),
-        ("--metric blue", "blue"),
-        ("--csv -", "--csv"),
-        ("--csv a --png ./a", "a would be written over"),
-        ("--references r", "--references r"),
-        ("--csv no/such/folder.csv", "no/such/folder.csv"),
-        ("", "nowhere"),
-    ],
-)
-def test_bad_options_are_named(words, told, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with refuses(told):
-        command.main(["nowhere", "--path", "none.pt", *words.split()])
-    assert not list(tmp_path.iterdir()), "nothing is left behind"

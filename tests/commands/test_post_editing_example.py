@@ -97,15 +97,3 @@ def test_sure_and_small_edits_are_kept_and_others_are_not(tmp_path, monkeypatch,
     rows = [line.split() for line in out.splitlines() if line.startswith(("no", "all", "careful"))]
     ters = [float(row[-2]) for row in rows]
     assert ters[2] < ters[0] < ters[1] and ters[5] < ters[3] < ters[4]
-
-
-CHANCE = [GOOD] * 3 + [SAME] * 6  # better in 97 % of the samples; of five rules the best
-
-
-@pytest.mark.parametrize(
-    "dev", [CHANCE, [BAD] * 9, [GOOD] * 5 + [(*GOOD[:3], BAD[3])] * 5, [SAME] * 3]
-)
-def test_all_drafts_stay_where_no_rule_pays_beyond_chance(dev, tmp_path, monkeypatch, capsys):
-    made = outcome(tmp_path, dev, [GOOD, BAD, SAME], monkeypatch)
-    assert made == [GOOD[0], BAD[0], SAME[0]]
-    assert capsys.readouterr().out.startswith("all drafts stay: the best rule is better in ")
