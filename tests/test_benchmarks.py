@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 import torch
-from refusals import refuses
 
 from lev_plugins.cli import enct5_prepare
 from lev_plugins.errors import UserError
@@ -70,9 +69,7 @@ def ran(*words: str, **environ: str) -> str:
 speed, against, growth, scaling, pbd = map(
     script, ("levt_speed", "levt_against_ar", "levt_growth", "scaling", "pbd_speed")
 )
-enct5, packing, learning, peers_of_spelling, peers_of_labels = map(
-    script, ("enct5_speed", "enct5_packing", "levt_learning", "spelling_peers", "label_peers")
-)
+enct5, packing = map(script, ("enct5_speed", "enct5_packing"))
 
 
 def test_the_table_comes_out_with_what_was_equal(speed, capsys):
@@ -188,24 +185,6 @@ def test_pbd_stands_beside_stock_in_training_and_in_every_search(pbd, capsys):
     assert "|clock:cpu|" in out.splitlines()[-1] and "|without:nothing|" in out
 
 
-# ---------------------------------------------------------------- spelling
-
-
-@pytest.fixture
-def few_words(tmp_path: Path) -> Path:
-    """Two misspellings to correct; three words that can be right."""
-    parts = {
-        "test.typo": ["teh", "a lott"],
-        "test.word": ["the", "a lot"],
-        "train.word": ["the", "the", "a lot", "house"],
-        "valid.word": ["house"],
-    }
-    for name, words in parts.items():
-        lines = (" ".join(word.replace(" ", "▁")) + "\n" for word in words)
-        (tmp_path / name).write_text("".join(lines), encoding="utf-8")
-    return tmp_path
-
-
 # ---------------------------------------------------------------- EncT5
 
 SMALLEST = (
@@ -319,42 +298,6 @@ def test_what_cannot_be_measured_is_refused(scripts, row, tmp_path):
     with pytest.raises(UserError) as caught:
         scripts(name).checked([*FIRST.get(name, first), *words])
     assert re.match(said, str(caught.value)), caught.value
-
-
-# a linear model ---------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def labelled(tmp_path: Path) -> Path:
-    """Texts whose labels stand in them, and two words that say nothing."""
-    (tmp_path / "text").mkdir()
-    rows = [
-        f"{','.join(found)}\tthat is {' and '.join(found)}"
-        for found in (["cat"], ["mat"], ["sat"], ["cat", "sat"], ["mat", "sat"])
-    ]
-    for part, times in (("train", 20), ("valid", 4), ("test", 2)):
-        (tmp_path / "text" / f"{part}.tsv").write_text("".join(f"{row}\n" for row in rows * times))
-    return tmp_path
-
-
-def test_a_linear_model_learns_what_words_say_of_labels(peers_of_labels, labelled):
-    pytest.importorskip("sklearn")
-    out = labelled / "found.json"
-    peers_of_labels.main([str(labelled), "--json", str(out)])
-    (found,) = json.loads(out.read_text())["systems"].values()
-    assert found["micro-F1, tuned"] == found["texts right, tuned"] == 100
-    assert 0.05 <= found["threshold"] <= 0.95
-
-
-def test_a_peer_that_is_missing_is_said_in_one_line(
-    peers_of_labels, peers_of_spelling, labelled, few_words, monkeypatch
-):
-    for name in ("sklearn", "symspellpy"):
-        monkeypatch.setitem(sys.modules, name, None)
-    with refuses("requirements-peers"):
-        peers_of_labels.main([str(labelled)])
-    with refuses("requirements-peers"):
-        peers_of_spelling.main([str(few_words)])
 
 
 # fair races ----------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ import argparse
 import functools
 import importlib
 import importlib.util
-import json
 import re
 import sys
 from collections.abc import Iterator
@@ -21,7 +20,6 @@ from lev_plugins.cli import names as command_names
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "docs"))
-import edit_picture  # noqa: E402
 import reference  # noqa: E402
 
 PACKAGE = lev_plugins.__name__
@@ -159,19 +157,6 @@ def test_every_metric_is_in_its_page():
 
     text = (ROOT / "docs" / "metrics.md").read_text("utf-8")
     assert all(f"`{name}`" in text for name in METRICS)
-
-
-def test_the_picture_shows_what_was_changed_and_what_was_left(tmp_path):
-    edit = {"line": 1, "length": 1, "probability": 0.9, "reason": None, "applied": True}
-    edits = [{**edit, "offset": 2, "before": "e", "after": "a"}]
-    edits.append({**edit, "offset": 6, "before": "<", "after": "b", "applied": False})
-    files = [tmp_path / name for name in ("text", "edits.jsonl", "picture.svg")]
-    files[0].write_text("t e t < x\n")
-    files[1].write_text("".join(json.dumps(one) + "\n" for one in edits))
-    edit_picture.main(list(map(str, files)))
-    made = files[2].read_text("utf-8")
-    assert ">a</text>" in made and "0.90" in made and "b 0.90: left" in made
-    assert ">&lt;</text>" in made
 
 
 # A changelog names what has gone.

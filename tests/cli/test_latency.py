@@ -7,7 +7,6 @@ import latency as command
 import pytest
 import torch
 from latency import System, choose
-from refusals import refuses
 
 from lev_plugins.errors import UserError
 
@@ -92,22 +91,3 @@ def test_sentences_are_spread_and_those_too_long_for_one_model_left_out_for_all(
         choose([scripted.system("c", 1, longest=-1)], 5)
     with pytest.raises(UserError, match="read 3 and 100 sentences"):
         choose([*systems, scripted.system("d", 1, size=3)], 5)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["{tmp}/gone"], "gone"),
-        (["{tmp}", "--path", "{tmp}/gone.pt"], "gone.pt"),
-        (["{tmp}", "--sentences", "0"], "--sentences 0"),
-        (["{tmp}", "--device", "cuda"], "--device cuda"),
-        (["{tmp}", "--json", "{tmp}/gone/a"], "gone/a"),
-    ],
-)
-def test_a_wrong_option_is_one_error_line(monkeypatch, tmp_path, arguments, said):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    (tmp_path / "model.pt").touch()
-    words = [*arguments, "--path", "{tmp}/model.pt"]
-    with refuses(said):
-        command.main([word.format(tmp=tmp_path) for word in words])
-    assert [one.name for one in tmp_path.iterdir()] == ["model.pt"]
