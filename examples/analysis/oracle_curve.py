@@ -11,9 +11,10 @@ import argparse
 import csv
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cache
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -22,14 +23,17 @@ from plotting import png, require_matplotlib, short_line
 
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_patches import run_cli
-from lev_plugins.inference.corpus import Corpus, load, read_corpus, scorer, text_of
 from lev_plugins.io.output import standard_output, whole_file
 from lev_plugins.io.progress import progress
-from lev_plugins.io.text_files import SUBWORDS
-from lev_plugins.metrics.corpus import METRICS, Metric, make_metric
+from lev_plugins.io.text_files import SUBWORDS, read_lines
+from lev_plugins.metrics.corpus import METRICS, Metric, add_up, make_metric
 from lev_plugins.systems.levenshtein.decoding.policy import EnsemblePolicy, is_edit_model
 
 if TYPE_CHECKING:
+    from fairseq.models import BaseFairseqModel
+    from torch import Tensor
+
+    from lev_plugins.data.batch import Batch
     from lev_plugins.systems.levenshtein.task import TranslationEditTask
 
 NO_EDIT_BASELINE = "no-edit baseline"
@@ -98,6 +102,111 @@ def main(argv: Sequence[str] | None = None) -> None:
     for path in (args.csv, args.png):
         if path is not None:
             print(f"written to {path}", file=sys.stderr)
+
+
+# ---------------------------------------------------------------- the data
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """What is decoded: batches, and texts by the number of the sentence.
+
+    drafts is None where there are none.
+    """
+
+    batches: list["Batch"]
+    references: dict[int, str]
+    drafts: dict[int, str] | None
+
+
+def load(args: argparse.Namespace) -> tuple["TranslationEditTask", list["BaseFairseqModel"]]:
+    """The task for the data folder, set up as fairseq-generate does it, and the edit models.
+
+    Raises:
+        UserError: no such data, or a checkpoint that does not fit them or is no edit model's.
+    """
+    import torch
+    from fairseq import checkpoint_utils, options, tasks
+
+    from lev_plugins.inference.checkpoints import find_checkpoints
+
+    words = [args.data, "--task=translation_edit", f"--path={args.path}"]
+    for name in ("source_lang", "target_lang", "draft_lang", "delete_threshold"):
+        if getattr(args, name, None) is not None:
+            words.append(f"--{name.replace('_', '-')}={getattr(args, name)}")
+    task = tasks.setup_task(options.parse_args_and_arch(options.get_generation_parser(), words))
+    task.load_dataset(args.gen_subset)  # a matter of a moment; the models may not be
+    if task.dataset(args.gen_subset).tgt is None:
+        raise UserError(f"{args.data}: {args.gen_subset} has no {task.cfg.target_lang} side")
+    models, *_ = checkpoint_utils.load_model_ensemble_and_task(
+        find_checkpoints(args.path), task=task
+    )
+    device = "cuda" if torch.cuda.is_available() and not args.cpu else "cpu"
+    return task, [model.to(device).eval() for model in models]
+
+
+def read_corpus(
+    task: "TranslationEditTask", models: Sequence["BaseFairseqModel"], args: argparse.Namespace
+) -> Corpus:
+    """The split's batches, on the models' device, and its texts.
+
+    Raises:
+        UserError: sentences that are too long, or references of another number.
+    """
+    from fairseq import utils
+
+    data = task.dataset(args.gen_subset)
+    iterator = task.get_batch_iterator(
+        data,
+        max_sentences=args.batch_size,
+        max_positions=utils.resolve_max_positions(*(model.max_positions() for model in models)),
+        ignore_invalid_inputs=args.skip_invalid_size_inputs_valid_test,
+        required_batch_size_multiple=1,
+    )
+    batches = list(iterator.next_epoch_itr(shuffle=False))
+    text = text_of(task, args.remove_bpe)
+    given = None if args.references is None else list(read_lines(args.references))
+    if given is not None and len(given) != len(data):
+        raise UserError(
+            f"--references {args.references} has {len(given)} lines for {len(data)} sentences"
+        )
+    references: dict[int, str] = {}
+    drafts: dict[int, str] = {}
+    for batch in batches:
+        for row, number in enumerate(batch["id"].tolist()):
+            reference = text(batch["target"][row], True) if given is None else given[number]
+            references[number] = reference
+            if "draft" in batch:
+                drafts[number] = text(batch["draft"][row], False)
+    if next(models[0].parameters()).is_cuda:
+        batches = list(map(utils.move_to_cuda, batches))
+    return Corpus(batches, references, drafts or None)
+
+
+def text_of(task: "TranslationEditTask", remove_bpe: str | None) -> Callable[["Tensor", bool], str]:
+    """How fairseq-generate makes text of tokens.
+
+    A reference's unknown words are ``<<unk>>`` with ``escape``, and never count as right.
+    """
+    symbol = None if remove_bpe is None else SUBWORDS[remove_bpe]
+    dictionary = task.tgt_dict
+
+    def text(tokens: "Tensor", escape: bool) -> str:
+        words = tokens[tokens.ne(dictionary.pad())].int().cpu()
+        return str(dictionary.string(words, symbol, escape_unk=escape))
+
+    return text
+
+
+def scorer(metric: Metric) -> Callable[[dict[int, str], dict[int, str]], float]:
+    """Corpus scores; the statistics of a sentence are computed once, however often it comes up."""
+    statistics = cache(metric.statistics)
+
+    def score(outputs: dict[int, str], references: dict[int, str]) -> float:
+        found = (statistics(outputs[number], references[number]) for number in sorted(references))
+        return metric.score(add_up(metric, found))
+
+    return score
 
 
 # ---------------------------------------------------------------- the curve

@@ -123,7 +123,7 @@ def _report_iterations(traces: Sequence) -> None:
 
 def _show_edits(traces: Sequence, targets: list[str], number: int) -> None:
     """Edits as the paper's Figure 3 shows them."""
-    from lev_plugins.reports.trace_text import render_text
+    from lev_plugins.reports.traces import render_text
 
     for i in _spread([i for i, trace in enumerate(traces) if trace.steps], number):
         print(render_text(traces[i], i + 1, color=sys.stdout.isatty()), end="")

@@ -27,12 +27,8 @@ def build_parser() -> argparse.ArgumentParser:
         "checkpoints --last 5 --output checkpoints/average.pt",
     )
     add = adder(parser)
-    add(
-        "checkpoints PATH",
-        "checkpoints, the newest last; or one folder, which stands for its numbered checkpoints "
-        "(checkpoint_1_500.pt …, else checkpoint1.pt …) in their order",
-        nargs="+",
-    )
+    add("checkpoints PATH", "checkpoints, the newest last; or a folder, which stands for its "
+        "numbered ones (checkpoint_1_500.pt …, else checkpoint1.pt …)", nargs="+")  # fmt: skip
     add("--output FILE", "the average; written whole or not at all", required=True)
     add("--last N", "only the last N of them (default: all)", type=int)
     return parser

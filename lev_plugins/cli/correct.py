@@ -35,7 +35,6 @@ from .options import text_processing
 
 if TYPE_CHECKING:
     from ..inference.correction import Correction, Corrector
-    from ..inference.correction.documents import Plan
     from ..inference.correction.protection import Protection
 
 
@@ -59,49 +58,47 @@ def main(argv: Sequence[str] | None = None) -> int:
         standard_output()
     with ExitStack() as stack:
         # First: a folder that cannot be written is told before the model loads.
-        sinks = _sinks(args, stack)
+        sinks = list(_sinks(args, stack))
         corrector = load_corrector(args)
         if args.tune:
             if args.protect_words:
                 corrector.protection = protection
             return tune(corrector, args)
-        run = _prepared(corrector, args, protection, todo, sinks)
+        if corrector.settings and args.path:
+            print(_used(corrector, args), file=sys.stderr)
+        typed = is_terminal(sys.stdin) and (not args.files or STANDARD_STREAM in args.files)
+        shown = is_terminal(sys.stdout) and not (todo or args.in_place)
+        size = todo.size if todo else None
+        report = Report(sinks, bool(args.files), size, not (typed or shown))
+        run = Run(corrector, args, protection, report)
         if todo:
             run.to_files([(one.source, one.target) for one in todo.documents])
         elif args.in_place:
             run.to_files([(path, path) for path in args.files])
         else:
             run.to_standard_output()
-    run.report.close()
+    report.close()
     if todo:
-        summarize(todo, run.report)
-    return int(args.check and run.report.changed > 0)
+        summarize(todo, report)
+    return int(args.check and report.changed > 0)
 
 
-def _sinks(args: argparse.Namespace, stack: ExitStack) -> list[Sink]:
+def _sinks(args: argparse.Namespace, stack: ExitStack) -> Iterator[Sink]:
     """The reports that were asked for, each opened."""
-    sinks = []
     if args.edits:
-        sinks.append(json_sink(stack.enter_context(report_file(args.edits)), bool(args.files)))
+        yield json_sink(stack.enter_context(report_file(args.edits)), bool(args.files))
     if args.html:
         title = f"Corrections by {os.path.basename(args.path or ENGLISH_SPELLING)}"
-        sinks.append(stack.enter_context(html_sink(args.html, title)))
-    return sinks
+        yield stack.enter_context(html_sink(args.html, title))
 
 
-def _prepared(
-    corrector: "Corrector",
-    args: argparse.Namespace,
-    protection: "Protection",
-    todo: "Plan | None",
-    sinks: Sequence[Sink],
-) -> "Run":
-    if corrector.settings and args.path:
-        print(_used(corrector, args), file=sys.stderr)
-    typed = is_terminal(sys.stdin) and (not args.files or STANDARD_STREAM in args.files)
-    shown = is_terminal(sys.stdout) and not (todo or args.in_place)
-    report = Report(sinks, bool(args.files), todo.size if todo else None, not (typed or shown))
-    return Run(corrector, args, protection, report)
+def _used(corrector: "Corrector", args: argparse.Namespace) -> str:
+    """One line on the settings in use."""
+    sure = corrector.min_confidence if args.min_confidence is None else args.min_confidence
+    return (
+        f"settings of {corrector.settings}: --unit {corrector.unit} --min-confidence {sure:.3g}"
+        f"{', protected words' if corrector.protection else ''} ({corrector.tuned})"
+    )
 
 
 FOREIGN = (
@@ -121,26 +118,24 @@ class Run:
 
     def to_standard_output(self) -> None:
         """The text of all files, what would change in them, or nothing."""
-        out = standard_output().buffer
-        colour = is_terminal(sys.stdout)
+        out, colour = standard_output().buffer, is_terminal(sys.stdout)
         open_end = False
         for path in self.args.files or [STANDARD_STREAM]:
-            names = f"--- {path}\n+++ {path}\n"
+            names = f"--- {path}\n+++ {path}\n".encode("utf-8", "surrogateescape")
             for done, ends in self.corrected(path):
                 if self.args.diff:
                     hunks = diff(self.report.line + 1, done, ends, colour)
-                    out.write((names.encode("utf-8", "surrogateescape") if hunks else b"") + hunks)
-                    names = "" if hunks else names
+                    out.write(names + hunks if hunks else b"")
+                    names = b"" if hunks else names
                 elif not self.args.check:
-                    if open_end:  # the last line of the file before had none
-                        out.write(b"\n")
+                    out.write(b"\n" * open_end)  # the last line of the file before had none
                     open_end = not ends[-1]
                     out.write(_joined(done, ends))
                 out.flush()
                 self.report.add(done)
         if self.args.check:
-            print(f"{self.report.changed:,} of {self.report.lines:,} lines would change",
-                  file=sys.stderr)  # fmt: skip
+            changed, lines = self.report.changed, self.report.lines
+            print(f"{changed:,} of {lines:,} lines would change", file=sys.stderr)
 
     def to_files(self, pairs: Sequence[tuple[str, str]]) -> None:
         """Each file to its place, whole or not at all; over itself with its permissions."""
@@ -176,15 +171,6 @@ class Run:
                 place = f"{path}: " if self.args.files else ""
                 print(f"note: {place}{FOREIGN}", file=sys.stderr)
             yield done, ends
-
-
-def _used(corrector: "Corrector", args: argparse.Namespace) -> str:
-    """One line on the settings in use."""
-    sure = corrector.min_confidence if args.min_confidence is None else args.min_confidence
-    return (
-        f"settings of {corrector.settings}: --unit {corrector.unit} --min-confidence {sure:.3g}"
-        f"{', protected words' if corrector.protection else ''} ({corrector.tuned})"
-    )
 
 
 def load_corrector(args: argparse.Namespace) -> "Corrector":

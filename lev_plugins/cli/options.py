@@ -12,36 +12,22 @@ They work as the others do, and only ``--help-all`` (which every such parser has
 
 import argparse
 from collections.abc import Callable
-from importlib import import_module
-from typing import Any, Protocol
+from typing import Any
 
 from ..errors import UserError
 from ..io.lines import TEXT_PROCESSING
-from .names import PACKAGE, prog
+from .names import prog, version
 
 #: Adds an option, as of :func:`adder`.
 Add = Callable[..., None]
 HELP_ALL = "--help-all"
 
 
-class Group(Protocol):
-    """What options are added to: a parser, or a group of one."""
-
-    def add_argument(self, *flags: str, **settings: Any) -> argparse.Action:
-        """As of argparse."""
-
-
 class _Help(argparse.Action):
     """``--help`` as of argparse, and ``--help-all`` with the advanced options."""
 
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
-    ) -> None:
-        if option_string == HELP_ALL:
+    def __call__(self, parser: argparse.ArgumentParser, *given: Any) -> None:
+        if given[-1] == HELP_ALL:
             show_all(parser)
         parser.print_help()
         parser.exit()
@@ -71,18 +57,10 @@ def make_parser(
 
 def add_help(parser: argparse.ArgumentParser) -> None:
     """Adds ``--help``, ``--help-all`` and ``--version`` to a parser without a help."""
-    parser.add_argument(
-        "-h",
-        "--help",
-        HELP_ALL,
-        action=_Help,
-        nargs=0,
-        dest=argparse.SUPPRESS,
-        help="show the main options, or all options, and exit",
-    )
-    add = adder(parser)
-    version = f"{PACKAGE} {import_module(PACKAGE).__version__}"
-    add("--version", "show the version and exit", action="version", version=version, advanced=True)
+    flags, about = ("-h", "--help", HELP_ALL), "show the main options, or all options, and exit"
+    parser.add_argument(*flags, action=_Help, nargs=0, dest=argparse.SUPPRESS, help=about)
+    shown = {"action": "version", "version": version(), "advanced": True}
+    adder(parser)("--version", "show the version and exit", **shown)
 
 
 def show_all(parser: argparse.ArgumentParser) -> None:
@@ -91,17 +69,17 @@ def show_all(parser: argparse.ArgumentParser) -> None:
         action.help = getattr(action, "advanced_help", action.help)
 
 
-def adder(group: Group) -> Add:
-    """What adds options as their help shows them.
+def adder(group: argparse._ActionsContainer) -> Add:
+    """What adds options, to a parser or a group of one, as their help shows them.
 
     ``add("--beam N", "width of the search (default: 5)", 5)``: flags and the name of the value, the
-    help, the default, whose type numbers have. Without a value it is a switch.
+    help, the default, whose type numbers have. Without a value it is a switch. ``advanced``: for
+    ``--help-all`` alone. Other settings are argparse's.
     """
 
     def add(
         shown: str, help: str, default: Any = None, advanced: bool = False, **settings: Any
     ) -> None:
-        """Adds one option; ``advanced``: for ``--help-all``; ``settings`` as argparse has them."""
         *names, last = shown.split()
         if names and not last.startswith("-"):
             settings["metavar"] = last
@@ -111,7 +89,7 @@ def adder(group: Group) -> Add:
             settings.setdefault("type", type(default))
         if default is not None:
             settings["default"] = default
-        if last in names and last.startswith("-") and not settings:
+        if last.startswith("-") and not settings:
             settings["action"] = "store_true"
         action = group.add_argument(*names, help=help, **settings)
         if advanced:
@@ -123,12 +101,10 @@ def adder(group: Group) -> Add:
 def add_model_data(add: Add, none: str = "", advanced: bool = False) -> None:
     """Where a model's dictionaries are, and fairseq's options of text processing.
 
-    Args:
-        none: says of two of them how they are switched off.
-        advanced: only ``--help-all`` shows them.
+    ``none``: says of tokenizer and bpe how they are switched off.
     """
-    add("--data DIR", "folder with the dictionaries (default: as the model says)",
-        advanced=advanced)  # fmt: skip
+    folder = "folder with the dictionaries (default: as the model says)"
+    add("--data DIR", folder, advanced=advanced)
     for name, what in TEXT_PROCESSING.items():
         off = none if name in ("tokenizer", "bpe") else ""
         flag = "--" + name.replace("_", "-")

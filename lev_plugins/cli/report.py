@@ -11,6 +11,7 @@ import json
 import os
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import partial
 
 from ..errors import UserError
 from ..fairseq_patches import run_cli
@@ -23,32 +24,21 @@ from ..reports.input import AGAINST, KINDS, gather
 from ..reports.table import render_table
 from .options import adder, make_parser
 
+KNOWN = (*METRICS, *CORRECTION_METRICS)
+
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command with the arguments ``argv`` (default: those of the process)."""
     args = build_parser().parse_args(argv)
-    _check(args)
+    names = _check(args)
     with ExitStack() as stack:
         # Opened first: a folder that cannot be written is told before anything is computed.
         out = stack.enter_context(whole_file(args.json)) if args.json else None
-        figures = compute(gather(args), _names(args), args)
+        figures = compute(gather(args), names, args)
         if out:
             json.dump(figures, out, ensure_ascii=True, allow_nan=False, indent=1)
             out.write("\n")
     standard_output().write(render_table(figures))
-
-
-def _names(args: argparse.Namespace) -> list[str]:
-    """A name for every system: those given, else the files', as short as tells them apart."""
-    paths = [*args.printed, *args.hypotheses]
-    if args.names is None:
-        names = [os.path.basename(path) for path in paths]
-        return names if len(set(names)) == len(names) else paths
-    different = set(args.names) - {"", NO_EDIT_BASELINE}
-    if not len(different) == len(args.names) == len(paths):
-        raise UserError(f"--names {','.join(args.names)}: give {len(paths)} different ones, one "
-                        "for each system")  # fmt: skip
-    return args.names
 
 
 def _listed(text: str) -> list[str]:
@@ -64,51 +54,58 @@ def build_parser() -> argparse.ArgumentParser:
         "ours.out stock.out --names ours,stock --drafts test.mt --json report.json",
         "[OUTPUT ...] [options]",
     )
-    add = adder(parser)
+    add, names = adder(parser), {"type": _listed}
     add("printed OUTPUT", "what fairseq-generate printed; - is standard input", nargs="*")
     add("--hypotheses FILE", "outputs as plain text, each a system", (), nargs="+")
-    add("--names A,B", "names of the systems (default: their files)", type=_listed)
+    add("--names A,B", "names of the systems (default: their files)", **names)
     add("--references FILE", "references as text (default: the T- lines)")
     add("--drafts FILE", "drafts as text (default: the E-…_0 lines)")
     add("--sources FILE", "sources as text (default: the S- lines)")
     add("--against", "what was corrected (default: draft)", AGAINST[0], choices=AGAINST)
     add("--remove-bpe", "join subwords; none: all is as it should be", choices=KINDS)
-    add(
-        "--metrics NAMES",
-        f"of {', '.join([*METRICS, *CORRECTION_METRICS])} (default: those that need no library)",
-        list(DEFAULT_METRICS),
-        type=_listed,
-    )
+    default = f"of {', '.join(KNOWN)} (default: those that need no library)"
+    add("--metrics NAMES", default, list(DEFAULT_METRICS), **names)
     add("--json FILE", "also write all numbers, with the metrics' signatures")
-    few = adder(parser.add_argument_group("for few"))
-    few("--ter-case-sensitive", "case counts in plain TER too; in normalised TER it always does",
-        advanced=True)  # fmt: skip
-    few("--bleu-tokenize NAME", "a tokeniser of sacrebleu, such as zh, ja-mecab (default: 13a)",
-        advanced=True)  # fmt: skip
+    few = partial(adder(parser.add_argument_group("for few")), advanced=True)
+    few("--ter-case-sensitive", "case counts in plain TER too; in normalised TER it always does")
+    few("--bleu-tokenize NAME", "a tokeniser of sacrebleu, such as zh, ja-mecab (default: 13a)")
     return parser
 
 
-def _check(args: argparse.Namespace) -> None:
-    if not args.printed and not args.hypotheses:
+def _check(args: argparse.Namespace) -> list[str]:
+    """A name for every system: those given, else the files', as short as tells them apart.
+
+    Raises:
+        UserError: options that cannot be, or contradict each other.
+    """
+    paths = [*args.printed, *args.hypotheses]
+    if not paths:
         raise UserError("nothing to report on: give an output of fairseq-generate, or --hypotheses")
     if args.printed.count(STANDARD_STREAM) > 1:
         raise UserError("standard input (-) can be read only once")
-    known = [*METRICS, *CORRECTION_METRICS]
     for value in args.metrics:
-        if value not in known:
-            raise UserError(f"--metrics {value}: choose of {','.join(known)}")
+        if value not in KNOWN:
+            raise UserError(f"--metrics {value}: choose of {','.join(KNOWN)}")
     if args.against == "source" and args.drafts is not None:
         raise UserError("--against source and --drafts both name what was corrected: give one")
     require_names({"--json": args.json})
-    read = [("the output", path) for path in (*args.printed, *args.hypotheses)]
+    read = [("the output", path) for path in paths]
     read += [(f"--{name}", getattr(args, name)) for name in ("references", "drafts", "sources")]
     refuse_overwriting({"--json": args.json}, read)
     if args.bleu_tokenize is not None:
         from sacrebleu.metrics import BLEU
 
         if args.bleu_tokenize not in BLEU.TOKENIZERS:
-            raise UserError(f"--bleu-tokenize {args.bleu_tokenize}: choose of "
-                            f"{','.join(BLEU.TOKENIZERS)}")  # fmt: skip
+            known = ",".join(BLEU.TOKENIZERS)
+            raise UserError(f"--bleu-tokenize {args.bleu_tokenize}: choose of {known}")
+    if args.names is None:
+        names = [os.path.basename(path) for path in paths]
+        return names if len(set(names)) == len(names) else paths
+    different = set(args.names) - {"", NO_EDIT_BASELINE}
+    if not len(different) == len(args.names) == len(paths):
+        typed = ",".join(args.names)
+        raise UserError(f"--names {typed}: give {len(paths)} different ones, one for each system")
+    return args.names
 
 
 if __name__ == "__main__":

@@ -9,10 +9,10 @@ Text goes to stdout (a LevT's as in Figure 3 of its paper), ``--html FILE`` writ
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..errors import UserError, counted
 from ..fairseq_patches import run_cli
@@ -25,19 +25,8 @@ from ..registration import register
 from .options import add_model_data, adder, at_least_one, make_parser, text_processing
 
 Pair = tuple[str, str | None]
-
-
-class Shower(NamedTuple):
-    """A model, and how its answers are shown.
-
-    show: answers to pairs, the first of which has the number. text: an answer by its number. page:
-    all of them, with a title. draft_lang: of a model of drafts.
-    """
-
-    show: Callable[[Sequence[Pair], int], Iterable[Any]]
-    text: Callable[[Any, int], str]
-    page: Callable[[Sequence[Any], str], str]
-    draft_lang: str | None = None
+#: Answers to pairs, the first of which has the number.
+Show = Callable[[Sequence[Pair], int], Sequence[Any]]
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -48,17 +37,12 @@ def build_parser() -> argparse.ArgumentParser:
         "it deletes and inserts; or the gates of a gated_transformer at every token.",
         "--path checkpoint_best.pt --html page.html < lines.txt",
     )
-    add = adder(parser)
+    add, files = adder(parser), {"nargs": "?", "const": STANDARD_STREAM}
     add("--path CHECKPOINT", "the trained model", required=True)
-    add(
-        "--input FILE",
-        "lines of 'source', or 'source<TAB>draft' (gates: 'source<TAB>target', which is forced) "
-        "in UTF-8 (default: stdin)",
-        STANDARD_STREAM,
-    )
+    add("--input FILE", "lines of 'source', or 'source<TAB>draft' (gates: 'source<TAB>target', "
+        "which is forced) in UTF-8 (default: stdin)", STANDARD_STREAM)  # fmt: skip
     add("--html FILE", "also write a page that opens anywhere")
-    to_stdout = {"nargs": "?", "const": STANDARD_STREAM}
-    add("--json FILE", "also write JSON lines; without FILE to stdout, not the text", **to_stdout)
+    add("--json FILE", "also write JSON lines; without FILE to stdout, not the text", **files)
     add("--max-iter N", "LevT: most iterations (default: 10)", type=int)
     add("--markup", "LevT: drafts have marks: [=stays=], [-goes-], [+term+]")
     add("--beam N", "gates: width of the search (default: 5)", type=int)
@@ -73,19 +57,26 @@ def build_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command with the arguments ``argv`` (default: those of the process)."""
     args = build_parser().parse_args(argv)
-    _check(args)
+    at_least_one(args, "max_iter", "beam", "batch_size")
+    require_names({"--html": args.html})
+    refuse_overwriting({"--html": args.html, "--json": args.json}, [("--input", args.input)])
+    if not lines.is_stream(args.input):
+        for _ in _pairs(args.input):  # a line that cannot be read is told before the model loads
+            pass
     register(lean=True)
     number, kept = 0, []
     with ExitStack() as stack:
-        # Outputs are opened first: a folder that cannot be written is told before the model loads.
+        # Opened first, for the same reason.
         page = stack.enter_context(whole_file(args.html)) if args.html else None
         records = stack.enter_context(report_file(args.json)) if args.json else None
         text = None if args.json == STANDARD_STREAM else standard_output()
-        shower = load(args)
-        answers = progress(_answers(args, shower), "sentences", lines_of(args.input), "-")
+        show, pages, draft_lang = load(args)
+        color = args.color == "always" or args.color == "auto" and _has_colors()
+        found = _answers(args, show, draft_lang)
+        answers = progress(found, "sentences", lines_of(args.input), "-")
         for number, answer in enumerate(answers, start=1):
             if text is not None:
-                text.write(("\n" if number > 1 else "") + shower.text(answer, number))
+                text.write(("\n" if number > 1 else "") + pages.render_text(answer, number, color))
                 text.flush()
             if records is not None:
                 records.write(json_line(answer.to_dict()))
@@ -93,55 +84,50 @@ def main(argv: Sequence[str] | None = None) -> None:
             if page is not None:
                 kept.append(answer)
         if page is not None:
-            page.write(shower.page(kept, f"What {Path(args.path).name} did"))
+            page.write(pages.render_html(kept, f"What {Path(args.path).name} did"))
     for file in (args.json, args.html):
         if file and file != STANDARD_STREAM:
             print(f"{counted(number, 'sentence')} written to {file}", file=sys.stderr)
 
 
-def load(args: argparse.Namespace) -> Shower:
-    """The model of ``--path``; it is imported only here, to keep ``--help`` quick."""
-    from ..inference.editor import LevenshteinEditor
-    from ..reports import gate_recorder, gates, trace_page, trace_text
+def load(args: argparse.Namespace) -> tuple[Show, Any, str | None]:
+    """The model of ``--path``, imported only here, to keep ``--help`` quick.
 
-    gated, processing = gate_recorder.has_gates(args.path), text_processing(args)
+    Returns:
+        what answers lines, the module that renders answers, and the suffix of the drafts that the
+        model was trained with.
+    """
+    from ..inference.checkpoints import find_checkpoints, names_in
+
+    gated = names_in(find_checkpoints(args.path)[0])["model"].startswith("gated_transformer")
     for name in ("max_iter", "markup") if gated else ("beam",):
         if getattr(args, name):
             other = "an edit model" if gated else "a model with gates"
             raise UserError(f"--{name.replace('_', '-')} is for {other}, and {args.path} is none")
+    processing, size = text_processing(args), args.batch_size
     if gated:
+        from ..reports import gates
+        from ..reports.gate_recorder import Recorder
+
         model = {"data": args.data, "device": args.device, "processing": processing}
-        recorder = gate_recorder.Recorder(args.path, args.beam or 5, **model)
-        return Shower(
-            lambda pairs, first: recorder.records(pairs, args.batch_size, first),
-            lambda record, _: gates.render_text(record),
-            gates.render_html,
-        )
+        recorder = Recorder(args.path, args.beam or 5, **model)
+        return lambda pairs, first: recorder.records(pairs, size, first), gates, None
+    from ..inference.editor import LevenshteinEditor
+    from ..reports import traces
+
     editor = LevenshteinEditor.from_pretrained(args.path, args.data, args.device, **processing)
-    options = {"max_iter": args.max_iter or 10, "batch_size": args.batch_size}
+
+    def edited(pairs: Sequence[Pair], _: int) -> Sequence[Any]:
+        sides = [source for source, _ in pairs], [draft for _, draft in pairs]
+        steps = args.max_iter or 10
+        return editor.edit(*sides, markup=args.markup, max_iter=steps, batch_size=size)
+
+    return edited, traces, editor.draft_lang
+
+
+def _has_colors() -> bool:
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    terminal = not plain and lines.is_terminal(sys.stdout)
-    color = args.color == "always" or args.color == "auto" and terminal
-    return Shower(
-        lambda pairs, _: editor.edit(
-            [source for source, _ in pairs],
-            [draft for _, draft in pairs],
-            markup=args.markup,
-            **options,
-        ),
-        lambda trace, number: trace_text.render_text(trace, number, color=color),
-        trace_page.render_html,
-        editor.draft_lang,
-    )
-
-
-def _check(args: argparse.Namespace) -> None:
-    at_least_one(args, "max_iter", "beam", "batch_size")
-    require_names({"--html": args.html})
-    refuse_overwriting({"--html": args.html, "--json": args.json}, [("--input", args.input)])
-    if not lines.is_stream(args.input):
-        for _ in _pairs(args.input):  # as check_lines does, and for its tabs
-            pass
+    return not plain and lines.is_terminal(sys.stdout)
 
 
 def _pairs(path: str) -> Iterator[Pair]:
@@ -151,16 +137,16 @@ def _pairs(path: str) -> Iterator[Pair]:
         yield source, drafts[0] if drafts else None
 
 
-def _answers(args: argparse.Namespace, shower: Shower) -> Iterator[Any]:
+def _answers(args: argparse.Namespace, show: Show, draft_lang: str | None) -> Iterator[Any]:
     """What is shown of all lines, in order; memory holds one chunk of them."""
-    first, told = 1, shower.draft_lang is None
+    first, told = 1, draft_lang is None
     size = args.batch_size * lines.BATCHES_PER_CHUNK
     for chunk in lines.chunks(_pairs(args.input), args.input, size):
         bare = [number for number, (_, draft) in enumerate(chunk, first) if draft is None]
         if bare and not told:
             told = True
-            say_no_draft(f"line {bare[0]} has no draft", shower.draft_lang or "", GIVE_DRAFTS)
-        yield from shower.show(chunk, first)
+            say_no_draft(f"line {bare[0]} has no draft", draft_lang or "", GIVE_DRAFTS)
+        yield from show(chunk, first)
         first += len(chunk)
 
 

@@ -3,12 +3,12 @@
     python -m lev_plugins tune DATA --path checkpoint_last.pt --remove-bpe sentencepiece
 
 The empty penalty γ (§3.3) and the probability above which a token is deleted decide how much is
-written and how much of it stays. All pairs of the values given are decoded and scored; the last
-line has the flags of the best for fairseq-generate and fairseq-interactive.
+written and how much of it stays. All pairs of the values given are decoded and scored, beside the
+drafts as they are; the last line has the flags of the best for fairseq-generate.
 """
 
 import argparse
-import os
+import sys
 from collections.abc import Sequence
 
 from ..errors import UserError, counted
@@ -16,30 +16,12 @@ from ..fairseq_patches import run_cli
 from ..io.output import standard_output
 from ..io.progress import progress
 from ..io.text_files import SUBWORDS
-from ..metrics.corpus import METRICS, make_metric
+from ..metrics.corpus import make_metric
 from ..registration import register
 from .options import adder, at_least_one, make_parser
 
 GAMMAS = "0,0.5,1,2"
 THRESHOLDS = "0.5,0.7,0.8,0.9"
-
-
-def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command with the arguments ``argv`` (default: those of the process)."""
-    args = build_parser().parse_args(argv)
-    register(lean=True)
-    from ..inference.corpus import load, read_corpus
-    from ..inference.decoding_search import choose, render
-
-    check(args)
-    metric = make_metric(args.metric)
-    task, models = load(args)
-    corpus = read_corpus(task, models, args)
-    pairs = len(args.gammas) * len(args.thresholds)
-    choices = list(progress(choose(task, models, corpus, metric, args), "settings", pairs))
-    out = standard_output()
-    out.write(f"{args.gen_subset}: {counted(len(corpus.references), 'sentence')}\n")
-    out.write(render(choices, metric))
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -53,7 +35,7 @@ def build_parser() -> argparse.ArgumentParser:
     add = adder(parser)
     add("data DATA", "folder that preprocess wrote")
     add("--path FILES", "checkpoint or its folder; a.pt:b.pt is an ensemble", required=True)
-    add("--draft-lang LANG", "suffix of the drafts (default: from nothing)")
+    add("--draft-lang LANG", "suffix of the drafts (default: as the model was trained)")
     add("--metric NAME", "such as bleu, ter, chrf, accuracy (default: bleu)", "bleu")
     add(
         "--remove-bpe KIND",
@@ -62,37 +44,49 @@ def build_parser() -> argparse.ArgumentParser:
     )
     add("--gammas LIST", f"empty penalties (default: {GAMMAS})", GAMMAS)
     add("--thresholds LIST", f"deletion thresholds (default: {THRESHOLDS})", THRESHOLDS)
-    add("--cpu", "use no GPU")
-    few = adder(parser.add_argument_group("data and decoding"))
-    for shown, help, default in (
-        ("--gen-subset SPLIT", "split to decode (default: valid)", "valid"),
-        ("--source-lang -s LANG", "default: as the data folder says", None),
-        ("--target-lang -t LANG", "default: as the data folder says", None),
-        ("--references FILE", "references as text (default: those in DATA)", None),
-        ("--max-iter N", "T_max (default: 10)", 10),
-        ("--batch-size N", "sentences at once (default: 64)", 64),
-        ("--skip-invalid-size-inputs-valid-test", "leave out lines that are too long", None),
-    ):
-        few(shown, help, default, advanced=True)
+    add("--device NAME", "such as cuda (default: cpu)")
+    add("--gen-subset SPLIT", "split to decode (default: valid)", "valid", advanced=True)
+    add("--max-iter N", "T_max (default: 10)", 10, advanced=True)
+    add("--batch-size N", "sentences at once (default: 64)", 64, advanced=True)
     return parser
 
 
-def check(args: argparse.Namespace) -> None:
-    """Reads the lists of numbers.
-
-    Raises:
-        UserError: values that nothing can be decoded with.
-    """
-    from ..systems.levenshtein.decoding.options import LARGEST_PENALTY
-
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command with the arguments ``argv`` (default: those of the process)."""
+    args = build_parser().parse_args(argv)
     at_least_one(args, "max_iter", "batch_size")
-    if args.metric not in METRICS:
-        raise UserError(f"--metric {args.metric}: choose one of {', '.join(METRICS)}")
-    if args.references is not None and not os.path.isfile(args.references):
-        raise UserError(f"--references {args.references} does not exist; check the path")
-    args.gammas = _numbers("--gammas", args.gammas, LARGEST_PENALTY)
-    args.thresholds = _numbers("--thresholds", args.thresholds, 1.0)
-    args.delete_threshold = args.thresholds[0]
+    gammas = _numbers("--gammas", args.gammas, 3)  # the largest that decoding takes
+    thresholds = _numbers("--thresholds", args.thresholds, 1)
+    metric = make_metric(args.metric)
+    register(lean=True)
+    from ..inference.decoding_search import Search, best_of, read_corpus
+    from ..inference.editor import LevenshteinEditor
+
+    editor = LevenshteinEditor.from_pretrained(
+        args.path, args.data, args.device, tokenizer=None, bpe=None
+    )
+    editor.task.cfg.draft_lang = args.draft_lang or editor.task.cfg.draft_lang
+    corpus = read_corpus(editor, args.gen_subset)
+    if corpus.left_out:
+        long = counted(corpus.left_out, "sentence")
+        print(f"left out: {long}, longer than the model reads", file=sys.stderr)
+    search = Search(editor, corpus, metric, args.remove_bpe and SUBWORDS[args.remove_bpe])
+    out, pairs = standard_output(), len(gammas) * len(thresholds)
+    out.write(f"{args.gen_subset}: {counted(len(corpus.sources), 'sentence')}\n")
+    out.write(f"{'gamma':>6} {'threshold':>9} {metric.name:>10} {'length':>7} {'iterations':>10}\n")
+    if corpus.drafts is not None:
+        score, length = search.rated(corpus.drafts)
+        out.write(f"{'no edits':>16} {score:>10.2f} {length:>7.3f} {0:>10.2f}\n")
+    found = search.choices(gammas, thresholds, args.max_iter, args.batch_size)
+    choices = list(progress(found, "settings", pairs))
+    for one in choices:
+        out.write(
+            f"{one.gamma:>6g} {one.threshold:>9g} {one.score:>10.2f} {one.length:>7.3f} "
+            f"{one.iterations:>10.2f}\n"
+        )
+    out.write(f"length: words written over words of the references; {metric.signature()}\n")
+    best = best_of(choices, metric)
+    out.write(f"--iter-decode-eos-penalty {best.gamma:g} --delete-threshold {best.threshold:g}\n")
 
 
 def _numbers(flag: str, text: str, most: float) -> list[float]:

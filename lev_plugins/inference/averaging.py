@@ -31,23 +31,19 @@ def chosen(named: Sequence[str], last: int | None = None) -> list[Path]:
     Raises:
         UserError: a file that is not there or named twice, or fewer than are wanted.
     """
-    folder = len(named) == 1 and os.path.isdir(named[0])
-    paths = numbered(Path(named[0])) if folder else [Path(name) for name in named]
-    if not paths:
+    paths = [Path(name) for name in named]
+    if len(paths) == 1 and paths[0].is_dir() and not (paths := numbered(paths[0])):
         raise UserError(
             f"{named[0]} holds no numbered checkpoints; train with --save-interval-updates and "
             "--keep-interval-updates, or name the files"
         )
-    for path in paths:
+    for i, path in enumerate(paths):
         if not path.is_file():
             raise UserError(f"checkpoint {path} does not exist")
-    for path in paths:
-        if sum(os.path.samefile(path, other) for other in paths) > 1:
+        if any(os.path.samefile(path, other) for other in paths[:i]):
             raise UserError(f"checkpoint {path} is named twice")
     if last is not None and not 1 <= last <= len(paths):
-        raise UserError(
-            f"--last {last}: there are {len(paths)} checkpoints; give 1 to {len(paths)}"
-        )
+        raise UserError(f"--last {last}: give 1 to {len(paths)}, the number of checkpoints")
     return paths if last is None else paths[-last:]
 
 
@@ -64,24 +60,20 @@ def average(paths: Sequence[Path]) -> dict[str, Any]:
     """
     state = load(paths[-1])
     newest: dict[str, Tensor] = state["model"]
-    shapes = {name: one.shape for name, one in newest.items()}
     first: dict[object, str] = {}  # of parameters that are one and the same in memory, the name
     names = {
         name: first.setdefault((one.data_ptr(), one.shape, one.stride()), name)
         for name, one in newest.items()
     }
-    sums = {
-        name: newest[name].to(torch.float64, copy=True)
-        for name in first.values()
-        if newest[name].is_floating_point()
-    }
+    averaged = [name for name in first.values() if newest[name].is_floating_point()]
+    sums = {name: newest[name].to(torch.float64, copy=True) for name in averaged}
     for path in paths[:-1]:
         other = load(path)["model"]
-        theirs = {name: one.shape for name, one in other.items()}
-        if differ := sorted(name for name, _ in shapes.items() ^ theirs.items()):
+        shapes = ({(name, one.shape) for name, one in model.items()} for model in (newest, other))
+        if differ := sorted(set.symmetric_difference(*shapes)):
             raise UserError(
-                f"{path} and {paths[-1]} are not of one training: {differ[0]} is missing in one "
-                "or has another shape"
+                f"{path} and {paths[-1]} are not of one training: {differ[0][0]} is missing in "
+                "one or has another shape"
             )
         for name, total in sums.items():
             total += other[name]
@@ -91,11 +83,7 @@ def average(paths: Sequence[Path]) -> dict[str, Any]:
 
 
 def load(path: Path) -> dict[str, Any]:
-    """A checkpoint's content, on the CPU.
-
-    Raises:
-        UserError: it cannot be read, or is no checkpoint of fairseq's.
-    """
+    """A checkpoint's content, on the CPU; raises UserError for what is none of fairseq's."""
     state = read_checkpoint(path)
     model = state.get("model") if isinstance(state, dict) else None
     if not isinstance(model, dict) or not all(isinstance(one, Tensor) for one in model.values()):
@@ -104,10 +92,6 @@ def load(path: Path) -> dict[str, Any]:
 
 
 def save(state: dict[str, Any], output: str) -> None:
-    """Write a checkpoint that appears there whole or not at all.
-
-    Raises:
-        UserError: it cannot be written.
-    """
+    """Write a checkpoint whole or not at all; raises UserError where it cannot be written."""
     with atomic_save(os.path.realpath(output)) as file:
         torch.save(state, file)

@@ -1,10 +1,11 @@
 """fairseq's checkpoints as Python finds and reads them."""
 
 import os
+import zipfile
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, cast
 
 import torch
 from fairseq import checkpoint_utils, utils
@@ -16,7 +17,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from ..data.batch import TextEncoder
 from ..errors import UserError
-from ..fairseq_patches import WORDS_LEARNT, Origin, wrap_checkpoint_errors
+from ..fairseq_patches import WORDS_LEARNT, Origin, read_checkpoint, wrap_checkpoint_errors
 from ..io.saving import CHECKPOINTS
 from ..systems.levenshtein.decoding.policy import is_edit_model
 from ..systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
@@ -54,15 +55,13 @@ def find_checkpoint(path: AnyPath) -> str:
     Raises:
         UserError: there is none.
     """
-    if os.path.isdir(path):
-        for name in CHECKPOINTS:
-            if os.path.isfile(os.path.join(path, name)):
-                return os.path.join(path, name)
-        names = ", ".join(CHECKPOINTS)
-        raise UserError(f"{path} holds none of {names}; name the checkpoint itself")
-    if not os.path.isfile(path):
-        raise UserError(f"checkpoint {path} does not exist")
-    return os.fspath(path)
+    folder = os.path.isdir(path)
+    for file in [os.path.join(path, name) for name in CHECKPOINTS] if folder else [path]:
+        if os.path.isfile(file):
+            return os.fspath(file)
+    if folder:
+        raise UserError(f"{path} holds none of {', '.join(CHECKPOINTS)}; name the checkpoint")
+    raise UserError(f"checkpoint {path} does not exist")
 
 
 def find_checkpoints(path: AnyPath) -> list[str]:
@@ -84,6 +83,21 @@ def load_state(path: str) -> CheckpointState:
         raise UserError(f"checkpoint {path} is not a fairseq checkpoint")
     Origin((path,)).check_task(cfg.task)
     return state
+
+
+def names_in(path: str) -> dict[str, str]:
+    """What a checkpoint calls its ``model`` and its ``task``; none of its tensors is read.
+
+    Raises:
+        UserError: it cannot be read.
+    """
+    state = read_checkpoint(path, mmap=zipfile.is_zipfile(path))
+    cfg = state.get("cfg") if isinstance(state, Mapping) else None
+    parts = {one: cfg.get(one) if isinstance(cfg, Mapping) else None for one in ("model", "task")}
+    return {
+        one: str(part.get("_name", "")) if isinstance(part, Mapping) else ""
+        for one, part in parts.items()
+    }
 
 
 def words_learnt(state: CheckpointState) -> int | None:
@@ -112,27 +126,24 @@ def load_model(
 def load_writer(path: str, task: FairseqTask, state: CheckpointState) -> FairseqEncoderDecoderModel:
     """:func:`load_model` of one that writes from left to right, which it has to be."""
     model = load_model(path, task, state, edits=False)
-    searched = isinstance(getattr(model, "decoder", None), FairseqIncrementalDecoder)
-    if not searched or not isinstance(model, FairseqEncoderDecoderModel):
-        raise UserError(
-            f"{path} holds a model that does not write from left to right ({type(model).__name__})"
-        )
-    return model
+    if not isinstance(getattr(model, "decoder", None), FairseqIncrementalDecoder):
+        kind = type(model).__name__
+        raise UserError(f"{path} holds a model that does not write from left to right ({kind})")
+    return cast(FairseqEncoderDecoderModel, model)
 
 
 def editing_task(
     state: CheckpointState, path: str, data: AnyPath | None = None
 ) -> TranslationEditTask:
     """The task, with the dictionaries of ``data``, else of the checkpoint, else of its data."""
-    cfg = state["cfg"].task
-    symbols = state.get("task_state") or {}
+    cfg, symbols = state["cfg"].task, state.get("task_state") or {}
     if cfg._name not in ("translation_edit", "translation_lev"):
         raise UserError(f"{path} was trained with task {cfg._name}, not translation_edit")
     config = TranslationEditConfig()
     for name, default in vars(config).items():
         if name in cfg and name != "_name":
             setattr(config, name, cfg[name])
-        elif isinstance(default, str) and default.startswith("${"):
+        elif isinstance(default, str) and default.startswith("${"):  # of another part of cfg
             setattr(config, name, 1 if name == "seed" else None)
     if data is None and "source_symbols" in symbols:
         sides = (_dictionary(symbols[f"{side}_symbols"]) for side in ("source", "target"))
@@ -151,14 +162,6 @@ def _dictionary(symbols: Sequence[str]) -> Dictionary:
     return dictionary
 
 
-def text_processing() -> Iterator[str]:
-    """The names of fairseq's options of text processing, such as ``bpe``, and of our own."""
-    for kind in ("tokenizer", "bpe"):
-        yield kind
-        for options in filter(None, REGISTRIES[kind]["dataclass_registry"].values()):
-            yield from (one.name for one in fields(options) if one.name != "_name")
-
-
 def text_encoders(
     cfg: DictConfig,
     overrides: Mapping[str, object],
@@ -172,9 +175,10 @@ def text_encoders(
         UserError: a name that is not known, a file or package that is not there, or a file of the
             checkpoint's choice that lies neither beside it nor beside its data.
     """
-    if unknown := overrides.keys() - set(text_processing()):
+    if unknown := overrides.keys() - set(_text_processing()):
         raise TypeError(f"from_pretrained() has no argument {', '.join(sorted(unknown))}")
     origin = Origin(tuple(paths), overrides)
+    folder = os.fspath(data) if data else getattr(cfg.task, "data", None)
     built: list[TextEncoder | None] = []
     for kind, build in (("tokenizer", encoders.build_tokenizer), ("bpe", encoders.build_bpe)):
         wanted = cfg.get(kind)
@@ -185,7 +189,6 @@ def text_encoders(
             elif wanted is not None:
                 known = {name: value for name, value in overrides.items() if name in wanted}
                 wanted = OmegaConf.merge(wanted, known)
-                folder = os.fspath(data) if data else getattr(cfg.task, "data", None)
                 origin.check_encoder(kind, wanted, folder)
             built.append(None if wanted is None else build(wanted))
         except UserError:
@@ -198,3 +201,11 @@ def text_encoders(
                 "in Python sentencepiece_model=… or bpe_codes=…)"
             ) from error
     return built
+
+
+def _text_processing() -> Iterator[str]:
+    """The names of fairseq's options of text processing, such as ``bpe``, and of our own."""
+    for kind in ("tokenizer", "bpe"):
+        yield kind
+        for options in filter(None, REGISTRIES[kind]["dataclass_registry"].values()):
+            yield from (one.name for one in fields(options) if one.name != "_name")

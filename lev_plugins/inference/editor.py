@@ -35,7 +35,7 @@ from .checkpoints import (
     load_state,
     text_encoders,
 )
-from .sentences import Row, Sentence, Terms, collated, read_rows
+from .sentences import Sentence, Terms, collated, read_rows
 
 P = ParamSpec("P")
 
@@ -212,7 +212,7 @@ class LevenshteinEditor:
             say_no_draft("no drafts were given", self.draft_lang, "Give edit(sources, drafts)")
             self._told = True
         sentences = [
-            self._sentence(number, row, markup, hard_terms)
+            self._sentence(number, *row, markup, hard_terms)
             for number, row in enumerate(rows, start=1)
         ]
         sizes = (len(one.tokens) + len(one.coded.tokens) for one in sentences)
@@ -253,31 +253,37 @@ class LevenshteinEditor:
 
     # text and tokens --------------------------------------------------------------------------
 
-    def _sentence(self, number: int, row: Row, markup: bool, hard: bool) -> Sentence:
+    def _sentence(
+        self,
+        number: int,
+        source: str,
+        draft: str | None,
+        terms: Sequence[str] | None,
+        markup: bool,
+        hard: bool,
+    ) -> Sentence:
         """A sentence as tokens, none longer than the model's limits; ``number`` counts from 1."""
-        if row.draft is not None and row.terms:
+        if draft is not None and terms:
             raise UserError(
-                f"sentence {number} has a draft and terms; mark the terms in the draft, as "
-                "[+term+] with markup=True"
+                f"sentence {number} has a draft and terms; mark the terms in the draft: [+term+]"
             )
-        text = " ".join(row.terms) if row.terms else row.draft or ""
-        markup = markup and not row.terms
+        text, markup = " ".join(terms) if terms else draft or "", markup and not terms
         try:
-            if row.terms and hard:
-                coded = self.task.encode_terms(row.terms, self._cut)
+            if terms and hard:
+                coded = self.task.encode_terms(terms, self._cut)
             else:
                 coded = self.task.encode_draft(text, self._cut, markup)
         except UserError as error:
             raise UserError(f"sentence {number}: {error}") from error
         words = self._cut(parse_markup(text)[0] if markup else text).split()
-        tokens = self.task.encode_text(row.source, self._cut, self.task.src_dict)
+        tokens = self.task.encode_text(source, self._cut, self.task.src_dict)
         for name, side, limit in zip(("source", "draft"), (tokens, coded.tokens), self.limits):
             if len(side) > limit:
                 raise UserError(
                     f"{name} {number} has {len(side)} tokens where the model's limit is {limit}; "
                     "split it into sentences"
                 )
-        return Sentence(row.source, row.draft, words, tokens, coded, self.task.tgt_dict)
+        return Sentence(source, draft, words, tokens, coded, self.task.tgt_dict)
 
     def _cut(self, text: str) -> str:
         if self.tokenizer or self.bpe:  # most of them fail at half of a surrogate pair

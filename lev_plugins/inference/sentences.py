@@ -1,6 +1,6 @@
 """A sentence on its way through an editor: from text to tokens, from hypotheses to traces."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import torch
@@ -16,21 +16,14 @@ from ..systems.levenshtein.task import Draft
 from .arguments import listed, strings
 
 Terms = Iterable[Iterable[str] | None]
+Row = tuple[str, str | None, Sequence[str] | None]
 _DIGITS = 6
-
-
-class Row(NamedTuple):
-    """What an editor is given for a sentence."""
-
-    source: str
-    draft: str | None
-    terms: Sequence[str] | None
 
 
 def read_rows(
     sources: Iterable[str], drafts: Iterable[str | None] | None, terms: Terms | None
 ) -> list[Row]:
-    """A row for every source.
+    """Source, draft and terms of every sentence.
 
     Raises:
         UserError: what is no list of strings, or of another length.
@@ -43,7 +36,7 @@ def read_rows(
     for others, name in ((beside, "drafts"), (wanted, "lists of terms")):
         if len(others) != len(read):
             raise UserError(f"{len(read)} sources but {len(others)} {name}")
-    return list(map(Row, read, beside, wanted))
+    return list(zip(read, beside, wanted))
 
 
 class Sentence(NamedTuple):
@@ -69,25 +62,26 @@ class Sentence(NamedTuple):
         )
 
     def trace(self, text: str, found: EditHypothesis) -> EditTrace:
-        """What was done to the sentence; ``text`` is the outcome.
+        """What was done to the sentence; ``text`` is the outcome."""
+        steps, ending = tuple(self._iterations(found["history"])), found["terminated"]
+        return EditTrace(self.source, self.draft, text, found["score"], steps, ending)
 
-        The history has the draft, then deletions, placeholders and tokens in turn.
-        """
-        history, iterations = found["history"], []
+    def _iterations(self, history: Sequence[Step]) -> Iterator[Iteration]:
+        """The history has the draft, then deletions, placeholders and tokens in turn."""
         for before, delete, after in zip(history[0::3], history[1::3], history[3::3]):
-            iterations.append(
-                Iteration(
-                    before=self.symbols(before),
-                    deleted=tuple((~delete["mask"])[1 : len(before["tokens"]) - 1].tolist()),
-                    after=self.symbols(after),
-                    inserted=tuple(after["mask"][1 : len(after["tokens"]) - 1].tolist()),
-                    delete_probabilities=_probabilities(delete["scores"]),
-                    token_probabilities=_probabilities(after["scores"]),
-                )
+            yield Iteration(
+                before=self.symbols(before),
+                deleted=tuple((~delete["mask"])[1 : len(before["tokens"]) - 1].tolist()),
+                after=self.symbols(after),
+                inserted=tuple(after["mask"][1 : len(after["tokens"]) - 1].tolist()),
+                delete_probabilities=_probabilities(delete["scores"]),
+                token_probabilities=_probabilities(after["scores"]),
             )
-        return EditTrace(
-            self.source, self.draft, text, found["score"], tuple(iterations), found["terminated"]
-        )
+
+
+def _probabilities(scores: Tensor) -> tuple[float, ...]:
+    """Of log-probabilities, those of <s> and </s> left out."""
+    return tuple(round(value, _DIGITS) for value in scores[1:-1].exp().tolist())
 
 
 def collated(
@@ -103,8 +97,3 @@ def collated(
         "draft": padded((draft.tokens for draft in drafts), pad),
         "marks": padded((draft.marks for draft in drafts), 0),
     }
-
-
-def _probabilities(scores: Tensor) -> tuple[float, ...]:
-    """Of log-probabilities, those of <s> and </s> left out."""
-    return tuple(round(value, _DIGITS) for value in scores[1:-1].exp().tolist())

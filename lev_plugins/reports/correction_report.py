@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TextIO
 
@@ -76,7 +76,7 @@ class Report:
         self.file = STANDARD_STREAM
         self.line = self.lines = self.changed = self.wanted = self.applied = 0
         self.words: Counter[tuple[str, str]] = Counter()  # that were changed
-        self.told: dict[tuple[str, str], LineNumbers] = {}
+        self.told: dict[tuple[str, str], LineNumbers] = defaultdict(LineNumbers)
         self.watched = shown and is_terminal(sys.stderr)
         self.bar = tqdm(total=size, unit="B", unit_scale=True, delay=PATIENCE, leave=False,
                         disable=not self.watched)  # fmt: skip
@@ -87,34 +87,30 @@ class Report:
 
     def add(self, done: Sequence["Correction"]) -> None:
         """Note the next lines."""
-        for correction in done:
-            self._add(correction)
+        from ..inference.correction.corrections import whole_words
+        from ..inference.correction.units import core_of
+
+        for one in done:
+            self.line += 1
+            self.lines += 1
+            self.changed += one.text != one.source
+            self.wanted += len(one.edits)
+            self.applied += sum(edit.applied for edit in one.edits)
+            if one.text != one.source:
+                made = [edit for edit in whole_words(one) if edit.applied]
+                self.words.update((core_of(edit.before), core_of(edit.after)) for edit in made)
+            lost = [len(edit.before) - len(edit.after) for edit in one.edits if edit.applied]
+            for holds, what in (
+                (one.unterminated, _UNTERMINATED),
+                (max(lost, default=0) >= _LOST, _SHORTENED),
+            ):
+                if holds:
+                    self.told[self.file, what].add(self.line)
+            for sink in self.sinks:
+                sink(self.file, self.line, one)
             if self.watched:
-                self.bar.update(len(correction.source.encode("utf-8", "surrogateescape")) + 1)
+                self.bar.update(len(one.source.encode("utf-8", "surrogateescape")) + 1)
         self.bar.set_postfix_str(str(self), refresh=False)
-
-    def _add(self, correction: "Correction") -> None:
-        self.line += 1
-        self.lines += 1
-        self.changed += correction.text != correction.source
-        self.wanted += len(correction.edits)
-        self.applied += sum(edit.applied for edit in correction.edits)
-        if correction.text != correction.source:
-            from ..inference.correction.corrections import whole_words
-            from ..inference.correction.units import core_of
-
-            made = [one for one in whole_words(correction) if one.applied]
-            self.words.update((core_of(one.before), core_of(one.after)) for one in made)
-        lost = (len(one.before) - len(one.after) for one in correction.edits if one.applied)
-        if correction.unterminated:
-            self._tell(_UNTERMINATED)
-        if max(lost, default=0) >= _LOST:
-            self._tell(_SHORTENED)
-        for sink in self.sinks:
-            sink(self.file, self.line, correction)
-
-    def _tell(self, what: str) -> None:
-        self.told.setdefault((self.file, what), LineNumbers()).add(self.line)
 
     def close(self) -> None:
         """The counts; lines that had to be left alone or lost much."""
@@ -137,16 +133,12 @@ def summarize(todo: "Plan", report: Report | None) -> None:
     """What was left out, what is done and what was finished before."""
     for file in todo.binary:
         print(f"left out: {file} is no text", file=sys.stderr)
-    for document in todo.outdated:
-        print(
-            f"skipped: {document.target} is older than {document.source}; remove it to have it "
-            "written anew",
-            file=sys.stderr,
-        )
-    counts = f": {report}" if report else ""
+    for one in todo.outdated:
+        way = "remove it to have it written anew"
+        print(f"skipped: {one.target} is older than {one.source}; {way}", file=sys.stderr)
     print(
-        f"{counted(len(todo.documents), 'file')} corrected{counts}; {len(todo.finished):,} "
-        f"skipped, finished before; {len(todo.binary):,} left out",
+        f"{counted(len(todo.documents), 'file')} corrected{f': {report}' if report else ''}; "
+        f"{len(todo.finished):,} skipped, finished before; {len(todo.binary):,} left out",
         file=sys.stderr,
     )
 

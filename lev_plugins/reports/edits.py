@@ -11,26 +11,6 @@ from typing import NamedTuple
 from rapidfuzz.distance import Indel
 
 
-class Agreement(NamedTuple):
-    """How many tokens of a sequence two others hold, and how many of them both at once."""
-
-    first: int
-    second: int
-    both: int
-
-
-def agreement(tokens: Sequence[str], first: Sequence[str], second: Sequence[str]) -> Agreement:
-    """How many tokens of a sequence longest common subsequences with two others hold."""
-    in_first, in_second = held(tokens, first), held(tokens, second)
-    return Agreement(len(in_first), len(in_second), len(in_first & in_second))
-
-
-def held(tokens: Sequence[str], other: Sequence[str]) -> set[int]:
-    """Places of the tokens that a longest common subsequence of two sequences holds."""
-    steps = Indel.opcodes(tokens, other)
-    return {i for one in steps if one.tag == "equal" for i in range(one.src_start, one.src_end)}
-
-
 class EditCounts(NamedTuple):
     """Tokens of drafts and outputs by what was done and whether that was right.
 
@@ -54,19 +34,21 @@ def count_edits(
     draft: Sequence[str], output: Sequence[str], reference: Sequence[str]
 ) -> EditCounts:
     """The counts of one sentence."""
-    of_draft = agreement(draft, reference, output)
-    of_output = agreement(output, reference, draft)
-    inserted = len(output) - of_output.second
-    wrong = len(draft) - of_draft.first
-    left = of_draft.second - of_draft.both
-    right_inserted = of_output.first - of_output.both
+    right, kept = held(draft, reference), held(draft, output)
+    good, old = held(output, reference), held(output, draft)
     return EditCounts(
-        right_kept=of_draft.both,
-        right_miscorrected=of_draft.first - of_draft.both,
-        wrong_gone=wrong - left,
-        wrong_left=left,
-        right_inserted=right_inserted,
-        wrong_inserted=inserted - right_inserted,
-        needed=len(draft) + len(reference) - 2 * of_draft.first,
-        remaining=len(output) + len(reference) - 2 * of_output.first,
+        right_kept=len(right & kept),
+        right_miscorrected=len(right - kept),
+        wrong_gone=len(draft) - len(right | kept),
+        wrong_left=len(kept - right),
+        right_inserted=len(good - old),
+        wrong_inserted=len(output) - len(good | old),
+        needed=len(draft) + len(reference) - 2 * len(right),
+        remaining=len(output) + len(reference) - 2 * len(good),
     )
+
+
+def held(tokens: Sequence[str], other: Sequence[str]) -> set[int]:
+    """Places of the tokens that a longest common subsequence of two sequences holds."""
+    steps = Indel.opcodes(tokens, other)
+    return {i for one in steps if one.tag == "equal" for i in range(one.src_start, one.src_end)}

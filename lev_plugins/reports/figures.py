@@ -2,7 +2,7 @@
 
 import argparse
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from statistics import fmean
 from typing import Any
@@ -22,15 +22,7 @@ NO_EDIT_BASELINE = "no-edit baseline"
 # those of ROUGE need a library, and are computed where they are asked for
 DEFAULT_METRICS = tuple(one for one in (*METRICS, *CORRECTION_METRICS) if one not in ROUGE_TYPES)
 Figures = dict[str, Any]  # as JSON has them
-System = dict[str, Any]
-
-
-def _metric(name: str, args: argparse.Namespace) -> Metric | CorrectionMetric:
-    if name in CORRECTION_METRICS:
-        return make_correction_metric(name)
-    if name == "bleu":
-        return bleu(args.bleu_tokenize)
-    return ter(case_sensitive=args.ter_case_sensitive) if name == "ter" else make_metric(name)
+Metrics = Mapping[str, Metric | CorrectionMetric]
 
 
 def compute(corpus: Corpus, names: Sequence[str], args: argparse.Namespace) -> Figures:
@@ -45,15 +37,17 @@ def compute(corpus: Corpus, names: Sequence[str], args: argparse.Namespace) -> F
         draft itself) and ``notes``. What cannot be computed for want of references, drafts or
         ``I-`` lines is None.
     """
-    metrics = [
-        _metric(name, args)
+    metrics = {
+        name: _metric(name, args)
         for name in (args.metrics if corpus.references is not None else ())
         if name not in CORRECTION_METRICS or corpus.drafts is not None
-    ]
+    }
     rows = [(name, *system) for name, system in zip(names, corpus.systems)]
     if corpus.drafts is not None:
         rows.insert(0, (NO_EDIT_BASELINE, "", corpus.drafts, []))
-    lacking = {
+    empty = sum(not draft.strip() for draft in corpus.drafts or ())
+    notes = {
+        f"{empty} drafts are empty; they count as drafts": empty > 0,
         "no scores: no T- lines; --references FILE": corpus.references is None,
         "no words and edits: no drafts; --drafts FILE, or --against source": corpus.drafts is None,
         "no iterations: no I- lines; generate with --print-step": not any(
@@ -66,12 +60,20 @@ def compute(corpus: Corpus, names: Sequence[str], args: argparse.Namespace) -> F
         "draft_tokens": _size(corpus.drafts),
         "origin": corpus.origin,
         "metrics": {
-            one.name: {"higher_is_better": one.higher_is_better, "signature": one.signature()}
-            for one in metrics
+            name: {"higher_is_better": one.higher_is_better, "signature": one.signature()}
+            for name, one in metrics.items()
         },
         "systems": [_system(*row, corpus, metrics) for row in rows],
-        "notes": [*corpus.notes, *(note for note, lacks in lacking.items() if lacks)],
+        "notes": [*corpus.notes, *(note for note, holds in notes.items() if holds)],
     }
+
+
+def _metric(name: str, args: argparse.Namespace) -> Metric | CorrectionMetric:
+    if name in CORRECTION_METRICS:
+        return make_correction_metric(name)
+    if name == "bleu":
+        return bleu(args.bleu_tokenize)
+    return ter(case_sensitive=args.ter_case_sensitive) if name == "ter" else make_metric(name)
 
 
 def _size(texts: Sequence[str] | None) -> int | None:
@@ -84,40 +86,49 @@ def _system(
     outputs: Sequence[str],
     steps: Sequence[int],
     corpus: Corpus,
-    metrics: Sequence[Metric | CorrectionMetric],
-) -> System:
+    metrics: Metrics,
+) -> Figures:
+    """The figures of one system."""
     keys = ("scores", "unchanged", "edits", "words", "against_draft", "iterations")
-    found: System = {"name": name, "file": path or None, **dict.fromkeys(keys)}
+    found: Figures = {"name": name, "file": path or None, **dict.fromkeys(keys)}
     drafts, references = corpus.drafts, corpus.references
     if drafts is not None:
         found["unchanged"] = sum(a.split() == b.split() for a, b in zip(drafts, outputs))
     if references is not None:
+        pairs = list(zip(outputs, references, strict=True))
         found["scores"] = {
-            one.name: one.score(add_up(one, (one.statistics(*pair) for pair in pairs)))
-            for one in metrics
+            name: one.score(add_up(one, (one.statistics(*pair) for pair in pairs)))
+            for name, one in metrics.items()
             if not isinstance(one, CorrectionMetric)
-            for pairs in [zip(outputs, references, strict=True)]
         }
     if drafts is not None and references is not None:
-        triples = list(zip(drafts, outputs, references, strict=True))
-        counted = {one.counts for one in metrics if isinstance(one, CorrectionMetric)}
-        totals = {  # each counting is done once, that of the words in any case
-            one: add_up(one, (one.statistics(*triple) for triple in triples))
-            for one in {*counted, WORD_COUNTS}
-        }
-        for one in metrics:
-            if isinstance(one, CorrectionMetric):
-                found["scores"][one.name] = one.score(totals[one.counts])
-        found["words"] = asdict(word_totals(totals[WORD_COUNTS]))
-        edits = [count_edits(*(text.split() for text in triple)) for triple in triples]
-        found["edits"] = EditCounts(*map(sum, zip(*edits)))._asdict()
-        changes = [one.remaining - one.needed for one in edits]
-        found["against_draft"] = {
-            "better": sum(one < 0 for one in changes),
-            "worse": sum(one > 0 for one in changes),
-            "equal": changes.count(0),
-        }
+        corrected, scores = _corrected(list(zip(drafts, outputs, references)), metrics)
+        found |= corrected
+        found["scores"] |= scores
     if steps:  # how many sentences took how many iterations (Table 6)
         histogram = [{"iterations": n, "sentences": m} for n, m in sorted(Counter(steps).items())]
         found["iterations"] = {"mean": fmean(steps), "histogram": histogram}
     return found
+
+
+def _corrected(
+    triples: Sequence[tuple[str, str, str]], metrics: Metrics
+) -> tuple[Figures, dict[str, float]]:
+    """What was done to words and sentences, and scores, of drafts, outputs and references."""
+    ours = {name: one for name, one in metrics.items() if isinstance(one, CorrectionMetric)}
+    totals = {  # each counting is done once, that of the words in any case
+        one: add_up(one, (one.statistics(*triple) for triple in triples))
+        for one in {WORD_COUNTS, *(metric.counts for metric in ours.values())}
+    }
+    edits = [count_edits(*(text.split() for text in triple)) for triple in triples]
+    changes = [one.remaining - one.needed for one in edits]
+    counts = {
+        "words": asdict(word_totals(totals[WORD_COUNTS])),
+        "edits": EditCounts(*map(sum, zip(*edits)))._asdict(),
+        "against_draft": {
+            "better": sum(one < 0 for one in changes),
+            "worse": sum(one > 0 for one in changes),
+            "equal": changes.count(0),
+        },
+    }
+    return counts, {name: one.score(totals[one.counts]) for name, one in ours.items()}

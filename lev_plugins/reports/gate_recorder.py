@@ -1,7 +1,7 @@
 """Has a gated model write a line, and asks its gates in a forced pass over what it wrote."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import torch
 from fairseq import utils
@@ -11,7 +11,6 @@ from torch import Tensor
 
 from ..data.batching import in_batches
 from ..errors import UserError
-from ..inference.checkpoints import find_checkpoints, load_state
 from ..inference.correction.autoregressive import Autoregressive, numbered
 from ..inference.correction.backends import Tokens
 from ..inference.correction.loading import load_backend
@@ -21,10 +20,14 @@ from .gates import GATES, Record
 END = "</s>"
 
 
-def has_gates(path: str) -> bool:
-    """Whether a checkpoint, or the first of several, is of a gated model."""
-    model = load_state(find_checkpoints(path)[0])["cfg"].model
-    return str(getattr(model, "_name", "")).startswith("gated_transformer")
+class _Line(NamedTuple):
+    """A line by its number, as text and as tokens; target: None where the model writes."""
+
+    number: int
+    source: str
+    target: str | None
+    source_tokens: Tokens
+    target_tokens: Tokens | None
 
 
 class Recorder:
@@ -53,7 +56,7 @@ class Recorder:
 
     def records(
         self, pairs: Sequence[tuple[str, str | None]], batch_size: int, first: int = 1
-    ) -> Iterator[Record]:
+    ) -> list[Record]:
         """The records of sources, in order, the first of number ``first``.
 
         Args:
@@ -62,30 +65,13 @@ class Recorder:
         Raises:
             UserError: a line longer than the model reads or writes.
         """
-        sources = [self._tokens(one, first + i, "source") for i, (one, _) in enumerate(pairs)]
-        given = [
-            None if target is None else self._tokens(target, first + i, "target")
-            for i, (_, target) in enumerate(pairs)
-        ]
-
-        def recorded(numbers: Sequence[int]) -> Iterator[Record]:
-            targets = self._targets([sources[n] for n in numbers], [given[n] for n in numbers])
-            rows = [numbered(sources[n], self.task.source_dictionary) for n in numbers]
-            for n, measured in zip(numbers, self._forced(rows, targets), strict=True):
-                written = measured.pop("tokens")
-                tokens, (source, target) = given[n], pairs[n]
-                yield Record(
-                    line=first + n,
-                    source=source,
-                    source_tokens=[*sources[n], END],
-                    target=self.backend.text(written) if target is None else target,
-                    target_tokens=[*(written if tokens is None else tokens), END],
-                    forced=target is not None,
-                    variant=self.model.decoder.variant,
-                    **measured,
-                )
-
-        yield from in_batches(recorded, range(len(pairs)), map(len, sources), batch_size)
+        lines = [
+            _Line(n, source, target, self._tokens(source, n, "source"),
+                  None if target is None else self._tokens(target, n, "target"))
+            for n, (source, target) in enumerate(pairs, start=first)
+        ]  # fmt: skip
+        lengths = [len(one.source_tokens) for one in lines]
+        return in_batches(self._recorded, lines, lengths, batch_size)
 
     def _tokens(self, line: str, number: int, side: str) -> Tokens:
         """Those of a line, which the model can take."""
@@ -97,24 +83,39 @@ class Recorder:
             )
         return tokens
 
-    def _targets(self, sources: Sequence[Tokens], given: Sequence[Tokens | None]) -> list[Tensor]:
-        """Numbers of each target: the given one, else what the search finds."""
-        free = [source for source, tokens in zip(sources, given) if tokens is None]
+    def _recorded(self, lines: Sequence[_Line]) -> Iterator[Record]:
+        """The records of a batch: what has no target is searched, then all are forced."""
+        free = [one.source_tokens for one in lines if one.target_tokens is None]
         found = iter(self.backend.search(free, self.generator) if free else [])
-        return [
+        targets = [
             next(found)[0]["tokens"].cpu()
-            if tokens is None
-            else numbered(tokens, self.task.target_dictionary)
-            for tokens in given
+            if one.target_tokens is None
+            else numbered(one.target_tokens, self.task.target_dictionary)
+            for one in lines
         ]
+        for one, target, measured in zip(lines, targets, self._forced(lines, targets), strict=True):
+            written = [self.task.target_dictionary[token] for token in target[:-1].tolist()]
+            yield Record(
+                line=one.number,
+                source=one.source,
+                source_tokens=[*one.source_tokens, END],
+                target=self.backend.text(written) if one.target is None else one.target,
+                target_tokens=[*(one.target_tokens or written), END],
+                forced=one.target is not None,
+                variant=self.model.decoder.variant,
+                **measured,
+            )
 
-    def _forced(self, rows: Sequence[Tensor], wanted: Sequence[Tensor]) -> Iterator[dict[str, Any]]:
-        """Gates, probabilities and tokens of each row's target, one forced pass for all rows."""
+    def _forced(
+        self, lines: Sequence[_Line], targets: Sequence[Tensor]
+    ) -> Iterator[dict[str, Any]]:
+        """Gates and log-probabilities along each line's target, one forced pass for all lines."""
         dictionary = self.task.target_dictionary
         pad, eos = dictionary.pad(), dictionary.eos()
-        source = data_utils.collate_tokens(list(rows), pad, left_pad=True)
-        target = data_utils.collate_tokens(list(wanted), pad)
-        before = data_utils.collate_tokens(list(wanted), pad, eos, move_eos_to_beginning=True)
+        rows = [numbered(one.source_tokens, self.task.source_dictionary) for one in lines]
+        source = data_utils.collate_tokens(rows, pad, left_pad=True)
+        target = data_utils.collate_tokens(targets, pad)
+        before = data_utils.collate_tokens(targets, pad, eos, move_eos_to_beginning=True)
         source, target, before = (one.to(self.backend.device) for one in (source, target, before))
         with torch.no_grad():
             encoder_out = self.model.encoder(source)
@@ -123,17 +124,12 @@ class Recorder:
         scores = scores.gather(2, target.unsqueeze(2)).squeeze(2)
         masked, gates = encoder_out["memory"][0].masked, net_output[1].get("gates")
         names = self.model.decoder.gates.names if gates is not None else []
-        for i, numbers in enumerate(wanted):
-            size = len(numbers)
-            measured: dict[str, Any] = {
-                "tokens": [dictionary[number] for number in numbers[:-1].tolist()],
-                "mask": None if masked is None else _rounded(masked[i][source[i].ne(pad)]),
-                "log_probability": _rounded(scores[i, :size]),
-            }
-            for name in GATES[1:]:
-                on = name in names and gates is not None
-                measured[name] = _rounded(gates[i, :size, names.index(name)]) if on else None
-            yield measured
+        for i, size in enumerate(map(len, targets)):
+            measured = {name: _rounded(gates[i, :size, k]) for k, name in enumerate(names)}
+            if masked is not None:
+                measured["mask"] = _rounded(masked[i][source[i].ne(pad)])
+            known = {**dict.fromkeys(GATES), **measured}
+            yield {**known, "log_probability": _rounded(scores[i, :size])}
 
 
 def _rounded(values: Tensor) -> list[float]:

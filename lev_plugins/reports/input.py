@@ -5,7 +5,7 @@ number. Sentence N, counted from 0, is line N + 1 of a text file.
 """
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..errors import UserError
@@ -16,6 +16,7 @@ from .printed import Printed, Texts, read_printed
 AGAINST = ("draft", "source")  # what was corrected
 KINDS = ("sentencepiece", "subword_nmt", "characters", "none")
 _LETTERS = {"references": "T", "drafts": "E", "sources": "S"}
+_MARKS = {"sentencepiece": "\u2581", "subword_nmt": "@@ "}
 
 
 @dataclass
@@ -43,16 +44,16 @@ def gather(args: argparse.Namespace) -> Corpus:
         UserError: a file that cannot be read, sentences that are missing, or sides that do not
             belong together.
     """
-    plain = [Printed(path, _numbered(path)) for path in args.hypotheses]
-    systems = [*map(read_printed, args.printed), *plain]
+    systems = [*map(read_printed, args.printed)]
+    systems += [Printed(path, _numbered(path)) for path in args.hypotheses]
     origin = {side: path for side in _LETTERS if (path := getattr(args, side)) is not None}
     texts = {side: _numbered(path) for side, path in origin.items()}
-    counts = {one.path: len(one.outputs) for one in plain}
-    counts |= {path: len(texts[side]) for side, path in origin.items()}
+    files = [(path, texts[side]) for side, path in origin.items()]
     notes: list[str] = []
-    numbers = range(_sentences(systems, counts))
+    numbers = _numbers([*files, *((one.path, one.outputs) for one in reversed(systems))])
     corrected = "sources" if args.against == "source" else "drafts"
-    for side in ("references", corrected):
+    sides = ("references", corrected)
+    for side in sides:
         if side not in texts and (having := _printing(side, systems, numbers)):
             texts[side] = getattr(having, side)
             origin[side] = f"{_LETTERS[side]}- lines of {having.path}"
@@ -60,42 +61,34 @@ def gather(args: argparse.Namespace) -> Corpus:
                 notes.append(f"{origin[side]}: {unknown} with <unk>; --{side} FILE takes the text")
     if corrected == "sources" and corrected not in texts:
         raise UserError("--against source: there are no S- lines; give the sources with --sources")
-    shown = {side: texts[side] for side in ("references", corrected) if side in texts}
-    sides = [(origin[side], text) for side, text in shown.items()]
-    _join([*sides, *((one.path, one.outputs) for one in systems)], args.remove_bpe, notes)
-    chosen = {side: [text[n] for n in numbers] for side, text in shown.items()}
+    named = [(origin[side], texts[side]) for side in sides if side in texts]
+    _join([*named, *((one.path, one.outputs) for one in systems)], args.remove_bpe, notes)
+    ordered = {side: [texts[side][n] for n in numbers] for side in sides if side in texts}
     found = [
-        (one.path, [one.outputs[n] for n in numbers], [one.iterations[n] for n in numbers]
-         if one.iterations else []) for one in systems
+        (one.path, [one.outputs[n] for n in numbers],
+         [one.iterations[n] for n in numbers if one.iterations])
+        for one in systems
     ]  # fmt: skip
-    return Corpus(found, chosen.get("references"), chosen.get(corrected), origin, notes)
+    return Corpus(found, ordered.get("references"), ordered.get(corrected), origin, notes)
 
 
 def _numbered(path: str) -> Texts:
     return dict(enumerate(read_lines(path)))
 
 
-def _sentences(systems: Sequence[Printed], counts: Mapping[str, int]) -> int:
-    """How many sentences there are, which every system must have.
-
-    Args:
-        counts: lines of the text files.
-    """
-    if len(set(counts.values())) > 1:
-        said = ", ".join(f"{name} has {count}" for name, count in counts.items())
-        raise UserError(f"line counts differ: {said}; line n of each file must belong together")
-    last = max(max(one.outputs, default=-1) for one in systems)
-    name, total = next(iter(counts.items()), ("", last + 1))
+def _numbers(sides: Sequence[tuple[str, Texts]]) -> range:
+    """The numbers of the sentences, which every side must have; text files come first."""
+    first, total = sides[0][0], max(sides[0][1], default=-1) + 1
     if not total:
-        raise UserError(f"no lines in {name}; give files with sentences in them")
-    for system in systems:
-        if len(system.outputs) != total or max(system.outputs) >= total:
-            lines = f", and {name} has {total:,} lines" if name else ""
+        raise UserError(f"no lines in {first}; give files with sentences in them")
+    for name, texts in sides:
+        if len(texts) != total or max(texts) >= total:
+            other = "" if name == first else f", and {first} has {total:,}"
             raise UserError(
-                f"{system.path} has {len(system.outputs):,} sentences, the last of them number "
-                f"{max(system.outputs)} from 0{lines}: give files of the same sentences"
+                f"{name} has {len(texts):,} sentences, the last of them number "
+                f"{max(texts, default=-1)} from 0{other}: give files of the same sentences"
             )
-    return total
+    return range(total)
 
 
 def _printing(side: str, systems: Sequence[Printed], numbers: Sequence[int]) -> Printed | None:
@@ -115,7 +108,7 @@ def _printing(side: str, systems: Sequence[Printed], numbers: Sequence[int]) -> 
 
 
 def _join(sides: Sequence[tuple[str, Texts]], kind: str | None, notes: list[str]) -> None:
-    """Joins the subwords of the sides that have some.
+    """Joins the subwords of the sides that have some, as fairseq does.
 
     Raises:
         UserError: some sides are subwords then, and others words.
@@ -124,7 +117,7 @@ def _join(sides: Sequence[tuple[str, Texts]], kind: str | None, notes: list[str]
         return
     for _, texts in sides if kind else ():
         marked = any("\u2581" in text for text in texts.values())
-        marked = marked or (kind == "characters" == _subwords(texts))
+        marked = marked or kind == "characters" == _subwords(texts)
         for number, text in texts.items():
             if kind == "subword_nmt":
                 texts[number] = f"{text} ".replace("@@ ", "").strip()
@@ -149,7 +142,7 @@ def _subwords(texts: Texts) -> str | None:
     filled = [text for text in texts.values() if text.strip()]
     if is_char_tokenized(filled):
         return "characters"
-    for kind, mark in (("sentencepiece", "\u2581"), ("subword_nmt", "@@ ")):
+    for kind, mark in _MARKS.items():
         if 2 * sum(mark in f"{text} " for text in filled) > len(filled):
             return kind
     return None if any(len(word) > 1 for text in filled for word in text.split()) else ""

@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from ..errors import UserError
 from ..io.lines import STANDARD_STREAM, decode, raw_lines
 
-_LINE = re.compile(r"([STHDIE])-([0-9]{1,18})(?:_([0-9]+))?\t(.*)", re.DOTALL)
-_SCORED = re.compile(r"(?:[-+.0-9e]+|nan|-?inf)\t(.*)", re.DOTALL)
-# the beginning of a line that has lost its tabs or its end, and a progress bar within a line
-_CUT = re.compile(r"[STHDI]-[0-9]+( |$)")
-_BAR = re.compile(r"[0-9]+%\|.*\r|\r *[0-9]+%\|", re.DOTALL)
+# a letter, the sentence (and, of drafts, the step), the score of an output, the text
+_LINE = re.compile(
+    r"(?:([STE])-([0-9]{1,18})(?:_([0-9]+))?\t(.*)|([HD])-([0-9]{1,18})\t(?:[-+.0-9e]+|nan|-?inf)"
+    r"\t(.*)|(I)-([0-9]{1,18})\t([0-9]{1,9}))",
+    re.DOTALL,
+)
+_LETTERED = re.compile(r"[STHDI]-[0-9]+(\s|$)")  # such a line that is not whole
 
 Texts = dict[int, str]
 
@@ -21,7 +23,7 @@ class Printed:
     """One system: its outputs, and whatever was printed beside them, by sentence number."""
 
     path: str
-    outputs: Texts = field(default_factory=dict)
+    outputs: Texts
     references: Texts = field(default_factory=dict)
     sources: Texts = field(default_factory=dict)
     drafts: Texts = field(default_factory=dict)
@@ -71,18 +73,12 @@ def _lines(path: str, name: str) -> Iterator[tuple[int, str, int, str]]:
     for number, raw in enumerate(raw_lines(path), start=1):
         body = raw.removesuffix(b"\n").removesuffix(b"\r")
         line = decode(name, number, body, "generate it again with PYTHONIOENCODING=utf-8")
-        match = _LINE.fullmatch(line)
-        damaged = _CUT.match(line) if match is None else not raw.endswith(b"\n")
-        text = match[4] if match else ""
-        if match and match[1] in "HD":
-            scored = _SCORED.fullmatch(text)
-            damaged, text = damaged or not scored, scored[1] if scored else ""
-        if match and match[1] == "I":
-            damaged = damaged or not re.fullmatch("[0-9]{1,9}", text)
-        if damaged or _BAR.search(line):
+        if match := _LINE.fullmatch(line):
+            letter, sentence, *step, text = (one for one in match.groups() if one is not None)
+            if letter != "E" or step == ["0"]:
+                yield number, letter, int(sentence), text
+        elif _LETTERED.match(line):
             raise UserError(
-                f"{name}: line {number} is cut off, has lost its tabs or has a progress bar in it; "
-                "generate again and redirect standard output alone: > FILE"
+                f"{name}: line {number} is cut off or has lost its tabs; generate again and "
+                "redirect standard output alone: > FILE"
             )
-        if match and (match[1] != "E" or match[3] == "0"):
-            yield number, match[1], int(match[2]), text

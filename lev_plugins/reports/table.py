@@ -1,12 +1,14 @@
 """A report as a table of text, one column a system."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from statistics import NormalDist
 from typing import Any
 
 from ..errors import counted
 from ..io.output import printable
 from .edits import EditCounts
-from .figures import Figures, System
+from .figures import Figures
 
 ABSENT = "–"
 _LONGEST_NAME = 30
@@ -31,12 +33,17 @@ def render_table(figures: Figures) -> str:
     return "\n".join([*lines, *(_verdict(one) for one in systems[1:] if one["edits"])]) + "\n"
 
 
-def _verdict(system: System) -> str:
-    needed, remaining = system["edits"]["needed"], system["edits"]["remaining"]
-    way = "no better than" if remaining >= needed else "better than"
+def _verdict(system: Figures) -> str:
+    """Better or worse than no edits; the confidence is that of a sign test over sentences."""
+    edits, sentences = system["edits"], system["against_draft"]
+    needed, remaining = edits["needed"], edits["remaining"]
+    better, worse = sentences["better"], sentences["worse"]
+    way = "better" if remaining < needed else "worse" if remaining > needed else "no better"
+    sure = NormalDist().cdf(abs(better - worse) / math.sqrt(better + worse or 1))
     return (
-        f"{short_name(system['name'])}: {way} the no-edit baseline by the edits of words still "
-        f"needed, {remaining:,} and {needed:,}"
+        f"{short_name(system['name'])}: {way} than the no-edit baseline by the edits of words "
+        f"still needed, {remaining:,} and {needed:,}; {better:,} sentences better, {worse:,} worse "
+        f"(sign test: {100 * sure:.1f} % confidence)"
     )
 
 
@@ -46,7 +53,7 @@ def short_name(name: str) -> str:
     return shown if len(shown) <= _LONGEST_NAME else "…" + shown[1 - _LONGEST_NAME :]
 
 
-def _rows(figures: Figures, systems: Sequence[System]) -> Iterator[Row]:
+def _rows(figures: Figures, systems: Sequence[Figures]) -> Iterator[Row]:
     first, total = systems[0], figures["sentences"]
     for name, about in figures["metrics"].items():
         arrow = "↑" if about["higher_is_better"] else "↓"

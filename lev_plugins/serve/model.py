@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..errors import UserError
-from ..inference.checkpoints import find_checkpoint, load_state, separate_paths
+from ..inference.checkpoints import find_checkpoint, names_in, separate_paths
 from ..inference.correction import Corrector, Edit
 from ..inference.correction.corrections import whole_words, words_only
 from ..inference.correction.levenshtein import LevenshteinBackend, trace_edits
@@ -37,8 +37,7 @@ def load(
     """
     if path is None:
         return serve_corrector(Corrector.from_pretrained(device=device))
-    state = load_state(find_checkpoint(separate_paths(path)[0]))
-    if getattr(state["cfg"].task, "_name", None) != "enct5":
+    if names_in(find_checkpoint(separate_paths(path)[0]))["task"] != "enct5":
         more: dict[str, Any] = {"settings": settings, **processing}
         return serve_corrector(Corrector.from_pretrained(path, data, device, **more))
     for name in (*processing, *(["data"] if data else [])):

@@ -11,11 +11,8 @@ import pytest
 
 from lev_plugins.cli import correct, enct5_predict, noise, report, trace
 from lev_plugins.errors import UserError
-from lev_plugins.fairseq_patches import read_interactive_lines
-from lev_plugins.inference.editor import LevenshteinEditor
 from lev_plugins.inference.enct5 import EncT5
 from lev_plugins.io.lines import raw_lines
-from lev_plugins.reports import gate_recorder
 
 MODEL = ("--path", "model.pt")
 COMMANDS: dict[ModuleType, tuple[str, ...]] = {
@@ -33,10 +30,7 @@ def models(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Commands have an untrained model, and write into a folder of their own."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(correct, "load_corrector", lambda args: editors.edit_corrector())
-    monkeypatch.setattr(gate_recorder, "has_gates", lambda path: False)
-    monkeypatch.setattr(
-        LevenshteinEditor, "from_pretrained", lambda *given, **named: editors.editor()
-    )
+    monkeypatch.setattr(trace, "load", lambda args: (lambda pairs, first: [], None, None))
     made = classmethod(lambda cls, *given: editors.enct5("classification"))
     monkeypatch.setattr(EncT5, "from_pretrained", made)
 
@@ -68,12 +62,6 @@ def test_a_closed_standard_error_changes_nothing(monkeypatch):
     monkeypatch.setattr(sys, "stderr", None)
     assert correct.main([*MODEL, "--min-confidence", "1"]) == 0
     assert out.buffer.getvalue() == b"zz\n"
-
-
-def test_fairseq_interactive_says_it_too(monkeypatch):
-    monkeypatch.setattr(sys, "stdin", None)
-    with pytest.raises(UserError, match="^standard input is closed"):
-        next(read_interactive_lines("-", 1))
 
 
 @pytest.mark.parametrize("fault", [IsADirectoryError(21, "Is a directory"), OSError(9, "Bad file")])

@@ -7,7 +7,6 @@ import latency as command
 import pytest
 import torch
 from latency import System, choose
-from refusals import refuses
 
 from lev_plugins.errors import UserError
 
@@ -92,28 +91,3 @@ def test_sentences_are_spread_and_those_too_long_for_one_model_left_out_for_all(
         choose([scripted.system("c", 1, longest=-1)], 5)
     with pytest.raises(UserError, match="read 3 and 100 sentences"):
         choose([*systems, scripted.system("d", 1, size=3)], 5)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["{tmp}/gone"], "gone does not exist; run preprocess first"),
-        (["{tmp}", "--path", "{tmp}/gone.pt"], "gone.pt does not exist; check --path"),
-        (["{tmp}", "--ar-path", "{tmp}"], "does not exist; check --path and --ar-path"),
-        (["{tmp}", "--sentences", "0"], "--sentences 0: give 1 or more"),
-        (["{tmp}", "--beam", "0"], "--beam 0: give 1 or more"),
-        (["{tmp}", "--threads", "0"], "--threads 0: give 1 or more"),
-        (["{tmp}", "--warm-up", "-1"], "--warm-up -1: give 0 or more"),
-        (["{tmp}", "--max-iter", "0"], "--max-iter 0: give 1 or more"),
-        (["{tmp}", "--device", "cuda"], "--device cuda: torch finds no GPU here"),
-        (["{tmp}", "--json", ""], "--json needs the name of a file"),
-        (["{tmp}", "--json", "{tmp}/gone/a"], "cannot be written (No such file or directory)"),
-    ],
-)
-def test_a_wrong_option_is_one_error_line(monkeypatch, tmp_path, arguments, said):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    (tmp_path / "model.pt").touch()
-    words = [*arguments, "--path", "{tmp}/model.pt"]
-    with refuses(said):
-        command.main([word.format(tmp=tmp_path) for word in words])
-    assert [one.name for one in tmp_path.iterdir()] == ["model.pt"]

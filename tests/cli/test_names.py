@@ -1,5 +1,6 @@
-"""Commands by name: console scripts, ``python -m lev_plugins NAME``, and the list of all."""
+"""Commands by name, the list of all, and their parsers: a short help and a whole one."""
 
+import argparse
 import shlex
 import sys
 import tomllib
@@ -9,6 +10,7 @@ import pytest
 
 from lev_plugins import __version__
 from lev_plugins.cli import names
+from lev_plugins.cli.options import adder, make_parser, show_all
 from lev_plugins.errors import UserError
 
 
@@ -50,28 +52,63 @@ def test_without_a_command_all_are_listed(options, capsys):
     assert set(names.COMMANDS) <= {line.split()[0] for line in told if line.startswith("  ")}
 
 
-def test_the_version_is_that_of_the_package(capsys):
+@pytest.mark.parametrize("main", [names.main, lambda words: parser().parse_args(words)])
+def test_the_version_is_that_of_the_package(main, capsys):
     with pytest.raises(SystemExit) as end:
-        names.main(["--version"])
+        main(["--version"])
     assert (end.value.code, capsys.readouterr().out) == (0, f"lev_plugins {__version__}\n")
 
 
-@pytest.mark.parametrize("typed", ["enct5-prepare", "enct5_prepare", "lev-enct5-prepare"])
-def test_a_command_runs_by_its_name(typed, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["/somewhere/__main__.py", typed, "--help"])
+@pytest.mark.parametrize(
+    ("argv", "run"),
+    [
+        (["/somewhere/__main__.py", "enct5_prepare", "--help"], names.main),
+        (["/somewhere/__main__.py", "lev-enct5-prepare", "--help"], names.main),
+        (["/usr/bin/lev-enct5-prepare", "--help"], names.run_script),
+    ],
+)
+def test_a_command_runs_by_its_name(argv, run, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", argv)
     with pytest.raises(SystemExit) as end:
-        names.main()
+        run()
     assert not end.value.code and "--subwords-of" in capsys.readouterr().out
 
 
-def test_a_console_script_runs_its_command(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["/usr/bin/lev-noise", "--help"])
-    with pytest.raises(SystemExit) as end:
-        names.run_script()
-    assert end.value.code == 0
-    assert capsys.readouterr().out.startswith("usage: lev-noise ")
-
-
 def test_an_unknown_command_is_named():
-    with pytest.raises(UserError, match="no command corect; python -m lev_plugins lists all"):
+    with pytest.raises(UserError, match="corect"):
         names.main(["corect", "--help"])
+
+
+def parser(usage: str = "[options] A\n[options] B") -> argparse.ArgumentParser:
+    made = make_parser("noise", "Adds noise.", usage=usage)
+    add = adder(made)
+    add("--rate P", "share of the words", 0.25)
+    group = adder(made.add_argument_group("for few"))
+    group("--seed N", "where chance begins", 1, advanced=True)
+    group("--quick", "skip what takes time", advanced=True)
+    return made
+
+
+@pytest.mark.parametrize("flag, shown", [("-h", False), ("--help", False), ("--help-all", True)])
+def test_advanced_options_are_shown_by_help_all_alone(flag, shown, capsys):
+    with pytest.raises(SystemExit) as ended:
+        parser().parse_args([flag])
+    told = capsys.readouterr().out
+    assert ended.value.code == 0 and "--rate" in told
+    assert [text in told for text in ("--seed", "--quick", "for few", "--version")] == [shown] * 4
+
+
+def test_usage_lists_what_is_shown_or_each_way_to_call_the_command():
+    first, second = parser().format_usage().splitlines()
+    assert first.split() == ["usage:", *second.split()[:-1], "A"]
+    made = parser(usage="")
+    assert "--rate" in made.format_usage() and "--seed" not in made.format_usage()
+    show_all(made)
+    assert "--seed" in made.format_usage()
+
+
+def test_advanced_options_have_types_and_defaults_as_the_others():
+    assert vars(parser().parse_args([])) == {"rate": 0.25, "seed": 1, "quick": False}
+    assert vars(parser().parse_args("--seed 3 --quick".split())) == {
+        "rate": 0.25, "seed": 3, "quick": True,
+    }  # fmt: skip

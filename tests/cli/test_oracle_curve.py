@@ -10,11 +10,7 @@ import tiny
 from decoding.fake_policy import RandomPolicy
 from oracle import ORACLES, with_oracle
 from oracle_curve import Corpus
-from refusals import refuses
 
-from lev_plugins.errors import UserError
-from lev_plugins.inference.corpus import read_references, scorer
-from lev_plugins.metrics.corpus import make_metric
 from lev_plugins.systems.levenshtein.decoding.policy import EnsemblePolicy
 
 TASK = tiny.task()
@@ -67,8 +63,7 @@ def separately(
 
 
 @pytest.mark.parametrize("mode", ORACLES)
-@pytest.mark.parametrize("count", [1, 2], ids=["one model", "ensemble"])
-@pytest.mark.parametrize("drafted", [True, False], ids=["drafts", "from nothing"])
+@pytest.mark.parametrize(("count", "drafted"), [(1, True), (2, False)])
 def test_one_decoding_gives_what_separate_runs_give(mode, count, drafted):
     args = flags(iter_decode_eos_penalty=0.3)
     models = policies(count)
@@ -82,49 +77,3 @@ def test_one_decoding_gives_what_separate_runs_give(mode, count, drafted):
         assert len({one.steps for one in decoded.values()}) > 2, "they end at different times"
         changed = [len(set(one.outputs)) for one in decoded.values()]
         assert max(changed) > 2 and min(changed) == 1
-
-
-def test_a_sentence_is_measured_once_however_often_it_comes_up():
-    metric, seen = make_metric("ter"), []
-
-    class Counting:
-        name, size, score = metric.name, metric.size, staticmethod(metric.score)
-
-        @staticmethod
-        def statistics(output: str, reference: str) -> tuple[float, ...]:
-            seen.append((output, reference))
-            return metric.statistics(output, reference)
-
-    score, references = scorer(Counting()), {0: "a b", 1: "a", 2: "a b"}
-    assert [score({0: "a b", 1: "a", 2: last}, references) for last in ("a b", "b")] == [0, 20]
-    assert sorted(seen) == sorted([("a b", "a b"), ("a", "a"), ("b", "a b")])
-
-
-@pytest.mark.parametrize("lines", [0, 2, 4])
-def test_references_of_another_number_are_refused(tmp_path, lines):
-    (tmp_path / "ref").write_text("a\n" * lines)
-    with pytest.raises(UserError, match=f"ref has {lines} lines for 3 sentences"):
-        read_references(str(tmp_path / "ref"), 3)
-    (tmp_path / "ref").write_text("a\n\nb c\n")
-    assert read_references(str(tmp_path / "ref"), 3) == ["a", "", "b c"]
-
-
-@pytest.mark.parametrize(
-    "words, told",
-    [
-        ("--max-iter 0", "--max-iter 0: must be 1 or more"),
-        ("--batch-size -3", "--batch-size -3: must be 1 or more"),
-        ("--metric blue", "--metric blue: choose one of bleu, ter, "),
-        ("--csv -", "--csv and --png need the name of a file"),
-        ("--csv a --png ./a", "a would be written over"),
-        ("--references r --csv r", "r would be written over"),
-        ("--references r", "--references r does not exist"),
-        ("--csv no/such/folder.csv", "no/such/folder.csv: cannot be written"),
-        ("", "data folder nowhere does not exist"),
-    ],
-)
-def test_bad_options_are_named(words, told, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with refuses(told):
-        command.main(["nowhere", "--path", "none.pt", *words.split()])
-    assert not list(tmp_path.iterdir()), "nothing is left behind"

@@ -2,7 +2,6 @@
 
 import io
 import json
-import random
 import re
 import sys
 from collections.abc import Sequence
@@ -19,7 +18,7 @@ from refusals import refusal
 from lev_plugins.cli import report as command
 from lev_plugins.metrics import METRICS, correction_counts, make_correction_metric
 from lev_plugins.metrics.corpus import ROUGE_TYPES, add_up
-from lev_plugins.reports.edits import EditCounts, agreement, count_edits, held
+from lev_plugins.reports.edits import EditCounts, count_edits, held
 from lev_plugins.reports.figures import NO_EDIT_BASELINE
 from lev_plugins.reports.printed import read_printed
 
@@ -113,14 +112,8 @@ def subsequences(tokens: Sequence[str], other: Sequence[str]) -> list[set[int]]:
 FEW = st.lists(st.sampled_from("abc"), max_size=6)
 
 
-@given(FEW, FEW, FEW)
-def test_agreement_is_of_a_longest_common_subsequence_with_each(x, y, z):
-    found = [
-        (len(first), len(second), len(first & second))
-        for first in subsequences(x, y)
-        for second in subsequences(x, z)
-    ]
-    assert agreement(x, y, z) in found
+@given(FEW, FEW)
+def test_what_is_held_is_a_longest_common_subsequence(x, y):
     assert held(x, y) in subsequences(x, y)
 
 
@@ -164,22 +157,11 @@ def test_outputs_are_put_in_order_and_log_lines_passed_over():
     assert accuracies(path, "--references", text("r", "first", "2", "third"), *QUICK) == [100]
 
 
-def test_detokenised_text_is_taken_and_tokens_where_there_is_none():
-    whole = Sentence(0, output="can't", tokens="can 't")
-    assert read_printed(printed("a", whole)).outputs == {0: "can't"}
-    whole.lines = [line for line in whole.lines if not line.startswith("D-")]
-    assert read_printed(printed("b", whole)).outputs == {0: "can 't"}
-
-
-def test_of_several_outputs_the_first_is_taken_with_its_iterations():
-    sentence = Sentence(0, output="good", score=-0.5, steps=2)
-    for output, score, steps in (("also good", -0.5, 9), ("bad", "-2.0", 4), ("lost", "nan", 9)):
-        sentence.lines += Sentence(0, output=output, score=score, steps=steps).lines[2:]
+def test_text_is_taken_before_tokens_the_first_of_several_and_without_its_line_end():
+    sentence = Sentence(0, output="can't", tokens="can 't", score=-0.5, steps=2)
+    sentence.lines += Sentence(0, output="bad", score="-2.0", steps=4).lines[2:]
     found = read_printed(printed("out", sentence))
-    assert found.outputs == {0: "good"} and found.iterations == {0: 2}
-
-
-def test_windows_line_ends_do_not_stick_to_the_text():
+    assert found.outputs == {0: "can't"} and found.iterations == {0: 2}
     Path("out").write_bytes(b"H-0\t-1\ta b\r\nI-0\t3\r\n")
     found = read_printed("out")
     assert found.outputs == {0: "a b"} and found.iterations == {0: 3}
@@ -196,20 +178,15 @@ def test_standard_input_is_read(monkeypatch):
     [
         ("", ""),
         ("T-0\ta\n", ""),
-        ("H-0\t-1\ta\nH-1\t-1", "line 2"),
         ("H-0\t-1\ta\nS-1\tb\n", "sentence 0"),
         ("H-0\t-1\ta\nD-0\t-1\ta\nH-1\t-1\ta\n", "sentence 1"),
-        ("T-0\ta\nH-0\t-1\ta\nH-1\t-1\ta\n", "sentence 1"),
         ("H-0\t-1\ta\nI-0\t1\nH-1\t-1\ta\n", "sentence 1"),
         ("S-0\ta\nH-0\t-1\ta\nS-0\ta\nH-0\t-1\ta\n", "line 3"),
         ("H-0\t-1\n", "line 1"),
         ("H-0\tgood\ta\n", "line 1"),
-        ("H-0\t-1\ta\nI-0\tmany\n", "line 2"),
         ("H-0\t-1\ta\nI-0\t" + "9" * 5000 + "\n", "line 2"),
         ("H-0 -1 a\n", "line 1"),
-        ("H-0\t-1\ta\nD-0\n", "line 2"),
-        (" 50%|█ | 1/2 [0:01]\rS-0\ta\nH-0\t-1\ta\n", "line 1"),
-        ("H-0\t-1\tHalf a\r 50%|█ | 1/2 [0:01]line\n", "line 1"),
+        ("H-0\t-1\ta\nS-0\tb\n 9%|█|\rS-1\tb\nH-1\t-1\tb\n", "sentence 1"),
         ("H-0\t-1\ta\nH-999999999999\t-1\ta\n", "999999999999"),
         ("H-0\t-1\ta\nH-2\t-1\ta\nH-5\t-1\ta\n", "3 sentences"),
         (b"H-0\t-1\ta\nH-1\t-1\t\xff\n", "line 2"),
@@ -255,12 +232,12 @@ def test_files_of_unequal_length_are_refused_with_their_counts():
     for count in (0, 1, 2, 3):
         text(str(count), *["a"] * count)
     for flags, *said in (
-        ("out --references 1 --drafts 2", "1 has 1, 2 has 2"),
+        ("out --references 1 --drafts 2", "2 has 2", "1 has 1"),
         ("out --sources 1 --drafts 2", "1 has 1", "2 has 2"),
-        ("out --drafts 1", "out", "1 has 1"),
-        ("out --drafts 3", "out", "3 has 3"),
-        ("out --references 3", "out", "3 has 3"),
+        ("out --drafts 1", "out has 2", "1 has 1"),
+        ("out --references 3", "out has 2", "3 has 3"),
         ("out part", "part has 1"),
+        ("part out", "part has 1"),
         ("--hypotheses 0", "0"),
     ):
         message = refusal(command.main, *flags.split())
@@ -279,15 +256,6 @@ def test_outputs_of_other_data_are_refused():
     assert "E- lines for sentence 1" in refusal(command.main, third, fourth, *QUICK)
 
 
-def test_an_output_that_began_from_nothing_brings_no_drafts():
-    edited = printed("a", Sentence(0, draft="a"), Sentence(1, draft=""))
-    generated = printed("b", Sentence(0, draft=""), Sentence(1, draft=""))
-    found = systems(generated, edited, *QUICK)
-    assert [one["name"] for one in found] == [NO_EDIT_BASELINE, "b", "a"]
-    assert found[0]["edits"]["right_kept"] == 1
-    assert [one["name"] for one in systems(generated, *QUICK)] == ["b"]
-
-
 def test_without_references_or_iterations_the_rest_is_reported_and_what_lacks_is_said():
     printed("out", *(Sentence(n, target=None, output="a c", steps=None) for n in range(2)))
     figures = report("out", "--drafts", text("mt", "a b", "a c"))
@@ -297,13 +265,6 @@ def test_without_references_or_iterations_the_rest_is_reported_and_what_lacks_is
     assert ours["unchanged"] == 1
     said = " ".join(figures["notes"])
     assert "--references FILE" in said and "--print-step" in said
-
-
-def test_unknown_words_in_printed_references_and_sources_are_said():
-    path = out("tbe <unk> house", "the <<unk>> house", "the old house")
-    notes = " ".join(report(path, "--against", "source", *QUICK)["notes"])
-    assert "--references FILE" in notes and "--sources FILE" in notes
-    assert "--sources FILE" not in " ".join(report(path, *QUICK)["notes"])
 
 
 @pytest.mark.parametrize(
@@ -329,27 +290,6 @@ def test_subwords_beside_words_are_refused_with_the_flag_that_joins_them(draft):
     flags = re.search(r"--remove-bpe \w+", message)[0].split()
     assert accuracies(path, *flags, *MT)[0] == 100
     assert accuracies(path, "--remove-bpe", "none", *MT)[0] == 0
-
-
-@pytest.mark.parametrize("name", ["sentencepiece", "subword_nmt", "characters"])
-def test_words_are_not_glued_together(name):
-    text("mt", "newest words")
-    path = out(target="newest words", output="newest words")
-    assert accuracies(path, "--remove-bpe", name, *MT) == [100, 100]
-
-
-def test_words_of_one_letter_are_words_once_subwords_are_joined():
-    text("mt", "▁A ▁B", "▁C ▁D")
-    path = printed("out", *(Sentence(n, target=t, output="newest") for n, t in enumerate("AB")))
-    flags = ("--references", text("ref", "A B", "C D"), "--remove-bpe", "sentencepiece", *MT)
-    assert accuracies(path, *flags) == [100, 0]
-
-
-def test_outputs_in_subwords_are_joined_where_asked_for():
-    path = out(target="new@@ est", output="new@@ est")
-    flags = ("--references", text("ref", "newest"), *QUICK)
-    assert "--remove-bpe subword_nmt" in refusal(command.main, path, *flags)
-    assert accuracies(path, "--remove-bpe", "subword_nmt", *flags) == [100]
 
 
 # ---------------------------------------------------------------- figures
@@ -392,41 +332,24 @@ def test_figures_computed_by_hand(example):
     assert nothing["edits"]["right_miscorrected"] == 0 and nothing["edits"]["remaining"] == 6
 
 
-def test_scores_are_sacrebleus():
-    words = "The cat sat on mats .".split()
-    draw = random.Random(3)
-    references = [" ".join(draw.choices(words, k=7)) for _ in range(5)]
-    outputs = [
-        line.lower() if n % 2 else line.replace("cat", "dog") for n, line in enumerate(references)
-    ]
+def test_scores_are_sacrebleus_with_the_options_that_were_given():
+    references = ["The cat sat on mats .", "the Cat sat", "a b c d e"]
+    outputs = ["the cat sat on mats .", "the dog sat", "a b d c e"]
     files = ["--hypotheses", text("h", *outputs), "--references", text("r", *references)]
     (ours,) = systems(*files)
     (rouge,) = systems(*files, "--metrics", ",".join(METRICS))
-    both = (outputs, [references])
-    for name, score in {
-        "bleu": sacrebleu.corpus_bleu(*both, force=True),
-        "ter": sacrebleu.corpus_ter(*both),
-        "ter_normalized": sacrebleu.corpus_ter(*both, normalized=True, case_sensitive=True),
-        "chrf": sacrebleu.corpus_chrf(*both),
-    }.items():
-        assert ours["scores"][name] == pytest.approx(score.score), name
     assert set(rouge["scores"]) == set(METRICS), "without drafts those alone that need none"
     assert set(ours["scores"]) == set(METRICS) - set(ROUGE_TYPES), "without other libraries"
     cased = report(*files, "--ter-case-sensitive", "--bleu-tokenize", "char")
-    exact = sacrebleu.corpus_ter(*both, case_sensitive=True).score
-    assert cased["systems"][0]["scores"]["ter"] == pytest.approx(exact)
-    assert exact > ours["scores"]["ter"]
+    for found, options, tokenize in (
+        (ours, {}, {}),
+        (cased["systems"][0], {"case_sensitive": True}, {"tokenize": "char"}),
+    ):
+        bleu = sacrebleu.corpus_bleu(outputs, [references], force=True, **tokenize)
+        ter = sacrebleu.corpus_ter(outputs, [references], **options)
+        assert found["scores"]["bleu"] == pytest.approx(bleu.score)
+        assert found["scores"]["ter"] == pytest.approx(ter.score)
     assert "tok:char" in cased["metrics"]["bleu"]["signature"]
-    assert "case:mixed" in cased["metrics"]["ter"]["signature"]
-
-
-def test_the_order_of_lines_changes_nothing(example):
-    before = report(*EXAMPLE, *QUICK)
-    lines = Path("out").read_text().splitlines()
-    for seed in range(20):
-        random.Random(seed).shuffle(lines)
-        text("out", *lines)
-        assert report(*EXAMPLE, *QUICK) == before
 
 
 # ---------------------------------------------------------------- corrections
@@ -487,26 +410,6 @@ def test_sources_take_the_place_of_drafts_where_they_were_corrected(named, capsy
     assert alone["systems"][0]["words"] is None and "correction_rate" not in alone["metrics"]
 
 
-def test_sources_that_lack_or_differ_are_refused():
-    given = ("--references", text("clean", *CLEAN), *QUICK)
-    text("text", *CORRECTED)
-    assert "--against source" in refusal(command.main, "--hypotheses", "text", *SOURCE, *given)
-    first, other = corrections("a"), corrections("b")
-    Path(other).write_text(Path(other).read_text().replace("tbe", "tee"))
-    assert "S- lines for sentence 0" in refusal(command.main, first, other, *SOURCE, *given)
-    noisy = ("--sources", text("noisy", *NOISY))
-    assert len(systems(first, other, *SOURCE, *given, *noisy)) == 3
-    assert len(systems(first, other, *given)) == 2
-
-
-def test_characters_are_joined_or_said_to_count_as_words():
-    path = corrections("spelt", spelt=True)
-    apart = report(path, *SOURCE, "--metrics", "word_accuracy")
-    (flags,) = re.findall(r"--remove-bpe \w+", " ".join(apart["notes"]))
-    joined, words = report(path, *SOURCE, *flags.split()), report(corrections(), *SOURCE)
-    scores = [[one["scores"] for one in found["systems"]] for found in (joined, words)]
-    assert scores[0] == scores[1]
-    assert not any("--remove-bpe" in note for note in [*joined["notes"], *words["notes"]])
 
 
 # ---------------------------------------------------------------- table and JSON
@@ -561,18 +464,13 @@ def test_systems_stand_side_by_side_under_their_names(example, capsys):
     command.main(["out", second, *MT, "--names", "ours, \x1b[31m"])
     table = capsys.readouterr().out
     assert [line.split()[1:3] for line in table.splitlines()[-2:]] == [["better", "than"]] * 2
+    assert "3 sentences better, 0 worse" in table and "95.8 %" in table
     assert re.search(r"^ +no-edit baseline +ours +\\x1b\[31m$", table, re.M)
     assert row(table, "accuracy ↑") == ["25.00", "25.00", "100.00"]
     assert row(table, "3  ") == ["–", "0", "0.0", "4", "100.0"]
 
 
 # ---------------------------------------------------------------- options
-
-
-def test_a_library_that_is_missing_is_named_with_the_command_that_installs_it(monkeypatch):
-    monkeypatch.setitem(sys.modules, "rouge_score.rouge_scorer", None)
-    said = refusal(command.main, corrections(), "--metrics", "rouge1")
-    assert "pip install 'lev_plugins[report]'" in said
 
 
 @pytest.mark.parametrize(

@@ -120,12 +120,6 @@ def test_marks_hold_and_markup_in_a_text_is_text(editing):
     assert result["draft"] == draft and "\\[-" in text and "c" not in text
 
 
-def test_terms_are_in_the_output(editing):
-    sentence = {"source": "a b", "terms": ["d", "g h"]}
-    (result,) = editing.post("/edit", json={"sentences": [sentence]}).json()["results"]
-    assert "g h" in result["hypotheses"][0]["text"]
-
-
 def test_correct_gives_the_correctors_own_text():
     corrector = editors.edit_corrector()
     lines = ["a b c", "", "dd  e", "x\ty"]
@@ -170,16 +164,12 @@ def marked(end: int, kind: str, **more: Any) -> str:
     [
         ("{", 422, "JSON"),
         ("[" * 100_000, 400, "parsing"),
-        ("[]", 422, "body"),
-        ("{}", 422, "sentences"),
         ('{"sentences": [], "nbset": 1}', 422, "nbset"),
         ('{"sentences": [{"source": 1}]}', 422, "sentences.0.source"),
         ('{"sentences": [{"source": "\\ud800"}]}', 422, "unicode"),
-        ('{"sentences": [], "nbest": 99}', 422, "nbest"),
         ('{"sentences": [], "empty_penalty": NaN}', 422, "finite"),
         (marked(2, "keep"), 422, "sentences[0].marks: 0 to 2"),
         (marked(1, "lock"), 422, "sentences.0.marks.0.kind"),
-        (marked(1, "keep", draft=None), 422, "sentences[0].marks: 0 to 1"),
         (marked(1, "keep", terms=["c"]), 422, "terms"),
         (json.dumps({"sentences": [{"source": "a " * 200}]}), 422, "limit is"),
         (json.dumps({"sentences": [{"source": "a"}] * 300}), 422, "256"),
@@ -193,19 +183,16 @@ def test_a_request_that_cannot_be_used_is_refused_in_one_line(editing, body, sta
     assert editing.post("/edit", json={"sentences": [{"source": "a"}]}).status_code == 200
 
 
-def test_what_is_too_large_or_no_json_is_refused(editing):
+def test_what_is_too_large_no_json_or_not_there_is_refused(editing):
     assert editing.post("/edit", content=b"a" * 1_000_001).status_code == 413
     pieces = (b"a" * 100_000 for _ in range(11))  # of a length that nobody has told
     assert editing.post("/edit", content=pieces).status_code == 413
     refused = editing.post("/edit", content='{"sentences": []}')
     assert refused.status_code == 422 and "application/json" in refused.json()["error"]
-
-
-def test_what_the_model_cannot_do_and_what_is_not_there_is_named(editing):
     for path in ("/predict", "/nowhere"):
         refused = editing.post(path, json={"texts": ["a"]})
         assert refused.status_code == 404 and path in refused.json()["error"]
-    assert editing.get("/edit").status_code == 405
+    assert set(editing.get("/openapi.json").json()["paths"]) == {"/edit", "/correct"}
 
 
 def test_a_fault_of_the_model_is_one_line_and_the_server_continues(caplog):
@@ -285,16 +272,6 @@ def test_many_clients_at_once_each_get_their_own():
             assert list(pool.map(post, asked)) == expected
 
 
-def test_openapi_describes_what_the_model_can_do(editing):
-    described = editing.get("/openapi.json").json()
-    assert {"/edit", "/correct"} == set(described["paths"])
-    parts = described["components"]["schemas"]
-    assert parts["Mark"]["properties"]["kind"]["enum"] == ["keep", "drop", "term"]
-    assert parts["EditRequest"]["required"] == ["sentences"]
-    for reference in set(json.dumps(described).split('"$ref": "')[1:]):
-        assert reference.partition('"')[0].rpartition("/")[2] in parts
-
-
 # the command --------------------------------------------------------------------------------------
 
 
@@ -311,13 +288,8 @@ def test_openapi_describes_what_the_model_can_do(editing):
 def test_options_that_cannot_be_used_are_refused_before_the_model_is_loaded(flags, said):
     with refuses(said):
         serve.main(["--path", "nowhere.pt", *flags.split()])
-
-
-def test_a_port_that_is_taken_is_named():
-    with serve.listen("127.0.0.1", 0) as taken:
-        port = taken.getsockname()[1]
-        with pytest.raises(UserError, match=f"--port {port}: .*--port 0 for one that is free"):
-            serve.main(["--path", "nowhere.pt", "--port", str(port)])
+    with serve.listen("127.0.0.1", 0) as taken, refuses(port := str(taken.getsockname()[1])):
+        serve.main(["--path", "nowhere.pt", "--port", port])
 
 
 def test_a_token_from_a_file_has_to_be_long_and_plain(tmp_path):
@@ -329,15 +301,6 @@ def test_a_token_from_a_file_has_to_be_long_and_plain(tmp_path):
         with pytest.raises(UserError):
             serve.read_token(str(file))
     assert serve.read_token(None) != serve.read_token(None)
-
-
-def test_without_fastapi_one_line_says_how_to_install_it(monkeypatch):
-    real = serve.importlib.util.find_spec
-    monkeypatch.setattr(
-        serve.importlib.util, "find_spec", lambda name: None if name == "fastapi" else real(name)
-    )
-    with pytest.raises(UserError, match="needs fastapi: pip install"):
-        serve.main(["--path", "x"])
 
 
 def test_the_address_that_is_printed_opens_the_page(monkeypatch, capsys):

@@ -2,86 +2,90 @@
 
 from argparse import Namespace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import saved
 import tiny
-from decoding.fake_policy import RandomPolicy
-from refusals import refuses
+from refusals import refusal
 
 from lev_plugins.cli import preprocess
 from lev_plugins.cli import tune as command
-from lev_plugins.errors import UserError
-from lev_plugins.inference.corpus import Corpus
-from lev_plugins.inference.decoding_search import Choice, best_of, choose, render
+from lev_plugins.inference.decoding_search import Choice, best_of
+from lev_plugins.inference.editor import LevenshteinEditor
 from lev_plugins.metrics.corpus import make_metric
 
-ROWS = tiny.triples(12, 4)
-WORDS = ["data", "--path", "model.pt"]
+LINES = {"src": "a b c\nc\nb b a d\n", "tgt": "a b\nzzz\nb a d d\n", "mt": "a b\nzzz\na d\n"}
 
 
-def parsed(*words: str) -> Namespace:
-    args = command.build_parser().parse_args([*WORDS, *words])
-    command.check(args)
-    return args
+@pytest.fixture
+def data(tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    tiny.dictionaries(Path("bin"))
+    for lang, text in LINES.items():
+        Path(f"valid.{lang}").write_text(text)
+    words = "--source-lang src --target-lang tgt --draft-lang mt --validpref valid --destdir data"
+    dictionaries = "--srcdict bin/dict.src.txt --tgtdict bin/dict.tgt.txt"
+    preprocess.main([*words.split(), *dictionaries.split()])
+    saved.save(Path("levt/checkpoint_best.pt").absolute(), tmp_path / "bin", "editor", seed=1)
+    return Path("data")
 
 
-def test_every_pair_is_decoded_as_fairseq_generate_would():
-    task = tiny.task()
-    policy: Any = RandomPolicy(task.tgt_dict, task.placeholder, 6, 0.5)
-    batches = [tiny.batch(task, ROWS[i : i + 6], range(i, i + 6)) for i in (0, 6)]
-    corpus = Corpus(batches, {i: " ".join(row.target) for i, row in enumerate(ROWS)}, None)
-    args = parsed("--gammas", "0,3", "--thresholds", "0.5,1", "--metric", "accuracy")
-    found = list(choose(task, [policy], corpus, make_metric("accuracy"), args))
-    assert [(one.gamma, one.threshold) for one in found] == [(0, 0.5), (0, 1), (3, 0.5), (3, 1)]
-    words = sum(len(row.target) for row in ROWS)
-    for one in found:
-        task.cfg.delete_threshold = one.threshold
-        options = Namespace(iter_decode_max_iter=10, iter_decode_eos_penalty=one.gamma)
-        generator = task.build_generator([policy], options)
-        answers = [best for batch in batches for (best, *_) in generator.generate([policy], batch)]
-        assert one.length == sum(len(best["tokens"]) - 2 for best in answers) / words
-    assert len({one.length for one in found}) > 2, "the settings matter"
+def rows(capsys, *words: str) -> list[list[str]]:
+    flags = "--path levt --draft-lang mt --metric accuracy"
+    command.main(["data", *flags.split(), *words])
+    return [line.split() for line in capsys.readouterr().out.splitlines()]
 
 
-def test_the_best_is_told_as_flags_and_a_low_error_rate_is_good():
+def test_every_pair_is_decoded_as_fairseq_generate_would_and_no_edits_have_a_row(data, capsys):
+    found = rows(capsys, "--gammas", "0,3", "--thresholds", "0.5,1", "--max-iter", "3")
+    assert found[2][:4] == ["no", "edits", "33.33", "0.714"], "an unknown word is never right"
+    editor = LevenshteinEditor.from_pretrained("levt", "data", bpe=None)
+    editor.task.cfg.draft_lang = "mt"
+    editor.task.load_dataset("valid")
+    batches = list(editor.task.get_batch_iterator(editor.task.dataset("valid"), max_sentences=2)
+                   .next_epoch_itr(shuffle=False))  # fmt: skip
+    lengths = []
+    for gamma, threshold, row in zip((0, 0, 3, 3), (0.5, 1, 0.5, 1), found[3:]):
+        assert row[:2] == [f"{gamma}", f"{threshold}"]
+        editor.task.cfg.delete_threshold = threshold
+        options = Namespace(iter_decode_max_iter=3, iter_decode_eos_penalty=gamma)
+        generator = editor.task.build_generator(editor.models, options)
+        outputs = [best for b in batches for best, *_ in generator.generate(editor.models, b)]
+        lengths.append(sum(len(one["tokens"]) - 2 for one in outputs) / 7)
+        assert row[3] == f"{lengths[-1]:.3f}"
+        assert row[4] == f"{sum(one['steps'] for one in outputs) / 3:.2f}"
+    assert len(set(lengths)) > 1, "the settings matter"
+    assert found[-1][::2] == ["--iter-decode-eos-penalty", "--delete-threshold"]
+
+
+def test_what_is_too_long_is_left_out_and_told(data, capsys):
+    long = " ".join("a" * 50)
+    for lang, text in LINES.items():
+        Path(f"valid.{lang}").write_text(f"{text}{long}\n")
+    words = "--source-lang src --target-lang tgt --draft-lang mt --validpref valid --destdir more"
+    dictionaries = "--srcdict bin/dict.src.txt --tgtdict bin/dict.tgt.txt"
+    preprocess.main([*words.split(), *dictionaries.split()])
+    command.main(["more", *"--path levt --draft-lang mt --gammas 0 --thresholds 1".split()])
+    told = capsys.readouterr()
+    assert "left out: 1 sentence" in told.err and "valid: 3 sentences" in told.out
+
+
+def test_of_equals_the_first_is_best_and_a_low_error_rate_is_good():
     choices = [Choice(0, 0.5, 10, 1, 2), Choice(1, 0.7, 30, 1, 2), Choice(0.5, 0.9, 30, 1, 2)]
-    bleu, ter = make_metric("bleu"), make_metric("ter")
-    assert render(choices, bleu).splitlines()[-1] == (
-        "--iter-decode-eos-penalty 1 --delete-threshold 0.7"
-    )
-    assert best_of(choices, ter) == choices[0]
+    assert best_of(choices, make_metric("bleu")) == choices[1]
+    assert best_of(choices, make_metric("ter")) == choices[0]
 
 
 @pytest.mark.parametrize(
     "words, said",
     [
-        (["--gammas", "0,x"], "--gammas 0,x: give numbers from 0 to 3"),
-        (["--thresholds", "1.5"], "--thresholds 1.5: give numbers from 0 to 1"),
-        (["--max-iter", "0"], "--max-iter 0"),
-        (["--metric", "best"], "--metric best: choose one of"),
-        (["--references", "nowhere"], "--references nowhere does not exist"),
+        (["--gammas", "0,x"], "--gammas"),
+        (["--thresholds", "1.5"], "--thresholds"),
+        (["--max-iter", "0"], "--max-iter"),
+        (["--metric", "best"], "best"),
+        (["--path", "no.pt"], "no.pt"),
+        (["--gen-subset", "dev"], "dev"),
     ],
 )
-def test_what_cannot_be_chosen_from_is_refused(words, said):
-    with pytest.raises(UserError, match=said):
-        parsed(*words)
-
-
-def test_a_folder_stands_for_the_checkpoint_in_it(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    tiny.dictionaries(Path("bin"))
-    for lang in ("src", "tgt"):
-        Path(f"valid.{lang}").write_text("a b\nc\n")
-    words = "--source-lang src --target-lang tgt --validpref valid --destdir data"
-    preprocess.main(
-        [*words.split(), *"--srcdict bin/dict.src.txt --tgtdict bin/dict.tgt.txt".split()]
-    )
-    saved.save(Path("levt/checkpoint_best.pt").absolute(), tmp_path / "bin", "editor")
-    flags = "--gammas 1 --thresholds 0.7 --max-iter 1 --metric accuracy --cpu"
-    command.main(["data", "--path", "levt", *flags.split()])
-    told = capsys.readouterr().out.splitlines()[-1]
-    assert told == "--iter-decode-eos-penalty 1 --delete-threshold 0.7"
-    with refuses("checkpoint no.pt does not exist"):
-        command.main(["data", "--path", "no.pt"])
+def test_what_cannot_be_chosen_from_is_refused(words, said, data):
+    assert said in refusal(command.main, "data", "--path", "levt", *words)

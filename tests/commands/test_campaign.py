@@ -2,7 +2,6 @@
 
 import json
 import os
-import random
 import re
 import subprocess
 import sys
@@ -59,13 +58,6 @@ def paths(folder: Path) -> tuple[str, str]:
     return str(folder / "work"), str(folder / "data")
 
 
-def test_the_list_says_what_each_row_costs_and_needs(folders):
-    done = campaign(folders, "--list")
-    assert done.returncode == 0 and done.stderr == ""
-    lines = done.stdout.splitlines()
-    assert len(lines) == 4 and lines[2].split(maxsplit=3) == ["words.b", "20", "one", "the second"]
-
-
 def test_a_row_becomes_a_file_with_its_commands_and_a_second_run_skips_it(folders):
     work, data = paths(folders)
     done = campaign(folders, work, data, "words.a", CORE="0")
@@ -107,11 +99,8 @@ def test_a_row_that_fails_stops_no_other_and_is_resumed_where_it_stopped(folders
     "arguments, environ, said",
     [
         ((), {}, "two folders are needed"),
-        (("{work}", "gone"), {}, "no folder gone"),
         (("{work}", "{data}", "words.z"), {}, "no row words.z"),
         (("{work}", "{data}"), {"SEEDS": "one"}, "SEEDS=one"),
-        (("{work}", "{data}"), {"ROWS": "gone.sh"}, "ROWS=gone.sh: no such file"),
-        (("{work}", "{data}"), {"UPDATES": "few"}, "UPDATES=few"),
     ],
 )
 def test_wrong_arguments_are_refused_in_one_line(folders, arguments, environ, said):
@@ -154,40 +143,3 @@ def minilm(folder: Path) -> dict[str, str]:
     checkpoints.bert(package / "model")
     (package / "__init__.py").touch()
     return {"PYTHONPATH": str(package.parent)}
-
-
-@pytest.mark.parametrize(
-    "name, start",
-    [
-        # its steps are also those of test_classification_example.py, and its rows are alike
-        pytest.param("tagging.enct5", False, marks=pytest.mark.long),
-        pytest.param("tagging.minilm", True, marks=pytest.mark.slow),
-    ],
-)
-def test_a_tagger_goes_the_whole_way(folders, name, start):
-    rng = random.Random(1)
-    tags = {"a": "DET", "cat": "NOUN", "dog": "NOUN", "runs": "VERB", "sits": "VERB", "now": "ADV"}
-    treebank = folders / "data" / "ud_ewt"
-    treebank.mkdir()
-    for part, lines in (("train", 80), ("dev", 12), ("test", 12)):
-        sentences = [rng.choices(list(tags), k=rng.randint(2, 6)) for _ in range(lines)]
-        for side, text in (
-            ("tok", [" ".join(one) for one in sentences]),
-            ("upos", [" ".join(tags[word] for word in one) for one in sentences]),
-        ):
-            (treebank / f"{part}.{side}").write_text("".join(line + "\n" for line in text))
-    work, data = paths(folders)
-    rows = str(ROOT / "examples" / "campaign_rows.sh")
-    environ = minilm(folders) if start else {"VOCAB": "30"}
-    done = campaign(folders, work, data, name, ROWS=rows, UPDATES="2", SEEDS="3", **environ)
-    log = folders / "work" / name / "log.txt"
-    assert done.returncode == 0, log.read_text()[-2000:]
-    lines = (folders / "work" / "results" / f"{name}.jsonl").read_text().splitlines()
-    rows_found = [json.loads(line) for line in lines]
-    row = rows_found[2]
-    prepared = "BERT=MINILM bash" if start else "bash"
-    assert row["command"][0].startswith(f"{prepared} examples/classification/prep")
-    assert str(folders) not in " ".join(row["command"]) and "UPDATES=2" in row["command"][1]
-    assert [one["kind"] for one in rows_found] == ["look-up", "look-up", "system"]
-    assert row["seeds"] == [3]
-    assert 0 <= row["metrics"]["word_accuracy"] <= 100 and row["metrics"]["parameters"] > 1000

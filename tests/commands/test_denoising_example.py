@@ -11,11 +11,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from example_scripts import modules, refusal, trained_with
+from example_scripts import modules
 from plain_files import put
 from scipy.stats import t as student
-
-from lev_plugins import Corrector
 
 KINDS = ("random", "keyboard", "swap", "delete")
 
@@ -35,22 +33,6 @@ def write_text(folder: Path, *sides: str) -> Path:
             text = "".join(line + "\n" for line in lines)
             (folder / f"{part}.{side}").write_text(text, encoding="utf-8")
     return folder
-
-
-@pytest.mark.parametrize(
-    "arguments, said",
-    [
-        ([], "has no data"),
-        (["--beam", "0"], "--beam 0"),
-        (["--systems", "all"], "--systems all: there is no"),
-    ],
-)
-def test_what_cannot_be_scored_is_refused(arguments, said, tmp_path):
-    if arguments:
-        write_text(tmp_path / "data", "clean", "noisy")
-    with pytest.raises(ValueError, match=said) as caught:
-        evaluate.main([str(tmp_path), *arguments])
-    assert "\n" not in str(caught.value)
 
 
 def test_scores_count_what_was_corrected_and_what_was_miscorrected():
@@ -121,51 +103,8 @@ def test_prepare_train_and_evaluate_end_in_a_table_for_each_noise(tmp_path, succ
         for name in models:
             text = (work / "output" / f"{name}.test-{kind}").read_text("utf-8").splitlines()
             assert rows[name].items() >= evaluate.scores(text, noisy, clean).items()
-    stay = 0  # words of the lexicon, whatever the model would write
-    for path in (work / "data").glob("test-elsewhere-*.noisy"):
-        ranked = work / "output" / f"none+lexicon.{path.stem}"
-        pairs = zip(path.read_text("utf-8").splitlines(), ranked.read_text("utf-8").splitlines())
-        for noisy, corrected in pairs:
-            known = {"zebra", "four"} & set(noisy.split())
-            assert known <= set(corrected.split())
-            stay += len(known)
-    assert stay
     numbers = json.loads((tmp_path / "scores.json").read_text())["systems"]
-    for name, found in numbers.items():
-        for where in ("", "elsewhere-"):
-            each = {kind: tables[f"test-{where}{kind}"]["systems"][name] for kind in KINDS}
-            assert found[f"{where}swap"] == each["swap"]["wrr"]
-            assert found[f"{where}corrected"] == sum(one["corrected"] for one in each.values())
-            mean = sum(one["wrr"] for one in each.values()) / len(KINDS)
-            assert found[f"{where}wrr"] == pytest.approx(mean)
-
-
-def test_captions_have_their_marks_apart(tmp_path, succeed):
-    for part, line in (
-        ("train", "A (big) dog, he runs."),
-        ("valid", "Two  cats"),
-        ("test_2016", ""),
-    ):
-        (tmp_path / f"{part}.en").write_text(f"{line}\n", encoding="utf-8")
-    subprocess.run(["gzip", str(tmp_path / "train.en")], check=True)
-    succeed("denoising/captions.sh", tmp_path, tmp_path / "data")
-    found = {path.name: path.read_text("utf-8") for path in (tmp_path / "data").iterdir()}
-    assert found == {
-        "train.clean": "A ( big ) dog , he runs .\n",
-        "dev.clean": "Two cats\n",
-        "test.clean": "\n",
-    }
-
-
-@pytest.mark.slow
-def test_real_noisy_pairs_stay_as_they_are(tmp_path, succeed):
-    data, work = write_text(tmp_path / "data", "clean", "noisy"), tmp_path / "work"
-    succeed("denoising/prepare.sh", data, work)
-    for part, split in (("train", "train"), ("dev", "valid"), ("test", "test")):
-        for side in ("clean", "noisy"):
-            copy = (work / "data" / f"{split}.{side}").read_bytes()
-            assert copy == (data / f"{part}.{side}").read_bytes()
-    assert (work / "noise").read_text(encoding="utf-8") == "none\n"
+    assert numbers["none"]["swap"] == tables["test-swap"]["systems"]["none"]["wrr"]
 
 
 @pytest.mark.slow
@@ -181,35 +120,15 @@ def test_a_translator_of_noisy_text_is_trained_and_scored_with_and_without_symsp
     lexicon = put(tmp_path / "words.txt", list(german))
     sizes = {"UPDATES": "2", "WIDTH": "16", "LAYERS": "1", "RUN": "1"}
     succeed("translation/prepare.sh", data, work, VOCABULARY="60")
-    assert refusal("denoising/translate.sh", work, "noisier").startswith("no system noisier")
-    assert refusal("denoising/translate.sh", work, "noisy", LAYERS="0").startswith("LAYERS=0")
-    for system, noise, gates in (("clean", "none", "none"), ("noisy", "all", "none")):
-        given = trained_with(tmp_path, "denoising/translate.sh", work, system, **sizes)
-        assert [given[given.index(flag) + 1] for flag in ("--noise", "--gates")] == [noise, gates]
     succeed("denoising/translate.sh", work, "gated", *SMALL, **sizes)
     model = work / "translate" / "gated-1" / "checkpoint_last.pt"  # any model will do
     scored = [work, "--beam", "1", "--lexicon", lexicon, "--corrector", model]
-    scores = tmp_path / "scores.json"
-    out = succeed("denoising/evaluate_translation.sh", *scored, "--json", scores)
-    corrector = Corrector.from_pretrained(model)
-    numbers = json.loads(scores.read_text("utf-8"))["systems"]
+    out = succeed("denoising/evaluate_translation.sh", *scored, "--json", tmp_path / "scores.json")
+    numbers = json.loads((tmp_path / "scores.json").read_text("utf-8"))["systems"]
     assert list(numbers) == ["gated-1", "gated-1+symspellpy", "gated-1+corrector"]
-    output = work / "translate" / "output"
-    clean = (data / "test.en").read_text("utf-8")
-    assert (output / "clean.source").read_text("utf-8") == clean
-    for kind in KINDS:
-        noisy = (output / f"{kind}.source").read_text("utf-8").splitlines()
-        corrected = (output / f"{kind}+symspellpy.source").read_text("utf-8").splitlines()
-        assert len(noisy) == 5 and right_words(noisy, clean) < right_words(corrected, clean)
-        written = (output / f"{kind}+corrector.source").read_text("utf-8").splitlines()
-        assert written == [one.text for one in corrector.correct(noisy)]
     for name, row in numbers.items():
         assert row["noisy"] == pytest.approx(sum(row[kind] for kind in KINDS) / 4)
         assert re.search(rf"^\| {re.escape(name)} \| {row['clean']:.2f} ", out, re.M)
         for one in ("clean", *KINDS):
-            assert len((output / f"{name}.{one}").read_text("utf-8").splitlines()) == 5
-
-
-def right_words(lines: list[str], text: str) -> int:
-    pairs = zip(" ".join(lines).split(), text.split(), strict=True)
-    return sum(found == wanted for found, wanted in pairs)
+            output = work / "translate" / "output" / f"{name}.{one}"
+            assert len(output.read_text("utf-8").splitlines()) == 5

@@ -1,17 +1,13 @@
 """Distilling: what fairseq-generate printed becomes targets in the sources' order."""
 
-import random
 import sys
-from pathlib import Path
 
 import pytest
-from conftest import SIZES
 from example_scripts import modules
 from plain_files import put, read
 from refusals import refuses
 
 (distilled,) = modules("translation", "distilled")
-LANGUAGES = "--source-lang en --target-lang de"
 
 
 @pytest.mark.parametrize(
@@ -48,33 +44,3 @@ def test_lines_come_out_in_the_order_of_the_sources_or_not_at_all(tmp_path, monk
         with refuses(said):
             distilled.main()
         assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.slow
-def test_the_script_makes_data_of_the_teachers_translations(commands, succeed, root, tmp_path):
-    draw = random.Random(3)
-    for name, size in (("train", 300), ("valid", 5), ("test", 5)):
-        sources = [" ".join(draw.choices("abcdefgh", k=draw.randint(1, 9))) for _ in range(size)]
-        for side, lines in (("en", sources), ("de", [line.upper() for line in sources])):
-            put(tmp_path / f"pieces/{name}.{side}", lines)
-    commands.preprocess(
-        f"{LANGUAGES} --joined-dictionary --trainpref pieces/train --destdir data", tmp_path
-    )
-    commands.ok(
-        f"fairseq-train data --user-dir {root}/lev_plugins --task translation {LANGUAGES} "
-        f"--arch transformer {SIZES} --share-all-embeddings --optimizer adam --lr 0.005 "
-        "--batch-size 50 --cpu --disable-validation --criterion cross_entropy --max-update 60 "
-        "--no-epoch-checkpoints --save-dir ar",
-        tmp_path,
-    )
-    generate = f"fairseq-generate data --user-dir {root}/lev_plugins --task translation --cpu "
-    generate += f"{LANGUAGES} --path ar/checkpoint_last.pt --gen-subset train --unkpen inf"
-    best = commands.ok(f"{generate} --beam 3 --max-len-b 12", tmp_path).texts("H")
-    succeed("translation/distill.sh", tmp_path, "--beam", "3", "--max-len-b", "12", "--cpu")
-    targets = read(tmp_path / "distilled-text/train.de")
-    references = read(tmp_path / "pieces/train.de")
-    assert all(one in pair for one, pair in zip(targets, zip(best, references), strict=True))
-    assert 10 < sum(one != other for one, other in zip(targets, references)) < 300
-    text = Path("distilled-text/train.en"), Path("pieces/train.en")
-    assert (tmp_path / text[0]).read_bytes() == (tmp_path / text[1]).read_bytes()
-    assert (tmp_path / "distilled-data/train.en-de.de.bin").is_file()

@@ -82,24 +82,6 @@ def test_interactive_reads_drafts_after_a_tab_and_answers_in_order(commands, tri
     assert together.texts("H") == outputs and together.texts("S") == one_by_one.texts("S")
 
 
-def test_interactive_reads_sources_alone(commands, pairs):
-    lines = pairs.text("valid", "src")
-    lines[3] = ""
-    flags = f"--buffer-size 8 --batch-size 8 --input {pairs.folder / 'lines'}"
-    (pairs.folder / "lines").write_text("\n".join(lines))
-    outputs = commands.done(pairs.interactive(flags), pairs.folder).texts("H")
-    generated = commands.done(pairs.generate("--gen-subset valid"), pairs.folder).texts("H")
-    assert outputs[:3] + outputs[4:] == generated[:3] + generated[4:]
-    assert len(set(generated)) > 3, "the outputs are all alike: their order was not tested"
-
-
-def test_characters_are_joined_and_split_by_the_command(commands, triples):
-    text = "abc\tA.BC!.\nhg\tH!G.\n"
-    result = commands.done(triples.interactive("--bpe characters"), triples.folder, stdin=text)
-    assert result.texts("S") == ["a b c", "h g"]
-    assert result.texts("D") == ["A.B.C.", "H.G."]
-
-
 def test_traces_tell_how_each_output_came_about(commands, triples):
     sources, drafts = triples.text("valid", "src"), triples.text("valid", "mt")
     lines = [f"{source}\t{draft}\n" for source, draft in zip(sources, drafts, strict=True)]

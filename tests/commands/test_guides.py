@@ -171,30 +171,3 @@ def test_the_commands_of_a_guide_run(page, commands, prepared, tmp_path):
     small = " ".join([BOTH, *SHORT])
     done = shell.run(script(page, home), smaller, {"GUIDE_TORCHRUN": small})
     assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-3000:]}"
-
-
-def test_programs_of_a_script_have_its_folder_environment_input_and_status(commands, tmp_path):
-    """What runs guides and examples without importing torch anew is what bash would run."""
-    (tmp_path / "here").mkdir()
-    (tmp_path / "requests").mkdir()
-    told = "import os, sys; print(os.getcwd(), os.environ.get('SAID'), sys.stdin.read(), sys.argv)"
-    (tmp_path / "here" / "told.py").write_text(f"{told}; sys.exit('{{}}' in sys.argv and 3)")
-    shell = Shell(commands, tmp_path / "here", tmp_path / "requests")
-    script = """
-      export SAID=hello
-      echo first | python told.py a 'b  c' | sed 's/^/1: /'
-      python -c 'print("2: real")'
-      SAID=other python told.py < /dev/null || echo never
-      python told.py {} && echo never
-      echo "status $?"
-    """
-    done = shell.run(script, list, {})
-    here = tmp_path / "here"
-    assert done.stdout.splitlines() == [
-        f"1: {here} hello first",
-        "1:  ['told.py', 'a', 'b  c']",
-        "2: real",
-        f"{here} other  ['told.py']",
-        f"{here} hello  ['told.py', '{{}}']",
-        "status 3",
-    ], done.stderr

@@ -90,18 +90,3 @@ def test_answers_are_ranked_by_the_score_of_the_autoregressive_model(
     assert [[one.text for one in group] for group in edited] == texts(groups)
     nats = [one.score for group in edited for one in group]
     assert nats == pytest.approx([score * math.log(2) for score in found], abs=2e-4)
-
-
-def test_joined_words_do_not_get_in_the_way_of_ranking_and_of_words_of_ones_own(
-    commands, triples, transformer
-):
-    both = f"{triples.checkpoint}:{transformer}"
-    flags = f"--gen-subset valid {RANK} --batch-size 3"
-    plain = answers(commands.done(triples.generate(flags, both), triples.folder))
-    joined = f"{flags} --post-process sentencepiece"
-    result = answers(commands.done(triples.generate(joined, both), triples.folder))
-    assert texts(result) == [[text.replace(" ", "") for text in group] for group in texts(plain)]
-    text = "a b\tA . B xyz .\na\tA xyz .\n"
-    typed = triples.interactive("--delete-threshold 1 --post-process")
-    for group in answers(commands.done(typed, triples.folder, stdin=text)):
-        assert "<unk>" in group[0].text.split()

@@ -2,7 +2,6 @@
 
 import csv
 import re
-import shutil
 from pathlib import Path
 
 import pytest
@@ -28,18 +27,6 @@ def curve(commands):
     def run(corpus, path, folder, more):
         command = f"{COMMAND} {corpus.data} --path {path} --cpu --csv out.csv {more}"
         return commands.ok(command, folder)
-
-    return run
-
-
-@pytest.fixture
-def refused(commands, tmp_path):
-    """Runs a command that has to fail and leave nothing behind; gives its error line."""
-
-    def run(words):
-        error = commands(f"{COMMAND} {words} --cpu --csv out.csv --png out.png", tmp_path).error
-        assert not list(tmp_path.iterdir()), "something was written"
-        return error
 
     return run
 
@@ -86,25 +73,3 @@ def test_the_curve_without_an_oracle_is_what_fairseq_generate_scores(commands, t
     assert float(row["score"]) == pytest.approx(float(ter), abs=0.006)
     steps = [int(step) for step in result.texts("I")]
     assert float(row["mean_iterations"]) == pytest.approx(sum(steps) / 11, abs=1e-4)
-
-
-def test_several_checkpoints_are_one_model(curve, triples, weak, tmp_path):
-    folder, checkpoint, _ = weak
-    curve(triples, f"{checkpoint}:{checkpoint}", tmp_path, FLAGS)
-    assert rows(tmp_path / "out.csv") == rows(folder / "out.csv"), "a model and itself"
-    curve(triples, f"{checkpoint}:{triples.checkpoint}", tmp_path, FLAGS)
-    assert rows(tmp_path / "out.csv") != rows(folder / "out.csv")
-
-
-def test_data_without_references_are_refused(refused, commands, triples, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("without")
-    shutil.copytree(triples.data, folder / "bin")
-    for side in ("bin", "idx"):
-        (folder / "bin" / f"test.src-tgt.tgt.{side}").unlink()
-    error = refused(f"{folder}/bin --path {triples.checkpoint} --draft-lang mt")
-    assert "bin: test has no tgt side" in error
-
-
-def test_a_model_that_does_not_edit_is_refused(refused, triples, transformer):
-    error = refused(f"{triples.data} --path {triples.checkpoint}:{transformer}")
-    assert "TransformerModel is no edit model" in error

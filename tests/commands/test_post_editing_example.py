@@ -9,25 +9,10 @@ import pytest
 from example_scripts import modules
 from fairseq.scoring import SCORER_REGISTRY
 from fairseq.scoring.bleu import SacrebleuConfig, SacrebleuScorer
-from plain_files import put
 
 from lev_plugins.metrics.scorers import TerConfig
 
 pieces, scores, careful = modules("post_editing", "pieces", "scores", "careful")
-
-
-def test_words_are_cut_alike_whatever_space_stands_between_them(tmp_path, monkeypatch):
-    plain = ["a cat and a dog", "a dog here", "", "and a cat"]
-    odd = [line.replace(" ", space) for line, space in zip(plain, "\u00a0\u2028\u3000\t")]
-    cut = {}
-    for name, lines in (("plain", plain), ("odd", odd)):
-        work = tmp_path / name
-        put(work / "text" / "train.src", lines)
-        (work / "pieces").mkdir()
-        monkeypatch.setattr(sys, "argv", ["pieces.py", str(work), "40", "train", "src"])
-        pieces.main()
-        cut[name] = [(work / file).read_bytes() for file in ("pieces/train.src", "spm.vocab")]
-    assert cut["odd"] == cut["plain"] and cut["odd"][0].count(b"\n") == 4
 
 
 # scores beside what fairseq-generate prints of the same output
@@ -112,15 +97,3 @@ def test_sure_and_small_edits_are_kept_and_others_are_not(tmp_path, monkeypatch,
     rows = [line.split() for line in out.splitlines() if line.startswith(("no", "all", "careful"))]
     ters = [float(row[-2]) for row in rows]
     assert ters[2] < ters[0] < ters[1] and ters[5] < ters[3] < ters[4]
-
-
-CHANCE = [GOOD] * 3 + [SAME] * 6  # better in 97 % of the samples; of five rules the best
-
-
-@pytest.mark.parametrize(
-    "dev", [CHANCE, [BAD] * 9, [GOOD] * 5 + [(*GOOD[:3], BAD[3])] * 5, [SAME] * 3]
-)
-def test_all_drafts_stay_where_no_rule_pays_beyond_chance(dev, tmp_path, monkeypatch, capsys):
-    made = outcome(tmp_path, dev, [GOOD, BAD, SAME], monkeypatch)
-    assert made == [GOOD[0], BAD[0], SAME[0]]
-    assert capsys.readouterr().out.startswith("all drafts stay: the best rule is better in ")

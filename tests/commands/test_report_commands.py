@@ -48,20 +48,6 @@ def test_a_generated_output_is_reported_as_fairseq_scores_it(commands, triples, 
     assert f"{ours['scores']['bleu']:.2f}" in table and "no-edit baseline" in table
 
 
-def test_drafts_are_the_same_from_the_history_and_the_text(triples, generated, tmp_path):
-    folder, _ = generated
-    texts = triples.folder / "valid.mt"
-    reports = []
-    for flags in ("", f"--drafts {texts}"):
-        words = [str(folder / "generate.out"), "--metrics", "bleu", *flags.split()]
-        report([*words, "--json", str(tmp_path / "json")])
-        reports.append(json.loads((tmp_path / "json").read_text()))
-    origins = [one.pop("origin")["drafts"] for one in reports]
-    assert origins == [f"E- lines of {folder}/generate.out", str(texts)]
-    assert reports[0] == reports[1]
-    assert reports[0]["systems"][0]["unchanged"] == 11
-
-
 def test_characters_are_scored_as_text_where_fairseq_joins_them(
     commands, triples, transformer, tmp_path, capsys, root
 ):
@@ -110,14 +96,3 @@ def test_latencies_of_an_edit_model_and_a_transformer(commands, triples, transfo
     greedy = figures["systems"][2]
     assert greedy["iterations"] == greedy["output_tokens"] + 1, "</s> takes a step too"
     assert "|threads:1|split:valid|drafts:mt|" in result.out
-
-
-def test_models_in_each_others_place_are_one_error_line(commands, triples, transformer, tmp_path):
-    command = f"{LATENCY} {triples.data} {SPLIT} --json l.json"
-    swapped = commands(f"{command} --path {transformer}", tmp_path)
-    assert "model of the kind transformer" in swapped.error
-    edited = commands(
-        f"{command} --path {triples.checkpoint} --ar-path {triples.checkpoint}", tmp_path
-    )
-    assert "is not an autoregressive model" in edited.error
-    assert list(tmp_path.iterdir()) == []

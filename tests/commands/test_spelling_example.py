@@ -64,13 +64,6 @@ def test_pbd_learns_from_the_same_data_and_is_scored_the_same_way(data):
     assert len(shown) == 3 and {right or output for _, output, right in shown} <= set(words)
 
 
-def test_what_is_no_checkpoint_is_refused_in_one_line(data):
-    said = call(SPELLING / "evaluate.py", data, data, status=1)
-    assert (
-        said.startswith(f"error: {data} holds none of checkpoint_best.pt") and "\n" not in said[:-1]
-    )
-
-
 def test_a_folder_without_drafts_is_refused_in_one_line(tmp_path):
     said = call(SPELLING / "train.py", tmp_path, tmp_path / "model", status=1)
     assert said == f"error: {tmp_path} holds no training data with drafts; see --help\n"

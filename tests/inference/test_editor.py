@@ -14,12 +14,9 @@ from closeness import near
 from saved import write
 from tiny import holds
 
-import lev_plugins
 from lev_plugins import EditTrace, LevenshteinEditor, UserError
-from lev_plugins.systems.levenshtein import LevenshteinEditorModel
 from lev_plugins.systems.levenshtein.task import TranslationEditTask
 
-PACKAGE = Path(lev_plugins.__file__).parent
 SIZES = f"{saved.SIZES} --max-insertions 3"
 NOISE = {"nbest": 3, "candidates": 5, "noise_scale": 1.0}
 
@@ -117,17 +114,6 @@ def test_a_folder_can_be_moved_away_from_its_data(folder, editor, tmp_path, monk
     assert_same(moved.edit(SOURCES, DRAFTS), editor.edit(SOURCES, DRAFTS))
 
 
-def test_the_best_checkpoint_of_a_folder_comes_first(folder, tmp_path):
-    shutil.copytree(folder / "ck", tmp_path / "ck")
-    shutil.copy(folder / "two.pt", tmp_path / "ck" / "checkpoint_best.pt")
-
-    def weight(path: Path) -> torch.Tensor:
-        return LevenshteinEditor.from_pretrained(path).models[0].deletion_head.weight
-
-    assert torch.equal(weight(tmp_path / "ck"), weight(folder / "two.pt"))
-    assert not torch.equal(weight(tmp_path / "ck"), weight(folder / "ck"))
-
-
 def test_options_of_the_training_are_those_of_the_editor(folder, tmp_path):
     path = save(tmp_path / "model.pt", configuration(folder / "bin", "--delete-threshold 1.0"))
     cautious = LevenshteinEditor.from_pretrained(tmp_path).edit(SOURCES, DRAFTS, max_iter=1)
@@ -145,17 +131,6 @@ def test_a_folder_of_data_may_be_given(folder, tmp_path):
     tiny.dictionaries(tmp_path, "xyz")
     with pytest.raises(UserError, match="another source dictionary .symbol 4 is 'a' there and 'x'"):
         LevenshteinEditor.from_pretrained(folder / "ck", data=tmp_path)
-
-
-def test_fairseqs_own_way_loads_it_too(folder, editor):
-    hub = LevenshteinEditorModel.from_pretrained(
-        str(folder / "ck"),
-        checkpoint_file="checkpoint_last.pt",
-        data_name_or_path=str(folder / "bin"),
-        user_dir=str(PACKAGE),
-    )
-    outputs = hub.translate(SOURCES, iter_decode_max_iter=10)
-    assert outputs == texts(editor.edit(SOURCES)) and len(set(outputs)) > 3
 
 
 def test_what_cannot_be_loaded_is_named(folder, tmp_path):
@@ -257,12 +232,6 @@ def test_unknown_words_that_are_kept_stand_in_the_text_as_they_were_typed(editor
     assert any(any(trace.net().deleted) for trace in editor.edit(SOURCES, drafts))
 
 
-def test_more_insertions_come_with_a_penalty_for_none(editor):
-    plain = editor.edit(SOURCES, DRAFTS, max_iter=1)
-    longer = editor.edit(SOURCES, DRAFTS, max_iter=1, empty_penalty=3)
-    assert sum(map(len, texts(longer))) > sum(map(len, texts(plain)))
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -328,11 +297,6 @@ def test_models_may_come_in_any_order_and_all_have_their_say(folder):
         assert texts(edited(*paths)) != texts(together)
 
 
-def test_a_path_may_have_a_colon_in_it(folder, tmp_path):
-    shutil.copy(folder / "two.pt", tmp_path / "one:two.pt")
-    assert len(LevenshteinEditor.from_pretrained(tmp_path / "one:two.pt").models) == 1
-
-
 # terms and marks ------------------------------------------------------------------------------
 
 TERMS = [["a b"], ["h", "g f"], None, ["c c c"], [], ["b", "b"], ["e"], ["a b c d", "e f", "a"]]
@@ -387,13 +351,6 @@ def test_marks_are_orders_only_where_they_are_asked_for(editor):
         (typed,) = editor.edit(["a b"], [draft], delete_threshold=threshold)
         before = typed.iterations[0].before if typed.iterations else tuple(typed.text.split())
         assert before == tuple(draft.split())
-
-
-def test_a_kept_word_that_is_not_known_stands_in_every_candidate(editor):
-    drafts = [f"a [=Zürich=] {draft}" for draft in DRAFTS]
-    for group in editor.edit_nbest(SOURCES, drafts, markup=True, delete_threshold=0.0, **NOISE):
-        assert all(trace.text.split().count("Zürich") == 1 for trace in group)
-        assert all("Zürich" in step.after for trace in group for step in trace.iterations)
 
 
 def test_characters_can_be_marked_alone(folder, editor):

@@ -1,0 +1,150 @@
+"""Edits as lines of text, after Figure 3 of the Levenshtein Transformer paper, and as a page.
+
+With colours, deleted tokens are red and struck through, inserted ones bold, blue and underlined;
+without, they are marked as wdiff does: ``[-deleted-]`` and ``{+inserted+}``. The page follows the
+reader's light or dark setting and tells deletions from insertions by line as well as by colour.
+"""
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from markupsafe import Markup
+
+from ..io.output import printable
+from ..systems.levenshtein.decoding.history import EditTrace, Mark, Termination
+from .page import markup, render
+
+#: Text with what became of it.
+Runs = list[tuple[Mark, str]]
+
+PLAIN: dict[Mark, str] = {"kept": "{}", "deleted": "[-{}-]", "inserted": "{{+{}+}}"}
+COLOR: dict[Mark, str] = {
+    "kept": "{}",
+    "deleted": "\x1b[31;9m{}\x1b[0m",
+    "inserted": "\x1b[1;34;4m{}\x1b[0m",
+}
+HTML: dict[Mark, str] = {"kept": "{}", "deleted": "<del>{}</del>", "inserted": "<ins>{}</ins>"}
+ENDINGS: dict[Termination, str] = {
+    "unchanged": "nothing to delete, nothing to insert",
+    "loop": "an earlier state came back",
+    "max_iterations": "the iteration limit was reached",
+}
+# Up to so many sentences, every history is shown unfolded.
+_FEW_SENTENCES = 10
+
+
+@dataclass(frozen=True)
+class View:
+    """What is shown of a trace.
+
+    iterations: what each deleted and what it inserted, None for nothing; without a last one that
+    only found that nothing is left to do. net: all of them as one; None where there was no text
+    before, or it is as it was. joiner: what stands between runs.
+    """
+
+    iterations: list[tuple[Runs | None, Runs | None]]
+    net: Runs | None
+    joiner: str
+
+    @classmethod
+    def of(cls, trace: EditTrace) -> "View":
+        """Of a trace."""
+        joiner, steps, net = _joiner(trace), trace.iterations, trace.net()
+        if trace.terminated == "unchanged" and steps and not steps[-1].changed:
+            steps = steps[:-1]
+
+        def marked(mark: Mark, flags: Sequence[bool], tokens: Sequence[str]) -> Runs | None:
+            if not any(flags):
+                return None
+            return _runs(
+                [(mark if flag else "kept", one) for flag, one in zip(flags, tokens)], joiner
+            )
+
+        return cls(
+            [
+                (
+                    marked("deleted", step.deleted, step.before),
+                    marked("inserted", step.inserted, step.after),
+                )
+                for step in steps
+            ],
+            _runs(net.merged(), joiner) if net.before and net.changed else None,
+            joiner,
+        )
+
+
+def _joiner(trace: EditTrace) -> str:
+    """``""`` if the tokens are characters, else a space.
+
+    A combining mark belongs to its character; symbols such as ``<unk>`` decide nothing.
+    """
+    tokens = {token for step in trace.iterations for token in (*step.before, *step.after)}
+    plain = {one for one in tokens if not (len(one) > 2 and one[0] == "<" and one[-1] == ">")}
+    marks = (unicodedata.category(char)[0] == "M" for token in plain for char in token[1:])
+    return "" if plain and all(marks) else " "
+
+
+def _runs(tokens: Runs, joiner: str) -> Runs:
+    """Neighbours of the same mark as one piece of printable text."""
+    return [
+        (mark, printable(joiner.join(token for _, token in run)))
+        for mark, run in groupby(tokens, key=lambda item: item[0])
+    ]
+
+
+def render_text(trace: EditTrace, number: int, color: bool = False) -> str:
+    """A sentence and its iterations as lines, in ANSI colours or wdiff's marks."""
+    shown, marks = View.of(trace), COLOR if color else PLAIN
+
+    def text(runs: Runs) -> str:
+        return shown.joiner.join(marks[mark].format(run) for mark, run in runs)
+
+    lines = [labelled(f"(sentence {number})", "source", printable(trace.source))]
+    if trace.draft is not None:
+        lines.append(labelled("", "draft", printable(trace.draft)))
+    for count, pair in enumerate(shown.iterations, start=1):
+        names = (f"(iteration {count})", "")
+        for name, what, runs in zip(names, ("delete", "insert"), pair):
+            if runs is None:
+                lines.append(labelled(name, f"nothing to {what}"))
+            else:
+                lines.append(labelled(name, what, text(runs)))
+    lines.append(labelled("", ENDINGS[trace.terminated], "[terminate]"))
+    # a lone iteration that did only one thing shows the net edit already
+    if shown.net and not (len(shown.iterations) == 1 and None in shown.iterations[0]):
+        lines.append(labelled("", "edits", text(shown.net)))
+    lines.append(labelled("", "output", printable(trace.text)))
+    lines.append(labelled("", "score", f"{trace.score:.4f}"))
+    return "\n".join(lines) + "\n"
+
+
+def labelled(name: str, what: str, text: str | None = None) -> str:
+    """A line of text: a name in a column of its own, what it shows, and that."""
+    if text is None:
+        return f"{name:<15} {what}"
+    return f"{name:<15} {what:<6} » {text or '(empty)'}"
+
+
+def render_html(traces: Sequence[EditTrace], title: str) -> str:
+    """The page for ``traces``, in their order."""
+    nets = [trace.net() for trace in traces]
+    count, changed = len(traces), sum(net.changed for net in nets)
+    steps = sum(trace.steps for trace in traces)
+    facts = [
+        ("sentences", f"{count:,}"),
+        ("changed", f"{100 * changed / count:.1f} %" if count else "–"),
+        ("iterations on average", f"{steps / count:.2f}" if count else "–"),
+        ("tokens deleted", f"{sum(sum(net.deleted) for net in nets):,}"),
+        ("tokens inserted", f"{sum(sum(net.inserted) for net in nets):,}"),
+    ]
+    sentences = [(trace, View.of(trace), ENDINGS[trace.terminated]) for trace in traces]
+    unfolded = len(traces) <= _FEW_SENTENCES
+    return render("trace.html", title=title, facts=facts, sentences=sentences, unfolded=unfolded,
+                  marked=_marked)  # fmt: skip
+
+
+def _marked(runs: Runs, joiner: str) -> Markup:
+    shown = [Markup(HTML[mark]).format(markup(run)) for mark, run in runs]
+    return Markup(joiner).join(shown)
