@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from editors import edit_corrector, writing_corrector
 from fake_backend import LEXICON, WEIGHTS, Scripted, ranker_of, ranking
 from refusals import refuses
 from test_word_lists import bigrams_of
@@ -15,15 +14,12 @@ from lev_plugins.inference.correction.loading import LISTED, ranked
 from lev_plugins.inference.correction.proposals import proposals
 from lev_plugins.inference.correction.ranking import (
     FEATURES,
-    Ranker,
-    RankingBackend,
     answer,
     defaults,
 )
 from lev_plugins.inference.correction.settings import Settings
 from lev_plugins.inference.correction.units import NO_CONTEXT, context, spans
 from lev_plugins.inference.correction.vocabulary import (
-    Resources,
     consonants,
     with_case,
     without_emphasis,
@@ -131,12 +127,6 @@ def test_probabilities_add_up_to_one_and_a_capital_favours_the_word():
     assert found.texts[0] == "teh" and small.sum() == pytest.approx(1) and capital[0] > small[0]
     odds = capital[0] / (1 - capital[0]) * (1 - small[0]) / small[0]
     assert odds == pytest.approx(math.exp(WEIGHTS["capital"]), rel=1e-9)
-
-
-def test_a_word_that_was_met_is_not_ranked_again():
-    made = ranking(model := Scripted())
-    assert texts(made, "teh teh") == ["the the"] and texts(made, "teh") == ["the"]
-    assert model.asked == ["teh"]
 
 
 @pytest.mark.parametrize("unit", ["letters", "line"])
@@ -257,6 +247,19 @@ def test_candidates_are_the_unit_hypotheses_single_edits_listed_words_and_near_o
     assert "(cat)," in marks.texts
 
 
+def test_a_line_grows_by_so_much_for_each_word_and_has_so_many_candidates():
+    made = ranker_of(
+        lines({"aa bb": [f"{one}a bb" for one in "bcdefghijklmnopqrstuvwxyzABCDEFGHIJ"]})
+    )
+    (many,) = made.candidates(["aa bb"], 1)
+    assert len(many.texts) == 32 and many.texts[0] == "aa bb"
+    longer = ["aaxx bbxx", "aaxxx bbxx"]
+    assert {*longer} & {*made.vocabulary.texts("aa bb", longer, 2)} == {"aaxx bbxx"}
+    assert made.vocabulary.features("", "on")[2] == -1.0  # a word that comes is a change
+    both = Lexicon({"Mat": 3.0, "mat": 9.0})
+    assert ranker_of(lines(lexicon=both)).vocabulary.count("Mat,") == 9.0
+
+
 def test_features_are_summed_over_the_words():
     made = ranker_of(lines({"Teh kat": ["the cat"]}, {"the cat": -2.5}, pairs=[("kat", "cat")]))
     words = [("Teh", "the"), ("kat", "cat")]
@@ -369,15 +372,6 @@ def test_fitting_makes_the_best_lines_win():
     found = ranker.candidates(noisy, 9)
     assert [one.texts[ranker.probabilities(one, "").argmax()] for one in found] == clean
     assert ranker.named_weights()["lexicon"] > 0.5
-
-
-@pytest.mark.parametrize("make", [edit_corrector, writing_corrector], ids=["edits", "writes"])
-def test_models_of_both_kinds_are_reranked(make):
-    made = Ranker(make().backend, Resources(Lexicon({"abc": 1.0, "fade": 2.0})))
-    outputs = Corrector(RankingBackend(made), "line").correct(["abd", "fad"], batch_size=2)
-    assert all(0 <= edit.probability <= 1 + 1e-9 for one in outputs for edit in one.edits)
-    made.fit([("abd", "abc", NO_CONTEXT), ("fad", "fade", NO_CONTEXT)])
-    assert texts(Corrector(RankingBackend(made), "line"), "abd", "fad") == ["abc", "fade"]
 
 
 # which ranking, with which weights --------------------------------------------------------------

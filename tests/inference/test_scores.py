@@ -5,8 +5,8 @@ import torch
 from editors import edit_corrector, writing_corrector
 
 from lev_plugins import UserError
+from lev_plugins.inference.correction.autoregressive import PrefixTree
 from lev_plugins.inference.correction.lexicon import Lexicon
-from lev_plugins.inference.correction.prefix_tree import PrefixTree
 from lev_plugins.inference.correction.ranking import Ranker
 from lev_plugins.inference.correction.vocabulary import Resources
 

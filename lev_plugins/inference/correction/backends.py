@@ -1,7 +1,7 @@
 """What writes units anew, and how sure it is of each change."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -130,17 +130,14 @@ class ScoringBackend(Backend):
 
     def score(self, pairs: Sequence[Pair], batch_size: int) -> list[float]:
         """Log-probability, in nats, of (unit, text): that the model turns one into the other."""
-        return _batched(self.log_probabilities, pairs, batch_size)
+
+        @torch.no_grad()
+        def scored(some: Sequence[Pair]) -> list[float]:
+            return self.log_probabilities(some).tolist()
+
+        # by the length of the unit: its texts, which are about as long, stay together
+        return in_batches(scored, pairs, (len(unit) for unit, _ in pairs), batch_size)
 
     def log_probabilities(self, pairs: Sequence[Pair]) -> Tensor:
         """:meth:`score` of one batch, in double precision."""
         raise NotImplementedError
-
-
-@torch.no_grad()
-def _batched(
-    score: Callable[[Sequence[Pair]], Tensor], pairs: Sequence[Pair], size: int
-) -> list[float]:
-    # by the length of the unit: its texts, which are about as long, stay together
-    lengths = (len(unit) for unit, _ in pairs)
-    return in_batches(lambda some: score(some).tolist(), pairs, lengths, size)

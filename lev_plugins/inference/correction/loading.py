@@ -4,6 +4,7 @@ import copy
 import logging
 import os
 from collections.abc import Mapping
+from typing import Any
 
 import torch
 from fairseq import tasks, utils
@@ -51,7 +52,7 @@ def load_backend(
     max_iter: int | None = None,
     delete_threshold: float | None = None,
     precision: str = "fp32",
-    processing: Mapping[str, object] | None = None,
+    processing: Mapping[str, Any] | None = None,
 ) -> Backend:
     """Loads a checkpoint, or several joined by ``:``.
 
@@ -98,7 +99,7 @@ def _autoregressive(
     device: torch.device,
     beam: int,
     precision: str,
-    given: Mapping[str, object],
+    given: Mapping[str, Any],
 ) -> Autoregressive:
     """Task, models and text processing of left-to-right checkpoints."""
     cfg = state["cfg"]
@@ -145,7 +146,7 @@ def _task(state: CheckpointState, path: str, data: str | None) -> TranslationTas
 def _processing(
     tokenizer: TextEncoder | None,
     bpe: TextEncoder | None,
-    given: Mapping[str, object],
+    given: Mapping[str, Any],
     dictionary: Dictionary,
 ) -> tuple[TextProcessing, bool]:
     """As the checkpoint or the user says; characters where neither does and all symbols are such.

@@ -139,7 +139,8 @@ def read(path: str) -> Settings:
             "write it anew: --settings none --tune NOISY CLEAN"
         ) from error
     folder = os.path.dirname(os.path.abspath(path))
-    return replace(settings, **{key: os.path.join(folder, one) for key, one in names.items()})
+    found: dict[str, Any] = {key: os.path.join(folder, one) for key, one in names.items()}
+    return replace(settings, **found)
 
 
 def write(settings: Settings, checkpoint: str) -> str:

@@ -215,7 +215,9 @@ def _same_words(
     said = f"--tune: {len(noisy)} noisy and {len(clean)} clean lines"
     if len(noisy) != len(clean):
         raise UserError(f"{said}; line n of each must belong together")
-    kept, others, words = [], [], []
+    kept: list[tuple[str, str]] = []
+    words: list[tuple[str, str]] = []
+    others: list[int] = []
     for number, pair in enumerate(zip(noisy, clean, strict=True), start=1):
         before, after = (line.split() for line in pair)
         if len(before) == len(after):

@@ -5,7 +5,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -58,11 +58,15 @@ class Vocabulary:
             self.lexicon, self.spelled = self.lexicon.in_small_letters()
         words = self.lexicon.words if self.lexicon else ()
         self.often_wrong = Lexicon(self.lookup.misspellings) if self.lookup else None
-        self.letters = LetterModel(words) if words else None
         counts = self.lexicon.counts.values() if self.lexicon else ()
         self.common = sum(map(math.log1p, counts)) / max(len(words), 1)
         #: Those of :data:`.ranking.OF_WORDS`, for a word or several that become others, or stay.
         self.features = lru_cache(MOST_KEPT)(self._measured)
+
+    @cached_property
+    def letters(self) -> LetterModel | None:
+        """Of the lexicon's words."""
+        return LetterModel(self.lexicon.words) if self.lexicon else None
 
     def count(self, word: str) -> float:
         """How often the lexicon has a word: as it is spelled there or, in a line, also without
@@ -161,7 +165,7 @@ class Vocabulary:
             float(len(after) - len(plain)),
             float(small[:1] != before[:1]),
             float(small[-1:] != before[-1:]),
-            self.letters.per_letter(before) - TYPICAL if self.letters and stays else 0.0,
+            self.letters.per_letter(before) - TYPICAL if stays and self.letters else 0.0,
             float(len(before) - SHORT) if stays else 0.0,
             float(stays and len(before) <= ABBREVIATION and not listed),
         ]
