@@ -5,14 +5,13 @@ positions are then padding. Linear layers, norms and dropout run on the real pos
 only attention sees the padded batch. Shapes: B × T positions, N of them real, C channels.
 """
 
-import copy
 from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .linear import padded_rows
+from .cpu import padded_rows
 
 # with less padding than this the copies cost more than they save
 LEAST_SHARE = 0.1
@@ -41,16 +40,18 @@ class Packing:
         """The packing for an attention mask (B × 1 × 1 × T), None where it would save little."""
         if mask is None:
             return None
-        packing = cls(mask[:, 0, 0], pads_rows=True)
-        return packing if packing.index.numel() < (1 - LEAST_SHARE) * mask.numel() else None
+        return cls(mask[:, 0, 0], pads_rows=True).if_it_saves()
+
+    def if_it_saves(self) -> "Packing | None":
+        """Itself where there is enough padding, else None."""
+        return self if len(self.index) < (1 - LEAST_SHARE) * len(self.source) else None
 
     def pack(self, x: Tensor) -> Tensor:
         """B × T × C → N × C; in decoding more rows than N where that spares kernels."""
         x = x.flatten(0, 1)
         decodes = self.pads_rows and not torch.is_grad_enabled()
         if decodes and x.dtype == torch.bfloat16 and x.device.type == "cpu":
-            rows = len(self.index)
-            missing = padded_rows(rows, x.dtype) - rows
+            missing = padded_rows(len(self.index)) - len(self.index)
             return x.index_select(0, F.pad(self.index, (0, missing)))
         return rows_at(x, self.index)
 
@@ -74,7 +75,7 @@ class Layout(NamedTuple):
 
     @classmethod
     def of(cls, real: Tensor, waits: bool = True) -> "Layout":
-        """Of a batch whose real positions (B × T, bool) are to be looked at, or not.
+        """Of a batch with real positions (B × T, bool).
 
         Args:
             waits: a device may be waited for, to find out how much of the batch is padding.
@@ -83,19 +84,8 @@ class Layout(NamedTuple):
         if real.device.type != "cpu" and not waits:
             return cls(mask, None)
         packing = Packing(real, pads_rows=True)
-        number = packing.index.numel()
-        if number == real.numel():
-            return cls(None, None)
-        return cls(mask, packing if number < (1 - LEAST_SHARE) * real.numel() else None)
-
-    def to(self, device: torch.device) -> "Layout":
-        """The same on a device, for which the host does not wait."""
-        mask, packing = self
-        if packing is not None:
-            packing = copy.copy(packing)
-            packing.index = packing.index.to(device, non_blocking=True)
-            packing.source = packing.source.to(device, non_blocking=True)
-        return Layout(None if mask is None else mask.to(device, non_blocking=True), packing)
+        whole = len(packing.index) == real.numel()
+        return cls(None, None) if whole else cls(mask, packing.if_it_saves())
 
 
 def rows_at(x: Tensor, index: Tensor) -> Tensor:
