@@ -472,7 +472,6 @@ MECHANISMS: dict[str, tuple[str, Any, tuple[str, ...]]] = {
     "row-padding": ("ROWS_AN_OCTAVE", NEVER, ("bf16 64",)),
     "attention": ("MOST_SCORES", -1, ("bf16 update",)),
     "dropout": ("LEVELS", 1, ("fp32 update", "bf16 update")),
-    "onednn": ("kinds", frozenset(), ("bf16 update",)),
     "tiles": ("LEAST_TILED", NEVER, ("int8 64",)),
 }
 

@@ -1,10 +1,10 @@
-"""Matrix products on a CPU: oneDNN, bfloat16 and 8 bits, each where it is the faster one.
+"""What is faster on a CPU than torch's own: products, bfloat16, 8 bits, dropout.
 
 torch multiplies single precision by MKL. On CPUs that are not Intel's MKL leaves more than half of
 the machine unused, while oneDNN, which every torch build carries too, does not: the same product,
-rounded in another order. bfloat16 torch multiplies by oneDNN anyway; called directly it is faster
-in training. CPUs without AVX-512 multiply bfloat16 ten times as slowly as single precision: there
-it is multiplied in single precision, and rounded to bfloat16 again.
+rounded in another order. bfloat16 torch multiplies by oneDNN anyway; here the weights are laid out
+for it. CPUs without AVX-512 multiply bfloat16 ten times as slowly as single precision: there it is
+multiplied in single precision, and rounded to bfloat16 again.
 
 :data:`SWITCH` turns all of oneDNN off or on; inside a process :data:`kinds` does.
 """
@@ -64,7 +64,7 @@ def kinds_by_default() -> frozenset[torch.dtype]:
     return frozenset(LEAST_READY) if both else frozenset([torch.bfloat16])
 
 
-#: the kinds of numbers that oneDNN multiplies
+#: the kinds of numbers that oneDNN multiplies: bfloat16 with weights laid out for it
 kinds = kinds_by_default()
 
 
@@ -108,16 +108,14 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, *, relu: bool 
     flat, work = x.reshape(-1, x.size(-1)), x.numel() * weight.size(0)
     learning = torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad)
     ours = _is_for_one_dnn(x, weight)
-    pays = ours and work >= LEAST_PRODUCT and len(flat) >= LEAST_ROWS
+    pays = ours and x.dtype == torch.float32 and work >= LEAST_PRODUCT and len(flat) >= LEAST_ROWS
     ready = None
     if ours and not learning and work >= LEAST_READY[x.dtype]:
         ready = prepacked(weight)
     if ready is not None:
-        out = multiply(flat, ready, bias)
-    elif pays and learning:
-        out = _Linear.apply(flat, weight, bias)
-    elif pays and x.dtype == torch.float32:  # for the other kind torch does the same
-        out = product(flat, weight, bias)
+        out, relu = multiply(flat, ready, bias, "relu" if relu else "none"), False
+    elif pays:
+        out = (_Linear.apply if learning else product)(flat, weight, bias)
     else:
         out = F.linear(flat, weight, bias)
     # in place: nothing else reads what was there
@@ -141,9 +139,12 @@ def _is_for_one_dnn(x: Tensor, weight: Tensor) -> bool:
     )
 
 
-def multiply(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """oneDNN's own product, N × inputs → N × outputs; the weight may be prepacked."""
-    out: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
+def multiply(x: Tensor, weight: Tensor, bias: Tensor | None, then: str = "none") -> Tensor:
+    """oneDNN's own product and ``none`` or ``relu``: N × inputs → N × outputs.
+
+    The weight may be prepacked.
+    """
+    out: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, then, [], "")
     return out
 
 
@@ -169,16 +170,9 @@ class _Linear(torch.autograd.Function):
         wanted = ctx.needs_input_grad
         return (
             product(grad, weight.t()) if wanted[0] else None,
-            _weight_gradient(grad, x) if wanted[1] else None,
+            product(grad.t(), x.t()) if wanted[1] else None,
             grad.sum(0) if wanted[2] else None,
         )
-
-
-def _weight_gradient(grad: Tensor, x: Tensor) -> Tensor:
-    """N × outputs, N × inputs → outputs × inputs, the sum over N."""
-    if x.dtype == torch.bfloat16 and grad.size(1) > x.size(1):
-        return grad.t() @ x  # here torch spares a copy of the wider one
-    return product(grad.t(), x.t())
 
 
 # ---------------------------------------------------------------- weights laid out for decoding
@@ -356,10 +350,9 @@ class Int8Linear(nn.Module):
     def forward(self, x: Tensor, *, relu: bool = False) -> Tensor:
         """… × inputs → … × outputs, in the type that came; ``relu`` as :class:`Linear` has it."""
         many = self.tiled is not None and x.numel() >= LEAST_TILED * self.in_features
-        quantized = torch.ops.quantized
-        multiply = quantized.linear_relu_dynamic if relu else quantized.linear_dynamic
-        out: Tensor = multiply(x.float(), self.tiled if many else self.packed, self.reduce_range)
-        return out.to(x.dtype)
+        packed = self.tiled if many else self.packed
+        out: Tensor = torch.ops.quantized.linear_dynamic(x.float(), packed, self.reduce_range)
+        return (out.relu_() if relu else out).to(x.dtype)
 
 
 def overflows() -> bool:

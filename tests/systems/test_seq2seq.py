@@ -22,7 +22,6 @@ from seq2seq_models import EXACT, Pair, Seq2Seq, assert_same, tokens
 from lev_plugins.errors import UserError
 
 pytestmark = [
-    pytest.mark.kernels,
     # said by torch and by fairseq about fairseq
     pytest.mark.filterwarnings("ignore:Support for mismatched key_padding_mask:UserWarning"),
 ]
@@ -54,21 +53,24 @@ KINDS = [(name, kind) for name, kinds in CHOSEN.items() for kind in kinds]
 SEARCHED = [(name, kind) for name, system in SYSTEMS.items() for kind in system.search]
 
 
+def param(found: list[tuple[str, str]], name: str, kind: str, *more: Any, said: str = "") -> Any:
+    """A case; with other kernels the first of each system is run."""
+    first = next(one for one in found if one[0] == name) == (name, kind)
+    marks = [pytest.mark.kernels] if first else []
+    return pytest.param(SYSTEMS[name], kind, *more, id=f"{name}, {kind}{said}", marks=marks)
+
+
 def cases(found: list[tuple[str, str]], *systems: str) -> Any:
     """The kinds found, of these systems alone if any are named."""
-    made = [
-        pytest.param(SYSTEMS[name], kind, id=f"{name}, {kind}")
-        for name, kind in found
-        if not systems or name in systems
-    ]
+    made = [param(found, *one) for one in found if not systems or one[0] in systems]
     return pytest.mark.parametrize(("system", "kind"), made)
 
 
 def paired(found: list[tuple[str, str]], name: str, values: dict[str, Any]) -> Any:
     """Each of the kinds with one of the values, in turn."""
     made = [
-        pytest.param(SYSTEMS[one], kind, values[said], id=f"{one}, {kind}, {said}")
-        for (one, kind), said in zip(found, itertools.cycle(values))
+        param(found, *one, values[said], said=f", {said}")
+        for one, said in zip(found, itertools.cycle(values))
     ]
     return pytest.mark.parametrize(("system", "kind", name), made)
 
