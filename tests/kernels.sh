@@ -45,7 +45,7 @@ as_intel() { # sets preload: a library that answers for MKL whether this is an I
 }
 as_intel
 
-mapfile -t files < <(grep -rl --include='test_*.py' 'mark\.kernels' tests)
+mapfile -t files < <(grep -rl --include='test_*.py' 'mark\.kernels' tests | sort)
 failed=()
 for name in "${names[@]}"; do
   with="${settings[$name]}"

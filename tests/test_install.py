@@ -316,8 +316,7 @@ def test_the_kernels_of_other_machines_are_tried_after_the_tests(copy):
         assert value in together
     last = done.stdout.splitlines()[-1]
     assert last.startswith("kernels: all passed under avx2 plain in ")
-    left_out = re.findall(r"--ignore=([\w./]+)", done.stdout)
-    assert len(left_out) > 10 and all((ROOT / path).exists() for path in left_out)
+    assert done.stdout.count("'-m', 'kernels and not long'") == 2
 
 
 def test_a_setting_under_which_tests_fail_is_named(copy):

@@ -114,8 +114,7 @@ def test_each_group_is_trained_as_by_an_adam_of_its_own_rate(ratio):
     optimizer = BackboneAdam(backbone(ratio), list(ours.parameters()))
     loaded = [other.get_parameter(name) for name in LOADED]
     new = [p for n, p in other.named_parameters() if n not in LOADED]
-    adams = [(torch.optim.Adam(new, betas=(0.9, 0.98)), 1.0)]
-    adams.append((torch.optim.Adam(loaded, betas=(0.9, 0.98)), ratio))
+    adams = [(Adam(some, betas=(0.9, 0.98)), by) for some, by in ((new, 1.0), (loaded, ratio))]
     for seed, lr in enumerate([0.01, 0.02, 0.005]):
         optimizer.set_lr(lr)
         assert optimizer.get_lr() == lr
