@@ -8,19 +8,20 @@ multiplied in single precision, and rounded to bfloat16 again.
 
 :data:`SWITCH` turns all of oneDNN off or on; inside a process :data:`kinds` does.
 
-What each is worth: time without it over time with it, medians of pairs in turn on an Intel Xeon
-with AMX (family 6, model 167), one thread, processor time, 2026-11-25. ``benchmarks/levt_speed.py
---threads 1 --clock cpu --without NAME`` switches one off by the constant in brackets. What was
-worth less than a twentieth is gone.
+What each is worth: time without it over time with it, medians of six pairs in turn, an Intel Xeon with
+AMX (family 6, model 167), 2026-11-26. A mechanism stays with a twentieth or more::
 
-- weights laid out (``LEAST_READY``): bfloat16, a sentence 1.20, 64 sentences 1.23
-- rows filled up (``ROWS_AN_OCTAVE``): bfloat16, 64 sentences 1.07
-- relu within the product: bfloat16, 64 sentences 1.07
-- attention in bfloat16 (``MOST_SCORES``): an update 1.08
-- dropout (``LEVELS``): an update 1.07, in bfloat16 1.15
-- tiles (``LEAST_TILED``): 8 bits, 64 sentences 1.10
-- oneDNN in single precision (``kinds``): nothing here; on AMD's Zen 4 a product 1.12, elsewhere 2
-  (``benchmarks/notes/cpus.md``)
+    python benchmarks/levt_speed.py --threads 1 --clock cpu --layers 3 --steps 6 --tokens 1000 \\
+        --without prepacking,row-padding,attention,tiles,dropout
+
+- weights laid out: bfloat16, a sentence 1.16, 64 sentences 1.18
+- rows filled up in packed batches: bfloat16, 64 sentences 1.10
+- attention in bfloat16: an update in it 1.11
+- tiles: 8 bits, 64 sentences 1.08
+- dropout: an update in bfloat16 1.08, in single precision 1.04
+- relu within the product: bfloat16, 64 sentences 1.07 (6 + 6 layers, a script that is not kept)
+- oneDNN in single precision: nothing here; on AMD's Zen 4 a product 1.12, on another AMD above 2
+  (``benchmarks/notes``)
 """
 
 import functools

@@ -64,7 +64,7 @@ class Packing:
         """:meth:`unpack` for who does not look at padding, where some of the N stand again."""
         if not len(x):
             return F.pad(x, (0, 0, 0, len(self.source))).unflatten(0, self.shape)
-        return _UnpackRepeating.apply(x, self.source, self.index).unflatten(0, self.shape)
+        return _Rows.apply(x, self.source, self.index).unflatten(0, self.shape)
 
 
 class Layout(NamedTuple):
@@ -90,37 +90,25 @@ class Layout(NamedTuple):
 
 def rows_at(x: Tensor, index: Tensor) -> Tensor:
     """N × C, the rows of ``x`` (any × C) at ``index`` (N), each of which comes once at most."""
-    return _Gather.apply(x, index)
+    return _Rows.apply(x, index, None)
 
 
-class _Gather(torch.autograd.Function):
-    """Rows at ``index``, each at most once: the gradient is a copy, not a sum."""
+class _Rows(torch.autograd.Function):
+    """Rows at ``index``, whose gradient is copied, not summed.
 
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, index: Tensor) -> Tensor:
-        ctx.save_for_backward(index)
-        ctx.rows = x.size(0)
-        return x.index_select(0, index)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        (index,) = ctx.saved_tensors
-        return grad.new_zeros(ctx.rows, grad.size(1)).index_copy_(0, index, grad), None
-
-
-class _UnpackRepeating(torch.autograd.Function):
-    """Rows at ``source``; the gradient is that of the real positions, at ``index``.
-
-    One pass over the memory, where zeros and a copy into them are two. What stands at padding is
-    not looked at, so nothing comes back from there.
+    Each comes once at most; or, where some come again, only those at ``counting`` of the result
+    are looked at, each of ``x`` once. So both ways are one pass over the memory.
     """
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, source: Tensor, index: Tensor) -> Tensor:
-        ctx.save_for_backward(index)
-        return x.index_select(0, source)
+    def forward(ctx: Any, x: Tensor, index: Tensor, counting: Tensor | None) -> Tensor:
+        ctx.save_for_backward(index if counting is None else counting)
+        ctx.rows = x.size(0) if counting is None else None
+        return x.index_select(0, index)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
         (index,) = ctx.saved_tensors
-        return grad.index_select(0, index), None, None
+        if ctx.rows is None:
+            return grad.index_select(0, index), None, None
+        return grad.new_zeros(ctx.rows, grad.size(1)).index_copy_(0, index, grad), None, None

@@ -94,8 +94,9 @@ def _prepack_weights(model: nn.Module) -> None:
 def _replace_layers(model: nn.Module) -> None:
     for parent in list(model.modules()):
         for name, layer in list(parent.named_children()):
-            plain = isinstance(layer, nn.Linear) and type(layer) in (nn.Linear, Linear)
-            if plain and layer.weight.numel() >= LEAST_WEIGHTS:
+            if not isinstance(layer, nn.Linear) or type(layer) not in (nn.Linear, Linear):
+                continue  # also what is derived from them, which does more
+            if layer.weight.numel() >= LEAST_WEIGHTS:
                 setattr(parent, name, Int8Linear(layer.weight, layer.bias))
     outputs: Callable[[], None] | None = getattr(model, "int8_outputs", None)
     if outputs is not None:
