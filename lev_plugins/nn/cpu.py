@@ -8,8 +8,8 @@ multiplied in single precision, and rounded to bfloat16 again.
 
 :data:`SWITCH` turns all of oneDNN off or on; inside a process :data:`kinds` does.
 
-What each is worth: time without it over time with it, medians of six pairs in turn, an Intel Xeon with
-AMX (family 6, model 167), 2026-11-26. A mechanism stays with a twentieth or more::
+What each is worth: time without it over time with it, medians of six pairs in turn, an Intel Xeon
+with AMX (family 6, model 167), 2026-11-26. A mechanism stays with a twentieth or more::
 
     python benchmarks/levt_speed.py --threads 1 --clock cpu --layers 3 --steps 6 --tokens 1000 \\
         --without prepacking,row-padding,attention,tiles,dropout
