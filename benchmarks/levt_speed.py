@@ -16,6 +16,7 @@ import contextlib
 import copy
 import json
 import sys
+import unittest.mock
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -52,6 +53,7 @@ from benchmarks import side_by_side, workload  # noqa: E402
 from benchmarks.side_by_side import Row  # noqa: E402
 from lev_plugins.errors import UserError  # noqa: E402
 from lev_plugins.fairseq_patches import run_cli  # noqa: E402
+from lev_plugins.nn import cpu  # noqa: E402
 from lev_plugins.nn.precision import PRECISIONS, quantize  # noqa: E402
 from lev_plugins.systems.levenshtein import LevenshteinEditorModel  # noqa: E402
 from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss  # noqa: E402
@@ -461,6 +463,48 @@ def _drafted(
     )
 
 
+# ---------------------------------------------------------------- what each mechanism is worth
+
+NEVER = 2**60
+#: what ``nn/cpu.py`` does: the name there, the value that switches it off, and where it counts
+MECHANISMS: dict[str, tuple[str, Any, tuple[str, ...]]] = {
+    "prepacking": ("LEAST_READY", dict.fromkeys(cpu.LEAST_READY, NEVER), ("bf16 1", "bf16 64")),
+    "row-padding": ("ROWS_AN_OCTAVE", NEVER, ("bf16 64",)),
+    "attention": ("MOST_SCORES", -1, ("bf16 update",)),
+    "dropout": ("LEVELS", 1, ("fp32 update", "bf16 update")),
+    "tiles": ("LEAST_TILED", NEVER, ("int8 64",)),
+}
+
+
+def time_without(peers: Peers, args: argparse.Namespace) -> list[Row]:
+    """Ours as it is (second) beside ours without one mechanism, in turn, for each that is asked."""
+    special, rows = peers.our_task.target_dictionary.nspecial, []
+    with scripted(peers, Script(special)):
+        decode = decoders(peers, args)
+        for name in args.without:
+            constant, off, parts = MECHANISMS[name]
+            for part in parts:
+                kind, what = part.split()
+                if what == "update":
+                    half = kind == "bf16"
+                    trainer = Bf16Trainer(peers, args) if half else Trainer(peers, "ours", args)
+                    work: Callable[[Any], object] = trainer.update
+                    samples = training_batches(args, special)
+                else:
+                    work, samples = decode[kind], decoding_samples(args, special, int(what))
+
+                def less(sample: Any, work: Callable[[Any], object] = work) -> None:
+                    with unittest.mock.patch.object(cpu, constant, off):  # noqa: B023
+                        work(sample)
+
+                work(samples[0])
+                sides = {"without": less, "ours": work}
+                times = side_by_side.milliseconds(sides, samples, side_by_side.clock(args))
+                title = f"{part} without {name}"
+                rows.append(side_by_side.row(title, times["without"], times["ours"]))
+    return rows
+
+
 # ---------------------------------------------------------------- memory and other kernels
 
 
@@ -521,6 +565,12 @@ def parser() -> argparse.ArgumentParser:
         metavar="NAMES",
         help=f"ratios alone, each under the kernels of another machine: {','.join(KERNELS)}",
     )
+    add(
+        "--without",
+        default="",
+        metavar="NAMES",
+        help=f"only ours, as it is and without one of its mechanisms: {','.join(MECHANISMS)}",
+    )
     add("--ratios", action="store_true", help=argparse.SUPPRESS)
     add("--memory-of", choices=SIDES, help=argparse.SUPPRESS)
     return made
@@ -546,9 +596,13 @@ def checked(argv: Sequence[str] | None) -> argparse.Namespace:
     args.less = [one for one in args.less.split(",") if one]
     if not set(args.less) <= set(PRECISIONS[1:]):
         raise UserError(f"--less {','.join(args.less)}: bf16, int8 or both")
-    args.kernels = [one for one in args.kernels.split(",") if one]
-    if not set(args.kernels) <= set(KERNELS):
-        raise UserError(f"--kernels {','.join(args.kernels)}: choose of {','.join(KERNELS)}")
+    for flag, known in (("kernels", KERNELS), ("without", MECHANISMS)):
+        found = [one for one in getattr(args, flag).split(",") if one]
+        if not set(found) <= set(known):
+            raise UserError(f"--{flag} {','.join(found)}: choose of {','.join(known)}")
+        setattr(args, flag, found)
+    if args.without:
+        args.less = list(PRECISIONS[1:])
     return args
 
 
@@ -579,6 +633,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(table_of_kernels(args.kernels, rest))
         print("ratio: stock / ours of the medians, each column in a process of its own")
         print(described(args))
+        return 0
+    if args.without:
+        with side_by_side.quiet():
+            rows = time_without(build_peers(args), args)
+        print(side_by_side.table(rows, ("without", "ours"), digits=1), described(args), sep="\n")
         return 0
     memory = []
     if not (args.no_memory or args.ratios):

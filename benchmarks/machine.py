@@ -34,7 +34,7 @@ def kernels() -> str:
     """Which instructions torch's own kernels use here, and what multiplies fp32 matrices."""
     import torch
 
-    from lev_plugins.nn import linear
+    from lev_plugins.nn import cpu
 
-    product = "oneDNN" if linear.uses_one_dnn() else "torch"
+    product = "oneDNN" if torch.float32 in cpu.kinds else "torch"
     return f"{torch.backends.cpu.get_cpu_capability()}, {product}"

@@ -6,8 +6,8 @@
 #     bash tests/kernels.sh avx2 plain      # these settings alone, as the continuous integration does
 #
 # A few settings that hold every value together, not all combinations; tests/run.sh is one more:
-# what this processor takes by itself. New tests come along unless they stand in what computes
-# nothing, named below. LEV_THREADS is the number of threads of a test's process (conftest.py).
+# what this processor takes by itself. Run are the tests marked `kernels`, those that compare floats.
+# LEV_THREADS is the number of threads of a test's process (conftest.py).
 # MKL takes Intel's kernels on Intel's processors alone; on others it is told here that it is on one.
 set -euo pipefail
 unset CDPATH
@@ -18,12 +18,6 @@ declare -A settings=(
   [plain]="LEV_PLUGINS_ONEDNN=1 MKL_CBWR=COMPATIBLE ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41"
   [threads]="LEV_PLUGINS_ONEDNN=1 ONEDNN_MAX_CPU_ISA=AVX2 LEV_THREADS=3"
 )
-no_numbers="cli commands io metrics test_benchmarks.py test_docs.py test_errors.py
-  test_damaged_files.py test_gleu.py test_gpu_script.py test_hostile_text.py test_imports.py test_install.py
-  test_install_editable.py test_load.py test_python.py test_quickstart_data.py
-  test_registration.py test_results.py test_startup.py test_guard.py test_text_files.py test_typo_data.py"
-no_numbers+=" fairseq_patches"
-
 root="$(cd -P "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 cd "$root"
 names=("$@")
@@ -51,10 +45,7 @@ as_intel() { # sets preload: a library that answers for MKL whether this is an I
 }
 as_intel
 
-leave_out=()
-for name in $no_numbers; do
-  leave_out+=("--ignore=tests/$name")
-done
+mapfile -t files < <(grep -rl --include='test_*.py' 'mark\.kernels' tests | sort)
 failed=()
 for name in "${names[@]}"; do
   with="${settings[$name]}"
@@ -64,7 +55,7 @@ for name in "${names[@]}"; do
   esac
   # shellcheck disable=SC2086  # one word for each variable
   env OMP_NUM_THREADS=1 $with .venv/bin/python -m pytest -n auto --maxprocesses 4 \
-    --dist loadfile --no-loadscope-reorder --disable-warnings -m "not long" "${leave_out[@]}" ||
+    --dist loadfile --no-loadscope-reorder --disable-warnings -m "kernels and not long" "${files[@]}" ||
     failed+=("$name")
 done
 if [ ${#failed[@]} -gt 0 ]; then

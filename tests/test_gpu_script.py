@@ -69,18 +69,18 @@ def test_a_step_that_fails_stops_no_other_and_what_has_passed_is_not_run_again(s
 
 
 @pytest.mark.parametrize(
-    "words, environ, said",
+    ("words", "environ", "named"),
     [
-        ([], {}, "a folder is needed"),
-        (["{tmp}"], {"LEV_DEVICE": "tpu"}, "LEV_DEVICE=tpu: cuda or cpu"),
-        (["{tmp}"], {"MORE": "0"}, "MORE=0: give a number of 1 or more"),
-        (["{tmp}"], {"LEV_WHEELS": "/none"}, "LEV_WHEELS=/none is no folder"),
-        (["{tmp}", "sleep"], {}, "no step of the names sleep"),
+        ([], {}, "folder"),
+        (["{tmp}"], {"LEV_DEVICE": "tpu"}, "LEV_DEVICE=tpu"),
+        (["{tmp}"], {"MORE": "0"}, "MORE=0"),
+        (["{tmp}"], {"LEV_WHEELS": "/none"}, "LEV_WHEELS=/none"),
+        (["{tmp}", "sleep"], {}, "sleep"),
     ],
 )
-def test_what_cannot_be_done_is_one_line(tmp_path, words, environ, said):
+def test_what_cannot_be_done_is_one_line(tmp_path, words, environ, named):
     done = gpu(*(word.format(tmp=tmp_path) for word in words), **environ)
-    assert done.returncode == 2 and done.stderr.startswith(f"error: {said}")
+    assert done.returncode == 2 and done.stderr.startswith("error: ") and named in done.stderr
     assert done.stderr.count("\n") == 1
 
 

@@ -10,9 +10,6 @@ from typing import Any
 import editors
 import pytest
 
-from lev_plugins.inference.correction.backends import TextProcessing
-from lev_plugins.inference.correction.levenshtein import LevenshteinBackend
-
 THREADS = 4
 
 
@@ -89,21 +86,7 @@ def test_a_corrector_tells_every_thread_of_its_own_lines(kind):
     )
 
 
-def test_correctors_and_the_editor_they_share_may_be_used_at_once():
-    editor = editors.editor(characters=True)
-    backends = [LevenshteinBackend(editor, TextProcessing(None, editor.bpe), True) for _ in "12"]
-
-    def work(thread: int) -> Any:
-        lines = sentences(thread, 4)
-        if thread % 2:
-            return editor.edit(lines, lines)
-        backend = backends[thread // 2]
-        return backend.write([backend.tokens(line) for line in lines if line], 3)
-
-    assert_same_as_alone(work, 4)
-
-
-@pytest.mark.parametrize("kind", ["classification", "multilabel", "tagging", "regression"])
+@pytest.mark.parametrize("kind", ["multilabel", "tagging"])
 def test_an_enct5_predicts_in_threads_what_it_predicts_in_one(kind):
     model = editors.enct5(kind)
     predict = model.predict_tags if kind == "tagging" else model.predict

@@ -38,9 +38,8 @@ class Backbone:
     source, target: embeddings of either side. encoder: called as :class:`EncoderBody` is.
     blocks: of the decoder, called as :class:`DecoderBlock` is. norm: after them, or None.
     output: features → logits. bias: see :class:`TransformerDecoder`. mask: row of the source's
-    table that stands for a masked token, None where there is none. max_source, max_target: most
-    tokens, None where any number will do. new: the modules that were randomly initialised, not
-    loaded.
+    table that stands for a masked token. max_source, max_target: most tokens, None where any
+    number will do. new: the modules that were randomly initialised, not loaded.
     """
 
     source: TokenEmbedding
@@ -76,17 +75,9 @@ class TransformerSize:
 
     def block(self) -> TransformerBlock:
         """One block that reads nothing but its own sequence."""
-        return TransformerBlock(
-            dim=self.dim,
-            heads=self.heads,
-            hidden=self.hidden,
-            cross=False,
-            pre_norm=self.pre_norm,
-            dropout=self.dropout,
-            attention_dropout=self.attention_dropout,
-            activation_dropout=self.activation_dropout,
-            activation=self.activation,
-        )
+        names = ("dim", "heads", "hidden", "pre_norm", "dropout", "attention_dropout",
+                 "activation_dropout", "activation")  # fmt: skip
+        return TransformerBlock(cross=False, **{name: getattr(self, name) for name in names})
 
     def final_norm(self) -> nn.LayerNorm | None:
         """The norm after the last block: with pre-norm alone."""
@@ -120,14 +111,11 @@ def transformer(
     tied = share_all or share_output
     stack = TransformerStack(0, size.pre_norm, dim)
     stack.blocks.extend(size.block() for _ in range(size.encoder_layers))
+    positions = [Positions(most, dim, pad, learned) for most in (size.max_source, size.max_target)]
     return Backbone(
-        source=TokenEmbedding(
-            source, Positions(size.max_source, dim, pad, learned), dropout=size.dropout
-        ),
+        source=TokenEmbedding(source, positions[0], dropout=size.dropout),
         encoder=EncoderBody(stack, size.final_norm()),
-        target=TokenEmbedding(
-            target, Positions(size.max_target, dim, pad, learned), dropout=size.dropout
-        ),
+        target=TokenEmbedding(target, positions[1], dropout=size.dropout),
         blocks=[size.decoder_block() for _ in range(size.decoder_layers)],
         norm=size.final_norm(),
         output=TiedOutput(target if tied else token_table(target_symbols, dim)),

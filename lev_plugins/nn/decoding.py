@@ -10,7 +10,7 @@ from typing import NamedTuple, Self
 import torch
 from torch import Tensor, nn
 
-from .linear import linear
+from .cpu import linear
 from .packing import Packing
 from .transformer import Attention, Memory, TransformerBlock
 

@@ -2,7 +2,7 @@
 
 from torch import Tensor, nn
 
-from .dropout import dropout
+from .cpu import dropout
 
 
 class TokenEmbedding(nn.Module):

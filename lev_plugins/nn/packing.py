@@ -5,14 +5,13 @@ positions are then padding. Linear layers, norms and dropout run on the real pos
 only attention sees the padded batch. Shapes: B × T positions, N of them real, C channels.
 """
 
-import copy
 from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .linear import padded_rows
+from .cpu import padded_rows
 
 # with less padding than this the copies cost more than they save
 LEAST_SHARE = 0.1
@@ -41,16 +40,18 @@ class Packing:
         """The packing for an attention mask (B × 1 × 1 × T), None where it would save little."""
         if mask is None:
             return None
-        packing = cls(mask[:, 0, 0], pads_rows=True)
-        return packing if packing.index.numel() < (1 - LEAST_SHARE) * mask.numel() else None
+        return cls(mask[:, 0, 0], pads_rows=True).if_it_saves()
+
+    def if_it_saves(self) -> "Packing | None":
+        """Itself where there is enough padding, else None."""
+        return self if len(self.index) < (1 - LEAST_SHARE) * len(self.source) else None
 
     def pack(self, x: Tensor) -> Tensor:
         """B × T × C → N × C; in decoding more rows than N where that spares kernels."""
         x = x.flatten(0, 1)
         decodes = self.pads_rows and not torch.is_grad_enabled()
         if decodes and x.dtype == torch.bfloat16 and x.device.type == "cpu":
-            rows = len(self.index)
-            missing = padded_rows(rows, x.dtype) - rows
+            missing = padded_rows(len(self.index)) - len(self.index)
             return x.index_select(0, F.pad(self.index, (0, missing)))
         return rows_at(x, self.index)
 
@@ -63,7 +64,7 @@ class Packing:
         """:meth:`unpack` for who does not look at padding, where some of the N stand again."""
         if not len(x):
             return F.pad(x, (0, 0, 0, len(self.source))).unflatten(0, self.shape)
-        return _UnpackRepeating.apply(x, self.source, self.index).unflatten(0, self.shape)
+        return _Rows.apply(x, self.source, self.index).unflatten(0, self.shape)
 
 
 class Layout(NamedTuple):
@@ -74,7 +75,7 @@ class Layout(NamedTuple):
 
     @classmethod
     def of(cls, real: Tensor, waits: bool = True) -> "Layout":
-        """Of a batch whose real positions (B × T, bool) are to be looked at, or not.
+        """Of a batch with real positions (B × T, bool).
 
         Args:
             waits: a device may be waited for, to find out how much of the batch is padding.
@@ -83,54 +84,31 @@ class Layout(NamedTuple):
         if real.device.type != "cpu" and not waits:
             return cls(mask, None)
         packing = Packing(real, pads_rows=True)
-        number = packing.index.numel()
-        if number == real.numel():
-            return cls(None, None)
-        return cls(mask, packing if number < (1 - LEAST_SHARE) * real.numel() else None)
-
-    def to(self, device: torch.device) -> "Layout":
-        """The same on a device, for which the host does not wait."""
-        mask, packing = self
-        if packing is not None:
-            packing = copy.copy(packing)
-            packing.index = packing.index.to(device, non_blocking=True)
-            packing.source = packing.source.to(device, non_blocking=True)
-        return Layout(None if mask is None else mask.to(device, non_blocking=True), packing)
+        whole = len(packing.index) == real.numel()
+        return cls(None, None) if whole else cls(mask, packing.if_it_saves())
 
 
 def rows_at(x: Tensor, index: Tensor) -> Tensor:
     """N × C, the rows of ``x`` (any × C) at ``index`` (N), each of which comes once at most."""
-    return _Gather.apply(x, index)
+    return _Rows.apply(x, index, None)
 
 
-class _Gather(torch.autograd.Function):
-    """Rows at ``index``, each at most once: the gradient is a copy, not a sum."""
+class _Rows(torch.autograd.Function):
+    """Rows at ``index``, whose gradient is copied, not summed.
 
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, index: Tensor) -> Tensor:
-        ctx.save_for_backward(index)
-        ctx.rows = x.size(0)
-        return x.index_select(0, index)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        (index,) = ctx.saved_tensors
-        return grad.new_zeros(ctx.rows, grad.size(1)).index_copy_(0, index, grad), None
-
-
-class _UnpackRepeating(torch.autograd.Function):
-    """Rows at ``source``; the gradient is that of the real positions, at ``index``.
-
-    One pass over the memory, where zeros and a copy into them are two. What stands at padding is
-    not looked at, so nothing comes back from there.
+    Each comes once at most; or, where some come again, only those at ``counting`` of the result
+    are looked at, each of ``x`` once. So both ways are one pass over the memory.
     """
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, source: Tensor, index: Tensor) -> Tensor:
-        ctx.save_for_backward(index)
-        return x.index_select(0, source)
+    def forward(ctx: Any, x: Tensor, index: Tensor, counting: Tensor | None) -> Tensor:
+        ctx.save_for_backward(index if counting is None else counting)
+        ctx.rows = x.size(0) if counting is None else None
+        return x.index_select(0, index)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
         (index,) = ctx.saved_tensors
-        return grad.index_select(0, index), None, None
+        if ctx.rows is None:
+            return grad.index_select(0, index), None, None
+        return grad.new_zeros(ctx.rows, grad.size(1)).index_copy_(0, index, grad), None, None

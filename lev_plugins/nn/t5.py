@@ -16,10 +16,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .backbone import Backbone
+from .cpu import Linear, dropout
 from .decoding import DecoderBlock, TiedOutput
-from .dropout import dropout
 from .embedding import TokenEmbedding, token_table
-from .linear import Linear
 from .packing import Packing
 from .transformer import Attention, TransformerBlock, attention_mask
 
@@ -35,7 +34,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 #: the largest distance of its own that a position may have: a table has a row for each
 LONGEST = 2**20
 #: feed-forward layers, as T5's configurations name them: function, and whether a gate multiplies it
-FEED_FORWARD: dict[str, "tuple[Callable[[Tensor], Tensor], bool]"] = {
+FEED_FORWARD: dict[str, tuple[Callable[[Tensor], Tensor], bool]] = {
     **{name: (function, False) for name, function in ACTIVATIONS.items()},
     **{f"gated-{name}": (function, True) for name, function in ACTIVATIONS.items()},
     "gated-gelu": (ACTIVATIONS["gelu_new"], True),  # in all of T5 1.1
@@ -53,10 +52,7 @@ def within_range(x: Tensor) -> Tensor:
 class RMSNorm(nn.Module):
     """Divides by the root mean square; no mean is taken away and no bias added.
 
-    Args:
-        dim: C.
-        eps: added to the mean square.
-        dropout: of the result, as T5 has it after its last block.
+    ``dropout`` is of the result, as T5 has it after its last block.
     """
 
     def __init__(self, dim: int, eps: float = 1e-6, dropout: float = 0.0) -> None:
@@ -89,8 +85,6 @@ class RelativeBias(nn.Module):
     """A bias for each head by how far key and query are apart.
 
     Args:
-        heads: H.
-        buckets: of distances.
         longest: from this distance on all share a bucket.
         both_ways: whether keys behind the query have buckets of their own; otherwise they count
             as distance 0 (in a causal decoder they are not seen).
@@ -117,29 +111,17 @@ class RelativeBias(nn.Module):
         return self.table(bucket).permute(2, 0, 1)
 
     def forward(self, seen: Tensor) -> Tensor:
-        """What may be seen, with the bias: −inf where nothing may.
+        """What may be seen, with the bias, to be added to the scores: −inf where nothing may.
 
-        Args:
-            seen: B × T' × keys, bool; the queries are the last T' of the keys. Each has to see
-                something.
-
-        Returns:
-            B × H × T' × keys, to be added to the scores.
+        ``seen``: B × T' × keys, bool, of queries that are the last T' of the keys. Each has to see
+        something. Returns B × H × T' × keys.
         """
         bias = self.places(seen.size(1), seen.size(2))
         return bias.masked_fill(~seen.unsqueeze(1), float("-inf"))
 
 
 class T5Attention(Attention):
-    """:class:`Attention` without biases and scaling, with heads of any width.
-
-    Args:
-        dim: C.
-        heads: H.
-        head_dim: D.
-        dropout: on the weights.
-        cross: over a memory instead of the sequence itself.
-    """
+    """:class:`Attention` without biases and scaling, with heads of any width (``head_dim``: D)."""
 
     scale = 1.0
 
@@ -207,11 +189,7 @@ class T5Size:
 
 
 class T5Block(TransformerBlock):
-    """Self-attention and feed-forward layer, each behind its norm.
-
-    Args:
-        size: the model's.
-    """
+    """Self-attention and feed-forward layer, each behind its norm."""
 
     def __init__(self, size: T5Size) -> None:
         nn.Module.__init__(self)  # none of the parent's layers is of the right kind
@@ -245,13 +223,7 @@ class T5Block(TransformerBlock):
 
 
 class T5Encoder(nn.Module):
-    """T5's encoder behind the embeddings.
-
-    Args:
-        blocks: in a row.
-        bias: of all of them.
-        norm: after the last.
-    """
+    """T5's encoder behind the embeddings: blocks in a row, one bias for all, a norm at the end."""
 
     def __init__(self, blocks: list[T5Block], bias: RelativeBias, norm: nn.Module) -> None:
         super().__init__()
@@ -280,10 +252,8 @@ class T5TargetEmbedding(TokenEmbedding):
     """What a T5 decoder reads: fairseq's ``</s>`` at the start of a target stands for T5's start.
 
     Args:
-        table: V × C.
         end: index of ``</s>``, which a prefix holds at its beginning alone.
         start: row that T5 begins with, a copy of the padding's.
-        dropout: of the vectors.
     """
 
     def __init__(self, table: nn.Embedding, end: int, start: int, dropout: float = 0.0) -> None:
@@ -309,13 +279,7 @@ class Symbols:
 
 
 def t5(size: T5Size, source: Symbols, target: Symbols, one_table: bool) -> Backbone:
-    """A T5, initialised as its authors do.
-
-    Args:
-        size: its numbers.
-        source, target: the vocabularies.
-        one_table: they are the same and share their embeddings.
-    """
+    """A T5, initialised as its authors do; ``one_table``: both sides share their embeddings."""
     table = _table(source, size.dim)
     written = table if one_table else _table(target, size.dim)
     output = written if size.tied else token_table(target.count, size.dim)

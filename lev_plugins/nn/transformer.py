@@ -12,9 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .bf16_attention import attend_bf16, fits_bf16
-from .dropout import dropout
-from .linear import Linear, linear, needs_upcast, upcast
+from .cpu import Linear, attend_bf16, dropout, fits_bf16, linear, needs_upcast, upcast
 from .packing import Layout, Packing
 
 

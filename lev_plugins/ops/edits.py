@@ -1,4 +1,4 @@
-"""The environment ℰ: applying deletions, placeholders and tokens to padded batches (paper, §2.2).
+"""The environment ℰ: deletions and placeholders in padded batches, and their labels (paper, §2.2).
 
 Shapes: B sentences of up to T tokens, padded on the right; sentences begin with <s> and end
 with </s>. Slot k lies between tokens k and k + 1, so there are T − 1 slots.
@@ -11,7 +11,7 @@ from torch import Tensor
 
 
 class Compaction:
-    """Moves the kept entries of each row to its left end: of any values, in one and the same way.
+    """ℰ(y, d): moves the kept entries of each row to its left end, in any values of the rows.
 
     Args:
         keep: B × T, bool.
@@ -35,22 +35,8 @@ class Compaction:
 
 
 def compact(values: Tensor, keep: Tensor, fill: float) -> Tensor:
-    """Moves the kept entries of each row to its left end.
-
-    Args:
-        values: B × T.
-        keep: B × T, bool.
-        fill: what stands behind the kept entries.
-
-    Returns:
-        B × L, L the largest number of kept entries in a row (at least 1).
-    """
+    """The kept entries (``keep``: B × T, bool) of one tensor alone: :class:`Compaction`."""
     return Compaction(keep)(values, fill)
-
-
-def apply_deletion(tokens: Tensor, keep: Tensor, pad: int) -> Tensor:
-    """ℰ(y, d): the kept tokens of every sentence, closed up (B × T → B × L)."""
-    return compact(tokens, keep & tokens.ne(pad), pad)
 
 
 def limit_insertions(counts: Tensor, room: Tensor) -> Tensor:
@@ -91,24 +77,6 @@ class Opening:
         out = values.new_full((values.size(0), self.width + 1), new)
         out[:, : self.width].masked_fill_(self.behind, fill)
         return out.scatter_(1, self.place, values)[:, : self.width]
-
-
-def apply_placeholders(
-    values: Tensor, lengths: Tensor, counts: Tensor, new: float, fill: float
-) -> Tensor:
-    """ℰ(y, p): opens every slot by its count.
-
-    Args:
-        values: B × T (tokens, scores or marks).
-        lengths: B, number of real tokens, at least 1.
-        counts: B × (T − 1), how many entries to insert in each slot; 0 beyond a sentence's end.
-        new: value of an inserted entry.
-        fill: value behind a sentence's end.
-
-    Returns:
-        B × L, L the longest sentence after insertion.
-    """
-    return Opening(lengths, counts)(values, new, fill)
 
 
 class InsertionLabels(NamedTuple):

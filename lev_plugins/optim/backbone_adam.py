@@ -35,10 +35,6 @@ class BackboneAdam(FairseqAdam):
 
     fairseq's schedulers set one learning rate for all groups; here each group scales it.
 
-    Args:
-        cfg: its options.
-        params: the parameters to train.
-
     Raises:
         UserError: nothing is marked, or the ratio is no share.
     """
@@ -55,8 +51,7 @@ class BackboneAdam(FairseqAdam):
                 "(with --fp16 on a GPU give --fp16-no-flatten-grads too)"
             )
         new = [one for one in params if getattr(one, "param_group", None) != BACKBONE]
-        groups = [(new, 1.0), (loaded, ratio)]
-        groups = [(group, scale) for group, scale in groups if group]
+        groups = [(group, scale) for group, scale in ((new, 1.0), (loaded, ratio)) if group]
         super().__init__(cfg, [{"params": group} for group, _ in groups])
         self.scales = [scale for _, scale in groups]
         self.set_lr(self.optimizer_config["lr"])

@@ -1,6 +1,6 @@
 """Muon for the matrices of hidden layers, fairseq's Adam for all other parameters."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from omegaconf import II
 from torch import Tensor, nn
 
 from ..errors import UserError
-from ..nn.linear import has_tiles
+from ..nn.cpu import has_tiles
 from ..options import option
 
 HIDDEN = "hidden"  # the parameters' param_group, which fairseq carries over to fp32 copies
@@ -55,19 +55,13 @@ def orthogonalized(matrices: Tensor, half: bool = False) -> Tensor:
 
 
 class MuonWithAdam(Adam):
-    """Groups with ``momentum`` are stepped by Muon, the others by fairseq's Adam.
+    """Groups with ``momentum``, of matrices, are stepped by Muon, the others by fairseq's Adam.
 
-    Args:
-        groups: parameter groups; those with ``momentum`` hold matrices only.
+    Attributes:
         half: the model is trained in half precision, so that Muon may compute in it.
-        **options: of fairseq's Adam.
     """
 
-    def __init__(
-        self, groups: Sequence[dict[str, Any]], half: bool = False, **options: Any
-    ) -> None:
-        super().__init__(groups, **options)
-        self.half = half
+    half = False
 
     @property
     def supports_flat_params(self) -> bool:
@@ -132,10 +126,6 @@ class Muon(FairseqAdam):
     --lr. Works with every model of fairseq, in fp32, --bf16, and --fp16 with
     --fp16-no-flatten-grads.
 
-    Args:
-        cfg: its options.
-        params: the parameters to train, marked by :func:`mark_hidden_matrices`.
-
     Raises:
         UserError: an option out of range, or no hidden matrix.
     """
@@ -158,7 +148,8 @@ class Muon(FairseqAdam):
             {"params": others},
             {"params": hidden, "momentum": cfg.muon_momentum, "update_rms": cfg.muon_update_rms},
         ]
-        self._optimizer = MuonWithAdam(groups, cfg.bf16, **self.optimizer_config)
+        self._optimizer = MuonWithAdam(groups, **self.optimizer_config)
+        self._optimizer.half = cfg.bf16
 
     @classmethod
     def prepare_model(cls, model: nn.Module) -> None:

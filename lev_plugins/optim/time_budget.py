@@ -37,14 +37,7 @@ class TimeBudget(FairseqLRScheduler):
 
     The share of the time that has passed is kept in checkpoints: what a resumed training did before
     counts, the break does not. It stands as ``time_share``, in [0, 1], at the optimizer too, where
-    tasks find it.
-
-    Progress lines get ``minutes_left``.
-
-    Args:
-        cfg: its options.
-        optimizer: fairseq's optimizer.
-        clock: seconds, from any start.
+    tasks find it. Progress lines get ``minutes_left``. ``clock`` gives seconds, from any start.
 
     Raises:
         UserError: no time to stop at, a share outside [0, 1), several processes: their clocks

@@ -12,10 +12,9 @@ from torch import Tensor, nn
 
 from ..errors import UserError
 from ..nn.backbone import Backbone, EncoderBody
+from ..nn.cpu import Linear, dropout
 from ..nn.decoding import DecoderBlock, TiedOutput
-from ..nn.dropout import dropout
 from ..nn.embedding import TokenEmbedding, token_table
-from ..nn.linear import Linear
 from ..nn.packing import Layout, Packing
 from ..nn.positions import Positions
 from ..nn.transformer import Attention, TransformerBlock, TransformerStack, attention_mask

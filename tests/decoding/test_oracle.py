@@ -14,7 +14,7 @@ from oracle import CERTAIN, ORACLES, OraclePolicy, certain, missing_tokens, with
 from tiny import is_subsequence
 from torch import Tensor
 
-from lev_plugins.ops.edits import apply_placeholders
+from lev_plugins.ops.edits import Opening
 from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
 
 SYMBOLS = tiny.dictionary()
@@ -124,7 +124,7 @@ def test_nothing_of_a_subsequence_is_deleted(target, data):
     assert one["history"][1]["mask"].all()
     tokens = stacked([draft])
     counts = missing_tokens(tokens, stacked([target]), PAD)
-    opened = apply_placeholders(tokens, torch.tensor([len(draft) + 2]), counts, PLH, PAD)
+    opened = Opening(torch.tensor([len(draft) + 2]), counts)(tokens, PLH, PAD)
     aligned = zip(tiny.letters(opened[0], SYMBOLS, PLH), target, strict=True)
     assert all(one in (tiny.PLACEHOLDER, other) for one, other in aligned)
 

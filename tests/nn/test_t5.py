@@ -21,6 +21,8 @@ from lev_plugins.nn.t5 import (
 )
 from lev_plugins.nn.transformer import Memory, attention_mask
 
+pytestmark = pytest.mark.kernels
+
 TINY = T5Size(8, 2, 3, 10, 2, 2, dropout=0.0, attention_dropout=0.0, activation_dropout=0.0)
 # where each bucket begins, for 32 buckets and a longest distance of 128; printed by transformers
 BOTH_WAYS = [0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 23, 32, 46, 64, 91]
@@ -84,21 +86,18 @@ def test_what_may_not_be_seen_is_minus_infinity_and_the_rest_the_bias():
     assert torch.equal(found[expanded], bias.places(4, 6).expand_as(found)[expanded])
 
 
+def decoder_of(parts: Backbone, symbols: Dictionary) -> TransformerDecoder:
+    return TransformerDecoder(
+        symbols, parts.target, parts.blocks, parts.norm, parts.output, 64, parts.bias
+    )
+
+
 class Whole:
     """A T5 with a decoder, and a batch for it."""
 
     def __init__(self, size: T5Size, symbols: Dictionary) -> None:
         self.parts = initialised(size, symbols, symbols)
-        self.decoder = TransformerDecoder(
-            symbols,
-            self.parts.target,
-            self.parts.blocks,
-            self.parts.norm,
-            self.parts.output,
-            64,
-            self.parts.bias,
-        )
-        randomised(self.decoder)
+        self.decoder = randomised(decoder_of(self.parts, symbols))
         self.states = torch.randn(3, 4, size.dim, dtype=torch.double)
         self.real = real_tokens(4, 3, 1)
         # a prefix begins with </s>
@@ -107,15 +106,6 @@ class Whole:
     def memory(self) -> dict[str, list[SourceMemory]]:
         mask = attention_mask(self.real)
         return {"memory": [SourceMemory(self.states, mask, rows=torch.arange(3))]}
-
-
-def test_training_leaves_padding_out_and_changes_nothing(size, symbols):
-    whole = Whole(size, symbols)
-    expected, _ = whole.decoder(whole.before, whole.memory())
-    whole.decoder.train()
-    found, _ = whole.decoder(whole.before, whole.memory())
-    real = whole.before.ne(1)
-    torch.testing.assert_close(found[real], expected[real])
 
 
 def test_attention_weights_are_those_that_attention_uses():
@@ -135,19 +125,22 @@ def test_attention_weights_are_those_that_attention_uses():
     assert not torch.allclose(single, fresh)
 
 
-def test_gradients_reach_every_parameter(size, symbols):
+def test_training_leaves_padding_out_and_gradients_reach_every_parameter(size, symbols):
     whole = Whole(size, symbols)
-    encoder = randomised(whole.parts.encoder).train()
+    encoder, real = randomised(whole.parts.encoder).train(), whole.before.ne(1)
     whole.states = encoder(whole.states, whole.real)
-    whole.decoder.train()
-    logits, _ = whole.decoder(whole.before, whole.memory())
-    logits[whole.before.ne(1)].log_softmax(-1)[:, 5].sum().backward()
+    expected, logits = (
+        whole.decoder.train(trains)(whole.before, whole.memory())[0][real]
+        for trains in (False, True)
+    )
+    torch.testing.assert_close(logits, expected)
+    logits.log_softmax(-1)[:, 5].sum().backward()
     for name, parameter in [*encoder.named_parameters(), *whole.decoder.named_parameters()]:
         assert parameter.grad is not None and bool(parameter.grad.isfinite().all()), name
         assert float(parameter.grad.abs().sum()) > 0, name
 
 
-def test_half_precision_holds_what_outgrows_it():
+def test_half_precision_holds_what_outgrows_it_and_norms_sum_in_single():
     encoder = TINY.encoder()
     for block in encoder.blocks:
         block.fc2.weight.data.mul_(3e4)
@@ -159,15 +152,12 @@ def test_half_precision_holds_what_outgrows_it():
     beyond = torch.tensor([1e9, -1e9])
     assert bool(within_range(beyond.half()).isfinite().all())
     assert torch.equal(within_range(beyond), beyond)
-
-
-def test_norms_sum_squares_in_single_precision():
     x = torch.full((1, 4), 1000.0)
     found = RMSNorm(4).half()(x.half())
     torch.testing.assert_close(found, torch.ones(1, 4).half())
 
 
-def test_the_end_of_a_sentence_is_read_as_the_start(symbols):
+def test_the_end_of_a_sentence_is_read_as_the_start_and_two_dictionaries_have_two_tables(symbols):
     parts = initialised(TINY, symbols, symbols)
     parts.target.eval()
     found = parts.target(torch.tensor([[symbols.eos(), 5, 6]]))
@@ -177,9 +167,6 @@ def test_the_end_of_a_sentence_is_read_as_the_start(symbols):
     assert torch.equal(
         parts.source(torch.tensor([[symbols.eos()]])), parts.source.table.weight[2:3, None]
     )
-
-
-def test_two_dictionaries_have_two_tables(symbols):
     other = Dictionary()
     parts = initialised(TINY, symbols, other)
     assert parts.source.table.num_embeddings == 12 and parts.target.table.num_embeddings == 4
@@ -191,9 +178,7 @@ def test_sampled_weights_keep_attention_and_logits_moderate(symbols):
     size = dataclasses.replace(TINY, dim=64, heads=4, head_dim=16, hidden=128)
     whole = Whole(size, symbols)
     fresh = initialised(size, symbols, symbols)
-    decoder = TransformerDecoder(
-        symbols, fresh.target, fresh.blocks, fresh.norm, fresh.output, 64, fresh.bias
-    ).eval()
+    decoder = decoder_of(fresh, symbols).eval()
     states = fresh.encoder(fresh.source(whole.before), whole.before.ne(1))
     mask = attention_mask(whole.before.ne(1))
     memory = {"memory": [SourceMemory(states, mask, rows=torch.arange(3))]}

@@ -1,4 +1,6 @@
-"""The environment: deletion, placeholders and labels against plain lists."""
+"""The environment and the expert's script, held against plain lists and the textbook's program."""
+
+from itertools import product
 
 import pytest
 import torch
@@ -6,13 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from lev_plugins.ops.edits import (
-    apply_deletion,
-    apply_placeholders,
-    compact,
-    insertion_labels,
-    limit_insertions,
-)
+from lev_plugins.ops.alignment import lcs_masks, masks_by_host
+from lev_plugins.ops.edits import Compaction, Opening, compact, insertion_labels, limit_insertions
 
 BOS, PAD, EOS, PLH = 0, 1, 2, 99
 # a sentence: its inner tokens, each with a mark (kept or not) and a count for the slot behind it
@@ -24,6 +21,32 @@ SENTENCES = st.lists(
     min_size=1,
     max_size=5,
 )
+# few different tokens, so that repetitions and ties are the rule
+WORDS = st.lists(st.integers(3, 6), max_size=9)
+PAIRS = st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=6)
+
+
+def rectangle(rows: list[list], width: int, fill) -> Tensor:
+    return torch.tensor([row + [fill] * (width - len(row)) for row in rows])
+
+
+def unpadded(tokens: Tensor) -> list[list[int]]:
+    """Rows without their padding, which has to stand behind everything else."""
+    rows = []
+    for row in tokens.tolist():
+        real = [token for token in row if token != PAD]
+        assert row[: len(real)] == real, f"padding inside {row}"
+        rows.append(real)
+    assert tokens.size(1) == max(map(len, rows)), "wider than the longest sentence"
+    return rows
+
+
+def opened(row: list, counts: list[int], new) -> list:
+    """A row with ``counts[k]`` new entries behind entry k."""
+    out = []
+    for value, count in zip(row, [*counts, 0], strict=True):
+        out += [value, *[new] * count]
+    return out
 
 
 class Batch:
@@ -40,91 +63,47 @@ class Batch:
         self.lengths = self.tokens.ne(PAD).sum(1)
 
 
-def rectangle(rows: list[list], width: int, fill) -> Tensor:
-    return torch.tensor([row + [fill] * (width - len(row)) for row in rows])
-
-
-def unpadded(tokens: Tensor, pad: int = PAD) -> list[list[int]]:
-    """Rows without their padding, which has to stand behind everything else."""
-    rows = []
-    for row in tokens.tolist():
-        real = [token for token in row if token != pad]
-        assert row[: len(real)] == real, f"padding inside {row}"
-        rows.append(real)
-    return rows
-
-
-def opened(row: list, counts: list[int], new) -> list:
-    """A row with ``counts[k]`` new entries behind entry k."""
-    out = []
-    for value, count in zip(row, [*counts, 0], strict=True):
-        out += [value, *[new] * count]
-    return out
+# deletion and placeholders --------------------------------------------------------------------
 
 
 @given(SENTENCES)
 def test_deletion_leaves_the_kept_tokens_in_order(sentences):
     data = Batch(sentences)
-    result = apply_deletion(data.tokens, data.keep, PAD)
+    moved = Compaction(data.keep)
     expected = [
         [token for token, mark in zip(row, marks, strict=True) if mark]
         for row, marks in zip(data.rows, data.marks, strict=True)
     ]
-    assert unpadded(result) == expected
-    assert result.size(1) == max(map(len, expected)), "wider than the longest sentence"
-
-
-def test_deletion_drops_padding_even_where_it_is_marked_as_kept():
-    tokens = torch.tensor([[BOS, 3, EOS, PAD], [BOS, 4, 5, EOS]])
-    result = apply_deletion(tokens, torch.ones_like(tokens, dtype=torch.bool), PAD)
-    assert unpadded(result) == [[BOS, 3, EOS], [BOS, 4, 5, EOS]]
-
-
-def test_compact_carries_scores_and_marks_along():
-    keep = torch.tensor([[True, False, True], [False, False, True]])
-    scores = compact(torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]), keep, -7.0)
-    assert scores.tolist() == [[1.0, 3.0], [6.0, -7.0]]
-    assert compact(keep, keep, False).tolist() == [[True, True], [True, False]]
+    assert unpadded(moved(data.tokens, PAD)) == expected
+    scores = data.tokens * 0.5
+    assert torch.equal(moved(scores, PAD * 0.5), moved(data.tokens, PAD) * 0.5)
+    wider = Compaction(data.keep, moved.width + 2)(data.tokens, PAD)
+    assert torch.equal(wider[:, :-2], moved(data.tokens, PAD)) and wider[:, -2:].eq(PAD).all()
 
 
 @pytest.mark.parametrize("rows, columns", [(2, 0), (0, 3), (0, 0), (2, 3)])
-def test_compacting_nothing_leaves_one_column_of_filling(rows, columns):
+def test_deleting_all_leaves_one_column_of_filling(rows, columns):
     values = torch.ones(rows, columns, dtype=torch.long)
     result = compact(values, torch.zeros(rows, columns, dtype=torch.bool), PAD)
-    assert result.tolist() == [[PAD]] * rows
-    assert result.shape == (rows, 1)
+    assert result.tolist() == [[PAD]] * rows and result.shape == (rows, 1)
 
 
 @given(SENTENCES)
-def test_placeholders_open_every_slot_by_its_count(sentences):
+def test_placeholders_open_every_slot_by_its_count_and_scores_move_with_their_tokens(sentences):
     data = Batch(sentences)
-    result = apply_placeholders(data.tokens, data.lengths, data.slots, PLH, PAD)
-    expected = [
-        opened(row, counts, PLH) for row, counts in zip(data.rows, data.counts, strict=True)
-    ]
-    assert unpadded(result) == expected
-    assert result.size(1) == max(map(len, expected)), "wider than the longest sentence"
-
-
-@given(SENTENCES)
-def test_scores_and_marks_move_with_their_tokens_when_slots_open(sentences):
-    data = Batch(sentences)
+    opening = Opening(data.lengths, data.slots)
+    result = opening(data.tokens, PLH, PAD)
+    pairs = list(zip(data.rows, data.counts, strict=True))
+    assert unpadded(result) == [opened(row, counts, PLH) for row, counts in pairs]
     numbers = torch.arange(data.tokens.numel(), dtype=torch.float).view_as(data.tokens) + 1
-    scores = apply_placeholders(numbers, data.lengths, data.slots, 0.0, -1.0)
-    marks = apply_placeholders(data.tokens.ne(PAD), data.lengths, data.slots, False, False)
-    for i, (row, counts) in enumerate(zip(data.rows, data.counts, strict=True)):
+    scores = opening(numbers, 0.0, -1.0)
+    for i, (row, counts) in enumerate(pairs):
         size = len(row) + sum(counts)
         assert scores[i, :size].tolist() == opened(numbers[i, : len(row)].tolist(), counts, 0.0)
         assert scores[i, size:].eq(-1.0).all()
-        assert marks[i, :size].tolist() == opened([True] * len(row), counts, False)
-        assert not marks[i, size:].any()
-
-
-@given(SENTENCES)
-def test_deleting_the_placeholders_undoes_their_insertion(sentences):
-    data = Batch(sentences)
-    result = apply_placeholders(data.tokens, data.lengths, data.slots, PLH, PAD)
-    assert torch.equal(apply_deletion(result, result.ne(PLH), PAD), data.tokens)
+    wider = Opening(data.lengths, data.slots, opening.width + 1)(data.tokens, PLH, PAD)
+    assert torch.equal(wider[:, :-1], result) and wider[:, -1].eq(PAD).all()
+    assert torch.equal(compact(result, result.ne(PLH) & result.ne(PAD), PAD), data.tokens)
 
 
 @given(SENTENCES, st.lists(st.integers(-3, 12), min_size=5, max_size=5))
@@ -140,33 +119,82 @@ def test_insertions_are_cut_from_the_left_to_exactly_the_room(sentences, rooms):
         assert not cut or not given_[cut[0] + 1 :].any()
 
 
+# labels ---------------------------------------------------------------------------------------
+
+
 @given(SENTENCES)
 def test_insertion_labels_lead_from_what_stands_back_to_the_target(sentences):
     data = Batch(sentences)
-    labels = insertion_labels(data.tokens, data.keep, PAD, PLH)
-
-    lengths = labels.before.ne(PAD).sum(1)
-    after = apply_placeholders(labels.before, lengths, labels.counts, PLH, PAD)
-    assert torch.equal(labels.before, apply_deletion(data.tokens, data.keep, PAD))
-    assert torch.equal(after, labels.after)
-    assert torch.equal(labels.after.eq(PLH), labels.missing)
-    filled = labels.after.masked_scatter(labels.missing, data.tokens[labels.missing])
-    assert torch.equal(filled, data.tokens)
-
-
-@given(SENTENCES)
-def test_slots_are_the_gaps_between_tokens_that_stand(sentences):
-    data = Batch(sentences)
-    labels = insertion_labels(data.tokens, data.keep, PAD, PLH)
-    assert labels.slots.shape == labels.counts.shape == labels.before[:, 1:].shape
-    assert torch.equal(labels.slots, labels.before[:, 1:].ne(PAD))
-    assert not labels.counts[~labels.slots].any()
+    # padding is never missing, whether it is marked as kept or not
+    for keep in (data.keep, data.keep | data.tokens.eq(PAD)):
+        labels = insertion_labels(data.tokens, keep, PAD, PLH)
+        assert torch.equal(labels.before, compact(data.tokens, data.keep, PAD))
+        assert torch.equal(labels.slots, labels.before[:, 1:].ne(PAD))
+        assert not labels.counts[~labels.slots].any()
+        opening = Opening(labels.before.ne(PAD).sum(1), labels.counts)
+        assert torch.equal(opening(labels.before, PLH, PAD), labels.after)
+        assert torch.equal(labels.after.eq(PLH), labels.missing)
+        filled = labels.after.masked_scatter(labels.missing, data.tokens[labels.missing])
+        assert torch.equal(filled, data.tokens)
 
 
-def test_insertion_labels_never_count_padding_as_missing():
-    target = torch.tensor([[BOS, 3, EOS, PAD, PAD], [BOS, 3, 4, 5, EOS]])
-    for kept in (torch.zeros_like(target), torch.ones_like(target)):
-        keep = kept.bool() | target.eq(BOS) | target.eq(EOS)
-        labels = insertion_labels(target, keep, PAD, PLH)
-        assert not (labels.missing & target.eq(PAD)).any()
-        assert torch.equal(labels.after.eq(PAD), target.eq(PAD))
+def lcs_length(x: list[int], y: list[int]) -> int:
+    """Length of a longest common subsequence, by the textbook."""
+    table = [[0] * (len(y) + 1) for _ in range(len(x) + 1)]
+    for i, j in product(range(len(x)), range(len(y))):
+        if x[i] == y[j]:
+            table[i + 1][j + 1] = table[i][j] + 1
+        else:
+            table[i + 1][j + 1] = max(table[i][j + 1], table[i + 1][j])
+    return table[-1][-1]
+
+
+def pad_right(rows, extra: int = 0) -> Tensor:
+    return rectangle([list(row) for row in rows], max(map(len, rows)) + extra, PAD).long()
+
+
+@pytest.mark.parametrize("masks", [lcs_masks, masks_by_host])
+@given(PAIRS, st.integers(0, 3), st.integers(0, 3))
+def test_both_sides_keep_one_longest_common_subsequence(masks, pairs, extra_x, extra_y):
+    xs, ys = zip(*pairs, strict=True)
+    x, y = pad_right(xs, extra_x), pad_right(ys, extra_y)
+    before = x.clone(), y.clone()
+    keep_x, keep_y = masks(x, y, PAD)
+    assert torch.equal(x, before[0]) and torch.equal(y, before[1])
+    assert keep_x.dtype == keep_y.dtype == torch.bool
+    for i, (one, other) in enumerate(pairs):
+        assert x[i][keep_x[i]].tolist() == y[i][keep_y[i]].tolist()
+        assert int(keep_x[i].sum()) == lcs_length(one, other)
+        assert not keep_x[i, len(one) :].any() and not keep_y[i, len(other) :].any()
+        alone = lcs_masks(pad_right([one]), pad_right([other]), PAD)
+        assert torch.equal(alone[0][0], keep_x[i, : len(one)])
+        assert torch.equal(alone[1][0], keep_y[i, : len(other)])
+
+
+@given(PAIRS)
+def test_applying_the_labels_to_x_gives_y_with_as_few_edits_as_possible(pairs):
+    xs, ys = ([[BOS, *words, EOS] for words in side] for side in zip(*pairs, strict=True))
+    x, y = pad_right(xs), pad_right(ys)
+    keep_x, keep_y = lcs_masks(x, y, PAD)
+    for tokens, keep in ((x, keep_x), (y, keep_y)):
+        assert keep[tokens.eq(BOS) | tokens.eq(EOS)].all()
+    labels = insertion_labels(y, keep_y, PAD, PLH)
+    assert torch.equal(compact(x, keep_x, PAD), labels.before)
+    edits = (x.ne(PAD) & ~keep_x).sum(1) + labels.counts.sum(1)
+    fewest = [len(a) + len(b) - 2 * lcs_length(a, b) for a, b in zip(xs, ys, strict=True)]
+    assert edits.tolist() == fewest
+
+
+def test_every_pair_of_short_words_is_labelled_minimally():
+    words = [list(word) for size in range(5) for word in product((3, 4), repeat=size)]
+    xs, ys = zip(*product(words, words), strict=True)
+    keep_x, keep_y = lcs_masks(pad_right(xs), pad_right(ys), PAD)
+    expected = torch.tensor([lcs_length(x, y) for x, y in zip(xs, ys, strict=True)])
+    assert torch.equal(keep_x.sum(1), expected) and torch.equal(keep_y.sum(1), expected)
+
+
+def test_no_pairs_have_no_masks_and_long_equal_ones_are_kept_whole():
+    keep_x, keep_y = lcs_masks(torch.zeros(0, 3).long(), torch.zeros(0, 2).long(), PAD)
+    assert keep_x.shape == (0, 3) and keep_y.shape == (0, 2)
+    tokens = torch.randint(3, 6, (2, 300))
+    assert all(keep.all() for keep in lcs_masks(tokens, tokens.clone(), PAD))

@@ -26,6 +26,8 @@ from lev_plugins.systems.enct5.bert_directory import BertDirectory
 from lev_plugins.systems.enct5.t5_directory import T5Directory
 from lev_plugins.systems.enct5.tokenizer import SubwordDictionary, Tokenizer
 
+pytestmark = pytest.mark.kernels
+
 
 def randomised(model: torch.nn.Module) -> torch.nn.Module:
     """Norms, biases and the padding's row too, so that a forgotten one shows."""

@@ -102,14 +102,6 @@ class ModelContract:
             assert labels.min() >= 0 and labels.max() < system.classes[head]
             assert logits.isfinite().all()
 
-    def test_every_parameter_gets_a_finite_gradient(self, system):
-        model = system.model().train()
-        loss_of(system.answers(model, system.sample(ROWS))).backward()
-        for name, parameter in model.named_parameters():
-            assert parameter.grad is not None, f"{name} is not trained"
-            assert parameter.grad.isfinite().all(), name
-            assert parameter.grad.abs().sum() > 0, f"{name} has no gradient"
-
     @pytest.mark.parametrize(
         "rows",
         [
@@ -118,10 +110,11 @@ class ModelContract:
             [Triple("a", "a", ""), Triple("b", "b", "c")],
             [Triple("ab", "abab", "abab")],
             [Triple("ab", "abab", "cdcd")],
+            ROWS,
         ],
-        ids=["nothing", "nothing to write", "one token", "draft is right", "draft is all wrong"],
+        ids=["nothing", "nothing to write", "one token", "draft is right", "all wrong", "all rows"],
     )
-    def test_extreme_batches_train_every_parameter_with_finite_gradients(self, system, rows):
+    def test_every_batch_trains_every_parameter_with_finite_gradients(self, system, rows):
         model = system.model().train()
         answers = system.answers(model, system.sample(rows))
         loss = loss_of(answers)
@@ -129,8 +122,8 @@ class ModelContract:
         assert loss.isfinite()
         for name, parameter in model.named_parameters():
             # no gradient at all would stop a training on several processes
-            assert parameter.grad is not None, name
-            assert parameter.grad.isfinite().all(), name
+            assert parameter.grad is not None and parameter.grad.isfinite().all(), name
+            assert rows is not ROWS or parameter.grad.abs().sum() > 0, name
 
     def test_gradients_are_those_of_finite_differences(self, system):
         model = system.model().double()
@@ -151,34 +144,24 @@ class ModelContract:
 
     # padding and batches ----------------------------------------------------------------------
 
-    @pytest.mark.parametrize("left", [True, False])
-    @pytest.mark.parametrize("extra", [0, 4])
+    @pytest.mark.parametrize(("left", "extra"), [(True, 0), (False, 4)])
     def test_padding_changes_nothing(self, system, left, extra):
         model = system.model().double()
         plain = system.answers(model, system.sample(ROWS))
         assert_same(system.answers(model, system.sample(ROWS, left=left, extra=extra)), plain)
 
-    def test_a_sentence_alone_is_answered_as_in_a_batch(self, system):
-        model = system.model().double()
-        together = system.answers(model, system.sample(ROWS))
+    def test_a_sentence_alone_is_answered_as_in_a_batch_of_any_order(self, system):
+        model, order = system.model().double(), list(range(len(ROWS)))
         alone = [system.answers(model, system.sample([row], ids=[i])) for i, row in enumerate(ROWS)]
-        assert_same(joined(alone), together)
-
-    def test_the_order_of_a_batch_does_not_matter(self, system):
-        model = system.model().double()
-        order = list(range(len(ROWS)))[::-1]
-        turned = system.sample([ROWS[i] for i in order], ids=order)
-        alone = [system.answers(model, system.sample([ROWS[i]], ids=[i])) for i in order]
-        assert_same(system.answers(model, turned), joined(alone))
+        for some in (order, order[::-1]):
+            together = system.sample([ROWS[i] for i in some], ids=some)
+            assert_same(system.answers(model, together), joined([alone[i] for i in some]))
 
     # randomness, states and checkpoints -------------------------------------------------------
 
     def test_a_seed_fixes_the_parameters(self, system):
         first, same, other = system.build(1), system.build(1), system.build(2)
-        pairs = zip(first.parameters(), same.parameters(), strict=True)
-        assert all(torch.equal(a, b) for a, b in pairs)
-        pairs = zip(first.parameters(), other.parameters(), strict=True)
-        assert any(not torch.equal(a, b) for a, b in pairs)
+        assert same_parameters(first, same) and not same_parameters(first, other)
 
     def test_evaluation_does_not_draw_random_numbers(self, system):
         model, sample = system.model(), system.sample(ROWS)
@@ -206,7 +189,7 @@ class ModelContract:
 
     def test_decoding_one_by_one_gives_the_hypotheses_of_a_batch(self, system):
         model = system.model().double()
-        rows = tiny.triples(64, seed=7)
+        rows = tiny.triples(32, seed=7)
         generator = system.generator(model)
         together = generator.generate([model], tiny.batch(system.task, rows))
         alone = [generator.generate([model], tiny.batch(system.task, [row]))[0] for row in rows]
@@ -214,10 +197,9 @@ class ModelContract:
             assert torch.equal(one["tokens"], other["tokens"])
             assert one["steps"] == other["steps"]
             assert_near(one["positional_scores"], other["positional_scores"])
-        assert len({tuple(one["tokens"].tolist()) for (one,) in together}) > 16
+        assert len({tuple(one["tokens"].tolist()) for (one,) in together}) > 8
 
-    @pytest.mark.parametrize("left", [True, False])
-    @pytest.mark.parametrize("drafted", [True, False])
+    @pytest.mark.parametrize(("left", "drafted"), [(True, True), (False, False)])
     def test_padding_changes_no_hypothesis(self, system, left, drafted):
         model = system.model().double()
         generator = system.generator(model)

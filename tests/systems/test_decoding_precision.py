@@ -9,6 +9,8 @@ import torch
 
 from lev_plugins.nn.precision import Int8Linear, quantize
 
+pytestmark = pytest.mark.kernels
+
 # wide enough for their layers to be worth the rounding
 WIDE = {"encoder_embed_dim": 64, "encoder_ffn_embed_dim": 128, "encoder_attention_heads": 4}
 

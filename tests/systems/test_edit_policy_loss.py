@@ -13,6 +13,8 @@ from tiny import Triple
 from lev_plugins.systems.levenshtein import criterion as criterions
 from lev_plugins.systems.levenshtein.criterion import EditPolicyLoss, EditPolicyLossConfig
 
+pytestmark = pytest.mark.kernels
+
 HEADS = {"deletion": "del", "placeholder": "plh", "token": "tok"}
 ROWS = tiny.triples(12, seed=9)
 

@@ -27,6 +27,8 @@ from lev_plugins.systems.enct5.dataset import Example, collate
 from lev_plugins.systems.enct5.model import cross_attention_mask
 from lev_plugins.systems.enct5.problem_types import ProblemType
 
+pytestmark = pytest.mark.kernels
+
 ALL = list(ProblemType)
 each_kind = pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.value)
 LAYERS = [1, 2, 3]  # of the decoder

@@ -27,6 +27,8 @@ from lev_plugins.systems.gated.gates import (
     next_token,
 )
 
+pytestmark = pytest.mark.kernels
+
 PAIRS = [Pair("abcd", "abc"), Pair("bad", "cafedab"), Pair("hgfedcba", "h"), Pair("", "ab")]
 
 

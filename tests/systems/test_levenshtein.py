@@ -22,6 +22,8 @@ from lev_plugins.systems.levenshtein.config import exit_depths
 from lev_plugins.systems.levenshtein.model import source_at_placeholders
 from lev_plugins.systems.levenshtein.roll_in import expert_labels
 
+pytestmark = pytest.mark.kernels
+
 HEADS = ("deletion", "placeholder", "token")
 PRE_NORM = {"encoder_normalize_before": True, "decoder_normalize_before": True}
 CONFIGURATIONS: dict[str, dict[str, Any]] = {

@@ -7,6 +7,8 @@ import torch.nn.functional as F
 from lev_plugins.nn import blocks
 from lev_plugins.systems.levenshtein.criterion import smoothed
 
+pytestmark = pytest.mark.kernels
+
 
 @pytest.fixture(params=[6, 10**6], ids=["two rows at a time", "all rows at once"])
 def at_once(request, monkeypatch):

@@ -71,7 +71,6 @@ SYSTEMS: dict[str, Callable[[], System]] = {
     "levenshtein": levenshtein,
     "pbd": lambda: left_to_right(PBD),
     "gated, paper": lambda: left_to_right(GATED, gate_variant="paper"),
-    "gated, code": lambda: left_to_right(GATED, gate_variant="code"),
     "gated, pointer": lambda: left_to_right(GATED, gate_variant="pointer"),
     **{f"enct5, {kind.value}": lambda kind=kind: enct5(kind) for kind in ProblemType},
 }
@@ -97,11 +96,9 @@ batches = st.lists(rows(), min_size=1, max_size=3)
 
 
 @each_system
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["fp32", "bf16"])
-@settings(max_examples=12)
-@given(batch=batches, seed=st.integers(0, 2**31))
-def test_losses_and_gradients_are_finite(name, dtype, batch, seed):
-    torch.manual_seed(seed)
+@settings(max_examples=15)
+@given(batch=batches, dtype=st.sampled_from([torch.float32, torch.bfloat16]))
+def test_losses_and_gradients_are_finite(name, dtype, batch):
     system = SYSTEMS[name]()
     model = system.model.to(dtype).train()
     for _ in range(2):

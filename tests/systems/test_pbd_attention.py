@@ -10,6 +10,8 @@ from seq2seq_models import EXACT, Pair, shifted, tokens
 from lev_plugins.nn.decoding import causal_mask
 from lev_plugins.systems.pbd.attention import future_mask
 
+pytestmark = pytest.mark.kernels
+
 PAD = SYMBOLS.pad()
 ROW = Pair("abcdefg", "hgfed")
 

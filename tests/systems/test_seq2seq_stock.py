@@ -10,6 +10,7 @@ from pbd_models import PBD
 from seq2seq_models import converted, stock
 
 pytestmark = [
+    pytest.mark.kernels,
     # said by torch about fairseq
     pytest.mark.filterwarnings("ignore:Support for mismatched key_padding_mask:UserWarning"),
 ]

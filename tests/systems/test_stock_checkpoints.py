@@ -22,6 +22,8 @@ from lev_plugins.systems.levenshtein.config import exit_depths
 from lev_plugins.systems.levenshtein.stock import convert_parameters, editor_config, is_stock
 from lev_plugins.systems.levenshtein.task import TranslationEditConfig, TranslationEditTask
 
+pytestmark = pytest.mark.kernels
+
 TINY = (
     "data --task translation_lev --arch levenshtein_transformer --encoder-layers 2 "
     "--decoder-layers 3 --encoder-embed-dim 16 --decoder-embed-dim 16 --encoder-ffn-embed-dim 24 "

@@ -4,8 +4,7 @@ Their options, :mod:`.config`, are those of the other Transformers here too.
 """
 
 from .decoder import DecoderOut, EncoderOut, IncrementalState, TransformerDecoder
-from .encoder import TransformerEncoder
-from .model import Seq2SeqModel
+from .model import Seq2SeqModel, TransformerEncoder
 
 __all__ = [
     "DecoderOut",

@@ -43,19 +43,11 @@ class TwoSidedConfig(Seq2SeqConfig):
     """A Transformer whose decoder has options of its own."""
 
     decoder_embed_dim: OptionalInt = option(None, "width of the decoder; default: the encoder's")
-    decoder_ffn_embed_dim: OptionalInt = option(
-        None, "width of the decoder's feed-forward layers; default: the encoder's"
-    )
+    decoder_ffn_embed_dim: OptionalInt = option(None, "feed-forward width; default: the encoder's")
     decoder_layers: int = option(6, "number of decoder blocks")
-    decoder_attention_heads: OptionalInt = option(
-        None, "decoder attention heads; default: as many as the encoder"
-    )
-    decoder_normalize_before: bool = option(
-        False, "layer norm before each decoder sub-layer (pre-norm)"
-    )
-    decoder_learned_pos: bool = option(
-        False, "learned instead of sinusoidal positions in the decoder"
-    )
+    decoder_attention_heads: OptionalInt = option(None, "heads; default: as many as the encoder")
+    decoder_normalize_before: bool = option(False, "layer norm before each sub-layer (pre-norm)")
+    decoder_learned_pos: bool = option(False, "learned instead of sinusoidal positions")
 
 
 def set_sizes(
@@ -74,17 +66,8 @@ def set_sizes(
 
 def set_character_size(args: Namespace, **others: Any) -> None:
     """Two blocks, d = 256, 4 heads, pre-norm: enough for characters on two cores."""
-    set_sizes(
-        args,
-        dim=256,
-        hidden=1024,
-        layers=2,
-        heads=4,
-        encoder_normalize_before=True,
-        dropout=0.2,
-        attention_dropout=0.1,
-        **others,
-    )
+    others = {"encoder_normalize_before": True, "dropout": 0.2, "attention_dropout": 0.1, **others}
+    set_sizes(args, dim=256, hidden=1024, layers=2, heads=4, **others)
 
 
 def set_both_sides(
@@ -98,11 +81,7 @@ def set_both_sides(
 
 
 def check_heads(cfg: Seq2SeqConfig | Namespace, side: str = "encoder") -> None:
-    """Whether a side's heads share its width evenly.
-
-    Raises:
-        UserError: they do not.
-    """
+    """Raises :class:`UserError` unless a side's heads share its width evenly."""
     heads, width = getattr(cfg, f"{side}_attention_heads"), getattr(cfg, f"{side}_embed_dim")
     if heads < 1 or width % heads:
         raise UserError(
@@ -111,11 +90,7 @@ def check_heads(cfg: Seq2SeqConfig | Namespace, side: str = "encoder") -> None:
 
 
 def check_shared(cfg: Seq2SeqConfig, source: Dictionary, target: Dictionary) -> None:
-    """Whether one table can serve both dictionaries, where that is asked for.
-
-    Raises:
-        UserError: it cannot.
-    """
+    """Raises :class:`UserError` where one table is asked for that cannot serve both."""
     if cfg.share_all_embeddings and source != target:
         raise UserError(
             "--share-all-embeddings needs one dictionary for both sides; "

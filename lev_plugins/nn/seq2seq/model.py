@@ -1,20 +1,48 @@
 """What the models that write from left to right have in common: fairseq's side of them."""
 
 import torch
+from fairseq.data import Dictionary
 from fairseq.dataclass.configs import FairseqConfig
-from fairseq.models import FairseqEncoderDecoderModel
+from fairseq.models import FairseqEncoder, FairseqEncoderDecoderModel
 from torch import Tensor
 
 from ...errors import UserError
+from ..cpu import Int8Linear
 from ..decoding import TiedOutput
-from ..precision import Int8Linear, decoding_precision, quantize
-from .decoder import DecoderOut
+from ..embedding import TokenEmbedding
+from ..precision import decoding_precision, quantize
+from .decoder import DecoderOut, EncoderOut
+
+
+class TransformerEncoder(FairseqEncoder):
+    """Embeds the source; a subclass runs it through its blocks and leaves a memory.
+
+    Its ``forward`` takes B × S tokens, padded on either side, and returns
+    ``{"memory": [SourceMemory]}``.
+
+    Args:
+        dictionary: of the source.
+        embed: of its tokens.
+        limit: the longest source, in tokens.
+    """
+
+    def __init__(self, dictionary: Dictionary, embed: TokenEmbedding, limit: int) -> None:
+        super().__init__(dictionary)
+        self.pad, self.limit, self.embed = dictionary.pad(), limit, embed
+
+    def reorder_encoder_out(self, encoder_out: EncoderOut, new_order: Tensor) -> EncoderOut:
+        """The output for the rows ``new_order``; what was projected stays projected."""
+        return {"memory": [memory.select(new_order) for memory in encoder_out["memory"]]}
+
+    def max_positions(self) -> int:
+        """The longest source, in tokens."""
+        return self.limit
 
 
 class Seq2SeqModel(FairseqEncoderDecoderModel):
     """An encoder that leaves a memory, and a :class:`.decoder.TransformerDecoder`.
 
-    Both have their token embeddings at ``embed``, a :class:`..modules.embedding.TokenEmbedding`.
+    Both have their token embeddings at ``embed``, a :class:`..embedding.TokenEmbedding`.
     """
 
     def forward(
@@ -52,8 +80,6 @@ class Seq2SeqModel(FairseqEncoderDecoderModel):
         if isinstance(output, TiedOutput) and output.scale == 1.0:
             self.decoder.output = Int8Linear(output.table.weight, output.bias)
 
-    # checkpoints ------------------------------------------------------------------------------
-
     def _shared(self) -> list[list[str]]:
         """The names of each parameter that has several."""
         names: dict[int, list[str]] = {}
@@ -86,8 +112,7 @@ class Seq2SeqModel(FairseqEncoderDecoderModel):
             if saved is not None and saved.size(0) != here.size(0):
                 raise UserError(
                     f"the checkpoint has {saved.size(0)} symbols in the {side}, the dictionary "
-                    f"{here.size(0)}; give the data folder with the dictionaries that the "
-                    "checkpoint was trained with"
+                    f"{here.size(0)}; give the data folder that it was trained with"
                 )
         # before shared parameters get their names; blocks rename their own only afterwards
         for old, new in ((".expand.", ".fc1."), (".contract.", ".fc2.")):
@@ -99,8 +124,7 @@ class Seq2SeqModel(FairseqEncoderDecoderModel):
                 if one in state_dict and not torch.equal(state_dict[first], state_dict[one]):
                     raise UserError(
                         f"the checkpoint has different parameters {first} and {one}, which this "
-                        "model shares; give the options of sharing (--no-parameter-sharing, "
-                        "--tie-backbone, --share-all-embeddings …) that it was trained with"
+                        "model shares; give the options of sharing that it was trained with"
                     )
             if first in state_dict:
                 state_dict.update(dict.fromkeys(names, state_dict[first]))

@@ -10,9 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from ...nn.cpu import Linear, dropout, upcast
 from ...nn.decoding import DecoderBlock
-from ...nn.dropout import dropout
-from ...nn.linear import Linear, upcast
 from ...nn.packing import Packing
 from ...nn.t5 import T5Size
 from ...nn.transformer import Attention, Memory

@@ -18,11 +18,10 @@ from torch.nn import functional as F
 
 from ...errors import UserError
 from ...nn import Memory, Positions, TransformerStack
-from ...nn.dropout import dropout
+from ...nn.cpu import Int8Linear, dropout, linear
 from ...nn.embedding import token_table
-from ...nn.linear import linear
 from ...nn.packing import Layout, rows_at
-from ...nn.precision import Int8Linear, decoding_precision, quantize
+from ...nn.precision import decoding_precision, quantize
 from ...nn.seq2seq.config import check_heads, check_shared, set_both_sides
 from ...nn.transformer import TransformerBlock
 from .config import HEADS, STACKS, LevenshteinEditorConfig, exit_depths

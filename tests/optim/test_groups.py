@@ -1,0 +1,181 @@
+"""Optimizers whose groups differ: Muon for hidden matrices, a smaller rate for a backbone."""
+
+from argparse import Namespace
+
+import pytest
+import torch
+from fairseq import optim
+from fairseq.optim.adam import Adam
+from omegaconf import OmegaConf
+from torch import nn
+
+from lev_plugins import UserError
+from lev_plugins.optim import BackboneAdamConfig, MuonConfig, muon
+from lev_plugins.optim.backbone_adam import BackboneAdam, mark_backbone
+from lev_plugins.optim.muon import Muon, mark_hidden_matrices, orthogonalized
+from tests.closeness import assert_near
+
+pytestmark = pytest.mark.kernels
+MATRICES = ("wide.weight", "tall.weight")
+LOADED = ("table.weight", "wide.weight", "wide.bias")
+
+
+def config(kind=MuonConfig, **changes):
+    name = "muon" if kind is MuonConfig else "backbone_adam"
+    values = {"lr": [0.01], "adam_betas": "(0.9, 0.98)", "tpu": False, "_name": name}
+    values |= {"bf16": False} if kind is MuonConfig else {}
+    return OmegaConf.merge(OmegaConf.structured(kind), {**values, **changes})
+
+
+def backbone(ratio: float):
+    return config(BackboneAdamConfig, backbone_lr_ratio=ratio)
+
+
+def half(cfg, parameters):
+    """fairseq's optimizer around one of ours, as ``--bf16`` makes it."""
+    common = Namespace(bf16=True, fp16_no_flatten_grads=False, fp16_scale_window=1)
+    common.fp16_init_scale, common.threshold_loss_scale, common.min_loss_scale = 1, None, 0.1
+    common.fp16_scale_tolerance = 0.0
+    return optim.FP16Optimizer.build_optimizer(Namespace(common=common, optimizer=cfg), parameters)
+
+
+class Model(nn.Module):
+    def __init__(self, dtype=torch.float32, of_backbone: bool = False) -> None:
+        super().__init__()
+        torch.manual_seed(1)
+        self.table, self.norm = nn.Embedding(20, 8), nn.LayerNorm(8)
+        self.wide, self.tall, self.out = nn.Linear(8, 12), nn.Linear(12, 8), nn.Linear(8, 20)
+        self.to(dtype)
+        if of_backbone:
+            mark_backbone(self.get_parameter(name) for name in LOADED)
+        else:
+            mark_hidden_matrices(self)
+
+    def loss(self, seed: int):
+        tokens = torch.randint(20, (5,), generator=torch.Generator().manual_seed(seed))
+        hidden = self.norm(self.tall(self.wide(self.table(tokens)).relu()))
+        return self.out(hidden).log_softmax(-1)[:, 0].sum().neg()
+
+
+def train(model, optimizer, seeds) -> None:
+    for seed in seeds:
+        optimizer.zero_grad()
+        optimizer.backward(model.loss(seed))
+        optimizer.step()
+
+
+@pytest.mark.parametrize("shape", [(6, 6), (4, 9), (9, 4)])
+def test_an_orthogonalized_matrix_is_near_to_that_of_its_singular_vectors(shape):
+    matrices = torch.randn(3, *shape, generator=torch.Generator().manual_seed(1))
+    u, _, v = torch.linalg.svd(matrices, full_matrices=False)
+    found = orthogonalized(matrices)
+    inner = u.transpose(1, 2) @ found @ v.transpose(1, 2)  # diagonal where the vectors are kept
+    diagonal = inner.diagonal(dim1=1, dim2=2)
+    assert_near(inner, torch.diag_embed(diagonal))
+    assert 0.5 < diagonal.min() and diagonal.max() < 1.3
+
+
+@pytest.mark.parametrize(("bf16", "tiles"), [(True, True), (True, False), (False, True)])
+def test_half_precision_is_for_trainings_in_it_on_cpus_that_are_fast_at_it(
+    monkeypatch, bf16, tiles
+):
+    monkeypatch.setattr(muon, "has_tiles", lambda: tiles)
+    matrices = torch.randn(2, 24, 40, generator=torch.Generator().manual_seed(1))
+    whole, found = orthogonalized(matrices), orthogonalized(matrices, bf16)
+    assert torch.equal(found, whole) == (not (bf16 and tiles))
+    assert found.dtype == torch.float32
+    # bf16 has 8 bits, and five iterations of two products each round
+    assert (found - whole).norm() < 10 * 2**-8 * whole.norm()
+    models = []
+    for asked in (bf16, False):
+        models.append(Model())
+        train(models[-1], Muon(config(bf16=asked), models[-1].parameters()), [1])
+    same = torch.equal(*(one.wide.weight for one in models))
+    assert same == (not (bf16 and tiles))
+
+
+def test_hidden_matrices_alone_move_by_the_size_asked_for_and_the_others_as_by_adam():
+    ours, other, started = Model(), Model(), Model()
+    train(ours, Muon(config(muon_update_rms=0.5), ours.parameters()), [1])
+    rest = [p for n, p in other.named_parameters() if n not in MATRICES]
+    other.loss(1).backward()
+    Adam(rest, lr=0.01, betas=(0.9, 0.98)).step()
+    for name, value in ours.named_parameters():
+        if name in MATRICES:
+            moved = value - started.get_parameter(name)
+            assert 0.6 < moved.square().mean().sqrt() / (0.01 * 0.5) < 1.3
+        else:
+            assert torch.equal(value, other.get_parameter(name)), name
+
+
+@pytest.mark.parametrize("ratio", [0.0, 0.1])
+def test_each_group_is_trained_as_by_an_adam_of_its_own_rate(ratio):
+    ours, other = Model(of_backbone=True), Model(of_backbone=True)
+    optimizer = BackboneAdam(backbone(ratio), list(ours.parameters()))
+    loaded = [other.get_parameter(name) for name in LOADED]
+    new = [p for n, p in other.named_parameters() if n not in LOADED]
+    adams = [(Adam(some, betas=(0.9, 0.98)), by) for some, by in ((new, 1.0), (loaded, ratio))]
+    for seed, lr in enumerate([0.01, 0.02, 0.005]):
+        optimizer.set_lr(lr)
+        assert optimizer.get_lr() == lr
+        train(ours, optimizer, [seed])
+        other.zero_grad()
+        other.loss(seed).backward()
+        for adam, share in adams:
+            adam.param_groups[0]["lr"] = lr * share
+            adam.step()
+    for (name, one), same in zip(ours.named_parameters(), other.parameters(), strict=True):
+        assert torch.allclose(one, same, atol=1e-6), name
+        if name in LOADED and not ratio:
+            assert torch.equal(one, Model().get_parameter(name)), "0 freezes them"
+
+
+def test_a_training_that_is_taken_up_has_the_ratio_given_now_and_bf16_keeps_the_groups():
+    model = Model(of_backbone=True)
+    first, second = (BackboneAdam(backbone(r), list(model.parameters())) for r in (0.1, 0.5))
+    train(model, first, [1])
+    second.load_state_dict(first.state_dict(), second.optimizer_config)
+    second.set_lr(0.02)
+    assert [group["lr"] for group in second.param_groups] == [0.02, 0.01]
+    assert len(second.optimizer.state) == len(list(model.parameters()))
+    wrapped = half(backbone(0.1), list(model.bfloat16().parameters()))
+    wrapped.set_lr(1.0)
+    assert sorted(group["lr"] for group in wrapped.fp32_optimizer.param_groups) == [0.1, 1.0]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_resumed_training_is_the_uninterrupted_one(dtype):
+    def optimizer(model):
+        made = Muon if dtype == torch.float32 else half
+        return made(config(), list(model.parameters()))
+
+    whole, first, second = Model(dtype), Model(dtype), Model(dtype)
+    train(whole, optimizer(whole), [1, 2, 3, 4])
+    stopped = optimizer(first)
+    train(first, stopped, [1, 2])
+    second.load_state_dict(first.state_dict())
+    resumed = optimizer(second)
+    if dtype == torch.bfloat16:  # the fp32 copies are of the rounded parameters
+        for own, kept in zip(resumed.fp32_params, stopped.fp32_params, strict=True):
+            own.data.copy_(kept.data)
+    state = stopped.state_dict()
+    resumed.load_state_dict(state, Muon.optimizer_config.fget(Namespace(cfg=config())))
+    train(second, resumed, [3, 4])
+    for one, same in zip(whole.parameters(), second.parameters(), strict=True):
+        assert torch.equal(one, same)
+
+
+@pytest.mark.parametrize(
+    ("made", "cfg", "model", "named"),
+    [
+        (Muon, config(muon_momentum=1.0), Model(), "--muon-momentum"),
+        (Muon, config(muon_update_rms=0.0), Model(), "--muon-update-rms"),
+        (Muon, config(), nn.LayerNorm(2), "--optimizer"),
+        (BackboneAdam, backbone(-0.1), Model(of_backbone=True), "--backbone-lr-ratio"),
+        (BackboneAdam, backbone(1.5), Model(of_backbone=True), "--backbone-lr-ratio"),
+        (BackboneAdam, backbone(0.1), nn.LayerNorm(2), "--backbone"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(made, cfg, model, named):
+    with pytest.raises(UserError, match=named):
+        made(cfg, list(model.parameters()))
