@@ -24,8 +24,6 @@ ROWS = (
     ("none", "pointer"),
     ("mask,copy,generate", "pointer"),
     ("mask,copy,generate,skip", "pointer"),
-    ("mask,copy,generate,skip", "code"),
-    ("copy", "code"),
     ("mask,copy,generate,skip", "paper"),
 )
 

@@ -125,7 +125,7 @@ def editing_task(
 ) -> TranslationEditTask:
     """The task, with the dictionaries of ``data``, else of the checkpoint, else of its data."""
     cfg = state["cfg"].task
-    symbols = state.get("task_state") or {}
+    symbols = (state.get("task_state") or {}).get("symbols")
     if cfg._name not in ("translation_edit", "translation_lev"):
         raise UserError(f"{path} was trained with task {cfg._name}, not translation_edit")
     config = TranslationEditConfig()
@@ -134,8 +134,8 @@ def editing_task(
             setattr(config, name, cfg[name])
         elif isinstance(default, str) and default.startswith("${"):
             setattr(config, name, 1 if name == "seed" else None)
-    if data is None and "source_symbols" in symbols:
-        sides = (_dictionary(symbols[f"{side}_symbols"]) for side in ("source", "target"))
+    if data is None and symbols:
+        sides = (_dictionary(symbols[side]) for side in ("source", "target"))
         return TranslationEditTask(config, *sides)
     if data is not None:
         config.data = os.fspath(data)

@@ -3,7 +3,7 @@
 import copy
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -21,7 +21,6 @@ from fairseq.data import (
 from torch import Tensor
 
 from ..errors import UserError
-from ..fairseq_patches import refuse_other_symbols
 from ..io.notes import say_no_draft
 from ..options import OptionalStr, option
 from .evaluation import EvaluatedTask, EvaluationConfig, existing_folder, require_dictionaries
@@ -156,14 +155,6 @@ class PostEditingTask(EvaluatedTask):
     def max_positions(self) -> tuple[int, int]:
         """The longest source and target in tokens, <s> and </s> included."""
         return self.cfg.max_source_positions, self.cfg.max_target_positions
-
-    def refuse_other_symbols(self, what: str, saved: Sequence[str], dictionary: Dictionary) -> None:
-        """Refuses a checkpoint that was trained with ``what``: other symbols than here.
-
-        Raises:
-            UserError: with the first symbol that differs.
-        """
-        refuse_other_symbols(what, saved, dictionary.symbols, self.cfg.data)
 
     # interactive and Python -------------------------------------------------------------------
 

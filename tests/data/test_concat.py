@@ -4,43 +4,16 @@ import numpy as np
 import pytest
 import tiny
 import torch
+from fairseq.data import ListDataset
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lev_plugins.systems.transformer_concat.dataset import (
-    ConcatEditDataset,
-    join_draft,
-    parts_and_positions,
-)
+from lev_plugins.systems.transformer_concat.model import parts_and_positions
+from lev_plugins.systems.transformer_concat.task import JoinedDataset
 
 SYMBOLS = tiny.dictionary()
 BOS, PAD, EOS = SYMBOLS.bos(), SYMBOLS.pad(), SYMBOLS.eos()
 words = st.lists(st.integers(SYMBOLS.nspecial, len(SYMBOLS) - 1), max_size=6)
-
-
-@st.composite
-def batches(draw):
-    """Sources and drafts as lists, and as padded tensors with or without <s>."""
-    size = draw(st.integers(1, 4))
-    lists, tensors = [], []
-    for _ in range(2):
-        rows = [draw(words) for _ in range(size)]
-        begin = [BOS] if draw(st.booleans()) else []
-        padded = [torch.tensor([*begin, *row, EOS]) for row in rows]
-        lists.append(rows)
-        extra = draw(st.integers(0, 2))
-        tensors.append(tiny.stack(padded, PAD, left=draw(st.booleans()), extra=extra))
-    return lists, tensors
-
-
-@given(batches(), st.integers(1, 8))
-def test_joining_is_source_end_draft_end_whatever_the_padding(batch, multiple):
-    (sources, drafts), tensors = batch
-    joined = join_draft(*tensors, PAD, BOS, multiple)
-    rows = [[*s, EOS, *d, EOS] for s, d in zip(sources, drafts, strict=True)]
-    width = max(map(len, rows))
-    width += -width % multiple
-    assert joined.tolist() == [row + [PAD] * (width - len(row)) for row in rows]
 
 
 @given(
@@ -68,17 +41,6 @@ def test_parts_and_positions_are_those_of_counting_token_by_token(sentences, lef
                 part, position = part + 1, 0
 
 
-def test_one_example_to_look_at():
-    a, b, c = (SYMBOLS.index(letter) for letter in "abc")
-    source = torch.tensor([[PAD, BOS, a, EOS], [BOS, a, b, EOS]])
-    draft = torch.tensor([[BOS, c, c, EOS], [BOS, EOS, PAD, PAD]])
-    joined = join_draft(source, draft, PAD, BOS)
-    assert joined.tolist() == [[a, EOS, c, c, EOS], [a, b, EOS, EOS, PAD]]
-    parts, positions = parts_and_positions(joined, PAD, EOS)
-    assert parts[0].tolist() == [0, 0, 1, 1, 1] and parts[1, :4].tolist() == [0, 0, 0, 1]
-    assert (positions - PAD).tolist() == [[1, 2, 1, 2, 3], [1, 2, 3, 1, 0]]
-
-
 ROWS = [
     tiny.Triple("abc", "abh", "ab"),
     tiny.Triple("a", "bcdefgh", "cdefgh"),
@@ -90,13 +52,10 @@ ROWS = [
 def data_set(targets=True, **options):
     def side(texts):
         made = [tiny.sentence(text, SYMBOLS)[1:] for text in texts]
-        return made, [len(tokens) for tokens in made]
+        return ListDataset(made, np.array([len(tokens) for tokens in made]))
 
     source, target, draft = map(side, zip(*ROWS, strict=True))
-    target = target if targets else (None, None)
-    return ConcatEditDataset(
-        *source, SYMBOLS, *target, SYMBOLS, draft=draft[0], draft_sizes=draft[1], **options
-    )
+    return JoinedDataset(source, draft, SYMBOLS, target if targets else None, **options)
 
 
 def test_a_batch_joins_source_and_draft_and_feeds_the_target_back():

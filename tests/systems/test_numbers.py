@@ -71,7 +71,6 @@ SYSTEMS: dict[str, Callable[[], System]] = {
     "levenshtein": levenshtein,
     "pbd": lambda: left_to_right(PBD),
     "gated, paper": lambda: left_to_right(GATED, gate_variant="paper"),
-    "gated, code": lambda: left_to_right(GATED, gate_variant="code"),
     "gated, pointer": lambda: left_to_right(GATED, gate_variant="pointer"),
     **{f"enct5, {kind.value}": lambda kind=kind: enct5(kind) for kind in ProblemType},
 }

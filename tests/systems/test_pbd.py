@@ -12,7 +12,7 @@ from seq2seq_models import EXACT, Pair, assert_same, task
 
 from lev_plugins.errors import UserError
 from lev_plugins.systems.pbd import PBDTransformerConfig, PBDTransformerModel
-from lev_plugins.systems.pbd.arch import pbd_transformer_big, pbd_transformer_char
+from lev_plugins.systems.pbd.model import pbd_transformer_big, pbd_transformer_char
 
 
 def test_in_training_nobody_asks_who_looked_where():

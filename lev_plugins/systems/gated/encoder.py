@@ -30,12 +30,9 @@ class GatedMemory(SourceMemory):
     def moved(self, rows: Tensor, chosen: Tensor) -> "GatedMemory":
         """The memory of the sentences at ``rows``."""
         base = super().moved(rows, chosen)
-        assert isinstance(base, GatedMemory)
-
-        def there(value: Tensor | None) -> Tensor | None:
-            return None if value is None else value.index_select(0, rows)
-
-        return dataclasses.replace(base, tokens=there(self.tokens), masked=there(self.masked))
+        own = {"tokens": self.tokens, "masked": self.masked}
+        there = {name: one.index_select(0, rows) for name, one in own.items() if one is not None}
+        return dataclasses.replace(base, **there)  # type: ignore[return-value]
 
 
 class GatedEncoder(TransformerEncoder):

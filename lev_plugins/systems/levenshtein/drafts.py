@@ -1,6 +1,7 @@
 """Drafts as tokens: text, marks, terms and words that are not known."""
 
 import functools
+import itertools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -42,9 +43,8 @@ class DraftEncoding(PostEditingTask):
         Raises:
             UserError: marks that cannot be read, or a term with a word that is not known.
         """
-        if self.cfg.markup if markup is None else markup:
-            return self._coded(*parse_markup(text), encode_fn)
-        return self._coded(text, [], encode_fn)
+        marked = self.cfg.markup if markup is None else markup
+        return self._coded(*(parse_markup(text) if marked else (text, [])), encode_fn)
 
     def encode_terms(self, terms: Sequence[str], encode_fn: Callable[[str], str]) -> Draft:
         """Terms as the draft to start from, each to stay whole (Susanto et al., 2020).
@@ -52,14 +52,11 @@ class DraftEncoding(PostEditingTask):
         Raises:
             UserError: an empty term, or a word that is not known.
         """
-        text, marks = "", []
-        for term in terms:
-            if not term.strip():
-                raise UserError("a term is empty; leave it out, or give its text")
-            text += " " if text else ""
-            marks.append(Mark(len(text), len(text) + len(term), "term"))
-            text += term
-        return self._coded(text, marks, encode_fn)
+        if not all(map(str.strip, terms)):
+            raise UserError("a term is empty; leave it out, or give its text")
+        ends = itertools.accumulate(len(term) + 1 for term in terms)
+        marks = [Mark(end - len(term) - 1, end - 1, "term") for term, end in zip(terms, ends)]
+        return self._coded(" ".join(terms), marks, encode_fn)
 
     def _coded(self, plain: str, spans: Sequence[Mark], encode_fn: Callable[[str], str]) -> Draft:
         """A draft from its plain text and the marks on it.
@@ -70,12 +67,11 @@ class DraftEncoding(PostEditingTask):
         if spans and len(encode_fn(plain).split()) + 2 > self.cfg.max_target_positions:
             spans = []
         words, bits = token_marks(plain, spans, encode_fn)
-        numbers = [self.tgt_dict.index(word) for word in words]
-        tokens = [one if self._knows(one) else self.tgt_dict.unk() for one in numbers]
-        terms = [plain[one.start : one.end] for one in spans if one.kind == "term"]
-        for term in terms:
+        tokens = [self._known(word) for word in words]
+        bos, eos, unk = self.tgt_dict.bos(), self.tgt_dict.eos(), self.tgt_dict.unk()
+        for term in (plain[one.start : one.end] for one in spans if one.kind == "term"):
             for word in encode_fn(term).split():
-                if not self._knows(self.tgt_dict.index(word)) and word in words:
+                if self._known(word) == unk and word in words:
                     raise UserError(
                         f"the term {term!r} has {word!r}, which is not in the vocabulary; the "
                         "model cannot place what it does not know: choose another word, or mark it "
@@ -83,7 +79,6 @@ class DraftEncoding(PostEditingTask):
                     )
         if any(bits):
             bits = whole_words(words, bits, self.joining)
-        bos, eos = self.tgt_dict.bos(), self.tgt_dict.eos()
         return Draft(torch.tensor([bos, *tokens, eos]), torch.tensor([0, *bits, 0]))
 
     @functools.cached_property
@@ -91,14 +86,19 @@ class DraftEncoding(PostEditingTask):
         """How tokens of the target join into words."""
         return Joining(self.tgt_dict.symbols[: self.placeholder])
 
-    def _knows(self, token: int) -> bool:
-        """Whether it stands for text; a special symbol typed as text is not a special symbol."""
+    def _known(self, word: str) -> int:
+        """Its index; a special symbol typed as text is not a special symbol, but unknown."""
+        token: int = self.tgt_dict.index(word)
+        return token if self._is_text(token) else self.tgt_dict.unk()
+
+    def _is_text(self, token: int) -> bool:
         return self.tgt_dict.nspecial <= token < self.placeholder
 
     def check_terms(self, constraints: Tensor) -> None:
+        """Refuses terms of ``--constraints`` that are empty or have words that are not known."""
         for number, packed in enumerate(constraints, start=self.lines_before + 1):
             for term in unpack_constraints(packed):
-                if not len(term) or not all(map(self._knows, term.tolist())):
+                if not len(term) or not all(map(self._is_text, term.tolist())):
                     raise UserError(
                         f"input line {number}: a term of --constraints is empty or has a word that "
                         "is not in the vocabulary; choose another word"

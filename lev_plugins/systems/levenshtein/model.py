@@ -71,27 +71,21 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
         self.cfg = cfg
         self.pad = target_dictionary.pad()
         self.bos, self.eos = target_dictionary.bos(), target_dictionary.eos()
-        self.unk = target_dictionary.unk()
-        self.plh = plh
+        self.unk, self.plh = target_dictionary.unk(), plh
+        self.never = sorted({self.pad, self.bos, self.eos, plh})  # is written
         dim = cfg.encoder_embed_dim
         self.scale = dim**0.5
-        self.encoder_embed = token_table(len(source_dictionary), dim, self.pad)
-        self.decoder_embed = (
-            self.encoder_embed
-            if cfg.share_all_embeddings
-            else token_table(len(target_dictionary), dim, self.pad)
-        )
-        self.encoder_positions = Positions(
-            cfg.max_source_positions, dim, self.pad, cfg.encoder_learned_pos
-        )
-        self.decoder_positions = Positions(
-            cfg.max_target_positions, dim, self.pad, cfg.decoder_learned_pos
-        )
+        self.encoder_embed = self.decoder_embed = token_table(len(source_dictionary), dim, self.pad)
+        if not cfg.share_all_embeddings:
+            self.decoder_embed = token_table(len(target_dictionary), dim, self.pad)
+        longest = cfg.max_source_positions, cfg.max_target_positions
+        self.encoder_positions = Positions(longest[0], dim, self.pad, cfg.encoder_learned_pos)
+        self.decoder_positions = Positions(longest[1], dim, self.pad, cfg.decoder_learned_pos)
         self.encoder = _stack(cfg, "encoder", cfg.encoder_layers)
         self.encoder_norm = nn.LayerNorm(dim) if cfg.encoder_normalize_before else None
         self._build_decoder(cfg, dim, len(target_dictionary))
         # kept with the parameters: those of a model that has learned without it are read without it
-        self.copies_source = str(getattr(cfg, "source_copy", "none")) == "uniform"
+        self.copies_source = str(cfg.source_copy) == "uniform"
         self.register_buffer(COPY, torch.full((1,), float(self.copies_source)))
         if cfg.apply_bert_init:
             self._bert_init()
@@ -99,9 +93,15 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
     def _build_decoder(self, cfg: LevenshteinEditorConfig, dim: int, vocabulary: int) -> None:
         self.depths = dict(zip(HEADS, exit_depths(cfg)))
         self.stack_of = dict(zip(HEADS, STACKS[str(cfg.weight_sharing)]))
-        self.decoder = nn.ModuleDict(
-            {stack: _stack(cfg, "decoder", depth) for stack, depth in self._stack_depths().items()}
-        )
+        # each as deep as the deepest head that runs through it
+        depth = {
+            stack: max(self.depths[head] for head in HEADS if self.stack_of[head] == stack)
+            for stack in HEADS
+            if stack in self.stack_of.values()
+        }
+        self.decoder = nn.ModuleDict({one: _stack(cfg, "decoder", depth[one]) for one in depth})
+        paths = [(self.stack_of[head], self.depths[head]) for head in ("deletion", "placeholder")]
+        self.same_exit = paths[0] == paths[1]  # these heads read the same features
         self.decoder_norm = nn.LayerNorm(dim) if cfg.decoder_normalize_before else None
         self.deletion_head = token_table(2, dim)
         self.placeholder_head = token_table(cfg.max_insertions + 1, 2 * dim)
@@ -111,14 +111,6 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
         self.token_head = token_table(vocabulary, dim) if cfg.separate_output_embed else None
         self.int8_head: nn.Module | None = None
 
-    def _stack_depths(self) -> dict[str, int]:
-        """The stacks that exist, each as deep as the deepest head that runs through it."""
-        return {
-            stack: max(self.depths[head] for head in HEADS if self.stack_of[head] == stack)
-            for stack in HEADS
-            if stack in self.stack_of.values()
-        }
-
     def _bert_init(self) -> None:
         modules = [self.decoder, self.deletion_head, self.placeholder_head, self.decoder_embed]
         for module in modules:
@@ -127,8 +119,7 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
                     nn.init.normal_(parameter, std=0.02)
                 elif name.endswith("bias"):
                     nn.init.zeros_(parameter)
-        with torch.no_grad():
-            self.decoder_embed.weight[self.pad].zero_()
+        nn.init.zeros_(self.decoder_embed.weight[self.pad])
 
     @classmethod
     def build_model(
@@ -178,16 +169,14 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
         With it no pass is made to ask :meth:`deletion_logits` about these tokens, nor to ask
         :meth:`placeholder_logits` about those sentences that nothing is deleted from.
         """
-        if not self._same_exit():
+        if not self.same_exit:
             return memory
         return replace(memory, known=(tokens, self.features(tokens, memory, "deletion")))
 
     def deletion_logits(self, tokens: Tensor, memory: EditMemory) -> Tensor:
         """Logits of keeping (0) and deleting (1) each token (Eq. 3): B × T × 2."""
-        if memory.known is not None and memory.known[0] is tokens:
-            features = memory.known[1]
-        else:
-            features = self.features(tokens, memory, "deletion")
+        known = memory.known is not None and memory.known[0] is tokens
+        features = memory.known[1] if known else self.features(tokens, memory, "deletion")
         return linear(features, self.deletion_head.weight)
 
     def placeholder_logits(self, tokens: Tensor, memory: EditMemory) -> Tensor:
@@ -226,11 +215,6 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
         layout = Layout.of(tokens.ne(self.pad), self.training)
         x = self.decoder[self.stack_of[head]](x, layout.mask, memory, self.depths[head], layout)
         return x if self.decoder_norm is None else self.decoder_norm(x)
-
-    def _same_exit(self) -> bool:
-        """Whether the heads for deleting and for inserting read the same features."""
-        heads = ("deletion", "placeholder")
-        return len({(self.stack_of[head], self.depths[head]) for head in heads}) == 1
 
     def _known_features(self, tokens: Tensor, memory: EditMemory) -> Tensor:
         """Features for the placeholder head, B × T × C.
@@ -296,16 +280,12 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
             written = token.detach()
             if roll_in.masked is not None:  # for deletion these stand as they are
                 written = written[insertion.missing[where]]
-            predicted = token_predictions(written, roll_in, self.never_predicted())
+            predicted = token_predictions(written, roll_in, self.never)
             inputs = join_deletion_inputs(roll_in, predicted)
         features = self.features(inputs, memory, "deletion").flatten(0, 1)
         inner = flat(roll_in.may_go(inputs))
         deletion = linear(rows_at(features, inner), self.deletion_head.weight)
         return {"deletion": deletion, "placeholder": placeholder, "token": token}, inputs
-
-    def never_predicted(self) -> list[int]:
-        """Symbols that the token policy must never write."""
-        return sorted({self.pad, self.bos, self.eos, self.plh})
 
     # checkpoints --------------------------------------------------------------------------------
 
@@ -316,23 +296,21 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
             UserError: the embeddings do not fit the dictionaries.
         """
         if is_stock(state_dict):
-            warm_start = is_transformer(state_dict)
             converted = convert_parameters(state_dict, self.unk)
+            if is_transformer(state_dict):
+                complete(converted, self.state_dict(), (COPY, "deletion_head", "placeholder_head"))
+                logger.info("begins with a transformer's parameters; its heads for editing are new")
             state_dict.clear()
             state_dict.update(converted)
-            if warm_start:
-                complete(state_dict, self.state_dict(), (COPY, "deletion_head", "placeholder_head"))
-                logger.info("begins with a transformer's parameters; its heads for editing are new")
-        # parameters of 0.5.0 and of fairseq's model have learned without it
-        copies = state_dict.setdefault(COPY, torch.zeros(1))
-        self.copies_source = bool(copies.any())
+        # parameters of fairseq's model have learned without it
+        self.copies_source = bool(state_dict.setdefault(COPY, torch.zeros(1)).any())
         for table in ("encoder_embed", "decoder_embed"):
-            saved = state_dict.get(f"{table}.weight")
             here = getattr(self, table).weight
-            if saved is not None and saved.size(0) != here.size(0):
+            saved = state_dict.get(f"{table}.weight", here)
+            if len(saved) != len(here):
                 raise UserError(
-                    f"the checkpoint has {saved.size(0)} symbols in {table}, the dictionary "
-                    f"{here.size(0)}; give the data folder with the dictionaries that the "
+                    f"the checkpoint has {len(saved)} symbols in {table}, the dictionary "
+                    f"{len(here)}; give the data folder with the dictionaries that the "
                     "checkpoint was trained with"
                 )
 

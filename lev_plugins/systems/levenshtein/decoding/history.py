@@ -6,17 +6,15 @@ the reason why they ended. Tokens are strings; ``<s>`` and ``</s>`` are left out
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar, get_args
+from itertools import compress
+from typing import Any, Literal
 
 from .... import html
 
-T = TypeVar("T")
 Termination = Literal["unchanged", "loop", "max_iterations"]
 #: What became of a token.
 Mark = Literal["kept", "deleted", "inserted"]
-TERMINATIONS: tuple[Termination, ...] = get_args(Termination)
 
 
 @dataclass(frozen=True)
@@ -58,16 +56,8 @@ class Iteration:
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON; probabilities only where they are known."""
-        found: dict[str, Any] = {
-            "before": list(self.before),
-            "deleted": list(self.deleted),
-            "after": list(self.after),
-            "inserted": list(self.inserted),
-        }
-        for name in ("delete_probabilities", "token_probabilities"):
-            if values := getattr(self, name):
-                found[name] = list(values)
-        return found
+        fields = vars(self).items()
+        return {name: list(one) for name, one in fields if one or "probabilities" not in name}
 
     @property
     def nothing_deleted(self) -> bool:
@@ -134,7 +124,7 @@ class EditTrace:
         # For each token of the running sequence, its index in `before`; None if it is newer.
         origin: list[int | None] = list(range(len(before)))
         for iteration in self.iterations:
-            kept = iter(_unmarked(origin, iteration.deleted))
+            kept = compress(origin, (not gone for gone in iteration.deleted))
             origin = [None if new else next(kept) for new in iteration.inserted]
         survivors = set(origin)
         return Iteration(
@@ -157,7 +147,3 @@ class EditTrace:
             "terminated": self.terminated,
             "iterations": [step.to_dict() for step in self.iterations],
         }
-
-
-def _unmarked(items: Sequence[T], marks: Sequence[bool]) -> list[T]:
-    return [item for item, marked in zip(items, marks, strict=True) if not marked]

@@ -12,7 +12,7 @@ from torch import Tensor
 from ....nn.blocks import rows_at_once, without
 from ....ops.edits import Compaction, limit_insertions
 from ..markup import EditConstraints
-from .diversity import sentence_keys
+from .candidates import gumbel_noise, sentence_keys
 from .options import RefinementOptions
 from .policy import EditPolicy, MemoryT
 from .state import EditHypothesis, RefinementState, equal_rows
@@ -24,6 +24,7 @@ class Decoding(Generic[MemoryT]):
     Args:
         memory: of the sources (R × S), row for row with the drafts (R × T).
         dictionary, placeholder, options: as of :class:`.generator.RefinementGenerator`.
+        constraints: what a person has ordered.
     """
 
     def __init__(
@@ -35,30 +36,23 @@ class Decoding(Generic[MemoryT]):
         dictionary: Dictionary,
         placeholder: int,
         options: RefinementOptions,
+        constraints: EditConstraints | None = None,
     ) -> None:
-        self.policy, self.options, self.diversity = policy, options, options.diversity
+        self.policy, self.options = policy, options
         self.pad, self.bos, self.eos = dictionary.pad(), dictionary.bos(), dictionary.eos()
         self.unk, self.placeholder = dictionary.unk(), placeholder
         self.never = sorted({self.pad, self.bos, self.eos, placeholder})
         self.state = RefinementState(draft, memory, self.pad, self.options.retain_history)
         self.cap = self._length_cap(source, draft)
-        self.keys: Tensor | None = None
-        if self.diversity.count > 1:
-            self.keys = sentence_keys(source, draft, self.pad)
-        self.constraints: EditConstraints | None = None
-
-    def set_constraints(self, constraints: EditConstraints) -> None:
-        """Follows what a person has ordered."""
-        constraints.check_room(self.cap)
+        differ = options.candidates > 1
+        self.keys = sentence_keys(source, draft, self.pad) if differ else None
         self.constraints = constraints
+        if constraints is not None:
+            constraints.check_room(self.cap)
 
     def run(self) -> list[EditHypothesis]:
-        """One hypothesis for every row, in order."""
-        if self.options.stock:
-            self._run_stock()
-        else:
-            self._run()
-        # both loops end when every sentence is finished
+        """One hypothesis for every row, in order: loops end when every sentence is finished."""
+        (self._run_stock if self.options.stock else self._run)()
         return cast(list[EditHypothesis], self.state.finished)
 
     def _run(self) -> None:
@@ -167,7 +161,8 @@ class Decoding(Generic[MemoryT]):
     def _noise(self, candidates: Tensor, stream: int, places: Tensor, classes: int) -> Tensor:
         """What the candidates (P) differ by at ``places`` (P): P × ``classes``."""
         assert self.keys is not None
-        return self.diversity.noise(self.keys[candidates], candidates, stream, places, classes)
+        keys = self.keys[candidates]
+        return gumbel_noise(self.options, keys, candidates, stream, places, classes)
 
     def _insert(self, counts: Tensor, step: int) -> None:
         """Opens the slots and fills every placeholder."""
@@ -190,10 +185,11 @@ class Decoding(Generic[MemoryT]):
         state, constraints = self.state, self.constraints
         logits = self.policy.token_logits(state.tokens, state.memory, where)
         place = None if self.keys is None else where.nonzero()
-        onto = None
-        if constraints is not None and constraints.whole_words:
-            onto = constraints.growing(where, state.origin, state.rows)
-        removes = constraints is not None and constraints.removes  # looked for in all at once
+        onto, removes = None, False
+        if constraints is not None:
+            removes = constraints.removes  # looked for in all at once
+            if constraints.whole_words:
+                onto = constraints.growing(where, state.origin, state.rows)
         size = len(logits) if removes else rows_at_once(logits)
         tokens, scores = [], []
         for first in range(0, len(logits), size):

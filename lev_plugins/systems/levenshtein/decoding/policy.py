@@ -89,13 +89,13 @@ class EnsemblePolicy(EditPolicy[EnsembleMemory]):
     """A policy whose probabilities are the mean of its members'; it returns their logarithms.
 
     The members share their dictionaries and may differ in all else; one that can insert fewer
-    tokens at once gives more a probability of 0. A single member answers as if it were alone.
+    tokens at once gives more a probability of 0.
     """
 
     def __init__(self, policies: Sequence[AnyPolicy]) -> None:
         self.policies = tuple(policies)
 
-    def eval(self) -> "EnsemblePolicy":
+    def eval(self) -> Self:
         """Sets all members for decoding."""
         for policy in self.policies:
             policy.eval()
@@ -104,9 +104,7 @@ class EnsemblePolicy(EditPolicy[EnsembleMemory]):
     def max_positions(self) -> tuple[int, int] | None:
         """The tightest limits of the members: source and target in tokens; None without any."""
         known = [one for policy in self.policies if (one := policy.max_positions()) is not None]
-        if not known:
-            return None
-        return min(limit[0] for limit in known), min(limit[1] for limit in known)
+        return (min(one[0] for one in known), min(one[1] for one in known)) if known else None
 
     def encode(self, src_tokens: Tensor) -> EnsembleMemory:
         """B × S tokens → the memories of all members."""
@@ -118,19 +116,15 @@ class EnsemblePolicy(EditPolicy[EnsembleMemory]):
         return EnsembleMemory(tuple(policy.with_features(tokens, own) for policy, own in pairs))
 
     def deletion_logits(self, tokens: Tensor, memory: EnsembleMemory) -> Tensor:
-        """Of keeping (0) and deleting (1) each of B × T tokens: B × T × 2."""
+        """B × T × 2."""
         return self._mean(memory, lambda policy, own: policy.deletion_logits(tokens, own))
 
     def placeholder_logits(self, tokens: Tensor, memory: EnsembleMemory) -> Tensor:
-        """Of the number of missing tokens: B × (T − 1) × (K + 1), K the largest of the members'."""
+        """B × (T − 1) × (K + 1), K the largest of the members'."""
         return self._mean(memory, lambda policy, own: policy.placeholder_logits(tokens, own), True)
 
     def token_logits(self, tokens: Tensor, memory: EnsembleMemory, where: Tensor) -> Tensor:
-        """Of the tokens at ``where`` (B × T, bool, P true): P × V.
-
-        Raises:
-            UserError: the members' vocabularies are of different sizes.
-        """
+        """P × V; raises :class:`UserError` where the members' vocabularies differ in size."""
         return self._mean(memory, lambda policy, own: policy.token_logits(tokens, own, where))
 
     def _mean(
@@ -144,8 +138,6 @@ class EnsemblePolicy(EditPolicy[EnsembleMemory]):
         ``widen``: members with fewer classes give the others a probability of 0.
         """
         outputs = [ask(policy, own) for policy, own in zip(self.policies, memory.members)]
-        if len(outputs) == 1:
-            return outputs[0]
         sizes = [answer.size(-1) for answer in outputs]
         if not widen and len(set(sizes)) > 1:
             raise UserError(

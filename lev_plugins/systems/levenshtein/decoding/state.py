@@ -65,10 +65,10 @@ class RefinementState(Generic[MemoryT]):
         self.seen: list[Tensor] = []
         self.memory = memory
         self.finished: list[EditHypothesis | None] = [None] * size
-        self.history: list[list[Step]] | None = None
-        if retain_history:
-            self.history = [[] for _ in range(size)]
-            self.record("draft")
+        self.history: list[list[Step]] | None = (
+            [[] for _ in range(size)] if retain_history else None
+        )
+        self.record("draft")
 
     @property
     def lengths(self) -> Tensor:
@@ -140,13 +140,7 @@ class RefinementState(Generic[MemoryT]):
         """
         if not bool(done.any()):
             return list(companions)
-        self._finish(done.nonzero().squeeze(1), steps, reason)
-        staying = (~done).nonzero().squeeze(1)
-        self._select(staying)
-        return [companion.index_select(0, staying) for companion in companions]
-
-    def _finish(self, leaving: Tensor, steps: int, reason: Termination) -> None:
-        """Hypotheses of the sentences at ``leaving`` (long)."""
+        leaving, staying = done.nonzero().squeeze(1), (~done).nonzero().squeeze(1)
         tokens, origin, scores, rows, actions = (
             one.index_select(0, leaving).cpu()
             for one in (self.tokens, self.origin, self.scores, self.rows, self.actions)
@@ -166,14 +160,12 @@ class RefinementState(Generic[MemoryT]):
                 "terminated": reason,
                 "history": self.history[row] if self.history is not None else [],
             }
+        self._select(staying)
+        return [companion.index_select(0, staying) for companion in companions]
 
     def _select(self, rows: Tensor) -> None:
-        self.tokens = self.tokens.index_select(0, rows)
-        self.scores = self.scores.index_select(0, rows)
-        self.actions = self.actions.index_select(0, rows)
-        self.deleting = self.deleting.index_select(0, rows)
-        self.origin = self.origin.index_select(0, rows)
-        self.rows = self.rows.index_select(0, rows)
+        for name in ("tokens", "scores", "actions", "deleting", "origin", "rows"):
+            setattr(self, name, getattr(self, name).index_select(0, rows))
         self.seen = [tokens.index_select(0, rows) for tokens in self.seen]
         if rows.numel():
             self.memory = self.memory.select(rows)
