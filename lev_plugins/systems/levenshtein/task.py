@@ -95,7 +95,6 @@ class TranslationEditTask(DraftEncoding):
             None if draft is None else draft.sizes,
             left_pad_source=self.cfg.left_pad_source,
             left_pad_target=False,
-            num_buckets=self.cfg.num_batch_buckets,
             shuffle=shuffle,
             pad_to_multiple=self.cfg.required_seq_len_multiple,
         )
