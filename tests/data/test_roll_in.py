@@ -312,14 +312,6 @@ def test_a_token_of_probability_zero_is_never_sampled_from_sums_that_are_rounded
     assert set(sampled.tolist()) <= {4, 7, 8}
 
 
-@pytest.mark.parametrize("tokens", ["argmax", "sample", "random"])
-def test_a_batch_without_placeholders_predicts_nothing(task, tokens):
-    sample = tiny.batch(task, [Triple("a", "", "a"), Triple("b", "", "")])
-    state = tiny.roll_in(task, sample, tokens=tokens)
-    logits = torch.zeros(0, len(task.target_dictionary))
-    assert token_predictions(logits, state, [0, 1, 2]).shape == (0,)
-
-
 # t̃ without the model: the denoising autoencoder of Table 2b -----------------------------------
 
 

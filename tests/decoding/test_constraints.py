@@ -17,7 +17,6 @@ from fairseq.data import Dictionary
 from fake_policy import FakeMemory, RandomPolicy, Script, ScriptedPolicy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from refusals import refuses
 
 from lev_plugins.systems.levenshtein.decoding import RefinementGenerator, RefinementOptions
 from lev_plugins.systems.levenshtein.decoding.policy import EditPolicy
@@ -133,49 +132,6 @@ def test_a_locked_unknown_symbol_is_not_refilled_by_stock_rules():
 # whatever the policy --------------------------------------------------------------------------
 
 
-def check_orders(wanted: Case, hypothesis: Hypothesis) -> None:
-    """Every order of one sentence, by the places and the words of its output."""
-    tokens, origin = hypothesis["tokens"].tolist(), hypothesis["origin"].tolist()
-    bits = [0, *wanted.bits, 0]
-    draft = tiny.sentence(wanted.draft, SYMBOLS).tolist()
-    standing = [place for place in origin if place >= 0]
-    assert standing == sorted(standing)
-    assert all(draft[place] == token for place, token in zip(origin, tokens) if place >= 0)
-    for place, bit in enumerate(bits):
-        assert not bit & KEEP or place in standing, "a token that was to stay is missing"
-        assert not bit & DROP or place not in standing, "a token that was to go is there"
-        if bit & KEEP and bit & JOINED:
-            assert origin[origin.index(place) + 1] == place + 1, "a term was torn apart"
-    for step in hypothesis["history"]:
-        if step["phase"] == "token":
-            check_new(wanted, text(step["tokens"]), step["mask"].tolist()[1:-1])
-
-
-def check_new(wanted: Case, written: str, new: list[bool]) -> None:
-    for run in wanted.runs:
-        for start in range(len(written) - len(run) + 1):
-            if written[start : start + len(run)] == run:
-                assert not any(new[start : start + len(run)]), f"{run} was written again"
-
-
-@settings(max_examples=100)
-@given(
-    st.lists(CASES, min_size=1, max_size=5),
-    st.integers(0, 10**6),
-    st.sampled_from([-1.0, 1.0, 4.0]),
-    st.sampled_from([0.0, 0.5, 1.0]),
-    st.booleans(),
-    st.booleans(),
-)
-def test_all_orders_are_kept_whatever_the_policy_wants(
-    cases, seed, growth, threshold, stock, adaptive
-):
-    policy = TamePolicy(SYMBOLS, PLH, seed, growth)
-    values = {"delete_threshold": threshold, "stock": stock, "adaptive": adaptive, "max_iter": 4}
-    for wanted, hypothesis in zip(cases, decode(policy, cases, **values), strict=True):
-        check_orders(wanted, hypothesis)
-
-
 def plain(hypothesis: Hypothesis, stock: bool = False) -> tuple:
     """All that must not change; stock's history has the phases of the batch, also idle ones."""
     history = [
@@ -225,23 +181,6 @@ def test_batch_order_and_padding_change_nothing(cases, seed, stock):
         assert [step[1] for step in one[6]] == [step[1] for step in two[6]]
         assert one[1] == near(two[1])
         assert one[1] == near(three[1])
-
-
-def test_what_was_sampled_at_random_put_the_orders_to_the_test():
-    """Without orders, the same policies delete, tear apart and write again what was marked."""
-    broken = set()
-    for seed in range(40):
-        wanted = case("a", ("ab", "term"), ("c", ""), ("d", "drop"), ("a", "keep"))
-        policy = TamePolicy(SYMBOLS, PLH, seed, 1.0)
-        (free,) = decode(policy, [wanted], marked=False, max_iter=1 + seed % 2)
-        origin = free["origin"].tolist()
-        broken |= {"keep"} if 5 not in origin else set()
-        broken |= {"drop"} if 4 in origin else set()
-        if 1 in origin and 2 in origin:
-            broken |= {"term"} if origin.index(2) > origin.index(1) + 1 else set()
-        letters = zip(text(free["tokens"]), origin[1:-1], strict=True)
-        broken |= {"again"} if any(one == "d" and place < 0 for one, place in letters) else set()
-    assert broken == {"keep", "drop", "term", "again"}
 
 
 # against Algorithm 2 with orders, one sentence at a time -----------------------------------------
@@ -351,21 +290,6 @@ def test_outputs_are_those_of_algorithm_2_with_orders_or_without(
     expected = Slow(policy, options(**values), orders).run()
     found = text(hypothesis["tokens"]), hypothesis["steps"], hypothesis["terminated"]
     assert found == expected
-
-
-# limits -------------------------------------------------------------------------------------------
-
-
-def test_more_tokens_to_keep_than_stocks_limit_allows_are_refused_in_one_line():
-    policy = ScriptedPolicy(SYMBOLS, PLH, {"a": Script(), "b": Script()}, tame=True)
-    limit = 8  # twice the source, at least ten with <s> and </s>
-    full = case("a", ("a" * limit, "keep"), ("bb", ""))
-    assert text(decode(policy, [full], stock=True)[0]["tokens"]) == full.draft
-    over = case("b", ("a" * limit, "keep"), ("b", "term"), ("b", ""))
-    kept = f"{limit + 1} tokens of a draft are marked to stay"
-    with refuses(kept, f"the length limit is {limit}; leave out --stock"):
-        decode(policy, [full, over], stock=True)
-    assert text(decode(policy, [over], max_len_b=1)[0]["tokens"]) == over.draft
 
 
 # whole words --------------------------------------------------------------------------------------

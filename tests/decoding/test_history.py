@@ -3,7 +3,6 @@
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -54,22 +53,6 @@ TRACES = st.builds(
 
 def trace(*iterations: Iteration) -> EditTrace:
     return EditTrace("source", None, "text", -0.5, iterations, "unchanged")
-
-
-@pytest.mark.parametrize(
-    ("step", "nothing_deleted", "nothing_inserted"),
-    [
-        (Iteration((), (), (), ()), True, True),
-        (script((KEEP, "a")), True, True),
-        (script((DELETE, "a")), False, True),
-        (script((INSERT, "a")), True, False),
-        (script((DELETE, "a"), (INSERT, "a")), False, False),
-    ],
-)
-def test_an_iteration_knows_what_it_did(step, nothing_deleted, nothing_inserted):
-    assert step.nothing_deleted is nothing_deleted
-    assert step.nothing_inserted is nothing_inserted
-    assert step.changed is not (nothing_deleted and nothing_inserted)
 
 
 def test_steps_counts_only_iterations_that_changed_something() -> None:

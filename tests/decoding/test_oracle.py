@@ -9,7 +9,7 @@ import torch
 from fake_policy import FakeMemory, Policy, RandomPolicy
 from hypothesis import example, given
 from hypothesis import strategies as st
-from oracle import ORACLES, OraclePolicy, missing_tokens, with_oracle
+from oracle import ORACLES, missing_tokens, with_oracle
 from tiny import is_subsequence
 from torch import Tensor
 
@@ -150,26 +150,6 @@ def test_a_sentence_does_not_depend_on_its_batch(mode):
 # what is whose --------------------------------------------------------------------------------
 
 
-def test_no_oracle_is_the_policy_itself():
-    policy = RandomPolicy(SYMBOLS, PLH, 1)
-    assert with_oracle(policy, "none", stacked(["a"])) is policy
-
-
-def test_the_deletion_oracle_leaves_insertions_to_the_policy():
-    policy = RandomPolicy(SYMBOLS, PLH, 2)
-    oracle = with_oracle(policy, "deletion", stacked(["abcd", "b"]))
-    sources, tokens = stacked(["h", "gg"]), stacked(["acb?", "??"])
-    memory, own = oracle.encode(sources), policy.encode(sources)
-    where = tokens.eq(PLH)
-    assert torch.equal(
-        oracle.placeholder_logits(tokens, memory), policy.placeholder_logits(tokens, own)
-    )
-    assert torch.equal(
-        oracle.token_logits(tokens, memory, where), policy.token_logits(tokens, own, where)
-    )
-    assert policy.calls["deletion"] == 0
-
-
 def test_neither_threshold_nor_penalties_overturn_the_oracle():
     for threshold, gamma in ((0.0, 100.0), (0.999, 3.0)):
         found = decode(
@@ -183,38 +163,7 @@ def test_neither_threshold_nor_penalties_overturn_the_oracle():
         assert [text(one) for one in found] == [target for _, target in MIXED]
 
 
-def test_a_gap_of_any_size_is_opened_at_once_within_the_length_limit():
-    target = "abcdefgh" * 60
-    for room, written in ((len(target), target), (5, target[:5])):
-        (one,) = decode(
-            RandomPolicy(SYMBOLS, PLH, 3) if room == 5 else Knowing(SYMBOLS, PLH),
-            "deletion+placeholder",
-            [("", target)],
-            max_len_b=room,
-            max_iter=1,
-        )
-        assert len(text(one)) == len(written)
-
-
-def test_with_both_oracles_every_state_is_as_long_as_the_target():
-    policy = RandomPolicy(SYMBOLS, PLH, 6)
-    found = decode(policy, "deletion+placeholder", MIXED, adaptive=False)
-    for (_, target), one in zip(MIXED, found, strict=True):
-        states = [step["tokens"] for step in one["history"][1:] if step["phase"] == "token"]
-        assert [len(state) for state in states] == [len(target) + 2] * 6
-
-
 def test_targets_of_other_sentences_are_noticed():
     oracle = with_oracle(RandomPolicy(SYMBOLS, PLH, 1), "deletion", stacked("ab"))
     with pytest.raises(ValueError, match="3 sources but 2 targets"):
         oracle.encode(stacked("abc"))
-
-
-def test_the_oracle_is_a_model_like_the_one_it_advises():
-    model = tiny.model(tiny.task()).train()
-    oracle = OraclePolicy(model, stacked("a"), True)
-    assert oracle.max_positions() == model.max_positions() == (64, 64)
-    oracle.eval()
-    assert not model.training
-    fake = OraclePolicy(Policy(SYMBOLS, PLH), stacked("a"), True)
-    assert fake.eval() is fake and fake.max_positions() is None

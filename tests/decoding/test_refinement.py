@@ -76,26 +76,6 @@ GROW = Script(  # one letter more in every iteration, for ever
 # termination ----------------------------------------------------------------------------------
 
 
-def test_nothing_to_delete_and_nothing_to_insert_ends_before_any_iteration():
-    hypothesis, policy = follow(Script(), "abc")
-    assert end(hypothesis) == ("abc", 0, "unchanged")
-    assert calls(policy) == (1, 1, 0)
-
-
-def test_a_direct_loop_returns_what_was_there_before_the_deletion():
-    # Algorithm 2 leaves the loop before y becomes y'
-    script = Script(insert={"a": "a?"}, fill={"a?": "ab"}, delete={"ab": "a-"})
-    hypothesis, policy = follow(script, "a")
-    assert end(hypothesis) == ("ab", 1, "loop")
-    assert calls(policy) == (2, 1, 1), "the pass that shows the loop is the deletion"
-
-
-def test_deleting_everything_ends_with_the_empty_sentence():
-    hypothesis, policy = follow(Script(delete={"abc": "---"}), "abc")
-    assert end(hypothesis) == ("", 1, "unchanged")
-    assert calls(policy) == (1, 1, 0), "an empty sentence has nothing to delete"
-
-
 def ring(states: str) -> Script:
     """After the deletion: states[0], states[1], … and round again."""
     following = dict(itertools.pairwise([*states, states[0]]))
@@ -196,13 +176,6 @@ def test_the_unknown_penalty_is_taken_from_the_logit_of_the_unknown_symbol(penal
 # the length limit -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("room", [0, 4])
-def test_growth_stops_exactly_at_the_limit(room):
-    hypothesis, policy = follow(GROW, "", max_len_b=room, max_iter=20)
-    assert end(hypothesis) == ("a" * room, room, "unchanged")
-    assert policy.calls["token"] == room, "where nothing may grow nothing is written"
-
-
 @pytest.mark.parametrize(
     "a, b, source, longest",
     [
@@ -258,13 +231,6 @@ def test_a_batch_of_one_is_a_batch_of_sixty_four(adaptive):
         assert len(steps) >= 4 and {one["terminated"] for one in together} >= {"unchanged", "loop"}
 
 
-@pytest.mark.parametrize("left", [True, False])
-def test_padding_of_the_source_changes_nothing(left):
-    pairs = mixed_pairs(20)
-    policy = RandomPolicy(SYMBOLS, PLH, 5)
-    assert_alike(decode(policy, pairs, max_len_b=8), decode(policy, pairs, left, 3, max_len_b=8))
-
-
 def check_history(hypothesis: Hypothesis, draft: str) -> None:
     """Every entry follows from the one before it, by its mask, and knows what stands."""
     first, *rest = hypothesis["history"]
@@ -313,21 +279,6 @@ def test_whatever_a_policy_does_the_result_is_sound(seed, growth):
         check_history(hypothesis, draft)
 
 
-def test_history_is_kept_only_when_asked_for():
-    assert follow(ring("ab"), "a", retain_history=False)[0]["history"] == []
-
-
-def test_tokens_that_stand_since_the_draft_know_their_place_in_it():
-    script = Script(
-        delete={"abc": "a-c", "baac": "b-ac"},  # the a of the draft goes, the new one stays
-        insert={"ac": "?a?c"},
-        fill={"?a?c": "baac"},
-    )
-    hypothesis, _ = follow(script, "abc")
-    assert text(hypothesis) == "bac"
-    assert hypothesis["origin"].tolist() == [0, -1, -1, 3, 4]
-
-
 def test_a_score_is_the_log_probability_of_what_put_or_kept_the_token():
     script = Script(insert={"a": "a?"}, fill={"a?": "ab"})
     hypothesis, _ = follow(script, "a")
@@ -350,16 +301,6 @@ def test_hypotheses_share_no_memory():
             assert torch.equal(other["positional_scores"], scores)
             assert not other["tokens"].eq(5).all()
             assert other["history"][0]["tokens"].tolist() != [5, 5, 5, 5]
-
-
-def test_decoding_leaves_the_batch_as_it_was():
-    source = tiny.stack([tiny.sentence("a", SYMBOLS)] * 2, SYMBOLS.pad())
-    draft = tiny.stack([tiny.sentence("ab", SYMBOLS)] * 2, SYMBOLS.pad())
-    sample = {"net_input": {"src_tokens": source}, "draft": draft}
-    before = source.clone(), draft.clone()
-    script = Script(delete={"ab": "a-"}, insert={"a": "??a"}, fill={"??a": "cca"})
-    RefinementGenerator(SYMBOLS, PLH, options()).generate([scripted(a=script)], sample)
-    assert torch.equal(source, before[0]) and torch.equal(draft, before[1])
 
 
 # fairseq's own rules --------------------------------------------------------------------------

@@ -193,17 +193,6 @@ def raw(letters: str) -> list[int]:
     return [special.get(one, SYMBOLS.index(one)) for one in letters]
 
 
-def test_a_stock_model_reads_the_source_as_it_was_trained():
-    model = Listening()
-    score(Reranker(model, SYMBOLS, PLH))
-    ((sources, lengths, previous),) = model.heard
-    rows = ["hgfedcba~"] * 3 + [".....efg~"] * 5 + [".....abc~"] * 3 + ["........~"]
-    assert sorted(sources.tolist()) == sorted(map(raw, rows))
-    assert lengths == [9] * 3 + [4] * 8 + [1], "the longest first, as an LSTM has to have them"
-    assert raw("~gagagagaga") in previous.tolist() and raw("~..........") in previous.tolist()
-    assert len(previous) == 12, "what is there twice is scored once"
-
-
 @pytest.mark.parametrize("drafted", [True, False])
 def test_a_model_that_joins_drafts_reads_both(drafted):
     model = Listening(joins_draft=True)

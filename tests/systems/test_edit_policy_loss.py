@@ -125,22 +125,6 @@ def test_what_is_logged_is_the_likelihood_without_smoothing_and_the_share_right(
     assert not any(torch.is_tensor(value) and value.requires_grad for value in log.values())
 
 
-def test_two_half_batches_sum_to_one_batch(task, model):
-    loss_of = criterion(task)
-    whole = loss_of(model, sample_of(task))
-    halves = [
-        loss_of(model, sample_of(task, ROWS[:5], ids=range(5))),
-        loss_of(model, sample_of(task, ROWS[5:], ids=range(5, 12))),
-    ]
-    parts = sum(float(half[0].detach()) for half in halves)
-    assert float(whole[0].detach()) == pytest.approx(parts, rel=1e-5)
-    assert whole[1] == sum(half[1] for half in halves) == sum(len(r.target) + 2 for r in ROWS)
-    assert whole[2]["nsentences"] == len(ROWS)
-    for key, value in whole[2].items():
-        parts = sum(float(half[2][key]) for half in halves)
-        assert float(value) == pytest.approx(parts, rel=1e-5), key
-
-
 def test_the_gradient_does_not_depend_on_the_split_of_a_batch(task):
     def gradient(*parts: range) -> list[torch.Tensor]:
         model = tiny.sharpen(tiny.model(task)).eval().double()

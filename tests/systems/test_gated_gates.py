@@ -20,8 +20,6 @@ from seq2seq_models import Pair, shifted, tokens
 from lev_plugins.systems.gated.gates import (
     DECODER_GATES,
     DecoderGates,
-    MaskGate,
-    MaskVector,
     aligned_states,
     chosen_gates,
     next_token,
@@ -193,10 +191,3 @@ def test_attention_moves_on_by_one_and_none_of_it_is_lost(real):
         for place in places:
             expected[min(place + 1, places[-1])] += float(weights[0, t, place])
         assert moved[0, t].tolist() == pytest.approx(expected, abs=1e-6)
-
-
-def test_four_gates_have_3076_parameters_at_768_channels():
-    vector = MaskVector(torch.nn.Embedding(9, 768), 4, 1.0)
-    gates = [*MaskGate(768, vector).gate.parameters()]
-    gates += DecoderGates(768, DECODER_GATES, bounded=True).parameters()
-    assert sum(parameter.numel() for parameter in gates) == 3076

@@ -14,16 +14,6 @@ from lev_plugins.systems.pbd import PBDTransformerConfig, PBDTransformerModel
 from lev_plugins.systems.pbd.model import pbd_transformer_big
 
 
-def test_beams_of_one_source_keep_what_was_projected_and_sources_do_not_mix():
-    model = build()
-    memory = model.encoder(batch(ROWS[:2]).source)["memory"][0].select(torch.tensor([0, 0, 1, 1]))
-    assert memory.select(torch.tensor([1, 0, 3, 2])) is memory
-    for order in ([1, 2, 3], [0, 0, 0, 2], [0, 1]):
-        chosen = memory.select(torch.tensor(order))
-        assert torch.equal(chosen.states, memory.states[order])
-        assert torch.equal(chosen.copied[0], memory.copied[0][order])
-
-
 def test_all_but_the_attention_to_the_source_and_the_segments_is_shared():
     model = build(encoder_learned_pos=True, encoder_normalize_before=True)
     encoder = set(map(id, model.encoder.parameters()))

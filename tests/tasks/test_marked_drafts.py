@@ -246,10 +246,11 @@ def test_terms_are_whole_words_however_they_come_in():
     assert task.encode_terms(["Fluss", "Winter"], encode).marks.tolist()[1:-1] == wanted
     assert typed("[+Fluss+] [+Winter+]") == typed("[=Fluss=] [=Winter=]") == wanted
     net = tiny.sharpen(tiny.model(task), 2.0).eval()
-    constraints = packed(task, [[encode(one) for one in pieces]])
+    terms = packed(task, [[encode(one) for one in pieces]])
+    data = task.build_dataset_for_inference([torch.tensor([0, 4, 2])], [3], terms)
     generator = task.build_generator([net], Namespace(iter_decode_max_iter=3, max_len_b=12))
-    sample = {"net_input": {"src_tokens": torch.tensor([[0, 4, 2]])}}
-    ((found,),) = task.inference_step(generator, [net], sample, constraints=constraints)
+    sample = data.collater([data[0]])
+    ((found,),) = task.inference_step(generator, [net], sample, constraints=sample["constraints"])
     text = "".join(words_of(task, found["tokens"])[1:-1]).replace("▁", " ")
     assert {"Fluss", "Winter"} <= set(text.replace(".", " ").split())
 
@@ -259,11 +260,11 @@ def test_packed_terms_that_cannot_be_written_are_refused_by_their_line():
     task.get_interactive_tokens_and_lengths(["a", "b", "c"], str)
     tokens, lengths = task.get_interactive_tokens_and_lengths(["a", "b"], str)
     for bad in ("a xyz", "", "</s>", "<pad>", "<plh>", "a <plh> b"):
-        with refuses(match="^input line 5: a term of --constraints is empty or has"):
+        with refuses("input line 5"):
             task.build_dataset_for_inference(tokens, lengths, packed(task, [["a"], ["b", bad]]))
 
 
 def test_at_least_one_answer_is_given_back():
     for number in (0, -1):
-        with pytest.raises(UserError, match=f"--nbest {number}: at least 1"):
+        with pytest.raises(UserError, match=f"--nbest {number}"):
             RefinementOptions(nbest=number)

@@ -12,7 +12,6 @@ from ...nn.seq2seq.config import TwoSidedConfig
 from ...options import OptionalFloat, option
 from ...tasks.post_editing import PostEditingConfig
 
-WEIGHT_SHARING = ChoiceEnum(["all", "plh-tok", "tok-del", "plh-del", "none"])
 SOURCE_COPY = ChoiceEnum(["uniform", "none"])
 HEADS = ("deletion", "placeholder", "token")
 # which stack of blocks each head (in the order of HEADS) runs through
@@ -23,6 +22,7 @@ STACKS = {
     "plh-del": ("deletion", "deletion", "token"),
     "none": ("deletion", "placeholder", "token"),
 }
+WEIGHT_SHARING = ChoiceEnum(list(STACKS))
 ROLL_IN_TOKENS = ChoiceEnum(["argmax", "sample", "random"])
 KEPT_TOKENS = ChoiceEnum(["uniform", "incomplete"])
 TOKEN_MASKING = ChoiceEnum(["none", "uniform"])

@@ -6,14 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
-from fairseq.data import data_utils
 from fairseq.token_generation_constraints import unpack_constraints
 from torch import Tensor
 
 from ...errors import UserError
 from ...tasks.post_editing import PostEditingTask
 from .config import TranslationEditConfig
-from .markup import JOINED, KEEP, Joining, Mark, parse_markup, token_marks, whole_words
+from .markup import Joining, Mark, parse_markup, token_marks, whole_words
 
 
 class Draft(NamedTuple):
@@ -89,33 +88,24 @@ class DraftEncoding(PostEditingTask):
     def _known(self, word: str) -> int:
         """Its index; a special symbol typed as text is not a special symbol, but unknown."""
         token: int = self.tgt_dict.index(word)
-        return token if self._is_text(token) else self.tgt_dict.unk()
+        text = self.tgt_dict.nspecial <= token < self.placeholder
+        return token if text else self.tgt_dict.unk()
 
-    def _is_text(self, token: int) -> bool:
-        return self.tgt_dict.nspecial <= token < self.placeholder
+    def encode_packed_terms(self, constraints: Tensor) -> list[Draft]:
+        """The drafts that lines begin with: their terms in order, each whole.
 
-    def check_terms(self, constraints: Tensor) -> None:
-        """Refuses terms of ``--constraints`` that are empty or have words that are not known."""
+        Args:
+            constraints: lines × …, terms as fairseq-interactive packs them under ``--constraints``.
+
+        Raises:
+            UserError: a term that is empty or has a word that is not known.
+        """
+        drafts = []
         for number, packed in enumerate(constraints, start=self.lines_before + 1):
-            for term in unpack_constraints(packed):
-                if not len(term) or not all(map(self._is_text, term.tolist())):
-                    raise UserError(
-                        f"input line {number}: a term of --constraints is empty or has a word that "
-                        "is not in the vocabulary; choose another word"
-                    )
-
-    def drafts_of_terms(self, constraints: Tensor) -> Tensor:
-        """Packed terms → drafts and marks, B × 2 × N: the terms in their order, each whole."""
-        bos, eos, pad = self.tgt_dict.bos(), self.tgt_dict.eos(), self.tgt_dict.pad()
-        drafts, marks = [], []
-        for packed in constraints.cpu():
-            tokens, bits = [bos], [0]
-            for term in unpack_constraints(packed):
-                words = [self.tgt_dict[token] for token in term.tolist()]
-                whole = [KEEP | JOINED] * (len(term) - 1) + [KEEP]
-                tokens += term.tolist()
-                bits += whole_words(words, whole, self.joining)
-            drafts.append(torch.tensor([*tokens, eos]))
-            marks.append(torch.tensor([*bits, 0]))
-        sides = (data_utils.collate_tokens(drafts, pad), data_utils.collate_tokens(marks, 0))
-        return torch.stack(sides, 1).to(constraints.device)
+            terms = unpack_constraints(packed)
+            texts = [" ".join(map(self.tgt_dict.__getitem__, term.tolist())) for term in terms]
+            try:
+                drafts.append(self.encode_terms(texts, str))
+            except UserError as error:
+                raise UserError(f"input line {number}: {error}") from error
+        return drafts

@@ -254,22 +254,15 @@ class EditConstraints:
         self.removed = [_runs(*row) for row in zip(draft.tolist(), marks.tolist())]
         self.removes = any(self.removed)
 
-    def _standing(self, bit: int, origin: Tensor, rows: Tensor) -> Tensor:
-        """R' × T, bool: tokens that stand since the draft and carry the mark."""
+    def standing(self, bit: int, origin: Tensor, rows: Tensor) -> Tensor:
+        """R' × T, bool: tokens that stand since the draft and carry the mark.
+
+        Args:
+            bit: KEEP: must stay; DROP: has to go; JOINED: nothing may be inserted behind it.
+            origin: R' × T. rows: R', the sentences' numbers.
+        """
         marks = self.marks.index_select(0, rows).gather(1, origin.clamp(min=0))
         return (origin >= 0) & marks.bitwise_and(bit).ne(0)
-
-    def must_keep(self, origin: Tensor, rows: Tensor) -> Tensor:
-        """Which of the tokens with ``origin`` (R' × T), of the sentences ``rows``, must stay."""
-        return self._standing(KEEP, origin, rows)
-
-    def dropped(self, origin: Tensor, rows: Tensor) -> Tensor:
-        """Which of the tokens have to go."""
-        return self._standing(DROP, origin, rows)
-
-    def no_insert(self, origin: Tensor, rows: Tensor) -> Tensor:
-        """R' × (T − 1), bool: slots in which nothing may be inserted."""
-        return self._standing(JOINED, origin, rows)[:, :-1]
 
     def grown_together(self, tokens: Tensor, origin: Tensor, rows: Tensor) -> Tensor:
         """R' × (T − 1), bool: slots where a word that stays would continue in what stands beside
@@ -278,8 +271,8 @@ class EditConstraints:
         Args:
             tokens: R' × T, what stands, without placeholders.
         """
-        behind = self._standing(ENDS, origin, rows)[:, :-1] & self.continues[tokens[:, 1:]]
-        before = self._standing(BEGINS, origin, rows)[:, 1:] & self.continued[tokens[:, :-1]]
+        behind = self.standing(ENDS, origin, rows)[:, :-1] & self.continues[tokens[:, 1:]]
+        before = self.standing(BEGINS, origin, rows)[:, 1:] & self.continued[tokens[:, :-1]]
         return behind | before
 
     def growing(self, where: Tensor, origin: Tensor, rows: Tensor) -> Tensor:
@@ -288,27 +281,10 @@ class EditConstraints:
         Args:
             where: R' × T, bool, the places to write at, P true.
         """
-        ends, begins = (self._standing(bit, origin, rows) for bit in (ENDS, BEGINS))
+        ends, begins = (self.standing(bit, origin, rows) for bit in (ENDS, BEGINS))
         behind = torch.nn.functional.pad(ends, (1, -1))[where]
         before = torch.nn.functional.pad(begins, (-1, 1))[where]
         return (behind.unsqueeze(1) & self.continues) | (before.unsqueeze(1) & self.continued)
-
-    def check_room(self, cap: Tensor) -> None:
-        """Refuses what cannot be kept.
-
-        Args:
-            cap: R, the length limit of every sentence, <s> and </s> included.
-
-        Raises:
-            UserError: more tokens have to stay than a sentence may have.
-        """
-        wanted = self.marks.bitwise_and(KEEP).ne(0).sum(1) + 2
-        for number, limit in zip(wanted.tolist(), cap.tolist()):
-            if number > limit:
-                raise UserError(
-                    f"{number - 2} tokens of a draft are marked to stay where the length limit is "
-                    f"{limit - 2}; leave out --stock-decoding, which sets it, or mark fewer"
-                )
 
     def mask_forbidden(self, logits: Tensor, where: Tensor, tokens: Tensor, rows: Tensor) -> Tensor:
         """The likeliest tokens that do not write again what was removed: P, long.

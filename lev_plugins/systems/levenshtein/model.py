@@ -27,33 +27,35 @@ from ...nn.seq2seq.config import check_heads, check_shared, set_both_sides
 from ...nn.transformer import TransformerBlock
 from .config import HEADS, STACKS, LevenshteinEditorConfig, exit_depths
 from .decoding.policy import EditPolicy
+from .decoding.state import equal_rows
 from .roll_in import RollIn, flat, join_deletion_inputs, token_predictions
-from .stock import complete, convert_parameters, is_stock, is_transformer
+from .stock import COPY, complete, convert_parameters, is_stock
 
 if TYPE_CHECKING:
     from .task import TranslationEditTask
 
 logger = logging.getLogger(__name__)
 MODEL = "levenshtein_editor"
-COPY = "source_copy"
 
 
 @dataclass
 class EditMemory(Memory):
     """What the encoder leaves for the policies.
 
-    known: sequences, B × T, and the features that the heads for deleting and for inserting read
-    of them, B × T × C; None where the two heads read different ones, or no sequence was read yet.
+    known: sequences, B × T, and what the heads for deleting and for inserting read of them,
+    B × T × C; None where the two heads read different features, or no sequence was read yet.
     """
 
     known: tuple[Tensor, Tensor] | None = None
 
     def select(self, rows: Tensor) -> Self:
         """The memory of the sentences at ``rows`` (long indices), with what is known."""
-        known = self.known
-        if known is not None:
-            known = known[0].index_select(0, rows), known[1].index_select(0, rows)
-        return replace(super().select(rows), known=known)
+        memory, known = super().select(rows), self.known
+        if known is None:
+            return memory
+        return replace(
+            memory, known=(known[0].index_select(0, rows), known[1].index_select(0, rows))
+        )
 
 
 @register_model(MODEL, dataclass=LevenshteinEditorConfig)
@@ -159,7 +161,8 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
     def encode(self, src_tokens: Tensor) -> EditMemory:
         """B × S tokens → what every decoder pass reads."""
         layout = Layout.of(src_tokens.ne(self.pad), self.training)
-        x = self._embed(src_tokens, self.encoder_embed, self.encoder_positions)
+        x = self.scale * self.encoder_embed(src_tokens) + self.encoder_positions(src_tokens)
+        x = dropout(x, self.cfg.dropout, self.training)
         x = self.encoder(x, layout.mask, layout=layout)
         return EditMemory(x if self.encoder_norm is None else self.encoder_norm(x), layout.mask)
 
@@ -175,8 +178,9 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
 
     def deletion_logits(self, tokens: Tensor, memory: EditMemory) -> Tensor:
         """Logits of keeping (0) and deleting (1) each token (Eq. 3): B × T × 2."""
-        known = memory.known is not None and memory.known[0] is tokens
-        features = memory.known[1] if known else self.features(tokens, memory, "deletion")
+        before, features = memory.known or (None, None)
+        if features is None or before is not tokens:
+            features = self.features(tokens, memory, "deletion")
         return linear(features, self.deletion_head.weight)
 
     def placeholder_logits(self, tokens: Tensor, memory: EditMemory) -> Tensor:
@@ -187,8 +191,6 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
     def token_logits(self, tokens: Tensor, memory: Memory, where: Tensor) -> Tensor:
         """Logits of the tokens at ``where`` (B × T, bool, P true; Eq. 5): P × V."""
         return self._project(self.features(tokens, memory, "token")[where])
-
-    # fewer bits ------------------------------------------------------------------------------
 
     def prepare_for_inference_(self, cfg: FairseqConfig) -> None:
         """Called by fairseq before it decodes."""
@@ -208,10 +210,10 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
 
     def features(self, tokens: Tensor, memory: Memory, head: str) -> Tensor:
         """One decoder pass, B × T → B × T × C, up to the exit of ``head``."""
-        copied = None
+        x = self.scale * self.decoder_embed(tokens) + self.decoder_positions(tokens)
         if head == "token" and self.copies_source:
-            copied = source_at_placeholders(tokens, memory, self.pad, self.plh)
-        x = self._embed(tokens, self.decoder_embed, self.decoder_positions, copied)
+            x = x + source_at_placeholders(tokens, memory, self.pad, self.plh)
+        x = dropout(x, self.cfg.dropout, self.training)
         layout = Layout.of(tokens.ne(self.pad), self.training)
         x = self.decoder[self.stack_of[head]](x, layout.mask, memory, self.depths[head], layout)
         return x if self.decoder_norm is None else self.decoder_norm(x)
@@ -225,26 +227,13 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
         if memory.known is None or memory.known[0].size(1) < width:
             return self.features(tokens, memory, "placeholder")
         before, known = memory.known
-        lost = before[:, :width].ne(tokens).any(1) | before[:, width:].ne(self.pad).any(1)
-        rows = lost.nonzero().squeeze(1)
+        rows = (~equal_rows(before, tokens, self.pad)).nonzero().squeeze(1)
         if len(rows) == len(tokens):
             return self.features(tokens, memory, "placeholder")
         if not len(rows):
             return known[:, :width]
         made = self.features(tokens[rows], replace(memory, known=None).select(rows), "placeholder")
         return known[:, :width].index_copy(0, rows, made)
-
-    def _embed(
-        self,
-        tokens: Tensor,
-        table: nn.Embedding,
-        positions: Positions,
-        copied: Tensor | None = None,
-    ) -> Tensor:
-        x = self.scale * table(tokens) + positions(tokens)
-        if copied is not None:
-            x = x + copied
-        return dropout(x, self.cfg.dropout, self.training)
 
     def _slot_logits(self, left: Tensor, right: Tensor) -> Tensor:
         # concat(h_i, h_i+1) · Bᵀ without making the concatenation
@@ -297,8 +286,8 @@ class LevenshteinEditorModel(BaseFairseqModel, EditPolicy[EditMemory]):
         """
         if is_stock(state_dict):
             converted = convert_parameters(state_dict, self.unk)
-            if is_transformer(state_dict):
-                complete(converted, self.state_dict(), (COPY, "deletion_head", "placeholder_head"))
+            if "deletion_head.weight" not in converted:
+                complete(converted, self.state_dict())
                 logger.info("begins with a transformer's parameters; its heads for editing are new")
             state_dict.clear()
             state_dict.update(converted)
@@ -326,10 +315,8 @@ def source_at_placeholders(tokens: Tensor, memory: Memory, pad: int, placeholder
     Returns:
         B × T × C.
     """
-    states = memory.states
-    real = states.new_ones(states.shape[:2], dtype=torch.bool)
-    if memory.mask is not None:
-        real = memory.mask.flatten(1)
+    states, mask = memory.states, memory.mask
+    real = torch.ones_like(states[..., 0], dtype=torch.bool) if mask is None else mask.flatten(1)
     first, last = real.int().argmax(1, keepdim=True), real.sum(1, keepdim=True) - 1
     end = tokens.ne(pad).sum(1, keepdim=True) - 1
     place = torch.arange(tokens.size(1), device=tokens.device)

@@ -29,6 +29,7 @@ _OTHERS = (
     "dropout attention_dropout activation_dropout activation_fn share_all_embeddings "
     "max_source_positions max_target_positions"
 )
+COPY = "source_copy"  # of a model's parameters: whether placeholders copy from the source
 # of what ours does not have, that which would leave no trace in the parameters
 _UNSUPPORTED = ("no_scale_embedding", "no_token_positional_embeddings", "cross_self_attention")
 
@@ -60,23 +61,15 @@ def editor_config(stock: object) -> LevenshteinEditorConfig:
         cfg.weight_sharing = "none" if placeholder else "plh-tok"
     else:
         cfg.weight_sharing = "tok-del" if placeholder else "all"
-    cfg.early_exit = _early_exit(stock, cfg.decoder_layers, cfg.weight_sharing)
+    exits = [int(part) for part in getattr(stock, "early_exit", "6,6,6").split(",")]
+    if cfg.weight_sharing == "plh-del":  # the stack is as deep as deletion needs it
+        exits[1] = min(exits[:2])
+    # beyond the last layer of the tokens' stack it means all layers; other stacks are that deep
+    own = [stack != "token" for stack in STACKS[str(cfg.weight_sharing)]]
+    exits = [exit if apart else min(exit, cfg.decoder_layers) for exit, apart in zip(exits, own)]
+    cfg.early_exit = ",".join(map(str, exits))
     cfg._name = "levenshtein_editor"
     return cfg
-
-
-def _early_exit(stock: object, layers: int, sharing: str) -> str:
-    """Stock exits may lie beyond the last layer of the tokens' stack, where they mean all layers.
-
-    A stack of its own has as many layers as its exit says. Tokens that leave before the last
-    layer are not for us: :func:`.config.exit_depths` refuses them.
-    """
-    given = getattr(stock, "early_exit", "6,6,6")
-    deletion, placeholder, token = (int(part) for part in given.split(","))
-    if sharing == "plh-del":  # the stack is as deep as deletion needs it
-        placeholder = min(placeholder, deletion)
-    depths = zip((deletion, placeholder, token), STACKS[sharing])
-    return ",".join(str(min(d, layers) if stack == "token" else d) for d, stack in depths)
 
 
 _RENAMES = (
@@ -110,11 +103,6 @@ _IGNORED = re.compile(
 def is_stock(names: Collection[str]) -> bool:
     """Whether parameters are those of fairseq's levenshtein_transformer or transformer."""
     return "decoder.embed_tokens.weight" in names
-
-
-def is_transformer(names: Collection[str]) -> bool:
-    """Whether they are those of fairseq's transformer, which has no heads for editing."""
-    return is_stock(names) and "decoder.embed_word_del.weight" not in names
 
 
 def convert_parameters(state: dict[str, Tensor], unk: int) -> dict[str, Tensor]:
@@ -158,15 +146,15 @@ def _repeated(state: dict[str, Tensor]) -> set[str]:
     return repeated
 
 
-def complete(state: dict[str, Tensor], own: dict[str, Tensor], new: Collection[str]) -> None:
-    """Adds what a transformer's parameters lack: stacks like that of the tokens.
+def complete(state: dict[str, Tensor], own: dict[str, Tensor]) -> None:
+    """Adds what a transformer's parameters lack: heads for editing, stacks like that of the tokens.
 
     Args:
-        own: a new model's parameters. new: parts of which these stay as they are.
+        own: a new model's parameters.
     """
     for name, value in own.items():
-        if name.split(".")[0] in new:
-            state[name] = value
         alike = re.sub(r"^decoder\.\w+\.", "decoder.token.", name)
         if alike in state:
             state.setdefault(name, state[alike])
+        elif name in (COPY, "deletion_head.weight", "placeholder_head.weight"):
+            state[name] = value

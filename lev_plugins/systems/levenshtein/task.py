@@ -127,8 +127,6 @@ class TranslationEditTask(DraftEncoding):
         Raises:
             UserError: a term that is empty or has a word that is not known.
         """
-        if constraints is not None:
-            self.check_terms(constraints)
         bos = torch.tensor([self.src_dict.bos()])
         empty = torch.tensor([bos, self.tgt_dict.eos()])
         sources, drafts = [], []
@@ -136,6 +134,8 @@ class TranslationEditTask(DraftEncoding):
             source, draft = item if isinstance(item, tuple) else (item, None)
             sources.append(source if source[0] == bos else torch.cat([bos.to(source), source]))
             drafts.append(Draft(empty, torch.zeros_like(empty)) if draft is None else draft)
+        if constraints is not None:
+            drafts = self.encode_packed_terms(constraints)
         return EditDataset(
             sources,
             [len(source) for source in sources],
@@ -143,8 +143,7 @@ class TranslationEditTask(DraftEncoding):
             tgt_dict=self.tgt_dict,
             draft=[draft.tokens for draft in drafts],
             draft_sizes=[len(draft.tokens) for draft in drafts],
-            marks=[draft.marks for draft in drafts] if constraints is None else None,
-            constraints=constraints,
+            marks=[draft.marks for draft in drafts],
             left_pad_source=self.cfg.left_pad_source,
             shuffle=False,
         )
@@ -292,14 +291,12 @@ class TranslationEditTask(DraftEncoding):
         prefix_tokens: Tensor | None = None,
         constraints: Tensor | None = None,
     ) -> Sequence[Sequence[Hypothesis]]:
-        """``constraints`` carries drafts and marks, or terms, in interactive."""
+        """``constraints`` carries drafts and marks in interactive."""
         if not isinstance(generator, RefinementGenerator):
             return super().inference_step(generator, models, sample, prefix_tokens)
         if prefix_tokens is not None:
             raise UserError("--prefix-size is not supported by edit models; give the draft instead")
         if constraints is not None:
-            if constraints.dim() == 2:  # as --constraints packs them
-                constraints = self.drafts_of_terms(constraints)
             sample = {**sample, "draft": constraints[:, 0], "marks": constraints[:, 1]}
         with torch.no_grad():
             return generator.generate(models, sample)

@@ -64,8 +64,7 @@ class RefinementGenerator:
         refilled, any symbol may be written, and the length limit is twice the source, softly.
 
         Raises:
-            UserError: models that do not go together, more tokens to keep than the length limit
-                allows, scores that are not finite.
+            UserError: models that do not go together.
         """
         policy, reranker = self._policy(models)
         source, draft = sample["net_input"]["src_tokens"], sample.get("draft")

@@ -22,10 +22,9 @@ class Iteration:
     """One refinement iteration.
 
     Args:
-        before: the tokens that enter the iteration.
-        deleted: ``deleted[i]`` says whether ``before[i]`` was deleted.
-        after: the tokens once deletion and filling are done.
-        inserted: ``inserted[j]`` says whether ``after[j]`` is new in this iteration.
+        before, after: the tokens that enter the iteration, and those that leave it.
+        deleted: of each of ``before``, whether it was deleted.
+        inserted: of each of ``after``, whether it is new in this iteration.
         delete_probabilities: of deleting each of ``before``, in [0, 1]; empty if unknown.
         token_probabilities: of what put or kept each of ``after``: the token's at its place where
             it was inserted, that of keeping it elsewhere; empty if unknown. Neither counts when
@@ -72,7 +71,7 @@ class Iteration:
     @property
     def changed(self) -> bool:
         """Something was deleted or inserted, be it to come to the same tokens again."""
-        return not (self.nothing_deleted and self.nothing_inserted)
+        return any(self.deleted) or any(self.inserted)
 
 
 @dataclass(frozen=True)
@@ -139,11 +138,7 @@ class EditTrace:
 
         JSON knows no infinite numbers: such a score becomes ``"inf"``, ``"-inf"`` or ``"nan"``.
         """
-        return {
-            "source": self.source,
-            "draft": self.draft,
-            "text": self.text,
-            "score": self.score if math.isfinite(self.score) else str(self.score),
-            "terminated": self.terminated,
-            "iterations": [step.to_dict() for step in self.iterations],
-        }
+        score = self.score if math.isfinite(self.score) else str(self.score)
+        steps = [step.to_dict() for step in self.iterations]
+        found = {name: getattr(self, name) for name in ("source", "draft", "text")}
+        return {**found, "score": score, "terminated": self.terminated, "iterations": steps}

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ....nn.blocks import rows_at_once, without
 from ....ops.edits import Compaction, limit_insertions
-from ..markup import EditConstraints
+from ..markup import DROP, JOINED, KEEP, EditConstraints
 from .candidates import gumbel_noise, sentence_keys
 from .options import RefinementOptions
 from .policy import EditPolicy, MemoryT
@@ -47,8 +47,6 @@ class Decoding(Generic[MemoryT]):
         differ = options.candidates > 1
         self.keys = sentence_keys(source, draft, self.pad) if differ else None
         self.constraints = constraints
-        if constraints is not None:
-            constraints.check_room(self.cap)
 
     def run(self) -> list[EditHypothesis]:
         """One hypothesis for every row, in order: loops end when every sentence is finished."""
@@ -122,8 +120,8 @@ class Decoding(Generic[MemoryT]):
         log_probs = torch.log_softmax(logits, dim=-1)
         delete = log_probs[..., 1].exp() > self.options.delete_threshold
         if self.constraints is not None:
-            delete = delete & ~self.constraints.must_keep(state.origin, state.rows)
-            delete = delete | self.constraints.dropped(state.origin, state.rows)
+            delete = delete & ~self.constraints.standing(KEEP, state.origin, state.rows)
+            delete = delete | self.constraints.standing(DROP, state.origin, state.rows)
         state.scores = torch.where(inner & (state.origin >= 0), log_probs[..., 0], state.scores)
         state.deleting = log_probs[..., 1]
         return real & ~(inner & delete)
@@ -135,7 +133,7 @@ class Decoding(Generic[MemoryT]):
         logits = self.policy.placeholder_logits(state.tokens, state.memory).float()
         slots = state.tokens[:, 1:].ne(self.pad)
         if self.constraints is not None:
-            slots = slots & ~self.constraints.no_insert(state.origin, state.rows)
+            slots = slots & ~self.constraints.standing(JOINED, state.origin, state.rows)[:, :-1]
         counts = self._adjusted(logits, step).argmax(-1).masked_fill(~slots, 0)
         if self.constraints is not None and self.constraints.whole_words:
             # what would grow onto a word that stays is set apart by one token at least
@@ -174,7 +172,7 @@ class Decoding(Generic[MemoryT]):
         if self.options.stock:
             refilled = state.tokens.eq(self.unk)
             if self.constraints is not None:
-                refilled = refilled & ~self.constraints.must_keep(state.origin, state.rows)
+                refilled = refilled & ~self.constraints.standing(KEEP, state.origin, state.rows)
             where = where | refilled
         if bool(where.any()):
             self._fill(where, step)

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, Self, TypeGuard, TypeVar
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
-
-from ....errors import UserError
 
 
 class Memory(Protocol):
@@ -121,34 +120,16 @@ class EnsemblePolicy(EditPolicy[EnsembleMemory]):
 
     def placeholder_logits(self, tokens: Tensor, memory: EnsembleMemory) -> Tensor:
         """B × (T − 1) × (K + 1), K the largest of the members'."""
-        return self._mean(memory, lambda policy, own: policy.placeholder_logits(tokens, own), True)
+        return self._mean(memory, lambda policy, own: policy.placeholder_logits(tokens, own))
 
     def token_logits(self, tokens: Tensor, memory: EnsembleMemory, where: Tensor) -> Tensor:
-        """P × V; raises :class:`UserError` where the members' vocabularies differ in size."""
+        """P × V."""
         return self._mean(memory, lambda policy, own: policy.token_logits(tokens, own, where))
 
-    def _mean(
-        self,
-        memory: EnsembleMemory,
-        ask: Callable[[AnyPolicy, Memory], Tensor],
-        widen: bool = False,
-    ) -> Tensor:
-        """Logarithm of the mean of the members' probabilities, over the last dimension.
-
-        ``widen``: members with fewer classes give the others a probability of 0.
-        """
-        outputs = [ask(policy, own) for policy, own in zip(self.policies, memory.members)]
-        sizes = [answer.size(-1) for answer in outputs]
-        if not widen and len(set(sizes)) > 1:
-            raise UserError(
-                f"the checkpoints of the ensemble have vocabularies of {', '.join(map(str, sizes))}"
-                " symbols; give checkpoints that were trained with the same dictionary"
-            )
-        width = max(sizes)
-        logs = [
-            torch.nn.functional.pad(
-                torch.log_softmax(answer.float(), dim=-1), (0, width - size), value=-math.inf
-            )
-            for answer, size in zip(outputs, sizes)
-        ]
-        return torch.logsumexp(torch.stack(logs), dim=0) - math.log(len(logs))
+    def _mean(self, memory: EnsembleMemory, ask: Callable[[AnyPolicy, Memory], Tensor]) -> Tensor:
+        """Logarithm of the mean of the members' probabilities, over the last dimension."""
+        pairs = zip(self.policies, memory.members)
+        logs = [torch.log_softmax(ask(policy, own).float(), dim=-1) for policy, own in pairs]
+        width = max(one.size(-1) for one in logs)
+        wide = [F.pad(one, (0, width - one.size(-1)), value=-math.inf) for one in logs]
+        return torch.logsumexp(torch.stack(wide), dim=0) - math.log(len(logs))
