@@ -3,13 +3,10 @@
 import contextlib
 import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
-import sentencepiece
-import tiny
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from refusals import refuses
@@ -277,29 +274,6 @@ def test_a_mark_that_an_encoder_leaves_no_token_of_is_refused():
     plain, marks = parse_markup("a [+7+] b")
     with refuses("'7'"):
         token_marks(plain, marks, without_digits)
-
-
-@pytest.fixture(scope="module")
-def real_pieces(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
-    folder: Path = tmp_path_factory.mktemp("pieces")
-    words = [a + b + c for a in ("walk", "talk", "stop") for b in ("ed", "ing", "") for c in "s."]
-    lines = [" ".join(words[i:] + words[:i]) for i in range(len(words))]
-    path = tiny.sentencepiece_model(folder / "m", lines, vocab_size=30, model_type="unigram")
-    model = sentencepiece.SentencePieceProcessor(model_file=str(path))
-    return lambda text: " ".join(model.encode(text, out_type=str))
-
-
-@pytest.mark.parametrize("first", range(4))
-def test_words_are_found_among_real_sentence_pieces(real_pieces, first):
-    words = ["walked", "zz", "stoping.", "talks"]  # zz is not known to it
-    for last in range(first, 4):
-        inside = write_mark(" ".join(words[first : last + 1]), "keep")
-        plain, marks = parse_markup(" ".join([*words[:first], inside, *words[last + 1 :]]))
-        tokens, bits = token_marks(plain, marks, real_pieces)
-        counts = [len(real_pieces(word).split()) for word in words]
-        assert len(tokens) == sum(counts) and max(counts) > 1
-        begin, end = sum(counts[:first]), sum(counts[: last + 1])
-        assert [bit > 0 for bit in bits] == [begin <= i < end for i in range(len(tokens))]
 
 
 # words ---------------------------------------------------------------------------------------

@@ -150,19 +150,6 @@ def test_a_sentence_does_not_depend_on_its_batch(mode):
 # what is whose --------------------------------------------------------------------------------
 
 
-def test_neither_threshold_nor_penalties_overturn_the_oracle():
-    for threshold, gamma in ((0.0, 100.0), (0.999, 3.0)):
-        found = decode(
-            Knowing(SYMBOLS, PLH),
-            "deletion+placeholder",
-            MIXED,
-            delete_threshold=threshold,
-            empty_penalty=gamma,
-            unk_penalty=3.0,
-        )
-        assert [text(one) for one in found] == [target for _, target in MIXED]
-
-
 def test_targets_of_other_sentences_are_noticed():
     oracle = with_oracle(RandomPolicy(SYMBOLS, PLH, 1), "deletion", stacked("ab"))
     with pytest.raises(ValueError, match="3 sources but 2 targets"):

@@ -154,15 +154,6 @@ def test_an_architecture_sets_the_sizes(arch, layers, width, hidden, heads, pre_
     assert stock.max_source_positions == stock.max_target_positions == 1024
 
 
-def test_what_the_user_sets_is_set_and_the_decoder_follows_the_encoder():
-    flags = "--encoder-embed-dim 64 --decoder-layers 7 --encoder-layerdrop 0.2 --activation-fn gelu"
-    stock = stock_config(parsed("transformer_concat_char", *flags.split()))
-    assert stock.encoder.embed_dim == stock.decoder.embed_dim == 64
-    assert stock.decoder.output_dim == 64
-    assert (stock.encoder.layers, stock.decoder.layers) == (2, 7)
-    assert stock.encoder.layerdrop == 0.2 and stock.activation_fn == "gelu"
-
-
 # parts and batches ------------------------------------------------------------------------------
 
 

@@ -15,9 +15,8 @@ from ...errors import UserError
 ENCODER_GATE = "mask"
 DECODER_GATES = ("copy", "generate", "skip")
 GATES = (ENCODER_GATE, *DECODER_GATES)
-# A trained model answers with fresh gates nearly as without them: u of Eq. 1 is 0.0025, and copying
-# and skipping weigh 0.047 each to 0.953 beside generating. Zero weights make that so for states of
-# any size. Were u 0.5, it could grow until the whole source is hidden before anything reads it.
+# A trained model answers with fresh gates nearly as without them: u of Eq. 1 is 0.0025, copying and
+# skipping weigh 0.047 each. Were u 0.5, it could grow until the whole source is hidden.
 MASK_START = -6.0
 COPY_START = -3.0
 

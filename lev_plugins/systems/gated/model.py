@@ -57,12 +57,8 @@ class GatedTransformerModel(Seq2SeqModel):
     def check_resumed(cls, cfg: GatedTransformerConfig, stored: DictConfig, path: str) -> None:
         """Called before a training resumes: its gates have to be those of the checkpoint.
 
-        Args:
-            stored: the checkpoint's settings of its model.
-            path: of the checkpoint.
-
         Raises:
-            UserError: they are not. Of the variant no parameter tells.
+            UserError: they are not those of ``stored``. Of the variant no parameter tells.
         """
         if getattr(stored, "gates", None) is None:  # another model's, which fails by itself
             return
@@ -82,9 +78,7 @@ class GatedTransformerModel(Seq2SeqModel):
         The decoder's gates mean something else in each variant, the mask gate does not.
 
         Args:
-            stored: the other's settings of its model.
-            state: its parameters, changed in place.
-            path: of its checkpoint.
+            stored, state: the other's settings, and its parameters, which are changed in place.
         """
         own = {name: one for name, one in self.state_dict().items() if _GATES.match(name)}
         gates = getattr(stored, "gates", None)

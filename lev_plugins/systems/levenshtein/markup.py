@@ -8,11 +8,9 @@ r"""Orders: marks that a person puts on a draft, and terms that are wanted, from
 ``\+]`` are. A backslash right before any of these is written twice: ``C:\\[=x=]`` is ``C:\`` and a
 mark. A backslash anywhere else is a backslash. Marks do not stand inside each other.
 
-What stays is whole words where it begins or ends with one: nothing is written onto them.
-
-The marks of a token are bits: KEEP, DROP, JOINED (to the token that follows), BEGINS and ENDS (a
-word that stays, onto which something could be written before or behind the token). Decoding
-follows them by the origin of each token (:class:`EditConstraints`).
+What stays is whole words where it begins or ends with one: nothing is written onto them. The marks
+of a token are bits: KEEP, DROP, JOINED (to the token that follows), BEGINS and ENDS (a word that
+stays, onto which something could be written). Decoding follows them by the origin of each token.
 
 Shapes: R sentences, N tokens of the draft, T tokens of what stands now, P tokens to be written,
 V symbols.

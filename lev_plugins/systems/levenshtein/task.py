@@ -202,13 +202,14 @@ class TranslationEditTask(DraftEncoding):
     ) -> TrainingBatch:
         """A batch with its ``roll_in``; ``mixture`` is α and β, by default the final ones."""
         cfg = self.cfg
-        how = str(cfg.roll_in_tokens), cfg.seed, str(cfg.kept_tokens), str(cfg.token_masking)
+        alpha, beta = mixture or self.mixture()
+        kept, masking = str(cfg.kept_tokens), str(cfg.token_masking)
         roll_in = build_roll_in(
             sample["target"],
             sample.get("draft"),
             sample["id"],
             epoch,
-            RollInOptions(*(mixture or self.mixture()), *how),
+            RollInOptions(alpha, beta, str(cfg.roll_in_tokens), cfg.seed, kept, masking),
             self.tgt_dict,
             self.placeholder,
             self.frequencies,

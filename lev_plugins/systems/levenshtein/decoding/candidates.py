@@ -76,9 +76,7 @@ def rate(
 
     It is the sum, in nats, of log p of every deletion and of every token written on the way
     (``actions``), of keeping each token of the answer, and of inserting nothing in each of its
-    slots: what was done, and that nothing is left to do. A mean over tokens favours short
-    candidates, and what was tried and taken back would cost nothing. How many tokens were inserted
-    at a time is no part of it: a gap may be filled at once or little by little.
+    slots: what was done, and that nothing is left to do. A mean over tokens favours short ones.
 
     Args:
         memory: of the encoder, row for row with ``hypotheses`` (R).
@@ -155,20 +153,15 @@ class Reranker:
         draft: Tensor | None,
         hypotheses: Sequence[Sequence[Tensor]],
     ) -> list[list[float]]:
-        """How likely every hypothesis is.
+        """The log-probability (nats) of each candidate's n tokens, </s> counted and <s> not.
 
-        What the model has no symbol for, in drafts and hypotheses, is an unknown word to it.
+        It is divided by n to the power of the length penalty: by default the mean, as fairseq's
+        ``SequenceScorer`` gives it. What the model has no symbol for is an unknown word to it.
 
         Args:
             src_tokens: B × S, <s> … </s>, padded on either side.
-            draft: B × N, <s> … </s>, or None; read only by a model that joins drafts, to which
-                None is an empty draft.
+            draft: B × N, <s> … </s>, or None: empty drafts; read by a model that joins drafts.
             hypotheses: for each of B sentences its candidates, <s> … </s>, without padding.
-
-        Returns:
-            for each candidate the log-probability (nats) of its n tokens, </s> counted and <s>
-            not, divided by n to the power of the length penalty: by default the mean, as fairseq's
-            ``SequenceScorer`` gives it. It does not depend on the other candidates.
         """
         sources = list(map(self._stripped, src_tokens.cpu()))
         if getattr(self.model, "joins_draft", False):
@@ -183,7 +176,7 @@ class Reranker:
         sizes = {key: (len(sources[key[0]]), len(key[1])) for row in keys for key in row}
         # the longest sources first, as fairseq's LSTM wants them
         order = sorted(sizes, key=sizes.__getitem__, reverse=True)
-        found = {}
+        found: dict[tuple[int, tuple[int, ...]], float] = {}
         for chunk in by_budget([max(sizes[key]) for key in order], MAX_TOKENS):
             part = [order[i] for i in chunk]
             targets = [torch.tensor(target) for _, target in part]

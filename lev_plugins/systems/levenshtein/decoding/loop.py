@@ -73,7 +73,7 @@ class Decoding(Generic[MemoryT]):
         state.finish(everyone, self.options.max_iter, "max_iterations")
 
     def _delete(self, step: int) -> tuple[Tensor, Tensor]:
-        """Deletes, unless a sentence is then where it was before: such sentences leave.
+        """Deletes; sentences that are then where they were before leave as they stand.
 
         Returns:
             of those that stay which tokens were kept, R × T, and whether all were, R.
@@ -212,8 +212,6 @@ class Decoding(Generic[MemoryT]):
         if self.options.unk_penalty:
             logits[:, self.unk] -= self.options.unk_penalty
         return logits
-
-    # limits ---------------------------------------------------------------------------------
 
     def _length_cap(self, source: Tensor, draft: Tensor) -> Tensor:
         """R: tokens, <s> and </s> included, beyond which nothing is inserted."""

@@ -49,11 +49,7 @@ class EditPolicy(Generic[MemoryT]):
         raise NotImplementedError
 
     def with_features(self, tokens: Tensor, memory: MemoryT) -> MemoryT:
-        """The memory with what deletion and placeholders read of B × T tokens.
-
-        A policy whose two heads read the same features can then compute them once. Nothing but
-        the time that it takes depends on it.
-        """
+        """The memory with what deletion and placeholders read of B × T tokens, to save time."""
         return memory
 
     def max_positions(self) -> tuple[int, int] | None:
@@ -80,7 +76,7 @@ class EnsembleMemory:
     members: tuple[Memory, ...]
 
     def select(self, rows: Tensor) -> "EnsembleMemory":
-        """The memories of the sentences at ``rows`` (long indices)."""
+        """The memories of the sentences at ``rows``."""
         return EnsembleMemory(tuple(member.select(rows) for member in self.members))
 
 

@@ -14,7 +14,9 @@ from .policy import MemoryT
 class Step(TypedDict):
     """A sentence after a phase (draft, delete, placeholder or token), its tensors on the host.
 
-    tokens, origin: T, with <s> and </s>. mask, scores: as :meth:`RefinementState.record` says.
+    tokens, origin: T, with <s> and </s>. mask: for ``delete``, which tokens of the state before
+    were kept; for ``token``, which of the present ones are new. scores: log-probabilities (nats)
+    of deleting each token of the state before, or of what put or kept the present ones.
     """
 
     phase: str
@@ -25,10 +27,7 @@ class Step(TypedDict):
 
 
 class EditHypothesis(Hypothesis):
-    """What was written for a sentence, and how.
-
-    See :meth:`.generator.RefinementGenerator.generate`. alignment, attention: None, for fairseq.
-    """
+    """What was written for a sentence; see :meth:`.generator.RefinementGenerator.generate`."""
 
     actions: float
     alignment: None
@@ -65,10 +64,10 @@ class RefinementState(Generic[MemoryT]):
         self.seen: list[Tensor] = []
         self.memory = memory
         self.finished: list[EditHypothesis | None] = [None] * size
-        self.history: list[list[Step]] | None = (
-            [[] for _ in range(size)] if retain_history else None
-        )
-        self.record("draft")
+        self.history: list[list[Step]] | None = None
+        if retain_history:
+            self.history = [[] for _ in range(size)]
+            self.record("draft")
 
     @property
     def lengths(self) -> Tensor:
@@ -104,12 +103,7 @@ class RefinementState(Generic[MemoryT]):
         self.actions = self.actions + self.scores.masked_fill(~where, 0.0).sum(1)
 
     def record(self, phase: str, mask: Tensor | None = None) -> None:
-        """Notes the present tokens as the outcome of a phase.
-
-        ``mask`` is, for ``delete``, which tokens of the state before were kept and, for
-        ``token``, which of the present tokens are new. With it come scores: the log-probabilities
-        (nats) of deleting each token of the state before, and of what put or kept the present ones.
-        """
+        """Notes the present tokens as the outcome of a phase (:class:`Step`)."""
         if self.history is None:
             return
         scores = (self.deleting if phase == "delete" else self.scores).cpu()
@@ -128,22 +122,17 @@ class RefinementState(Generic[MemoryT]):
     def finish(
         self, done: Tensor, steps: int, reason: Termination, *companions: Tensor
     ) -> list[Tensor]:
-        """Lets the sentences at ``done`` (B, bool) leave with what stands now.
-
-        Args:
-            steps: iterations that were carried out on them.
-            reason: unchanged, loop or max_iterations.
-            companions: other tensors of B rows.
+        """Lets the sentences at ``done`` (B, bool) leave with what stands now, after ``steps``.
 
         Returns:
-            the companions' rows of the sentences that stay.
+            of the companions, other tensors of B rows, those of the sentences that stay.
         """
         if not bool(done.any()):
             return list(companions)
         leaving, staying = done.nonzero().squeeze(1), (~done).nonzero().squeeze(1)
+        state = (self.tokens, self.origin, self.scores, self.rows, self.actions)
         tokens, origin, scores, rows, actions = (
-            one.index_select(0, leaving).cpu()
-            for one in (self.tokens, self.origin, self.scores, self.rows, self.actions)
+            one.index_select(0, leaving).cpu() for one in state
         )
         for i, (row, action) in enumerate(zip(rows.tolist(), actions.tolist())):
             real = tokens[i].ne(self.pad)
