@@ -116,12 +116,9 @@ class ConcatHub(hub_utils.GeneratorHubInterface):
 
 @register_model(MODEL, dataclass=TransformerConcatConfig)
 class TransformerConcatModel(TransformerModelBase):
-    """The autoregressive baseline for post-editing; its decoder is the Transformer's.
+    """The autoregressive baseline for post-editing; its decoder is the Transformer's."""
 
-    Attributes:
-        joins_draft: that ``src_tokens`` are source and draft joined.
-    """
-
+    #: ``src_tokens`` are source and draft joined.
     joins_draft = True
 
     @classmethod
@@ -152,17 +149,9 @@ class TransformerConcatModel(TransformerModelBase):
         return ConcatEncoder(cfg, src_dict, embed_tokens)
 
     @classmethod
-    def from_pretrained(
-        cls,
-        model_name_or_path: str,
-        checkpoint_file: str = "model.pt",
-        data_name_or_path: str = ".",
-        **kwargs: object,
-    ) -> ConcatHub:
+    def from_pretrained(cls, *where: str, **kwargs: object) -> ConcatHub:
         """fairseq's ``from_pretrained``, for sentences of the form ``source<TAB>draft``."""
-        found = hub_utils.from_pretrained(
-            model_name_or_path, checkpoint_file, data_name_or_path, **kwargs
-        )
+        found = hub_utils.from_pretrained(*where, **kwargs)
         return ConcatHub(found["args"], found["task"], found["models"])
 
 

@@ -53,7 +53,7 @@ class RefinementGenerator:
         Returns:
             for each sentence its hypotheses, the best first, none twice: tokens (with <s> and
             </s>), positional_scores (nats, of the action that put or kept each token), score (of
-            one answer their mean, of several that of :func:`rate` or the re-ranker's), actions
+            one answer their mean, of several that of :func:`.rate` or the re-ranker's), actions
             (nats, the sum of all deletions and all tokens written), steps (iterations carried
             out), terminated (unchanged, loop or max_iterations), origin (position in the draft of
             the tokens that stand since then, −1 for others), history (with ``retain_history``:
