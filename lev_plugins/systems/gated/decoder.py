@@ -33,8 +33,7 @@ class GatedDecoder(TransformerDecoder):
     """A backbone's decoder with copy, generate and skip gates.
 
     Args:
-        dictionary: of the target.
-        source: dictionary of the source, from which *pointer* copies.
+        dictionary, source: of the target, and of the source, from which *pointer* copies.
         backbone: its parts.
         names: the gates that are on; none makes it the backbone's own decoder.
         variant: pointer or paper.

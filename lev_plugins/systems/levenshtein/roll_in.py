@@ -113,8 +113,8 @@ def build_roll_in(
 ) -> RollIn:
     """States and expert labels for a batch.
 
-    A sentence whose draft is empty has nothing to delete: for deletion it always takes the model's
-    insertion. For insertion ℰ(y⁰, d*) is then the empty sentence, where generation begins.
+    A sentence without a draft has nothing to delete: for deletion it takes the model's insertions,
+    for insertion ℰ(y⁰, d*) is the empty sentence, where generation begins.
 
     Args:
         target: y*, B × M, with <s> and </s>.
@@ -127,8 +127,7 @@ def build_roll_in(
     if draft is None:
         draft = target.new_tensor([[bos, eos]]).expand(target.size(0), 2)
     random = functools.partial(uniform, options.seed, epoch, sentences)
-    width = target.size(1)
-    mixture = random(3, _MIXTURE)
+    width, mixture = target.size(1), random(3, _MIXTURE)
     boundary = target.eq(bos) | target.eq(eos)
     inner = target.ne(pad) & ~boundary
     kept = random_keep(inner, mixture[:, 2], random(width, _DROP), options.kept)

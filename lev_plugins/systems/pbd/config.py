@@ -15,8 +15,7 @@ COPIED_STATES = ChoiceEnum(["input", "output"])
 class PBDTransformerConfig(Seq2SeqConfig):
     decoder_layers: OptionalInt = option(
         None,
-        "number of decoder blocks; default: the encoder's, and with parameter sharing or future "
-        "modelling nothing else",
+        "decoder blocks; default: the encoder's, with parameter sharing or future modelling always",
     )
     no_future_modelling: bool = option(
         False, "a causal decoder: no copied source states (paper, Table 1, ablation)"

@@ -28,8 +28,7 @@ MODEL = "pbd_transformer"
 class PBDTransformerModel(Seq2SeqModel):
     """Pseudo-Bidirectional Decoding, for fairseq's task ``translation``.
 
-    Without future modelling, parameter sharing and segment embeddings it is fairseq's own
-    Transformer.
+    Without future modelling, sharing and segment embeddings it is fairseq's own Transformer.
     """
 
     @classmethod
