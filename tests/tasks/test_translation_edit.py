@@ -258,7 +258,6 @@ def test_a_training_says_what_the_drafts_have_as_they_are(folder, caplog):
 def test_typed_sources_are_cut_at_the_tighter_limit_when_asked_for(limit, learnt):
     task = tiny.task(max_source_positions=limit, truncate_source=True)
     sizes = {**tiny.SIZES, "max_source_positions": learnt, "_name": "levenshtein_editor"}
-    task.trained_here = True
     task.build_model(OmegaConf.structured(LevenshteinEditorConfig(**sizes)), from_checkpoint=True)
     pairs, lengths = task.get_interactive_tokens_and_lengths(["a b c d e\ta b c d e"], str)
     data = task.build_dataset_for_inference(pairs, lengths)
